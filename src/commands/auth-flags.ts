@@ -36,7 +36,7 @@ export const authFlags = {
     multipleNonGreedy: true,
   }),
   'oauth-token-type': Flags.option({ options: ['at+jwt', 'jwt'] as const })({
-    description: '"typ" of access tokens; jwt also accepts none [default: at+jwt]',
+    description: '"typ" of access tokens; with jwt it may be missing [default: at+jwt]',
     helpValue: 'TYPE',
   }),
   'oauth-scope': Flags.string({

@@ -17,7 +17,7 @@ service-cli serve. Name an instance by its id, the start of it (4 characters or 
 application that runs only once.
 
 Restores session, subscriptions and streams when the server restarts. Meant to be started by a \
-client; logs to stderr. Ends with stdin.
+client; logs to stderr. Ends when stdin ends.
 
 Environment: SERVICE_MCP_API_KEY (the API key), SERVICE_REGISTRY_DIR.`
 

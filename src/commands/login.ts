@@ -7,8 +7,8 @@ export default class Login extends AccountCommand {
   static override summary = 'Log in to an accounts server'
 
   static override description = `Prompts for the password without showing it, checks it with the \
-registry, and saves the token in ~/.config/service-cli/config.toml (XDG_CONFIG_HOME is followed), \
-which only you can read. Logins to several accounts servers can coexist.
+accounts server, and saves the token in ~/.config/service-cli/config.toml, which only you can read. \
+XDG_CONFIG_HOME replaces ~/.config. Logins to several accounts servers can coexist.
 
 SERVICE_TOKEN and SERVICE_TOKEN_FILE take precedence over the saved login.`
 

@@ -5,9 +5,9 @@ import { AccountCommand } from '../lib/cli/base-command.ts'
 export default class Logout extends AccountCommand {
   static override summary = 'Log out of an accounts server'
 
-  static override description = `Ends the session at the accounts server and deletes the saved token. The \
-token is deleted also when the accounts server cannot be reached; a warning then says so. Tokens in \
-variables are not touched.`
+  static override description = `Ends the session at the accounts server and deletes the saved token. When \
+the accounts server cannot be reached, it still deletes the token, and prints a warning. Tokens in \
+environment variables stay.`
 
   static override examples = [
     { description: 'this login', command: '<%= config.bin %> logout' },
@@ -18,7 +18,7 @@ variables are not touched.`
   ]
 
   static override flags = {
-    all: Flags.boolean({ description: 'end every session of the account, not this one alone' }),
+    all: Flags.boolean({ description: 'end every session of the account, on every machine' }),
   }
 
   override async run(): Promise<void> {

@@ -7,11 +7,11 @@ export default class Password extends AccountCommand {
   static override summary = 'Change your password, or set a new one with a reset code'
 
   static override description = `Prompts for the current password and twice for the new one, without \
-showing them. This login stays; every other login of the account ends, service tokens stay.
+showing them. Ends every other login of the account; this login and service tokens stay valid.
 
-With --reset-code it asks for the code that the operator of the accounts server makes for a lost password, in \
-place of the current one. The code is valid once, every login and service token of the account ends, \
-and you are logged in. The output lists what ended.`
+With --reset-code it prompts for a code from the operator of the accounts server instead of the \
+current password. The code is valid once. Ends every login and service token of the account, lists \
+them, and logs you in.`
 
   static override examples = [
     { description: 'prompt for everything', command: '<%= config.bin %> password' },
@@ -40,7 +40,7 @@ and you are logged in. The output lists what ended.`
       description: 'set a new password with a code from the operator',
     }),
     'keep-tokens': Flags.boolean({
-      description: 'with --reset-code: leave the service tokens of the account valid',
+      description: 'with --reset-code: keep the service tokens of the account',
     }),
   }
 

@@ -2,11 +2,10 @@ import { AccountCommand } from '../lib/cli/base-command.ts'
 
 /** Stands for what accounts servers do not offer yet. */
 export default class Publish extends AccountCommand {
-  static override summary = 'Publish with your account (no accounts server offers it so far)'
+  static override summary = 'Publish with your account (no accounts server offers it yet)'
 
-  static override description = `Accounts servers have no way to publish so far. The \
-command finds the token as every other does, then says so and ends with exit code 3. It publishes \
-nothing.`
+  static override description = `No accounts server offers publishing yet. The command \
+selects the token as every other command does, then fails with exit code 3.`
 
   static override examples = [
     { description: 'with the saved login', command: '<%= config.bin %> publish' },

@@ -6,9 +6,9 @@ import { AccountCommand, passwordFlags } from '../lib/cli/base-command.ts'
 export default class Register extends AccountCommand {
   static override summary = 'Create an account at an accounts server, and log in'
 
-  static override description = `Prompts for missing values, for the password twice without showing \
-it, and for an invitation code where the accounts server needs one. User names have at least 3 characters, \
-passwords at least 8; the accounts server may ask for more.`
+  static override description = `Prompts for missing values: the password twice, without showing it, \
+and an invitation code when the accounts server requires one. User names have at least 3 characters, \
+passwords at least 8; the accounts server may require more.`
 
   static override examples = [
     {
@@ -35,7 +35,7 @@ passwords at least 8; the accounts server may ask for more.`
     email: Flags.string({ description: 'your email address', helpValue: 'EMAIL' }),
     ...passwordFlags,
     invite: Flags.boolean({
-      description: 'ask for an invitation code; with --password-stdin, the first line',
+      description: 'use an invitation code: prompted for, or the first line of stdin',
     }),
   }
 

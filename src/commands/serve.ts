@@ -19,8 +19,8 @@ export default class Serve extends BaseCommand {
 events and files over the host link, and offers them as MCP resources on /mcp. Listens only on this \
 machine by default; see --host.
 
-Environment: SERVICE_MCP_API_KEY (a key for clients; service-cli keys create makes \
-others), SERVICE_HOST_TOKEN (the token of the application; generated for each run by \
+Environment: SERVICE_MCP_API_KEY (a key for clients, beside those of service-cli \
+keys create), SERVICE_HOST_TOKEN (the token of the application; generated for each run by \
 default), SERVICE_REGISTRY_DIR.`
 
   static override examples = [
@@ -92,7 +92,7 @@ default), SERVICE_REGISTRY_DIR.`
       helpValue: 'WAY',
     }),
     'capture-title': Flags.string({
-      description: 'part of the window title, where process ids do not help',
+      description: 'part of the window title, to find the window without a process id',
       helpValue: 'TEXT',
     }),
     'host-token-file': Flags.string({

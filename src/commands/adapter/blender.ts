@@ -11,7 +11,7 @@ export default class AdapterBlender extends BaseCommand {
   static override usage = 'adapter blender [-o FILE] [-f]'
 
   static override description = `The add-on connects Blender to \`service-cli serve\`: scene, \
-operators, console and renders appear as resources. It needs nothing beside Blender. The same \
+operators, console and renders appear as resources. It needs only Blender. The same \
 version of service-cli always writes the same bytes.`
 
   static override examples = [

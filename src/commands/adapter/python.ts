@@ -8,9 +8,9 @@ export default class AdapterPython extends BaseCommand {
 
   static override usage = 'adapter python [-o FILE] [-f]'
 
-  static override description = `One file to put beside your own code, for Python 3.7 or newer \
-(Maya, Houdini, Nuke and others bring one). It needs the standard library only, and connects the \
-application to \`service-cli serve\`.`
+  static override description = `Writes one file to put beside your own code. It connects the \
+application to \`service-cli serve\` and needs only Python 3.7 or newer, which Maya, Houdini, Nuke \
+and others include.`
 
   static override examples = [
     {
@@ -18,7 +18,7 @@ application to \`service-cli serve\`.`
       command: '<%= config.bin %> adapter python',
     },
     {
-      description: 'into a folder of scripts, over the one of an older version',
+      description: 'replace the file of an older version',
       command: `<%= config.bin %> adapter python --out ~/maya/scripts/${pythonClient} --force`,
     },
     { description: 'read it', command: '<%= config.bin %> adapter python --out -' },
@@ -35,7 +35,7 @@ application to \`service-cli serve\`.`
 }
 
 function nextSteps(): string {
-  return `Put it beside your own code. How it is used stands at its beginning, and in
+  return `Put it beside your own code. Its first comment shows how to use it, as does
 adapters/python/README.md of the package. Then start the server:
   service-cli serve --dcc-type <your application>`
 }

@@ -14,7 +14,10 @@ command again to resume an interrupted download.
 Environment: SERVICE_MCP_API_KEY (the API key), SERVICE_REGISTRY_DIR.`
 
   static override examples = [
-    { description: 'as listed', command: '<%= config.bin %> artefacts get 3fa1b2c4d5e6' },
+    {
+      description: 'by the start of its SHA-256',
+      command: '<%= config.bin %> artefacts get 3fa1b2c4d5e6',
+    },
     {
       description: 'under another name',
       command: '<%= config.bin %> artefacts get 3fa1b2c4d5e6 --out frame.png',

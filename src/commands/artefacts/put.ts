@@ -10,7 +10,7 @@ export default class ArtefactsPut extends BaseCommand {
   static override description = `Sends a file of any size to your running service-cli serve over its \
 host link and prints its URI for clients. Equal bytes are stored once.
 
-Environment: SERVICE_HOST_URL with SERVICE_HOST_TOKEN (instead of the running instance),
+Environment: SERVICE_HOST_URL with SERVICE_HOST_TOKEN (instead of the running instance), \
 SERVICE_REGISTRY_DIR.`
 
   static override examples = [

@@ -10,11 +10,14 @@ export default class ArtefactsRm extends BaseCommand {
 SHA-256 or by a unique start of it. Instances that share an artefact folder share its artefacts, so \
 the artefact disappears from all of them.
 
-Environment: SERVICE_MCP_API_KEY (to look up the start of a SHA-256),
-SERVICE_HOST_URL with SERVICE_HOST_TOKEN (instead of the running instance), SERVICE_REGISTRY_DIR.`
+Environment: SERVICE_MCP_API_KEY (to look up the start of a SHA-256), SERVICE_HOST_URL with \
+SERVICE_HOST_TOKEN (instead of the running instance), SERVICE_REGISTRY_DIR.`
 
   static override examples = [
-    { description: 'as listed', command: '<%= config.bin %> artefacts rm 3fa1b2c4d5e6' },
+    {
+      description: 'by the start of its SHA-256',
+      command: '<%= config.bin %> artefacts rm 3fa1b2c4d5e6',
+    },
   ]
 
   static override strict = false

@@ -6,7 +6,7 @@ export default class KeysList extends BaseCommand {
   static override summary = 'List the keys for MCP clients'
 
   static override description =
-    'Shows name, scope, age and expiry of each. The keys themselves are kept nowhere.'
+    'Shows name, scope, age and expiry of each. The keys themselves are not stored.'
 
   static override examples = [
     { description: 'the keys', command: '<%= config.bin %> keys list' },

@@ -9,7 +9,7 @@ export const keysFlags = {
     helpValue: 'FILE',
   }),
   'registry-dir': Flags.string({
-    description: 'folder with keys of an older version, which are moved',
+    description: 'state directory whose keys of an older version are moved',
     helpValue: 'DIR',
   }),
 }

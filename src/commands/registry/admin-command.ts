@@ -53,7 +53,7 @@ export const userArg = {
 
 /** Of the commands that show rows. */
 export const limitFlag = Flags.integer({
-  description: 'show at most so many',
+  description: 'maximum number of rows',
   helpValue: 'COUNT',
   ...bounds(adminLimits.listRows),
 })

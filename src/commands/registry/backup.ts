@@ -7,13 +7,12 @@ import { AdminCommand, administer } from './admin-command.ts'
 export default class RegistryBackup extends AdminCommand {
   static override summary = 'Back up accounts and keys to a folder'
 
-  static override description = `The accounts server may run meanwhile. The folder holds the keys and \
-the hashes of all passwords: keep it as you would keep them. It is verified before this says \
-that it is done.`
+  static override description = `The accounts server can keep running. The folder holds the keys and \
+the hashes of all passwords: keep it private. The command verifies the backup before it ends.`
 
   static override examples = [
     {
-      description: 'into a folder of the day',
+      description: 'into a folder named by the date',
       command: '<%= config.bin %> registry backup --out /backups/registry-$(date +%F)',
     },
   ]
@@ -21,7 +20,7 @@ that it is done.`
   static override flags = {
     out: Flags.string({
       char: 'o',
-      description: 'folder to make',
+      description: 'new folder for the backup',
       helpValue: 'DIR',
       required: true,
     }),

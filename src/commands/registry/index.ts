@@ -7,13 +7,13 @@ import { readAccountsSettings } from './settings.ts'
 
 /** Runs the accounts server until a signal ends it. */
 export default class Registry extends BaseCommand {
-  static override summary = 'Keep accounts, sessions and tokens for a studio'
+  static override summary = 'Run an accounts server for a studio'
 
   static override usage = 'registry [FLAGS]'
 
-  static override description = `Serves the accounts API below /api/v1/auth, on a \
-separate database that needs no set-up. Listens on this machine only, unless --host says otherwise: then new \
-accounts need an invitation, and commonly guessed passwords are refused.`
+  static override description = `Serves the accounts API below /api/v1/auth and creates its database \
+at the first start. Listens only on this machine by default. With another --host, new accounts \
+need an invitation, and commonly guessed passwords are refused.`
 
   static override examples = [
     { description: 'start with the defaults', command: '<%= config.bin %> registry' },
@@ -30,7 +30,7 @@ accounts need an invitation, and commonly guessed passwords are refused.`
   static override flags = {
     ...addressFlags({
       port: defaultPorts.registry,
-      server: 'registry',
+      server: 'accounts server',
       publicUrl: 'address that clients use, if different; also the issuer',
     }),
     'data-dir': Flags.string({

@@ -8,7 +8,7 @@ export default class RegistryInvite extends AdminCommand {
   static override summary = 'Create an invitation for one new account'
 
   static override description = `Prints the code alone on stdout. \`service-cli register\` \
-prompts for it where registration is by invitation. It is valid once.`
+prompts for it when registration needs an invitation. The code is valid once.`
 
   static override examples = [
     { description: 'for a week', command: '<%= config.bin %> registry invite' },
@@ -17,7 +17,7 @@ prompts for it where registration is by invitation. It is valid once.`
 
   static override flags = {
     days: Flags.integer({
-      description: 'how long it is good',
+      description: 'days until the invitation expires',
       helpValue: 'DAYS',
       ...bounds(adminLimits.inviteDays),
     }),

@@ -9,9 +9,8 @@ import { selectDataDir } from './data-dir.ts'
 export default class RegistryRestore extends AdminCommand {
   static override summary = 'Restore accounts and keys from a backup'
 
-  static override description = `Restores the state of the backup: what was disabled, revoked or \
-changed later is undone. So all sessions end, unless --keep-sessions is given. \
-Stop the accounts server first.`
+  static override description = `Restores the state of the backup, and undoes every later change, such as \
+a revoked token. Ends all sessions unless --keep-sessions is given. Stop the accounts server first.`
 
   static override examples = [
     {
@@ -20,7 +19,7 @@ Stop the accounts server first.`
         '<%= config.bin %> registry restore --from /backups/registry-2026-01-15 --data-dir /srv/registry',
     },
     {
-      description: 'in place of what is there, which is put aside',
+      description: 'replace existing accounts, which are moved aside',
       command: '<%= config.bin %> registry restore --from /backups/registry-2026-01-15 --force',
     },
   ]
@@ -32,7 +31,7 @@ Stop the accounts server first.`
       description: 'skip the keys of the backup; every session ends',
     }),
     'keep-sessions': Flags.boolean({
-      description: 'keep the logins of the backup, also those ended since',
+      description: 'keep the logins of the backup, including those ended later',
     }),
   }
 

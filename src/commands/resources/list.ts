@@ -7,9 +7,9 @@ import { endpointFlags } from './endpoint-flags.ts'
 export default class ResourcesList extends BaseCommand {
   static override summary = 'List the resources of a running server'
 
-  static override description = `Lists all resources of your running service-cli serve, or of the MCP \
+  static override description = `Lists the resources of your running service-cli serve, or of the MCP \
 endpoint at --url: name, type, size, last change and URI. Shows only the first resources of a scheme \
-with many. Omits columns that do not fit the terminal; --json has them.
+with many; --all shows every one. Omits columns that do not fit the terminal; --json has them.
 
 Environment: SERVICE_MCP_API_KEY (the API key), SERVICE_REGISTRY_DIR.`
 

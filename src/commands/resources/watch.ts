@@ -25,7 +25,7 @@ Environment: SERVICE_MCP_API_KEY (the API key), SERVICE_REGISTRY_DIR.`
       command: '<%= config.bin %> resources watch scene://current --json --interval 100',
     },
     {
-      description: 'for an agent that reads lines: one when nothing has changed for two seconds',
+      description: 'for an agent: one line when nothing has changed for two seconds',
       command: '<%= config.bin %> resources watch scene://current --json --settle 2s',
     },
     {

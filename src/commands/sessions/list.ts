@@ -5,7 +5,7 @@ export default class SessionsList extends AccountCommand {
   static override summary = 'List your logins, on every machine'
 
   static override description =
-    'Shows id, client with the name of its machine, address, last use and end of each login.'
+    'Shows id, client and machine, address, last use and expiry of each login.'
 
   static override examples = [
     { description: 'your logins', command: '<%= config.bin %> sessions list' },

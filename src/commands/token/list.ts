@@ -5,7 +5,7 @@ export default class TokenList extends AccountCommand {
   static override summary = 'List your tokens for pipelines'
 
   static override description =
-    'Shows name, id, scopes, expiry and last use of each. The tokens themselves are kept nowhere.'
+    'Shows name, id, scopes, expiry and last use of each. The tokens themselves are not stored.'
 
   static override examples = [
     { description: 'your tokens', command: '<%= config.bin %> token list' },

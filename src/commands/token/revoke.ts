@@ -3,9 +3,9 @@ import { AccountCommand } from '../../lib/cli/base-command.ts'
 
 /** Ends a service token. */
 export default class TokenRevoke extends AccountCommand {
-  static override summary = 'End a token'
+  static override summary = 'Revoke a token'
 
-  static override description = `Revokes at once. TOKEN is the id or the name; when several tokens share \
+  static override description = `Takes effect at once. TOKEN is the id or the name; when several tokens share \
 the name, the newest is revoked, after a confirmation on a terminal.`
 
   static override examples = [

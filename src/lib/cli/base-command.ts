@@ -32,7 +32,7 @@ export const accountFlags = {
   token: Flags.string({
     description:
       'use this token; overrides SERVICE_TOKEN, SERVICE_TOKEN_FILE and the saved login. ' +
-      'It stays in the shell history: SERVICE_TOKEN does not',
+      'The shell history keeps it: prefer SERVICE_TOKEN',
     helpGroup: 'GLOBAL',
     helpValue: 'TOKEN',
   }),
@@ -91,7 +91,7 @@ export const passwordFlags = {
     description: 'read the password from stdin; a trailing newline is stripped',
   }),
   password: Flags.string({
-    description: 'the password; it stays in the shell history: --password-stdin does not',
+    description: 'the password; the shell history keeps it: prefer --password-stdin',
     helpValue: 'PASSWORD',
   }),
 }

@@ -5,9 +5,9 @@ import { AdminCommand, administer } from '../admin-command.ts'
 export default class RegistrySigningKeysList extends AdminCommand {
   static override summary = 'List the keys that tokens are signed with'
 
-  static override description = `Shows use, id, state and age. \`next\` is published and not \
-used yet, \`active\` is in use, \`retired\` is kept until its last token has expired. No secret \
-is shown.`
+  static override description = `Shows use, id, state and age. A \`next\` key is published but \
+not used yet. An \`active\` key is in use. A \`retired\` key is kept until its last token has \
+expired. Shows no secret.`
 
   static override examples = [
     { description: 'all of them', command: '<%= config.bin %> registry signing-keys list' },

@@ -8,11 +8,11 @@ export default class RegistrySigningKeysRotate extends AdminCommand {
   static override summary = 'Start using the next signing keys'
 
   static override description = `Tokens of the replaced keys stay valid until they expire. Keys \
-are also rotated automatically every 90 days. A running accounts server follows within a second.`
+are also rotated automatically every 90 days. A running accounts server uses the new keys within a second.`
 
   static override examples = [
     {
-      description: 'as a matter of routine',
+      description: 'before the automatic rotation',
       command: '<%= config.bin %> registry signing-keys rotate',
     },
     {
@@ -34,7 +34,7 @@ are also rotated automatically every 90 days. A running accounts server follows 
       await output.result('', done)
       const fate = flags.compromised ? 'void' : 'valid until they expire'
       output.note(
-        `the keys are rotated; tokens of the old ones are ${fate}. A running accounts server follows within a second`,
+        `the keys are rotated; tokens of the old ones are ${fate}. A running accounts server uses the new keys within a second`,
       )
     })
   }

@@ -3,7 +3,7 @@ import { AdminCommand, administer } from '../admin-command.ts'
 
 /** Ends a service token. */
 export default class RegistryTokensRevoke extends AdminCommand {
-  static override summary = 'End a service token'
+  static override summary = 'Revoke a service token'
 
   static override description = 'The token is refused from the next request on.'
 

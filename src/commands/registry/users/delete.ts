@@ -13,7 +13,10 @@ export default class RegistryUsersDelete extends AdminCommand {
 entries stay, and its name cannot be registered for 90 days. This cannot be undone; disabling can.`
 
   static override examples = [
-    { description: 'after a question', command: '<%= config.bin %> registry users delete alice' },
+    {
+      description: 'with a confirmation',
+      command: '<%= config.bin %> registry users delete alice',
+    },
     {
       description: 'from a script',
       command: '<%= config.bin %> registry users delete alice --yes',
@@ -23,7 +26,7 @@ entries stay, and its name cannot be registered for 90 days. This cannot be undo
   static override args = userArg
 
   static override flags = {
-    yes: Flags.boolean({ char: 'y', description: 'delete without a question' }),
+    yes: Flags.boolean({ char: 'y', description: 'delete without a confirmation' }),
   }
 
   override async run(): Promise<void> {
@@ -31,7 +34,7 @@ entries stay, and its name cannot be registered for 90 days. This cannot be undo
     await administer(flags, async ({ admin, operations, output }) => {
       const { username, sessions, tokens } = await operations.showUser(admin, args.user)
       if (!flags.yes) {
-        const way = 'give --yes to delete without a question'
+        const way = 'give --yes to delete without a confirmation'
         const ask = requireQuestioner(promptPlace(flags), 'the confirmation', way)
         const what = `${counted(sessions.length, 'session')} and ${counted(tokens.length, 'token')}`
         const typed = await ask.askText(`Type the name to delete "${username}" with ${what}:`)

@@ -19,7 +19,7 @@ of the names.`
 
   static override flags = {
     limit: limitFlag,
-    after: Flags.string({ description: 'begin behind this name', helpValue: 'NAME' }),
+    after: Flags.string({ description: 'start after this name', helpValue: 'NAME' }),
   }
 
   override async run(): Promise<void> {

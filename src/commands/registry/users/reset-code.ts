@@ -26,7 +26,7 @@ the account stops working.`
 
   static override flags = {
     minutes: Flags.integer({
-      description: 'how long the code is good',
+      description: 'minutes until the code expires',
       helpValue: 'MINUTES',
       ...bounds(adminLimits.resetCodeMinutes),
     }),

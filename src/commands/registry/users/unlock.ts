@@ -3,10 +3,10 @@ import { AdminCommand, administer, userArg } from '../admin-command.ts'
 
 /** Forgets the failed logins of an account. */
 export default class RegistryUsersUnlock extends AdminCommand {
-  static override summary = 'Let an account try its password again'
+  static override summary = 'Clear the failed logins of an account'
 
-  static override description = `After too many failed logins further ones must wait, up to 15 minutes. \
-This clears the failed logins of the account, from every address.`
+  static override description = `After too many failed logins, further ones must wait up to 15 minutes. \
+This command clears the failed logins of the account, from every address.`
 
   static override examples = [
     { description: 'by name', command: '<%= config.bin %> registry users unlock alice' },
