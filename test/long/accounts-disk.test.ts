@@ -13,6 +13,7 @@ import {
   settableClock,
   withFolder,
 } from '../server/accounts/support.ts'
+import { fillUp, onSmallDisk } from './small-disk.ts'
 
 const clock = settableClock()
 const lifetimes = { accessTokenMs: day, refreshTokenMs: 30 * day }
@@ -24,25 +25,9 @@ const keyOptions = (folder: string) => ({
   busyMs: 5000,
 })
 
-const mount = (path: string, options: string) =>
-  spawnSync('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', path]).status === 0
-
-function onDisk(context: Mocha.Context, use: (folder: string) => Promise<void>): Promise<void> {
-  return withFolder(async folder => {
-    if (process.platform !== 'linux' || !mount(folder, 'size=1m,mode=700')) {
-      skipBecause(context, 'needs Linux and root')
-    }
-    try {
-      await use(folder)
-    } finally {
-      spawnSync('umount', [folder])
-    }
-  })
-}
-
 describe('account store on a full disk', () => {
   it('says storage_full, keeps all it acknowledged, and goes on when there is room', function () {
-    return onDisk(this, async folder => {
+    return onSmallDisk(this, '1m', async folder => {
       const file = join(folder, 'registry.db')
       const store = await openSqliteStore({ file, clock })
       const keys = await openKeyStore(keyOptions(folder))
@@ -88,7 +73,7 @@ describe('account store on a full disk', () => {
 
 describe('account store on a disk that cannot be written', () => {
   it('is refused with its path', function () {
-    return onDisk(this, async folder => {
+    return onSmallDisk(this, '1m', async folder => {
       const file = join(folder, 'registry.db')
       await (await openSqliteStore({ file, clock })).close()
       expect(spawnSync('mount', ['-o', 'remount,ro', folder]).status).to.equal(0)
@@ -118,18 +103,3 @@ describe('files of the accounts that belong to another user', () => {
     })
   })
 })
-
-function fillUp(path: string): void {
-  const file = fs.openSync(path, 'w')
-  try {
-    for (let piece = 65_536; piece >= 1;) {
-      try {
-        fs.writeSync(file, Buffer.alloc(piece))
-      } catch {
-        piece = Math.floor(piece / 2)
-      }
-    }
-  } finally {
-    fs.closeSync(file)
-  }
-}

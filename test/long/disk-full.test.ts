@@ -1,68 +1,42 @@
 import { expect } from 'chai'
-import { spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import * as fs from 'node:fs'
 import { join } from 'node:path'
 import { createFsStore } from '../../src/server/artefacts/fs-store.ts'
 import { failureOf } from '../helpers/failure.ts'
-import { sha256, withFolder } from '../server/artefacts/support.ts'
-import { skipBecause } from '../helpers/skip.ts'
-
-const mount = (path: string) =>
-  spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=2m,mode=700', 'tmpfs', path])
+import { sha256 } from '../server/artefacts/support.ts'
+import { fillUp, onSmallDisk } from './small-disk.ts'
 
 describe('artefact store on a full disk', () => {
   it('says storage_full, leaves nothing behind and stays usable', function () {
-    return withFolder(async folder => {
-      if (process.platform !== 'linux' || mount(folder).status !== 0) {
-        skipBecause(this, 'needs Linux and root')
+    return onSmallDisk(this, '2m', async folder => {
+      const root = join(folder, 'root')
+      const store = await createFsStore({ root })
+      const kept = randomBytes(500_000)
+      await store.put(kept)
+      for (const source of [randomBytes(3_000_000), pieces(3_000_000)]) {
+        const failure = await failureOf(() => store.put(source))
+        expect(failure.code).to.equal('storage_full')
+        expect(failure.hint).to.be.a('string')
+        expect(fs.readdirSync(join(root, 'tmp'))).to.deep.equal([])
+        expect(fs.readdirSync(join(root, 'locks'))).to.deep.equal([])
       }
-      try {
-        const root = join(folder, 'root')
-        const store = await createFsStore({ root })
-        const kept = randomBytes(500_000)
-        await store.put(kept)
-        for (const source of [randomBytes(3_000_000), pieces(3_000_000)]) {
-          const failure = await failureOf(() => store.put(source))
-          expect(failure.code).to.equal('storage_full')
-          expect(failure.hint).to.be.a('string')
-          expect(fs.readdirSync(join(root, 'tmp'))).to.deep.equal([])
-          expect(fs.readdirSync(join(root, 'locks'))).to.deep.equal([])
-        }
-        const fitting = randomBytes(500_000)
-        await store.put(fitting)
-        expect(await store.find(sha256(fitting))).to.not.equal(null)
+      const fitting = randomBytes(500_000)
+      await store.put(fitting)
+      expect(await store.find(sha256(fitting))).to.not.equal(null)
 
-        // Not a byte left: even then something can be removed.
-        fillUp(join(folder, 'filler'))
-        const small = await failureOf(() => store.put(randomBytes(10)))
-        expect(small.code).to.equal('storage_full')
-        expect(await store.remove(sha256(fitting))).to.equal(true)
-        await store.put(randomBytes(10))
-        expect((await store.page(undefined, 9)).refs).to.have.length(2)
-        await store.close()
-      } finally {
-        spawnSync('umount', [folder])
-      }
+      // Not a byte left: even then something can be removed.
+      fillUp(join(folder, 'filler'))
+      const small = await failureOf(() => store.put(randomBytes(10)))
+      expect(small.code).to.equal('storage_full')
+      expect(await store.remove(sha256(fitting))).to.equal(true)
+      await store.put(randomBytes(10))
+      expect((await store.page(undefined, 9)).refs).to.have.length(2)
+      await store.close()
     })
   })
 })
 
 async function* pieces(size: number) {
   for (let at = 0; at < size; at += 100_000) yield randomBytes(100_000)
-}
-
-function fillUp(path: string): void {
-  const file = fs.openSync(path, 'w')
-  try {
-    for (let piece = 65_536; piece >= 1;) {
-      try {
-        fs.writeSync(file, Buffer.alloc(piece))
-      } catch {
-        piece = Math.floor(piece / 2)
-      }
-    }
-  } finally {
-    fs.closeSync(file)
-  }
 }

@@ -1,32 +1,24 @@
 import { expect } from 'chai'
-import { spawnSync } from 'node:child_process'
-import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { ask } from '../helpers/mcp.ts'
 import { createCaller, password, quickLimits } from '../helpers/accounts-caller.ts'
 import { createAccountsOwner } from '../helpers/accounts-owner.ts'
 import { startAccountsProcess } from '../helpers/accounts-process.ts'
-import { skipBecause } from '../helpers/skip.ts'
+import { fillUp, onSmallDisk } from './small-disk.ts'
 
 describe('a registry on a full disk', () => {
-  it('says 503, goes on with what needs no room, and with all of it when there is room', async function () {
+  it('says 503, goes on with what needs no room, and with all of it when there is room', function () {
     this.timeout(120_000)
-    const folder = mkdtempSync(join(tmpdir(), 'registry-full-'))
-    const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=2m,mode=700', 'tmpfs', folder])
-    if (mounted.status !== 0) {
-      rmSync(folder, { recursive: true })
-      skipBecause(this, 'mounting a tmpfs needs Linux and root')
-    }
-    const dataDir = join(folder, 'data')
-    const filler = join(folder, 'filler')
-    try {
+    return onSmallDisk(this, '2m', async folder => {
+      const dataDir = join(folder, 'data')
+      const filler = join(folder, 'filler')
       const registry = await startAccountsProcess({ dataDir, flags: quickLimits })
       try {
         const caller = createCaller(registry.url)
         const alice = await caller.register('alice')
         const token = await caller.makeToken(alice.access_token)
-        fill(filler)
+        fillUp(filler)
         const signUp = (username: string) =>
           caller.call('POST', '/register', undefined, {
             username,
@@ -71,25 +63,6 @@ describe('a registry on a full disk', () => {
       } finally {
         expect(await registry.stop()).to.equal(0)
       }
-    } finally {
-      spawnSync('umount', [folder])
-      rmSync(folder, { recursive: true, force: true })
-    }
+    })
   })
 })
-
-/** To the last byte. */
-function fill(path: string): void {
-  const file = openSync(path, 'w')
-  try {
-    for (let piece = 65_536; piece >= 1;) {
-      try {
-        writeSync(file, Buffer.alloc(piece))
-      } catch {
-        piece = Math.floor(piece / 2)
-      }
-    }
-  } finally {
-    closeSync(file)
-  }
-}

@@ -1,21 +1,11 @@
-import { spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { expect } from 'chai'
 import { RawSession } from '../helpers/mcp.ts'
 import { startServeProcess } from '../helpers/serve-process.ts'
-import { skipBecause } from '../helpers/skip.ts'
+import { onSmallDisk } from './small-disk.ts'
 
 describe('serve on a full disk', () => {
-  it('answers an upload with 507, loses nothing and goes on', async function () {
-    const folder = mkdtempSync(join(tmpdir(), 'service-cli-full-'))
-    const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=4m,mode=700', 'tmpfs', folder])
-    if (mounted.status !== 0) {
-      rmSync(folder, { recursive: true })
-      skipBecause(this, 'mounting a tmpfs needs Linux and root')
-    }
-    try {
+  it('answers an upload with 507, loses nothing and goes on', function () {
+    return onSmallDisk(this, '4m', async folder => {
       const serve = await startServeProcess({ registryDir: folder })
       const kept = await serve.store(Buffer.alloc(1_000_000, 'k'))
       const full = await serve.post('artefacts', Buffer.alloc(5_000_000, 'f'), {
@@ -32,9 +22,6 @@ describe('serve on a full disk', () => {
         expect(result.contents[0].uri).to.equal(uri)
       }
       expect((await serve.stop()).code).to.equal(0)
-    } finally {
-      spawnSync('umount', [folder])
-      rmSync(folder, { recursive: true, force: true })
-    }
+    })
   })
 })
