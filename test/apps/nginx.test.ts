@@ -3,7 +3,6 @@ import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { request } from 'node:https'
-import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -12,9 +11,11 @@ import * as v2 from '@modelcontextprotocol/client'
 import { expect } from 'chai'
 import type { Sdk, StatelessClient } from '../clients/client-face.ts'
 import { type Prepared, prepare, runScenario } from '../clients/scenario.ts'
-import { type Serving, startServe } from '../clients/serve.ts'
+import { end, type Serving, startServe } from '../clients/serve.ts'
 import { runStatelessScenario } from '../clients/stateless-scenario.ts'
 import { until } from '../e2e/until.ts'
+import { makePair, writePair } from '../helpers/certificate.ts'
+import { freePort } from '../helpers/free-port.ts'
 import { ask, initializeBody, postHeaders, RawSession } from '../helpers/mcp.ts'
 import { root } from '../helpers/program.ts'
 import { skipBecause } from '../helpers/skip.ts'
@@ -36,18 +37,14 @@ describe('nginx with TLS in front of serve, set up as docs/deployment.md says', 
   const running: ChildProcess[] = []
 
   before(async function () {
-    for (const [tool, flag] of [
-      ['nginx', '-v'],
-      ['openssl', 'version'],
-    ] as const) {
-      if (spawnSync(tool, [flag]).error !== undefined) skipBecause(this, `${tool} is not installed`)
-    }
+    if (spawnSync('nginx', ['-v']).error !== undefined) skipBecause(this, 'nginx is not installed')
     folder = await mkdtemp(join(tmpdir(), 'nginx-'))
     const text = await readFile(join(root, 'docs/deployment.md'), 'utf8')
     block = /```nginx\n(.*?)```/s.exec(text)?.[1] ?? ''
-    makeCertificate(folder)
+    const pair = makePair()
+    await writePair(folder, pair)
     trusted = tls.getCACertificates('default')
-    tls.setDefaultCACertificates([...trusted, await readFile(join(folder, 'cert.pem'), 'utf8')])
+    tls.setDefaultCACertificates([...trusted, pair.cert])
     port = await freePort()
     const url = `https://localhost:${port}`
     const limits = ['--limit', `streamKeepAliveMs=${readTimeoutMs / 4}`]
@@ -60,7 +57,7 @@ describe('nginx with TLS in front of serve, set up as docs/deployment.md says', 
   })
   after(async () => {
     if (trusted !== undefined) tls.setDefaultCACertificates(trusted)
-    for (const child of running) await endChild(child)
+    for (const child of running) await end(child)
     await serving?.stop()
     if (folder !== undefined) await rm(folder, { recursive: true, force: true })
   })
@@ -203,33 +200,6 @@ describe('nginx with TLS in front of serve, set up as docs/deployment.md says', 
     )
   })
 })
-
-function makeCertificate(folder: string): void {
-  const made = spawnSync('openssl', [
-    ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'],
-    ...['-keyout', join(folder, 'key.pem'), '-out', join(folder, 'cert.pem'), '-days', '2'],
-    ...['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1'],
-  ])
-  if (made.status !== 0) throw new Error(String(made.stderr))
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
-}
-
-async function endChild(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return
-  const exited = once(child, 'exit')
-  child.kill('SIGTERM')
-  const giveUp = setTimeout(() => child.kill('SIGKILL'), 5000)
-  await exited
-  clearTimeout(giveUp)
-}
 
 function hash(bytes: ArrayBuffer | Uint8Array): string {
   return createHash('sha256').update(new Uint8Array(bytes)).digest('hex')

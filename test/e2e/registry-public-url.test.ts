@@ -1,9 +1,8 @@
 import { expect } from 'chai'
-import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
-import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { freePort } from '../helpers/free-port.ts'
 import { ask } from '../helpers/mcp.ts'
 import { startAccountsProcess } from '../helpers/accounts-process.ts'
 
@@ -93,12 +92,3 @@ describe('service-cli registry --public-url', function () {
     }
   })
 })
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
-}

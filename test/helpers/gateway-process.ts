@@ -1,6 +1,5 @@
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { type AddressInfo, createServer } from 'node:net'
 import { createInterface } from 'node:readline'
 import { until } from '../e2e/until.ts'
 import { startProgram } from './program.ts'
@@ -64,14 +63,4 @@ export function startGatewayProcess(settings: GatewaySettings): GatewayProcess {
     kill: () => end('SIGKILL'),
     stop: () => end('SIGTERM'),
   }
-}
-
-/** A port that was free a moment ago. */
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }

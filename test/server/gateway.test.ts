@@ -3,7 +3,7 @@ import { readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { AccessEntry } from '../../src/lib/util/logger.ts'
 import { until } from '../e2e/until.ts'
-import { freePort } from '../helpers/gateway-process.ts'
+import { freePort } from '../helpers/free-port.ts'
 import { ask, RawSession } from '../helpers/mcp.ts'
 import { baseOf, createMemoryLog, keyed, useGateways } from './gateway/gateways.ts'
 

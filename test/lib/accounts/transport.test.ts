@@ -1,11 +1,10 @@
 import { expect } from 'chai'
-import { once } from 'node:events'
-import { type AddressInfo, createServer as createTcpServer } from 'node:net'
 import type { ServerResponse } from 'node:http'
 import { ServiceError } from '../../../src/lib/util/errors.ts'
 import { createTransport } from '../../../src/lib/accounts/transport.ts'
 import { defaultClientLimits } from '../../../src/lib/accounts/client-limits.ts'
 import { Secret } from '../../../src/lib/util/secret.ts'
+import { freePort } from '../../helpers/free-port.ts'
 import { clientOf, expectNoLeak, accountsUrlOf, sendJson, thrownBy, withServer } from './support.ts'
 
 const token = 'svc_THE-TOKEN-OF-THIS-TEST'
@@ -21,15 +20,6 @@ async function failures(url: string, options: Parameters<typeof clientOf>[1] = {
     await thrownBy(() => client.refresh({ refreshToken: new Secret(token) })),
   ]
   return found.map(error => expectNoLeak(error, secrets))
-}
-
-async function freePort(): Promise<number> {
-  const server = createTcpServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }
 
 describe('transport of the registry client', function () {

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { until } from '../../e2e/until.ts'
-import { freePort } from '../../helpers/gateway-process.ts'
+import { freePort } from '../../helpers/free-port.ts'
 import { ask, RawSession } from '../../helpers/mcp.ts'
 import { baseOf, createMemoryLog, keyed, useGateways } from './gateways.ts'
 
