@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { until } from '../e2e/until.ts'
-import { needPython, PythonApp } from './python-driver.ts'
+import { useLinkedApps } from './linked-app.ts'
+import type { LinkOptions, PythonApp } from './python-driver.ts'
 import { type Script, ScriptedServer, token, welcome } from './scripted-server.ts'
 
 /** It would have come back after 200 to 300 ms. */
@@ -15,20 +16,10 @@ describe('the Python link: what goes wrong', () => {
   let server: ScriptedServer
   let app: PythonApp
 
-  before(function () {
-    needPython(this)
-  })
-  afterEach(async () => {
-    await app.kill()
-    await server.stop()
-    expect(app.output).not.to.contain(token)
-    expect(app.output).not.to.contain('Traceback')
-  })
+  const { serve, launch, link } = useLinkedApps()
 
-  async function begin(script: Script = {}, options: object = {}) {
-    server = await ScriptedServer.start(script)
-    app = new PythonApp()
-    await app.link({ url: server.url, token }, options)
+  async function begin(script: Script = {}, options: LinkOptions = {}) {
+    ;({ server, app } = await link(script, {}, options))
   }
 
   it('gives up on a wrong token that was given, and says so', async () => {
@@ -51,11 +42,11 @@ describe('the Python link: what goes wrong', () => {
     const file = join(instances, 'one.token')
     const good = ({ headers }: IncomingMessage) =>
       headers.authorization === `Bearer ${token}` ? null : 401
-    server = await ScriptedServer.start({ refuse: good })
+    server = await serve({ refuse: good })
     await writeFile(file, 'of-an-earlier-run', { mode: 0o600 })
     const record = { dcc_type: 'unknown', host_url: server.url, host_token_file: file, host: {} }
     await writeFile(join(instances, 'one.json'), JSON.stringify(record), { mode: 0o600 })
-    app = new PythonApp()
+    app = launch()
     await app.link({ registry_dir: folder })
     const { text } = await app.untilState('waiting')
     expect(text).to.match(/does not accept the token in .*one\.token, which is read again\. Trying/)
@@ -105,15 +96,15 @@ describe('the Python link: what goes wrong', () => {
     const folder = await mkdtemp(join(tmpdir(), 'python-link-'))
     const instances = join(folder, 'instances')
     await mkdir(instances, { mode: 0o700 })
-    const other = await ScriptedServer.start()
+    const other = await serve()
     const write = async (url: string) => {
       const record = { dcc_type: 'unknown', host_url: url, host_token_file: null, host: {} }
       await writeFile(join(instances, 'one.json'), JSON.stringify(record), { mode: 0o600 })
     }
     try {
-      server = await ScriptedServer.start()
+      server = await serve()
       await write(server.url)
-      app = new PythonApp({ SERVICE_HOST_TOKEN: token })
+      app = launch({ SERVICE_HOST_TOKEN: token })
       await app.link({ registry_dir: folder })
       await app.call('set_scene', { frame: 1 })
       const first = await server.peer()
@@ -122,8 +113,6 @@ describe('the Python link: what goes wrong', () => {
       first.ws.terminate()
       expect(await (await other.peer()).nth('scene.set')).to.deep.include({ scene: { frame: 1 } })
     } finally {
-      await app.kill()
-      await other.stop()
       await rm(folder, { recursive: true })
     }
   })

@@ -1,26 +1,18 @@
 import { expect } from 'chai'
 import { until } from '../e2e/until.ts'
-import { needPython, PythonApp } from './python-driver.ts'
-import { type Peer, ScriptedServer, token, welcome } from './scripted-server.ts'
+import { useLinkedApps } from './linked-app.ts'
+import type { PythonApp } from './python-driver.ts'
+import { type Peer, ScriptedServer, welcome } from './scripted-server.ts'
 
 describe('the Python link: pictures of the application', () => {
   let server: ScriptedServer
   let app: PythonApp
   let peer: Peer
 
-  before(function () {
-    needPython(this)
-  })
-  afterEach(async () => {
-    await app.kill()
-    await server.stop()
-    expect(app.output).not.to.contain('Traceback')
-  })
+  const { link } = useLinkedApps()
 
   async function begin(targets: readonly string[] | null = ['window', 'viewport'], reads = true) {
-    server = await ScriptedServer.start()
-    app = new PythonApp()
-    await app.link({ url: server.url, token }, { start: false, reads })
+    ;({ server, app } = await link({}, {}, { start: false, reads }))
     if (targets !== null) await app.tell({ provide: [targets] })
     await app.call('start')
     await app.untilState('connected')
@@ -148,10 +140,9 @@ describe('the Python link: pictures of the application', () => {
   })
 
   it('are answered as busy by heartbeats of an application that can do nothing else', async () => {
-    server = await ScriptedServer.start({ welcome: { ...welcome, heartbeat_ms: 50 } })
-    app = new PythonApp()
+    const quick = { welcome: { ...welcome, heartbeat_ms: 50 } }
     const constants = { AWAY_SECONDS: 0.3 }
-    await app.link({ url: server.url, token }, { reads: false, start: false, constants })
+    ;({ server, app } = await link(quick, {}, { reads: false, start: false, constants }))
     await app.tell({ pumping: false })
     await app.tell({ provide: [] })
     await app.call('start')

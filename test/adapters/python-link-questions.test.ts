@@ -1,27 +1,19 @@
 import { expect } from 'chai'
 import { setTimeout as delay } from 'node:timers/promises'
 import { until } from '../e2e/until.ts'
-import { needPython, PythonApp } from './python-driver.ts'
-import { type Peer, type Script, ScriptedServer, token, welcome } from './scripted-server.ts'
+import { useLinkedApps } from './linked-app.ts'
+import type { LinkOptions, PythonApp } from './python-driver.ts'
+import { type Peer, type Script, ScriptedServer, welcome } from './scripted-server.ts'
 
 describe('the Python link: what the server asks', () => {
   let server: ScriptedServer
   let app: PythonApp
   let peer: Peer
 
-  before(function () {
-    needPython(this)
-  })
-  afterEach(async () => {
-    await app.kill()
-    await server.stop()
-    expect(app.output).not.to.contain('Traceback')
-  })
+  const { link } = useLinkedApps()
 
-  async function begin(script: Script = {}, options: object = {}) {
-    server = await ScriptedServer.start(script)
-    app = new PythonApp()
-    await app.link({ url: server.url, token }, options)
+  async function begin(script: Script = {}, options: LinkOptions = {}) {
+    ;({ server, app } = await link(script, {}, options))
     await app.untilState('connected')
     peer = await server.peer()
   }

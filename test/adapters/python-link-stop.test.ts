@@ -1,25 +1,16 @@
 import { expect } from 'chai'
-import { needPython, PythonApp } from './python-driver.ts'
-import { ScriptedServer, token } from './scripted-server.ts'
+import { useLinkedApps } from './linked-app.ts'
+import type { PythonApp } from './python-driver.ts'
+import { ScriptedServer } from './scripted-server.ts'
 
 describe('the Python link: how it stops', () => {
   let server: ScriptedServer
   let app: PythonApp
 
-  before(function () {
-    needPython(this)
-  })
-  afterEach(async () => {
-    await app.kill()
-    await server.stop()
-    expect(app.output).not.to.contain(token)
-    expect(app.output).not.to.contain('Traceback')
-  })
+  const { link } = useLinkedApps()
 
   async function begin() {
-    server = await ScriptedServer.start()
-    app = new PythonApp()
-    await app.link({ url: server.url, token })
+    ;({ server, app } = await link())
   }
 
   it('says bye when it is stopped, after what was still waiting', async () => {

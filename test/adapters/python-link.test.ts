@@ -4,27 +4,18 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { until } from '../e2e/until.ts'
-import { needPython, PythonApp } from './python-driver.ts'
+import { useLinkedApps } from './linked-app.ts'
+import type { LinkOptions, PythonApp } from './python-driver.ts'
 import { type Script, ScriptedServer, token, welcome } from './scripted-server.ts'
 
 describe('the Python link: what the application tells', () => {
   let server: ScriptedServer
   let app: PythonApp
 
-  before(function () {
-    needPython(this)
-  })
-  afterEach(async () => {
-    await app.kill()
-    await server.stop()
-    expect(app.output).not.to.contain(token)
-    expect(app.output).not.to.contain('Traceback')
-  })
+  const { link } = useLinkedApps()
 
-  async function begin(script: Script = {}, args: object = {}, options: object = {}) {
-    server = await ScriptedServer.start(script)
-    app = new PythonApp()
-    await app.link({ url: server.url, token, ...args }, options)
+  async function begin(script: Script = {}, args: object = {}, options: LinkOptions = {}) {
+    ;({ server, app } = await link(script, args, options))
   }
 
   it('opens with the sub-protocol, the token and a hello, and shows as connected', async () => {

@@ -6,8 +6,9 @@ import { join } from 'node:path'
 import { until } from '../e2e/until.ts'
 import { RawSession } from '../helpers/mcp.ts'
 import { startServeProcess } from '../helpers/serve-process.ts'
+import { useLinkedApps } from './linked-app.ts'
 import { needPython, PythonApp } from './python-driver.ts'
-import { type Peer, type Script, ScriptedServer, token, welcome } from './scripted-server.ts'
+import { type Peer, type Script, ScriptedServer, welcome } from './scripted-server.ts'
 
 const note = 'x'.repeat(2000)
 const scene = {
@@ -24,22 +25,13 @@ describe('the Python link: scenes that change', () => {
   let app: PythonApp
   let peer: Peer
 
-  before(function () {
-    needPython(this)
-  })
-  afterEach(async () => {
-    await app.kill()
-    await server.stop()
-    expect(app.output).not.to.contain('Traceback')
-  })
+  const { link } = useLinkedApps()
 
   /** Up to the first scene, which the server took as revision 7. */
   async function begin(script: Script = {}): Promise<void> {
     const patching = { ...welcome, scene_patch: true }
     const connected = (each: Peer) => each.answers.delete('scene.set')
-    server = await ScriptedServer.start({ welcome: patching, connected, ...script })
-    app = new PythonApp()
-    await app.link({ url: server.url, token })
+    ;({ server, app } = await link({ welcome: patching, connected, ...script }))
     peer = await server.peer()
     await app.call('set_scene', scene)
     peer.ok(await peer.nth('scene.set'), { revision: 7 })
