@@ -6,6 +6,7 @@ import { expect } from 'chai'
 import { LinkClient } from '../helpers/link.ts'
 import { frameOf, opcodes, RawLink } from '../helpers/raw-link.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
+import { expectCleanExit } from './clean-exit.ts'
 import { expectHealthy } from './host-link-health.ts'
 import { RawSession } from '../helpers/mcp.ts'
 import { until } from './until.ts'
@@ -31,12 +32,7 @@ describe('stopping the real program with an application connected', () => {
     await rm(registryDir, { recursive: true, force: true })
   })
 
-  async function expectClean(): Promise<void> {
-    const { code, signal, stderr } = await serve.exited
-    expect({ code, signal }, stderr).to.deep.equal({ code: 0, signal: null })
-    expect(await readdir(join(registryDir, 'instances'))).to.deep.equal([])
-    expect(stderr).not.to.match(/"level":"error"|\n\s+at /)
-  }
+  const expectClean = () => expectCleanExit(serve, registryDir)
 
   const uploads = () => serve.openFiles().filter(path => path.includes('dcc-mcp-artefacts'))
 

@@ -5,9 +5,9 @@ import { freePort } from '../helpers/free-port.ts'
 import { startGatewayProcess } from '../helpers/gateway-process.ts'
 import { LinkClient } from '../helpers/link.ts'
 import { openPassage } from '../helpers/passage.ts'
-import { cleanEnv, exitOf, startProgram } from '../helpers/program.ts'
+import { exitOf } from '../helpers/program.ts'
 import type { ServeProcess } from '../helpers/serve-process.ts'
-import { useServers } from './stdio-servers.ts'
+import { hello, useServers } from './stdio-servers.ts'
 import { until } from './until.ts'
 
 const method = 'notifications/claude/channel'
@@ -17,36 +17,23 @@ const bounds = ['--bound=channelSettleMs=300', '--bound=channelIntervalMs=600']
 
 describe('service-cli over stdio with --channel', function () {
   this.timeout(40_000)
-  const { stateDir, ends, serve } = useServers()
+  const servers = useServers()
+  const { stateDir, ends, serve } = servers
 
   type Program = ReturnType<typeof start>
 
   function start(...words: string[]) {
-    const env = cleanEnv({ SERVICE_REGISTRY_DIR: stateDir() })
-    const child = startProgram([...words, ...bounds], { env, stdio: ['pipe', 'pipe', 'pipe'] })
-    ends.push(async () => {
-      child.kill('SIGKILL')
-      await exitOf(child)
-    })
-    const out = { stdout: '', stderr: '' }
-    child.stdout?.on('data', chunk => (out.stdout += String(chunk)))
-    child.stderr?.on('data', chunk => (out.stderr += String(chunk)))
-    const send = (message: object) =>
-      void child.stdin?.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
-    const lines = (): any[] => out.stdout.split('\n').slice(0, -1).map(line => JSON.parse(line)) // prettier-ignore
-    const answer = async (id: number): Promise<any> => {
-      const found = () => lines().find(message => message.id === id)
-      await until(() => found() !== undefined, `an answer to ${id}`, 20_000)
-      return found()
-    }
-    const told = (): any[] => lines().filter(line => line.method === method).map(({ params }) => params) // prettier-ignore
+    const program = servers.start(...words, ...bounds)
+    const told = (): any[] =>
+      program
+        .lines()
+        .filter(line => line.method === method)
+        .map(({ params }) => params)
     const initialize = async () => {
-      const clientInfo = { name: 'x', version: '1' }
-      const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo }
-      send({ id: 1, method: 'initialize', params })
-      return (await answer(1)).result
+      program.send(hello)
+      return (await program.answer(1)).result
     }
-    return { child, out, send, lines, told, initialize }
+    return { ...program, told, initialize }
   }
 
   /** The channel tells of changes since it began: sends scenes until one of them is told. */

@@ -1,7 +1,20 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { cleanEnv, exitOf, startProgram } from '../helpers/program.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
+import { until } from './until.ts'
+
+/** The `initialize` that a client sends first. */
+export const hello = {
+  id: 1,
+  method: 'initialize',
+  params: {
+    protocolVersion: '2025-11-25',
+    capabilities: {},
+    clientInfo: { name: 'x', version: '1' },
+  },
+}
 
 /** Servers on one state directory; after each test they end in reverse order and it is removed. */
 export function useServers() {
@@ -22,5 +35,31 @@ export function useServers() {
     return server
   }
 
-  return { stateDir: () => folder, ends, serve }
+  /** Starts the program with its stdio at hand. */
+  function start(...words: string[]) {
+    const env = cleanEnv({ SERVICE_REGISTRY_DIR: folder })
+    const child = startProgram(words, { env, stdio: ['pipe', 'pipe', 'pipe'] })
+    ends.push(async () => {
+      child.kill('SIGKILL')
+      await exitOf(child)
+    })
+    const out = { stdout: '', stderr: '' }
+    child.stdout?.on('data', chunk => (out.stdout += String(chunk)))
+    child.stderr?.on('data', chunk => (out.stderr += String(chunk)))
+    const send = (message: object) =>
+      void child.stdin?.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
+    const lines = (): any[] =>
+      out.stdout
+        .split('\n')
+        .slice(0, -1)
+        .map(line => JSON.parse(line))
+    const answer = async (id: number): Promise<any> => {
+      const found = () => lines().find(message => message.id === id)
+      await until(() => found() !== undefined, `an answer to ${id}`, 20_000)
+      return found()
+    }
+    return { child, out, send, lines, answer }
+  }
+
+  return { stateDir: () => folder, ends, serve, start }
 }

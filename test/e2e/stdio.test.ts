@@ -3,50 +3,14 @@ import type { ChildProcess } from 'node:child_process'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { runCommand } from '../helpers/in-process.ts'
-import { cleanEnv, exitOf, startProgram } from '../helpers/program.ts'
+import { exitOf } from '../helpers/program.ts'
 import { until } from './until.ts'
-import { useServers } from './stdio-servers.ts'
+import { hello, useServers } from './stdio-servers.ts'
 
 describe('service-cli over stdio', function () {
   this.timeout(30_000)
-  const { stateDir, ends, serve } = useServers()
+  const { stateDir, serve, start } = useServers()
 
-  /** The program with its stdio at hand. */
-  function start(...words: string[]) {
-    const env = cleanEnv({ SERVICE_REGISTRY_DIR: stateDir() })
-    const child = startProgram(words, { env, stdio: ['pipe', 'pipe', 'pipe'] })
-    ends.push(async () => {
-      child.kill('SIGKILL')
-      await exitOf(child)
-    })
-    const out = { stdout: '', stderr: '' }
-    child.stdout?.on('data', chunk => (out.stdout += String(chunk)))
-    child.stderr?.on('data', chunk => (out.stderr += String(chunk)))
-    const send = (message: object) =>
-      void child.stdin?.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
-    const lines = () =>
-      out.stdout
-        .split('\n')
-        .slice(0, -1)
-        .map(line => JSON.parse(line))
-    return { child, out, send, lines }
-  }
-
-  async function answered(program: { lines(): any[] }, id: number): Promise<any> {
-    const found = () => program.lines().find(message => message.id === id)
-    await until(() => found() !== undefined, `an answer to ${id}`, 20_000)
-    return found()
-  }
-
-  const hello = {
-    id: 1,
-    method: 'initialize',
-    params: {
-      protocolVersion: '2025-11-25',
-      capabilities: {},
-      clientInfo: { name: 'x', version: '1' },
-    },
-  }
   const instances = async () =>
     (await readdir(join(stateDir(), 'instances'))).filter(name => name.endsWith('.json'))
 
@@ -59,7 +23,7 @@ describe('service-cli over stdio', function () {
     const program = start('serve', '--stdio', '--log-level', 'debug')
     program.child.stdin?.write('what is no message\n')
     program.send(hello)
-    expect((await answered(program, 1)).result.serverInfo.name).to.equal('service-cli')
+    expect((await program.answer(1)).result.serverInfo.name).to.equal('service-cli')
     const started = () => program.out.stderr.includes('started a server that ends with this client')
     await until(started, 'the line on stderr')
     expect(await instances()).to.have.length(1)
@@ -71,15 +35,15 @@ describe('service-cli over stdio', function () {
   it('joins a running server and replaces it after its end', async () => {
     const first = start('serve', '--stdio')
     first.send(hello)
-    await answered(first, 1)
+    await first.answer(1)
     const second = start('serve', '--stdio', '--name', 'mine', '--bound=takeoverMs=100')
     second.send(hello)
-    await answered(second, 1)
+    await second.answer(1)
     const joined = () => second.out.stderr.includes('joined the running server')
     await until(() => joined() && second.out.stderr.includes('--name'), 'the lines on stderr')
     second.send({ method: 'notifications/initialized' })
     second.send({ id: 2, method: 'resources/subscribe', params: { uri: 'scene://current' } })
-    await answered(second, 2)
+    await second.answer(2)
     expect(await endOf(first.child)).to.equal(0)
     const told = () => second.lines().some(({ method }) => method?.endsWith('updated'))
     await until(told, 'the update of its own server', 20_000)
@@ -92,10 +56,10 @@ describe('service-cli over stdio', function () {
     const first = await serve('--dcc-type', 'blender')
     const program = start('serve', '--stdio', '--bound=takeoverMs=100')
     program.send(hello)
-    await answered(program, 1)
+    await program.answer(1)
     program.send({ method: 'notifications/initialized' })
     program.send({ id: 2, method: 'resources/subscribe', params: { uri: 'scene://current' } })
-    await answered(program, 2)
+    await program.answer(2)
     await first.stop()
     const said = (text: string) => program.out.stderr.split(text).length - 1
     await until(
@@ -111,7 +75,7 @@ describe('service-cli over stdio', function () {
     await second.post('scene', { objects: ['Cube'] })
     await until(() => updates() > before, 'the update of the server that returned')
     program.send({ id: 3, method: 'resources/read', params: { uri: 'scene://current' } })
-    expect((await answered(program, 3)).result.contents[0].text).to.contain('Cube')
+    expect((await program.answer(3)).result.contents[0].text).to.contain('Cube')
     expect(await endOf(program.child)).to.equal(0)
   })
 
@@ -122,7 +86,7 @@ describe('service-cli over stdio', function () {
       start('serve', '--stdio'),
     ]
     for (const program of programs) program.send(hello)
-    for (const program of programs) await answered(program, 1)
+    for (const program of programs) await program.answer(1)
     expect(await instances()).to.have.length(1)
     for (const { child } of programs) expect(await endOf(child)).to.equal(0)
   })
@@ -132,7 +96,7 @@ describe('service-cli over stdio', function () {
       const server = await serve('--log-level', 'info')
       const program = start('connect')
       program.send(hello)
-      await answered(program, 1)
+      await program.answer(1)
       program.child.kill(signal)
       expect(await exitOf(program.child)).to.equal(0)
       const told = '"method":"DELETE","path":"/mcp","status":204'
@@ -143,7 +107,7 @@ describe('service-cli over stdio', function () {
   it('exits when the client closes stdout, and on SIGTERM while the client does not read', async () => {
     const gone = start('serve', '--stdio')
     gone.send(hello)
-    await answered(gone, 1)
+    await gone.answer(1)
     gone.child.stdout?.destroy()
     gone.child.stdin?.write('what needs an answer\n')
     expect(await exitOf(gone.child)).to.equal(0)
@@ -151,7 +115,7 @@ describe('service-cli over stdio', function () {
     const stuck = start('serve', '--stdio', '--bound=maxWaitingMessages=10')
     stuck.child.stdin?.on('error', () => {})
     stuck.send(hello)
-    await answered(stuck, 1)
+    await stuck.answer(1)
     stuck.child.stdout?.pause()
     stuck.child.stdin?.write('what needs an answer\n'.repeat(50_000))
     const blocked = () => (stuck.child.stdin?.writableLength ?? 0) > 0

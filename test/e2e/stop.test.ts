@@ -8,6 +8,7 @@ import { ask, RawSession } from '../helpers/mcp.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { BlobRead, uploadGenerated } from './artefact-bytes.ts'
 import { exchange, RawSocket, requestText } from './raw-socket.ts'
+import { expectCleanExit } from './clean-exit.ts'
 import { until } from './until.ts'
 
 describe('stopping the real program', () => {
@@ -26,13 +27,7 @@ describe('stopping the real program', () => {
     await rm(registryDir, { recursive: true, force: true })
   })
 
-  /** The program watches its own time: it ends with 1 when a stop takes longer than it may. */
-  async function expectClean(): Promise<void> {
-    const { code, signal, stderr } = await serve.exited
-    expect({ code, signal }, stderr).to.deep.equal({ code: 0, signal: null })
-    expect(await readdir(join(registryDir, 'instances'))).to.deep.equal([])
-    expect(stderr).not.to.match(/"level":"error"|\n\s+at /)
-  }
+  const expectClean = () => expectCleanExit(serve, registryDir)
 
   for (const name of ['SIGTERM', 'SIGINT'] as const) {
     it(`with ${name} ends every stream properly, and cleans up`, async () => {
