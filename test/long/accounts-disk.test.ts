@@ -6,13 +6,8 @@ import { openKeyStore } from '../../src/server/accounts/keys/open-key-store.ts'
 import { openSqliteStore } from '../../src/server/accounts/sqlite/sqlite-store.ts'
 import { skipBecause } from '../helpers/skip.ts'
 import { failureOf } from '../helpers/failure.ts'
-import {
-  day,
-  newAccount,
-  newSession,
-  settableClock,
-  withFolder,
-} from '../server/accounts/support.ts'
+import { withFolder } from '../helpers/folder.ts'
+import { day, newAccount, newSession, settableClock } from '../server/accounts/support.ts'
 import { fillUp, onSmallDisk } from './small-disk.ts'
 
 const clock = settableClock()

@@ -1,5 +1,5 @@
 import { killRounds } from '../server/accounts/kill-rounds.ts'
-import { withFolder } from '../server/accounts/support.ts'
+import { withFolder } from '../helpers/folder.ts'
 
 const rounds = Number(process.env['KILL_ROUNDS'] ?? 10)
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { killRounds } from '../server/artefacts/kill-rounds.ts'
-import { withFolder } from '../server/artefacts/support.ts'
+import { withFolder } from '../helpers/folder.ts'
 
 const rounds = Number(process.env['KILL_ROUNDS'] ?? 10)
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { join } from 'node:path'
 import { killRounds } from '../lib/config/kill-rounds.ts'
-import { withFolder } from '../lib/config/support.ts'
+import { withFolder } from '../helpers/folder.ts'
 
 describe('configuration under many kills', () => {
   it('leaves the old file or the new one', function () {

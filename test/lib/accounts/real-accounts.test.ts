@@ -7,7 +7,7 @@ import { connectAccounts } from '../../../src/lib/accounts/connect.ts'
 import { withSavedToken } from '../../../src/lib/accounts/session.ts'
 import { Secret } from '../../../src/lib/util/secret.ts'
 import { type AccountsServer, withAccountsServer } from '../../server/accounts/harness.ts'
-import { withFolder } from '../config/support.ts'
+import { withFolder } from '../../helpers/folder.ts'
 import { expectNoLeak, accountsUrlOf, thrownBy } from './support.ts'
 
 const password = new Secret('a long and honest phrase')

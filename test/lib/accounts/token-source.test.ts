@@ -7,7 +7,7 @@ import { inspect } from 'node:util'
 import { readChosenToken, selectTokenSource } from '../../../src/lib/accounts/token-source.ts'
 import { skipBecause } from '../../helpers/skip.ts'
 import { failureOf } from '../../helpers/failure.ts'
-import { withFolder } from '../config/support.ts'
+import { withFolder } from '../../helpers/folder.ts'
 
 const configPath = '/home/a/.config/service-cli/config.toml'
 

@@ -8,7 +8,8 @@ import { withLogin } from '../../../src/lib/config/saved-logins.ts'
 import { Secret } from '../../../src/lib/util/secret.ts'
 import { skipBecause } from '../../helpers/skip.ts'
 import { failureOf } from '../../helpers/failure.ts'
-import { listLog, withFolder } from './support.ts'
+import { withFolder } from '../../helpers/folder.ts'
+import { listLog } from './support.ts'
 
 const url = 'https://registry.example'
 const modeOf = (path: string) => fs.statSync(path).mode & 0o777

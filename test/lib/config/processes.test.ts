@@ -5,7 +5,8 @@ import { createConfigStore } from '../../../src/lib/config/config-store.ts'
 import { takeFileLock } from '../../../src/lib/config/file-lock.ts'
 import { silentLogger } from '../../../src/lib/util/logger.ts'
 import { killRounds } from './kill-rounds.ts'
-import { exitOf, startScript, withFolder } from './support.ts'
+import { withFolder } from '../../helpers/folder.ts'
+import { exitOf, startScript } from './support.ts'
 
 const script = (name: string) => join(import.meta.dirname, 'scripts', name)
 

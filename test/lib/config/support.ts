@@ -1,19 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import type { Logger } from '../../../src/lib/util/logger.ts'
-
-/** A folder of its own for each run, gone afterwards. */
-export async function withFolder<T>(run: (folder: string) => Promise<T> | T): Promise<T> {
-  const folder = mkdtempSync(join(tmpdir(), 'service-cli-config-'))
-  try {
-    return await run(folder)
-  } finally {
-    rmSync(folder, { recursive: true, force: true })
-  }
-}
 
 export interface Line {
   readonly level: string

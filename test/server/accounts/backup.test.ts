@@ -9,15 +9,8 @@ import { restoreBackup, verifyBackup } from '../../../src/server/accounts/sqlite
 import { migrations } from '../../../src/server/accounts/sqlite/schema.ts'
 import { openSqliteStore } from '../../../src/server/accounts/sqlite/sqlite-store.ts'
 import { failureOf } from '../../helpers/failure.ts'
-import {
-  day,
-  newAccount,
-  newSession,
-  newToken,
-  settableClock,
-  startMs,
-  withFolder,
-} from './support.ts'
+import { withFolder } from '../../helpers/folder.ts'
+import { day, newAccount, newSession, newToken, settableClock, startMs } from './support.ts'
 
 const loop = join(import.meta.dirname, 'scripts', 'write-loop.ts')
 const clock = settableClock()

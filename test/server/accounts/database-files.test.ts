@@ -10,7 +10,8 @@ import { checkFiles } from '../../../src/server/accounts/sqlite/check-files.ts'
 import { openSqliteStore } from '../../../src/server/accounts/sqlite/sqlite-store.ts'
 import { walBytes } from '../../../src/server/accounts/sqlite/open-database.ts'
 import { failureOf } from '../../helpers/failure.ts'
-import { newAccount, newSession, settableClock, withFolder } from './support.ts'
+import { withFolder } from '../../helpers/folder.ts'
+import { newAccount, newSession, settableClock } from './support.ts'
 
 const loop = join(import.meta.dirname, 'scripts', 'write-loop.ts')
 const clock = settableClock()

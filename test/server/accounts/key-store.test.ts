@@ -14,7 +14,8 @@ import {
 } from '../../../src/server/accounts/keys/key-ring.ts'
 import type { KeySet } from '../../../src/server/accounts/keys/key-store.ts'
 import { failureOf } from '../../helpers/failure.ts'
-import { day, settableClock, withFolder } from './support.ts'
+import { withFolder } from '../../helpers/folder.ts'
+import { day, settableClock } from './support.ts'
 
 const lifetimes = { accessTokenMs: day, refreshTokenMs: 30 * day }
 const script = join(import.meta.dirname, 'scripts', 'rotate-keys.ts')

@@ -1,5 +1,5 @@
 import { killRounds } from './kill-rounds.ts'
-import { withFolder } from './support.ts'
+import { withFolder } from '../../helpers/folder.ts'
 
 describe('account store under kill -9', () => {
   it('keeps everything acknowledged, and no account without its session', function () {

@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { silentLogger } from '../../../src/lib/util/logger.ts'
 import { openAccountsStore } from '../../../src/server/accounts/data-folder.ts'
 import { failureOf } from '../../helpers/failure.ts'
-import { settableClock, withFolder } from './support.ts'
+import { withFolder } from '../../helpers/folder.ts'
+import { settableClock } from './support.ts'
 import { auth, password, type AccountsServer, withAccountsServer } from './harness.ts'
 
 const hour = 60 * 60 * 1000

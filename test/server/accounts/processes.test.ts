@@ -4,7 +4,8 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { openSqliteStore } from '../../../src/server/accounts/sqlite/sqlite-store.ts'
-import { newAccount, newSession, settableClock, withFolder } from './support.ts'
+import { withFolder } from '../../helpers/folder.ts'
+import { newAccount, newSession, settableClock } from './support.ts'
 
 const script = join(import.meta.dirname, 'scripts', 'register-names.ts')
 

@@ -1,6 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import type {
   NewAccount,
   NewServiceToken,
@@ -55,15 +52,6 @@ export function newToken(
     createdAtMs: startMs,
     expiresAtMs: startMs + 90 * day,
     ...change,
-  }
-}
-
-export async function withFolder<Value>(use: (path: string) => Promise<Value>): Promise<Value> {
-  const path = await mkdtemp(join(tmpdir(), 'accounts-'))
-  try {
-    return await use(path)
-  } finally {
-    await rm(path, { recursive: true, force: true })
   }
 }
 

@@ -3,7 +3,7 @@ import * as fs from 'node:fs'
 import { join } from 'node:path'
 import { createEntryLocks, mayBreak } from '../../../src/server/artefacts/entry-lock.ts'
 import { markState, ownMark } from '../../../src/server/artefacts/marks.ts'
-import { withFolder } from './support.ts'
+import { withFolder } from '../../helpers/folder.ts'
 import { skipBecause } from '../../helpers/skip.ts'
 
 const own = ownMark()

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import * as fs from 'node:fs'
 import { dirname, join } from 'node:path'
 import { failureOf } from '../../helpers/failure.ts'
+import { withFolder } from '../../helpers/folder.ts'
 import {
   age,
   bodyPath,
@@ -13,7 +14,6 @@ import {
   open,
   recordingLog,
   sha256,
-  withFolder,
 } from './support.ts'
 
 describe('filesystem artefact store with damaged files', () => {

@@ -4,16 +4,8 @@ import * as fs from 'node:fs'
 import { join } from 'node:path'
 import { defaultLimits } from '../../../src/lib/config/limits.ts'
 import { ownMark } from '../../../src/server/artefacts/marks.ts'
-import {
-  age,
-  bodyPath,
-  bytesHashedTo,
-  noTimers,
-  open,
-  settableClock,
-  sha256,
-  withFolder,
-} from './support.ts'
+import { withFolder } from '../../helpers/folder.ts'
+import { age, bodyPath, bytesHashedTo, noTimers, open, settableClock, sha256 } from './support.ts'
 
 describe('filesystem artefact store shared by processes', () => {
   it('shows the changes of one store in another', () =>

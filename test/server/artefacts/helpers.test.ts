@@ -15,7 +15,8 @@ import {
 import { createFsStore } from '../../../src/server/artefacts/fs-store.ts'
 import { ResourceNotFound, ResourceUriInvalid } from '../../../src/server/resources/errors.ts'
 import { failureOf } from '../../helpers/failure.ts'
-import { sha256, withFolder } from './support.ts'
+import { withFolder } from '../../helpers/folder.ts'
+import { sha256 } from './support.ts'
 
 describe('artefact helpers', () => {
   it('put, list and get in the folder that a server serves', () =>

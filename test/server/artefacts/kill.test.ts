@@ -1,5 +1,5 @@
 import { killRounds } from './kill-rounds.ts'
-import { withFolder } from './support.ts'
+import { withFolder } from '../../helpers/folder.ts'
 
 describe('artefact store under kill -9', () => {
   it('keeps every acknowledged artefact and serves no half one', function () {

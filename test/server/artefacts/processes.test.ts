@@ -4,7 +4,8 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { createFsStore } from '../../../src/server/artefacts/fs-store.ts'
-import { collect, withFolder } from './support.ts'
+import { withFolder } from '../../helpers/folder.ts'
+import { collect } from './support.ts'
 
 const script = join(import.meta.dirname, 'scripts', 'put-same.ts')
 

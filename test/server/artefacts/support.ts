@@ -11,18 +11,9 @@ import {
   createFsStore,
 } from '../../../src/server/artefacts/fs-store.ts'
 import { createArtefactProducer } from '../../../src/server/artefacts/producer.ts'
+import { withFolder } from '../../helpers/folder.ts'
 
 export const noTimers = resolveLimits({ artefactPollMs: 0, artefactSweepMs: 0 })
-
-/** Runs `use` with a folder of its own and removes it afterwards. */
-export async function withFolder<Value>(use: (path: string) => Promise<Value>): Promise<Value> {
-  const path = await mkdtemp(join(tmpdir(), 'artefacts-'))
-  try {
-    return await use(path)
-  } finally {
-    await rm(path, { recursive: true, force: true })
-  }
-}
 
 export function sha256(bytes: Uint8Array): string {
   return createHash('sha256').update(bytes).digest('hex')

@@ -4,7 +4,7 @@ import { systemClock } from '../../../src/lib/util/time.ts'
 import { silentLogger } from '../../../src/lib/util/logger.ts'
 import { createFsStore } from '../../../src/server/artefacts/fs-store.ts'
 import { resolveLimits } from '../../../src/lib/config/limits.ts'
-import { withFolder } from '../artefacts/support.ts'
+import { withFolder } from '../../helpers/folder.ts'
 import { Harness, bearer, head } from './harness.ts'
 import { MemoryArtefacts } from './memory-sink.ts'
 

@@ -5,7 +5,8 @@ import { resolveLimits } from '../../../src/lib/config/limits.ts'
 import { createArtefactDownload } from '../../../src/server/http/artefact-download.ts'
 import { type FsStore, createFsStore } from '../../../src/server/artefacts/fs-store.ts'
 import type { ArtefactStore } from '../../../src/server/artefacts/store.ts'
-import { recordingLog, settableClock, sha256, withFolder } from '../artefacts/support.ts'
+import { withFolder } from '../../helpers/folder.ts'
+import { recordingLog, settableClock, sha256 } from '../artefacts/support.ts'
 
 interface Setup {
   root: string

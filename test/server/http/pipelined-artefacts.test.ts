@@ -5,7 +5,7 @@ import { createFsStore } from '../../../src/server/artefacts/fs-store.ts'
 import type { ArtefactStore } from '../../../src/server/artefacts/store.ts'
 import { startServer } from '../../helpers/mcp.ts'
 import { statelessHeaders, statelessRequest } from '../../helpers/stateless.ts'
-import { withFolder } from '../artefacts/support.ts'
+import { withFolder } from '../../helpers/folder.ts'
 
 const count = 12
 const limits = { maxCachedBlobBytes: 64 * 1024 }

@@ -12,7 +12,7 @@ import { createFsStore } from '../../../src/server/artefacts/fs-store.ts'
 import { McpHttpServer } from '../../../src/server/mcp/mcp-http-server.ts'
 import { ask, startServer } from '../../helpers/mcp.ts'
 import { failureOf } from '../../helpers/failure.ts'
-import { withFolder } from '../artefacts/support.ts'
+import { withFolder } from '../../helpers/folder.ts'
 
 describe('McpHttpConfig', () => {
   const wrong: [object, string][] = [

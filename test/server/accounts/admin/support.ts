@@ -3,7 +3,8 @@ import { silentLogger } from '../../../../src/lib/util/logger.ts'
 import { type Admin, openAdmin } from '../../../../src/server/accounts/admin/open-admin.ts'
 import { openAccountsStore, dataFiles } from '../../../../src/server/accounts/data-folder.ts'
 import { openKeyStore } from '../../../../src/server/accounts/keys/open-key-store.ts'
-import { day, newAccount, newSession, newToken, settableClock, withFolder } from '../support.ts'
+import { withFolder } from '../../../helpers/folder.ts'
+import { day, newAccount, newSession, newToken, settableClock } from '../support.ts'
 
 export interface Scene {
   readonly admin: Admin

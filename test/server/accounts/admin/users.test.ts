@@ -22,7 +22,8 @@ import { defaultAccountLimits } from '../../../../src/server/accounts/limits.ts'
 import { forgetFailureMs, unknownAddresses } from '../../../../src/server/accounts/login-limits.ts'
 import { hashOfSecret, makeServiceToken } from '../../../../src/server/accounts/service-tokens.ts'
 import { failureOf } from '../../../helpers/failure.ts'
-import { day, newAccount, newSession, startMs, withFolder } from '../support.ts'
+import { withFolder } from '../../../helpers/folder.ts'
+import { day, newAccount, newSession, startMs } from '../support.ts'
 import { type Scene, withAdmin } from './support.ts'
 
 const minute = 60_000
