@@ -1,7 +1,7 @@
 import * as Args from '@oclif/core/args'
-import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../lib/cli/base-command.ts'
 import { levelOf } from '../lib/cli/log-level.ts'
+import { accessFlags } from './resources/endpoint-flags.ts'
 import { channelFlag, logFlags } from './server-flags.ts'
 import { refuseJson } from './stdio/refuse-json.ts'
 
@@ -42,18 +42,7 @@ Environment: SERVICE_MCP_API_KEY (the API key), SERVICE_REGISTRY_DIR.`
   }
 
   static override flags = {
-    'api-key-file': Flags.string({
-      description: 'file with the API key; overrides SERVICE_MCP_API_KEY',
-      helpValue: 'FILE',
-    }),
-    'allow-http': Flags.boolean({
-      description: 'send the key unencrypted to another machine',
-      default: false,
-    }),
-    'registry-dir': Flags.string({
-      description: 'state directory; overrides SERVICE_REGISTRY_DIR',
-      helpValue: 'DIR',
-    }),
+    ...accessFlags,
     channel: channelFlag,
     ...logFlags,
   }

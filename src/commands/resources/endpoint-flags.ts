@@ -1,5 +1,21 @@
 import * as Flags from '@oclif/core/flags'
 
+/** The flags of a command that talks to a server: its key, and where running servers are. */
+export const accessFlags = {
+  'api-key-file': Flags.string({
+    description: 'file with the API key; overrides SERVICE_MCP_API_KEY',
+    helpValue: 'FILE',
+  }),
+  'allow-http': Flags.boolean({
+    description: 'send the key unencrypted to another machine',
+    default: false,
+  }),
+  'registry-dir': Flags.string({
+    description: 'state directory; overrides SERVICE_REGISTRY_DIR',
+    helpValue: 'DIR',
+  }),
+}
+
 /** The flags that choose a server and its key. */
 export const endpointFlags = {
   url: Flags.string({
@@ -17,16 +33,5 @@ export const endpointFlags = {
     helpValue: 'TYPE',
     exclusive: ['url', 'instance'],
   }),
-  'api-key-file': Flags.string({
-    description: 'file with the API key; overrides SERVICE_MCP_API_KEY',
-    helpValue: 'FILE',
-  }),
-  'allow-http': Flags.boolean({
-    description: 'send the key unencrypted to another machine',
-    default: false,
-  }),
-  'registry-dir': Flags.string({
-    description: 'state directory; overrides SERVICE_REGISTRY_DIR',
-    helpValue: 'DIR',
-  }),
+  ...accessFlags,
 }

@@ -4,7 +4,7 @@ import { request } from 'node:http'
 import { networkInterfaces, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { Harness, bearer, json } from './harness.ts'
+import { Harness, bearer, json, smallBounds } from './harness.ts'
 import { skipBecause } from '../../helpers/skip.ts'
 
 const outerAddress = Object.values(networkInterfaces())
@@ -13,14 +13,7 @@ const outerAddress = Object.values(networkInterfaces())
 
 describe('access to the host routes', () => {
   let host: Harness
-  beforeEach(
-    async () =>
-      (host = await Harness.start({
-        maxEventBuffers: 2,
-        maxMessageBytes: 40_000,
-        bodyTimeoutMs: 200,
-      })),
-  )
+  beforeEach(async () => (host = await Harness.start(smallBounds)))
   afterEach(() => host.stop())
 
   for (const path of [

@@ -33,6 +33,9 @@ export interface AnswerBody {
   errors?: { pointer: string; detail: string }[]
 }
 
+/** Small enough that a test reaches them. */
+export const smallBounds = { maxEventBuffers: 2, maxMessageBytes: 40_000, bodyTimeoutMs: 200 }
+
 /** The host routes on a real server, port 0. */
 export class Harness {
   readonly sink = new MemorySink()

@@ -1,16 +1,9 @@
 import { expect } from 'chai'
-import { Harness } from './harness.ts'
+import { Harness, smallBounds } from './harness.ts'
 
 describe('host routes', () => {
   let host: Harness
-  beforeEach(
-    async () =>
-      (host = await Harness.start({
-        maxEventBuffers: 2,
-        maxMessageBytes: 40_000,
-        bodyTimeoutMs: 200,
-      })),
-  )
+  beforeEach(async () => (host = await Harness.start(smallBounds)))
   afterEach(() => host.stop())
 
   describe('POST /host/v1/audit', () => {

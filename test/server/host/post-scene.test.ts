@@ -1,16 +1,9 @@
 import { expect } from 'chai'
-import { Harness, head, json } from './harness.ts'
+import { Harness, head, json, smallBounds } from './harness.ts'
 
 describe('POST /host/v1/scene', () => {
   let host: Harness
-  beforeEach(
-    async () =>
-      (host = await Harness.start({
-        maxEventBuffers: 2,
-        maxMessageBytes: 40_000,
-        bodyTimeoutMs: 200,
-      })),
-  )
+  beforeEach(async () => (host = await Harness.start(smallBounds)))
   afterEach(() => host.stop())
 
   it('accepts an object and null and returns the revision', async () => {

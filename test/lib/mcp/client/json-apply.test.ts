@@ -2,25 +2,13 @@ import { expect } from 'chai'
 import fc from 'fast-check'
 import { applyChanges } from '../../../../src/lib/mcp/client/json-apply.ts'
 import { diffJson, type JsonChange } from '../../../../src/lib/util/json-diff.ts'
-
-const jsonText = (value: unknown) => JSON.parse(JSON.stringify(value)) as unknown
-
-const element = fc.record(
-  { id: fc.integer({ min: 0, max: 8 }), name: fc.string(), tags: fc.array(fc.nat(3)) },
-  { requiredKeys: ['id'] },
-)
-const elements = fc.uniqueArray(element, { selector: item => item.id })
-const scene = fc.record({
-  objects: fc.oneof(elements, fc.array(fc.jsonValue())),
-  nested: fc.dictionary(fc.constantFrom('a', 'b', '~', 'a/b', '', '__proto__'), elements),
-  other: fc.jsonValue(),
-})
+import { anyScene, throughJson } from '../../util/any-scene.ts'
 
 describe('applyChanges', () => {
   it('makes of the old value the new one, and leaves the old one as it is', () => {
     fc.assert(
-      fc.property(scene, scene, (a, b) => {
-        const [before, after] = [jsonText(a), jsonText(b)]
+      fc.property(anyScene, anyScene, (a, b) => {
+        const [before, after] = [throughJson(a), throughJson(b)]
         const kept = JSON.stringify(before)
         const { changes } = diffJson(before, after, 1_000_000)
         const applied = applyChanges(before, changes)
