@@ -1,17 +1,15 @@
-import { Client } from '@modelcontextprotocol/sdk/client/index.js'
-import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { expect } from 'chai'
 import { mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type SdkClient, Updates } from '../clients/client-face.ts'
+import type { SdkClient, Updates } from '../clients/client-face.ts'
 import { readJson } from '../clients/scenario.ts'
 import { type Serving, startServe } from '../clients/serve.ts'
-import { tapFetch } from '../clients/wire.ts'
 import { until } from '../e2e/until.ts'
 import { hasPrograms, installAddon, type InstalledAddon } from '../helpers/blender-addon.ts'
 import { blenderModes } from '../helpers/blender-modes.ts'
 import { type Remote, startRemote } from '../helpers/blender-remote.ts'
 import { skipBecause } from '../helpers/skip.ts'
+import { connectWatcher } from './watcher.ts'
 
 interface SceneObject {
   name: string
@@ -40,13 +38,7 @@ for (const { mode, needs, args, command } of blenderModes) {
       const registryDir = join(addon.folder, 'registry')
       await mkdir(registryDir, { mode: 0o700 })
       serving = await startServe(registryDir)
-      const wire = tapFetch(serving.url)
-      const connecting = new Client({ name: 'watcher', version: '1' }) as unknown as SdkClient
-      updates = new Updates(connecting)
-      await connecting.connect(new StreamableHTTPClientTransport(new URL(serving.url)))
-      client = connecting
-      await wire.streamOpen()
-      wire.release()
+      ;({ client, updates } = await connectWatcher(serving.url))
       await client.subscribeResource({ uri: 'scene://current' })
       const env = { SERVICE_REGISTRY_DIR: registryDir, LIBGL_ALWAYS_SOFTWARE: '1' }
       blender = await startRemote(addon, { args, env, command: [...command] })

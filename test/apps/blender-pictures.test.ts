@@ -1,11 +1,9 @@
 import { spawnSync } from 'node:child_process'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { Client } from '@modelcontextprotocol/sdk/client/index.js'
-import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { expect } from 'chai'
 import { checkPng } from '../../src/server/capture/png-check.ts'
-import { type SdkClient, Updates } from '../clients/client-face.ts'
+import type { SdkClient, Updates } from '../clients/client-face.ts'
 import { readJson } from '../clients/scenario.ts'
 import { type Serving, startServe } from '../clients/serve.ts'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -14,6 +12,7 @@ import { hasPrograms, installAddon, type InstalledAddon } from '../helpers/blend
 import { blenderModes } from '../helpers/blender-modes.ts'
 import { type Remote, startRemote } from '../helpers/blender-remote.ts'
 import { skipBecause } from '../helpers/skip.ts'
+import { connectWatcher } from './watcher.ts'
 
 const uri = 'capture://current_window'
 const waitMs = 30_000
@@ -36,10 +35,7 @@ for (const { mode, needs, args, command } of blenderModes) {
       const registryDir = join(addon.folder, 'registry')
       await mkdir(registryDir, { mode: 0o700 })
       serving = await startServe(registryDir, ['--capture', 'host'])
-      const connecting = new Client({ name: 'onlooker', version: '1' }) as unknown as SdkClient
-      updates = new Updates(connecting)
-      await connecting.connect(new StreamableHTTPClientTransport(new URL(serving.url)))
-      client = connecting
+      ;({ client, updates } = await connectWatcher(serving.url))
       const env = { SERVICE_REGISTRY_DIR: registryDir, LIBGL_ALWAYS_SOFTWARE: '1' }
       blender = await startRemote(addon, { args, env, command: [...command] })
     })

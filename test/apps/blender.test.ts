@@ -5,14 +5,12 @@ import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { Client } from '@modelcontextprotocol/sdk/client/index.js'
-import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { expect } from 'chai'
-import { type SdkClient, Updates } from '../clients/client-face.ts'
+import type { SdkClient, Updates } from '../clients/client-face.ts'
 import { readJson } from '../clients/scenario.ts'
 import { cleanEnvironment, end, type Serving, startServe } from '../clients/serve.ts'
-import { tapFetch } from '../clients/wire.ts'
 import { skipBecause } from '../helpers/skip.ts'
+import { connectWatcher } from './watcher.ts'
 
 const script = fileURLToPath(new URL('blender/post-scene.py', import.meta.url))
 const blenderDeadlineMs = 60_000
@@ -55,13 +53,7 @@ describe('a real Blender beside serve', function () {
     registryDir = join(folder, 'registry')
     await mkdir(registryDir, { mode: 0o700 })
     serving = await startServe(registryDir)
-    const wire = tapFetch(serving.url)
-    const connecting = new Client({ name: 'watcher', version: '1' }) as unknown as SdkClient
-    updates = new Updates(connecting)
-    await connecting.connect(new StreamableHTTPClientTransport(new URL(serving.url)))
-    client = connecting
-    await wire.streamOpen()
-    wire.release()
+    ;({ client, updates } = await connectWatcher(serving.url))
   })
   after(async () => {
     await client?.close()

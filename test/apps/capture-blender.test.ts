@@ -1,5 +1,3 @@
-import { Client } from '@modelcontextprotocol/sdk/client/index.js'
-import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { expect } from 'chai'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -10,6 +8,7 @@ import { type Remote, startRemote } from '../helpers/blender-remote.ts'
 import { skipBecause } from '../helpers/skip.ts'
 import { differing } from './display/compare.ts'
 import { Desktop, eventually, needDisplayTools } from './display/desktop.ts'
+import { connectWatcher } from './watcher.ts'
 
 const uri = 'capture://current_window'
 
@@ -66,9 +65,7 @@ describe('the window of a real Blender, as an MCP client sees it', function () {
   async function serve(way: string, ...flags: string[]): Promise<void> {
     await stopServing()
     serving = await startServe(registryDir, ['--capture', way, ...flags])
-    const connecting = new Client({ name: 'watcher', version: '1' }) as unknown as SdkClient
-    await connecting.connect(new StreamableHTTPClientTransport(new URL(serving.url)))
-    client = connecting
+    ;({ client } = await connectWatcher(serving.url))
     await eventually(isListed, `the window in the list (${way})`)
   }
 
