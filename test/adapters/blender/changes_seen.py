@@ -271,9 +271,7 @@ class Seen(unittest.TestCase):
         self.assertTrue(self.session.settled)
 
     def test_a_render_is_recorded_and_shows_as_busy(self):
-        scene = bpy.context.scene
-        scene.camera = harness.add("Cam", bpy.data.cameras.new("C"))
-        render_small(scene)
+        harness.render()
         busy = [args[0] for args in self.link.of("set_busy")]
         self.assertEqual(busy, ["rendering", None])
         actions = [args[0] for args in self.link.of("record")]
@@ -428,18 +426,6 @@ class Switches(unittest.TestCase):
             session.link.of("log"),
             [("hello", "stdout", "info", own), ("oh", "stderr", "warning", own)],
         )
-
-
-def render_small(scene, path=""):
-    scene.render.engine = "CYCLES"
-    scene.cycles.samples = 1
-    scene.cycles.use_denoising = False
-    scene.render.resolution_x = 32
-    scene.render.resolution_y = 24
-    scene.render.resolution_percentage = 100
-    scene.render.image_settings.file_format = "PNG"
-    scene.render.filepath = path
-    bpy.ops.render.render(write_still=bool(path))
 
 
 harness.main(__name__)

@@ -97,15 +97,7 @@ def render_job():
 
 
 def render():
-    scene = bpy.context.scene
-    scene.render.engine = "CYCLES"
-    scene.cycles.samples = 1
-    scene.cycles.use_denoising = False
-    scene.render.resolution_x = 32
-    scene.render.resolution_y = 24
-    scene.render.resolution_percentage = 100
-    scene.render.filepath = os.path.join(FOLDER, "still.png")
-    bpy.ops.render.render(write_still=True)
+    harness.render(os.path.join(FOLDER, "still.png"))
 
 
 def share():

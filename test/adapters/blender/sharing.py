@@ -101,11 +101,11 @@ class Sharing(unittest.TestCase):
         harness.enable()
         self.assertIsNotNone(share.render_result())
         self.assertFalse(share.has_render_result())
-        render()
+        harness.render()
         self.assertTrue(share.has_render_result())
 
     def test_the_render_when_asked(self):
-        render()
+        harness.render()
         self.assertEqual(self.sent(), [])
         self.assertEqual(bpy.ops.service_cli.share_render(), {"FINISHED"})
         self.assertEqual(self.sent()[0]["metadata"]["frame"], 1)
@@ -115,7 +115,7 @@ class Sharing(unittest.TestCase):
         self.session.apply(self.session.settings._replace(renders=True))
         scene = bpy.context.scene
         scene.frame_end = 6
-        render(os.path.join(FOLDER, "anim_"), animation=True)
+        harness.render(os.path.join(FOLDER, "anim_"), animation=True)
         self.running.pump()
         self.assertEqual(len(self.sent()), 4)  # no more at once
         while self.running._sending or self.running._files:
@@ -126,7 +126,7 @@ class Sharing(unittest.TestCase):
 
     def test_a_render_that_wrote_no_file_is_shared_as_its_result(self):
         self.session.apply(self.session.settings._replace(renders=True))
-        render()
+        harness.render()
         self.running.pump()
         self.assert_sent_and_gone("image/png", b"\x89PNG")
 
@@ -154,21 +154,6 @@ def fresh_running():
     from service_cli_link.running import Running
 
     return Running("0.1.0")
-
-
-def render(path="", animation=False):
-    scene = bpy.context.scene
-    if scene.camera is None:
-        scene.camera = harness.add("Cam", bpy.data.cameras.new("C"))
-    scene.render.engine = "CYCLES"
-    scene.cycles.samples = 1
-    scene.cycles.use_denoising = False
-    scene.render.resolution_x = 32
-    scene.render.resolution_y = 24
-    scene.render.resolution_percentage = 100
-    scene.render.image_settings.file_format = "PNG"
-    scene.render.filepath = path
-    bpy.ops.render.render(write_still=bool(path), animation=animation)
 
 
 harness.main(__name__)
