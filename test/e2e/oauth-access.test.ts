@@ -3,37 +3,37 @@ import { decodeJwt, type JWK } from 'jose'
 import { ask, Events, initializeBody, postHeaders, type RawSession, rpc } from '../helpers/mcp.ts'
 import { newKey, sign } from '../helpers/openid.ts'
 import { stateless, statelessHeaders, statelessRequest } from '../helpers/stateless.ts'
-import { OAuthRoom } from './oauth-room.ts'
+import { OAuthServers } from './oauth-servers.ts'
 
 describe('an access token of the provider', function () {
   this.timeout(20_000)
   let key: JWK
-  let room: OAuthRoom
+  let servers: OAuthServers
   let token: string
   let session: RawSession
 
   before(async () => {
     key = await newKey('signing')
-    room = await OAuthRoom.open({ keys: [key], settings: { writeScope: 'mcp:write' } })
-    token = await room.token()
-    session = await room.session(token)
+    servers = await OAuthServers.open({ keys: [key], settings: { writeScope: 'mcp:write' } })
+    token = await servers.token()
+    session = await servers.session(token)
   })
 
   afterEach(() => {
-    room.forward.ms = 0
+    servers.forward.ms = 0
   })
 
-  after(() => room?.close())
+  after(() => servers?.close())
 
   it('for this server is let in on every route', async () => {
     const headers = { Authorization: `Bearer ${token}` }
-    expect((await ask(room.artefact, { headers })).text).to.equal('a body')
+    expect((await ask(servers.artefact, { headers })).text).to.equal('a body')
     const listed = await session.call('resources/list')
     expect(listed.result.resources).not.to.have.lengthOf(0)
     const stream = await session.listen()
     stream.close()
     const method = 'server/discover'
-    const modern = await ask(room.serving.url, {
+    const modern = await ask(servers.serving.url, {
       method: 'POST',
       headers: { ...statelessHeaders(method), ...headers },
       body: JSON.stringify(statelessRequest(method)),
@@ -42,10 +42,10 @@ describe('an access token of the provider', function () {
   })
 
   it('is asked for where none is sent, or none in the right place', async () => {
-    await room.expectRefused(session, null)
+    await servers.expectRefused(session, null)
     const wrong = ['Bearer', `Basic ${token}`, `DPoP ${token}`, token, `Bearer x, Bearer ${token}`]
-    for (const authorization of wrong) await room.expectRefused(session, authorization)
-    const inQuery = await ask(`${room.serving.url}?access_token=${token}`, {
+    for (const authorization of wrong) await servers.expectRefused(session, authorization)
+    const inQuery = await ask(`${servers.serving.url}?access_token=${token}`, {
       method: 'POST',
       headers: postHeaders,
       body: initializeBody(),
@@ -55,37 +55,37 @@ describe('an access token of the provider', function () {
 
   it('counts until five seconds after its expiry, and then no more', async () => {
     const { exp = 0 } = decodeJwt(token)
-    room.forward.ms = (exp + 3) * 1000 - Date.now()
-    expect(await room.download(token)).to.equal(200)
-    room.forward.ms = (exp + 6) * 1000 - Date.now()
-    await room.expectRefused(session, `Bearer ${token}`, /has expired/)
+    servers.forward.ms = (exp + 3) * 1000 - Date.now()
+    expect(await servers.download(token)).to.equal(200)
+    servers.forward.ms = (exp + 6) * 1000 - Date.now()
+    await servers.expectRefused(session, `Bearer ${token}`, /has expired/)
   })
 
   it('ends its streams when it ends, on both transports', async () => {
     // Over for the provider, and for four seconds more good enough here.
     const exp = Math.floor(Date.now() / 1000) - 1
-    const ending = await room.signed({ iat: exp - 60, exp }, key)
+    const ending = await servers.signed({ iat: exp - 60, exp }, key)
     const headers = { Authorization: `Bearer ${ending}` }
     const method = 'subscriptions/listen'
     const params = { notifications: {} }
     const streams = await Promise.all([
-      room.session(ending).then(own => own.listen()),
+      servers.session(ending).then(own => own.listen()),
       Events.open(
-        room.serving.url,
+        servers.serving.url,
         { ...statelessHeaders(method, params), ...headers },
         JSON.stringify(statelessRequest(method, params)),
       ),
     ])
     const staying = await session.listen()
     await Promise.all(streams.map(stream => stream.untilEnded()))
-    await room.expectRefused(session, `Bearer ${ending}`, /has expired/)
+    await servers.expectRefused(session, `Bearer ${ending}`, /has expired/)
     expect(staying.ended).to.equal(false)
     staying.close()
   })
 
   it('without a scope is told all scopes it needs, with 403', async () => {
-    const bare = await room.provider.token(room.serving.url)
-    await room.everywhere(session, `Bearer ${bare}`, (answer, route) => {
+    const bare = await servers.provider.token(servers.serving.url)
+    await servers.everywhere(session, `Bearer ${bare}`, (answer, route) => {
       expect(answer.status, route).to.equal(403)
       const challenge = answer.headers['www-authenticate']
       expect(challenge).to.contain('error="insufficient_scope"').and.contain('scope="mcp:read"')
@@ -94,7 +94,7 @@ describe('an access token of the provider', function () {
   })
 
   it('of the greater scope reads as well', async () => {
-    expect(await room.download(await room.token('mcp:write'))).to.equal(200)
+    expect(await servers.download(await servers.token('mcp:write'))).to.equal(200)
   })
 
   for (const [title, other] of [
@@ -102,11 +102,11 @@ describe('an access token of the provider', function () {
     ['client', { client_id: 'another-agent' }],
   ] as const) {
     it(`of another ${title} finds no session of the first`, async () => {
-      const headers = { Authorization: `Bearer ${await room.signed(other, key)}` }
+      const headers = { Authorization: `Bearer ${await servers.signed(other, key)}` }
       expect((await session.post(rpc('ping'), headers)).status).to.equal(404)
       const stream = { ...session.headers, ...headers, Accept: 'text/event-stream' }
-      expect((await ask(room.serving.url, { headers: stream })).status).to.equal(404)
-      const ended = await ask(room.serving.url, {
+      expect((await ask(servers.serving.url, { headers: stream })).status).to.equal(404)
+      const ended = await ask(servers.serving.url, {
         method: 'DELETE',
         headers: { ...session.headers, ...headers },
       })
@@ -116,7 +116,7 @@ describe('an access token of the provider', function () {
   }
 
   it('that is renewed keeps the session', async () => {
-    const renewed = await room.token('mcp:read mcp:write')
+    const renewed = await servers.token('mcp:read mcp:write')
     expect(renewed).not.to.equal(token)
     const answer = await session.post(rpc('ping'), { Authorization: `Bearer ${renewed}` })
     expect(answer.status).to.equal(200)
@@ -125,13 +125,13 @@ describe('an access token of the provider', function () {
   it('does not help against the guards', async () => {
     const headers = { ...postHeaders, Authorization: `Bearer ${token}` }
     const send = (other: Record<string, string | string[]>) =>
-      ask(room.serving.url, {
+      ask(servers.serving.url, {
         method: 'POST',
         headers: { ...headers, ...other },
         body: initializeBody(),
       })
     const { Authorization: one, ...bare } = headers
-    const twice = await ask(room.serving.url, {
+    const twice = await ask(servers.serving.url, {
       method: 'POST',
       headers: { ...bare, authorization: [one, one] },
       body: initializeBody(),
@@ -144,13 +144,13 @@ describe('an access token of the provider', function () {
 
   it('comes from where the metadata of the resource says', async () => {
     for (const path of ['/mcp', '']) {
-      const url = `${room.serving.base}/.well-known/oauth-protected-resource${path}`
+      const url = `${servers.serving.base}/.well-known/oauth-protected-resource${path}`
       const answer = await ask(url)
       expect(answer.status).to.equal(200)
       expect(answer.headers['content-type']).to.equal('application/json')
       expect(answer.json).to.deep.equal({
-        resource: room.serving.url,
-        authorization_servers: [room.provider.issuer],
+        resource: servers.serving.url,
+        authorization_servers: [servers.provider.issuer],
         scopes_supported: ['mcp:read'],
         bearer_methods_supported: ['header'],
         resource_name: 'service-cli',
@@ -165,26 +165,28 @@ describe('the settings of a provider', function () {
   it('may name another audience, and others that tokens have beside it', async () => {
     const key = await newKey('signing')
     const settings = { audience: 'urn:studio:mcp', otherAudiences: ['account'] }
-    const room = await OAuthRoom.open({ keys: [key], settings })
+    const servers = await OAuthServers.open({ keys: [key], settings })
     try {
-      const claims = { ...decodeJwt(await room.token()), aud: ['urn:studio:mcp', 'account'] }
-      expect(await room.download(sign(claims, key))).to.equal(200)
-      expect(await room.download(sign({ ...claims, aud: 'account' }, key))).to.equal(401)
-      expect(await room.download(await room.token())).to.equal(401)
+      const claims = { ...decodeJwt(await servers.token()), aud: ['urn:studio:mcp', 'account'] }
+      expect(await servers.download(sign(claims, key))).to.equal(200)
+      expect(await servers.download(sign({ ...claims, aud: 'account' }, key))).to.equal(401)
+      expect(await servers.download(await servers.token())).to.equal(401)
     } finally {
-      await room.close()
+      await servers.close()
     }
   })
 
   it('may take access tokens that are not marked as such', async () => {
     const key = await newKey('signing')
-    const room = await OAuthRoom.open({ keys: [key], settings: { tokenType: 'jwt' } })
+    const servers = await OAuthServers.open({ keys: [key], settings: { tokenType: 'jwt' } })
     try {
-      const claims = decodeJwt(await room.token())
-      expect(await room.download(sign(claims, key, { typ: 'JWT' }))).to.equal(200)
-      expect(await room.download(sign({ ...claims, typ: 'ID' }, key, { typ: 'JWT' }))).to.equal(401)
+      const claims = decodeJwt(await servers.token())
+      expect(await servers.download(sign(claims, key, { typ: 'JWT' }))).to.equal(200)
+      expect(await servers.download(sign({ ...claims, typ: 'ID' }, key, { typ: 'JWT' }))).to.equal(
+        401,
+      )
     } finally {
-      await room.close()
+      await servers.close()
     }
   })
 
@@ -192,31 +194,33 @@ describe('the settings of a provider', function () {
     const path = '/.well-known/oauth-client-metadata'
     const redirectUri = 'http://127.0.0.1/callback'
     const settings = { redirectUri, clientName: 'an agent' }
-    const room = await OAuthRoom.open({ keys: [await newKey('signing')], settings })
+    const servers = await OAuthServers.open({ keys: [await newKey('signing')], settings })
     try {
-      const { json } = await ask(`${room.serving.base}${path}`)
+      const { json } = await ask(`${servers.serving.base}${path}`)
       expect(json).to.deep.include({ client_name: 'an agent', redirect_uris: [redirectUri] })
       expect(json).to.deep.include({ scope: 'mcp:read' })
       // Nobody else could fetch it from this machine.
       expect(json).not.to.have.property('client_id')
     } finally {
-      await room.close()
+      await servers.close()
     }
   })
 
   it('may ask for no scope', async () => {
-    const room = await OAuthRoom.open({
+    const servers = await OAuthServers.open({
       keys: [await newKey('signing')],
       settings: { requiredScope: undefined } as object,
     })
     try {
-      expect(await room.download(await room.provider.token(room.serving.url))).to.equal(200)
-      const { headers } = await ask(room.artefact)
+      expect(await servers.download(await servers.provider.token(servers.serving.url))).to.equal(
+        200,
+      )
+      const { headers } = await ask(servers.artefact)
       expect(headers['www-authenticate']).not.to.contain('scope=')
-      const metadata = await ask(`${room.serving.base}/.well-known/oauth-protected-resource/mcp`)
+      const metadata = await ask(`${servers.serving.base}/.well-known/oauth-protected-resource/mcp`)
       expect(metadata.json).not.to.have.property('scopes_supported')
     } finally {
-      await room.close()
+      await servers.close()
     }
   })
 })

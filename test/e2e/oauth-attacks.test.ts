@@ -6,12 +6,12 @@ import { expect } from 'chai'
 import { type CryptoKey, decodeJwt, exportSPKI, importJWK, type JWK } from 'jose'
 import type { RawSession } from '../helpers/mcp.ts'
 import { encode, newKey, publicOf, sign, signAs } from '../helpers/openid.ts'
-import { OAuthRoom } from './oauth-room.ts'
+import { OAuthServers } from './oauth-servers.ts'
 
 describe('a forged token', function () {
   this.timeout(20_000)
   let key: JWK
-  let room: OAuthRoom
+  let servers: OAuthServers
   let session: RawSession
   /** As the provider issued it. */
   let token: string
@@ -30,14 +30,14 @@ describe('a forged token', function () {
     }).listen(0, '127.0.0.1')
     await once(trap, 'listening')
     trapUrl = `http://127.0.0.1:${(trap.address() as AddressInfo).port}/keys`
-    room = await OAuthRoom.open({ keys: [key, await newKey('other', 'RS256')] })
-    token = await room.token()
+    servers = await OAuthServers.open({ keys: [key, await newKey('other', 'RS256')] })
+    token = await servers.token()
     claims = decodeJwt(token)
-    session = await room.session(token)
+    session = await servers.session(token)
   })
 
   after(async () => {
-    await room?.close()
+    await servers?.close()
     trap?.close()
   })
 
@@ -62,17 +62,17 @@ describe('a forged token', function () {
     ],
     [
       '4: for another server',
-      () => room.provider.token('http://127.0.0.1:1/mcp'),
+      () => servers.provider.token('http://127.0.0.1:1/mcp'),
       /not for this server/,
     ],
     [
       '4: for the origin alone',
-      () => sign({ ...claims, aud: room.serving.base }, key),
+      () => sign({ ...claims, aud: servers.serving.base }, key),
       /not for this server/,
     ],
     [
       '4: for another server as well',
-      () => sign({ ...claims, aud: [room.serving.url, trapUrl] }, key),
+      () => sign({ ...claims, aud: [servers.serving.url, trapUrl] }, key),
       /other servers as well/,
     ],
     ['5: typ JWT', () => sign(claims, key, { typ: 'JWT' }), /access token/],
@@ -148,7 +148,7 @@ describe('a forged token', function () {
   ]
   for (const [title, make, why] of forged) {
     it(`is refused on every route: ${title}`, async () => {
-      await room.expectRefused(session, `Bearer ${await make()}`, why)
+      await servers.expectRefused(session, `Bearer ${await make()}`, why)
     })
   }
 

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Answer, ask } from './mcp.ts'
 import { runCommand } from './in-process.ts'
-import { cacheHome, type Ended, programStart } from './program.ts'
+import { cacheHome, type Ended, firstLine, programStart } from './program.ts'
 
 export interface ServeSettings {
   /** Beside `serve --port 0 --json --registry-dir <a new folder>`. */
@@ -78,10 +78,11 @@ export async function startServeProcess(settings: ServeSettings = {}): Promise<S
   const port = flags.includes('--port') ? [] : ['--port', '0']
   const args = ['serve', ...port, '--json', '--registry-dir', registryDir, ...flags]
   const { child, output, exited } = launch(args, cleanEnv(registryDir, env))
-  const line = await Promise.race([firstLine(child.stdout), exited])
-  if (typeof line !== 'string') {
+  const line = await firstLine(child.stdout)
+  if (line === '') {
+    const { code, signal, stderr } = await exited
     if (settings.registryDir === undefined) await rm(registryDir, { recursive: true, force: true })
-    throw new Error(`serve ended with ${line.code ?? line.signal}: ${line.stderr}`)
+    throw new Error(`serve ended with ${code ?? signal}: ${stderr}`)
   }
   const said = JSON.parse(line)
   const { pid, url, host_url: hostUrl, host_token_file: hostTokenFile } = said
@@ -150,12 +151,6 @@ function launch(args: string[], env: Record<string, string>) {
     exited,
     output: () => ({ ...written }),
   }
-}
-
-async function firstLine(stdout: NodeJS.ReadableStream): Promise<string> {
-  let text = ''
-  while (!text.includes('\n')) text += (await once(stdout, 'data'))[0]
-  return text.slice(0, text.indexOf('\n'))
 }
 
 function memory(pid: number, member: 'VmRSS' | 'VmHWM'): number {

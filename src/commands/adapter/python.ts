@@ -35,7 +35,7 @@ and others include.`
 }
 
 function nextSteps(): string {
-  return `Put it beside your own code. Its first comment shows how to use it, as does
+  return `Put it beside your own code. Its docstring shows how to use it, as does
 adapters/python/README.md of the package. Then start the server:
   service-cli serve --dcc-type <your application>`
 }

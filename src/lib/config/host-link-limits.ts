@@ -1,5 +1,5 @@
 /** The bounds of the host link, on which the application and the server talk; part of `Limits`. */
-export interface LiveLinkLimits {
+export interface HostLinkLimits {
   /** Events that a buffer opened over the link may retain. */
   maxEventBufferEvents: number
   /** Bytes of one message in a buffer opened over the link. */
@@ -40,7 +40,7 @@ const KiB = 1024
 const MiB = 1024 * KiB
 
 /** Sizes in bytes, times in milliseconds; frozen. */
-export const defaultLiveLinkLimits: Readonly<LiveLinkLimits> = Object.freeze({
+export const defaultHostLinkLimits: Readonly<HostLinkLimits> = Object.freeze({
   maxEventBufferEvents: 10_000,
   maxEventMessageBytes: 64 * KiB,
   maxLinks: 16,

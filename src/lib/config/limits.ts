@@ -1,6 +1,6 @@
 import { maxTimerMs, resolveBounds } from '../util/members.ts'
 import { type ArtefactLimits, defaultArtefactLimits } from './artefact-limits.ts'
-import { defaultLiveLinkLimits, type LiveLinkLimits } from './host-link-limits.ts'
+import { defaultHostLinkLimits, type HostLinkLimits } from './host-link-limits.ts'
 
 const KiB = 1024
 const MiB = 1024 * KiB
@@ -115,7 +115,7 @@ export function checkLimits(overrides: Partial<PublicLimits> = {}): Partial<Publ
 }
 
 /** Every bound of the server: the public ones, and constants that only tests replace. */
-export interface Limits extends PublicLimits, LiveLinkLimits, ArtefactLimits {
+export interface Limits extends PublicLimits, HostLinkLimits, ArtefactLimits {
   /** Arrays and objects inside each other, in anything parsed. */
   maxJsonDepth: number
   /** Characters of a resource URI. */
@@ -266,7 +266,7 @@ export const defaultLimits: Readonly<Limits> = {
   maxEventBuffers: 100,
   maxFieldChars: 255,
 
-  ...defaultLiveLinkLimits,
+  ...defaultHostLinkLimits,
 
   heartbeatMs: 5000,
   sceneFileDebounceMs: 50,

@@ -23,15 +23,15 @@ import {
 import { OpenIdServer, sign } from '../helpers/openid.ts'
 import { statelessHeaders, statelessRequest } from '../helpers/stateless.ts'
 
-export interface RoomOptions {
+export interface OAuthServersOptions {
   /** Of the provider; the first one signs. */
   readonly keys: readonly JWK[]
   readonly settings?: Partial<OAuthSettings>
   readonly limits?: Partial<AuthLimits>
 }
 
-/** A server that asks for tokens, a provider that gives them, and somebody who has one. */
-export class OAuthRoom {
+/** A server that requires tokens, and the provider that issues them. */
+export class OAuthServers {
   readonly provider: OpenIdServer
   readonly serving: TestServer
   /** Of an artefact. */
@@ -42,7 +42,7 @@ export class OAuthRoom {
   readonly #folder: string
 
   private constructor(
-    parts: Pick<OAuthRoom, 'provider' | 'serving' | 'artefact' | 'forward'>,
+    parts: Pick<OAuthServers, 'provider' | 'serving' | 'artefact' | 'forward'>,
     auth: Auth,
     folder: string,
   ) {
@@ -54,7 +54,7 @@ export class OAuthRoom {
     this.#folder = folder
   }
 
-  static async open({ keys, settings, limits }: RoomOptions): Promise<OAuthRoom> {
+  static async open({ keys, settings, limits }: OAuthServersOptions): Promise<OAuthServers> {
     const provider = await OpenIdServer.start(keys)
     const folder = await mkdtemp(join(tmpdir(), 'oauth-'))
     const root = join(folder, 'dcc-mcp-artefacts')
@@ -78,7 +78,7 @@ export class OAuthRoom {
     )
     url = serving.url
     const artefact = `${serving.base}/artefacts/sha256/${stored.uri.slice(-64)}`
-    return new OAuthRoom({ provider, serving, artefact, forward }, auth, folder)
+    return new OAuthServers({ provider, serving, artefact, forward }, auth, folder)
   }
 
   /** From the provider, for this server. */
