@@ -7,7 +7,8 @@ import { openSqliteStore } from '../../src/server/accounts/sqlite/sqlite-store.t
 import { skipBecause } from '../helpers/skip.ts'
 import { failureOf } from '../helpers/failure.ts'
 import { withFolder } from '../helpers/folder.ts'
-import { day, newAccount, newSession, settableClock } from '../server/accounts/support.ts'
+import { settableClock } from '../helpers/settable-clock.ts'
+import { day, newAccount, newSession } from '../server/accounts/support.ts'
 import { fillUp, onSmallDisk } from './small-disk.ts'
 
 const clock = settableClock()

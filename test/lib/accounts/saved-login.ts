@@ -4,7 +4,7 @@ import { createConfigStore } from '../../../src/lib/config/config-store.ts'
 import { withSavedToken } from '../../../src/lib/accounts/session.ts'
 import { Secret } from '../../../src/lib/util/secret.ts'
 import { withFolder } from '../../helpers/folder.ts'
-import { listLog } from '../config/support.ts'
+import { type LogLine, recordingLog } from '../../helpers/recording-log.ts'
 import { type RotatingAccounts, withRotatingAccounts } from './rotating-accounts.ts'
 import { clientOf } from './support.ts'
 
@@ -14,7 +14,7 @@ export interface Case {
   readonly registry: RotatingAccounts
   readonly path: string
   readonly store: ReturnType<typeof createConfigStore>
-  readonly lines: ReturnType<typeof listLog>['lines']
+  readonly lines: readonly LogLine[]
   save(entry: SavedLogin): Promise<unknown>
   saved(): Promise<SavedLogin | undefined>
   /** Who is logged in, by the saved token. */
@@ -25,7 +25,8 @@ export function withCase(run: (parts: Case) => Promise<void>): Promise<void> {
   return withFolder(folder =>
     withRotatingAccounts(async registry => {
       const path = join(folder, 'service-cli', 'config.toml')
-      const { log, lines } = listLog()
+      const log = recordingLog()
+      const { lines } = log
       const store = createConfigStore({ path, log, lockWaitMs: 100 })
       const client = clientOf(registry.url)
       const parts = { client, store, log, refreshMarginMs: 5 * minuteMs }

@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { takeFileLock } from '../../../src/lib/config/file-lock.ts'
 import { withGivenToken, withSavedToken } from '../../../src/lib/accounts/session.ts'
 import { Secret } from '../../../src/lib/util/secret.ts'
-import { exitOf, listLog, startScript } from '../config/support.ts'
+import { recordingLog } from '../../helpers/recording-log.ts'
+import { exitOf, startScript } from '../config/support.ts'
 import { login, minuteMs, withCase } from './saved-login.ts'
 import { clientOf, expectNoLeak, jwt, thrownBy } from './support.ts'
 import { ServiceError } from '../../../src/lib/util/errors.ts'
@@ -129,7 +130,7 @@ describe('saved login', function () {
     withCase(async ({ registry, store, save, saved }) => {
       await save(login(registry, 60 * minuteMs))
       const client = clientOf(registry.url)
-      const { log } = listLog()
+      const log = recordingLog()
       registry.access = jwt(Date.now() + 60 * minuteMs, 'of-a-new-login')
       let calls = 0
       const result = await withSavedToken(

@@ -9,7 +9,7 @@ import { Secret } from '../../../src/lib/util/secret.ts'
 import { skipBecause } from '../../helpers/skip.ts'
 import { failureOf } from '../../helpers/failure.ts'
 import { withFolder } from '../../helpers/folder.ts'
-import { listLog } from './support.ts'
+import { type LogLine, recordingLog } from '../../helpers/recording-log.ts'
 
 const url = 'https://registry.example'
 const modeOf = (path: string) => fs.statSync(path).mode & 0o777
@@ -21,14 +21,15 @@ function withStore(
     path: string
     folder: string
     outside: string
-    lines: ReturnType<typeof listLog>['lines']
+    lines: readonly LogLine[]
     save(token?: string): Promise<unknown>
   }) => Promise<void>,
 ): Promise<void> {
   return withFolder(async outside => {
     const folder = join(outside, 'home', 'service-cli')
     const path = join(folder, 'config.toml')
-    const { log, lines } = listLog()
+    const log = recordingLog()
+    const { lines } = log
     const store = createConfigStore({ path, log, lockWaitMs: 100 })
     const save = (token = 'token') =>
       store.update(config =>

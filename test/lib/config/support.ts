@@ -1,25 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import type { Logger } from '../../../src/lib/util/logger.ts'
-
-export interface Line {
-  readonly level: string
-  readonly text: string
-}
-
-/** A log that keeps its lines, fields included. */
-export function listLog(): { readonly log: Logger; readonly lines: Line[] } {
-  const lines: Line[] = []
-  const keep = (level: string) => (fields: object, message?: string) =>
-    lines.push({ level, text: `${message ?? ''} ${JSON.stringify(fields)}` })
-  const log = {
-    debug: keep('debug'),
-    info: keep('info'),
-    warn: keep('warn'),
-    error: keep('error'),
-  }
-  return { log, lines }
-}
 
 /** Runs one of the scripts beside these tests. */
 export function startScript(script: string, args: readonly string[]): ChildProcess {

@@ -2,7 +2,8 @@ import { expect } from 'chai'
 import type { AccountStore } from '../../../src/server/accounts/account-store.ts'
 import { describeSessions } from './session-store-suite.ts'
 import { failureOf } from '../../helpers/failure.ts'
-import { day, newAccount, newSession, newToken, startMs } from './support.ts'
+import { startMs } from '../../helpers/settable-clock.ts'
+import { day, newAccount, newSession, newToken } from './support.ts'
 
 export interface StoreUnderTest {
   /** The same store as another process has it open. */

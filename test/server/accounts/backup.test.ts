@@ -10,7 +10,8 @@ import { migrations } from '../../../src/server/accounts/sqlite/schema.ts'
 import { openSqliteStore } from '../../../src/server/accounts/sqlite/sqlite-store.ts'
 import { failureOf } from '../../helpers/failure.ts'
 import { withFolder } from '../../helpers/folder.ts'
-import { day, newAccount, newSession, newToken, settableClock, startMs } from './support.ts'
+import { settableClock, startMs } from '../../helpers/settable-clock.ts'
+import { day, newAccount, newSession, newToken } from './support.ts'
 
 const loop = join(import.meta.dirname, 'scripts', 'write-loop.ts')
 const clock = settableClock()

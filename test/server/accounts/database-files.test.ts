@@ -11,7 +11,8 @@ import { openSqliteStore } from '../../../src/server/accounts/sqlite/sqlite-stor
 import { walBytes } from '../../../src/server/accounts/sqlite/open-database.ts'
 import { failureOf } from '../../helpers/failure.ts'
 import { withFolder } from '../../helpers/folder.ts'
-import { newAccount, newSession, settableClock } from './support.ts'
+import { settableClock } from '../../helpers/settable-clock.ts'
+import { newAccount, newSession } from './support.ts'
 
 const loop = join(import.meta.dirname, 'scripts', 'write-loop.ts')
 const clock = settableClock()

@@ -15,7 +15,8 @@ import {
 import type { KeySet } from '../../../src/server/accounts/keys/key-store.ts'
 import { failureOf } from '../../helpers/failure.ts'
 import { withFolder } from '../../helpers/folder.ts'
-import { day, settableClock } from './support.ts'
+import { settableClock } from '../../helpers/settable-clock.ts'
+import { day } from './support.ts'
 
 const lifetimes = { accessTokenMs: day, refreshTokenMs: 30 * day }
 const script = join(import.meta.dirname, 'scripts', 'rotate-keys.ts')

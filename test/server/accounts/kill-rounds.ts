@@ -5,7 +5,7 @@ import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { verifyBackup } from '../../../src/server/accounts/sqlite/backup.ts'
 import { openSqliteStore } from '../../../src/server/accounts/sqlite/sqlite-store.ts'
-import { settableClock } from './support.ts'
+import { settableClock } from '../../helpers/settable-clock.ts'
 
 const script = join(import.meta.dirname, 'scripts', 'write-loop.ts')
 

@@ -5,7 +5,7 @@ import { silentLogger } from '../../../src/lib/util/logger.ts'
 import { openAccountsStore } from '../../../src/server/accounts/data-folder.ts'
 import { failureOf } from '../../helpers/failure.ts'
 import { withFolder } from '../../helpers/folder.ts'
-import { settableClock } from './support.ts'
+import { settableClock } from '../../helpers/settable-clock.ts'
 import { auth, password, type AccountsServer, withAccountsServer } from './harness.ts'
 
 const hour = 60 * 60 * 1000

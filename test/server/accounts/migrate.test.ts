@@ -7,7 +7,7 @@ import {
   createLedger,
   migrate,
 } from '../../../src/server/accounts/sqlite/migrate.ts'
-import { settableClock } from './support.ts'
+import { settableClock } from '../../helpers/settable-clock.ts'
 
 const clock = settableClock()
 const first = { number: 1, name: 'first', sql: 'CREATE TABLE a (x TEXT) STRICT' }

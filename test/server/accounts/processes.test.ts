@@ -5,7 +5,8 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { openSqliteStore } from '../../../src/server/accounts/sqlite/sqlite-store.ts'
 import { withFolder } from '../../helpers/folder.ts'
-import { newAccount, newSession, settableClock } from './support.ts'
+import { settableClock } from '../../helpers/settable-clock.ts'
+import { newAccount, newSession } from './support.ts'
 
 const script = join(import.meta.dirname, 'scripts', 'register-names.ts')
 

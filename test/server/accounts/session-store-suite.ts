@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import type { AccountStore } from '../../../src/server/accounts/account-store.ts'
-import { day, newSession, newToken, startMs } from './support.ts'
+import { startMs } from '../../helpers/settable-clock.ts'
+import { day, newSession, newToken } from './support.ts'
 
 interface Context {
   store(): AccountStore

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { AccountStore } from '../../../src/server/accounts/account-store.ts'
 import { openSqliteStore } from '../../../src/server/accounts/sqlite/sqlite-store.ts'
 import { describeAccountStore } from './account-store-suite.ts'
-import { settableClock } from './support.ts'
+import { settableClock } from '../../helpers/settable-clock.ts'
 
 describeAccountStore('SQLite', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'accounts-'))

@@ -3,9 +3,9 @@ import type {
   NewServiceToken,
   NewSession,
 } from '../../../src/server/accounts/account-store.ts'
+import { startMs } from '../../helpers/settable-clock.ts'
 
 export const day = 24 * 60 * 60 * 1000
-export const startMs = Date.parse('2030-01-01T00:00:00Z')
 
 export function newAccount(name: string, change: Partial<NewAccount> = {}): NewAccount {
   return {
@@ -53,9 +53,4 @@ export function newToken(
     expiresAtMs: startMs + 90 * day,
     ...change,
   }
-}
-
-export function settableClock(start = startMs) {
-  let time = start
-  return { now: () => time, advance: (ms: number) => void (time += ms) }
 }

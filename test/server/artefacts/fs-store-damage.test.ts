@@ -4,17 +4,8 @@ import * as fs from 'node:fs'
 import { dirname, join } from 'node:path'
 import { failureOf } from '../../helpers/failure.ts'
 import { withFolder } from '../../helpers/folder.ts'
-import {
-  age,
-  bodyPath,
-  bytesHashedTo,
-  collect,
-  damage,
-  noTimers,
-  open,
-  recordingLog,
-  sha256,
-} from './support.ts'
+import { recordingLog } from '../../helpers/recording-log.ts'
+import { age, bodyPath, bytesHashedTo, collect, damage, noTimers, open, sha256 } from './support.ts'
 
 describe('filesystem artefact store with damaged files', () => {
   it('hides only invalid sidecars and logs each once', () =>

@@ -5,7 +5,8 @@ import { join } from 'node:path'
 import { defaultLimits } from '../../../src/lib/config/limits.ts'
 import { ownMark } from '../../../src/server/artefacts/marks.ts'
 import { withFolder } from '../../helpers/folder.ts'
-import { age, bodyPath, bytesHashedTo, noTimers, open, settableClock, sha256 } from './support.ts'
+import { settableClock } from '../../helpers/settable-clock.ts'
+import { age, bodyPath, bytesHashedTo, noTimers, open, sha256 } from './support.ts'
 
 describe('filesystem artefact store shared by processes', () => {
   it('shows the changes of one store in another', () =>

@@ -6,7 +6,8 @@ import { resolveLimits } from '../../../src/lib/config/limits.ts'
 import { createFsStore } from '../../../src/server/artefacts/fs-store.ts'
 import { failureOf } from '../../helpers/failure.ts'
 import { withFolder } from '../../helpers/folder.ts'
-import { bodyPath, noTimers, open, recordingLog, sha256 } from './support.ts'
+import { recordingLog } from '../../helpers/recording-log.ts'
+import { bodyPath, noTimers, open, sha256 } from './support.ts'
 
 describe('filesystem artefact store', () => {
   it('announces an expired artefact when it expires, not at the next sweep', () =>

@@ -1,7 +1,8 @@
 import { expect } from 'chai'
 import { randomBytes } from 'node:crypto'
 import { failureOf } from '../../helpers/failure.ts'
-import { collect, settableClock, sha256, damage, useStores } from './support.ts'
+import { settableClock } from '../../helpers/settable-clock.ts'
+import { collect, sha256, damage, useStores } from './support.ts'
 
 describe('bounds of an artefact store', () => {
   const create = useStores()

@@ -3,7 +3,8 @@ import { pbkdf2, randomBytes } from 'node:crypto'
 import { promisify } from 'node:util'
 import type { ArtefactStore } from '../../../src/server/artefacts/store.ts'
 import { failureOf } from '../../helpers/failure.ts'
-import { collect, settableClock, sha256, useStores } from './support.ts'
+import { settableClock } from '../../helpers/settable-clock.ts'
+import { collect, sha256, useStores } from './support.ts'
 
 const derive = promisify(pbkdf2)
 

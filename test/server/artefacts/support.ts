@@ -4,7 +4,6 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Limits, resolveLimits } from '../../../src/lib/config/limits.ts'
-import type { Logger } from '../../../src/lib/util/logger.ts'
 import {
   type FsStore,
   type FsStoreOptions,
@@ -12,6 +11,7 @@ import {
 } from '../../../src/server/artefacts/fs-store.ts'
 import { createArtefactProducer } from '../../../src/server/artefacts/producer.ts'
 import { withFolder } from '../../helpers/folder.ts'
+import { settableClock } from '../../helpers/settable-clock.ts'
 
 export const noTimers = resolveLimits({ artefactPollMs: 0, artefactSweepMs: 0 })
 
@@ -30,24 +30,6 @@ export function bytesHashedTo(start: string, length = 32): Buffer {
     if (sha256(bytes).startsWith(start)) return bytes
   }
   throw new Error(`no bytes found that hash to ${start}`)
-}
-
-export function settableClock(start = Date.parse('2030-01-01T00:00:00Z')) {
-  let time = start
-  return { now: () => time, advance: (ms: number) => void (time += ms) }
-}
-
-export function recordingLog(): Logger & { readonly lines: { level: string; text: string }[] } {
-  const lines: { level: string; text: string }[] = []
-  const write = (level: string) => (fields: object, message?: string) =>
-    void lines.push({ level, text: `${message ?? ''} ${JSON.stringify(fields)}` })
-  return {
-    lines,
-    debug: write('debug'),
-    info: write('info'),
-    warn: write('warn'),
-    error: write('error'),
-  }
 }
 
 export function open(root: string, options: Partial<FsStoreOptions> = {}) {

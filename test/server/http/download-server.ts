@@ -6,7 +6,9 @@ import { createArtefactDownload } from '../../../src/server/http/artefact-downlo
 import { type FsStore, createFsStore } from '../../../src/server/artefacts/fs-store.ts'
 import type { ArtefactStore } from '../../../src/server/artefacts/store.ts'
 import { withFolder } from '../../helpers/folder.ts'
-import { recordingLog, settableClock, sha256 } from '../artefacts/support.ts'
+import { recordingLog } from '../../helpers/recording-log.ts'
+import { settableClock } from '../../helpers/settable-clock.ts'
+import { sha256 } from '../artefacts/support.ts'
 
 interface Setup {
   root: string

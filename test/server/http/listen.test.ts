@@ -5,7 +5,7 @@ import { expect } from 'chai'
 import { silentLogger } from '../../../src/lib/util/logger.ts'
 import { type Listening, listen } from '../../../src/server/http/listen.ts'
 import { resolveLimits } from '../../../src/lib/config/limits.ts'
-import { recordingLog } from '../artefacts/support.ts'
+import { recordingLog } from '../../helpers/recording-log.ts'
 
 /** So long that no test passes because of the cut at its end. */
 const patient = resolveLimits({ stopGraceMs: 60_000 })

@@ -8,7 +8,7 @@ import { resolveLimits } from '../../../src/lib/config/limits.ts'
 import type { TlsPair } from '../../../src/server/http/read-pair.ts'
 import { TlsSource } from '../../../src/server/http/tls-source.ts'
 import { makePair, type PairOptions, writePair } from '../../helpers/certificate.ts'
-import { recordingLog } from '../artefacts/support.ts'
+import { recordingLog } from '../../helpers/recording-log.ts'
 
 const limits = resolveLimits({ tlsPollMs: 3_600_000 })
 

@@ -4,7 +4,8 @@ import { type Admin, openAdmin } from '../../../../src/server/accounts/admin/ope
 import { openAccountsStore, dataFiles } from '../../../../src/server/accounts/data-folder.ts'
 import { openKeyStore } from '../../../../src/server/accounts/keys/open-key-store.ts'
 import { withFolder } from '../../../helpers/folder.ts'
-import { day, newAccount, newSession, newToken, settableClock } from '../support.ts'
+import { settableClock } from '../../../helpers/settable-clock.ts'
+import { day, newAccount, newSession, newToken } from '../support.ts'
 
 export interface Scene {
   readonly admin: Admin

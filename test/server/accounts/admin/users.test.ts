@@ -23,7 +23,8 @@ import { forgetFailureMs, unknownAddresses } from '../../../../src/server/accoun
 import { hashOfSecret, makeServiceToken } from '../../../../src/server/accounts/service-tokens.ts'
 import { failureOf } from '../../../helpers/failure.ts'
 import { withFolder } from '../../../helpers/folder.ts'
-import { day, newAccount, newSession, startMs } from '../support.ts'
+import { startMs } from '../../../helpers/settable-clock.ts'
+import { day, newAccount, newSession } from '../support.ts'
 import { type Scene, withAdmin } from './support.ts'
 
 const minute = 60_000

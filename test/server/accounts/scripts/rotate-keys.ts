@@ -1,6 +1,7 @@
 // Rotates the keys so many times. Arguments: file, count.
 import { openKeyStore } from '../../../../src/server/accounts/keys/open-key-store.ts'
-import { day, settableClock } from '../support.ts'
+import { settableClock } from '../../../helpers/settable-clock.ts'
+import { day } from '../support.ts'
 
 const [file = '', count = ''] = process.argv.slice(2)
 const lifetimes = { accessTokenMs: day, refreshTokenMs: 30 * day }

@@ -1,7 +1,8 @@
 // Registers and refreshes until it is killed; prints what was acknowledged. Arguments: file, round.
 import { writeSync } from 'node:fs'
 import { openSqliteStore } from '../../../../src/server/accounts/sqlite/sqlite-store.ts'
-import { newAccount, newSession, startMs } from '../support.ts'
+import { startMs } from '../../../helpers/settable-clock.ts'
+import { newAccount, newSession } from '../support.ts'
 
 const [file = '', round = ''] = process.argv.slice(2)
 const store = await openSqliteStore({ file, clock: { now: () => Date.now() } })

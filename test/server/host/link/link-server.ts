@@ -10,7 +10,7 @@ import type { Presence } from '../../../../src/server/host/link/presence.ts'
 import type { RefusedRequest } from '../../../../src/server/http/access-log.ts'
 import { McpHttpServer } from '../../../../src/server/mcp/mcp-http-server.ts'
 import { type Limits, resolveLimits } from '../../../../src/lib/config/limits.ts'
-import { recordingLog } from '../../artefacts/support.ts'
+import { recordingLog } from '../../../helpers/recording-log.ts'
 import { RawConnection, bearer, token } from '../harness.ts'
 import { MemorySink } from '../memory-sink.ts'
 

@@ -4,7 +4,7 @@ import {
   PresenceNews,
   presencePatch,
 } from '../../../../src/server/host/link/presence.ts'
-import { recordingLog } from '../../artefacts/support.ts'
+import { recordingLog } from '../../../helpers/recording-log.ts'
 
 const app = { dccType: 'blender', mode: 'gui', version: '3.4.1', pid: 47 } as const
 const linked: Presence = {
