@@ -6,7 +6,8 @@ import { takeFileLock } from '../../../src/lib/config/file-lock.ts'
 import { silentLogger } from '../../../src/lib/util/logger.ts'
 import { killRounds } from './kill-rounds.ts'
 import { withFolder } from '../../helpers/folder.ts'
-import { exitOf, startScript } from './support.ts'
+import { exitOf } from '../../helpers/program.ts'
+import { startScript } from './support.ts'
 
 const script = (name: string) => join(import.meta.dirname, 'scripts', name)
 

@@ -1,14 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
+import { exitOf } from '../../helpers/program.ts'
 
 /** Runs one of the scripts beside these tests. */
 export function startScript(script: string, args: readonly string[]): ChildProcess {
   return spawn(process.execPath, [script, ...args], { stdio: ['pipe', 'pipe', 'inherit'] })
-}
-
-export async function exitOf(child: ChildProcess): Promise<number | null> {
-  if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
-  return child.exitCode
 }
 
 /** Kills the script when `now` says so after it wrote `count` lines; tells what it wrote. */
