@@ -65,6 +65,17 @@ describe('service-cli resources', function () {
     })
   }
 
+  for (const command of ['read', 'watch']) {
+    it(`${command} names the nearest resource, or the command that lists all`, async () => {
+      const typo = await runCommand(['resources', command, 'sceen://current', folder()])
+      expect([typo.code, typo.stdout]).to.deep.equal([3, ''])
+      expect(typo.stderr).to.contain('hint: did you mean scene://current?')
+      const unknown = await runCommand(['resources', command, 'nosuch://x', folder()])
+      expect([unknown.code, unknown.stdout]).to.deep.equal([3, ''])
+      expect(unknown.stderr).to.match(/hint: .*resources list shows all resources/)
+    })
+  }
+
   it('says which instances there are when several run, and what to do when none does', async () => {
     const second = await start()
     const unclear = await runCommand(['resources', 'list', folder()])

@@ -99,11 +99,7 @@ function watchEvents(
       hooks: {
         async subscribed(session, absence, signal) {
           const again = absence !== null
-          const news = await follower
-            .start(reader(session, signal))
-            .catch(async (error: unknown) => {
-              throw again ? error : await withNearest(error, uri, session, client)
-            })
+          const news = await follower.start(reader(session, signal))
           status.clear()
           view.begins(session.url, again)
           view.news(news)
@@ -113,6 +109,7 @@ function watchEvents(
           if (news.events.length > 0) view.news(news)
         },
         away: absence => (status.isShown ? status.away(absence) : view.away(absence)),
+        refused: (error, session) => withNearest(error, uri, session, client),
       },
     },
     stop,
@@ -140,9 +137,7 @@ function watch(
           if (absence !== null) return view.again(session.url, state, absence)
           if (state.kind === 'none' && !isScene(uri)) {
             // The error of the server may contain a hint.
-            await readResource(session, uri, signal).catch(async (error: unknown) => {
-              throw await withNearest(error, uri, session, client)
-            })
+            await readResource(session, uri, signal)
           }
           if (silent.test(uri)) {
             output.warn(`servers never announce changes of ${uri.split(':', 1)[0]}:// resources`)
@@ -155,6 +150,7 @@ function watch(
           if (isNews(look)) view.changed(look, updates)
         },
         away: absence => (status.isShown ? status.away(absence) : view.away(absence)),
+        refused: (error, session) => withNearest(error, uri, session, client),
       },
     },
     stop,

@@ -26,6 +26,8 @@ interface WatchHooks {
   /** Called when the resource may have changed since the last read. May reject. */
   changed(session: McpSession, updates: number, signal: AbortSignal): Promise<void>
   away(absence: Absence): void
+  /** Returns the error to report when the first attempt fails. */
+  refused(error: unknown, session: McpSession): Promise<unknown>
 }
 
 /** Why the resource was not watched for a while. */
@@ -134,8 +136,14 @@ async function watchOnce(
       if (ready) throttle.poke()
       else early++
     }
-    const subscription: Subscription = await session.subscribe(uri, updated, signal)
-    await hooks.subscribed(session, progress.absence, signal)
+    const subscribe = async (): Promise<Subscription> => {
+      const subscription = await session.subscribe(uri, updated, signal)
+      await hooks.subscribed(session, progress.absence, signal)
+      return subscription
+    }
+    const subscription = await subscribe().catch(async (error: unknown) => {
+      throw progress.again ? error : await hooks.refused(error, session)
+    })
     Object.assign(progress, { again: true, attempt: 0, absence: null })
     ready = true
     // These updates may be newer than what `subscribed` has read.
