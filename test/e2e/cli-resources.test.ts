@@ -12,13 +12,23 @@ import { exitOf, startProgram } from '../helpers/program.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { until } from './until.ts'
 
-/** The program at work, with the lines of its stdout. */
-function follow(args: string[]): { child: ChildProcess; lines(): string[]; json(): any[] } {
+interface Followed {
+  readonly child: ChildProcess
+  /** Of its stdout. */
+  lines(): string[]
+  json(): any[]
+  stderr(): string
+}
+
+/** The program at work. */
+function follow(args: string[]): Followed {
   const child = startProgram(args)
   let text = ''
+  let stderr = ''
   child.stdout?.setEncoding('utf8').on('data', (chunk: string) => (text += chunk))
+  child.stderr?.setEncoding('utf8').on('data', (chunk: string) => (stderr += chunk))
   const lines = () => text.split('\n').slice(0, -1)
-  return { child, lines, json: () => lines().map(line => JSON.parse(line)) }
+  return { child, lines, json: () => lines().map(line => JSON.parse(line)), stderr: () => stderr }
 }
 
 describe('service-cli resources', function () {
@@ -135,11 +145,16 @@ describe('service-cli resources', function () {
       expect(messages()).to.deep.equal(old)
       await append('new')
       await until(() => messages().length === 11, 'the new event')
+      expect(watch.stderr()).to.equal('')
       await serve.stop()
       serve = await start()
       await append('after the restart')
       await until(() => messages().length === 12, 'the event after the restart', 20_000)
       expect(messages()).to.deep.equal([...old, 'new', 'after the restart'])
+      await until(() => watch.stderr().endsWith('\n'), 'the warning')
+      expect(watch.stderr()).to.match(
+        /^warning: .* a new event buffer; unread events of the old one are lost\n$/,
+      )
       watch.child.kill('SIGINT')
       expect(await exitOf(watch.child)).to.equal(0)
     })

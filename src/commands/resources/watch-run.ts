@@ -83,15 +83,21 @@ interface Parts<View> {
 const reader = (session: McpSession, signal: AbortSignal) => async (uri: string) =>
   (await readResource(session, uri, signal)).contents
 
+const newBufferText = 'the server has a new event buffer; unread events of the old one are lost'
+
 /** Polls events by cursor: servers never announce them. */
 function watchEvents(
   uri: string,
   { interval }: WatchFlags,
   { client, view, stop }: Parts<EventsView>,
 ): Promise<void> {
-  const { locate, open } = client
+  const { locate, open, output } = client
   const status = statusLine()
   const follower = createEventFollower(uri)
+  const tell = (news: EventNews): void => {
+    if (news.isNewBuffer) output.warn(`${clockText(new Date())}  ${newBufferText}`)
+    if (news.events.length > 0 || news.gap) view.news(news)
+  }
   return watchResource(
     {
       ...{ locate, open, uri, minIntervalMs: interval, timer: systemTimer, random: Math.random },
@@ -102,11 +108,10 @@ function watchEvents(
           const news = await follower.start(reader(session, signal))
           status.clear()
           view.begins(session.url, again)
-          view.news(news)
+          tell(news)
         },
         async changed(session, _updates, signal) {
-          const news = await follower.look(reader(session, signal))
-          if (news.events.length > 0) view.news(news)
+          tell(await follower.look(reader(session, signal)))
         },
         away: absence => (status.isShown ? status.away(absence) : view.away(absence)),
         refused: (error, session) => withNearest(error, uri, session, client),

@@ -14,6 +14,8 @@ export interface EventNews {
   readonly events: readonly JsonObject[]
   /** Events between were dropped by the server before they were read. */
   readonly gap: boolean
+  /** The server has a new buffer, as after a restart: unread events of the old one are lost. */
+  readonly isNewBuffer: boolean
 }
 
 /** Past events shown first, as `tail -f` does. */
@@ -29,6 +31,7 @@ export function createEventFollower(uri: string): EventFollower {
   const given = new URLSearchParams(query === -1 ? '' : uri.slice(query + 1))
   let cursor: number | null = given.has('cursor') ? Number(given.get('cursor')) : null
   let last: JsonObject | undefined
+  let isNewBuffer = false
 
   async function page(read: Read, from: number, limit: number): Promise<JsonObject> {
     const wanted = new URLSearchParams(given)
@@ -43,36 +46,48 @@ export function createEventFollower(uri: string): EventFollower {
     throw new ServiceError('resource_failed', `${base} has no events`)
   }
 
+  /** The ids of a new buffer start at 1 again. */
+  function startAgain(): void {
+    isNewBuffer = true
+    cursor = 0
+    last = undefined
+  }
+
   async function look(read: Read): Promise<EventNews> {
     const events: JsonObject[] = []
     let gap = false
+    let found = await page(read, cursor ?? 0, pageEvents)
+    const { newest_cursor: newest } = found
+    if (last !== undefined && typeof newest === 'number' && newest < Number(last.id)) {
+      startAgain()
+      found = await page(read, 0, pageEvents)
+    }
     for (;;) {
-      const found = await page(read, cursor ?? 0, pageEvents)
-      const { events: more, next_cursor: next } = found
-      const fresh = Array.isArray(more) ? more.filter(isJsonObject) : []
+      const fresh = eventsOf(found)
+      const { next_cursor: next } = found
       gap ||= found.gap === true
       events.push(...fresh)
       last = fresh.at(-1) ?? last
       if (typeof next !== 'number' || next <= (cursor ?? 0)) break
       cursor = next
       if (fresh.length < pageEvents) break
+      found = await page(read, cursor, pageEvents)
     }
-    return { events, gap }
+    const news = { events, gap, isNewBuffer }
+    isNewBuffer = false
+    return news
   }
 
   return {
     look,
     async start(read) {
-      // A cursor above every id returns the facts of the buffer and drains nothing.
-      const { newest_cursor: newest } = await page(read, Number.MAX_SAFE_INTEGER, 1)
-      const end = typeof newest === 'number' ? newest : 0
-      if (cursor === null) cursor = Math.max(0, end - shownAtStart)
-      else if (last !== undefined) {
-        // After a restart of the server the ids start at 1 again.
+      if (cursor === null) {
+        // A cursor above every id returns the facts of the buffer and drains nothing.
+        const { newest_cursor: newest } = await page(read, Number.MAX_SAFE_INTEGER, 1)
+        cursor = Math.max(0, (typeof newest === 'number' ? newest : 0) - shownAtStart)
+      } else if (last !== undefined) {
         const [same] = eventsOf(await page(read, cursor - 1, 1))
-        const isOther =
-          same !== undefined && same.id === last.id && same.timestamp !== last.timestamp
-        if (end < cursor || isOther) cursor = 0
+        if (same?.id === last.id && same?.timestamp !== last.timestamp) startAgain()
       }
       return look(read)
     },
