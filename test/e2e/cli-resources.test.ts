@@ -281,6 +281,20 @@ describe('service-cli resources', function () {
     expect(json.json()[2]).to.have.deep.property('application', { connected: true })
   })
 
+  it('says of an application that left without a scene that there is none', async () => {
+    const own = await startServeProcess()
+    try {
+      await (await LinkClient.connect(own)).bye()
+      const gone = () => runCommand(['resources', 'read', 'scene://current', `--url=${own.url}`])
+      await until(async () => (await gone()).stderr !== '', 'the remark')
+      const { stdout, stderr } = await gone()
+      expect(JSON.parse(stdout)).to.include({ status: 'no_snapshot' })
+      expect(stderr).to.match(/^the application is gone since .*Z; it left no scene\n$/)
+    } finally {
+      await own.stop()
+    }
+  })
+
   for (const how of ['SIGTERM', 'SIGKILL'] as const) {
     it(`says that the server is away after ${how}, and goes on`, async () => {
       const watch = follow(['resources', 'watch', 'scene://current', '--json', folder()])

@@ -133,7 +133,10 @@ function stateOf(contents: readonly Contents[]): State {
 /** Why a scene may be older than what its application shows; null when it is not. */
 export function staleReason(meta: JsonObject | undefined): string | null {
   const since = goneSince(meta)
-  if (since !== null) return `the application is gone since ${since}; this is its last scene`
+  if (since !== null) {
+    const left = sceneOf(meta).size === 0 ? 'it left no scene' : 'this is its last scene'
+    return `the application is gone since ${since}; ${left}`
+  }
   const { as_of: asOf } = applicationOf(meta)
   if (asOf === undefined) return null
   return `the application does not answer now; this is its scene as of ${String(asOf)}`
@@ -145,9 +148,13 @@ function goneSince(meta: JsonObject | undefined): string | null {
 }
 
 function applicationOf(meta: JsonObject | undefined): JsonObject {
-  const scene = meta?.['service-cli/scene']
-  const application = isJsonObject(scene) ? scene.application : null
+  const { application } = sceneOf(meta)
   return isJsonObject(application) ? application : {}
+}
+
+function sceneOf(meta: JsonObject | undefined): JsonObject {
+  const scene = meta?.['service-cli/scene']
+  return isJsonObject(scene) ? scene : {}
 }
 
 export function isJsonType(mimeType: string | null): boolean {
