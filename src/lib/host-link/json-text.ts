@@ -1,7 +1,7 @@
 import { exceedsDepth, finiteJsonText, NumberError } from '../util/json.ts'
 
 /** Levels of a value inside a message of 64 levels. */
-const maxDepth = 62
+export const maxDepth = 62
 
 /**
  * Serialises a value at once, so that later changes do not affect the message. Throws `TypeError`

@@ -4,10 +4,10 @@ import { fail, type Result } from '../util/result.ts'
 import type { ClientLimits } from './host-client-options.ts'
 import { HostLinkError } from './errors.ts'
 import { type Feed, Pump } from './feeds.ts'
-import { jsonObjectText, messageText, type RawMembers } from './json-text.ts'
+import { jsonObjectText, maxDepth, messageText, type RawMembers } from './json-text.ts'
 import type { AskFailure, Link } from './link.ts'
-import { SceneObjects, type ScenePatch } from './scene-objects.ts'
-import { scenePatch, type ScenePatchInput } from './scene-patch.ts'
+import { SceneObjects, type SceneNames } from './scene-objects.ts'
+import { isObjectId, scenePatch, type ScenePatchInput } from './scene-patch.ts'
 import type { LinkLimits } from './wire.ts'
 
 interface SceneFeedParts {
@@ -31,6 +31,7 @@ const maxComparedChars = 1024 * 1024
 const envelopeBytes = 256
 const MiB = 1024 * 1024
 const tooLongPart = 'one object, or all other members, are longer than a message'
+const refusedPart = 'the server refused a part of the scene'
 
 type Asked = Promise<Result<JsonObject, AskFailure>>
 type SceneLimits = Required<
@@ -40,22 +41,18 @@ type SceneLimits = Required<
 /** Of a server that is not connected yet. */
 const patchedScene = { max_scene_bytes: 64 * MiB, max_patched_objects: 100_000 }
 
-/** Names of what changed since the scene that the server has. */
-interface News {
-  readonly ids: Set<string>
-  readonly members: Set<string>
-}
-
 /** Sends scenes, or what changed. Keeps only the newest one and the one that the server has. */
 export class SceneFeed implements Feed {
   readonly #parts: SceneFeedParts
   readonly #pump = new Pump(link => this.#send(link))
   /** The newest scene: its text as it was set, or its objects once it was patched. */
   #scene: string | SceneObjects | null = null
-  /** What was patched since `#taken`; null: not known. */
-  #news: News | null = null
+  /** What was patched since the scene that was sent last; null: not known. */
+  #news: SceneNames | null = null
   /** Counts the scenes; 0 before the first one. */
   #version = 0
+  /** The version that was sent last. */
+  #sent = 0
   /** The version that the server of this link has accepted or refused. */
   #settled = 0
   #revision: number | null = null
@@ -82,9 +79,9 @@ export class SceneFeed implements Feed {
 
   /** Throws `TypeError` and changes nothing for a scene without ids, or one that gets too large. */
   patch(input: ScenePatchInput): void {
-    const patch = scenePatch(input)
+    const patch = scenePatch(input, maxDepth)
     const known = this.#scene
-    const scene = typeof known === 'string' ? SceneObjects.of(known) : known
+    const scene = typeof known === 'string' ? objectsOf(known) : known
     if (scene === null) {
       throw new TypeError('patchScene needs a scene whose objects all have an id: set one first')
     }
@@ -95,7 +92,7 @@ export class SceneFeed implements Feed {
       throw new TypeError(tooLarge)
     }
     if (steps.length === 0) return
-    if (scene !== known) this.#news = this.waiting ? null : newNews()
+    if (scene !== known) this.#news = this.#sent === this.#version ? newNews() : null
     this.#scene = scene
     for (const step of steps) {
       if (step.kind === 'object') this.#news?.ids.add(step.id)
@@ -146,7 +143,7 @@ export class SceneFeed implements Feed {
     if (this.#scene === null || !this.waiting) return
     await this.#waitForTurn(link)
     if (!link.open) return
-    const version = this.#version
+    const version = (this.#sent = this.#version)
     this.#sentAt = this.#parts.now()
     const { asked, compared } = this.#ask(link, this.#scene)
     this.#taken = null
@@ -156,7 +153,7 @@ export class SceneFeed implements Feed {
     if (reply.ok) {
       const { revision, superseded } = reply.value
       this.#revision = Number.isSafeInteger(revision) ? Number(revision) : null
-      if (this.#revision !== null && superseded !== true) {
+      if (link.patches && this.#revision !== null && superseded !== true) {
         this.#taken = { scene: compared, revision: this.#revision }
       }
       this.#settle(version, waiter => waiter.resolve(this.#revision))
@@ -181,7 +178,7 @@ export class SceneFeed implements Feed {
       return { asked: Promise.resolve(fail(failure)), compared: null }
     }
     const isCompared = link.patches && typeof scene === 'string' && scene.length <= maxComparedChars
-    const compared = isCompared ? SceneObjects.of(scene) : null
+    const compared = isCompared ? objectsOf(scene) : null
     const patch = this.#patchTo(scene, compared)
     if (patch !== null) return { asked: link.ask('scene.patch', patch), compared }
     const bytes = typeof scene === 'string' ? Buffer.byteLength(scene) : scene.bytes
@@ -189,7 +186,7 @@ export class SceneFeed implements Feed {
     const text = typeof scene === 'string' ? scene : scene.text
     const asked = isWhole
       ? link.ask('scene.set', { scene: text })
-      : this.#askInParts(link, typeof scene === 'string' ? SceneObjects.of(scene) : scene)
+      : this.#askInParts(link, typeof scene === 'string' ? objectsOf(scene) : scene)
     return { asked, compared }
   }
 
@@ -206,7 +203,10 @@ export class SceneFeed implements Feed {
       link.send(messageText('scene.patch', { objects, more: 'true' }))
     }
     await link.drained()
-    return link.ask('scene.patch', { objects: last })
+    const reply = await link.ask('scene.patch', { objects: last })
+    // The same parts would be refused again, without end.
+    if (reply.ok || reply.failure.code !== 'stale') return reply
+    return fail({ code: 'invalid', message: refusedPart, retryable: false })
   }
 
   /** The members of a patch; null where the whole scene is better. */
@@ -217,7 +217,7 @@ export class SceneFeed implements Feed {
     const patch =
       typeof scene === 'string'
         ? old && (compared?.patchFrom(old) ?? null)
-        : this.#news && patchOf(scene, this.#news)
+        : this.#news && scene.patchOf(this.#news)
     if (patch === null) return null
     const { objects, removed, members, unset } = patch
     const membersText = Array.from(members, ([name, value]) => `${JSON.stringify(name)}:${value}`)
@@ -249,7 +249,7 @@ export class SceneFeed implements Feed {
     if (bytes > most) {
       return `the scene has ${bytes} bytes of JSON, over the server's limit of ${most}`
     }
-    const objects = typeof scene === 'string' ? SceneObjects.of(scene) : scene
+    const objects = typeof scene === 'string' ? objectsOf(scene) : scene
     if (objects === null) {
       return `the scene has ${bytes} bytes of JSON; over ${max_message_bytes} its objects need ids`
     }
@@ -270,26 +270,12 @@ export class SceneFeed implements Feed {
   }
 }
 
-function newNews(): News {
+/** Null for a scene that no patch can change. */
+function objectsOf(text: string): SceneObjects | null {
+  const scene = SceneObjects.of(text)
+  return scene?.ids.every(isObjectId) ? scene : null
+}
+
+function newNews(): SceneNames {
   return { ids: new Set(), members: new Set() }
-}
-
-/** The changes that lead to this scene. */
-function patchOf(scene: SceneObjects, { ids, members }: News): ScenePatch {
-  const object = (id: string) => scene.object(id)
-  const member = (name: string) => scene.member(name)
-  return {
-    ...{ objects: textsBy(ids, object), removed: [...ids].filter(id => object(id) === null) },
-    ...{ members: textsBy(members, member) },
-    unset: [...members].filter(name => member(name) === null),
-  }
-}
-
-function textsBy(names: Iterable<string>, text: (name: string) => string | null) {
-  return new Map(
-    [...names].flatMap(name => {
-      const found = text(name)
-      return found === null ? [] : [[name, found] as const]
-    }),
-  )
 }

@@ -12,6 +12,12 @@ export interface ScenePatch {
   readonly unset: readonly string[]
 }
 
+/** Names of what changed. */
+export interface SceneNames {
+  readonly ids: Set<string>
+  readonly members: Set<string>
+}
+
 /** One thing that a patch changed. Texts of JSON; null: it is not there. */
 export type SceneStep = { readonly before: string | null; readonly after: string | null } & (
   | {
@@ -91,6 +97,15 @@ export class SceneObjects {
     return count === 0 ? null : patch
   }
 
+  /** What leads to this scene from one that differs in nothing but these. */
+  patchOf({ ids, members }: SceneNames): ScenePatch {
+    const objects = textsOf(ids, id => this.object(id))
+    const others = textsOf(members, name => this.member(name))
+    const removed = [...ids].filter(id => !objects.has(id))
+    const unset = [...members].filter(name => !others.has(name))
+    return { objects, removed, members: others, unset }
+  }
+
   copy(): SceneObjects {
     return new SceneObjects(new Map(this.#members), [...this.#ids], [...this.#texts])
   }
@@ -134,6 +149,7 @@ export class SceneObjects {
   parts(maxBytes: number): readonly string[] | null {
     const lists: string[][] = [[]]
     let room = maxBytes - this.#memberBytes - this.#members.size
+    if (room < 0) return null
     for (const text of this.#texts) {
       const bytes = Buffer.byteLength(text) + 1
       if (bytes > room) {
@@ -217,6 +233,11 @@ export class SceneObjects {
     this.#places = new Map(this.#ids.map((id, at) => [id, at]))
     this.#shifts = 0
   }
+}
+
+function textsOf(names: ReadonlySet<string>, textOf: Before): ReadonlyMap<string, string> {
+  const texts = Array.from(names, name => [name, textOf(name)] as const)
+  return new Map(texts.filter((entry): entry is [string, string] => entry[1] !== null))
 }
 
 function bytesOf(text: string | null): number {

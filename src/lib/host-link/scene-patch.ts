@@ -1,5 +1,5 @@
 import { MemberReader } from '../util/member-reader.ts'
-import { escapePointer, finiteJsonText, isJsonObject } from '../util/json.ts'
+import { escapePointer, exceedsDepth, finiteJsonText, isJsonObject } from '../util/json.ts'
 import type { ScenePatch } from './scene-objects.ts'
 
 /** What changes in the scene; see `patchScene`. */
@@ -12,12 +12,18 @@ export interface ScenePatchInput {
 
 const maxIdChars = 255
 
-/** Throws `TypeError` for what is no patch. */
-export function scenePatch(input: ScenePatchInput): ScenePatch {
+/** Throws `TypeError` for what is no patch of a scene of so many levels. */
+export function scenePatch(input: ScenePatchInput, maxDepth: number): ScenePatch {
   const reader = new MemberReader(input, '')
   const read = reader.finish(readScenePatch(reader))
-  if (read.ok) return read.value
-  throw new TypeError(`${read.failure.pointer} ${read.failure.detail}`.trimStart())
+  if (!read.ok) throw new TypeError(`${read.failure.pointer} ${read.failure.detail}`.trimStart())
+  const deeper = (texts: ReadonlyMap<string, string>, levels: number) =>
+    [...texts.values()].some(text => exceedsDepth(text, levels))
+  // Around an object there are the scene and its list.
+  if (deeper(read.value.objects, maxDepth - 2) || deeper(read.value.members, maxDepth - 1)) {
+    throw new TypeError(`the scene is nested deeper than ${maxDepth} levels`)
+  }
+  return read.value
 }
 
 /** Reads the members of a patch. What is wrong stays with the reader; then the result is void. */
@@ -25,7 +31,7 @@ export function readScenePatch(reader: MemberReader): ScenePatch {
   const objects = new Map<string, string>()
   for (const [at, object] of listOf(reader, 'objects').entries()) {
     const pointer = `/objects/${at}`
-    if (!isJsonObject(object) || !isId(object.id)) {
+    if (!isJsonObject(object) || !isObjectId(object.id)) {
       const detail = `must be an object with an "id" of 1 to ${maxIdChars} characters`
       reader.inherit({ pointer, detail })
       break
@@ -54,7 +60,7 @@ export function readScenePatch(reader: MemberReader): ScenePatch {
   return { objects, removed, members, unset }
 }
 
-function isId(value: unknown): value is string {
+export function isObjectId(value: unknown): value is string {
   return typeof value === 'string' && value.length > 0 && value.length <= maxIdChars
 }
 

@@ -114,7 +114,7 @@ export class ResourceRegistry extends ResourceServer {
    * `scene_stale` without a scene; `limit_reached`. Then the old scene stays.
    */
   patchScene(patch: ScenePatchInput): number {
-    return this.#scene.patch(scenePatch(patch), null)
+    return this.#scene.patch(scenePatch(patch, this.#limits.maxJsonDepth), null)
   }
 
   followed(uri: string, isFollowed: boolean): void {

@@ -166,6 +166,8 @@ describe('a scene that is patched', () => {
     expect(entry.size).to.equal(JSON.stringify({ ...scene, frame: 2 }).length)
   })
 
+  let deep: unknown = 1
+  for (let level = 0; level < 64; level++) deep = [deep]
   const refused: [why: string, patch: any, message: RegExp][] = [
     ['nothing', {}, /has none of objects, removed, members and unset/],
     ['another member', { object: [], unset: ['a'] }, /\/object is not known here/],
@@ -181,6 +183,7 @@ describe('a scene that is patched', () => {
       /\/unset has a name of "members"/,
     ],
     ['infinity', { objects: [{ id: 'a', x: Infinity }] }, /\/objects\/0 has a value without/],
+    ['64 levels', { members: { a: deep } }, /the scene is nested deeper than 64 levels/],
   ]
   for (const [why, patch, message] of refused) {
     it(`is not changed by a patch of ${why}`, () => {
