@@ -35,6 +35,7 @@ function write(at: number): string {
     version: '0.1.0',
     host: { connected: true, app_pid: process.pid, version: '4.2.0', mode: 'gui' },
     scene: `/shots/${at}/shot.blend`,
+    scene_set_at: null,
     status: 'available',
     started_at: new Date(Date.UTC(2026, 0, 1) + at).toISOString(),
     metadata: {},

@@ -10,7 +10,7 @@ import { artefactRootIn } from './artefacts/helpers.ts'
 import type { ArtefactStore } from './artefacts/store.ts'
 import { createHostEndpoint, type HostSink } from './host/host-endpoint.ts'
 import { resolveHostToken } from './host/host-token.ts'
-import { createInstanceRecord, InstanceFile } from './host/instance-record.ts'
+import { createInstanceRecord, InstanceFile, scenePatch } from './host/instance-record.ts'
 import { resolveGatewayLimits } from '../lib/config/gateway-limits.ts'
 import { removeLeftovers } from './host/leftovers.ts'
 import { dccTypeOf, PresenceNews, presencePatch } from './host/link/presence.ts'
@@ -143,6 +143,12 @@ export async function startServe(
     const given = { dccType, named: name !== undefined, hostname: hostname() }
     void record.update(presencePatch(presence, given, sinceMs))
   })
+  const noteScene = (): void => {
+    const patch = scenePatch(registry.scene, record.record)
+    if (patch !== null) void record.update(patch)
+  }
+  registry.listen({ resourceUpdated: noteScene, listChanged() {} })
+  noteScene()
   const { sceneFile } = options
   if (sceneFile !== undefined) {
     const setSceneText = (json: string) => registry.setSceneText(json)

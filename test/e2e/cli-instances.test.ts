@@ -4,6 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { LinkClient } from '../helpers/link.ts'
 import { writeInstance } from '../helpers/instance-files.ts'
 import { runCommand } from '../helpers/in-process.ts'
 import { exitOf, startProgram } from '../helpers/program.ts'
@@ -37,6 +38,28 @@ describe('service-cli instances', function () {
       expect(stdout).to.contain(serve.instanceId.slice(0, 8)).and.contain(serve.url)
       expect(stdout).to.match(/ maya .* available +live /)
       expect(stderr).to.contain('11111111')
+    } finally {
+      await serve.stop()
+    }
+  })
+
+  it('says when a scene was posted, until an application sends its own', async () => {
+    const serve = await startServeProcess({ registryDir })
+    const list = async () => (await runCommand(['instances', folder()])).stdout
+    try {
+      expect(await list()).to.match(/ live +- +http/)
+      await serve.post('scene', { frame: 1 })
+      await until(async () => / live +set (?:now|\d+ s ago) +http/.test(await list()), 'the time')
+      const { instances } = JSON.parse((await runCommand(['instances', '--json', folder()])).stdout)
+      expect(instances[0].scene).to.equal(null)
+      expect(Date.parse(instances[0].scene_set_at)).to.be.closeTo(Date.now(), 60_000)
+      const application = await LinkClient.connect(serve)
+      await application.done({ type: 'scene.set', scene: { frame: 2 } })
+      await until(async () => / live +- +http/.test(await list()), 'no time')
+      await application.bye()
+      await serve.post('scene', null)
+      await serve.post('scene', { frame: 3 })
+      await until(async () => / live +set /.test(await list()), 'the next time')
     } finally {
       await serve.stop()
     }

@@ -88,6 +88,7 @@ export function entry(
       version: '0.1.0',
       host: { connected: true, appPid: 4712, version: '4.2.0', mode: 'gui' },
       scene: '/shots/010/layout.blend',
+      sceneSetMs: null,
       status: 'available',
       startedMs: Date.parse('2026-01-02T03:04:05.678Z'),
       metadata: {},

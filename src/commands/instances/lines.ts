@@ -3,6 +3,7 @@ import { asTyped } from '../../lib/cli/own-command.ts'
 import { terminalWidth } from '../../lib/cli/terminal.ts'
 import { absenceText } from '../../lib/instances/instance.ts'
 import { cleanText } from '../../lib/util/text.ts'
+import { ageText } from '../resources/list-lines.ts'
 
 /** The shown part of a row. */
 export interface ShownRow {
@@ -14,6 +15,7 @@ export interface ShownRow {
   readonly health: string
   readonly reason: string
   readonly scene: string | null
+  readonly scene_set_at?: string | null
   readonly mcp_url: string
   readonly application?: { readonly connected: boolean; readonly since: string | null }
 }
@@ -29,12 +31,17 @@ const maxSceneChars = 60
 export function instanceTable(
   rows: readonly ShownRow[],
   width = terminalWidth(process.stdout),
+  nowMs = Date.now(),
 ): string {
   const drop = ['HEALTH', 'SCENE', 'NAME', 'STATUS', 'URL']
   // The version is unknown while the application is away; its space decides which columns fit.
   const types = rows.map(row => row.dcc_type.length + ' 2025.1.0'.length)
   const least = { APPLICATION: Math.max(...types) }
-  const table = columns(names, rows.map(cellsOf), { drop, width, least })
+  const table = columns(
+    names,
+    rows.map(row => cellsOf(row, nowMs)),
+    { drop, width, least },
+  )
   const troubles = rows
     .filter(row => healthText(row) !== row.health)
     .flatMap(row => wrapWords(healthText(row), width, `${row.instance_short}  `, indent))
@@ -44,15 +51,15 @@ export function instanceTable(
 /** Below the ID, and below the time. */
 const indent = ' '.repeat(10)
 
-function cellsOf(row: ShownRow): string[] {
-  const { dcc_type, version, scene } = row
+function cellsOf(row: ShownRow, nowMs: number): string[] {
+  const { dcc_type, version } = row
   return [
     row.instance_short,
     version === null ? dcc_type : `${dcc_type} ${version}`,
     cleanText(row.display_name, maxNameChars),
     row.status,
     row.health,
-    scene === null ? '' : shortenedPath(scene),
+    sceneText(row, nowMs),
     row.mcp_url,
   ]
 }
@@ -62,6 +69,12 @@ function healthText({ health, reason, application }: ShownRow): string {
   if (health !== 'live') return `${health}: ${reason}`
   const absence = application === undefined ? null : absenceText(application)
   return absence === null ? health : `${health}: ${absence}`
+}
+
+/** The open document, or when a scene without one was set. */
+function sceneText({ scene, scene_set_at: setAt = null }: ShownRow, nowMs: number): string {
+  if (scene !== null) return shortenedPath(scene)
+  return setAt === null ? '' : `set ${ageText(setAt, nowMs)}`
 }
 
 /** Keeps the end of a long path, which says more than its start. */
@@ -75,7 +88,7 @@ function shortenedPath(path: string): string {
  * is wider than the terminal.
  */
 export function changeLine(event: string, row: ShownRow, time: Date, width = Infinity): string {
-  const cells = cellsOf(row)
+  const cells = cellsOf(row, time.getTime())
   cells[names.indexOf('HEALTH')] = healthText(row)
   const shown = cells.map(cell => cleanText(cell) || '-')
   const first = `${time.toTimeString().slice(0, 8)}  ${event.padEnd(8)}`

@@ -26,6 +26,8 @@ export interface InstanceRecord {
   readonly host: HostPresence
   /** Path of the open document, else its name. */
   readonly scene: string | null
+  /** RFC 3339: when a scene that no application sent was set, to the minute. */
+  readonly scene_set_at: string | null
   readonly status: InstanceStatus
   /** RFC 3339 */
   readonly started_at: string
@@ -121,6 +123,7 @@ function readMembers(
     version: reader.text('version') || 'unknown',
     host: readHost(reader),
     scene: reader.text('scene') || null,
+    scene_set_at: reader.time('scene_set_at') ?? null,
     status: reader.word('status', instanceStatuses) ?? 'available',
     started_at: reader.required('started_at', reader.time('started_at'), ''),
     metadata: isJsonObject(metadata) ? metadata : {},

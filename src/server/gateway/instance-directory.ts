@@ -57,6 +57,8 @@ export interface DirectoryRecord {
     readonly sinceMs?: number
   }
   readonly scene: string | null
+  /** When a scene that no application sent was set; null: there is none. */
+  readonly sceneSetMs: number | null
   readonly status: InstanceStatus
   /** Milliseconds since the epoch. */
   readonly startedMs: number

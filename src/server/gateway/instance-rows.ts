@@ -46,6 +46,8 @@ export interface InstanceRow {
   readonly reason: string
   readonly stale: boolean
   readonly scene: string | null
+  /** RFC 3339: when a scene that no application sent was set. */
+  readonly scene_set_at: string | null
   readonly metadata: unknown
   readonly instance_status: {
     readonly status: RowStatus
@@ -110,6 +112,7 @@ export function instanceRow(entry: InstanceEntry): InstanceRow {
     reason: verdict.reason,
     stale: verdict.health === 'stale',
     scene: record.scene,
+    scene_set_at: record.sceneSetMs === null ? null : toRfc3339(record.sceneSetMs),
     metadata: record.metadata,
     instance_status: { status, ...advice[status], ...adviceWithout(entry, status) },
   }
@@ -134,7 +137,8 @@ function adviceWithout(
   status: RowStatus,
 ): { readonly recommended_next_action?: string } {
   const absence = status === 'available' ? absenceOf(entry) : null
-  if (absence === null) return {}
+  // A posted scene needs no application.
+  if (absence === null || entry.record.sceneSetMs !== null) return {}
   const what =
     entry.record.host.sinceMs === undefined
       ? 'open the application and press Connect'

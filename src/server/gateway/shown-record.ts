@@ -23,7 +23,7 @@ export function parseShownRecord(
 }
 
 function shown(record: InstanceRecord, limits: GatewayLimits): DirectoryRecord {
-  const { dcc_type: dccType, hostname, mcp_url: mcpUrl, host } = record
+  const { dcc_type: dccType, hostname, mcp_url: mcpUrl, host, scene_set_at: setAt } = record
   const mostText = limits.maxRecordTextChars
   return {
     instanceId: record.instance_id,
@@ -44,6 +44,7 @@ function shown(record: InstanceRecord, limits: GatewayLimits): DirectoryRecord {
       ...(host.since === undefined ? {} : { sinceMs: Date.parse(host.since) }),
     },
     scene: textOf(record.scene, limits.maxRecordSceneChars),
+    sceneSetMs: setAt === null ? null : Date.parse(setAt),
     status: record.status,
     startedMs: Date.parse(record.started_at),
     metadata: safeMetadata(record.metadata, limits),

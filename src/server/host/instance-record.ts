@@ -8,6 +8,7 @@ import type { Logger } from '../../lib/util/logger.ts'
 import { replaceFile } from '../../lib/util/replace-file.ts'
 import { processStart } from '../../lib/util/process.ts'
 import type { Secret } from '../../lib/util/secret.ts'
+import type { SceneOwnership } from '../resources/scene-state.ts'
 
 /** What the start of a server found out about it. */
 interface InstanceFacts {
@@ -39,10 +40,25 @@ export async function createInstanceRecord(
     version: facts.version,
     host: { connected: false, app_pid: null, version: null, mode: null },
     scene: null,
+    scene_set_at: null,
     status: 'available',
     started_at: toRfc3339(clock.now()),
     metadata: {},
   }
+}
+
+/** A later scene within this time does not change the record. */
+const sceneStepMs = 60_000
+
+/** What a record should say of a scene that was posted or read from a file; null: it does. */
+export function scenePatch(
+  { current, setBy }: Pick<SceneOwnership, 'current' | 'setBy'>,
+  { scene_set_at: before }: Pick<InstanceRecord, 'scene_set_at'>,
+): InstancePatch | null {
+  const setAtMs = current.hasScene && setBy === null ? current.setAtMs : null
+  if (setAtMs === null) return before === null ? null : { scene_set_at: null }
+  const isNear = before !== null && Math.abs(setAtMs - Date.parse(before)) < sceneStepMs
+  return isNear ? null : { scene_set_at: toRfc3339(setAtMs) }
 }
 
 export type InstancePatch = Partial<

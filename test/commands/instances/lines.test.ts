@@ -57,6 +57,14 @@ describe('instanceTable', () => {
     expect(instanceTable([there])).not.to.contain('gone')
   })
 
+  it('says when a scene without a document was set', () => {
+    const set = { ...row, scene: null, scene_set_at: since }
+    const nowMs = Date.parse(since) + 180_000
+    expect(instanceTable([set], Infinity, nowMs)).to.contain('  set 3 min ago  http')
+    expect(changeLine('changed', set, new Date(nowMs))).to.contain('  set 3 min ago  http')
+    expect(instanceTable([{ ...row, scene_set_at: since }])).to.contain('/shots/a.blend')
+  })
+
   it('shows the end of a long path', () => {
     const scene = `/${'a'.repeat(200)}/shot.blend`
     const text = instanceTable([{ ...row, scene }])

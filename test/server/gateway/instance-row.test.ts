@@ -28,6 +28,7 @@ describe('instanceRow', () => {
       reason: 'its heartbeat is fresh',
       stale: false,
       scene: '/shots/010/layout.blend',
+      scene_set_at: null,
       metadata: { shot: '010' },
       instance_status: {
         status: 'available',
@@ -78,6 +79,13 @@ describe('instanceRow', () => {
     expect(gone.instance_status.recommended_next_action).to.contain(
       `application gone since ${since}`,
     )
+  })
+
+  it('says when a scene was set without an application, which is then not missed', () => {
+    const never = { connected: false, appPid: null, version: null, mode: null }
+    const row = instanceRow(entry({ instanceId, host: never, scene: null, sceneSetMs: 0 }))
+    expect(row.scene_set_at).to.equal('1970-01-01T00:00:00.000Z')
+    expect(row.instance_status.recommended_next_action).to.equal('open an MCP session at mcp_url')
   })
 
   const addresses: [mcpUrl: string, host: string | null, port: number | null][] = [

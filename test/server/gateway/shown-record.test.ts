@@ -30,6 +30,7 @@ describe('parseShownRecord', () => {
       version: '0.1.0',
       host: { connected: true, appPid: 7, version: '4.2.0', mode: 'gui' },
       scene: '/shots/010/shot.blend',
+      sceneSetMs: null,
       status: 'available',
       startedMs: Date.UTC(2026, 0, 1),
       metadata: { studio: 'north' },
@@ -51,6 +52,12 @@ describe('parseShownRecord', () => {
       status: 'available',
       metadata: {},
     })
+  })
+
+  it('reads when a scene was set without an application', () => {
+    const scene_set_at = '2026-01-01T00:00:00.000Z'
+    expect(parse({ scene_set_at }).sceneSetMs).to.equal(Date.UTC(2026, 0, 1))
+    expect(parse({ scene_set_at: undefined }).sceneSetMs).to.equal(null)
   })
 
   it('keeps of the address of the application only where to ask on this machine', () => {

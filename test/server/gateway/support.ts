@@ -21,6 +21,7 @@ export function makeRecord(changes: Partial<InstanceRecord> = {}): InstanceRecor
     version: '0.1.0',
     host: { connected: true, app_pid: 7, version: '4.2.0', mode: 'gui' },
     scene: '/shots/010/shot.blend',
+    scene_set_at: null,
     status: 'available',
     started_at: '2026-01-01T00:00:00.000Z',
     metadata: { studio: 'north' },

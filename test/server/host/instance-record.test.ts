@@ -6,7 +6,8 @@ import type { Logger } from '../../../src/lib/util/logger.ts'
 import { Secret } from '../../../src/lib/util/secret.ts'
 import { writeHostToken } from '../../../src/server/host/host-token.ts'
 import type { InstanceRecord } from '../../../src/lib/instances/record.ts'
-import { InstanceFile } from '../../../src/server/host/instance-record.ts'
+import type { SceneRevision } from '../../../src/server/resources/scene-revision.ts'
+import { InstanceFile, scenePatch } from '../../../src/server/host/instance-record.ts'
 
 const id = '0f0e0d0c-1111-4222-8333-444455556666'
 const record: InstanceRecord = {
@@ -23,10 +24,36 @@ const record: InstanceRecord = {
   version: '0.1.0',
   host: { connected: false, app_pid: null, version: null, mode: null },
   scene: null,
+  scene_set_at: null,
   status: 'available',
   started_at: '2026-01-01T00:00:00.000Z',
   metadata: {},
 }
+
+describe('scenePatch', () => {
+  const setAtMs = Date.parse('2026-01-01T00:00:00.000Z')
+  const at = (ms: number) => new Date(setAtMs + ms).toISOString()
+  const patch = (before: string | null, laterMs = 0, setBy: string | null = null) => {
+    const current = { hasScene: true, setAtMs: setAtMs + laterMs } as SceneRevision
+    return scenePatch({ current, setBy }, { scene_set_at: before })
+  }
+
+  it('says when a scene was set, and again when a minute has passed', () => {
+    expect(patch(null)).to.deep.equal({ scene_set_at: at(0) })
+    expect(patch(at(0))).to.equal(null)
+    expect(patch(at(0), 59_999)).to.equal(null)
+    expect(patch(at(0), 60_000)).to.deep.equal({ scene_set_at: at(60_000) })
+    expect(patch(at(120_000))).to.deep.equal({ scene_set_at: at(0) })
+  })
+
+  it('says nothing of a scene that an application set, nor of none', () => {
+    expect(patch(null, 0, 'run-1')).to.equal(null)
+    expect(patch(at(0), 0, 'run-1')).to.deep.equal({ scene_set_at: null })
+    const none = { current: { hasScene: false, setAtMs } as SceneRevision, setBy: null }
+    expect(scenePatch(none, { scene_set_at: at(0) })).to.deep.equal({ scene_set_at: null })
+    expect(scenePatch(none, { scene_set_at: null })).to.equal(null)
+  })
+})
 
 describe('InstanceFile', () => {
   let base: string
