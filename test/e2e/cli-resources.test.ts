@@ -365,6 +365,29 @@ describe('service-cli resources', function () {
     expect(away.away_ms).to.be.at.most(answeredMs - stoppedMs)
   })
 
+  it('says in a pipe that the application of an object went, and that it is back', async () => {
+    const connect = async () => {
+      const application = await LinkClient.connect(serve)
+      application.answer = ({ uri }) => ({ contents: [{ uri, text: 'a cube' }] })
+      const resources = [{ uri: 'app://Cube', name: 'Cube' }]
+      await application.done({ type: 'producer.register', scheme: 'app', resources })
+      return application
+    }
+    const first = await connect()
+    const watch = follow(['resources', 'watch', 'app://Cube', folder()])
+    await until(() => watch.lines().length === 1, 'the first line')
+    first.cut()
+    await until(() => watch.lines().length === 2, 'the line about its end')
+    const second = await connect()
+    await until(() => watch.lines().length === 3, 'the line about its return')
+    watch.child.kill('SIGINT')
+    expect(await exitOf(watch.child)).to.equal(0)
+    await second.bye()
+    const [, away, back] = watch.lines()
+    expect(away).to.match(/cannot be read \(.*the application is not connected.*\); trying again$/)
+    expect(back).to.contain('it could not be read').and.contain('watching again at')
+  })
+
   it('ends quietly when nobody reads any more', async () => {
     const watch = startProgram(['resources', 'watch', 'scene://current', folder()])
     if (watch.stdout === null) throw new Error('no stdout')
