@@ -123,8 +123,8 @@ describe('the programs of docs/library.md', function () {
       await running(file('host.ts'), { SERVICE_REGISTRY_DIR: registryDir }, async line => {
         expect(line).to.include(`connected to ws://127.0.0.1:${serve.port}/host`)
         const session = await RawSession.open(serve.url)
-        const { jobs } = await session.readJson('scene://current')
-        expect(jobs).to.deep.equal([{ id: '12', state: 'rendering', frame: 24 }])
+        const { objects } = await session.readJson('scene://current')
+        expect(objects).to.deep.equal([{ id: '12', state: 'done', frame: 25 }])
         expect(await session.readJson('job://12')).to.include({ frame: 24 })
         const { events } = await session.readJson('events://session/job-12')
         expect(events[0]).to.include({ message: 'frame 24 of 100' })

@@ -11,7 +11,8 @@ class Turns(object):
     for a script under another context, as long as any other thread holds it: the process
     crashes. So the thread waits for a turn, and the main thread hands out none inside of
     `with turns:`. A main thread that hands out none for long is at work elsewhere: then the thread
-    runs unasked, about once a second, so that the server knows it for busy and not for dead."""
+    runs unasked, about once a second, so that the server knows it for busy and not for dead. Inside
+    of `with turns:` only where that alone has lasted so long."""
 
     UNASKED_SECONDS = 1.0
     PATIENCE_SECONDS = 1.0  # the main thread waits no longer for a turn to end
@@ -23,6 +24,7 @@ class Turns(object):
         self._granted = False  # from the grant of a turn to its end
         self._again = False  # granted once more meanwhile
         self._depth = 0
+        self._entered = 0.0  # when the depth was 0 last
         self._closed = False
 
     def grant(self):
@@ -37,6 +39,8 @@ class Turns(object):
         with self._state:
             self._depth += 1
             outermost = self._depth == 1
+            if outermost:
+                self._entered = time.monotonic()
         if outermost:
             self._take_back()
         return self
@@ -78,12 +82,16 @@ class Turns(object):
                 self._granted = True
                 return
             self._granted = False
-        if self._turn.acquire(True, max(seconds, self.UNASKED_SECONDS)):
-            return
-        with self._state:  # no turn was granted: the main thread is away
-            if self._granted:
-                self._turn.acquire(False)  # until a moment ago
-            self._granted = True
+        wait = max(seconds, self.UNASKED_SECONDS)
+        while not self._turn.acquire(True, wait):
+            with self._state:  # no turn was granted: the main thread is away
+                wait = self._entered + self.UNASKED_SECONDS - time.monotonic()
+                if self._depth and not self._closed and wait > 0:
+                    continue
+                if self._granted:
+                    self._turn.acquire(False)  # until a moment ago
+                self._granted = True
+                return
 
     def _begin(self):
         self._granted, self._again = True, False

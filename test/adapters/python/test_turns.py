@@ -105,6 +105,21 @@ class UnaskedTurns(unittest.TestCase):
         turns.close()
         thread.join(5.0)
 
+    def test_do_not_come_inside_of_what_is_short(self):
+        turns = link.Turns()
+        turns.UNASKED_SECONDS = 0.5
+        thread = Thread(turns)
+        thread.start()
+        for _ in range(60):  # none of the turns is asked for
+            with turns:
+                runs = thread.runs
+                time.sleep(0.03)
+                self.assertEqual(thread.runs, runs)
+            time.sleep(0.001)
+        thread.ended = True
+        turns.close()
+        thread.join(5.0)
+
 
 if __name__ == "__main__":
     unittest.main()
