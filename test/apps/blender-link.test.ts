@@ -57,6 +57,16 @@ for (const { mode, needs, args, command } of blenderModes) {
     const moved = (found: Scene) =>
       found.objects?.find(({ name }) => name === 'Cube')?.translate[0] === 1
 
+    /** Drawing in software takes longer than a read waits; then the scene says that it is old. */
+    async function confirmed(): Promise<Scene> {
+      for (;;) {
+        const [content] = (await client.readResource({ uri: 'scene://current' })).contents
+        const facts = content?._meta?.['service-cli/scene']
+        expect(facts.application.connected).to.equal(true)
+        if (facts.application.as_of === undefined) return JSON.parse(content?.text ?? '')
+      }
+    }
+
     /** Reads again at each update until what is read is so. */
     async function comes<T>(read: () => Promise<T>, isSo: (value: T) => boolean): Promise<T> {
       const expires = Date.now() + 20_000
@@ -102,9 +112,8 @@ for (const { mode, needs, args, command } of blenderModes) {
       await client.unsubscribeResource({ uri: 'scene://current' })
       for (let x = 2; x <= 6; x++) {
         await blender.tell('move')
-        expect((await scene()).objects?.find(({ name }) => name === 'Cube')?.translate[0]).to.equal(
-          x,
-        )
+        const { objects } = await confirmed()
+        expect(objects?.find(({ name }) => name === 'Cube')?.translate[0]).to.equal(x)
       }
       await client.subscribeResource({ uri: 'scene://current' })
       await blender.tell('move_back')

@@ -5,7 +5,7 @@ export interface Listed {
 }
 
 export interface ReadResult {
-  contents: { uri: string; mimeType?: string; text?: string; blob?: string }[]
+  contents: { uri: string; mimeType?: string; text?: string; blob?: string; _meta?: any }[]
 }
 
 interface Notification {
