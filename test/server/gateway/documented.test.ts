@@ -53,7 +53,7 @@ describe('docs/gateway-resources.md', () => {
     const { instances } = await json(given, 'gateway://instances?verbose')
     const [compact] = (await json(given, 'gateway://instances')).instances
     const added = Object.keys(instances[0]).filter(name => !Object.hasOwn(compact, name))
-    const said = /^`verbose` adds (.*?):/m.exec(document)?.[1] ?? ''
+    const said = /`verbose`\s+adds\s+([\s\S]*?):/.exec(document)?.[1] ?? ''
     for (const name of [...added, ...Object.keys(instances[0].lifecycle)]) {
       expect(said).to.match(new RegExp(`\\b${name}\\b`))
     }
