@@ -12,6 +12,7 @@ export interface ServeFlags extends McpServerFlags {
   name?: string | undefined
   artefacts: boolean
   resources: boolean
+  notes?: boolean | undefined
   'scene-file'?: string | undefined
   capture?: CaptureMode | undefined
   'capture-title'?: string | undefined
@@ -42,6 +43,7 @@ export async function readServeSettings(
     dccType: checkDccType(flags['dcc-type']),
     artefacts: flags.artefacts,
     resources: flags.resources,
+    notes: flags.notes,
     name: checkLine('name', flags.name),
     hostTokenEnv: hostToken ? checkSecretText(hostToken, 'SERVICE_HOST_TOKEN') : undefined,
   }

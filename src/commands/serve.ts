@@ -82,6 +82,11 @@ default), SERVICE_REGISTRY_DIR.`
       allowNo: true,
     }),
     tools: toolsFlag,
+    notes: Flags.boolean({
+      description: 'keep notes of people about the document (on unless --no-notes)',
+      default: true,
+      allowNo: true,
+    }),
     'scene-file': Flags.string({
       description: 'watch a JSON file and serve it as the scene',
       helpValue: 'FILE',

@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import { hostname } from 'node:os'
+import { join } from 'node:path'
 import { monotonicClock, systemClock, systemTimer } from '../lib/util/time.ts'
+import { xdgFolder } from '../lib/config/paths.ts'
 import { tokenFile } from '../lib/instances/files.ts'
 import { createAuth } from './auth/create-auth.ts'
 import { resolveAuthLimits } from './auth/limits.ts'
@@ -17,9 +19,11 @@ import { dccTypeOf, PresenceNews, presencePatch } from './host/link/presence.ts'
 import { SceneFile } from './host/scene-file.ts'
 import { baseUrlOf } from './http/listen-options.ts'
 import { stoppable } from '../lib/util/stoppable.ts'
+import { applicationTools } from './mcp/tools/tools.ts'
 import { McpHttpServer } from './mcp/mcp-http-server.ts'
 import { type Limits, resolveLimits } from '../lib/config/limits.ts'
 import { openStateDirectory, selectStateDirectory } from '../lib/instances/state-directory.ts'
+import { Notes } from './notes/notes.ts'
 import { AuditLog } from './resources/audit-log.ts'
 import type { ResourceRegistry } from './resources/registry.ts'
 import { SessionEventBuffer } from './resources/session-event-buffer.ts'
@@ -91,7 +95,24 @@ export async function startServe(
     enableTools: options.tools === true,
     enableArtefactResources: options.artefacts,
   }
+  const documentNow = () => {
+    const { app, document } = presences.current ?? {}
+    return [dccTypeOf(options.dccType, app), document?.path ?? document?.name ?? ''].join('\n')
+  }
+  const notes = options.notes
+    ? new Notes({
+        root: join(
+          xdgFolder(process.env, 'XDG_DATA_HOME', '.local/share'),
+          'service-cli/documents',
+        ),
+        document: documentNow,
+        revision: () => (registry.scene.current.hasScene ? registry.scene.current.revision : null),
+        ...{ clock: systemClock, timer: systemTimer, log },
+      })
+    : undefined
   const server = new McpHttpServer(config, {
+    notes,
+    tools: parts => applicationTools(parts, notes),
     where: options,
     log,
     accessLog: options.accessLog,
@@ -103,7 +124,7 @@ export async function startServe(
     captureSource: capture?.source,
     host: ({ registry, peerOf, onRefused }) => {
       const endpoint = createHostEndpoint({
-        sink: createSink(registry, audit, store, limits),
+        sink: createSink(registry, { audit, store, notes, limits }),
         registry,
         identity: { name: 'service-cli', version },
         token: token.secret,
@@ -113,6 +134,7 @@ export async function startServe(
         onRefused,
         onPresence: presence => {
           presences.next(presence)
+          notes?.documentChanged()
           capture?.follow(presence)
         },
       })
@@ -184,11 +206,20 @@ export async function startServe(
 /** What the application reports, handed to those who keep it. */
 function createSink(
   registry: ResourceRegistry,
-  audit: AuditLog,
-  store: ArtefactStore | undefined,
-  limits: Limits,
+  {
+    audit,
+    store,
+    notes,
+    limits,
+  }: {
+    audit: AuditLog
+    store: ArtefactStore | undefined
+    notes: Notes | undefined
+    limits: Limits
+  },
 ): HostSink {
   return {
+    notes: notes ?? null,
     setSceneText: (json, setBy) => registry.setSceneText(json, setBy),
     scene: registry.scene,
     audit,

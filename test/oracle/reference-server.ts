@@ -104,7 +104,7 @@ function createResources(): McpServer {
   return mcp
 }
 
-const nobody = { reader: undefined, progress: null }
+const nobody = { reader: undefined, progress: null, principal: 'somebody' }
 
 function toolResult({ content, ...rest }: ToolResult): CallToolResult {
   const encoded = content.map(item =>

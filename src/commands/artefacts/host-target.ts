@@ -33,7 +33,7 @@ export async function findHost(
   const { url, instance, 'dcc-type': dccType } = flags
   if (url !== undefined) {
     throw usage(
-      '--url is only for reading: artefacts are stored and removed on the machine of the server',
+      '--url is only for reading: this changes something on the machine of the server',
       'run the command on that machine without --url',
     )
   }

@@ -21,6 +21,7 @@ import { parseAuditPost, parseEventsPost, parseSessionId } from './messages.ts'
 import { artefactUri, isArtefactHex } from '../../lib/mcp/uris.ts'
 import { PutOptionInvalid } from '../artefacts/put-options.ts'
 import { bodyStream, bodyText, readBody } from '../http/body.ts'
+import { notePost } from '../notes/note-posts.ts'
 import type { ArtefactStore } from '../artefacts/store.ts'
 import { inWireName, parseUploadOptions } from './upload-options.ts'
 import { parseJson } from '../../lib/util/json.ts'
@@ -107,13 +108,22 @@ export function createHostRoutes(deps: HostRoutesDeps): HostRoutes {
       answerJson(res, 200, { ok: true, next_cursor: newestCursor, dropped: droppedCount })
     })
 
+  const notesRoute = (post: NonNullable<ReturnType<typeof notePost>>) =>
+    jsonRoute(async (req, res) => {
+      const write = accepted(post(await readJson(req, limits)))
+      if (sink.notes === null) throw notesOff()
+      answerJson(res, 200, { ok: true, note: await write(sink.notes) })
+    })
+
   const find = (path: string): Route => {
     const route = routes.get(path)
     if (route !== undefined) return route
+    const post = notePost(path.slice('/host/v1/'.length))
+    if (post !== null) return notesRoute(post)
     const segment = path.startsWith(eventsPrefix) ? path.slice(eventsPrefix.length) : ''
     if (segment !== '' && !segment.includes('/')) return eventsRoute(segment)
     throw new ServiceError('route_not_found', 'the host link has no such address', {
-      hint: 'use /host/v1/scene, /host/v1/audit, /host/v1/events/<session_id> or /host/v1/artefacts',
+      hint: 'use /host/v1/scene, audit, events/<session_id>, artefacts or notes below /host/v1/',
     })
   }
 
@@ -229,6 +239,12 @@ async function receiveArtefact(
 function artefactsOff(): ServiceError {
   return new ServiceError('resource_not_enabled', 'artefacts are switched off', {
     hint: 'start the server without --no-artefacts',
+  })
+}
+
+function notesOff(): ServiceError {
+  return new ServiceError('resource_not_enabled', 'notes are switched off', {
+    hint: 'start the server without --no-notes',
   })
 }
 

@@ -25,6 +25,8 @@ export interface ServeOptions extends ListenOptions {
   resources: boolean
   /** Offer the read-only tools, also at the gateway beside it. Default false. */
   tools?: boolean | undefined
+  /** Keep notes of people about the document. Default false. */
+  notes?: boolean | undefined
   /** A JSON file to watch and serve as the scene. */
   sceneFile?: string | undefined
   /** File with the host token; absent: `hostTokenEnv`, else one is made for this run. */

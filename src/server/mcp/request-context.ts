@@ -53,6 +53,9 @@ export function assertAllowed(
 ): void {
   if (mayWrite || !resourcesEnabled) return
   if (request.method !== 'resources/read' && request.method !== 'tools/call') return
+  if (request.method === 'tools/call' && request.params.name === 'answer_note') {
+    throw new ServiceError('scope_insufficient', 'this caller may only read, and answer no note')
+  }
   if (!registry.changes(uriOf(request))) return
   throw new ServiceError('scope_insufficient', 'this caller may only read, without drain=true')
 }

@@ -8,10 +8,11 @@ import { CaptureProducer } from './capture.ts'
 import { type CaptureSource, noCapture } from './capture-source.ts'
 import { CustomProducer } from './custom-producer.ts'
 import { scenePatch, type ScenePatchInput } from '../../lib/host-link/scene-patch.ts'
+import type { BuiltIn } from './built-in.ts'
 import { ResourceServer } from './resource-server.ts'
 import type { PagedProducer, ResourceProducer } from './producer.ts'
 import { isScheme, normaliseUri } from './resource-uri.ts'
-import { sceneCurrentUri, sceneDeltaUri, SceneProducer } from './scene.ts'
+import { sceneCurrentUri, sceneDeltaUri, type SceneNow, SceneProducer } from './scene.ts'
 import { type SceneOwnership, SceneState } from './scene-state.ts'
 import {
   type Attachment,
@@ -22,6 +23,16 @@ import {
 import { SessionEventBuffer } from './session-event-buffer.ts'
 import { SessionEventsProducer } from './session-events.ts'
 
+/** Where `notes://` comes from. */
+export interface NotesSource {
+  producer(scene: () => SceneNow): BuiltIn
+  /** Who passes changes on. */
+  onChange(told: (uri: string) => void): void
+  /** The URI has its first subscriber, or none any more. */
+  follow(uri: string, isFollowed: boolean): void
+  close(): void
+}
+
 interface ResourceRegistryOptions {
   limits: Limits
   clock?: Clock
@@ -31,6 +42,8 @@ interface ResourceRegistryOptions {
   enableArtefactResources: boolean
   /** Default: no window. */
   capture?: CaptureSource | undefined
+  /** Default: there are none, and `notes://` does not exist. */
+  notes?: NotesSource | undefined
   /** The revision before the first scene. Default 0. */
   firstRevision?: number | undefined
 }
@@ -46,6 +59,7 @@ export class ResourceRegistry extends ResourceServer {
   readonly #scene: SceneState
   readonly #audit: AuditProducer
   readonly #events: SessionEventsProducer
+  readonly #notes: NotesSource | undefined
   #frozen = false
 
   constructor(options: ResourceRegistryOptions) {
@@ -62,9 +76,12 @@ export class ResourceRegistry extends ResourceServer {
     })
     const audit = new AuditProducer(limits)
     const events = new SessionEventsProducer(limits)
+    const producer = new SceneProducer(scene, limits)
+    const { notes } = options
     super({
       builtIns: {
-        scene: new SceneProducer(scene, limits),
+        scene: producer,
+        ...(notes && { notes: notes.producer(() => producer.now) }),
         audit,
         events,
         capture: new CaptureProducer(capture),
@@ -83,6 +100,9 @@ export class ResourceRegistry extends ResourceServer {
     this.#scene = scene
     this.#audit = audit
     this.#events = events
+    this.#notes = notes
+    notes?.onChange(uri => this.notify.resourceUpdated(uri))
+    this.onClose(() => notes?.close())
     const captureChanged = () => {
       this.routes.templatesChanged()
       this.notify.listChanged()
@@ -119,6 +139,7 @@ export class ResourceRegistry extends ResourceServer {
 
   followed(uri: string, isFollowed: boolean): void {
     const scheme = uri.slice(0, uri.indexOf(':'))
+    if (scheme === 'notes') return this.#notes?.follow(uri, isFollowed)
     if (scheme === 'scene' || !isReservedScheme(scheme)) this.#scene.demand.follow(uri, isFollowed)
   }
 

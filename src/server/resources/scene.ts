@@ -2,6 +2,7 @@ import { toRfc3339 } from '../../lib/util/time.ts'
 import type { Limits } from '../../lib/config/limits.ts'
 import { type BuiltIn, changedAt, freezeAll, jsonContents } from './built-in.ts'
 import { ResourceNotFound } from './errors.ts'
+import { isJsonObject } from '../../lib/util/json.ts'
 import { KeptAnswers } from './kept-answers.ts'
 import { chain, type MaybePromise } from './maybe-promise.ts'
 import { ParsedScene } from './parsed-scene.ts'
@@ -21,6 +22,14 @@ export const sceneSummaryUri = 'scene://current?view=summary'
 
 /** From this size on readers are told of the summary. */
 const largeSceneBytes = 50 * 1024
+
+/** What the scene has now. */
+export interface SceneNow {
+  readonly revision: number
+  readonly frame: number | null
+  /** Names of the objects by id. */
+  readonly names: ReadonlyMap<string, string>
+}
 
 const templates: readonly Template[] = freezeAll([
   {
@@ -99,6 +108,19 @@ export class SceneProducer implements BuiltIn {
     if (variable === 'since') return matching(this.#state.revisions.map(String).reverse())
     if (!this.#state.current.hasScene) return []
     return matching(sceneValues(this.#parsed.value, variable))
+  }
+
+  /** For notes: what of the scene they were about is still there. */
+  get now(): SceneNow {
+    const { hasScene, revision } = this.#state.current
+    const { objects, time } = hasScene ? this.#parsed.value : {}
+    const frame = isJsonObject(time) ? time.frame : null
+    const named = Array.isArray(objects) ? objects.filter(isJsonObject) : []
+    return {
+      revision,
+      frame: typeof frame === 'number' ? frame : null,
+      names: new Map(named.map(({ id, name = id }) => [String(id), String(name)])),
+    }
   }
 
   checkParameters(uri: ResourceUri): void {

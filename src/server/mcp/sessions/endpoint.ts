@@ -130,7 +130,9 @@ export class SessionEndpoint {
     }
     noteCall(notes, message)
     assertAllowed(message, notes, this.#parts.rules)
+    const { principal } = notes
     const answer = this.#dispatch(message, session, notes, {
+      principal,
       progress: progressOf(req, res, message),
     })
     const { held } = this.#parts
@@ -170,7 +172,9 @@ export class SessionEndpoint {
     for (const message of messages) applyNotification(message, session)
     return answerBatch(res, messages, {
       dispatch: request =>
-        this.#dispatch(request, session, notes, { progress: null, isBatched: true }),
+        this.#dispatch(request, session, notes, {
+          ...{ principal: notes.principal, progress: null, isBatched: true },
+        }),
       held: this.#parts.held,
       isLive: () => this.#parts.sessions.isLive(session),
     })

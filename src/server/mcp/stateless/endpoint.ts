@@ -68,6 +68,7 @@ export class StatelessEndpoint {
     if (missing !== null) return sendJson(res, 400, errorMessage(message.id, missing))
     const answer = this.#run(method, message, {
       reader: new ResponseReader(res),
+      principal: notes.principal,
       progress: progressOf(req, res, message),
     })
     const { held } = this.#parts

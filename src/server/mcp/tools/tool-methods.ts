@@ -23,7 +23,10 @@ const annotations = { readOnlyHint: true, destructiveHint: false, openWorldHint:
  */
 export function createToolMethods(tools: readonly Tool[], log: Logger): ToolMethods {
   const byName = new Map(tools.map(tool => [tool.definition.name, tool]))
-  const definitions = tools.map(({ definition }) => ({ ...definition, annotations }))
+  const definitions = tools.map(({ definition, annotations: own }) => ({
+    ...definition,
+    annotations: { ...annotations, ...own },
+  }))
   const listed = JsonText.membersOf({ tools: definitions })
   const results = new WeakMap<ToolResult, JsonText>()
 

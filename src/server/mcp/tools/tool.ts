@@ -4,8 +4,10 @@ import { fail, ok, type Result } from '../../../lib/util/result.ts'
 import type { MaybePromise } from '../../resources/maybe-promise.ts'
 import type { BlobContent, Reader } from '../../resources/producer.ts'
 
-/** A read-only tool: what a model can call where its client offers no resources. */
+/** What a model can call where its client offers no resources. */
 export interface Tool {
+  /** Where they differ from those of a tool that only reads. */
+  readonly annotations?: { readonly readOnlyHint: boolean }
   readonly definition: ToolDefinition
   /** `args` fit the input schema. A `ServiceError` becomes a result that tells the model of it. */
   call(args: JsonObject, caller: Caller): MaybePromise<ToolResult>
@@ -46,6 +48,8 @@ type Property = { readonly description: string } & (
 /** Who called, as far as a tool needs to know. */
 export interface Caller {
   readonly reader: Reader | undefined
+  /** As the endpoint knows the caller. */
+  readonly principal: string
   /** Tells the caller how far a call is; null: the caller did not ask for it. */
   readonly progress: Progress | null
   /** The messages of a batch are answered one after another: none of them may wait. */

@@ -4,7 +4,9 @@ import type { ServedResources } from '../../resources/schemes.ts'
 import { sceneCurrentUri } from '../../resources/scene.ts'
 import type { SubscriptionHub } from '../subscriptions.ts'
 import { listResourcesTool } from './list-resources.ts'
+import type { Notes } from '../../notes/notes.ts'
 import { lookTool } from './look.ts'
+import { noteTools } from './notes.ts'
 import { querySceneTool } from './query-scene.ts'
 import { readResourceTool } from './read-resource.ts'
 import { sceneChangesTool } from './scene-changes.ts'
@@ -25,12 +27,13 @@ export interface ToolBox {
   close(): void
 }
 
-/** The tools of `serve`. */
-export function applicationTools(parts: ToolParts): ToolBox {
+/** The tools of `serve`; those about notes only where notes are kept. */
+export function applicationTools(parts: ToolParts, notes?: Notes): ToolBox {
   const { registry, limits } = parts
   const query = querySceneTool(registry, limits.maxUriChars)
   const scene = [query, sceneChangesTool(registry), lookTool(parts)]
-  return withWait(parts, sceneCurrentUri, [...resourceTools(registry), ...scene])
+  const box = withWait(parts, sceneCurrentUri, [...resourceTools(registry), ...scene])
+  return notes === undefined ? box : { ...box, tools: [...box.tools, ...noteTools(notes)] }
 }
 
 /** The tools of `gateway`. */

@@ -1,0 +1,43 @@
+import * as Args from '@oclif/core/args'
+import { BaseCommand } from '../../lib/cli/base-command.ts'
+import { endpointFlags } from '../resources/endpoint-flags.ts'
+import { byFlag } from './by-flag.ts'
+
+/** Answer a note. */
+export default class NotesAnswer extends BaseCommand {
+  static override summary = 'Answer a note'
+
+  static override description = `Answers a note of the document that is open in the application. The person
+who made it accepts the answer or reopens the note.
+
+Environment: SERVICE_HOST_URL with SERVICE_HOST_TOKEN (instead of the running instance),
+SERVICE_REGISTRY_DIR.`
+
+  static override examples = [
+    {
+      description: 'an answer',
+      command: '<%= config.bin %> notes answer 3 "The lamp is dimmed to 40 W"',
+    },
+  ]
+
+  static override args = {
+    note: Args.string({
+      description: 'number or id of the note',
+      required: true,
+      ignoreStdin: true,
+    }),
+    text: Args.string({
+      description: 'what was done, or a question',
+      required: true,
+      ignoreStdin: true,
+    }),
+  }
+
+  static override flags = { by: byFlag, ...endpointFlags }
+
+  override async run(): Promise<void> {
+    const { args, flags } = await this.parse(NotesAnswer)
+    const { runAct } = await import('./run.ts')
+    await runAct('answer', args, flags, process.env)
+  }
+}

@@ -1,0 +1,28 @@
+import * as Flags from '@oclif/core/flags'
+import { BaseCommand } from '../../lib/cli/base-command.ts'
+import { endpointFlags } from '../resources/endpoint-flags.ts'
+
+/** Lists notes. */
+export default class NotesList extends BaseCommand {
+  static override summary = 'List the notes of the open document'
+
+  static override description = `Lists the notes of the document that is open in the application: those \
+that are not settled, or with --all every one.
+
+Environment: SERVICE_MCP_API_KEY (the API key), SERVICE_REGISTRY_DIR.`
+
+  static override examples = [
+    { description: 'what waits', command: '<%= config.bin %> notes list' },
+  ]
+
+  static override flags = {
+    all: Flags.boolean({ description: 'accepted and closed ones, too', default: false }),
+    ...endpointFlags,
+  }
+
+  override async run(): Promise<void> {
+    const { flags } = await this.parse(NotesList)
+    const { runList } = await import('./run.ts')
+    await runList(flags, process.env)
+  }
+}

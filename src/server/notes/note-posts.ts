@@ -1,0 +1,103 @@
+import { MemberReader, type MemberFailure } from '../../lib/util/member-reader.ts'
+import { isJsonObject } from '../../lib/util/json.ts'
+import { omitUndefined } from '../../lib/util/members.ts'
+import { fail, ok, type Result } from '../../lib/util/result.ts'
+import { type Note, noteActions, type NoteTarget } from './note.ts'
+import type { NoteAct, NoteInput } from './notes.ts'
+
+const maxTextChars = 4000
+const maxNameChars = 255
+const maxTargets = 100
+/** Of the view, which is the application's own to read. */
+const maxViewChars = 4096
+
+/** Who keeps notes: makes one, or takes an action on one. */
+export interface NoteWriter {
+  add(input: NoteInput): Promise<Note>
+  act(word: string, act: NoteAct): Promise<Note>
+}
+
+/** What a post to the rest of an address below `/host/v1/` does; null: it is not about notes. */
+export function notePost(
+  rest: string,
+): ((body: unknown) => Result<(notes: NoteWriter) => Promise<Note>, MemberFailure>) | null {
+  if (rest === 'notes') {
+    return body => mapOk(parseNote(body), input => notes => notes.add(input))
+  }
+  const [, id, action] = /^notes\/([\w-]{1,32})\/([a-z]{1,16})$/.exec(rest) ?? []
+  if (id === undefined || action === undefined) return null
+  return body => mapOk(parseAct(action, body), act => notes => notes.act(id, act))
+}
+
+function mapOk<Value, Next, Failure>(
+  result: Result<Value, Failure>,
+  next: (value: Value) => Next,
+): Result<Next, Failure> {
+  return result.ok ? ok(next(result.value)) : result
+}
+
+/** `{"text", "author"?, "targets"?, "position"?, "view"?, "frame"?}` */
+function parseNote(body: unknown): Result<NoteInput, MemberFailure> {
+  const reader = new MemberReader(body, '')
+  const view = reader.any('view')
+  if (view !== undefined && !(isJsonObject(view) && JSON.stringify(view).length <= maxViewChars)) {
+    reader.refuse('view', `must be an object of at most ${maxViewChars} characters`)
+  }
+  return reader.finish<NoteInput>(
+    omitUndefined({
+      text: reader.required('text', noteText(reader), ''),
+      author: reader.name('author', maxNameChars) ?? 'somebody',
+      targets: targetsOf(reader),
+      position: positionOf(reader),
+      view: isJsonObject(view) ? view : undefined,
+      frame: reader.integer('frame', -(2 ** 31), 2 ** 31),
+    }),
+  )
+}
+
+/** `{"by"?, "text"?}` */
+function parseAct(action: string, body: unknown): Result<NoteAct, MemberFailure> {
+  const known = noteActions.find(each => each === action)
+  const reader = new MemberReader(body, '')
+  if (known === undefined) {
+    return fail({ pointer: '', detail: `the action must be one of ${noteActions.join(', ')}` })
+  }
+  const text = noteText(reader)
+  if (known === 'answer' && text === undefined) reader.refuse('text', 'is missing')
+  const by = reader.name('by', maxNameChars) ?? 'somebody'
+  return reader.finish<NoteAct>({ action: known, by, text })
+}
+
+function noteText(reader: MemberReader): string | undefined {
+  const text = reader.text('text')?.trim()
+  if (text === undefined) return undefined
+  if (text !== '' && text.length <= maxTextChars) return text
+  return reader.refuse('text', `must have 1 to ${maxTextChars} characters`)
+}
+
+function targetsOf(reader: MemberReader): readonly NoteTarget[] {
+  const given = reader.any('targets')
+  if (given === undefined) return []
+  const targets = Array.isArray(given) ? given.map(targetOf) : [null]
+  const known = targets.filter(target => target !== null)
+  if (known.length === targets.length && known.length <= maxTargets) return known
+  reader.refuse('targets', `must be at most ${maxTargets} ids, or objects with "id" and "name"`)
+  return []
+}
+
+function targetOf(value: unknown): NoteTarget | null {
+  if (typeof value === 'string') return targetOf({ id: value, name: value })
+  if (!isJsonObject(value)) return null
+  const { id, name = id } = value
+  const isWord = (text: unknown): text is string =>
+    typeof text === 'string' && text !== '' && text.length <= maxNameChars
+  return isWord(id) && isWord(name) ? { id, name } : null
+}
+
+function positionOf(reader: MemberReader): readonly number[] | undefined {
+  const value = reader.any('position')
+  if (value === undefined) return undefined
+  const isPoint =
+    Array.isArray(value) && value.length === 3 && value.every(each => Number.isFinite(each))
+  return isPoint ? value : reader.refuse('position', 'must be an array of three numbers')
+}

@@ -1,0 +1,77 @@
+import type { JsonObject } from '../../lib/util/json.ts'
+
+export const openNotesUri = 'notes://open'
+
+/** Members of a note have the same names in memory, in its file and on the wire. */
+export interface Note {
+  /** 8 hex digits. */
+  readonly id: string
+  /** Counts the notes of one document; shown beside its pin. */
+  readonly number: number
+  readonly state: NoteState
+  readonly text: string
+  readonly author: string
+  /** RFC 3339 */
+  readonly created_at: string
+  /** The objects that it is about. */
+  readonly targets: readonly NoteTarget[]
+  /** Where the pin is, in the units of the scene; absent: nowhere. */
+  readonly position?: readonly number[]
+  /** The view in which it was made, as the application takes it back for a picture. */
+  readonly view?: JsonObject
+  readonly frame?: number
+  /** Of the scene that the author saw; null: there was none. */
+  readonly revision: number | null
+  /** What happened since, oldest first. */
+  readonly entries: readonly NoteEntry[]
+}
+
+export interface NoteTarget {
+  readonly id: string
+  readonly name: string
+}
+
+export interface NoteEntry {
+  readonly action: NoteAction
+  /** The author, or the principal of the endpoint. */
+  readonly by: string
+  /** RFC 3339 */
+  readonly at: string
+  readonly text?: string
+}
+
+export const noteStates = ['open', 'answered', 'accepted', 'reopened', 'closed'] as const
+export type NoteState = (typeof noteStates)[number]
+
+export const noteActions = ['answer', 'accept', 'reopen', 'close'] as const
+export type NoteAction = (typeof noteActions)[number]
+
+/** Which action leads from which state to which; docs/notes.md says who may take it. */
+const steps: Readonly<Record<NoteAction, Partial<Record<NoteState, NoteState>>>> = {
+  answer: { open: 'answered', answered: 'answered', reopened: 'answered' },
+  accept: { answered: 'accepted' },
+  reopen: { answered: 'reopened', accepted: 'reopened', closed: 'reopened' },
+  close: { open: 'closed', answered: 'closed', reopened: 'closed', accepted: 'closed' },
+}
+
+/** Null: a note in this state does not take the action. */
+export function nextState(state: NoteState, action: NoteAction): NoteState | null {
+  return steps[action][state] ?? null
+}
+
+/** Does it wait for the agent or for the person? */
+export function isOpen({ state }: Pick<Note, 'state'>): boolean {
+  return state !== 'accepted' && state !== 'closed'
+}
+
+/** The names of the objects that are still there, are gone, or have another name now. */
+export function targetsNow(
+  targets: readonly NoteTarget[],
+  present: ReadonlyMap<string, string>,
+): readonly object[] {
+  return targets.map(target => {
+    const name = present.get(target.id)
+    if (name === undefined) return { ...target, gone: true }
+    return name === target.name ? target : { ...target, name, was: target.name }
+  })
+}

@@ -1,0 +1,178 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { join } from 'node:path'
+import { ServiceError } from '../../lib/util/errors.ts'
+import type { Logger } from '../../lib/util/logger.ts'
+import { type Clock, type Timer, toRfc3339 } from '../../lib/util/time.ts'
+import { NoteFolder } from './note-folder.ts'
+import type { BuiltIn } from '../resources/built-in.ts'
+import type { NotesSource } from '../resources/registry.ts'
+import type { SceneNow } from '../resources/scene.ts'
+import { isOpen, nextState, type Note, type NoteAction, openNotesUri } from './note.ts'
+import { NotesProducer } from './notes-producer.ts'
+
+/** Of one document; closed ones count. */
+const maxNotes = 1000
+const maxEntries = 100
+/** How often the folder is looked at while somebody follows the notes: other servers write, too. */
+const lookMs = 1000
+
+/** What the person says; the rest is filled in. */
+export type NoteInput = Pick<Note, 'text' | 'author' | 'targets' | 'position' | 'view' | 'frame'>
+
+export interface NoteAct {
+  readonly action: NoteAction
+  readonly by: string
+  readonly text?: string | undefined
+}
+
+interface NotesParts {
+  /** The folder of all documents. */
+  readonly root: string
+  /** What is open in the application, as a text that is the same in its next run. */
+  readonly document: () => string
+  readonly revision: () => number | null
+  readonly clock: Clock
+  readonly timer: Timer
+  readonly log: Logger
+}
+
+/** The notes of the document that is open in the application. */
+export class Notes implements NotesSource {
+  readonly #parts: NotesParts
+  readonly #followed = new Set<string>()
+  #opened: { readonly document: string; readonly folder: NoteFolder } | null = null
+  #told: (uri: string) => void = () => {}
+  #stopLooking: (() => void) | null = null
+
+  constructor(parts: NotesParts) {
+    this.#parts = parts
+  }
+
+  producer(scene: () => SceneNow): BuiltIn {
+    return new NotesProducer(this, scene)
+  }
+
+  /** Who passes changes of `notes://` on. */
+  onChange(told: (uri: string) => void): void {
+    this.#told = told
+  }
+
+  /** The first subscriber of a URI came, or the last one went. */
+  follow(uri: string, isFollowed: boolean): void {
+    if (isFollowed) this.#followed.add(uri)
+    else this.#followed.delete(uri)
+    if (this.#followed.size === 0) this.close()
+    else this.#stopLooking ??= this.#lookAgain()
+  }
+
+  close(): void {
+    this.#stopLooking?.()
+    this.#stopLooking = null
+  }
+
+  /** Another document may be open now. */
+  documentChanged(): void {
+    if (this.#opened !== null && this.#opened.document !== this.#parts.document()) {
+      this.#told(openNotesUri)
+    }
+  }
+
+  /** By number. */
+  async list(): Promise<readonly Note[]> {
+    return this.#folder.notes()
+  }
+
+  /** By id, a unique beginning of it, or number. Throws `resource_not_found`. */
+  async find(word: string): Promise<Note> {
+    return findNote(await this.list(), word)
+  }
+
+  /** Throws `limit_reached` when the document has as many notes as it may. */
+  async add(input: NoteInput): Promise<Note> {
+    const { clock, revision } = this.#parts
+    const note = await this.#folder.write(notes => {
+      if (notes.length >= maxNotes) {
+        throw new ServiceError('limit_reached', `a document has at most ${maxNotes} notes`)
+      }
+      return {
+        id: randomBytes(4).toString('hex'),
+        number: (notes.at(-1)?.number ?? 0) + 1,
+        state: 'open',
+        ...input,
+        created_at: toRfc3339(clock.now()),
+        revision: revision(),
+        entries: [],
+      }
+    })
+    this.#changed(note)
+    return note
+  }
+
+  /** Throws `resource_not_found`, and `note_state` when the note does not take the action now. */
+  async act(word: string, { action, by, text }: NoteAct): Promise<Note> {
+    const at = toRfc3339(this.#parts.clock.now())
+    const note = await this.#folder.write(notes => {
+      const before = findNote(notes, word)
+      const state = nextState(before.state, action)
+      if (state === null) throw notNow(before, action)
+      if (before.entries.length >= maxEntries) {
+        throw new ServiceError('limit_reached', `a note has at most ${maxEntries} entries`)
+      }
+      const entry = { action, by, at, ...(text !== undefined && { text }) }
+      return { ...before, state, entries: [...before.entries, entry] }
+    })
+    this.#changed(note)
+    return note
+  }
+
+  #changed({ id }: Note): void {
+    this.#told(openNotesUri)
+    this.#told(`notes://${id}`)
+  }
+
+  get #folder(): NoteFolder {
+    const document = this.#parts.document()
+    if (this.#opened?.document !== document) {
+      const key = createHash('sha256').update(document).digest('hex').slice(0, 32)
+      const path = join(this.#parts.root, key, 'notes')
+      this.#opened = { document, folder: new NoteFolder(path, this.#parts.log) }
+    }
+    return this.#opened.folder
+  }
+
+  #lookAgain(): () => void {
+    return this.#parts.timer.after(lookMs, () => {
+      const isChanged = !this.#folder.isUnchanged
+      this.#stopLooking = this.#lookAgain()
+      if (!isChanged) return
+      const before = this.#folder.known
+      void this.list().then(
+        notes => {
+          const changed = notes.filter(note => !before.includes(note))
+          if (changed.length === 0) return
+          this.#told(openNotesUri)
+          for (const { id } of changed) this.#told(`notes://${id}`)
+        },
+        // Said to whoever reads the notes.
+        () => {},
+      )
+    })
+  }
+}
+
+function findNote(notes: readonly Note[], word: string): Note {
+  const found = /^\d{1,6}$/.test(word)
+    ? notes.filter(({ number }) => number === Number(word))
+    : notes.filter(({ id }) => word.length >= 4 && id.startsWith(word))
+  const [note, ...others] = found
+  if (note !== undefined && others.length === 0) return note
+  const open = notes.filter(isOpen).map(({ number, id }) => `${number} (${id})`)
+  const known = open.length === 0 ? 'none is open' : `open: ${open.slice(0, 10).join(', ')}`
+  throw new ServiceError('resource_not_found', `this document has no such note; ${known}`)
+}
+
+function notNow({ state, number }: Note, action: NoteAction): ServiceError {
+  return new ServiceError('note_state', `note ${number} is ${state}: ${action} does not apply`, {
+    hint: 'read it again: somebody else may have been faster',
+  })
+}
