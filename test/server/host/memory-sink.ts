@@ -12,6 +12,7 @@ export class MemorySink implements HostSink {
   records: AuditRecord[] = []
   buffers = new Map<string, SessionEventBuffer>()
   readonly memory = new MemoryArtefacts()
+  readonly notes = null
   artefacts: HostSink['artefacts'] = this.memory
   readonly scene = new SceneState(defaultLimits)
   readonly #log = new AuditLog()

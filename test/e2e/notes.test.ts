@@ -1,0 +1,215 @@
+import { expect } from 'chai'
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { runCommand } from '../helpers/in-process.ts'
+import { LinkClient } from '../helpers/link.ts'
+import { RawSession } from '../helpers/mcp.ts'
+import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
+import { until } from './until.ts'
+
+const open = 'notes://open'
+
+describe('notes of people', function () {
+  this.timeout(60_000)
+  let home: string
+  let serve: ServeProcess
+  let session: RawSession
+  const env = () => ({ HOME: home, XDG_DATA_HOME: join(home, 'data') })
+  const start = async (flags: string[] = []) => {
+    serve = await startServeProcess({ env: env(), registryDir: home, flags })
+    session = await RawSession.open(serve.url)
+  }
+
+  beforeEach(async () => {
+    home = await mkdtemp(join(tmpdir(), 'notes-'))
+    await start()
+  })
+  afterEach(async () => {
+    await serve.stop()
+    await rm(home, { recursive: true, force: true })
+  })
+
+  const read = (uri: string) => session.readJson(uri)
+  const tool = async (name: string, args: object = {}) =>
+    (await session.call('tools/call', { name, arguments: args })).result
+  const add = async (members: object = {}) =>
+    (await serve.post('notes', { text: 'Too bright', ...members })).json.note
+  const act = (id: string, action: string, members: object = {}) =>
+    serve.post(`notes/${id}/${action}`, members)
+  const command = (...words: string[]) =>
+    runCommand(['notes', ...words, `--registry-dir=${home}`], {
+      env: { ...env(), SERVICE_REGISTRY_DIR: home },
+    })
+
+  it('go from the person to the agent and back, and the state is pushed', async () => {
+    const events = await session.listen()
+    await session.call('resources/subscribe', { uri: open })
+    const told = (count: number) =>
+      events.until(() => events.updates.filter(uri => uri === open).length >= count, 'an update')
+    const note = await add({ author: 'ada', targets: [{ id: 'Lamp', name: 'Lamp' }] })
+    expect(note).to.include({ number: 1, state: 'open', author: 'ada' })
+    await told(1)
+    const listed = await tool('list_notes')
+    expect(listed.content[0].text).to.equal(
+      `1 (${note.id}, open) from ada about Lamp: "Too bright"`,
+    )
+    const answered = await tool('answer_note', { id: note.id, text: 'Dimmed to 40 W' })
+    expect(answered.structuredContent).to.include({ number: 1, state: 'answered' })
+    await told(2)
+    await act('1', 'reopen', { by: 'ada', text: 'Still too bright' })
+    await tool('answer_note', { id: '1', text: 'Dimmed to 20 W' })
+    await act(note.id.slice(0, 5), 'accept', { by: 'ada' })
+    await told(5)
+    expect((await read(open))['notes']).to.deep.equal([])
+    const whole = await read(`notes://${note.id}`)
+    expect(whole['state']).to.equal('accepted')
+    expect(whole['entries'].map(({ action, by, text }: any) => [action, by, text])).to.deep.equal([
+      ['answer', 'anonymous', 'Dimmed to 40 W'],
+      ['reopen', 'ada', 'Still too bright'],
+      ['answer', 'anonymous', 'Dimmed to 20 W'],
+      ['accept', 'ada', undefined],
+    ])
+    events.close()
+  })
+
+  it('wake an agent that waits for them', async () => {
+    const waiting = tool('wait_for_change', { uris: [open] })
+    await session.readJson('audit://recent')
+    await add()
+    expect((await waiting).structuredContent).to.include({ changed: true })
+  })
+
+  it('say what became of their objects', async () => {
+    await serve.post('scene', { objects: [{ id: 'a', name: 'Cube' }], time: { frame: 7 } })
+    const targets = [{ id: 'a', name: 'Box' }, 'Lamp']
+    const { id, revision } = await add({ targets, frame: 3, position: [1, 2, 3] })
+    const whole = await read(`notes://${id}`)
+    expect(whole['targets']).to.deep.equal([
+      { id: 'a', name: 'Cube', was: 'Box' },
+      { id: 'Lamp', name: 'Lamp', gone: true },
+    ])
+    expect(whole['scene_now']).to.deep.equal({ revision, frame: 7 })
+  })
+
+  it('are of the open document, and there again after kill -9', async () => {
+    const link = async (path: string) => {
+      const app = await LinkClient.connect(serve, { document: { path } })
+      await app.done({ type: 'heartbeat', main_idle_ms: 0 })
+      return app
+    }
+    let app = await link('/shots/010.blend')
+    await add({ text: 'of shot 10' })
+    await app.bye()
+    app = await link('/shots/020.blend')
+    expect((await read(open))['total']).to.equal(0)
+    await add({ text: 'of shot 20' })
+    serve.signal('SIGKILL')
+    await serve.exited
+    await start()
+    app = await link('/shots/010.blend')
+    expect((await read(open))['notes'].map(({ text }: any) => text)).to.deep.equal(['of shot 10'])
+    await app.bye()
+  })
+
+  it('are shared by the servers of a document: each change once, each number once', async () => {
+    const other = await startServeProcess({ env: env() })
+    const theirs = await RawSession.open(other.url)
+    const events = await theirs.listen()
+    await theirs.call('resources/subscribe', { uri: open })
+    const post = (each: ServeProcess, n: number) => each.post('notes', { text: `note ${n}` })
+    await Promise.all(Array.from({ length: 20 }, (_, n) => post(n % 2 ? serve : other, n)))
+    await events.until(() => events.updates.length > 0, 'an update of the other server')
+    for (const each of [session, theirs]) {
+      const { notes } = (await each.readJson(open)) as any
+      expect(notes.map(({ number }: any) => number)).to.deep.equal(
+        Array.from({ length: 20 }, (_, at) => at + 1),
+      )
+    }
+    await Promise.all(['first', 'second'].map(by => act('1', 'answer', { by, text: by })))
+    const { entries } = (await theirs.readJson('notes://1')) as any
+    expect(entries.map(({ by }: any) => by)).to.have.members(['first', 'second'])
+    events.close()
+    await other.stop()
+  })
+
+  it('are made, accepted, reopened and closed with the host token alone', async () => {
+    const { id } = await add()
+    const base = serve.hostUrl
+    for (const path of ['v1/notes', `v1/notes/${id}/accept`]) {
+      const answer = await fetch(`${base}/${path}`, {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json' },
+        body: JSON.stringify({ text: 'from an agent' }),
+      })
+      expect(answer.status).to.equal(401)
+    }
+    const { tools } = (await session.call('tools/list')).result
+    const writing = tools.filter((each: any) => !each.annotations.readOnlyHint)
+    expect(writing.map(({ name }: any) => name)).to.deep.equal(['answer_note'])
+  })
+
+  const wrong: [path: string, body: object, status: number, words: string][] = [
+    ['notes', {}, 400, '/text'],
+    ['notes', { text: ' ' }, 400, '/text must have 1 to 4000 characters'],
+    ['notes', { text: 'x', targets: [1] }, 400, '/targets must be at most 100 ids'],
+    ['notes', { text: 'x', position: [1, 2] }, 400, '/position must be an array of three numbers'],
+    ['notes', { text: 'x', colour: 1 }, 400, '/colour'],
+    ['notes/1/answer', {}, 400, '/text is missing'],
+    ['notes/1/delete', {}, 400, 'answer, accept, reopen, close'],
+    ['notes/1/accept', {}, 409, 'note 1 is open: accept does not apply'],
+    ['notes/99/close', {}, 404, 'no such note; open: 1'],
+  ]
+  it('refuse what is wrong with a reason, and change nothing', async () => {
+    await add()
+    const before = await read('notes://all')
+    for (const [path, body, status, words] of wrong) {
+      const answer = await serve.post(path, body)
+      expect(answer.status, path).to.equal(status)
+      expect(answer.json.detail, path).to.contain(words)
+    }
+    const { isError, content } = await tool('answer_note', { id: '7', text: 'done' })
+    expect(isError).to.equal(true)
+    expect(content[0].text).to.contain('this document has no such note')
+    expect(await read('notes://all')).to.deep.equal(before)
+  })
+
+  it('survive a damaged file among them', async () => {
+    await add()
+    const [document = ''] = await readdir(join(home, 'data/service-cli/documents'))
+    const folder = join(home, 'data/service-cli/documents', document, 'notes')
+    await writeFile(join(folder, '0123abcd.json'), '{"half')
+    expect((await read(open))['total']).to.equal(1)
+    expect(await add()).to.include({ number: 2 })
+    const isSaid = () => serve.output().stderr.includes('a note cannot be read')
+    await until(isSaid, 'the log line')
+  })
+
+  it('are made and settled from the terminal', async () => {
+    const made = await command('add', 'Too bright', '--object', 'Lamp', '--by', 'ada')
+    expect(made.stderr).to.equal('')
+    expect(made.stdout).to.match(/^1 {2}open {6}[0-9a-f]{8} {2}ada: Too bright \(Lamp\)\n$/)
+    expect((await command('list')).stdout).to.equal(made.stdout)
+    expect((await command('answer', '1', 'dimmed', '--by', 'an agent')).code).to.equal(0)
+    expect((await command('accept', '1', '--by', 'ada')).stdout).to.contain('accepted')
+    expect((await command('list')).stderr).to.equal('no open notes\n')
+    expect((await command('list', '--all')).stdout).to.contain('accepted')
+    const shown = await command('show', '1')
+    expect(shown.stdout).to.match(/answer {2}by an agent: dimmed\n.*accept {2}by ada\n$/)
+    const again = await command('accept', '1')
+    expect(again.code).not.to.equal(0)
+    expect(again.stderr).to.contain('note 1 is accepted: accept does not apply')
+    expect((await command('reopen', '1', 'not yet')).stdout).to.contain('reopened')
+    expect((await command('close', '1')).stdout).to.contain('closed')
+  })
+
+  it('are not there with --no-notes', async () => {
+    await serve.stop()
+    await start(['--no-notes'])
+    const { tools } = (await session.call('tools/list')).result
+    expect(tools.map(({ name }: any) => name)).not.to.include.members(['list_notes'])
+    expect((await session.call('resources/read', { uri: open })).error.code).to.equal(-32002)
+    const refused = await serve.post('notes', { text: 'x' })
+    expect(refused.json.detail).to.contain('notes are switched off')
+  })
+})
