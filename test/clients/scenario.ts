@@ -122,6 +122,8 @@ async function checkTools(client: SdkClient, serving: Serving): Promise<void> {
     'scene_changes',
     'look',
     'wait_for_change',
+    'list_notes',
+    'answer_note',
   ])
   const call = async (name: string, args: object = {}) => {
     const { content, isError } = await client.callTool({ name, arguments: args })
@@ -133,6 +135,12 @@ async function checkTools(client: SdkClient, serving: Serving): Promise<void> {
   expect(JSON.parse(ids)).to.deep.include({ items: [{ id: 'cube', location: [0, 0, 0] }] })
   expect(await call('look')).to.include({ isError: true })
   expect(await call('query_scene', { nonsense: 1 })).to.include({ isError: true })
+
+  await serving.post('notes', { text: 'Too bright', author: 'ada' })
+  expect((await call('list_notes')).text).to.contain('"Too bright"')
+  const answered = await call('answer_note', { id: '1', text: 'dimmed' })
+  expect(answered.text).to.contain('note 1 is answered')
+  await serving.post('notes/1/close', {})
 
   const { revision } = JSON.parse(ids) as { revision: number }
   const waiting = call('wait_for_change', { since: revision, timeout_s: 20 })

@@ -13,6 +13,7 @@ export function applicationInstructions(
   scene: Scene,
   presence: Presence | null,
   hasTools = false,
+  hasNotes = false,
 ): string {
   const { app = null, document = null } = presence ?? {}
   const version = app?.version === undefined ? '' : ` ${app.version}`
@@ -24,6 +25,7 @@ export function applicationInstructions(
   return (
     `State of ${who}${open}, as resources.${gone} ${sceneText(scene, presence)} ` +
     (hasTools ? tools : '') +
+    (hasNotes ? notes : '') +
     'Read scene://current for the scene, scene://delta for what changed last, audit://recent for ' +
     'what was done; resources/list names everything else, such as objects, consoles, artefacts and ' +
     'the window. Subscribe to be told of changes, then read again: an update carries only the URI. ' +
@@ -35,6 +37,8 @@ export function applicationInstructions(
 const tools =
   'Start with query_scene: without arguments it answers with a summary. scene_changes tells what ' +
   'changed, look takes a picture, wait_for_change waits until the user changes something. '
+
+const notes = 'notes://open has what people want looked at or changed. '
 
 function absence({ application }: Scene): string {
   return ` The application disconnected${application === null ? '' : since(application.sinceMs)}.`

@@ -223,9 +223,10 @@ export class McpHttpServer {
     registry.freeze()
     this.#ownWindow?.aim(ok({ pid: process.pid, title: null }))
     const hasTools = this.#config.enableTools === true
+    const hasNotes = this.#parts.notes !== undefined
     const tools = hasTools ? (this.#parts.tools ?? applicationTools) : undefined
     const instructions = () =>
-      applicationInstructions(registry.scene, presence?.() ?? null, hasTools)
+      applicationInstructions(registry.scene, presence?.() ?? null, hasTools, hasNotes)
     const served = { registry, resourcesEnabled, tools, instructions }
     const endpoint = { ...common, ...served, clock: this.#ticks }
     this.#endpoint ??= createMcpEndpoint(endpoint)

@@ -46,7 +46,7 @@ function parseNote(body: unknown): Result<NoteInput, MemberFailure> {
   return reader.finish<NoteInput>(
     omitUndefined({
       text: reader.required('text', noteText(reader), ''),
-      author: reader.name('author', maxNameChars) ?? 'somebody',
+      author: reader.name('author', maxNameChars) ?? 'unknown',
       targets: targetsOf(reader),
       position: positionOf(reader),
       view: isJsonObject(view) ? view : undefined,
@@ -64,7 +64,7 @@ function parseAct(action: string, body: unknown): Result<NoteAct, MemberFailure>
   }
   const text = noteText(reader)
   if (known === 'answer' && text === undefined) reader.refuse('text', 'is missing')
-  const by = reader.name('by', maxNameChars) ?? 'somebody'
+  const by = reader.name('by', maxNameChars) ?? 'unknown'
   return reader.finish<NoteAct>({ action: known, by, text })
 }
 

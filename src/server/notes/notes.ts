@@ -13,7 +13,7 @@ import { NotesProducer } from './notes-producer.ts'
 /** Of one document; closed ones count. */
 const maxNotes = 1000
 const maxEntries = 100
-/** How often the folder is looked at while somebody follows the notes: other servers write, too. */
+/** How often the folder is looked at while a client follows the notes: other servers write, too. */
 const lookMs = 1000
 
 /** What the person says; the rest is filled in. */
@@ -153,7 +153,7 @@ export class Notes implements NotesSource {
           this.#told(openNotesUri)
           for (const { id } of changed) this.#told(`notes://${id}`)
         },
-        // Said to whoever reads the notes.
+        // The next reader of the notes is told.
         () => {},
       )
     })
@@ -173,6 +173,6 @@ function findNote(notes: readonly Note[], word: string): Note {
 
 function notNow({ state, number }: Note, action: NoteAction): ServiceError {
   return new ServiceError('note_state', `note ${number} is ${state}: ${action} does not apply`, {
-    hint: 'read it again: somebody else may have been faster',
+    hint: 'read it again: another answer may have been faster',
   })
 }

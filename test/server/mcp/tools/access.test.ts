@@ -42,6 +42,12 @@ describe('access to tools', () => {
       body: JSON.stringify(statelessRequest(method, given as Record<string, unknown>)),
     })
 
+  it('answers no note for a key that may only read, whether or not there are notes', async () => {
+    const answer = { name: 'answer_note', arguments: { id: '1', text: 'done' } }
+    expect((await call('reader', 'tools/call', answer)).status).to.equal(403)
+    expect((await call('writer', 'tools/call', answer)).json.error.message).to.contain('unknown')
+  })
+
   it('is refused without a key, also for the list', async () => {
     expect((await call(null)).status).to.equal(401)
     expect((await call(null, 'tools/list', {})).status).to.equal(401)
