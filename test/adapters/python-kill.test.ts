@@ -1,11 +1,11 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { mkdtemp, rm } from 'node:fs/promises'
-import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Events, RawSession } from '../helpers/mcp.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
+import { Wire } from '../helpers/wire.ts'
 import { replay } from '../properties/replay.ts'
 import { needPython, PythonApp } from './python-driver.ts'
 
@@ -14,75 +14,6 @@ const token = 'a-token-that-outlives-the-server'
 const flags = ['--limit', 'maxMessageBytes=20000']
 const rounds = 3
 const budgetMs = 60_000
-
-/** Forwards a link, and acts when so many bytes of the application went through. */
-class Wire {
-  readonly #server: Server
-  readonly #sockets = new Set<Socket>()
-  #left = Number.POSITIVE_INFINITY
-  #act = () => {}
-  serverPort = 0
-
-  private constructor() {
-    this.#server = createServer(near => {
-      const far = connect(this.serverPort, '127.0.0.1')
-      for (const [from, to] of [
-        [near, far],
-        [far, near],
-      ] as const) {
-        this.#sockets.add(from)
-        from.on('error', () => {})
-        from.on('close', () => {
-          this.#sockets.delete(from)
-          to.destroy()
-        })
-      }
-      far.on('data', data => near.write(data))
-      near.on('data', data => this.#forward(data, far))
-    })
-  }
-
-  static async open(): Promise<Wire> {
-    const wire = new Wire()
-    await new Promise<void>(resolve => wire.#server.listen(0, '127.0.0.1', resolve))
-    return wire
-  }
-
-  get url(): string {
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/host`
-  }
-
-  /** Resolves after that many more bytes of the application; the rest is lost with the link. */
-  async cutAfter(bytes: number, kill: () => void): Promise<void> {
-    await new Promise<void>(resolve => {
-      this.#left = bytes
-      this.#act = () => {
-        kill()
-        resolve()
-      }
-    })
-  }
-
-  close(): void {
-    this.#server.close()
-    for (const socket of this.#sockets) socket.destroy()
-  }
-
-  #forward(data: Buffer, far: Socket): void {
-    if (this.#left <= 0) return
-    far.write(data.subarray(0, Math.min(this.#left, data.length)))
-    this.#left -= data.length
-    if (this.#left > 0) return
-    this.#act()
-    // What was forwarded still arrives, as what a killed program has sent does.
-    far.end()
-  }
-
-  /** The next connection is a whole one again. */
-  mend(): void {
-    this.#left = Number.POSITIVE_INFINITY
-  }
-}
 
 const members = { frame: 1, step: 0 }
 const text = (id: string, step: number) => JSON.stringify({ id, step, pad: 'x'.repeat(500) })
