@@ -75,6 +75,20 @@ describe('HostClient, patching the scene', () => {
     expect(objectsOf(peer.messages)).to.deep.equal([{ id: 'Prop.0', x: 1 }, ...props.slice(1)])
   })
 
+  it('sends the whole scene in parts again after a lost link', async () => {
+    const answer = () => ({ revision: 7 })
+    const { server, host, peer } = await bench.linked({ welcome: patching, answer })
+    host.setScene({ objects: props })
+    await within(host.sceneSettled(), 'the scene')
+    host.patchScene({ removed: ['Prop.0'] })
+    await within(host.sceneSettled(), 'the patch')
+    peer.socket.terminate()
+    const again = await server.peer(2)
+    await lastPart(again)
+    const parts = again.messages.filter(({ type }) => type.startsWith('scene'))
+    expect(objectsOf(parts)).to.deep.equal(props.slice(1))
+  })
+
   it('sends whole scenes to a server that takes no patches', async () => {
     const { host, peer } = await bench.linked({ answer: () => ({ revision: 7 }) })
     host.setScene({ objects: props })
