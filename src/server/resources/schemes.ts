@@ -21,7 +21,6 @@ const reservedSchemes: ReadonlySet<string> = new Set([
   'events',
   'gateway',
   'resources',
-  'notes',
 ])
 
 /** Read by polling: subscribing is accepted, no update ever comes (specification, "Events"). */

@@ -202,9 +202,10 @@ export class WaitForChange implements Tool {
   }
 }
 
-/** One of its own schemes: only it knows what there is. */
+/** One of its own schemes: only it knows what there is. Notes are the server's. */
 function isOfApplication(uri: string): boolean {
-  return !isReservedScheme(uri.slice(0, uri.indexOf(':')))
+  const scheme = uri.slice(0, uri.indexOf(':'))
+  return scheme !== 'notes' && !isReservedScheme(scheme)
 }
 
 function definitionFor(defaultUri: string, isScene: boolean) {
