@@ -72,9 +72,9 @@ export class Notes implements NotesSource {
 
   /** Another document may be open now. */
   documentChanged(): void {
-    if (this.#opened !== null && this.#opened.document !== this.#parts.document()) {
-      this.#told(openNotesUri)
-    }
+    if (this.#opened === null || this.#opened.document === this.#parts.document()) return
+    this.#opened = null
+    this.#told(openNotesUri)
   }
 
   /** By number. */

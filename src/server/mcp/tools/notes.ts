@@ -1,10 +1,13 @@
 import type { JsonObject } from '../../../lib/util/json.ts'
+import { cleanText } from '../../../lib/util/text.ts'
 import { isOpen } from '../../notes/note.ts'
 import type { Notes } from '../../notes/notes.ts'
 import { summary } from '../../notes/notes-producer.ts'
-import { textResult, type Tool } from './tool.ts'
+import { failedResult, textResult, type Tool } from './tool.ts'
 
 const maxTextChars = 4000
+/** Of the objects of one note, in a line. */
+const maxNamesChars = 300
 
 /** What people noted at the application, and how an agent answers: the only tool that writes. */
 export function noteTools(notes: Notes): readonly Tool[] {
@@ -71,7 +74,11 @@ function answerNoteTool(notes: Notes): Tool {
       },
     },
     async call({ id, text }, { principal }) {
-      const said = String(text).slice(0, maxTextChars)
+      const said = String(text).trim()
+      if (said === '' || said.length > maxTextChars) {
+        const message = `argument "text" must have 1 to ${maxTextChars} characters`
+        return failedResult('argument_invalid', message)
+      }
       const note = await notes.act(String(id), { action: 'answer', by: principal, text: said })
       const data: JsonObject = { id: note.id, number: note.number, state: note.state }
       return textResult(`note ${note.number} is answered; the person accepts it or replies`, data)
@@ -80,6 +87,7 @@ function answerNoteTool(notes: Notes): Tool {
 }
 
 function lineOf({ number, id, state, author, text, targets }: ReturnType<typeof summary>): string {
-  const about = targets.length === 0 ? '' : ` about ${targets.join(', ')}`
+  const names = cleanText(targets.join(', '), maxNamesChars)
+  const about = names === '' ? '' : ` about ${names}`
   return `${number} (${id}, ${state}) from ${author}${about}: ${JSON.stringify(text)}`
 }
