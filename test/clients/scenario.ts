@@ -136,11 +136,11 @@ async function checkTools(client: SdkClient, serving: Serving): Promise<void> {
   expect(await call('look')).to.include({ isError: true })
   expect(await call('query_scene', { nonsense: 1 })).to.include({ isError: true })
 
-  await serving.post('notes', { text: 'Too bright', author: 'ada' })
+  const { note } = (await serving.post('notes', { text: 'Too bright' })) as { note: { id: string } }
   expect((await call('list_notes')).text).to.contain('"Too bright"')
-  const answered = await call('answer_note', { id: '1', text: 'dimmed' })
-  expect(answered.text).to.contain('note 1 is answered')
-  await serving.post('notes/1/close', {})
+  const answered = await call('answer_note', { id: note.id, text: 'dimmed' })
+  expect(answered.text).to.contain('is answered')
+  await serving.post(`notes/${note.id}/close`, {})
 
   const { revision } = JSON.parse(ids) as { revision: number }
   const waiting = call('wait_for_change', { since: revision, timeout_s: 20 })

@@ -47,8 +47,8 @@ describe('the programs of docs/library.md', function () {
       const uri = /artefact:\S+/.exec(line)?.[0]
       const artefact = await session.call('resources/read', { uri })
       expect(atob(artefact.result.contents[0].blob)).to.equal('frame one')
-      const note = await session.call('resources/read', { uri: 'notes://rig' })
-      expect(note.result.contents[0].text).to.equal('# How the new rig works')
+      const guide = await session.call('resources/read', { uri: 'guide://rig' })
+      expect(guide.result.contents[0].text).to.equal('# How the new rig works')
     })
   })
 

@@ -34,8 +34,8 @@ export function commandFor({ program, cwd, path = '', platform }: Started): stri
 /** The first words of all commands. */
 export const firstWords: readonly string[] = [
   ...['adapter', 'artefacts', 'connect', 'doctor', 'gateway', 'instances', 'keys', 'login'],
-  ...['logout', 'mcp-config', 'password', 'publish', 'register', 'registry', 'resources', 'serve'],
-  ...['sessions', 'token', 'whoami'],
+  ...['logout', 'mcp-config', 'notes', 'password', 'publish', 'register', 'registry', 'resources'],
+  ...['serve', 'sessions', 'token', 'whoami'],
 ]
 
 const ownCommands = new RegExp(
