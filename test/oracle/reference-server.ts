@@ -104,7 +104,7 @@ function createResources(): McpServer {
   return mcp
 }
 
-const nobody = { reader: undefined, progress: null, principal: 'somebody' }
+const nobody = { reader: undefined, progress: null, principal: 'somebody', mayAnswer: true }
 
 function toolResult({ content, ...rest }: ToolResult): CallToolResult {
   const encoded = content.map(item =>

@@ -14,8 +14,10 @@ export interface AuthAccepted {
   readonly ok: true
   /** Sessions are bound to it. */
   readonly principal: string
-  /** False: reading only. What changes something is refused with 403. Default true. */
+  /** False: draining of events is refused with 403. Default true. */
   readonly mayWrite?: boolean
+  /** False: answers to notes are refused with 403. Default: `mayWrite`. */
+  readonly mayAnswer?: boolean
   /** Milliseconds since the epoch; streams that are open then are ended. Absent: never. */
   readonly expiresAtMs?: number | undefined
 }
@@ -39,14 +41,17 @@ export interface AuthRefused {
 /** Who a request comes from, or why it is refused. */
 export type AuthOutcome = AuthAccepted | AuthRefused
 
+/** What a request would do beyond reading: drain events, or answer a note. */
+export type Change = 'drain' | 'answer'
+
 /** Decides on every request to `/mcp` and `/artefacts`. Must not throw. */
 export interface AuthPolicy {
   authenticate(caller: Caller): AuthOutcome | Promise<AuthOutcome>
   /**
-   * The refusal of a request that would change something, of a caller who may only read. Default:
+   * The refusal of a request that would change something, of a caller who may not. Default:
    * 403 `insufficient_scope`, naming the scope `write`.
    */
-  refuseWrite?(): AuthRefused
+  refuseWrite?(change: Change): AuthRefused
   /**
    * Calls back with each principal whose access ended before its time; what it has open is cut
    * then. Returns the way to stop listening.

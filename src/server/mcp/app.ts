@@ -119,9 +119,8 @@ function createListener(parts: AppParts): RequestListener {
     outcome: AuthOutcome,
   ): void | Promise<void> {
     if (!outcome.ok) return refuseCaller(res, notes, outcome)
-    const { principal, mayWrite = true, expiresAtMs } = outcome
-    notes.principal = principal
-    notes.mayWrite = mayWrite
+    const { principal, mayWrite = true, mayAnswer = mayWrite, expiresAtMs } = outcome
+    Object.assign(notes, { principal, mayWrite, mayAnswer })
     if (auth.onRevoked !== undefined || expiresAtMs !== undefined) {
       // A client that left while it was authenticated closes nothing any more.
       if (!res.destroyed) notes.over = open.add(principal, expiresAtMs, res)
@@ -170,7 +169,8 @@ function createListener(parts: AppParts): RequestListener {
   function failed(res: ServerResponse, notes: Notes, error: unknown): void {
     const problem = toProblem(error)
     if (isWriteRefusal(error) && !res.headersSent) {
-      refuseCaller(res, notes, auth.refuseWrite?.() ?? writeRefused(), notes.principal)
+      const change = error.data?.['change'] === 'answer' ? 'answer' : 'drain'
+      refuseCaller(res, notes, auth.refuseWrite?.(change) ?? writeRefused(), notes.principal)
       return
     }
     if (problem.status >= 500 && problem.status !== 503)
@@ -230,6 +230,7 @@ class Notes implements RequestContext {
   path = ''
   principal = 'anonymous'
   mayWrite = true
+  mayAnswer = true
   /** To be called when nothing is answered any more. */
   over: (() => void) | undefined = undefined
   rpc: string | undefined = undefined
@@ -241,7 +242,7 @@ class Notes implements RequestContext {
   }
 }
 
-function isWriteRefusal(error: unknown): boolean {
+function isWriteRefusal(error: unknown): error is ServiceError {
   return error instanceof ServiceError && error.code === 'scope_insufficient'
 }
 

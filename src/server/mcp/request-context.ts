@@ -7,8 +7,9 @@ import type { RequestMessage } from './json-rpc.ts'
 /** What is known of a request beyond its bytes; the endpoint notes what it did, for the access log. */
 export interface RequestContext {
   readonly principal: string
-  /** False: the caller may only read. */
+  /** False: the caller may not drain events. */
   readonly mayWrite: boolean
+  readonly mayAnswer: boolean
   rpc: string | undefined
   /** The resource that the call is about, as the client wrote it. */
   uri: unknown
@@ -48,15 +49,18 @@ export interface WriteRules {
  */
 export function assertAllowed(
   request: Pick<RequestMessage, 'method' | 'params'>,
-  { mayWrite }: Pick<RequestContext, 'mayWrite'>,
+  { mayWrite, mayAnswer }: Pick<RequestContext, 'mayWrite' | 'mayAnswer'>,
   { registry, resourcesEnabled }: WriteRules,
 ): void {
-  if (mayWrite || !resourcesEnabled) return
+  if ((mayWrite && mayAnswer) || !resourcesEnabled) return
   if (request.method !== 'resources/read' && request.method !== 'tools/call') return
   if (request.method === 'tools/call' && request.params.name === 'answer_note') {
-    throw new ServiceError('scope_insufficient', 'this caller may only read, and answer no note')
+    if (mayAnswer) return
+    throw new ServiceError('scope_insufficient', 'this caller may not answer notes', {
+      data: { change: 'answer' },
+    })
   }
-  if (!registry.changes(uriOf(request))) return
+  if (mayWrite || !registry.changes(uriOf(request))) return
   throw new ServiceError('scope_insufficient', 'this caller may only read, without drain=true')
 }
 

@@ -130,9 +130,10 @@ export class SessionEndpoint {
     }
     noteCall(notes, message)
     assertAllowed(message, notes, this.#parts.rules)
-    const { principal } = notes
+    const { principal, mayAnswer } = notes
     const answer = this.#dispatch(message, session, notes, {
       principal,
+      mayAnswer,
       progress: progressOf(req, res, message),
     })
     const { held } = this.#parts
@@ -173,7 +174,8 @@ export class SessionEndpoint {
     return answerBatch(res, messages, {
       dispatch: request =>
         this.#dispatch(request, session, notes, {
-          ...{ principal: notes.principal, progress: null, isBatched: true },
+          ...{ principal: notes.principal, mayAnswer: notes.mayAnswer },
+          ...{ progress: null, isBatched: true },
         }),
       held: this.#parts.held,
       isLive: () => this.#parts.sessions.isLive(session),

@@ -64,7 +64,7 @@ export function createSessionMethods(parts: MethodParts | null): MethodTable {
 function toolMethods(tools: ToolMethods | null): [string, Method][] {
   if (tools === null) return []
   return [
-    ['tools/list', () => tools.list()],
+    ['tools/list', (_params, _session, caller) => tools.list(caller)],
     ['tools/call', (params, _session, caller) => tools.call(params, caller)],
   ]
 }

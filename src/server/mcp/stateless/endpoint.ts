@@ -69,6 +69,7 @@ export class StatelessEndpoint {
     const answer = this.#run(method, message, {
       reader: new ResponseReader(res),
       principal: notes.principal,
+      mayAnswer: notes.mayAnswer,
       progress: progressOf(req, res, message),
     })
     const { held } = this.#parts

@@ -56,7 +56,11 @@ export function createStatelessMethods(parts: MethodParts): MethodTable {
     // Not offered, yet Copilot CLI drops a server that rejects it. Sessions answer the same.
     [
       'tools/list',
-      { kind: 'answer', run: () => tools?.list() ?? emptyToolList, opening: () => live },
+      {
+        kind: 'answer',
+        run: (_params, caller) => tools?.list(caller) ?? emptyToolList,
+        opening: () => live,
+      },
     ],
   ]
   for (const [name, { run, ...rest }] of extraMethods?.methods ?? []) {

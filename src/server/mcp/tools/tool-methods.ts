@@ -11,15 +11,16 @@ type Answer = JsonText | Promise<JsonText>
 /** `tools/list` and `tools/call`, the same in both transports. */
 export interface ToolMethods {
   readonly count: number
-  list(): JsonText
+  list(caller: Pick<Caller, 'mayAnswer'>): JsonText
   call(params: JsonObject, caller: Caller): Answer
 }
 
 const annotations = { readOnlyHint: true, destructiveHint: false, openWorldHint: false }
 
 /**
- * The tools in their constant order. An unknown tool is a protocol error; all else that fails is a
- * result with `isError`, because only results reach the model.
+ * The tools in their constant order; those that write only for callers who may answer notes. An
+ * unknown tool is a protocol error; all else that fails is a result with `isError`, because only
+ * results reach the model.
  */
 export function createToolMethods(tools: readonly Tool[], log: Logger): ToolMethods {
   const byName = new Map(tools.map(tool => [tool.definition.name, tool]))
@@ -28,6 +29,8 @@ export function createToolMethods(tools: readonly Tool[], log: Logger): ToolMeth
     annotations: { ...annotations, ...own },
   }))
   const listed = JsonText.membersOf({ tools: definitions })
+  const reading = definitions.filter(({ annotations: { readOnlyHint } }) => readOnlyHint)
+  const listedForReaders = JsonText.membersOf({ tools: reading })
   const results = new WeakMap<ToolResult, JsonText>()
 
   const serialise = (result: ToolResult) => {
@@ -49,14 +52,13 @@ export function createToolMethods(tools: readonly Tool[], log: Logger): ToolMeth
 
   return {
     count: tools.length,
-    list: () => listed,
+    list: ({ mayAnswer }) => (mayAnswer ? listed : listedForReaders),
     call({ name, arguments: given = {} }, caller) {
       const tool = typeof name === 'string' ? byName.get(name) : undefined
       if (tool === undefined) {
-        throw new ServiceError(
-          'tool_call_invalid',
-          `unknown tool; known: ${[...byName.keys()].join(', ')}`,
-        )
+        const known = caller.mayAnswer ? definitions : reading
+        const names = known.map(definition => definition.name).join(', ')
+        throw new ServiceError('tool_call_invalid', `unknown tool; known: ${names}`)
       }
       if (!isJsonObject(given)) {
         throw new ServiceError('tool_call_invalid', '"arguments" must be an object')

@@ -50,6 +50,7 @@ export interface Caller {
   readonly reader: Reader | undefined
   /** As the endpoint knows the caller. */
   readonly principal: string
+  readonly mayAnswer: boolean
   /** Tells the caller how far a call is; null: the caller did not ask for it. */
   readonly progress: Progress | null
   /** The messages of a batch are answered one after another: none of them may wait. */

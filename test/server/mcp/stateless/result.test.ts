@@ -36,7 +36,12 @@ describe('the result of a stateless request', () => {
     tools: null,
   })
 
-  const stays = { reader: { onLeave: () => () => {} }, progress: null, principal: 'somebody' }
+  const stays = {
+    reader: { onLeave: () => () => {} },
+    progress: null,
+    principal: 'somebody',
+    mayAnswer: true,
+  }
 
   async function answer(name: string, params: Record<string, unknown> = {}): Promise<JsonText> {
     const method = table.get(name)

@@ -281,7 +281,7 @@ describe('tools', () => {
       const timers: (() => void)[] = []
       const timer = { after: (_ms: number, run: () => void) => (timers.push(run), () => {}) }
       const clock = { now: () => registry.scene.current.setAtMs! + 10 }
-      const caller = { reader: undefined, progress: null, principal: 'somebody' }
+      const caller = { reader: undefined, progress: null, principal: 'somebody', mayAnswer: true }
       const looking = lookTool({ registry, clock, timer }).call({}, caller)
       expect(backend.takings).to.deep.equal([])
       for (const run of timers) run()
