@@ -8,6 +8,7 @@ const loaders = {
   'artefacts:list': () => import('./artefacts/list.ts'),
   'artefacts:put': () => import('./artefacts/put.ts'),
   'artefacts:rm': () => import('./artefacts/rm.ts'),
+  checkpoint: () => import('./checkpoint.ts'),
   connect: () => import('./connect.ts'),
   doctor: () => import('./doctor.ts'),
   gateway: () => import('./gateway.ts'),

@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
@@ -10,6 +10,7 @@ import { resolveAuthLimits } from './auth/limits.ts'
 import { createFsStore } from './artefacts/fs-store.ts'
 import { artefactRootIn } from './artefacts/helpers.ts'
 import type { ArtefactStore } from './artefacts/store.ts'
+import { Checkpoints } from './checkpoints/checkpoints.ts'
 import { createHostEndpoint, type HostSink } from './host/host-endpoint.ts'
 import { resolveHostToken } from './host/host-token.ts'
 import { createInstanceRecord, InstanceFile, scenePatch } from './host/instance-record.ts'
@@ -99,19 +100,28 @@ export async function startServe(
     const { app, document } = presences.current ?? {}
     return [dccTypeOf(options.dccType, app), document?.path ?? document?.name ?? ''].join('\n')
   }
+  const documents = join(
+    xdgFolder(process.env, 'XDG_DATA_HOME', '.local/share'),
+    'service-cli/documents',
+  )
+  /** Named by a hash: two documents of one name lie apart, and no name is too long. */
+  const folder = () =>
+    join(documents, createHash('sha256').update(documentNow()).digest('hex').slice(0, 32))
+  const checkpoints = new Checkpoints({
+    folder,
+    scene: () => registry.freshScene(),
+    clock: systemClock,
+  })
   const notes = options.notes
     ? new Notes({
-        root: join(
-          xdgFolder(process.env, 'XDG_DATA_HOME', '.local/share'),
-          'service-cli/documents',
-        ),
-        document: documentNow,
+        folder,
         revision: () => (registry.scene.current.hasScene ? registry.scene.current.revision : null),
         ...{ clock: systemClock, timer: systemTimer, log },
       })
     : undefined
   const server = new McpHttpServer(config, {
     notes,
+    checkpoints,
     tools: parts => applicationTools(parts, notes),
     where: options,
     log,
@@ -124,7 +134,7 @@ export async function startServe(
     captureSource: capture?.source,
     host: ({ registry, peerOf, onRefused }) => {
       const endpoint = createHostEndpoint({
-        sink: createSink(registry, { audit, store, notes, limits }),
+        sink: createSink(registry, { audit, store, notes, checkpoints, limits }),
         registry,
         identity: { name: 'service-cli', version },
         token: token.secret,
@@ -210,16 +220,19 @@ function createSink(
     audit,
     store,
     notes,
+    checkpoints,
     limits,
   }: {
     audit: AuditLog
     store: ArtefactStore | undefined
     notes: Notes | undefined
+    checkpoints: Checkpoints
     limits: Limits
   },
 ): HostSink {
   return {
     notes: notes ?? null,
+    checkpoints,
     setSceneText: (json, setBy) => registry.setSceneText(json, setBy),
     scene: registry.scene,
     audit,

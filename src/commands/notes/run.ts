@@ -1,6 +1,6 @@
 import { userInfo } from 'node:os'
 import { processOutput, warningsTo } from '../../lib/cli/output.ts'
-import { hostRequest } from '../../lib/mcp/client/host-request.ts'
+import { hostRequest, jsonBody } from '../../lib/mcp/client/host-request.ts'
 import { readResource } from '../../lib/mcp/client/resources.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import { isJsonObject, type JsonObject, parseJson } from '../../lib/util/json.ts'
@@ -68,17 +68,12 @@ async function write(
   const { target } = await findHost(flags, env, warningsTo(output))
   const { signal } = new AbortController()
   const { note } = await hostRequest(target, {
-    ...{ method: 'POST', path, headers: { 'Content-Type': 'application/json' } },
-    body: once(Buffer.from(JSON.stringify(members))),
+    ...{ method: 'POST', path, ...jsonBody(members) },
     silenceMs: readClientLimits(env).answerMs,
     signal,
   })
   if (!isJsonObject(note)) throw new ServiceError('resource_failed', 'the answer has no note')
   await output.result(lineOf(note), note)
-}
-
-async function* once(body: Buffer): AsyncGenerator<Buffer> {
-  yield body
 }
 
 function read(uri: string, flags: ClientFlags, env: NodeJS.ProcessEnv): Promise<JsonObject> {

@@ -44,6 +44,7 @@ export const exitCodeOf: Readonly<Record<ErrorCode, number>> = {
   resource_failed: exitCodes.failed,
   session_ended: exitCodes.failed,
   scene_live: exitCodes.failed,
+  name_taken: exitCodes.failed,
   note_state: exitCodes.failed,
   scene_stale: exitCodes.failed,
   artefact_corrupt: exitCodes.failed,

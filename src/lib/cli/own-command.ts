@@ -33,7 +33,17 @@ export function commandFor({ program, cwd, path = '', platform }: Started): stri
 
 /** The first words of all commands. */
 export const firstWords: readonly string[] = [
-  ...['adapter', 'artefacts', 'connect', 'doctor', 'gateway', 'instances', 'keys', 'login'],
+  ...[
+    'adapter',
+    'artefacts',
+    'checkpoint',
+    'connect',
+    'doctor',
+    'gateway',
+    'instances',
+    'keys',
+    'login',
+  ],
   ...['logout', 'mcp-config', 'notes', 'password', 'publish', 'register', 'registry', 'resources'],
   ...['serve', 'sessions', 'token', 'whoami'],
 ]

@@ -33,6 +33,7 @@ export type ErrorCode =
   | 'tool_call_invalid'
   | 'session_ended'
   | 'scene_live'
+  | 'name_taken'
   | 'note_state'
   | 'scene_stale'
   | 'artefact_too_large'

@@ -11,6 +11,7 @@ import { createLinkUpgrade, wantsLink } from './link/upgrade.ts'
 import { createHostRoutes, type HostRefused } from './routes.ts'
 import type { ArtefactStore } from '../artefacts/store.ts'
 import type { AuditLog } from '../resources/audit-log.ts'
+import type { Checkpoints } from '../checkpoints/checkpoints.ts'
 import type { NoteWriter } from '../notes/note-posts.ts'
 import type { SceneOwnership } from '../resources/scene-state.ts'
 import type { SessionEventBuffer } from '../resources/session-event-buffer.ts'
@@ -68,6 +69,7 @@ export interface HostSink {
   openSessionEventBuffer(sessionId: string, form: BufferForm): SessionEventBuffer
   /** The buffer is listed and read no more. */
   closeSessionEventBuffer(buffer: SessionEventBuffer): void
+  readonly checkpoints: Pick<Checkpoints, 'add' | 'remove'>
   /** Null when notes are switched off. */
   readonly notes: NoteWriter | null
   /** Null when artefacts are switched off. */

@@ -21,6 +21,7 @@ import { parseAuditPost, parseEventsPost, parseSessionId } from './messages.ts'
 import { artefactUri, isArtefactHex } from '../../lib/mcp/uris.ts'
 import { PutOptionInvalid } from '../artefacts/put-options.ts'
 import { bodyStream, bodyText, readBody } from '../http/body.ts'
+import { checkpointInput, isCheckpointName } from '../checkpoints/checkpoints.ts'
 import { notePost } from '../notes/note-posts.ts'
 import type { ArtefactStore } from '../artefacts/store.ts'
 import { inWireName, parseUploadOptions } from './upload-options.ts'
@@ -56,6 +57,7 @@ interface Route {
 
 const eventsPrefix = '/host/v1/events/'
 const artefactsPrefix = '/host/v1/artefacts/'
+const checkpointsPrefix = '/host/v1/checkpoints/'
 
 /**
  * The plain form of the host link (docs/host-link.md): requests below `/host/`. The returned
@@ -90,7 +92,12 @@ export function createHostRoutes(deps: HostRoutesDeps): HostRoutes {
       }
     },
   }
+  const checkpointsRoute = jsonRoute(async (req, res) => {
+    const input = accepted(checkpointInput(await readJson(req, limits)))
+    answerJson(res, 200, { ok: true, checkpoint: await sink.checkpoints.add(input) })
+  })
   const routes = new Map<string, Route>([
+    ['/host/v1/checkpoints', checkpointsRoute],
     ['/host/v1/scene', sceneRoute],
     ['/host/v1/audit', auditRoute],
     ['/host/v1/artefacts', artefactsRoute],
@@ -123,7 +130,7 @@ export function createHostRoutes(deps: HostRoutesDeps): HostRoutes {
     const segment = path.startsWith(eventsPrefix) ? path.slice(eventsPrefix.length) : ''
     if (segment !== '' && !segment.includes('/')) return eventsRoute(segment)
     throw new ServiceError('route_not_found', 'the host link has no such address', {
-      hint: 'use /host/v1/scene, audit, events/<session_id>, artefacts or notes below /host/v1/',
+      hint: 'use /host/v1/scene, audit, events/<session_id>, artefacts, checkpoints or notes below /host/v1/',
     })
   }
 
@@ -136,10 +143,9 @@ export function createHostRoutes(deps: HostRoutesDeps): HostRoutes {
         return refuse(res, stranger, limits)
       }
       if (path === '/host') return refuse(res, notUpgraded(), limits)
-      const digest = path.startsWith(artefactsPrefix) ? path.slice(artefactsPrefix.length) : null
-      const wrongMethod = checkMethod(req.method, methodsOf(path, digest))
+      const wrongMethod = checkMethod(req.method, methodsOf(path))
       if (wrongMethod !== null) return refuse(res, wrongMethod, limits)
-      if (digest !== null) return await removeArtefact(res, digest, sink.artefacts)
+      if (req.method === 'DELETE') return await remove(res, path, sink)
       const route = find(path)
       const wrongType = route.checkMediaType(req.headers['content-type'])
       if (wrongType !== null) return refuse(res, wrongType, limits)
@@ -165,8 +171,8 @@ function sceneIsLive(): ServiceError {
   })
 }
 
-function methodsOf(path: string, digest: string | null) {
-  if (digest !== null) return 'DELETE'
+function methodsOf(path: string) {
+  if (path.startsWith(artefactsPrefix) || path.startsWith(checkpointsPrefix)) return 'DELETE'
   return path === '/host/v1/scene' ? 'POST, PATCH' : 'POST'
 }
 
@@ -188,6 +194,35 @@ function taken(take: () => number): number {
   } catch (error) {
     if (!(error instanceof TypeError)) throw error
     throw invalidMember({ pointer: '', detail: error.message })
+  }
+}
+
+function remove(res: ServerResponse, path: string, sink: HostSink): Promise<void> {
+  if (path.startsWith(artefactsPrefix)) {
+    return removeArtefact(res, path.slice(artefactsPrefix.length), sink.artefacts)
+  }
+  return removeCheckpoint(res, path.slice(checkpointsPrefix.length), sink.checkpoints)
+}
+
+async function removeCheckpoint(
+  res: ServerResponse,
+  segment: string,
+  checkpoints: HostSink['checkpoints'],
+): Promise<void> {
+  const name = decodedName(segment)
+  if (!isCheckpointName(name)) {
+    throw new ServiceError('body_invalid', 'the address must end in the name of a checkpoint')
+  }
+  await checkpoints.remove(name)
+  answerJson(res, 200, { ok: true, name })
+}
+
+/** Empty when it cannot be decoded. */
+function decodedName(segment: string): string {
+  try {
+    return decodeURIComponent(segment)
+  } catch {
+    return ''
   }
 }
 

@@ -43,6 +43,7 @@ const table: Record<ErrorCode, Row> = {
   resource_failed: { status: 500 },
   session_ended: { status: 404 },
   scene_live: { status: 409 },
+  name_taken: { status: 409 },
   note_state: { status: 409 },
   scene_stale: { status: 409 },
   artefact_too_large: { status: 413 },

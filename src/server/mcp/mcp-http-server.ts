@@ -37,6 +37,7 @@ import { checkConfig, type McpHttpConfig } from './mcp-http-config.ts'
 import { checkLimits, type Limits, resolveLimits } from '../../lib/config/limits.ts'
 import { createArtefactProducer } from '../artefacts/producer.ts'
 import type { CaptureSource } from '../resources/capture-source.ts'
+import type { CheckpointSource } from '../resources/checkpoint-source.ts'
 import { type NotesSource, ResourceRegistry } from '../resources/registry.ts'
 
 const loopback = '127.0.0.1'
@@ -70,6 +71,8 @@ export interface ServerParts extends McpServices {
   store?: ArtefactStore | undefined
   /** Default: there are no notes. */
   notes?: NotesSource | undefined
+  /** Default: there are none. */
+  checkpoints?: CheckpointSource | undefined
   /** Replaces `capture`; its creator closes it. */
   captureSource?: CaptureSource | undefined
   /** Well-known documents; `baseUrl` is where clients reach the server, once it listens. */
@@ -287,8 +290,9 @@ export class McpHttpServer {
     const capture = this.#parts.captureSource ?? this.#ownWindow ?? undefined
     // No number of another run: each has fewer scenes than the milliseconds it lasts.
     const firstRevision = Math.floor(this.#clock.now())
-    const { notes } = this.#parts
-    const parts = { limits, clock: this.#clock, log: this.#log, capture, notes, firstRevision }
+    const { notes, checkpoints } = this.#parts
+    const kept = { notes, checkpoints, capture, firstRevision }
+    const parts = { limits, clock: this.#clock, log: this.#log, ...kept }
     if (store === null) return new ResourceRegistry({ ...parts, enableArtefactResources: false })
     const downloadUrl = (hex: string) =>
       this.#baseUrl === null ? null : `${this.#baseUrl}/artefacts/sha256/${hex}`

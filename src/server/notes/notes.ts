@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
@@ -26,10 +26,8 @@ export interface NoteAct {
 }
 
 interface NotesParts {
-  /** The folder of all documents. */
-  readonly root: string
-  /** What is open in the application, as a text that is the same in its next run. */
-  readonly document: () => string
+  /** Of the document that is open in the application. */
+  readonly folder: () => string
   readonly revision: () => number | null
   readonly clock: Clock
   readonly timer: Timer
@@ -40,7 +38,7 @@ interface NotesParts {
 export class Notes implements NotesSource {
   readonly #parts: NotesParts
   readonly #followed = new Set<string>()
-  #opened: { readonly document: string; readonly folder: NoteFolder } | null = null
+  #opened: { readonly path: string; readonly folder: NoteFolder } | null = null
   #told: (uri: string) => void = () => {}
   #stopLooking: (() => void) | null = null
 
@@ -72,7 +70,7 @@ export class Notes implements NotesSource {
 
   /** Another document may be open now. */
   documentChanged(): void {
-    if (this.#opened === null || this.#opened.document === this.#parts.document()) return
+    if (this.#opened === null || this.#opened.path === this.#parts.folder()) return
     this.#opened = null
     this.#told(openNotesUri)
   }
@@ -131,11 +129,9 @@ export class Notes implements NotesSource {
   }
 
   get #folder(): NoteFolder {
-    const document = this.#parts.document()
-    if (this.#opened?.document !== document) {
-      const key = createHash('sha256').update(document).digest('hex').slice(0, 32)
-      const path = join(this.#parts.root, key, 'notes')
-      this.#opened = { document, folder: new NoteFolder(path, this.#parts.log) }
+    const path = this.#parts.folder()
+    if (this.#opened?.path !== path) {
+      this.#opened = { path, folder: new NoteFolder(join(path, 'notes'), this.#parts.log) }
     }
     return this.#opened.folder
   }

@@ -6,13 +6,21 @@ import { AuditProducer, auditRecentUri } from './audit.ts'
 import { AuditLog } from './audit-log.ts'
 import { CaptureProducer } from './capture.ts'
 import { type CaptureSource, noCapture } from './capture-source.ts'
+import type { CheckpointSource } from './checkpoint-source.ts'
 import { CustomProducer } from './custom-producer.ts'
 import { scenePatch, type ScenePatchInput } from '../../lib/host-link/scene-patch.ts'
 import type { BuiltIn } from './built-in.ts'
 import { ResourceServer } from './resource-server.ts'
 import type { PagedProducer, ResourceProducer } from './producer.ts'
 import { isScheme, normaliseUri } from './resource-uri.ts'
-import { sceneCurrentUri, sceneDeltaUri, type SceneNow, SceneProducer } from './scene.ts'
+import {
+  checkpointsUri,
+  sceneCurrentUri,
+  sceneDeltaUri,
+  type SceneNow,
+  SceneProducer,
+} from './scene.ts'
+import type { SceneRevision } from './scene-revision.ts'
 import { type SceneOwnership, SceneState } from './scene-state.ts'
 import {
   type Attachment,
@@ -44,6 +52,8 @@ interface ResourceRegistryOptions {
   capture?: CaptureSource | undefined
   /** Default: there are none, and `notes://` does not exist. */
   notes?: NotesSource | undefined
+  /** Default: there are none, nor `scene://checkpoints`. */
+  checkpoints?: CheckpointSource | undefined
   /** The revision before the first scene. Default 0. */
   firstRevision?: number | undefined
 }
@@ -76,8 +86,8 @@ export class ResourceRegistry extends ResourceServer {
     })
     const audit = new AuditProducer(limits)
     const events = new SessionEventsProducer(limits)
-    const producer = new SceneProducer(scene, limits)
-    const { notes } = options
+    const { notes, checkpoints } = options
+    const producer = new SceneProducer(scene, limits, checkpoints)
     super({
       builtIns: {
         scene: producer,
@@ -102,6 +112,7 @@ export class ResourceRegistry extends ResourceServer {
     this.#events = events
     this.#notes = notes
     notes?.onChange(uri => this.notify.resourceUpdated(uri))
+    checkpoints?.onChange(() => this.notify.resourceUpdated(checkpointsUri))
     this.onClose(() => notes?.close())
     const captureChanged = () => {
       this.routes.templatesChanged()
@@ -141,6 +152,12 @@ export class ResourceRegistry extends ResourceServer {
     const scheme = uri.slice(0, uri.indexOf(':'))
     if (scheme === 'notes') return this.#notes?.follow(uri, isFollowed)
     if (scheme === 'scene' || !isReservedScheme(scheme)) this.#scene.demand.follow(uri, isFollowed)
+  }
+
+  /** The scene, after the application was asked for what it has not sent yet. */
+  async freshScene(): Promise<SceneRevision> {
+    await this.#scene.refreshed()
+    return this.#scene.current
   }
 
   /** The scene as the host link asks for it: whose it is, and who is connected. */

@@ -6,6 +6,7 @@ import {
 } from '../../lib/util/json.ts'
 import { diffJson, type JsonChange } from '../../lib/util/json-diff.ts'
 import type { SceneObjects, SceneStep } from '../../lib/host-link/scene-objects.ts'
+import type { NamedRevision } from './checkpoint-source.ts'
 import type { SceneRevision } from './scene-revision.ts'
 
 /** Up to this size a delta is worth reading even where the whole scene is smaller. */
@@ -13,6 +14,9 @@ const smallDeltaBytes = 1024
 
 /** Members that differ in each snapshot of the add-on, and say nothing of the scene. */
 const bookkeeping: ReadonlySet<string> = new Set(['change_count', 'captured_at'])
+
+/** A revision of this run, or a checkpoint, whose number is of another run perhaps. */
+type Endpoint = SceneRevision | NamedRevision
 
 /**
  * The payload of `scene://delta`: how the scene went from `base` to `current`. A revision
@@ -24,11 +28,27 @@ export function sceneDelta(
   current: SceneRevision,
   maxChanges: number,
 ): string {
-  if (base.revision === current.revision) return deltaText(base, current, [], false)
+  const delta = deltaBetween(base, current, maxChanges)
+  return deltaOrReset(base, current, delta.changes, delta.truncated)
+}
+
+/** The same between any two, never a reset: one of them cannot be read elsewhere. */
+export function namedDelta(base: Endpoint, until: Endpoint, maxChanges: number): string {
+  const { changes, truncated } = deltaBetween(base, until, maxChanges)
+  return deltaText(base, until, changes, truncated)
+}
+
+/** What changed between two scenes, an object at a time. */
+export function deltaBetween(
+  { text: base }: Pick<SceneRevision, 'text'>,
+  { text: current }: Pick<SceneRevision, 'text'>,
+  maxChanges: number,
+): { readonly changes: readonly SceneChange[]; readonly truncated: boolean } {
+  if (base === current) return { changes: [], truncated: false }
   const [before, after] = [parse(base), parse(current)]
   const { changes, truncated } = diffJson(before, after, maxChanges)
   const named = namedOmissions(omissionOf(before), omissionOf(after))
-  return deltaOrReset(base, current, changes.map(named).map(withObject(after)), truncated)
+  return { changes: changes.map(named).map(withObject(after)), truncated }
 }
 
 /** The same for a scene that was only patched since `base`, at the cost of what changed. */
@@ -252,16 +272,19 @@ function idOf(object: unknown): unknown {
 }
 
 function deltaText(
-  base: SceneRevision,
-  current: SceneRevision,
+  base: Endpoint,
+  current: Endpoint,
   changes: readonly SceneChange[],
   truncated: boolean,
 ): string {
-  const { revision } = current
-  return JSON.stringify({ base_revision: base.revision, revision, changes, truncated })
+  const from =
+    'checkpoint' in base ? { base_checkpoint: base.checkpoint } : { base_revision: base.revision }
+  const to =
+    'checkpoint' in current ? { checkpoint: current.checkpoint } : { revision: current.revision }
+  return JSON.stringify({ ...from, ...to, changes, truncated })
 }
 
-function parse({ text }: SceneRevision): JsonObject {
+function parse(text: string | null): JsonObject {
   const scene = text === null ? {} : JSON.parse(text)
   for (const name of bookkeeping) delete scene[name]
   return scene

@@ -1,15 +1,16 @@
 import { toRfc3339 } from '../../lib/util/time.ts'
 import type { Limits } from '../../lib/config/limits.ts'
 import { type BuiltIn, changedAt, freezeAll, jsonContents } from './built-in.ts'
-import { ResourceNotFound } from './errors.ts'
+import { ResourceNotFound, ResourceUriInvalid } from './errors.ts'
 import { isJsonObject } from '../../lib/util/json.ts'
 import { KeptAnswers } from './kept-answers.ts'
 import { chain, type MaybePromise } from './maybe-promise.ts'
 import { ParsedScene } from './parsed-scene.ts'
 import type { Content, Descriptor, Template } from './producer.ts'
+import type { CheckpointSource } from './checkpoint-source.ts'
 import { countParameter, onlyParameters } from './query-parameters.ts'
 import type { ResourceUri } from './resource-uri.ts'
-import { patchedDelta, sceneDelta, sceneReset } from './scene-delta.ts'
+import { namedDelta, patchedDelta, sceneDelta, sceneReset } from './scene-delta.ts'
 import { parseSceneQuery, sceneParameters, sceneValues, selectPart } from './scene-query.ts'
 import type { SceneRevision } from './scene-revision.ts'
 import type { SceneState } from './scene-state.ts'
@@ -17,6 +18,7 @@ import { summariseScene } from './scene-summary.ts'
 
 export const sceneCurrentUri = 'scene://current'
 export const sceneDeltaUri = 'scene://delta'
+export const checkpointsUri = 'scene://checkpoints'
 
 export const sceneSummaryUri = 'scene://current?view=summary'
 
@@ -45,14 +47,26 @@ const templates: readonly Template[] = freezeAll([
     annotations: { audience: ['assistant'], priority: 0.8 },
   },
   {
-    uriTemplate: 'scene://delta{?since}',
+    uriTemplate: 'scene://delta{?since,until}',
     name: 'Scene changes since a revision',
     title: 'Scene changes since a revision',
-    description: 'What changed in the scene since revision `since`',
+    description:
+      'What changed in the scene since `since`, up to now or to `until`: each a revision, or the ' +
+      'name of a checkpoint where the server keeps them',
     mimeType: 'application/json',
     annotations: { audience: ['assistant'], priority: 0.6 },
   },
 ])
+
+const checkpointsDescriptor: Descriptor = Object.freeze<Descriptor>({
+  uri: checkpointsUri,
+  name: 'Checkpoints of the scene',
+  title: 'Checkpoints of the scene',
+  description:
+    'Scenes of the open document that people gave a name: scene://delta?since=NAME tells what changed since',
+  mimeType: 'application/json',
+  annotations: { audience: ['assistant', 'user'], priority: 0.4 },
+})
 
 const unsent = placeholder(
   'the application has sent no scene yet; wait for a change of scene://current',
@@ -70,6 +84,7 @@ export class SceneProducer implements BuiltIn {
   readonly #deltas: KeptAnswers
   readonly #parts: KeptAnswers
   readonly #parsed: ParsedScene
+  readonly #checkpoints: CheckpointSource | undefined
   #version = -1
   #contents: readonly Content[] | undefined
   #meta: Meta = {}
@@ -79,8 +94,10 @@ export class SceneProducer implements BuiltIn {
   constructor(
     state: SceneState,
     limits: Pick<Limits, 'maxSceneChanges' | 'maxKeptAnswers' | 'maxKeptAnswerBytes'>,
+    checkpoints?: CheckpointSource,
   ) {
     this.#state = state
+    this.#checkpoints = checkpoints
     this.#maxChanges = limits.maxSceneChanges
     this.#deltas = new KeptAnswers(limits)
     this.#parts = new KeptAnswers(limits)
@@ -91,7 +108,8 @@ export class SceneProducer implements BuiltIn {
   list(): readonly Descriptor[] {
     const { current } = this.#state
     if (current.revision !== this.#listedRevision) {
-      this.#descriptors = describe(current)
+      const checkpoints = this.#checkpoints === undefined ? [] : [checkpointsDescriptor]
+      this.#descriptors = Object.freeze([...describe(current), ...checkpoints])
       this.#listedRevision = current.revision
     }
     return this.#descriptors
@@ -101,11 +119,19 @@ export class SceneProducer implements BuiltIn {
     return templates
   }
 
-  /** Values that the present scene has; for `since` the kept revisions, newest first. */
-  complete(variable: string, prefix: string): readonly string[] {
+  /**
+   * Values that the present scene has; for `since` and `until` the checkpoints and the kept
+   * revisions, newest first.
+   */
+  complete(variable: string, prefix: string): MaybePromise<readonly string[]> {
     const matching = (values: readonly string[]) =>
       values.filter(value => value.startsWith(prefix)).slice(0, maxCompleted)
-    if (variable === 'since') return matching(this.#state.revisions.map(String).reverse())
+    if (variable === 'since' || variable === 'until') {
+      const revisions = this.#state.revisions.map(String).reverse()
+      return chain(this.#checkpoints?.list() ?? [], kept =>
+        matching([...kept.map(({ name }) => name).reverse(), ...revisions]),
+      )
+    }
     if (!this.#state.current.hasScene) return []
     return matching(sceneValues(this.#parsed.value, variable))
   }
@@ -125,7 +151,8 @@ export class SceneProducer implements BuiltIn {
 
   checkParameters(uri: ResourceUri): void {
     if (uri.path === 'current') parseSceneQuery(uri)
-    if (uri.path === 'delta') sinceParameter(uri)
+    if (uri.path === 'delta') deltaParameters(uri)
+    if (uri.path === 'checkpoints') onlyParameters(uri, [])
   }
 
   /** Waits for the application, where it is asked for its newest scene. */
@@ -134,12 +161,17 @@ export class SceneProducer implements BuiltIn {
     return chain(this.#state.refreshed() ?? undefined, () => this.#read(uri))
   }
 
-  #read(uri: ResourceUri): readonly Content[] {
+  #read(uri: ResourceUri): MaybePromise<readonly Content[]> {
     switch (uri.path) {
       case 'current':
         return this.#current(uri)
       case 'delta':
         return this.#delta(uri)
+      case 'checkpoints':
+        if (this.#checkpoints === undefined) throw new ResourceNotFound(uri.text)
+        return chain(this.#checkpoints.list(), checkpoints =>
+          jsonContents(checkpointsUri, JSON.stringify({ checkpoints })),
+        )
       default:
         throw new ResourceNotFound(uri.text)
     }
@@ -163,10 +195,13 @@ export class SceneProducer implements BuiltIn {
     return (this.#contents ??= jsonContents(uri, textOf(current), meta))
   }
 
-  #delta(uri: ResourceUri): readonly Content[] {
-    const since = sinceParameter(uri)
+  #delta(uri: ResourceUri): MaybePromise<readonly Content[]> {
+    const { since, until } = deltaParameters(uri)
     const current = this.#state.current
     const meta = this.#freshMeta()
+    if (until !== undefined || typeof since === 'string') {
+      return this.#between(uri, since as number | string, until ?? current)
+    }
     if (!current.hasScene) return jsonContents(uri.text, textOf(current), meta)
     const base = since === undefined ? this.#state.previous : this.#state.find(since)
     if (base === undefined) return jsonContents(uri.text, sceneReset(current), meta)
@@ -176,6 +211,29 @@ export class SceneProducer implements BuiltIn {
         ? sceneDelta(base, current, this.#maxChanges)
         : patchedDelta(base, current, patches, this.#maxChanges)
     return this.#deltas.get(this.#state.version, uri.text, build, meta)
+  }
+
+  async #between(
+    uri: ResourceUri,
+    since: number | string,
+    until: number | string | SceneRevision,
+  ): Promise<readonly Content[]> {
+    const base = await this.#endpoint(since)
+    const end = typeof until === 'object' ? until : await this.#endpoint(until)
+    if (!end.hasScene) return jsonContents(uri.text, textOf(end), this.#freshMeta())
+    return jsonContents(uri.text, namedDelta(base, end, this.#maxChanges), this.#freshMeta())
+  }
+
+  async #endpoint(word: number | string): Promise<SceneRevision> {
+    if (typeof word === 'string') {
+      if (this.#checkpoints !== undefined) return this.#checkpoints.find(word)
+      throw new ResourceUriInvalid('this server keeps no checkpoints: name a revision')
+    }
+    const revision = this.#state.find(word)
+    if (revision !== undefined) return revision
+    throw new ResourceUriInvalid(`revision ${word} is not kept`, {
+      hint: 'name a newer revision or a checkpoint',
+    })
   }
 
   /** Made once for each version of the state. */
@@ -199,9 +257,18 @@ function textOf({ text, setAtMs }: SceneRevision): string {
   return text ?? (setAtMs === null ? unsent : withdrawn)
 }
 
-function sinceParameter(uri: ResourceUri): number | undefined {
-  onlyParameters(uri, ['since'])
-  return countParameter(uri, 'since')
+/** Each a revision, or the name of a checkpoint, which has a letter. */
+function deltaParameters(uri: ResourceUri) {
+  onlyParameters(uri, ['since', 'until'])
+  const wordOf = (name: 'since' | 'until') => {
+    const text = uri.query.get(name)
+    return text !== undefined && /\p{L}/u.test(text) ? text : countParameter(uri, name)
+  }
+  const [since, until] = [wordOf('since'), wordOf('until')]
+  if (since === undefined && until !== undefined) {
+    throw new ResourceUriInvalid('query parameter "until" goes with "since"')
+  }
+  return { since, until }
 }
 
 /** What the text of a scene does not say of itself. Member names are those on the wire. */

@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { ArtefactOptions, PutResult } from '../../../src/server/artefacts/store.ts'
+import { systemClock } from '../../../src/lib/util/time.ts'
+import { Checkpoints } from '../../../src/server/checkpoints/checkpoints.ts'
 import type { BufferForm, HostSink } from '../../../src/server/host/host-endpoint.ts'
 import { defaultLimits } from '../../../src/lib/config/limits.ts'
 import { AuditLog, type AuditRecord } from '../../../src/server/resources/audit-log.ts'
@@ -13,6 +15,11 @@ export class MemorySink implements HostSink {
   buffers = new Map<string, SessionEventBuffer>()
   readonly memory = new MemoryArtefacts()
   readonly notes = null
+  readonly checkpoints = new Checkpoints({
+    folder: () => '/nowhere',
+    scene: async () => this.scene.current,
+    clock: systemClock,
+  })
   artefacts: HostSink['artefacts'] = this.memory
   readonly scene = new SceneState(defaultLimits)
   readonly #log = new AuditLog()

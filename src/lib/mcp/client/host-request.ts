@@ -1,4 +1,5 @@
 import http, { type IncomingMessage } from 'node:http'
+import { Readable } from 'node:stream'
 import { cleanText } from '../../util/text.ts'
 import { collectBounded } from '../../util/bytes.ts'
 import { ServiceError } from '../../util/errors.ts'
@@ -27,6 +28,14 @@ interface HostRequest {
 
 const maxAnswerBytes = 64 * 1024
 const instancesHint = 'service-cli instances shows what runs here'
+
+/** The body of a request with JSON, and its type. */
+export function jsonBody(members: object): Pick<HostRequest, 'headers' | 'body'> {
+  return {
+    headers: { 'Content-Type': 'application/json' },
+    body: Readable.from([Buffer.from(JSON.stringify(members))]),
+  }
+}
 
 /** Sends a request and returns the answer. Rejects with `ServiceError`. */
 export async function hostRequest(target: HostTarget, wanted: HostRequest): Promise<JsonObject> {

@@ -7,7 +7,7 @@ import type { SceneChange } from '../../resources/scene-delta.ts'
 import type { ServedResources } from '../../resources/schemes.ts'
 import { type Presence, presenceOf } from './presence.ts'
 import { defaultChars, maxCharsProperty } from './read-resource.ts'
-import { textResult, type Tool, type ToolResult } from './tool.ts'
+import { failedResult, textResult, type Tool, type ToolResult } from './tool.ts'
 
 const revision = { type: 'integer' } as const
 
@@ -33,6 +33,10 @@ export function sceneChangesTool(registry: ServedResources): Tool {
             minimum: 0,
             maximum: Number.MAX_SAFE_INTEGER,
           },
+          checkpoint: {
+            type: 'string',
+            description: 'name of a checkpoint (scene://checkpoints lists them), instead of since',
+          },
           max_chars: maxCharsProperty,
         },
         additionalProperties: false,
@@ -41,6 +45,7 @@ export function sceneChangesTool(registry: ServedResources): Tool {
         type: 'object',
         properties: {
           base_revision: revision,
+          base_checkpoint: { type: 'string' },
           revision,
           reset: { type: 'boolean' },
           truncated: { type: 'boolean' },
@@ -48,8 +53,12 @@ export function sceneChangesTool(registry: ServedResources): Tool {
         },
       },
     },
-    call({ since, max_chars: most = defaultChars }, { reader }) {
-      const query = since === undefined ? '' : `?since=${Number(since)}`
+    call({ since, checkpoint, max_chars: most = defaultChars }, { reader }) {
+      if (since !== undefined && checkpoint !== undefined) {
+        return failedResult('argument_invalid', 'since and checkpoint exclude each other')
+      }
+      const base = since ?? checkpoint
+      const query = base === undefined ? '' : `?since=${encodeURIComponent(String(base))}`
       return chain(registry.read(`${sceneDeltaUri}${query}`, reader), contents =>
         deltaResult(
           contents,
@@ -101,14 +110,15 @@ export function parsedDelta([content]: readonly Content[]): JsonObject {
 
 /** A headline and one line for each object that changed. */
 function deltaLines(delta: JsonObject): readonly string[] {
-  const { revision: now, base_revision: base, reset, hint } = delta
+  const { revision: now, base_revision, base_checkpoint, reset, hint } = delta
+  const base = base_revision ?? `checkpoint ${JSON.stringify(base_checkpoint)}`
   if (typeof hint === 'string') return [hint]
   if (reset === true) {
     const why = 'too much changed, or the earlier revision is not kept'
     return [`revision ${String(now)}; ${why}: read the scene again (query_scene)`]
   }
   const lines = describeChanges(changesOf(delta))
-  const head = `revision ${String(base)} → ${String(now)}: `
+  const head = `${base_revision === undefined ? '' : 'revision '}${String(base)} → ${String(now)}: `
   if (lines.length === 0) return [`${head}nothing that the scene shows has changed`]
   const more = lines.length - maxLines
   return [

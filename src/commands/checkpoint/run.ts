@@ -1,0 +1,26 @@
+import { userInfo } from 'node:os'
+import { processOutput, warningsTo } from '../../lib/cli/output.ts'
+import { hostRequest, jsonBody } from '../../lib/mcp/client/host-request.ts'
+import { findHost } from '../artefacts/host-target.ts'
+import { type ClientFlags, readClientLimits } from '../resources/client.ts'
+
+/** Makes or removes a checkpoint, and prints its name. */
+export async function runCheckpoint(
+  name: string,
+  flags: ClientFlags & { remove: boolean },
+  env: NodeJS.ProcessEnv,
+): Promise<void> {
+  const output = processOutput(flags)
+  const { target } = await findHost(flags, env, warningsTo(output))
+  const { signal } = new AbortController()
+  const settings = { silenceMs: readClientLimits(env).answerMs, signal }
+  if (flags.remove) {
+    const path = `v1/checkpoints/${encodeURIComponent(name)}`
+    await hostRequest(target, { method: 'DELETE', path, ...settings })
+    return output.result(`removed checkpoint "${name}"`, { name, removed_ok: true })
+  }
+  const made = jsonBody({ name, by: userInfo().username })
+  const path = 'v1/checkpoints'
+  const { checkpoint } = await hostRequest(target, { method: 'POST', path, ...made, ...settings })
+  await output.result(`checkpoint "${name}" made`, checkpoint as object)
+}

@@ -1,0 +1,152 @@
+import { expect } from 'chai'
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { runCommand } from '../helpers/in-process.ts'
+import { RawSession } from '../helpers/mcp.ts'
+import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
+
+const cube = (x: number) => ({ id: 'Cube', name: 'Cube', translate: [x, 0, 0] })
+const lamp = { id: 'Lamp', name: 'Lamp' }
+
+describe('checkpoints of the scene', function () {
+  this.timeout(60_000)
+  let home: string
+  let serve: ServeProcess
+  let session: RawSession
+  const env = () => ({ HOME: home, XDG_DATA_HOME: join(home, 'data') })
+  const start = async () => {
+    serve = await startServeProcess({ env: env(), registryDir: home })
+    session = await RawSession.open(serve.url)
+  }
+
+  beforeEach(async () => {
+    home = await mkdtemp(join(tmpdir(), 'checkpoints-'))
+    await start()
+  })
+  afterEach(async () => {
+    await serve.stop()
+    await rm(home, { recursive: true, force: true })
+  })
+
+  const setScene = async (objects: object[]) =>
+    (await serve.post('scene', { objects })).json.revision
+  const add = (name: string) => serve.post('checkpoints', { name, by: 'ada' })
+  const remove = (name: string) =>
+    fetch(`${serve.hostUrl}/v1/checkpoints/${name}`, {
+      method: 'DELETE',
+      headers: { Authorization: `Bearer ${serve.token}` },
+    })
+  const read = (uri: string) => session.readJson(uri)
+  const command = (...words: string[]) =>
+    runCommand([...words, `--registry-dir=${home}`], {
+      env: { ...env(), SERVICE_REGISTRY_DIR: home },
+    })
+
+  it('tell what changed since, also after a restart and between two of them', async () => {
+    await setScene([cube(0)])
+    const made = await add('before lights')
+    expect(made.json.checkpoint).to.include({ name: 'before lights', by: 'ada' })
+    await setScene([cube(0), lamp])
+    await add('after')
+    await serve.stop()
+    await start()
+    const revision = await setScene([cube(1), lamp])
+    const uri = 'scene://delta?since=before%20lights'
+    const since = await read(uri)
+    expect(since).to.deep.include({ base_checkpoint: 'before lights', revision, truncated: false })
+    expect(since.changes.map(({ path, kind }: any) => `${kind} ${path}`)).to.deep.equal([
+      'changed /objects/0/translate',
+      'added /objects/1',
+    ])
+    const between = await read(`${uri}&until=after`)
+    expect(between.changes).to.have.length(1)
+    expect(between).to.include({ base_checkpoint: 'before lights', checkpoint: 'after' })
+    const words = (
+      await session.call('tools/call', {
+        name: 'scene_changes',
+        arguments: { checkpoint: 'after' },
+      })
+    ).result.content[0].text
+    expect(words).to.equal(
+      `checkpoint "after" → ${revision}: 1 object or setting changed\n- Cube moved 1.00 along x`,
+    )
+  })
+
+  it('are listed, pushed, completed and removed', async () => {
+    const events = await session.listen()
+    await session.call('resources/subscribe', { uri: 'scene://checkpoints' })
+    const told = (count: number) =>
+      events.until(
+        () => events.updates.filter(uri => uri === 'scene://checkpoints').length >= count,
+        'an update',
+      )
+    await setScene([cube(0)])
+    await add('one')
+    await told(1)
+    const names = async () =>
+      (await read('scene://checkpoints')).checkpoints.map((each: any) => each.name)
+    expect(await names()).to.deep.equal(['one'])
+    const completed = await session.call('completion/complete', {
+      ref: { type: 'ref/resource', uri: 'scene://delta{?since,until}' },
+      argument: { name: 'until', value: 'o' },
+    })
+    expect(completed.result.completion.values).to.deep.equal(['one'])
+    expect((await remove('one')).status).to.equal(200)
+    await told(2)
+    expect(await names()).to.deep.equal([])
+    expect((await remove('one')).status).to.equal(404)
+  })
+
+  it('are refused without a scene, under a number, a used or a reserved name', async () => {
+    expect((await add('early')).json.detail).to.include('has sent no scene')
+    await setScene([cube(0)])
+    for (const name of ['12', '', '../up', 'note-3', 'a'.repeat(65)]) {
+      expect((await add(name)).status, name).to.equal(400)
+    }
+    await add('one')
+    expect((await add('one')).json).to.include({ status: 409 })
+    const unknown = await session.call('resources/read', { uri: 'scene://delta?since=two' })
+    expect(unknown.error.message).to.include('no checkpoint "two"; there are one')
+    const alone = await session.call('resources/read', { uri: 'scene://delta?until=one' })
+    expect(alone.error.message).to.include('"until" goes with "since"')
+  })
+
+  it('are at most 64 for a document', async () => {
+    await setScene([cube(0)])
+    for (let each = 0; each < 64; each++) {
+      expect((await add(`c${each}`)).status).to.equal(200)
+    }
+    const refused = await add('one more')
+    expect(refused.json.detail).to.include('at most 64 checkpoints and 256 MiB')
+    expect((await read('scene://checkpoints')).checkpoints).to.have.length(64)
+  })
+
+  it('leave the others when a file is damaged', async () => {
+    await setScene([cube(0)])
+    await add('one')
+    const root = join(home, 'data/service-cli/documents')
+    const [document = ''] = await readdir(root)
+    const folder = join(root, document, 'checkpoints')
+    const [scene = ''] = (await readdir(folder)).filter(name => name.endsWith('.gz'))
+    await writeFile(join(folder, scene), 'not a scene')
+    await writeFile(join(folder, `${'0'.repeat(32)}.json`), '{')
+    await add('two')
+    expect((await read('scene://checkpoints')).checkpoints).to.have.length(2)
+    const damaged = await session.call('resources/read', { uri: 'scene://delta?since=one' })
+    expect(damaged.error.message).to.include('checkpoint "one" cannot be read')
+    expect((await read('scene://delta?since=two')).changes).to.deep.equal([])
+  })
+
+  it('are made and removed in the terminal', async () => {
+    await setScene([cube(0)])
+    const made = await command('checkpoint', 'before lights')
+    expect(made.stdout).to.equal('checkpoint "before lights" made\n')
+    const shown = await command('resources', 'read', 'scene://delta?since=before%20lights')
+    expect(shown.stdout).to.include('before lights')
+    const again = await command('checkpoint', 'before lights')
+    expect(again.stderr).to.include('already').and.to.include('--remove')
+    const removed = await command('checkpoint', 'before lights', '--remove')
+    expect(removed.stdout).to.equal('removed checkpoint "before lights"\n')
+  })
+})
