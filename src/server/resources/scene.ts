@@ -151,7 +151,7 @@ export class SceneProducer implements BuiltIn {
 
   checkParameters(uri: ResourceUri): void {
     if (uri.path === 'current') parseSceneQuery(uri)
-    if (uri.path === 'delta') deltaParameters(uri)
+    if (uri.path === 'delta') this.#deltaParameters(uri)
     if (uri.path === 'checkpoints') onlyParameters(uri, [])
   }
 
@@ -196,7 +196,7 @@ export class SceneProducer implements BuiltIn {
   }
 
   #delta(uri: ResourceUri): MaybePromise<readonly Content[]> {
-    const { since, until } = deltaParameters(uri)
+    const { since, until } = this.#deltaParameters(uri)
     const current = this.#state.current
     const meta = this.#freshMeta()
     if (until !== undefined || typeof since === 'string') {
@@ -225,15 +225,27 @@ export class SceneProducer implements BuiltIn {
   }
 
   async #endpoint(word: number | string): Promise<SceneRevision> {
-    if (typeof word === 'string') {
-      if (this.#checkpoints !== undefined) return this.#checkpoints.find(word)
-      throw new ResourceUriInvalid('this server keeps no checkpoints: name a revision')
-    }
+    if (typeof word === 'string') return (this.#checkpoints as CheckpointSource).find(word)
     const revision = this.#state.find(word)
     if (revision !== undefined) return revision
     throw new ResourceUriInvalid(`revision ${word} is not kept`, {
       hint: 'name a newer revision or a checkpoint',
     })
+  }
+
+  /** Each a revision, or the name of a checkpoint, which has a letter. */
+  #deltaParameters(uri: ResourceUri) {
+    onlyParameters(uri, ['since', 'until'])
+    const wordOf = (name: 'since' | 'until') => {
+      const text = uri.query.get(name)
+      const isName = text !== undefined && this.#checkpoints !== undefined && /\p{L}/u.test(text)
+      return isName ? text : countParameter(uri, name)
+    }
+    const [since, until] = [wordOf('since'), wordOf('until')]
+    if (since === undefined && until !== undefined) {
+      throw new ResourceUriInvalid('query parameter "until" goes with "since"')
+    }
+    return { since, until }
   }
 
   /** Made once for each version of the state. */
@@ -255,20 +267,6 @@ function placeholder(hint: string): string {
 /** The scene, or the placeholder that stands for it. */
 function textOf({ text, setAtMs }: SceneRevision): string {
   return text ?? (setAtMs === null ? unsent : withdrawn)
-}
-
-/** Each a revision, or the name of a checkpoint, which has a letter. */
-function deltaParameters(uri: ResourceUri) {
-  onlyParameters(uri, ['since', 'until'])
-  const wordOf = (name: 'since' | 'until') => {
-    const text = uri.query.get(name)
-    return text !== undefined && /\p{L}/u.test(text) ? text : countParameter(uri, name)
-  }
-  const [since, until] = [wordOf('since'), wordOf('until')]
-  if (since === undefined && until !== undefined) {
-    throw new ResourceUriInvalid('query parameter "until" goes with "since"')
-  }
-  return { since, until }
 }
 
 /** What the text of a scene does not say of itself. Member names are those on the wire. */

@@ -13,7 +13,7 @@ facts('decision: templates and completion', [
             const templates = result.resourceTemplates.map((each: any) => each.uriTemplate)
             expect(templates).to.have.members([
               'scene://current{?view,pointer,depth,type,name,ids,where,fields,offset,limit}',
-              'scene://delta{?since}',
+              'scene://delta{?since,until}',
               'audit://recent{?limit}',
               'events://session/{session_id}{?cursor,limit,drain}',
               'item://{number}',
@@ -41,7 +41,7 @@ facts('decision: templates and completion', [
               .resources()
               .registerSessionEventBuffer(new SessionEventBuffer({ sessionId: 'render-12' }))
             const table: [string, string, string, string[]][] = [
-              ['scene://delta{?since}', 'since', '', revisions],
+              ['scene://delta{?since,until}', 'since', '', revisions],
               ['audit://recent{?limit}', 'limit', '5', ['50', '500']],
               [
                 'events://session/{session_id}{?cursor,limit,drain}',

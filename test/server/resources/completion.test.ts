@@ -25,7 +25,7 @@ describe('resource templates', () => {
   it('are those of the enabled resources', () => {
     const own = [
       'scene://current{?view,pointer,depth,type,name,ids,where,fields,offset,limit}',
-      'scene://delta{?since}',
+      'scene://delta{?since,until}',
       'audit://recent{?limit}',
       'events://session/{session_id}{?cursor,limit,drain}',
     ]
@@ -50,7 +50,7 @@ describe('completion', () => {
   const events = 'events://session/{session_id}{?cursor,limit,drain}'
 
   const cases: [template: string, variable: string, prefix: string, values: string[]][] = [
-    ['scene://delta{?since}', 'since', '1', ['12', '11', '10', '1']],
+    ['scene://delta{?since,until}', 'since', '1', ['12', '11', '10', '1']],
     ['audit://recent{?limit}', 'limit', '', ['50', '10', '100', '500']],
     ['audit://recent{?limit}', 'limit', '7', []],
     [

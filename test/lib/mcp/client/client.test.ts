@@ -81,7 +81,7 @@ for (const [transport, open] of transports) {
       expect(some.cut).to.equal(true)
       expect(some.entries).to.have.length(2)
       const templates = await listAll(session, 'templates', limits, signal)
-      expect(templates.entries.map(({ uri }) => uri)).to.include('scene://delta{?since}')
+      expect(templates.entries.map(({ uri }) => uri)).to.include('scene://delta{?since,until}')
       await session.close()
     })
 
@@ -90,7 +90,7 @@ for (const [transport, open] of transports) {
       const session = await open(context, url, signal)
       const { contents } = await readResource(session, 'scene://current', signal)
       expect(contents[0]).to.deep.include({ kind: 'text', text: '{"frame":7}' })
-      const wish = { uri: 'scene://delta{?since}', name: 'since', value: '' }
+      const wish = { uri: 'scene://delta{?since,until}', name: 'since', value: '' }
       expect((await completeTemplate(session, wish, signal)).values).to.deep.equal([
         ...[revision, revision - 1].map(String),
       ])
