@@ -47,6 +47,10 @@ export const authFlags = {
     description: 'scope of tokens that allows writing',
     helpValue: 'SCOPE',
   }),
+  'oauth-notes-scope': Flags.string({
+    description: 'scope of tokens that allows answering notes',
+    helpValue: 'SCOPE',
+  }),
   'oauth-client-name': Flags.string({
     description: 'name of the client in its metadata document',
     helpValue: 'TEXT',

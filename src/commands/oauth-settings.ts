@@ -9,6 +9,7 @@ export interface OAuthFlags {
   'oauth-token-type'?: 'at+jwt' | 'jwt' | undefined
   'oauth-scope'?: string | undefined
   'oauth-write-scope'?: string | undefined
+  'oauth-notes-scope'?: string | undefined
   'oauth-client-name'?: string | undefined
   'oauth-redirect-uri'?: string | undefined
 }
@@ -20,6 +21,7 @@ const names = [
   'oauth-token-type',
   'oauth-scope',
   'oauth-write-scope',
+  'oauth-notes-scope',
   'oauth-client-name',
   'oauth-redirect-uri',
 ] as const
@@ -38,7 +40,7 @@ export function readOAuth(flags: OAuthFlags): OAuthSettings {
   if (!checked.ok) throw usage(`--oauth-issuer: ${checked.failure}`)
   /** The library says what is wrong with a member; here it is the value of a flag. */
   const check = (
-    name: 'oauth-scope' | 'oauth-write-scope' | 'oauth-redirect-uri',
+    name: 'oauth-scope' | 'oauth-write-scope' | 'oauth-notes-scope' | 'oauth-redirect-uri',
     membersOf: (value: string) => Partial<OAuthOptions>,
   ): string | undefined => {
     const value = flags[name]
@@ -57,6 +59,7 @@ export function readOAuth(flags: OAuthFlags): OAuthSettings {
     tokenType: flags['oauth-token-type'],
     requiredScope: check('oauth-scope', scope => ({ scopes: [scope] })),
     writeScope: check('oauth-write-scope', scope => ({ scopes: [scope] })),
+    notesScope: check('oauth-notes-scope', scope => ({ scopes: [scope] })),
     clientName: flags['oauth-client-name'],
     redirectUri: check('oauth-redirect-uri', redirectUri => ({ redirectUri })),
   }

@@ -18,6 +18,7 @@ describe('the flags of --auth oauth', () => {
       'oauth-token-type': 'jwt',
       'oauth-scope': 'mcp:read',
       'oauth-write-scope': 'mcp:write',
+      'oauth-notes-scope': 'notes',
       'oauth-client-name': 'an agent',
       'oauth-redirect-uri': 'http://127.0.0.1/callback',
     })
@@ -29,6 +30,7 @@ describe('the flags of --auth oauth', () => {
       tokenType: 'jwt',
       requiredScope: 'mcp:read',
       writeScope: 'mcp:write',
+      notesScope: 'notes',
       clientName: 'an agent',
       redirectUri: 'http://127.0.0.1/callback',
     })
@@ -43,6 +45,7 @@ describe('the flags of --auth oauth', () => {
     ['--oauth-other-audience', { 'oauth-issuer': issuer, 'oauth-other-audience': ['a', ''] }],
     ['--oauth-scope', { 'oauth-issuer': issuer, 'oauth-scope': 'two scopes' }],
     ['--oauth-write-scope', { 'oauth-issuer': issuer, 'oauth-write-scope': '"' }],
+    ['--oauth-notes-scope', { 'oauth-issuer': issuer, 'oauth-notes-scope': '"' }],
     ['--oauth-redirect-uri', { 'oauth-issuer': issuer, 'oauth-redirect-uri': '/callback' }],
   ]
   for (const [flag, flags] of refused) {

@@ -14,7 +14,8 @@ describe('an access token of the provider', function () {
 
   before(async () => {
     key = await newKey('signing')
-    servers = await OAuthServers.open({ keys: [key], settings: { writeScope: 'mcp:write' } })
+    const settings = { writeScope: 'mcp:write', notesScope: 'notes' }
+    servers = await OAuthServers.open({ keys: [key], settings })
     token = await servers.token()
     session = await servers.session(token)
   })
@@ -93,6 +94,22 @@ describe('an access token of the provider', function () {
     })
   })
 
+  it('without the scope for notes answers none, and is told the scopes for it', async () => {
+    const params = { name: 'answer_note', arguments: { id: '1', text: 'done' } }
+    const answer = async (scope: string) => {
+      const own = await servers.session(await servers.signed({ scope }, key))
+      return own.post(rpc('tools/call', params))
+    }
+    for (const scope of ['mcp:read', 'mcp:read mcp:write']) {
+      const refused = await answer(scope)
+      expect(refused.status, scope).to.equal(403)
+      const challenge = refused.headers['www-authenticate']
+      expect(challenge).to.contain('error="insufficient_scope"')
+      expect(challenge).to.contain('scope="mcp:read notes"').and.contain('resource_metadata="')
+    }
+    expect((await answer('mcp:read notes')).status).to.equal(200)
+  })
+
   it('of the greater scope reads as well', async () => {
     expect(await servers.download(await servers.token('mcp:write'))).to.equal(200)
   })
@@ -151,7 +168,7 @@ describe('an access token of the provider', function () {
       expect(answer.json).to.deep.equal({
         resource: servers.serving.url,
         authorization_servers: [servers.provider.issuer],
-        scopes_supported: ['mcp:read'],
+        scopes_supported: ['mcp:read', 'notes'],
         bearer_methods_supported: ['header'],
         resource_name: 'service-cli',
       })

@@ -33,6 +33,8 @@ export interface OAuthSettings {
   readonly requiredScope?: string | undefined
   /** A scope that allows writing. Absent: tokens only read. */
   readonly writeScope?: string | undefined
+  /** A scope that allows answering notes; no other includes it. Absent: tokens answer none. */
+  readonly notesScope?: string | undefined
   /** For `/.well-known/oauth-client-metadata`, which is served when there is a redirect URI. */
   readonly clientName?: string | undefined
   readonly redirectUri?: string | undefined

@@ -57,7 +57,7 @@ export function createOAuthPolicy(settings: OAuthSettings, deps: OAuthDeps): Aut
   }
 
   const document = (): object =>
-    resourceMetadata({ resource: mcpUrl(), issuer, scopes: basicScopes(settings) })
+    resourceMetadata({ resource: mcpUrl(), issuer, scopes: answerScopes(settings) })
 
   return {
     policy: {
@@ -73,7 +73,10 @@ export function createOAuthPolicy(settings: OAuthSettings, deps: OAuthDeps): Aut
           ? verdict.then(settled => decide(settled, peer))
           : decide(verdict, peer)
       },
-      refuseWrite: () => insufficient('this token may only read', pointTo(writeScopes(settings))),
+      refuseWrite: change =>
+        change === 'answer'
+          ? insufficient('this token may not answer notes', pointTo(answerScopes(settings)))
+          : insufficient('this token may only read', pointTo(writeScopes(settings))),
     },
     documents: new Map([
       ...resourceMetadataPaths(mcpUrl()).map(path => [path, document] as const),
@@ -91,7 +94,7 @@ function clientDocument(settings: OAuthSettings, baseUrl: () => string): PublicD
     providerUrl: issuer,
     redirectUri,
     clientName,
-    scopes: basicScopes(settings),
+    scopes: answerScopes(settings),
   })
   return clientMetadata(client, baseUrl)
 }
@@ -138,6 +141,7 @@ export function resourceMetadataPaths(resource: string): readonly string[] {
 interface ScopeRules {
   readonly requiredScope?: string | undefined
   readonly writeScope?: string | undefined
+  readonly notesScope?: string | undefined
 }
 
 /** Tells a client where to get a token, and with which scopes. */
@@ -156,6 +160,11 @@ function writeScopes({ requiredScope, writeScope }: ScopeRules): readonly string
   return [requiredScope, writeScope].filter(scope => scope !== undefined)
 }
 
+/** All scopes of a request that answers a note. */
+function answerScopes({ requiredScope, notesScope }: ScopeRules): readonly string[] {
+  return [requiredScope, notesScope].filter(scope => scope !== undefined)
+}
+
 /** Decides by the scopes of the token. The write scope includes the required one. */
 export function decideAccess(
   claims: TokenClaims,
@@ -166,14 +175,16 @@ export function decideAccess(
     readonly toleranceMs: number
   },
 ): AuthAccepted | AuthRefused {
-  const { requiredScope, writeScope } = parts.rules
+  const { requiredScope, writeScope, notesScope } = parts.rules
+  const mayAnswer = notesScope !== undefined && claims.scopes.includes(notesScope)
   const mayWrite = writeScope !== undefined && claims.scopes.includes(writeScope)
   if (requiredScope !== undefined && !mayWrite && !claims.scopes.includes(requiredScope)) {
     return insufficient(`the token does not have the scope ${requiredScope}`, parts.pointers)
   }
   const principal = principalOf(parts.issuer, claims)
   // Streams end when the next request would be refused.
-  return { ok: true, principal, mayWrite, expiresAtMs: claims.expiresAtMs + parts.toleranceMs }
+  const expiresAtMs = claims.expiresAtMs + parts.toleranceMs
+  return { ok: true, principal, mayWrite, mayAnswer, expiresAtMs }
 }
 
 /**

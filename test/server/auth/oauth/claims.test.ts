@@ -156,6 +156,35 @@ describe('what a token is good for', () => {
     })
   }
 
+  const answering: [scopes: string[], notesScope: string | undefined, mayAnswer: boolean][] = [
+    [['mcp:read', 'notes'], 'notes', true],
+    [['mcp:read'], 'notes', false],
+    [['mcp:read', 'mcp:write'], 'notes', false],
+    [['mcp:read', 'notes:read'], 'notes', false],
+    [['mcp:read', 'mcp:write', 'notes'], undefined, false],
+  ]
+  for (const [scopes, notesScope, mayAnswer] of answering) {
+    it(`${mayAnswer ? 'is' : 'is not'} answering notes with ${scopes.join(' ')}`, () => {
+      const claims = {
+        ...{ subject: 'ada', clientId: null, scopes },
+        ...{ issuedAtMs: 0, notBeforeMs: 0, expiresAtMs: 1000 },
+      }
+      const rules = { ...both, notesScope }
+      const parts = { issuer: 'https://i', rules, pointers, toleranceMs: 0 }
+      expect(decideAccess(claims, parts)).to.deep.include({ ok: true, mayAnswer })
+    })
+  }
+
+  it('is not reading with the scope for notes alone', () => {
+    const claims = {
+      ...{ subject: 'ada', clientId: null, scopes: ['notes'] },
+      ...{ issuedAtMs: 0, notBeforeMs: 0, expiresAtMs: 1000 },
+    }
+    const rules = { ...both, notesScope: 'notes' }
+    const parts = { issuer: 'https://i', rules, pointers, toleranceMs: 0 }
+    expect(decideAccess(claims, parts)).to.deep.include({ ok: false, status: 403 })
+  })
+
   it('belongs to a principal that no other pair of subject and client has', () => {
     const pairs: [string, string | null][] = [
       ['a', 'b'],
