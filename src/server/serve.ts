@@ -116,6 +116,7 @@ export async function startServe(
     ? new Notes({
         folder,
         revision: () => (registry.scene.current.hasScene ? registry.scene.current.revision : null),
+        audit,
         ...{ clock: systemClock, timer: systemTimer, log },
       })
     : undefined

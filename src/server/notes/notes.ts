@@ -4,6 +4,7 @@ import { ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { type Clock, type Timer, toRfc3339 } from '../../lib/util/time.ts'
 import { NoteFolder } from './note-folder.ts'
+import type { AuditLog } from '../resources/audit-log.ts'
 import type { BuiltIn } from '../resources/built-in.ts'
 import type { NotesSource } from '../resources/registry.ts'
 import type { SceneNow } from '../resources/scene.ts'
@@ -29,6 +30,7 @@ interface NotesParts {
   /** Of the document that is open in the application. */
   readonly folder: () => string
   readonly revision: () => number | null
+  readonly audit: Pick<AuditLog, 'record'>
   readonly clock: Clock
   readonly timer: Timer
   readonly log: Logger
@@ -102,7 +104,7 @@ export class Notes implements NotesSource {
         entries: [],
       }
     })
-    this.#changed(note)
+    this.#changed(note, 'add', input.author)
     return note
   }
 
@@ -119,11 +121,13 @@ export class Notes implements NotesSource {
       const entry = { action, by, at, ...(text !== undefined && { text }) }
       return { ...before, state, entries: [...before.entries, entry] }
     })
-    this.#changed(note)
+    this.#changed(note, action, by)
     return note
   }
 
-  #changed({ id }: Note): void {
+  #changed({ id, number }: Note, action: NoteAction | 'add', actor: string): void {
+    // Without the text, which `notes://` has for those who may read it.
+    this.#parts.audit.record({ action: `note.${action}`, actor, params: { id, number } })
     this.#told(openNotesUri)
     this.#told(`notes://${id}`)
   }
