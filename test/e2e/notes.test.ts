@@ -210,6 +210,17 @@ describe('notes of people', function () {
     expect(await read('notes://all')).to.deep.equal(before)
   })
 
+  it('are found by a beginning of their id, also one of digits alone', async () => {
+    const note = await add()
+    const [document = ''] = await readdir(join(home, 'data/service-cli/documents'))
+    const folder = join(home, 'data/service-cli/documents', document, 'notes')
+    const copy = { ...note, id: '01234abc', number: 2, text: 'of digits' }
+    await writeFile(join(folder, '01234abc.json'), JSON.stringify(copy))
+    for (const word of ['2', '01234', '01234abc']) {
+      expect((await read(`notes://${word}`))['text'], word).to.equal('of digits')
+    }
+  })
+
   it('survive a damaged file among them', async () => {
     await add()
     const [document = ''] = await readdir(join(home, 'data/service-cli/documents'))

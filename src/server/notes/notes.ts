@@ -161,9 +161,10 @@ export class Notes implements NotesSource {
 }
 
 function findNote(notes: readonly Note[], word: string): Note {
-  const found = /^\d{1,6}$/.test(word)
-    ? notes.filter(({ number }) => number === Number(word))
-    : notes.filter(({ id }) => word.length >= 4 && id.startsWith(word))
+  // An id may begin with digits alone.
+  const numbered = notes.filter(({ number }) => String(number) === word)
+  const named = notes.filter(({ id }) => word.length >= 4 && id.startsWith(word))
+  const found = numbered.length > 0 ? numbered : named
   const [note, ...others] = found
   if (note !== undefined && others.length === 0) return note
   const open = notes.filter(isOpen).map(({ number, id }) => `${number} (${id})`)
