@@ -8,8 +8,11 @@ import { checkPng, type PngBounds } from '../png-check.ts'
 import type { WindowCaptureLimits } from '../window-limits.ts'
 import type { Picture } from './make-picture.ts'
 import { type PackedPicture, unpackPicture } from './pixels.ts'
-import type { PictureJob } from './picture-thread.ts'
+import type { PictureDifference } from './compare.ts'
+import type { PictureAnswer, PictureJob } from './picture-thread.ts'
 import type { RawPicture } from './pixels.ts'
+
+type Packed = Result<PackedPicture, CaptureFailure>
 
 /** A picture of 8K takes some seconds. */
 const maxShrinkMs = 30_000
@@ -23,12 +26,14 @@ export interface PictureMaker {
    * be read, or damaged. `file` is gone afterwards. Never rejects.
    */
   shrink(file: Uint8Array<ArrayBuffer>, bounds: PngBounds): Promise<Picture | null>
+  /** Null: they are not of one size, or damaged. Never rejects. */
+  compare(before: Buffer, after: Buffer): Promise<PictureDifference | null>
   close(): Promise<void>
 }
 
 export function createPictureMaker(timer: Timer, limits: WindowCaptureLimits): PictureMaker {
   const script = scriptBeside(import.meta.url, 'picture-thread')
-  const thread = new JobThread<PictureJob, Result<PackedPicture, CaptureFailure>>({
+  const thread = new JobThread<PictureJob, PictureAnswer>({
     script,
     idleMs: limits.encoderIdleMs,
     timer,
@@ -40,7 +45,7 @@ export function createPictureMaker(timer: Timer, limits: WindowCaptureLimits): P
       const bytes = ownBytes(raw.bytes)
       const job = { raw: { ...raw, bytes }, form }
       try {
-        return unpackPicture(await thread.run(job, [bytes.buffer], signal))
+        return unpackPicture((await thread.run(job, [bytes.buffer], signal)) as Packed)
       } catch (error) {
         return fail(thrown(error, signal))
       }
@@ -52,11 +57,16 @@ export function createPictureMaker(timer: Timer, limits: WindowCaptureLimits): P
       const job = { file, form: { ...bounds, maxRounds: limits.maxEncodeRounds } }
       const signal = AbortSignal.timeout(maxShrinkMs)
       try {
-        const made = unpackPicture(await thread.run(job, [file.buffer], signal))
+        const made = unpackPicture((await thread.run(job, [file.buffer], signal)) as Packed)
         return made.ok ? made.value : null
       } catch {
         return null
       }
+    },
+    async compare(before, after) {
+      const signal = AbortSignal.timeout(maxShrinkMs)
+      const job = { before, after }
+      return thread.run(job, [], signal).catch(() => null) as Promise<PictureDifference | null>
     },
     close: () => thread.close(),
   }

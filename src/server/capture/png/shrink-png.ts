@@ -2,7 +2,7 @@ import { PNG } from 'pngjs'
 import { fail, type Result } from '../../../lib/util/result.ts'
 import type { CaptureFailure } from '../backend.ts'
 import { fit, type Picture, type PictureForm } from './make-picture.ts'
-import { rgbaLayout, toRgb } from './pixels.ts'
+import { rgbaLayout, type RgbPicture, toRgb } from './pixels.ts'
 
 /** Transparent pixels are shown on grey, where both dark and bright objects can be seen. */
 const ground = 128
@@ -12,7 +12,18 @@ export async function shrinkPng(
   file: Uint8Array,
   form: PictureForm,
 ): Promise<Result<Picture, CaptureFailure>> {
-  const { data, width, height } = await decode(file)
+  const rgb = rgbOf(await decode(file))
+  return rgb.ok ? fit(rgb.value, form) : fail({ reason: 'failed', message: rgb.failure })
+}
+
+/** The pixels of any PNG file. Rejects for a damaged one. */
+export async function decodeRgb(file: Uint8Array): Promise<RgbPicture> {
+  const rgb = rgbOf(await decode(file))
+  if (!rgb.ok) throw new Error(rgb.failure)
+  return rgb.value
+}
+
+function rgbOf({ data, width, height }: PNG): Result<RgbPicture, string> {
   for (let at = 0; at < data.length; at += 4) {
     const share = (data[at + 3] as number) / 255
     if (share === 1) continue
@@ -20,8 +31,7 @@ export async function shrinkPng(
       data[colour] = Math.round((data[colour] as number) * share + ground * (1 - share))
     }
   }
-  const rgb = toRgb({ bytes: data, width, height, stride: width * 4, layout: rgbaLayout })
-  return rgb.ok ? fit(rgb.value, form) : fail({ reason: 'failed', message: rgb.failure })
+  return toRgb({ bytes: data, width, height, stride: width * 4, layout: rgbaLayout })
 }
 
 /** Eight bits a colour and transparency, whatever the file has. Rejects for a damaged file. */

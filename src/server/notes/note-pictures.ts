@@ -1,0 +1,58 @@
+import { mkdir, readdir, readFile, rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { errnoOf, ServiceError } from '../../lib/util/errors.ts'
+import { replaceFile } from '../../lib/util/replace-file.ts'
+
+/** Of one document; the oldest leave. */
+const maxBytes = 256 * 1024 * 1024
+
+/** `before`, or the number of an answer after one of the other words. */
+export const pictureName = /^(before|(after|difference)-\d{1,3})$/
+
+/** The pictures of the notes of one document: PNG files beside the notes. */
+export class NotePictures {
+  readonly #folder: string
+
+  constructor(folder: string) {
+    this.#folder = folder
+  }
+
+  async save(id: string, name: string, png: Uint8Array): Promise<void> {
+    await mkdir(this.#folder, { recursive: true, mode: 0o700 })
+    await this.#makeRoom(png.length)
+    await replaceFile(this.#path(id, name), png)
+  }
+
+  /** Throws `resource_not_found`. */
+  async read(id: string, name: string): Promise<Buffer> {
+    try {
+      return await readFile(this.#path(id, name))
+    } catch (error) {
+      if (errnoOf(error) !== 'ENOENT') throw error
+      throw new ServiceError('resource_not_found', 'this note has no such picture', {
+        hint: 'one that was there left to make room for others',
+      })
+    }
+  }
+
+  async #makeRoom(newBytes: number): Promise<void> {
+    const names = await readdir(this.#folder)
+    const files = await Promise.all(
+      names.map(async name => {
+        const path = join(this.#folder, name)
+        const { size, mtimeMs } = await stat(path).catch(() => ({ size: 0, mtimeMs: 0 }))
+        return { path, size, mtimeMs }
+      }),
+    )
+    let bytes = files.reduce((sum, { size }) => sum + size, newBytes)
+    for (const { path, size } of files.toSorted((a, b) => a.mtimeMs - b.mtimeMs)) {
+      if (bytes <= maxBytes) return
+      await rm(path, { force: true })
+      bytes -= size
+    }
+  }
+
+  #path(id: string, name: string): string {
+    return join(this.#folder, `${id}-${name}.png`)
+  }
+}
