@@ -11,6 +11,8 @@ import { createFsStore } from './artefacts/fs-store.ts'
 import { artefactRootIn } from './artefacts/helpers.ts'
 import type { ArtefactStore } from './artefacts/store.ts'
 import { Checkpoints } from './checkpoints/checkpoints.ts'
+import { createPictureMaker } from './capture/png/picture-maker.ts'
+import { windowCaptureLimits } from './capture/window-limits.ts'
 import { createHostEndpoint, type HostSink } from './host/host-endpoint.ts'
 import { resolveHostToken } from './host/host-token.ts'
 import { createInstanceRecord, InstanceFile, scenePatch } from './host/instance-record.ts'
@@ -24,6 +26,7 @@ import { applicationTools } from './mcp/tools/tools.ts'
 import { McpHttpServer } from './mcp/mcp-http-server.ts'
 import { type Limits, resolveLimits } from '../lib/config/limits.ts'
 import { openStateDirectory, selectStateDirectory } from '../lib/instances/state-directory.ts'
+import { Prover } from './notes/prover.ts'
 import { Notes } from './notes/notes.ts'
 import { AuditLog } from './resources/audit-log.ts'
 import type { ResourceRegistry } from './resources/registry.ts'
@@ -112,9 +115,19 @@ export async function startServe(
     scene: () => registry.freshScene(),
     clock: systemClock,
   })
+  const pictures = createPictureMaker(systemTimer, windowCaptureLimits)
+  opened.defer(() => pictures.close())
   const notes = options.notes
     ? new Notes({
         folder,
+        prover: new Prover({
+          folder,
+          scene: () => registry.freshScene(),
+          checkpoints,
+          camera: null,
+          compare: (before, after) => pictures.compare(before, after),
+          timer: systemTimer,
+        }),
         revision: () => (registry.scene.current.hasScene ? registry.scene.current.revision : null),
         audit,
         ...{ clock: systemClock, timer: systemTimer, log },

@@ -1,6 +1,7 @@
 import { userInfo } from 'node:os'
 import { processOutput, warningsTo } from '../../lib/cli/output.ts'
 import { hostRequest, jsonBody } from '../../lib/mcp/client/host-request.ts'
+import { type NoteProof, proofLines } from '../../lib/mcp/note-proof.ts'
 import { readResource } from '../../lib/mcp/client/resources.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import { isJsonObject, type JsonObject, parseJson } from '../../lib/util/json.ts'
@@ -54,7 +55,7 @@ export async function runShow(
 ): Promise<void> {
   const note = await read(`notes://${encodeURIComponent(word)}`, flags, env)
   const entries = Array.isArray(note.entries) ? note.entries.filter(isJsonObject) : []
-  const lines = [lineOf(note), ...entries.map(entryLine)]
+  const lines = [lineOf(note), ...entries.flatMap(entryLines)]
   await processOutput(flags).result(lines.join('\n'), note)
 }
 
@@ -104,7 +105,9 @@ function fate({ gone, was }: JsonObject): string {
   return was === undefined ? '' : `, was ${String(was)}`
 }
 
-function entryLine({ action, by, at, text = '' }: JsonObject): string {
+function entryLines({ action, by, at, text = '', proof }: JsonObject): readonly string[] {
   const words = [String(at), String(action), `by ${String(by)}`].map(word => cleanText(word, 60))
-  return `   ${words.join('  ')}${text === '' ? '' : `: ${cleanText(String(text), 4000)}`}`
+  const head = `   ${words.join('  ')}${text === '' ? '' : `: ${cleanText(String(text), 4000)}`}`
+  const seen = isJsonObject(proof) ? proofLines(proof as unknown as NoteProof) : []
+  return [head, ...seen.map(line => `     ${cleanText(line, 400)}`)]
 }

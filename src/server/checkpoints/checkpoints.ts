@@ -151,7 +151,7 @@ export function checkpointInput(body: unknown): Result<CheckpointInput, MemberFa
       'name',
       'must have a letter, and at most 64 letters, digits, spaces, ".", "_", "-"',
     )
-  } else if (/^note-\d+$/i.test(name)) {
+  } else if (/^note-[0-9a-f]{8}$/i.test(name)) {
     reader.refuse('name', 'is a name for the checkpoint of a note: take another one')
   }
   return reader.finish<CheckpointInput>({ name, by: reader.name('by', 255) ?? 'unknown' })

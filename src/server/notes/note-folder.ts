@@ -9,7 +9,8 @@ import { replaceFile } from '../../lib/util/replace-file.ts'
 import { type Note, noteStates } from './note.ts'
 
 const lockWaitMs = 10_000
-const maxFileBytes = 1024 * 1024
+/** A note with the most entries and the longest texts has less. */
+const maxFileChars = 4 * 1024 * 1024
 const maxDepth = 16
 
 /** The notes of one document, a file each. Several servers may share it. */
@@ -81,7 +82,7 @@ export class NoteFolder {
     const text = await readFile(path, 'utf8').catch(() => '')
     const before = known.get(name.slice(0, -'.json'.length))
     if (before !== undefined && JSON.stringify(before) === text) return before
-    const parsed = parseJson(text.slice(0, maxFileBytes), maxDepth)
+    const parsed = parseJson(text.slice(0, maxFileChars), maxDepth)
     if (parsed.ok && isNote(parsed.value)) return parsed.value
     this.#log.warn({ path }, 'a note cannot be read')
     return null

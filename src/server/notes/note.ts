@@ -1,3 +1,4 @@
+import type { NoteProof } from '../../lib/mcp/note-proof.ts'
 import type { JsonObject } from '../../lib/util/json.ts'
 
 export const openNotesUri = 'notes://open'
@@ -22,6 +23,12 @@ export interface Note {
   readonly frame?: number
   /** Of the scene that the author saw; null: there was none. */
   readonly revision: number | null
+  /** Name of that scene among the checkpoints; null: it is not kept. */
+  readonly checkpoint: string | null
+  /** URI of the picture of that moment. */
+  readonly before?: string
+  /** Why there is none. */
+  readonly no_picture?: string
   /** What happened since, oldest first. */
   readonly entries: readonly NoteEntry[]
 }
@@ -38,6 +45,8 @@ export interface NoteEntry {
   /** RFC 3339 */
   readonly at: string
   readonly text?: string
+  /** Of an answer; absent while it is made, or when the server was ended meanwhile. */
+  readonly proof?: NoteProof
 }
 
 export const noteStates = ['open', 'answered', 'accepted', 'reopened', 'closed'] as const

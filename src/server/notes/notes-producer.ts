@@ -5,6 +5,7 @@ import type { Content, Descriptor, Template } from '../resources/producer.ts'
 import { countParameter, onlyParameters, rangeParameter } from '../resources/query-parameters.ts'
 import type { ResourceUri } from '../resources/resource-uri.ts'
 import type { SceneNow } from '../resources/scene.ts'
+import { pictureName } from './note-pictures.ts'
 import { isOpen, type Note, openNotesUri, targetsNow } from './note.ts'
 
 const allNotesUri = 'notes://all'
@@ -32,6 +33,14 @@ const templates: readonly Template[] = freezeAll([
     mimeType: 'application/json',
   },
   {
+    uriTemplate: 'notes://{id}/{picture}',
+    name: 'A picture of a note',
+    title: 'A picture of a note',
+    description:
+      'picture: before; after-N and difference-N of its answer N. The note names those that there are',
+    mimeType: 'image/png',
+  },
+  {
     uriTemplate: 'notes://all{?offset,limit}',
     name: 'All notes',
     title: 'All notes of the open document',
@@ -43,6 +52,7 @@ const templates: readonly Template[] = freezeAll([
 interface NoteReader {
   list(): Promise<readonly Note[]>
   find(word: string): Promise<Note>
+  picture(word: string, name: string): Promise<Buffer>
 }
 
 /** `notes://open`, `notes://all` and `notes://{id}`. */
@@ -81,7 +91,12 @@ export class NotesProducer implements BuiltIn {
       const limit = rangeParameter(uri, 'limit', 1, 1000) ?? pageNotes
       return json(uri, page(notes, countParameter(uri, 'offset') ?? 0, limit))
     }
-    if (uri.path === '') throw new ResourceNotFound(uri.text)
+    const [, word, name = ''] = /^([^/]+)\/(.*)$/.exec(uri.path) ?? []
+    if (word !== undefined && pictureName.test(name)) {
+      const png = await this.#notes.picture(word, name)
+      return [{ uri: uri.text, mimeType: 'image/png', blob: png }]
+    }
+    if (uri.path === '' || word !== undefined) throw new ResourceNotFound(uri.text)
     return json(uri, whole(await this.#notes.find(uri.path), this.#scene()))
   }
 }

@@ -8,6 +8,7 @@ import type { AuditLog } from '../resources/audit-log.ts'
 import type { BuiltIn } from '../resources/built-in.ts'
 import type { NotesSource } from '../resources/registry.ts'
 import type { SceneNow } from '../resources/scene.ts'
+import type { Prover } from './prover.ts'
 import { isOpen, nextState, type Note, type NoteAction, openNotesUri } from './note.ts'
 import { NotesProducer } from './notes-producer.ts'
 
@@ -30,6 +31,7 @@ interface NotesParts {
   /** Of the document that is open in the application. */
   readonly folder: () => string
   readonly revision: () => number | null
+  readonly prover: Prover
   readonly audit: Pick<AuditLog, 'record'>
   readonly clock: Clock
   readonly timer: Timer
@@ -89,18 +91,23 @@ export class Notes implements NotesSource {
 
   /** Throws `limit_reached` when the document has as many notes as it may. */
   async add(input: NoteInput): Promise<Note> {
-    const { clock, revision } = this.#parts
-    const note = await this.#folder.write(notes => {
+    const { clock, revision, prover } = this.#parts
+    const folder = this.#folder
+    const id = randomBytes(4).toString('hex')
+    // Before agents are told, who would change what is to be kept.
+    const kept = await prover.keep(id, input)
+    const note = await folder.write(notes => {
       if (notes.length >= maxNotes) {
         throw new ServiceError('limit_reached', `a document has at most ${maxNotes} notes`)
       }
       return {
-        id: randomBytes(4).toString('hex'),
+        id,
         number: (notes.at(-1)?.number ?? 0) + 1,
         state: 'open',
         ...input,
         created_at: toRfc3339(clock.now()),
         revision: revision(),
+        ...kept,
         entries: [],
       }
     })
@@ -111,7 +118,8 @@ export class Notes implements NotesSource {
   /** Throws `resource_not_found`, and `note_state` when the note does not take the action now. */
   async act(word: string, { action, by, text }: NoteAct): Promise<Note> {
     const at = toRfc3339(this.#parts.clock.now())
-    const note = await this.#folder.write(notes => {
+    const folder = this.#folder
+    const note = await folder.write(notes => {
       const before = findNote(notes, word)
       const state = nextState(before.state, action)
       if (state === null) throw notNow(before, action)
@@ -122,12 +130,38 @@ export class Notes implements NotesSource {
       return { ...before, state, entries: [...before.entries, entry] }
     })
     this.#changed(note, action, by)
+    return action === 'answer' ? this.#prove(folder, note) : note
+  }
+
+  /** A picture of a note. Throws `resource_not_found`. */
+  async picture(word: string, name: string): Promise<Buffer> {
+    const { id } = await this.find(word)
+    return this.#parts.prover.pictures().read(id, name)
+  }
+
+  /** The answer is kept already; this adds what it has changed. */
+  async #prove(folder: NoteFolder, answered: Note): Promise<Note> {
+    const place = answered.entries.length - 1
+    const answer = answered.entries.filter(({ action }) => action === 'answer').length
+    const proof = await this.#parts.prover.prove(answered, answer)
+    const note = await folder.write(notes => {
+      const before = findNote(notes, answered.id)
+      const entries = before.entries.map((entry, at) =>
+        at === place ? { ...entry, proof } : entry,
+      )
+      return { ...before, entries }
+    })
+    this.#tell(note)
     return note
   }
 
   #changed({ id, number }: Note, action: NoteAction | 'add', actor: string): void {
     // Without the text, which `notes://` has for those who may read it.
     this.#parts.audit.record({ action: `note.${action}`, actor, params: { id, number } })
+    this.#tell({ id })
+  }
+
+  #tell({ id }: Pick<Note, 'id'>): void {
     this.#told(openNotesUri)
     this.#told(`notes://${id}`)
   }

@@ -1,3 +1,4 @@
+import type { NoteProof } from '../../lib/mcp/note-proof.ts'
 import { isJsonObject, type JsonObject } from '../../lib/util/json.ts'
 import { describeChanges } from '../resources/change-words.ts'
 import type { SceneChange } from '../resources/scene-delta.ts'
@@ -5,15 +6,6 @@ import type { SceneChange } from '../resources/scene-delta.ts'
 /** Of each of the two lists. */
 const maxLines = 30
 const maxLineChars = 300
-
-/** What an answer changed, in words; a line for each object or setting. */
-export interface ChangedWords {
-  /** In the objects of the note, what belongs to them included. */
-  readonly asked: readonly string[]
-  readonly also_changed: readonly string[]
-  /** Lines that the lists leave out. */
-  readonly more?: number
-}
 
 /** Where a person looks and what they select is no change of the document. */
 const ofPerson =
@@ -27,7 +19,7 @@ export function splitChanges(
   changes: readonly SceneChange[],
   targets: readonly string[],
   scenes: readonly JsonObject[],
-): ChangedWords {
+): Pick<NoteProof, 'asked' | 'also_changed' | 'more'> {
   const family = familyOf(targets, scenes)
   const named = new Set(scenes.flatMap(scene => namesIn(scene, family)))
   const isAsked = (change: SceneChange): boolean => {

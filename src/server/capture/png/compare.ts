@@ -1,3 +1,4 @@
+import type { PixelBox } from '../../../lib/mcp/note-proof.ts'
 import { type JobAnswer } from '../thread/serve-jobs.ts'
 import { encodePng } from './make-picture.ts'
 import { type RgbPicture } from './pixels.ts'
@@ -8,12 +9,7 @@ export interface PictureDifference {
   /** Of all pixels, 0 to 1. */
   readonly share: number
   /** Around all that differ, in pixels from the top left; null: none differs. */
-  readonly box: {
-    readonly left: number
-    readonly top: number
-    readonly width: number
-    readonly height: number
-  } | null
+  readonly box: PixelBox | null
   /** The second picture in grey; the pixels that differ are in colour. */
   readonly png: Uint8Array<ArrayBuffer>
 }

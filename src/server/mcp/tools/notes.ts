@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../../lib/util/json.ts'
 import { cleanText } from '../../../lib/util/text.ts'
+import { proofLines } from '../../../lib/mcp/note-proof.ts'
 import { isOpen } from '../../notes/note.ts'
 import type { Notes } from '../../notes/notes.ts'
 import { summary } from '../../notes/notes-producer.ts'
@@ -57,8 +58,9 @@ function answerNoteTool(notes: Notes): Tool {
       title: 'Answer a note',
       description:
         'Answer a note when you have done what it asks for, or when you need to know more. The ' +
-        'person sees the answer in the application and accepts it or replies. This is the only ' +
-        'tool that writes, and it writes notes alone.',
+        'person sees the answer in the application and accepts it or replies. The result tells ' +
+        'what has changed since the note was made, also what the note does not name; it waits until the ' +
+        'scene is still. This is the only tool that writes, and it writes notes alone.',
       inputSchema: {
         type: 'object',
         properties: {
@@ -70,7 +72,11 @@ function answerNoteTool(notes: Notes): Tool {
       },
       outputSchema: {
         type: 'object',
-        properties: { id: { type: 'string' }, state: { type: 'string' } },
+        properties: {
+          id: { type: 'string' },
+          state: { type: 'string' },
+          proof: { type: 'object' },
+        },
       },
     },
     async call({ id, text }, { principal }) {
@@ -80,8 +86,11 @@ function answerNoteTool(notes: Notes): Tool {
         return failedResult('argument_invalid', message)
       }
       const note = await notes.act(String(id), { action: 'answer', by: principal, text: said })
+      const { proof } = note.entries.findLast(entry => entry.action === 'answer') ?? {}
       const data: JsonObject = { id: note.id, number: note.number, state: note.state }
-      return textResult(`note ${note.number} is answered; the person accepts it or replies`, data)
+      const head = `note ${note.number} is answered; the person accepts it or replies`
+      if (proof === undefined) return textResult(head, data)
+      return textResult([head, ...proofLines(proof)].join('\n'), { ...data, proof: { ...proof } })
     },
   }
 }

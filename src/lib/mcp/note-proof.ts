@@ -1,0 +1,62 @@
+/** What the server itself saw after an answer to a note. Members have the same names on the wire. */
+export interface NoteProof {
+  /** False: the scene was still changing. */
+  readonly settled: boolean
+  /** Of the scene that was compared; null: there was none. */
+  readonly revision: number | null
+  /** What changed in the objects of the note, in words; a line for each. */
+  readonly asked?: readonly string[]
+  readonly also_changed?: readonly string[]
+  /** Lines that the lists leave out. */
+  readonly more?: number
+  /** There are more changes than are looked at. */
+  readonly truncated?: boolean
+  /** Why nothing is said of changes. */
+  readonly no_changes?: string
+  /** URI of the picture from the view of the note. */
+  readonly after?: string
+  readonly difference?: {
+    readonly uri: string
+    /** Of all pixels, 0 to 1. */
+    readonly share: number
+    readonly box: PixelBox | null
+  }
+  /** Why there is no picture. */
+  readonly no_picture?: string
+}
+
+/** In pixels from the top left. */
+export interface PixelBox {
+  readonly left: number
+  readonly top: number
+  readonly width: number
+  readonly height: number
+}
+
+/** What the server itself saw after the answer. Names are data from the document. */
+export function proofLines(proof: NoteProof): readonly string[] {
+  const { settled, asked = [], also_changed = [], more = 0, truncated, no_changes } = proof
+  const changes =
+    no_changes === undefined
+      ? [
+          ...listed('changed in the objects of the note', asked),
+          ...listed('also changed', also_changed),
+          ...(more > 0 || truncated === true ? ['… there are more changes'] : []),
+        ]
+      : [`no changes are known: ${no_changes}`]
+  const still = settled ? [] : ['the scene is still changing']
+  return [...still, ...changes, ...pictureLines(proof)]
+}
+
+function pictureLines({ after, difference, no_picture }: NoteProof): readonly string[] {
+  if (no_picture !== undefined) return [`no picture: ${no_picture}`]
+  if (after === undefined) return []
+  if (difference === undefined) return [`picture from the view of the note: ${after}`]
+  const { share, uri } = difference
+  const percent = share === 0 ? 'no pixel' : `${(share * 100).toPrecision(2)} % of the pixels`
+  return [`in the view of the note ${percent} changed: ${after}, ${uri}`]
+}
+
+function listed(what: string, lines: readonly string[]): readonly string[] {
+  return lines.length === 0 ? [`${what}: nothing`] : [`${what}:`, ...lines.map(line => `- ${line}`)]
+}

@@ -1,0 +1,153 @@
+import { join } from 'node:path'
+import type { NoteProof } from '../../lib/mcp/note-proof.ts'
+import { messageOf, ServiceError } from '../../lib/util/errors.ts'
+import { isJsonObject, type JsonObject } from '../../lib/util/json.ts'
+import { fail, type Result } from '../../lib/util/result.ts'
+import type { Timer } from '../../lib/util/time.ts'
+import type { PictureDifference } from '../capture/png/compare.ts'
+import type { Checkpoints } from '../checkpoints/checkpoints.ts'
+import { deltaBetween } from '../resources/scene-delta.ts'
+import type { SceneRevision } from '../resources/scene-revision.ts'
+import type { Note } from './note.ts'
+import { NotePictures } from './note-pictures.ts'
+import type { NoteInput } from './notes.ts'
+import { splitChanges } from './proof.ts'
+
+/** A scene that did not change for so long is settled; one that goes on changing is taken as it is. */
+const stillMs = 1000
+const maxRounds = 10
+const pictureWidth = 1024
+const maxChanges = 1000
+
+/** A picture of the scene from a place that the application knows, or is told. */
+type Shot =
+  { readonly view: JsonObject } | { readonly of: readonly string[]; readonly from: 'three-quarter' }
+
+/** The application as it draws pictures from a given place; it may refuse. */
+export interface NoteCamera {
+  shot(
+    shot: Shot,
+    maxWidth: number,
+  ): Promise<
+    Result<{ readonly png: Buffer; readonly view?: JsonObject }, { readonly message: string }>
+  >
+}
+
+export interface ProverParts {
+  /** Of the document that is open in the application. */
+  readonly folder: () => string
+  /** The newest that the application has. */
+  readonly scene: () => Promise<SceneRevision>
+  readonly checkpoints: Checkpoints
+  /** Null when no pictures are taken. */
+  readonly camera: NoteCamera | null
+  readonly compare: (before: Buffer, after: Buffer) => Promise<PictureDifference | null>
+  readonly timer: Timer
+}
+
+/** Sees for itself what is there when a note is made, and what an answer has changed. */
+export class Prover {
+  readonly #parts: ProverParts
+
+  constructor(parts: ProverParts) {
+    this.#parts = parts
+  }
+
+  /** Keeps the scene and a picture of it for a note with this id. */
+  async keep(id: string, { view, targets, author: by }: NoteInput) {
+    const of = targets.map(target => target.id)
+    const shot = view !== undefined ? { view } : { of, from: 'three-quarter' as const }
+    const taken: Awaited<ReturnType<NoteCamera['shot']>> =
+      view === undefined && of.length === 0
+        ? fail({ message: 'the note names neither a view nor an object' })
+        : await this.#shot(shot)
+    const name = `note-${id}`
+    const checkpoint = await this.#parts.checkpoints.add({ name, by, ofNote: true }).then(
+      () => name,
+      (error: unknown) => {
+        if (error instanceof ServiceError) return null
+        throw error
+      },
+    )
+    if (!taken.ok) return { checkpoint, no_picture: taken.failure.message }
+    const { png, view: drawn = view } = taken.value
+    await this.pictures().save(id, 'before', png)
+    return { checkpoint, before: pictureUri(id, 'before'), ...(drawn && { view: drawn }) }
+  }
+
+  /** Waits until the scene is settled. `answer`: the number of the answer. */
+  async prove(note: Note, answer: number): Promise<NoteProof> {
+    const folder = this.#parts.folder()
+    const isCompared = note.checkpoint !== null || note.before !== undefined
+    const settled = !isCompared || (await this.#settle())
+    if (this.#parts.folder() !== folder) {
+      return { settled, revision: null, no_changes: 'another document was opened meanwhile' }
+    }
+    const scene = await this.#parts.scene()
+    const changes = await this.#changes(note, scene)
+    const pictures = await this.#pictures(note, answer)
+    return { settled, revision: scene.hasScene ? scene.revision : null, ...changes, ...pictures }
+  }
+
+  pictures(): NotePictures {
+    return new NotePictures(join(this.#parts.folder(), 'pictures'))
+  }
+
+  /** False when it still changed after ten rounds. */
+  async #settle(): Promise<boolean> {
+    const { scene, timer } = this.#parts
+    let { revision } = await scene()
+    for (let round = 0; round < maxRounds; round++) {
+      await new Promise<void>(resolve => void timer.after(stillMs, resolve))
+      const now = await scene()
+      if (now.revision === revision) return true
+      revision = now.revision
+    }
+    return false
+  }
+
+  async #changes({ checkpoint, targets }: Note, now: SceneRevision) {
+    if (checkpoint === null) return { no_changes: 'there was no scene when the note was made' }
+    if (!now.hasScene) return { no_changes: 'the application has withdrawn its scene' }
+    try {
+      const base = await this.#parts.checkpoints.find(checkpoint)
+      const { changes, truncated } = deltaBetween(base, now, maxChanges)
+      const scenes = [base, now].map(({ text }) => JSON.parse(text ?? '{}')).filter(isJsonObject)
+      const ids = targets.map(({ id }) => id)
+      return { ...splitChanges(changes, ids, scenes), ...(truncated && { truncated }) }
+    } catch (error) {
+      if (error instanceof ServiceError) return { no_changes: error.message }
+      throw error
+    }
+  }
+
+  async #pictures({ id, before, view, no_picture }: Note, answer: number) {
+    if (before === undefined || view === undefined) {
+      return { no_picture: no_picture ?? 'there is none of before' }
+    }
+    const taken = await this.#shot({ view })
+    if (!taken.ok) return { no_picture: taken.failure.message }
+    const { png } = taken.value
+    const pictures = this.pictures()
+    await pictures.save(id, `after-${answer}`, png)
+    const after = pictureUri(id, `after-${answer}`)
+    const first = await pictures.read(id, 'before').catch(() => null)
+    const difference = first && (await this.#parts.compare(first, png))
+    if (difference === null) return { after }
+    const { share, box } = difference
+    await pictures.save(id, `difference-${answer}`, difference.png)
+    return { after, difference: { uri: pictureUri(id, `difference-${answer}`), share, box } }
+  }
+
+  async #shot(shot: Shot): ReturnType<NoteCamera['shot']> {
+    const { camera } = this.#parts
+    if (camera === null) return fail({ message: 'pictures are switched off' })
+    return camera
+      .shot(shot, pictureWidth)
+      .catch((error: unknown) => fail({ message: messageOf(error) }))
+  }
+}
+
+function pictureUri(id: string, name: string): string {
+  return `notes://${id}/${name}`
+}

@@ -1,0 +1,135 @@
+import { expect } from 'chai'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { systemClock } from '../../../src/lib/util/time.ts'
+import { ok } from '../../../src/lib/util/result.ts'
+import { Checkpoints } from '../../../src/server/checkpoints/checkpoints.ts'
+import type { Note } from '../../../src/server/notes/note.ts'
+import { type NoteCamera, Prover } from '../../../src/server/notes/prover.ts'
+import type { SceneRevision } from '../../../src/server/resources/scene-revision.ts'
+import { createPictureMaker } from '../../../src/server/capture/png/picture-maker.ts'
+import { encodePng } from '../../../src/server/capture/png/make-picture.ts'
+import { windowCaptureLimits } from '../../../src/server/capture/window-limits.ts'
+
+const target = { id: 'Cube', name: 'Cube' }
+const open: Note = {
+  ...{ id: '0123abcd', number: 1, state: 'open', text: 'Higher', author: 'ada', entries: [] },
+  ...{ created_at: '2026-01-01T00:00:00.000Z', targets: [target], revision: 1, checkpoint: null },
+}
+
+/** A picture of 8 by 4 pixels in grey, some of them white. */
+function picture(...white: number[]): Buffer {
+  const bytes = new Uint8Array(8 * 4 * 3).fill(100)
+  for (const at of white) bytes.fill(255, at * 3, at * 3 + 3)
+  return encodePng({ bytes, width: 8, height: 4 })
+}
+
+describe('Prover', () => {
+  let home: string
+  let folder: string
+  let revision: number
+  let heights: number[]
+  /** What happens in each second that is waited. */
+  let second: () => void
+  const maker = createPictureMaker({ after: () => () => {} }, windowCaptureLimits)
+
+  beforeEach(async () => {
+    home = await mkdtemp(join(tmpdir(), 'prover-'))
+    folder = join(home, 'document')
+    revision = 1
+    heights = [0]
+    second = () => {}
+  })
+  afterEach(() => rm(home, { recursive: true, force: true }))
+  after(() => maker.close())
+
+  const scene = async (): Promise<SceneRevision> => {
+    const text = JSON.stringify({ objects: [{ ...target, translate: [0, 0, heights.at(-1)] }] })
+    return { revision, hasScene: true, text, bytes: text.length, setAtMs: 0 }
+  }
+  const rise = () => {
+    heights.push(revision)
+    revision++
+  }
+  const prover = (camera: NoteCamera | null = null) =>
+    new Prover({
+      folder: () => folder,
+      scene,
+      checkpoints: new Checkpoints({ folder: () => folder, scene, clock: systemClock }),
+      camera,
+      compare: (before, after) => maker.compare(before, after),
+      timer: {
+        after: (_ms, run) => {
+          second()
+          queueMicrotask(run)
+          return () => {}
+        },
+      },
+    })
+  const made = async (proves: Prover, input: Partial<Note> = {}): Promise<Note> => {
+    const note = { ...open, ...input }
+    return { ...note, ...(await proves.keep(note.id, note)) }
+  }
+
+  it('waits until the scene is still', async () => {
+    const proves = prover()
+    const note = await made(proves)
+    let changes = 0
+    second = () => {
+      if (++changes <= 3) rise()
+    }
+    const proof = await proves.prove(note, 1)
+    expect(proof).to.deep.include({ settled: true, revision: 4, also_changed: [] })
+    expect(proof.asked).to.deep.equal(['Cube moved 3.00 along z'])
+  })
+
+  it('says that the scene goes on changing', async () => {
+    const proves = prover()
+    const note = await made(proves)
+    second = rise
+    expect(await proves.prove(note, 1)).to.include({ settled: false, revision: 11 })
+  })
+
+  it('tells nothing of another document', async () => {
+    const proves = prover()
+    const note = await made(proves)
+    second = () => void (folder = join(home, 'other'))
+    expect(await proves.prove(note, 1)).to.deep.equal({
+      settled: true,
+      revision: null,
+      no_changes: 'another document was opened meanwhile',
+    })
+  })
+
+  it('takes both pictures from one view and marks where they differ', async () => {
+    const asked: object[] = []
+    const shown = [picture(0), picture(0, 10, 19)]
+    const view = { matrix: [1, 2, 3] }
+    const proves = prover({
+      shot: async shot => {
+        asked.push(shot)
+        return ok({ png: shown.shift() ?? picture(), view })
+      },
+    })
+    const note = await made(proves)
+    expect(note).to.deep.include({ before: 'notes://0123abcd/before', view })
+    const { after, difference } = await proves.prove(note, 1)
+    expect(asked).to.deep.equal([{ of: ['Cube'], from: 'three-quarter' }, { view }])
+    expect(after).to.equal('notes://0123abcd/after-1')
+    expect(difference).to.deep.equal({
+      uri: 'notes://0123abcd/difference-1',
+      share: 2 / 32,
+      box: { left: 2, top: 1, width: 2, height: 2 },
+    })
+    const kept = await proves.pictures().read(note.id, 'after-1')
+    expect(kept.equals(picture(0, 10, 19))).to.equal(true)
+  })
+
+  it('counts no pixel of two equal pictures', async () => {
+    const proves = prover({ shot: async () => ok({ png: picture(3), view: {} }) })
+    const note = await made(proves)
+    const { difference } = await proves.prove(note, 1)
+    expect(difference).to.deep.include({ share: 0, box: null })
+  })
+})
