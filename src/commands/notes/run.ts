@@ -14,6 +14,8 @@ interface WriteFlags extends ClientFlags {
 }
 
 const maxDepth = 64
+/** Of one note in the list: `notes show` has the rest. */
+const listedChars = 300
 
 /** Makes a note and prints its number and id. */
 export async function runAdd(
@@ -42,7 +44,7 @@ export async function runList(
 ): Promise<void> {
   const list = await read(flags.all ? 'notes://all?limit=1000' : 'notes://open', flags, env)
   const notes = Array.isArray(list.notes) ? list.notes.filter(isJsonObject) : []
-  const text = notes.map(lineOf).join('\n')
+  const text = notes.map(note => lineOf(note, listedChars)).join('\n')
   const output = processOutput(flags)
   await output.result(text, list)
   if (notes.length === 0) output.note(flags.all ? 'no notes' : 'no open notes')
@@ -91,13 +93,16 @@ function authorOf({ by }: WriteFlags): string {
 }
 
 /** `3  answered  3fa1b2c4  ada: "Too bright" (Lamp)` */
-function lineOf({ number, state, id, author, text, targets }: JsonObject): string {
+function lineOf(
+  { number, state, id, author, text, targets }: JsonObject,
+  textChars = 4000,
+): string {
   const names = Array.isArray(targets)
     ? targets.map(each => (isJsonObject(each) ? `${String(each.name)}${fate(each)}` : String(each)))
     : []
   const about = names.length === 0 ? '' : ` (${cleanText(names.join(', '), 200)})`
   const head = [String(number), cleanText(String(state), 10).padEnd(8), cleanText(String(id), 8)]
-  return `${head.join('  ')}  ${cleanText(String(author), 40)}: ${cleanText(String(text), 4000)}${about}`
+  return `${head.join('  ')}  ${cleanText(String(author), 40)}: ${cleanText(String(text), textChars)}${about}`
 }
 
 function fate({ gone, was }: JsonObject): string {

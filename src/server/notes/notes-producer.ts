@@ -122,7 +122,9 @@ export function summary({ id, number, state, text, author, created_at, targets, 
   return {
     ...{ id, number, state, text, author, created_at },
     targets: targets.map(target => target.name),
-    ...(last !== undefined && { last: { action: last.action, by: last.by, text: last.text } }),
+    ...(last !== undefined && {
+      last: { action: last.action, by: last.by, at: last.at, text: last.text },
+    }),
   }
 }
 
