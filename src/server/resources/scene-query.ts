@@ -47,7 +47,7 @@ interface SceneSelection {
   readonly limit: number | undefined
 }
 
-const defaultItems = 50
+export const defaultSceneItems = 50
 export const maxSceneItems = 1000
 export const maxSceneDepth = 64
 
@@ -88,7 +88,7 @@ export function selectPart(scene: JsonObject, query: SceneSelection): JsonObject
 function page(
   pointer: string,
   items: readonly unknown[],
-  { filters, fields, depth, offset = 0, limit = defaultItems }: SceneSelection,
+  { filters, fields, depth, offset = 0, limit = defaultSceneItems }: SceneSelection,
 ): JsonObject {
   const matching =
     filters.length === 0
@@ -153,9 +153,9 @@ function cut(value: unknown, depth: number): unknown {
 }
 
 export function sizeOf(value: object): string {
-  return Array.isArray(value)
-    ? `[array: ${value.length} items]`
-    : `[object: ${Object.keys(value).length} members]`
+  const count = Array.isArray(value) ? value.length : Object.keys(value).length
+  const [kind, item] = Array.isArray(value) ? ['array', 'item'] : ['object', 'member']
+  return `[${kind}: ${count} ${item}${count === 1 ? '' : 's'}]`
 }
 
 function filtersOf(uri: ResourceUri): ((item: JsonObject) => boolean)[] {
@@ -255,7 +255,7 @@ export function sceneValues(scene: JsonObject, parameter: string): readonly stri
     case 'offset':
       return ['0']
     case 'limit':
-      return suggestedLimits(defaultItems, maxSceneItems)
+      return suggestedLimits(defaultSceneItems, maxSceneItems)
     default:
       return []
   }

@@ -74,13 +74,13 @@ describe('a part of scene://current', () => {
         schema: 'dcc-scene/1',
         objects: '[array: 4 items]',
         render: '[object: 2 members]',
-        'a/b': '[object: 1 members]',
+        'a/b': '[object: 1 member]',
       },
     })
     const { value } = read('pointer=/render&depth=2') as { value: unknown }
     expect(value).to.deep.equal({
       engine: 'cycles',
-      output: { path: '/tmp/x', tiles: '[array: 1 items]' },
+      output: { path: '/tmp/x', tiles: '[array: 1 item]' },
     })
     const { items } = read('ids=Lamp&depth=1') as { items: unknown[] }
     expect(items).to.deep.equal([lamp])

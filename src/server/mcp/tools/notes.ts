@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../../lib/util/json.ts'
 import { cleanText } from '../../../lib/util/text.ts'
-import { proofLines } from '../../../lib/mcp/note-proof.ts'
+import { type NoteProof, proofLines } from '../../../lib/mcp/note-proof.ts'
 import { isOpen, type Note } from '../../notes/note.ts'
 import type { Notes } from '../../notes/notes.ts'
 import { summary } from '../../notes/notes-producer.ts'
@@ -140,13 +140,24 @@ function answerNoteTool(notes: Notes): Tool {
         return failedResult('argument_invalid', message)
       }
       const note = await notes.act(String(id), { action: 'answer', by: principal, text: said })
-      const { proof } = note.entries.findLast(entry => entry.action === 'answer') ?? {}
+      // Another answer may have come meanwhile.
+      const { proof } = note.entries.findLast(each => each.text === said && each.proof) ?? {}
       const data: JsonObject = { id: note.id, number: note.number, state: note.state }
       const head = `note ${note.number} is answered; the person accepts it or replies`
       if (proof === undefined) return textResult(head, data)
-      return textResult([head, ...proofLines(proof)].join('\n'), { ...data, proof: { ...proof } })
+      const words = [head, ...proofLines(proof)].join('\n')
+      const { content, ...result } = textResult(words, { ...data, proof: { ...proof } })
+      return { ...result, content: [...content, ...(await pictureOf(notes, note, proof))] }
     },
   }
+}
+
+/** Where the view of the note has changed. */
+async function pictureOf(notes: Notes, { id }: Note, { difference }: NoteProof) {
+  if (difference === undefined || difference.share === 0) return []
+  const name = difference.uri.split('/').at(-1) ?? ''
+  const data = await notes.picture(id, name).catch(() => null)
+  return data === null ? [] : [{ type: 'image', mimeType: 'image/png', data } as const]
 }
 
 function lineOf({ number, id, state, author, text, targets }: Brief): string {

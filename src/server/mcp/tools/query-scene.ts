@@ -2,7 +2,7 @@ import { isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
 import { ResourceUriInvalid } from '../../resources/errors.ts'
 import { chain, type MaybePromise } from '../../resources/maybe-promise.ts'
 import type { Content, Reader } from '../../resources/producer.ts'
-import { maxSceneDepth, maxSceneItems } from '../../resources/scene-query.ts'
+import { defaultSceneItems, maxSceneDepth, maxSceneItems } from '../../resources/scene-query.ts'
 import { sceneCurrentUri } from '../../resources/scene.ts'
 import type { ServedResources } from '../../resources/schemes.ts'
 import { presenceOf } from './presence.ts'
@@ -53,6 +53,7 @@ export function querySceneTool(registry: ServedResources, maxUriChars: number): 
             description: 'objects of one answer',
             minimum: 1,
             maximum: maxSceneItems,
+            default: defaultSceneItems,
           },
           max_chars: maxCharsProperty,
         },
