@@ -102,10 +102,12 @@ describe('notes of people', function () {
   })
 
   it('wake an agent that waits for them', async () => {
-    const waiting = tool('wait_for_change', { uris: [open] })
-    await session.readJson('audit://recent')
-    await add()
-    expect((await waiting).structuredContent).to.include({ changed: true })
+    for (const args of [{ uris: [open] }, {}]) {
+      const waiting = tool('wait_for_change', args)
+      await session.readJson('audit://recent')
+      await add()
+      expect((await waiting).structuredContent).to.deep.include({ changed: true, uris: [open] })
+    }
   })
 
   it('say what became of their objects', async () => {

@@ -37,7 +37,7 @@ export function useServers() {
 
   /** Starts the program with its stdio at hand. */
   function start(...words: string[]) {
-    const env = cleanEnv({ SERVICE_REGISTRY_DIR: folder })
+    const env = cleanEnv({ SERVICE_REGISTRY_DIR: folder, XDG_DATA_HOME: folder })
     const child = startProgram(words, { env, stdio: ['pipe', 'pipe', 'pipe'] })
     ends.push(async () => {
       child.kill('SIGKILL')

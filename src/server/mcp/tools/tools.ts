@@ -4,6 +4,7 @@ import type { ServedResources } from '../../resources/schemes.ts'
 import { sceneCurrentUri } from '../../resources/scene.ts'
 import type { SubscriptionHub } from '../subscriptions.ts'
 import { listResourcesTool } from './list-resources.ts'
+import { openNotesUri } from '../../notes/note.ts'
 import type { Notes } from '../../notes/notes.ts'
 import { lookTool } from './look.ts'
 import { noteTools } from './notes.ts'
@@ -32,20 +33,25 @@ export function applicationTools(parts: ToolParts, notes?: Notes): ToolBox {
   const { registry, limits } = parts
   const query = querySceneTool(registry, limits.maxUriChars)
   const scene = [query, sceneChangesTool(registry), lookTool(parts)]
-  const box = withWait(parts, sceneCurrentUri, [...resourceTools(registry), ...scene])
+  const uris = notes === undefined ? [sceneCurrentUri] : [sceneCurrentUri, openNotesUri]
+  const box = withWait(parts, uris, [...resourceTools(registry), ...scene])
   return notes === undefined ? box : { ...box, tools: [...box.tools, ...noteTools(notes)] }
 }
 
 /** The tools of `gateway`. */
 export function gatewayTools(parts: ToolParts): ToolBox {
-  return withWait(parts, 'gateway://instances', resourceTools(parts.registry))
+  return withWait(parts, ['gateway://instances'], resourceTools(parts.registry))
 }
 
 function resourceTools(registry: ServedResources): readonly Tool[] {
   return [listResourcesTool(registry), readResourceTool(registry)]
 }
 
-function withWait(parts: ToolParts, defaultUri: string, others: readonly Tool[]): ToolBox {
-  const wait = new WaitForChange({ ...parts, defaultUri })
+function withWait(
+  parts: ToolParts,
+  defaultUris: readonly string[],
+  others: readonly Tool[],
+): ToolBox {
+  const wait = new WaitForChange({ ...parts, defaultUris })
   return { tools: [...others, wait], close: () => wait.close() }
 }
