@@ -1,0 +1,128 @@
+import { expect } from 'chai'
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { withFolder } from '../helpers/folder.ts'
+import { RawSession } from '../helpers/mcp.ts'
+import { runProgram } from '../helpers/program.ts'
+import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
+
+const rounds = Number(process.env['KILL_ROUNDS'] ?? 5)
+/** A document has at most 1,000 notes: a few rounds share one. */
+const roundsPerDocument = 5
+const notesPerRound = 90
+
+/** What a server said that it has kept, by id. */
+type Kept = Map<string, { number: number; text: string; answer?: string }>
+
+describe('notes of servers that are killed while they are written', function () {
+  this.timeout(60_000 + rounds * 20_000)
+
+  it('are all there that were acknowledged, whole, and numbered in order', () =>
+    withFolder(async folder => {
+      for (let first = 0; first < rounds; first += roundsPerDocument) {
+        const data = join(folder, String(first))
+        const last = Math.min(rounds, first + roundsPerDocument)
+        await writeAndKill(data, last - first)
+      }
+    }))
+})
+
+async function writeAndKill(data: string, count: number): Promise<void> {
+  const env = { XDG_DATA_HOME: data }
+  const survivor = await startServeProcess({ env })
+  try {
+    const kept: Kept = new Map()
+    for (let round = 0; round < count; round++) {
+      const server = await startServeProcess({ env })
+      const isKilled = new AbortController()
+      const written = Promise.withResolvers<void>()
+      const kill = async () => {
+        await written.promise
+        await sleep(Math.random() * 300)
+        isKilled.abort()
+        server.signal('SIGKILL')
+        await server.exited
+      }
+      const { signal } = isKilled
+      await Promise.all([
+        kill(),
+        post(server, kept, `posted ${round}`, signal),
+        command(server, kept, `of a command ${round}`, { signal, onKept: written.resolve }),
+        post(survivor, kept, `posted beside it ${round}`, signal),
+      ])
+      // What the dead one had locked is free.
+      const after = await survivor.post('notes', { text: `after ${round}` })
+      expect(after.status, after.text).to.equal(200)
+      kept.set(after.json.note.id, after.json.note)
+      await server.stop()
+      await checkNotes(survivor, kept)
+    }
+    await checkFiles(join(data, 'service-cli/documents'))
+    expect(survivor.output().stderr).not.to.contain('a note cannot be read')
+  } finally {
+    await survivor.stop()
+  }
+}
+
+/** Makes notes and answers each, until the server is killed. */
+async function post(
+  server: ServeProcess,
+  kept: Kept,
+  what: string,
+  killed: AbortSignal,
+): Promise<void> {
+  for (let at = 0; at < notesPerRound && !killed.aborted; at++) {
+    const text = `${what} ${at} ${'x'.repeat(2000)}`
+    try {
+      const made = await server.post('notes', { text })
+      if (made.status !== 200) continue
+      const { id, number } = made.json.note
+      kept.set(id, { number, text })
+      const answer = `answer to ${what} ${at}`
+      const answered = await server.post(`notes/${id}/answer`, { text: answer })
+      if (answered.status === 200) kept.set(id, { number, text, answer })
+    } catch {
+      // The server is gone, or goes right now.
+    }
+  }
+}
+
+async function command(
+  server: ServeProcess,
+  kept: Kept,
+  what: string,
+  { signal: killed, onKept }: { signal: AbortSignal; onKept: () => void },
+): Promise<void> {
+  const env = { SERVICE_HOST_URL: server.hostUrl, SERVICE_HOST_TOKEN: server.token }
+  for (let at = 0; at < notesPerRound && !killed.aborted; at++) {
+    const text = `${what} ${at}`
+    const ended = await runProgram(['notes', 'add', text, '--json'], { env })
+    if (ended.code !== 0) continue
+    const { id, number } = JSON.parse(ended.stdout)
+    kept.set(id, { number, text })
+    onKept()
+  }
+}
+
+async function checkNotes(server: ServeProcess, kept: Kept): Promise<void> {
+  const session = await RawSession.open(server.url)
+  const { notes } = (await session.readJson('notes://all?limit=1000')) as any
+  expect(notes.map(({ number }: any) => number)).to.deep.equal(
+    Array.from({ length: notes.length }, (_, at) => at + 1),
+  )
+  const found = new Map<string, any>(notes.map((note: any) => [note.id, note]))
+  for (const [id, { number, text, answer }] of kept) {
+    expect(found.get(id), `${number}: ${text.slice(0, 40)}`).to.include({ number, text })
+    if (answer !== undefined) expect(found.get(id).last.text).to.equal(answer)
+  }
+}
+
+async function checkFiles(documents: string): Promise<void> {
+  const files = await readdir(documents, { recursive: true })
+  const notes = files.filter(file => /[0-9a-f]{8}\.json$/.test(file))
+  expect(notes).not.to.be.empty
+  for (const file of notes) {
+    expect(JSON.parse(await readFile(join(documents, file), 'utf8')), file).to.have.property('id')
+  }
+}
