@@ -1,0 +1,33 @@
+import { expect } from 'chai'
+import { readFile } from 'node:fs/promises'
+import { nextState, noteActions, noteStates } from '../../../src/server/notes/note.ts'
+
+/** The table of docs/notes.md: `from action to`. */
+async function documented(): Promise<string[]> {
+  const page = await readFile(new URL('../../../docs/notes.md', import.meta.url), 'utf8')
+  const rows = [...page.matchAll(/^\| (`[^|]*`) \| ([a-z]+) \| `([a-z]+)` \|/gm)]
+  return rows.flatMap(([, from = '', action, to]) =>
+    [...from.matchAll(/`([a-z]+)`/g)].map(([, state]) => `${state} ${action} ${to}`),
+  )
+}
+
+describe('the states of a note', () => {
+  it('change as the table of the documentation says, and in no other way', async () => {
+    const steps = noteStates.flatMap(state =>
+      noteActions.flatMap(action => {
+        const to = nextState(state, action)
+        return to === null ? [] : [`${state} ${action} ${to}`]
+      }),
+    )
+    expect(steps).to.have.members(await documented())
+  })
+
+  it('are settled by a person alone: no answer leads to accepted or closed', () => {
+    for (const state of noteStates) {
+      expect(nextState(state, 'answer')).to.be.oneOf(['answered', null])
+    }
+    for (const state of ['accepted', 'closed'] as const) {
+      expect(nextState(state, 'answer')).to.equal(null)
+    }
+  })
+})
