@@ -67,7 +67,7 @@ export const toolsFlag = Flags.boolean({
 
 /** Of `connect` and `serve --stdio`. */
 export const channelFlag = Flags.boolean({
-  description: 'wake Claude Code when the scene changes (stdio only)',
+  description: 'wake Claude Code when the scene or a note changes (stdio only)',
   default: false,
 })
 

@@ -24,7 +24,7 @@ export interface BridgeParts {
   readonly key: Secret | null
   /** Holds the proxy variables. */
   readonly env: NodeJS.ProcessEnv
-  /** Declare a channel of Claude Code to the client, and send it changes of the scene. */
+  /** Declare a channel of Claude Code to the client, and send it changes of the scene and notes. */
   readonly channel?: boolean
   /** Replaced by tests. */
   readonly limits?: BridgeLimits

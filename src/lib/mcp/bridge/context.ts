@@ -18,7 +18,7 @@ export interface BridgeContext {
   readonly log: Logger
   /** An API key is sent. */
   readonly keyed: boolean
-  /** Tell the client of changes of the scene, as a channel. */
+  /** Tell the client of changes of the scene and notes, as a channel. */
   readonly channel: boolean
 }
 

@@ -35,7 +35,7 @@ interface Words {
   readonly revision?: number
 }
 
-/** Waits until a resource changes: one subscription of the hub and one timer, no polling. */
+/** Waits until a resource changes: subscriptions of the hub and one timer, no polling. */
 export class WaitForChange implements Tool {
   readonly definition
   readonly #parts: WaitParts
