@@ -124,7 +124,7 @@ export async function startServe(
           folder,
           scene: () => registry.freshScene(),
           checkpoints,
-          camera: null,
+          camera: capture?.source ?? null,
           compare: (before, after) => pictures.compare(before, after),
           timer: systemTimer,
         }),

@@ -118,6 +118,47 @@ describe('capture://current_window, taken by the application itself', function (
     expect(await widthOf('')).to.equal(40)
   })
 
+  it('draws the scene from where the reader says, where the application can', async () => {
+    const asked: unknown[] = []
+    const draw = ({ target, shot }: PictureQuestion) => {
+      asked.push(shot)
+      if (shot !== undefined && 'camera' in shot && shot.camera !== 'Camera') {
+        throw new PictureUnavailable('not_found', `there is no camera ${shot.camera}`)
+      }
+      return pngOf(target === 'viewport' ? 20 : 40, 10)
+    }
+    const withdraw = host.provideCapture(draw, { targets: ['window', 'viewport'], shots: true })
+    await begin()
+    await until(isListed, 'the resource in the list')
+    const shotAt = async (query: string) => {
+      const { result, error } = await session.call('resources/read', {
+        uri: `capture://viewport?${query}`,
+      })
+      return error ?? Buffer.from(result.contents[0].blob, 'base64').readUInt32BE(16)
+    }
+    expect(await shotAt('camera=Camera&max_width=30')).to.equal(20)
+    expect(await shotAt('of=Cube,Lamp&view=top')).to.equal(20)
+    expect(await shotAt('of=Cube')).to.equal(20)
+    expect(await shotAt('')).to.equal(20)
+    expect(asked).to.deep.equal([
+      { camera: 'Camera' },
+      { of: ['Cube', 'Lamp'], from: 'top' },
+      { of: ['Cube'], from: 'three-quarter' },
+      undefined,
+    ])
+    const none = await shotAt('camera=Other')
+    expect(none.data).to.include({ reason: 'not_found' })
+    expect(none.message).to.include('there is no camera Other')
+    expect((await shotAt('camera=Camera&of=Cube')).message).to.include('goes without "of"')
+    expect((await shotAt('view=top')).message).to.include('"view" goes with "of"')
+
+    withdraw()
+    host.provideCapture(() => pngOf(40, 10), { targets: ['window', 'viewport'] })
+    const plain = async () => (await shotAt('camera=Camera')).data?.reason === 'failed'
+    await until(plain, 'an application without shots')
+    expect((await shotAt('camera=Camera')).message).to.include('only as it is on the screen')
+  })
+
   it('says why there is none, also of what is no picture', async () => {
     const answers: [() => Buffer, string][] = [
       [() => throwing(new PictureUnavailable('minimised')), 'minimised'],

@@ -2,8 +2,18 @@ import { expect } from 'chai'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { HostClient } from '../../src/host-client.ts'
+import { encodePng } from '../../src/server/capture/png/make-picture.ts'
 import { RawSession } from '../helpers/mcp.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
+import { until } from './until.ts'
+
+/** A grey picture of 16 by 8 pixels with white dots in its first row. */
+function dotted(dots: readonly number[]): Buffer {
+  const bytes = new Uint8Array(16 * 8 * 3).fill(100)
+  for (const at of dots) bytes.fill(255, at * 3, at * 3 + 3)
+  return encodePng({ bytes, width: 16, height: 8 })
+}
 
 const lamp = (energy: number) => ({ id: 'Lamp', name: 'Lamp', parent: 'Rig', light: { energy } })
 const cube = (x: number) => ({ id: 'Cube', name: 'Cube', translate: [x, 0, 0] })
@@ -57,7 +67,7 @@ describe('the proof of an answer', function () {
       'also changed:',
       '- Cube moved 1.00 along x',
       '- Steel rough 0 → 0.5',
-      'no picture: pictures are switched off',
+      'no picture: no application is connected',
     ])
     const kept = await session.readJson(`notes://${note.id}`)
     expect(kept.entries[0].proof).to.deep.equal(result.structuredContent.proof)
@@ -65,6 +75,58 @@ describe('the proof of an answer', function () {
       settled: true,
       also_changed: ['Cube moved 1.00 along x', 'Steel rough 0 → 0.5'],
     })
+  })
+
+  it('has pictures from the view of the note, where the application draws them', async () => {
+    const view = { matrix: [1, 0, 0] }
+    const asked: unknown[] = []
+    let dots = [1]
+    const host = new HostClient({ app: { dccType: 'paint', mode: 'gui' }, registryDir: home })
+    host.provideCapture(
+      ({ shot }) => {
+        asked.push(shot)
+        return { png: dotted(dots), view }
+      },
+      { targets: ['viewport'], shots: true },
+    )
+    host.start()
+    await host.connected({ timeoutMs: 10_000 })
+    try {
+      host.setScene({ objects: [cube(0)] })
+      await until(async () => (await session.readJson('scene://current')).objects, 'a scene')
+      const note = await add({ targets: ['Cube'], view })
+      expect(note.no_picture).to.equal(undefined)
+      expect(note).to.include({ before: `notes://${note.id}/before` })
+      dots = [1, 5, 10]
+      const { content, structuredContent } = await answer(note.id)
+      expect(asked).to.deep.equal([{ view }, { view }])
+      expect(structuredContent.proof).to.deep.include({
+        after: `notes://${note.id}/after-1`,
+        difference: {
+          uri: `notes://${note.id}/difference-1`,
+          share: 2 / 128,
+          box: { left: 5, top: 0, width: 6, height: 1 },
+        },
+      })
+      expect(content[0].text).to.include('in the view of the note 1.6 % of the pixels changed')
+      expect(content[1]).to.include({ type: 'image', mimeType: 'image/png' })
+      const read = await session.call('resources/read', { uri: `notes://${note.id}/after-1` })
+      expect(Buffer.from(read.result.contents[0].blob, 'base64').equals(dotted(dots))).to.equal(
+        true,
+      )
+      const look = await session.call('tools/call', {
+        name: 'look',
+        arguments: { of: ['Cube'], view: 'front' },
+      })
+      expect(look.result.content[1].text).to.match(/^Cube \(front\), 16 × 8 pixels/)
+      host.denyCapture(true)
+      const denied = async () => (await add({ targets: ['Cube'], view })).before === undefined
+      await until(denied, 'a note without a picture')
+      const { no_picture } = await add({ targets: ['Cube'], view })
+      expect(no_picture).to.include('shares no picture')
+    } finally {
+      await host.stop()
+    }
   })
 
   it('says why it cannot compare', async () => {

@@ -46,7 +46,13 @@ export class HostBusy extends HostLinkError {
 }
 
 /** The protocol's reasons for a missing picture. */
-export type PictureRefusal = 'minimised' | 'no_window' | 'blank' | 'permission'
+export type PictureRefusal =
+  | 'minimised'
+  | 'no_window'
+  | 'blank'
+  | 'permission'
+  /** There is no such camera or object. */
+  | 'not_found'
 
 /** Throw it in a handler of `provideCapture` when no picture is available. */
 export class PictureUnavailable extends HostLinkError {

@@ -1,10 +1,13 @@
 import { HostBusy, HostLinkError } from './errors.ts'
-import { type PictureOffer, type PictureTarget, pictureTargets } from './wire.ts'
+import type { JsonObject } from '../util/json.ts'
+import { type PictureOffer, type PictureShot, type PictureTarget, pictureTargets } from './wire.ts'
 
 /** A request for a picture. */
 export interface PictureQuestion {
   /** The whole window, or only the view of the scene. */
   readonly target: PictureTarget
+  /** Where the picture is taken from; absent: as it is on the screen. Only with `shots`. */
+  readonly shot?: PictureShot
   /** Pixels: a wider picture is refused. */
   readonly maxWidth: number
   /** Bytes of the file: a larger one is refused. */
@@ -18,6 +21,8 @@ export interface HostPicture {
   readonly png: Uint8Array
   /** The real size of the window when the picture was scaled down. */
   readonly window?: { readonly title?: string; readonly width: number; readonly height: number }
+  /** What the application needs to take the same picture again: it gets it back in a `shot`. */
+  readonly view?: JsonObject
 }
 
 /**
@@ -31,21 +36,24 @@ export type PictureHandler = (
 export interface PictureOptions {
   /** What the handler can show. Default: only the window. */
   readonly targets?: readonly PictureTarget[]
+  /** It draws the viewport from where a `shot` says, too. Default: false. */
+  readonly shots?: boolean
 }
 
 /** The picture offer of the application; takes one picture at a time. */
 export class Pictures {
   #handler: PictureHandler | null = null
   #targets: readonly PictureTarget[] = []
+  #shots = false
   #denied = false
   #isTaking = false
 
   get offer(): PictureOffer {
-    const targets = this.#denied ? [] : this.#targets
-    return this.#denied ? { targets, denied: true } : { targets }
+    if (this.#denied) return { targets: [], denied: true }
+    return { targets: this.#targets, ...(this.#shots && { shots: true }) }
   }
 
-  provide(handler: PictureHandler, { targets = ['window'] }: PictureOptions): void {
+  provide(handler: PictureHandler, { targets = ['window'], shots = false }: PictureOptions): void {
     if (typeof handler !== 'function') throw new TypeError('the handler must be a function')
     const known: readonly string[] = pictureTargets
     if (!Array.isArray(targets) || !targets.every(target => known.includes(target))) {
@@ -54,6 +62,7 @@ export class Pictures {
     if (this.#handler !== null) throw new TypeError('pictures are already provided')
     this.#handler = handler
     this.#targets = [...targets]
+    this.#shots = shots
   }
 
   /** Returns false for a handler that is not the current one. */

@@ -80,12 +80,14 @@ export class Questions {
     question: Extract<Question, { type: 'capture' }>,
     signal: AbortSignal,
   ): Promise<Frames> {
-    const { id, target, max_width: maxWidth, max_bytes: maxBytes } = question
-    const { png, window } = await this.#parts.pictures.take({ target, maxWidth, maxBytes, signal })
+    const { id, target, shot, max_width: maxWidth, max_bytes: maxBytes } = question
+    const asked = { target, maxWidth, maxBytes, signal, ...(shot && { shot }) }
+    const { png, window, view } = await this.#parts.pictures.take(asked)
     const answer = messageText('ok', {
       id: JSON.stringify(id),
       png_bytes: String(png.length),
       window: window === undefined ? undefined : jsonText(window, 'the window of the picture'),
+      view: view === undefined ? undefined : jsonText(view, 'the view of the picture'),
     })
     return [answer, png]
   }

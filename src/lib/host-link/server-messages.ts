@@ -59,6 +59,11 @@ const whole =
       : `must be a whole number from ${least} to ${most}`
 const target: Check = value =>
   pictureTargets.some(each => each === value) ? null : `must be ${pictureTargets.join(' or ')}`
+const shot: Check = value => {
+  const ways = ['camera', 'of', 'view']
+  const isKnown = isJsonObject(value) && ways.some(way => value[way] !== undefined)
+  return isKnown ? null : `must be an object with ${ways.join(', or ')}`
+}
 const wholeOrNull: Check = value => (value === null ? null : whole(0)(value))
 
 /** A `heartbeat_ms` below 100 would flood the link. */
@@ -96,6 +101,7 @@ const shapes: Readonly<Record<string, Shape>> = {
       max_bytes: whole(1),
       deadline_ms: whole(0, maxMs),
     },
+    optional: { shot },
   },
   captured: { required: { target } },
   cancel: { required: { id: idText } },

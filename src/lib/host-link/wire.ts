@@ -1,3 +1,5 @@
+import type { JsonObject } from '../util/json.ts'
+
 /** What both ends of `dcc-host.v1` share of its messages, which docs/host-link.md lists. */
 
 /** The WebSocket sub-protocol. */
@@ -45,9 +47,21 @@ export const pictureTargets = ['window', 'viewport'] as const
 
 export type PictureTarget = (typeof pictureTargets)[number]
 
+export const shotSides = ['front', 'right', 'top', 'three-quarter'] as const
+
+/** Where a picture of the scene is taken from, when it is not the view on the screen. */
+export type PictureShot =
+  | { readonly camera: string }
+  /** Ids of objects, which fill the picture. */
+  | { readonly of: readonly string[]; readonly from: (typeof shotSides)[number] }
+  /** Of an earlier picture or a note, as the application gave it. */
+  | { readonly view: JsonObject }
+
 /** The pictures that the application can take on request. */
 export interface PictureOffer {
   readonly targets: readonly PictureTarget[]
+  /** It draws the scene from where it is told, too. */
+  readonly shots?: boolean
   /** The user forbids all pictures, including those from outside. */
   readonly denied?: boolean
 }
@@ -185,6 +199,7 @@ export type ServerMessage =
       readonly type: 'capture'
       readonly id: string
       readonly target: PictureTarget
+      readonly shot?: PictureShot
       readonly max_width: number
       readonly max_bytes: number
       readonly deadline_ms: number

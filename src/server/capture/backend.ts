@@ -1,3 +1,5 @@
+import type { PictureShot } from '../../lib/host-link/wire.ts'
+import type { JsonObject } from '../../lib/util/json.ts'
 import type { Result } from '../../lib/util/result.ts'
 
 /** Ways to a picture of the application's window. */
@@ -33,6 +35,7 @@ export interface CaptureFailure {
     | 'covered'
     | 'host_busy'
     | 'host_disconnected'
+    | 'not_found'
     | 'failed'
   readonly message: string
 }
@@ -43,6 +46,8 @@ export interface CaptureForm {
   /** Bytes of the PNG file; a larger one is scaled down until it fits. */
   readonly maxBytes: number
   readonly signal: AbortSignal
+  /** Where the view of the scene is drawn from; absent: as it is on the screen. */
+  readonly shot?: PictureShot | undefined
 }
 
 export interface Capture {
@@ -53,6 +58,8 @@ export interface Capture {
   readonly height: number
   /** Pixels of the window, when the picture was scaled down. */
   readonly window: { readonly title: string; readonly width: number; readonly height: number }
+  /** What the application needs to draw the same view again. */
+  readonly view?: JsonObject | undefined
 }
 
 /** One way to a picture. No call throws; none raises, focuses or moves a window. */
@@ -65,6 +72,8 @@ export interface CaptureBackend {
   readonly viewport?: {
     /** Answers from memory. */
     offered(): boolean
+    /** From where it is told, too. */
+    offersShots(): boolean
     capture(form: CaptureForm): Promise<Result<Capture, CaptureFailure>>
   }
   /** Ends what it keeps for the next capture, such as a thread. Never rejects. */

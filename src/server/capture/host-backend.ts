@@ -1,3 +1,4 @@
+import type { JsonObject } from '../../lib/util/json.ts'
 import { fail, ok, type Result } from '../../lib/util/result.ts'
 import type { CaptureView } from '../resources/capture-source.ts'
 import type {
@@ -20,6 +21,7 @@ export interface AppPicture {
   readonly title: string
   /** Pixels of the window, when the picture was scaled down; null: not said. */
   readonly window: { readonly width: number; readonly height: number } | null
+  readonly view?: JsonObject
 }
 
 /** The linked application as a source of pictures: what the host link offers, over all its runs. */
@@ -29,6 +31,8 @@ export interface AppCapture {
    * memory and never throws.
    */
   offered(view?: CaptureView): Result<null, Unavailable>
+  /** Does it draw its view from where it is told, too? */
+  offersShots?(): boolean
   /**
    * Asks it. Never rejects; ends by the deadline of the link, and soon after `form.signal` is
    * aborted, in which case the question is withdrawn and the outcome of no interest.
@@ -40,6 +44,11 @@ export interface AppCapture {
 export interface LinkedPictures extends AppCapture {
   /** A picture of it was taken, by itself or from outside. */
   captured(view: CaptureView): void
+}
+
+export const noShots: CaptureFailure = {
+  reason: 'failed',
+  message: 'the application draws its view only as it is on the screen',
 }
 
 /** The application itself as a way to a picture of its window. */
@@ -57,6 +66,7 @@ export function createHostBackend(app: AppCapture): CaptureBackend {
     capture: (_target, form) => inTurn(() => captureInApp(app, { ...form, view: 'window' })),
     viewport: {
       offered: () => app.offered('viewport').ok,
+      offersShots: () => app.offered('viewport').ok && app.offersShots?.() === true,
       capture: form => inTurn(() => captureInApp(app, { ...form, view: 'viewport' })),
     },
   }
@@ -72,12 +82,12 @@ export async function captureInApp(
 }
 
 function checked(picture: AppPicture, form: AppCaptureForm): Result<Capture, CaptureFailure> {
-  const { png, title, window } = picture
+  const { png, title, window, view } = picture
   const size = checkPng(png, form)
   if (!size.ok) {
     const message = `the picture that the application took cannot be used: ${size.failure}`
     return fail({ reason: 'failed', message })
   }
   const { width, height } = window ?? size.value
-  return ok({ png, ...size.value, window: { title, width, height } })
+  return ok({ png, ...size.value, window: { title, width, height }, ...(view && { view }) })
 }

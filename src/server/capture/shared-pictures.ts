@@ -1,3 +1,4 @@
+import type { PictureShot } from '../../lib/host-link/wire.ts'
 import type { Clock, Timer } from '../../lib/util/time.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { Reader } from '../resources/producer.ts'
@@ -5,7 +6,7 @@ import type { CaptureLimits } from './limits.ts'
 
 interface SharedPicturesParts<Picture> {
   /** Takes one; its rejection reaches every reader of it. Ends soon after the signal. */
-  readonly take: (maxWidth: number, signal: AbortSignal) => Promise<Picture>
+  readonly take: (wish: PictureWish, signal: AbortSignal) => Promise<Picture>
   readonly limits: Pick<CaptureLimits, 'captureReuseMs' | 'maxCapturesAtOnce' | 'maxCaptureReaders'>
   /** For durations: never set back. */
   readonly ticks: Clock
@@ -13,7 +14,8 @@ interface SharedPicturesParts<Picture> {
 }
 
 interface Flight<Picture> {
-  readonly maxWidth: number
+  readonly wish: PictureWish
+  readonly key: string
   readonly outcome: PromiseWithResolvers<Picture>
   readonly stop: AbortController
   /** Readers that can tell when they leave, and those that cannot. */
@@ -21,13 +23,19 @@ interface Flight<Picture> {
   finishedMs: number | null
 }
 
+/** Readers with the same wish share a picture. */
+export interface PictureWish {
+  readonly maxWidth: number
+  readonly shot?: PictureShot | undefined
+}
+
 /**
- * One picture for all who ask for the same width meanwhile, and shortly after. Given up when the
+ * One picture for all who ask for the same meanwhile, and shortly after. Given up when the
  * last of its readers has left.
  */
 export class SharedPictures<Picture> {
   readonly #parts: SharedPicturesParts<Picture>
-  readonly #flights = new Map<number, Flight<Picture>>()
+  readonly #flights = new Map<string, Flight<Picture>>()
   readonly #queue: Flight<Picture>[] = []
   #running = 0
   #waiting = 0
@@ -41,15 +49,16 @@ export class SharedPictures<Picture> {
     return this.#waiting
   }
 
-  read(maxWidth: number, reader?: Reader): Promise<Picture> {
-    const known = this.#flights.get(maxWidth)
+  read(wish: PictureWish, reader?: Reader): Promise<Picture> {
+    const key = JSON.stringify([wish.maxWidth, wish.shot])
+    const known = this.#flights.get(key)
     const { limits, ticks } = this.#parts
     if (known !== undefined && known.finishedMs !== null) {
       if (ticks.now() - known.finishedMs <= limits.captureReuseMs) return known.outcome.promise
-      this.#flights.delete(maxWidth)
+      this.#flights.delete(key)
     }
     if (this.#waiting >= limits.maxCaptureReaders) return Promise.reject(tooMany())
-    return this.#join(this.#flights.get(maxWidth) ?? this.#open(maxWidth), reader)
+    return this.#join(this.#flights.get(key) ?? this.#open(wish, key), reader)
   }
 
   /** Pictures under way and kept ones belong to a window that is another one now. */
@@ -59,13 +68,13 @@ export class SharedPictures<Picture> {
     for (const flight of flights) this.#giveUp(flight)
   }
 
-  #open(maxWidth: number): Flight<Picture> {
+  #open(wish: PictureWish, key: string): Flight<Picture> {
     const outcome = Promise.withResolvers<Picture>()
     // Readers that left look at it no more.
     outcome.promise.catch(() => {})
     const stop = new AbortController()
-    const flight: Flight<Picture> = { maxWidth, outcome, stop, waiting: 0, finishedMs: null }
-    this.#flights.set(maxWidth, flight)
+    const flight: Flight<Picture> = { wish, key, outcome, stop, waiting: 0, finishedMs: null }
+    this.#flights.set(key, flight)
     this.#queue.push(flight)
     this.#startNext()
     return flight
@@ -113,7 +122,7 @@ export class SharedPictures<Picture> {
     const { take, ticks, timer, limits } = this.#parts
     this.#running++
     try {
-      const picture = await take(flight.maxWidth, flight.stop.signal)
+      const picture = await take(flight.wish, flight.stop.signal)
       flight.finishedMs = ticks.now()
       flight.outcome.resolve(picture)
       timer.after(limits.captureReuseMs, () => this.#forget(flight))
@@ -127,7 +136,7 @@ export class SharedPictures<Picture> {
   }
 
   #forget(flight: Flight<Picture>): void {
-    if (this.#flights.get(flight.maxWidth) === flight) this.#flights.delete(flight.maxWidth)
+    if (this.#flights.get(flight.key) === flight) this.#flights.delete(flight.key)
   }
 }
 

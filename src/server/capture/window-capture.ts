@@ -13,10 +13,13 @@ import type {
   CaptureTarget,
   Unavailable,
 } from './backend.ts'
+import type { PictureShot } from '../../lib/host-link/wire.ts'
+import type { JsonObject } from '../../lib/util/json.ts'
+import { noShots } from './host-backend.ts'
 import type { CaptureLimits } from './limits.ts'
 import { isDoubtful, outsideTrouble, planCapture } from './plan.ts'
 import { Probes } from './probes.ts'
-import { SharedPictures } from './shared-pictures.ts'
+import { type PictureWish, SharedPictures } from './shared-pictures.ts'
 import { takePicture } from './take-picture.ts'
 
 interface WindowCaptureParts {
@@ -30,6 +33,14 @@ interface WindowCaptureParts {
   readonly timer?: Timer
   /** Told of every picture that was taken. */
   readonly onTaken?: (view: CaptureView) => void
+}
+
+interface TakenPicture {
+  readonly png: Buffer
+  /** The same, made once for all readers. */
+  readonly blob: EncodedBlob
+  /** What the application needs to draw the same again. */
+  readonly view?: JsonObject
 }
 
 /** The backends that can be tried, best first; or why there are none. */
@@ -46,13 +57,14 @@ export class WindowCapture implements CaptureSource {
   readonly #parts: WindowCaptureParts
   readonly #timer: Timer
   readonly #probes: Probes
-  readonly #pictures: Readonly<Record<CaptureView, SharedPictures<EncodedBlob>>>
+  readonly #pictures: Readonly<Record<CaptureView, SharedPictures<TakenPicture>>>
   readonly #hanging = new Set<CaptureBackend>()
   readonly #listeners = new Set<() => void>()
   readonly #firstLook = Promise.withResolvers<void>()
   #target: Result<CaptureTarget, Unavailable>
   #state: CaptureState
   #hasViewport = false
+  #hasShots = false
   #closed = false
 
   /** Nothing is asked before `aim`. */
@@ -67,7 +79,7 @@ export class WindowCapture implements CaptureSource {
       done: () => this.#firstLook.resolve(),
     })
     const shared = (view: CaptureView) => {
-      const take = (maxWidth: number, signal: AbortSignal) => this.#take(view, maxWidth, signal)
+      const take = (wish: PictureWish, signal: AbortSignal) => this.#take(view, wish, signal)
       return new SharedPictures({ take, limits, ticks, timer })
     }
     this.#pictures = { window: shared('window'), viewport: shared('viewport') }
@@ -117,8 +129,21 @@ export class WindowCapture implements CaptureSource {
     maxWidth: number,
     reader?: Reader,
     view: CaptureView = 'window',
+    shot?: PictureShot,
   ): Promise<EncodedBlob> {
-    return this.#pictures[view].read(maxWidth, reader)
+    return (await this.#pictures[view].read({ maxWidth, shot }, reader)).blob
+  }
+
+  /** A picture of the scene from there. Rejects as `read` does. */
+  async shot(shot: PictureShot, maxWidth: number): Promise<TakenPicture> {
+    if (!this.#target.ok) throw new ServiceError('resource_failed', this.#target.failure.message)
+    // Asked of the application itself: the probes may not have told yet.
+    if (!offersShots(this.#parts.backends)) throw readFailure(noShots)
+    return this.#pictures.viewport.read({ maxWidth, shot })
+  }
+
+  get hasShots(): boolean {
+    return this.#hasShots
   }
 
   onChange(listener: () => void): () => void {
@@ -146,7 +171,7 @@ export class WindowCapture implements CaptureSource {
     return names.flatMap(name => backends.find(backend => backend.name === name) ?? [])
   }
 
-  async #take(view: CaptureView, maxWidth: number, signal: AbortSignal): Promise<EncodedBlob> {
+  async #take(view: CaptureView, wish: PictureWish, signal: AbortSignal): Promise<TakenPicture> {
     const { limits, log } = this.#parts
     const taken = await takePicture(
       {
@@ -157,14 +182,15 @@ export class WindowCapture implements CaptureSource {
         log,
         hanging: this.#hanging,
       },
-      { maxWidth, maxBytes: limits.maxCaptureBytes, signal },
+      { ...wish, maxBytes: limits.maxCaptureBytes, signal },
     )
     if (!taken.ok) {
       if (!signal.aborted && isDoubtful(taken.failure.reason)) this.#probes.doubt()
       throw readFailure(taken.failure)
     }
     this.#parts.onTaken?.(view)
-    return { base64: encodeBase64(taken.value.png) }
+    const { png, view: drawn } = taken.value
+    return { png, blob: { base64: encodeBase64(png) }, ...(drawn && { view: drawn }) }
   }
 
   #plan(): CaptureState {
@@ -175,11 +201,12 @@ export class WindowCapture implements CaptureSource {
   #update(): void {
     const before = this.#state
     this.#state = this.#plan()
-    const hadViewport = this.#hasViewport
+    const had = [this.#hasViewport, this.#hasShots]
     const { backends } = this.#parts
     this.#hasViewport = backends.some(({ viewport }) => viewport?.offered() === true)
+    this.#hasShots = offersShots(backends)
     if (before.ok !== this.#state.ok) this.#logState()
-    else if (hadViewport === this.#hasViewport) return
+    else if (had[0] === this.#hasViewport && had[1] === this.#hasShots) return
     for (const listener of this.#listeners) listener()
   }
 
@@ -209,6 +236,10 @@ function readFailure({ reason, message }: CaptureFailure): ServiceError {
   })
 }
 
+function offersShots(backends: readonly CaptureBackend[]): boolean {
+  return backends.some(({ viewport }) => viewport?.offersShots() === true)
+}
+
 /** Those that can draw the view of the scene alone, made to do that. Each stays one at a time. */
 function viewportBackends(backends: readonly CaptureBackend[]): readonly CaptureBackend[] {
   return backends.flatMap(backend => {
@@ -233,5 +264,6 @@ const failureHints: Readonly<Record<CaptureFailure['reason'], string>> = {
   covered: 'ask the person to bring the window to the front, or to run a compositor',
   host_busy: 'read again when the application is done with what keeps it',
   host_disconnected: 'open the application and press Connect',
+  not_found: 'read scene://current for the names that there are',
   failed: 'read again; the server says more with --log-level debug',
 }

@@ -34,6 +34,7 @@ export async function openServeCapture(
   let linked: LinkedPictures | null = null
   const app: AppCapture = {
     offered: view => linked?.offered(view) ?? fail(noApplication),
+    offersShots: () => linked?.offersShots?.() === true,
     ask: form => linked?.ask(form) ?? Promise.resolve(fail(notLinked)),
   }
   const source = new WindowCapture(

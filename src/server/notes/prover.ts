@@ -1,8 +1,9 @@
 import { join } from 'node:path'
 import type { NoteProof } from '../../lib/mcp/note-proof.ts'
 import { messageOf, ServiceError } from '../../lib/util/errors.ts'
+import type { PictureShot } from '../../lib/host-link/wire.ts'
 import { isJsonObject, type JsonObject } from '../../lib/util/json.ts'
-import { fail, type Result } from '../../lib/util/result.ts'
+import { fail, ok, type Result } from '../../lib/util/result.ts'
 import type { Timer } from '../../lib/util/time.ts'
 import type { PictureDifference } from '../capture/png/compare.ts'
 import type { Checkpoints } from '../checkpoints/checkpoints.ts'
@@ -19,18 +20,12 @@ const maxRounds = 10
 const pictureWidth = 1024
 const maxChanges = 1000
 
-/** A picture of the scene from a place that the application knows, or is told. */
-type Shot =
-  { readonly view: JsonObject } | { readonly of: readonly string[]; readonly from: 'three-quarter' }
-
-/** The application as it draws pictures from a given place; it may refuse. */
+/** The application as it draws pictures from a given place. Rejects when it does not. */
 export interface NoteCamera {
   shot(
-    shot: Shot,
+    shot: PictureShot,
     maxWidth: number,
-  ): Promise<
-    Result<{ readonly png: Buffer; readonly view?: JsonObject }, { readonly message: string }>
-  >
+  ): Promise<{ readonly png: Buffer; readonly view?: JsonObject }>
 }
 
 export interface ProverParts {
@@ -57,9 +52,9 @@ export class Prover {
   async keep(id: string, { view, targets, author: by }: NoteInput) {
     const of = targets.map(target => target.id)
     const shot = view !== undefined ? { view } : { of, from: 'three-quarter' as const }
-    const taken: Awaited<ReturnType<NoteCamera['shot']>> =
+    const taken =
       view === undefined && of.length === 0
-        ? fail({ message: 'the note names neither a view nor an object' })
+        ? fail('the note names neither a view nor an object')
         : await this.#shot(shot)
     const name = `note-${id}`
     const checkpoint = await this.#parts.checkpoints.add({ name, by, ofNote: true }).then(
@@ -69,7 +64,7 @@ export class Prover {
         throw error
       },
     )
-    if (!taken.ok) return { checkpoint, no_picture: taken.failure.message }
+    if (!taken.ok) return { checkpoint, no_picture: taken.failure }
     const { png, view: drawn = view } = taken.value
     await this.pictures().save(id, 'before', png)
     return { checkpoint, before: pictureUri(id, 'before'), ...(drawn && { view: drawn }) }
@@ -126,7 +121,7 @@ export class Prover {
       return { no_picture: no_picture ?? 'there is none of before' }
     }
     const taken = await this.#shot({ view })
-    if (!taken.ok) return { no_picture: taken.failure.message }
+    if (!taken.ok) return { no_picture: taken.failure }
     const { png } = taken.value
     const pictures = this.pictures()
     await pictures.save(id, `after-${answer}`, png)
@@ -139,12 +134,11 @@ export class Prover {
     return { after, difference: { uri: pictureUri(id, `difference-${answer}`), share, box } }
   }
 
-  async #shot(shot: Shot): ReturnType<NoteCamera['shot']> {
+  /** The failure is a sentence. */
+  async #shot(shot: PictureShot): Promise<Result<Awaited<ReturnType<NoteCamera['shot']>>, string>> {
     const { camera } = this.#parts
-    if (camera === null) return fail({ message: 'pictures are switched off' })
-    return camera
-      .shot(shot, pictureWidth)
-      .catch((error: unknown) => fail({ message: messageOf(error) }))
+    if (camera === null) return fail('pictures are switched off')
+    return camera.shot(shot, pictureWidth).then(ok, (error: unknown) => fail(messageOf(error)))
   }
 }
 

@@ -1,3 +1,4 @@
+import type { PictureShot } from '../../lib/host-link/wire.ts'
 import type { MaybePromise } from './maybe-promise.ts'
 import type { EncodedBlob, Reader } from './producer.ts'
 
@@ -18,14 +19,21 @@ export interface CaptureSource {
   readonly maxWidth: number
   /** Is there a picture of the view of the scene alone, too? Absent: no. */
   readonly hasViewport?: boolean
+  /** Is that view drawn from where it is told, too? Absent: no. */
+  readonly hasShots?: boolean
   /**
    * A PNG file, at most so wide. Rejects with a `ServiceError` of a `resource_` code, which reaches
    * the reader as it is. Once every reader has left, the answer may be anything.
    */
-  read(maxWidth: number, reader?: Reader, view?: CaptureView): MaybePromise<EncodedBlob>
+  read(
+    maxWidth: number,
+    reader?: Reader,
+    view?: CaptureView,
+    shot?: PictureShot,
+  ): MaybePromise<EncodedBlob>
   /**
-   * Told when `unavailable` becomes null or stops to be, or `hasViewport` changes. Returns how to
-   * call it off.
+   * Told when `unavailable` becomes null or stops to be, or what it can show changes. Returns
+   * how to call it off.
    */
   onChange(listener: () => void): () => void
 }

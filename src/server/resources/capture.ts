@@ -3,7 +3,8 @@ import type { CaptureSource, CaptureView } from './capture-source.ts'
 import { ResourceNotEnabled, ResourceNotFound, ResourceUriInvalid } from './errors.ts'
 import { chain, type MaybePromise } from './maybe-promise.ts'
 import type { Content, Descriptor, EncodedBlob, Reader, Template } from './producer.ts'
-import { rangeParameter, wordParameter } from './query-parameters.ts'
+import { type PictureShot, shotSides } from '../../lib/host-link/wire.ts'
+import { listParameter, rangeParameter, wordParameter } from './query-parameters.ts'
 import type { ResourceUri } from './resource-uri.ts'
 
 const currentWindowUri = 'capture://current_window'
@@ -50,7 +51,22 @@ const viewTemplates: readonly Template[] = freezeAll([
   },
 ])
 
+const shotTemplates: readonly Template[] = freezeAll([
+  {
+    uriTemplate: 'capture://viewport{?camera,of,view,max_width}',
+    name: 'The scene from where you say',
+    title: 'The scene from where you say',
+    description:
+      'A picture of the scene, drawn by the application when it is read; the view of the user does ' +
+      'not move. `camera`: through that camera. `of`: ids of objects that fill the picture, seen ' +
+      'from `view` front, right, top or three-quarter. Without them: the view on the screen',
+    mimeType,
+    annotations,
+  },
+])
+
 const views: readonly CaptureView[] = ['window', 'viewport']
+const maxShown = 100
 
 /** The bound of a server whose user set no other. */
 const usualWidth = 8192
@@ -71,15 +87,17 @@ export class CaptureProducer implements BuiltIn {
   }
 
   templates(): readonly Template[] {
-    const { unavailable, hasViewport } = this.#source
-    if (unavailable !== null) return nothing
-    return hasViewport === true ? viewTemplates : templates
+    const { unavailable, hasViewport, hasShots } = this.#source
+    const shots = hasShots === true ? shotTemplates : nothing
+    if (unavailable !== null) return shots
+    return [...(hasViewport === true ? viewTemplates : templates), ...shots]
   }
 
   complete(variable: string, prefix: string): readonly string[] {
-    const { maxWidth, hasViewport } = this.#source
+    const { maxWidth, hasViewport, hasShots } = this.#source
     if (variable === 'view' && hasViewport === true) {
-      return views.filter(view => view.startsWith(prefix))
+      const sides = hasShots === true ? shotSides : []
+      return [...views, ...sides].filter(view => view.startsWith(prefix))
     }
     if (variable !== 'max_width') return []
     const values = widths.filter(width => width <= maxWidth).map(String)
@@ -89,19 +107,25 @@ export class CaptureProducer implements BuiltIn {
   /** A picture of the view may be offered later, so `view` only has to be a known word. */
   checkParameters(uri: ResourceUri): void {
     this.#widthOf(uri)
-    wordParameter(uri, 'view', views)
+    if (uri.path === 'viewport') shotOf(uri)
+    else wordParameter(uri, 'view', views)
   }
 
   read(uri: ResourceUri, reader?: Reader): MaybePromise<readonly Content[]> {
-    if (uri.path !== 'current_window') throw new ResourceNotFound(uri.text)
-    const { unavailable } = this.#source
-    if (unavailable !== null) {
+    if (uri.path !== 'current_window' && uri.path !== 'viewport') {
+      throw new ResourceNotFound(uri.text)
+    }
+    const { unavailable, hasViewport } = this.#source
+    // Some applications draw their scene where there is no window.
+    const isDrawn = uri.path === 'viewport' && hasViewport === true
+    if (unavailable !== null && !isDrawn) {
       const { message, hint } = unavailable
       throw new ResourceNotEnabled(uri.text, `${message}; ${hint}`)
     }
     const maxWidth = this.#widthOf(uri)
-    const view = this.#viewOf(uri)
-    return chain(this.#source.read(maxWidth, reader, view), picture =>
+    const shot = uri.path === 'viewport' ? shotOf(uri) : undefined
+    const view = uri.path === 'viewport' ? 'viewport' : this.#viewOf(uri)
+    return chain(this.#source.read(maxWidth, reader, this.#shown(view), shot), picture =>
       contentsOf(uri.text, picture),
     )
   }
@@ -114,11 +138,35 @@ export class CaptureProducer implements BuiltIn {
   }
 
   #viewOf(uri: ResourceUri): CaptureView {
-    const view = wordParameter(uri, 'view', views) ?? 'window'
-    if (view === 'window' || this.#source.hasViewport === true) return view
-    const message = `query parameter "view" can not be ${view}: the application draws no picture of it`
-    throw new ResourceUriInvalid(message, { hint: 'leave it out for the whole window' })
+    return wordParameter(uri, 'view', views) ?? 'window'
   }
+
+  #shown(view: CaptureView): CaptureView {
+    if (view === 'window' || this.#source.hasViewport === true) return view
+    const message = `no ${view}: the application draws no picture of it`
+    throw new ResourceUriInvalid(message, { hint: `read ${currentWindowUri} for the whole window` })
+  }
+}
+
+/** Undefined: the view as it is on the screen. */
+function shotOf(uri: ResourceUri): PictureShot | undefined {
+  const camera = uri.query.get('camera')
+  const of = listParameter(uri, 'of')
+  const from = wordParameter(uri, 'view', shotSides)
+  if (camera !== undefined && camera !== '') {
+    if (of === undefined && from === undefined) return { camera }
+    throw new ResourceUriInvalid('query parameter "camera" goes without "of" and "view"')
+  }
+  if (of === undefined) {
+    if (from === undefined) return undefined
+    throw new ResourceUriInvalid('query parameter "view" goes with "of"', {
+      hint: 'of=ID,ID names the objects to look at',
+    })
+  }
+  if (of.length > maxShown) {
+    throw new ResourceUriInvalid(`query parameter "of" names at most ${maxShown} objects`)
+  }
+  return { of, from: from ?? 'three-quarter' }
 }
 
 function contentsOf(uri: string, blob: EncodedBlob): readonly Content[] {

@@ -89,3 +89,17 @@ export function onlyParameters(uri: ResourceUri, known: readonly string[]): void
 function invalid(name: string, expected: string): ResourceUriInvalid {
   return new ResourceUriInvalid(`query parameter "${name}" must be ${expected}`)
 }
+
+/** Values separated by commas; as a JSON array when one of them has a comma. */
+export function listParameter(uri: ResourceUri, name: string): readonly string[] | undefined {
+  const text = uri.query.get(name)
+  if (text === undefined) return undefined
+  if (!text.startsWith('[')) return text.split(',').map(each => each.trim())
+  try {
+    const values: unknown = JSON.parse(text)
+    if (Array.isArray(values)) return values.map(String)
+  } catch {
+    // The same answer as for JSON that is no array.
+  }
+  throw new ResourceUriInvalid(`query parameter "${name}" must be values separated by commas`)
+}

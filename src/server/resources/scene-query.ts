@@ -9,6 +9,7 @@ import { isVector } from '../../lib/util/json-diff.ts'
 import { suggestedLimits } from './completion.ts'
 import { ResourceUriInvalid } from './errors.ts'
 import {
+  listParameter,
   countParameter,
   onlyParameters,
   rangeParameter,
@@ -192,20 +193,6 @@ function whereFilter(text: string): (item: JsonObject) => boolean {
     const found = item[name]
     return typeof found === 'string' ? found === value : JSON.stringify(found) === value
   }
-}
-
-/** Values separated by commas; as a JSON array when one of them has a comma. */
-function listParameter(uri: ResourceUri, name: string): readonly string[] | undefined {
-  const text = uri.query.get(name)
-  if (text === undefined) return undefined
-  if (!text.startsWith('[')) return text.split(',').map(each => each.trim())
-  try {
-    const values: unknown = JSON.parse(text)
-    if (Array.isArray(values)) return values.map(String)
-  } catch {
-    // The same answer as for JSON that is no array.
-  }
-  throw new ResourceUriInvalid(`query parameter "${name}" must be values separated by commas`)
 }
 
 /** Of a longer name only the beginning is compared. */

@@ -3,7 +3,6 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { systemClock } from '../../../src/lib/util/time.ts'
-import { ok } from '../../../src/lib/util/result.ts'
 import { Checkpoints } from '../../../src/server/checkpoints/checkpoints.ts'
 import type { Note } from '../../../src/server/notes/note.ts'
 import { type NoteCamera, Prover } from '../../../src/server/notes/prover.ts'
@@ -109,7 +108,7 @@ describe('Prover', () => {
     const proves = prover({
       shot: async shot => {
         asked.push(shot)
-        return ok({ png: shown.shift() ?? picture(), view })
+        return { png: shown.shift() ?? picture(), view }
       },
     })
     const note = await made(proves)
@@ -127,7 +126,7 @@ describe('Prover', () => {
   })
 
   it('counts no pixel of two equal pictures', async () => {
-    const proves = prover({ shot: async () => ok({ png: picture(3), view: {} }) })
+    const proves = prover({ shot: async () => ({ png: picture(3), view: {} }) })
     const note = await made(proves)
     const { difference } = await proves.prove(note, 1)
     expect(difference).to.deep.include({ share: 0, box: null })

@@ -131,8 +131,9 @@ export class AppRequests implements AppQuestions {
       max_width: form.maxWidth,
       max_bytes: Math.min(form.maxBytes, limits.maxMessageBytes),
     }
+    const { shot } = form
     const message = (id: string) =>
-      ({ type: 'capture', id, target, ...bounds, deadline_ms }) as const
+      ({ type: 'capture', id, target, ...(shot && { shot }), ...bounds, deadline_ms }) as const
     const leave = () => this.#drop(id, 'host_timeout')
     signal.addEventListener('abort', leave)
     const id = this.#ask(message, deadline_ms, (outcome, png) => {

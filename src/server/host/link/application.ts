@@ -1,6 +1,6 @@
 import { closeCodes, type Heartbeat, type PictureTarget } from '../../../lib/host-link/wire.ts'
 import { fail, type Result } from '../../../lib/util/result.ts'
-import type { AppCaptureForm, AppPicture } from '../../capture/host-backend.ts'
+import { type AppCaptureForm, type AppPicture, noShots } from '../../capture/host-backend.ts'
 import type { CaptureFailure } from '../../capture/backend.ts'
 import { AppRequests } from './app-requests.ts'
 import { AppSession, type SideMessage } from './app-session.ts'
@@ -68,6 +68,7 @@ export class Application {
   async capture(form: AppCaptureForm): Promise<Result<AppPicture, CaptureFailure>> {
     if (this.#connection === null) return fail(pictureFailure('host_disconnected'))
     if (this.#pictures.denied) return fail(pictureFailure('permission'))
+    if (form.shot !== undefined && !this.#pictures.shots) return fail(noShots)
     if (this.#pictures.targets.includes(form.view)) return this.#connection.requests.capture(form)
     const message = `the application takes no picture of its ${form.view}`
     return fail({ reason: 'failed', message })

@@ -12,6 +12,8 @@ import type { HostReason } from './failures.ts'
 /** What an application said of pictures of itself. */
 export interface PictureOfferFacts {
   readonly targets: readonly PictureTarget[]
+  /** It draws the scene from where it is told. */
+  readonly shots?: boolean
   /** The user shares no pictures: also none taken from outside of the application. */
   readonly denied: boolean
 }
@@ -32,6 +34,7 @@ export function readPictureOffer(
   if (value === undefined) return undefined
   const offer = new MemberReader(value, '/capture', others)
   const targets = offer.any('targets') ?? []
+  const shots = offer.flag('shots') === true && { shots: true }
   const denied = offer.flag('denied') ?? false
   const isList = Array.isArray(targets) && targets.length <= maxTargets
   if (!isList || !targets.every(target => typeof target === 'string')) {
@@ -39,7 +42,7 @@ export function readPictureOffer(
   }
   reader.inherit(offer.failure)
   const said: readonly unknown[] = isList ? targets : []
-  return { targets: pictureTargets.filter(target => said.includes(target)), denied }
+  return { targets: pictureTargets.filter(target => said.includes(target)), denied, ...shots }
 }
 
 /** Can such a picture be expected? `null`: no application is connected. */
@@ -106,6 +109,7 @@ type Reason = CaptureFailure['reason']
 /** No window of this world is larger. */
 const maxSide = 65_535
 const maxTitleChars = 4096
+const maxViewChars = 4096
 
 const texts: Partial<Record<Reason, string>> = {
   minimised: 'the window of the application is minimised',
@@ -148,13 +152,22 @@ export function pictureOutcome(
     return fail({ failure: pictureFailure(unanswered[answer.failure]), trouble: null })
   const reply = answer.value
   if (reply.type === 'error') {
+    if (reply.code === 'not_found') {
+      const message = `the application finds nothing like that: ${describeError(reply, limits)}`
+      return fail({ failure: { reason: 'not_found', message }, trouble: null })
+    }
     const reason = Object.hasOwn(said, reply.code) ? said[reply.code] : undefined
     if (reason !== undefined) return fail({ failure: pictureFailure(reason), trouble: null })
     return failed(describeError(reply, limits))
   }
   if (png === null) return failed('an answer without a picture')
   const window = readWindow(reply['window'])
-  return window.ok ? ok({ png, ...window.value }) : failed(window.failure)
+  if (!window.ok) return failed(window.failure)
+  const { view } = reply
+  if (view === undefined || view === null) return ok({ png, ...window.value })
+  const isView = isJsonObject(view) && JSON.stringify(view).length <= maxViewChars
+  if (!isView) return failed(`/view must be an object of at most ${maxViewChars} characters`)
+  return ok({ png, ...window.value, view })
 }
 
 function readWindow(value: unknown): Result<Omit<AppPicture, 'png'>, string> {

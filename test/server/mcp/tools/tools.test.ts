@@ -184,7 +184,7 @@ describe('tools', () => {
         ['query_scene', { ids: 'Cube' }, /argument "ids" must be an array of at most/],
         ['query_scene', { pointer: '/nowhere' }, /members there: schema, objects/],
         ['look', { target: 'moon' }, /argument "target" must be one of window, viewport/],
-        ['look', { target: 'viewport' }, /"view" can not be viewport/],
+        ['look', { target: 'viewport' }, /the application draws no picture of it/],
         ['wait_for_change', { timeout_s: 46 }, /an integer from 1 to 45/],
         ['wait_for_change', { uris: ['capture://current_window'] }, /never announces changes/],
         ['wait_for_change', { uris: ['nope://x'] }, /^resource_not_found: /],
