@@ -30,7 +30,7 @@ Give each client a separate key, so that you can revoke one without the others.`
 
   static override flags = {
     'read-only': Flags.boolean({
-      description: 'allow reading and subscribing, but not removing events',
+      description: 'allow reading, but not answering notes or removing events',
       default: false,
     }),
     'expires-in': Flags.string({

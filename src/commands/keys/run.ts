@@ -125,7 +125,9 @@ async function open(
 
 function described(key: NamedKey, nowMs: number): string {
   const good =
-    key.scope === 'read' ? 'may only read' : 'may read, and remove the session events it has read'
+    key.scope === 'read'
+      ? 'may only read'
+      : 'may read, answer notes, and remove the session events it has read'
   return `the key "${key.name}" ${good}, and ${expiryOf(key, nowMs)}`
 }
 

@@ -48,7 +48,7 @@ describe('the commands about keys', () => {
   it('show the key once, alone on stdout, and keep its hash alone', async () => {
     const { out, err } = await create('anna')
     expect(out).to.match(/^smk_[A-Za-z0-9_-]{43}\n$/)
-    expect(err).to.contain('"anna" may read, and remove the session events')
+    expect(err).to.contain('"anna" may read, answer notes, and remove the session events')
     expect(err).to.contain('Authorization: Bearer <key>').and.to.contain('SERVICE_MCP_API_KEY')
     const key = out.trim()
     expect(err).not.to.contain(key)
