@@ -162,6 +162,48 @@ for (const { mode, needs, args, command } of blenderModes) {
       await until(hasScene, 'the scene', waitMs)
     })
 
+    const shot = async (query: string): Promise<Buffer> => {
+      await delay(300)
+      const uri = `capture://viewport?max_width=400&${query}`
+      const [content] = (await client.readResource({ uri })).contents
+      return Buffer.from(content?.blob ?? '', 'base64')
+    }
+    const shots = ['camera=Camera', 'of=Cube', 'of=Cube&view=top', 'of=Cube,Light&view=front']
+
+    it('can be from where the reader says: the same wherever the person looks from', async () => {
+      const traces = await blender.ask('traces')
+      const before = []
+      for (const query of shots) before.push(await shot(query))
+      expect(await blender.ask('traces')).to.deep.equal(traces)
+      await blender.tell('orbit')
+      for (const [at, query] of shots.entries()) {
+        const again = await shot(query)
+        expect(await difference(before[at] ?? '', again), query).to.equal(0)
+        const others = before.filter((_, other) => other !== at)
+        for (const other of others) {
+          const isOther = sizeOf(other).height !== sizeOf(again).height
+          expect(isOther || (await difference(other, again)) > 500, query).to.equal(true)
+        }
+      }
+      await blender.tell('move')
+      expect(await difference(before[0] ?? '', await shot('camera=Camera'))).to.be.above(100)
+      await blender.tell('move_back')
+    })
+
+    it('says which camera or object there is not', async () => {
+      for (const [query, name] of [
+        ['camera=Cube', 'Cube is no camera'],
+        ['of=Nothing', 'no object Nothing'],
+      ]) {
+        const error = await client.readResource({ uri: `capture://viewport?${query}` }).then(
+          () => null,
+          (thrown: any) => thrown,
+        )
+        expect(error.data).to.include({ reason: 'not_found' })
+        expect(error.message).to.include(name)
+      }
+    })
+
     it('is the same when another window covers Blender', async () => {
       const free = await steady()
       const freeView = await steady('?view=viewport')

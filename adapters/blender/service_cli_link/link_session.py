@@ -242,11 +242,11 @@ class LinkSession:
         self._look()
         return self._watch.refresh()
 
-    def _picture(self, target, max_width, max_bytes):
+    def _picture(self, target, max_width, max_bytes, shot=None):
         if self.busy:
             raise Busy("Blender is rendering")
         with self.unheard():
-            return pictures.take(target, max_width, max_bytes)
+            return pictures.take(target, max_width, max_bytes, shot)
 
     def _offer(self):
         if self.settings.objects:
@@ -254,7 +254,8 @@ class LinkSession:
         if not self.settings.picture:
             self.link.deny_capture()
         elif not bpy.app.background:
-            self.link.provide_capture(self._picture, pictures.targets())
+            targets = pictures.targets()
+            self.link.provide_capture(self._picture, targets, shots="viewport" in targets)
         if self.settings.console and self._console is None:
             self.link.open_events(self.session_id, maxlen=CONSOLE_LINES)
             self._console = ConsoleTee(self._say)

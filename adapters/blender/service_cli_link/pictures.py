@@ -9,7 +9,7 @@ import tempfile
 
 import bpy
 
-from . import png_file
+from . import png_file, shots
 from .service_host_link import Busy, NoPicture, Picture
 
 MAX_TRIES = 6
@@ -27,9 +27,11 @@ def targets():
     return ("window", "viewport") if readable else ("window",)
 
 
-def take(target, max_width, max_bytes):
+def take(target, max_width, max_bytes, shot=None):
     """A Picture; raises NoPicture, Busy, or what Blender raises. Main thread, with a window."""
     _check_free()
+    if shot is not None:
+        return _take_shot(shot, max_width, max_bytes)
     take_one = _take_viewport if target == "viewport" else _take_window
     picture = take_one(max_width, max_bytes)
     if png_file.is_blank(picture.png):
@@ -115,12 +117,38 @@ def _read(path):
 
 def _take_viewport(max_width, max_bytes):
     window, space, region = _current_view()
+    view = space.region_3d
+    matrices = (view.view_matrix, view.window_matrix)
+    png = _fitting((region.width, region.height), max_width, max_bytes,
+                   lambda size: _drawn(window, space, region, size, matrices))
+    return Picture(png, TITLE, region.width, region.height)
+
+
+def _take_shot(shot, max_width, max_bytes):
+    """The scene alone, without grid, gizmos and selection: the same scene, the same pixels."""
+    window, space, region = _current_view()
+    # Drawing does not evaluate what a script has just changed.
+    window.view_layer.update()
+    view = shots.view_of(shot, window, (region.width, region.height))
+    size = (view["width"], view["height"])
+    overlay = space.overlay
+    shown = overlay.show_overlays
+    overlay.show_overlays = False
+    try:
+        png = _fitting(size, max_width, max_bytes,
+                       lambda size: _drawn(window, space, region, size, shots.matrices(view)))
+    finally:
+        overlay.show_overlays = shown
+    return Picture(png, TITLE, size[0], size[1], view)
+
+
+def _fitting(whole, max_width, max_bytes, draw):
     width = max_width
     for _ in range(MAX_TRIES):
-        size = png_file.fitting(region.width, region.height, width)
-        png = png_file.encode(*size, _drawn(window, space, region, size))
+        size = png_file.fitting(whole[0], whole[1], width)
+        png = png_file.encode(*size, draw(size))
         if len(png) <= max_bytes:
-            return Picture(png, TITLE, region.width, region.height)
+            return png
         width = png_file.smaller(size[0], len(png), max_bytes)
     raise RuntimeError("the picture of the 3D view does not become small enough")
 
@@ -140,12 +168,11 @@ def _current_view():
     raise NoPicture("no_window", "there is no 3D view on the screen")
 
 
-def _drawn(window, space, region, size):
+def _drawn(window, space, region, size, matrices):
     """Drawn beside the screen: nothing of the screen changes, and nothing covers it."""
     import gpu
 
     width, height = size
-    view = space.region_3d
     buffer = gpu.types.GPUOffScreen(width, height)
     try:
         buffer.draw_view3d(
@@ -153,8 +180,8 @@ def _drawn(window, space, region, size):
             window.view_layer,
             space,
             region,
-            view.view_matrix,
-            view.window_matrix,
+            matrices[0],
+            matrices[1],
             do_color_management=True,
         )
         with buffer.bind():

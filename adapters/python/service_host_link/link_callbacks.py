@@ -96,4 +96,9 @@ class LinkCallbacks(object):
         callback = self._on_capture
         if callback is None or question.subject[0] not in self._pictures["targets"]:
             raise Unsupported("there is no such picture")  # any more
-        return callback(*question.subject)
+        target, max_width, max_bytes, shot = question.subject
+        if self._pictures.get("shots"):
+            return callback(target, max_width, max_bytes, shot)
+        if shot is not None:
+            raise Unsupported("the view is drawn only as it is on the screen")
+        return callback(target, max_width, max_bytes)

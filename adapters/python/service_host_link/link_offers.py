@@ -64,18 +64,22 @@ class LinkOffers(object):
 
     # Pictures
 
-    def provide_capture(self, callback, targets=("window",)):
+    def provide_capture(self, callback, targets=("window",), shots=False):
         """Offers pictures of the application, which readers of capture://current_window get.
 
         callback(target, max_width, max_bytes) -> the bytes of a PNG file, or a Picture; called
         from pump() with one of the targets ("window", "viewport"). It may raise NoPicture or
-        Busy. A picture that is wider or larger is refused. callback None: withdraws the offer."""
+        Busy. A picture that is wider or larger is refused. callback None: withdraws the offer.
+
+        shots True: the scene is also drawn from where a reader says. The callback is then called
+        with a fourth argument, None or a dict: {"camera": id}, {"of": [ids], "from": "front"} (or
+        "right", "top", "three-quarter"), or {"view": the view of an earlier Picture}."""
         targets = list(targets) if callback is not None else []
         if any(target not in PICTURE_TARGETS for target in targets):
             raise ValueError("targets are window and viewport")
         with self._lock:
             self._on_capture = callback
-        self._offer_pictures({"targets": targets})
+        self._offer_pictures(dict({"targets": targets}, **({"shots": True} if shots else {})))
 
     def deny_capture(self):
         """The user of the application wants no picture of it: the server takes none in any way,

@@ -12,7 +12,7 @@ class Question(object):
     """A request of the server that has no answer yet."""
 
     def __init__(self, id, kind, subject, deadline):
-        # Of a picture the subject is (target, max_width, max_bytes).
+        # Of a picture the subject is (target, max_width, max_bytes, shot).
         self.id, self.kind, self.subject, self.deadline = id, kind, subject, deadline
         self.dropped = False
 

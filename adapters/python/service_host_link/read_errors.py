@@ -33,19 +33,25 @@ class Unsupported(ReadError):
     code = "unsupported"
 
 
+REASONS = ("minimised", "no_window", "blank", "permission", "not_found")
+
+
 class NoPicture(ReadError):
-    """There is no picture to be had; `reason`: minimised, no_window, blank or permission."""
+    """There is no picture to be had; `reason`: minimised, no_window, blank, permission
+    or not_found (there is no such camera or object)."""
 
     def __init__(self, reason, message=""):
-        if reason not in ("minimised", "no_window", "blank", "permission"):
-            raise ValueError("reason must be minimised, no_window, blank or permission")
+        if reason not in REASONS:
+            raise ValueError("reason must be one of " + ", ".join(REASONS))
         ReadError.__init__(self, message or reason)
         self.code = reason
 
 
-Picture = collections.namedtuple("Picture", "png title width height")
+Picture = collections.namedtuple("Picture", "png title width height view")
+Picture.__new__.__defaults__ = (None,)
 Picture.__doc__ = """A PNG file, and the title and size in pixels of the window that it shows.
 
-The size is that of the window, also when the picture was scaled down."""
+The size is that of the window, also when the picture was scaled down. `view`: a dict with what
+the application needs to draw the same again; it gets it back in a shot."""
 
 PICTURE_TARGETS = ("window", "viewport")

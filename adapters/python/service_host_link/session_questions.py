@@ -32,9 +32,11 @@ class SessionQuestions(object):
         if problem is not None:
             return self._send_error(id, *problem)
         if kind == "capture":
+            shot = message.get("shot")
             subject = (subject, int(bounded_number(message, "max_width", 1, 65535, 65535)),
                        int(bounded_number(message, "max_bytes", 1, self.limits["max_message_bytes"],
-                                   self.limits["max_message_bytes"])))
+                                   self.limits["max_message_bytes"])),
+                       shot if isinstance(shot, dict) else None)
         seconds = bounded_number(message, "deadline_ms", 1, 600000, 5000) / 1000.0
         question = Question(id, kind, subject, time.monotonic() + seconds)
         self.questions[id] = question
@@ -104,6 +106,8 @@ class SessionQuestions(object):
             if picture.width is not None:
                 head["window"] = {"title": str(picture.title or "")[:MAX_TEXT // 2],
                                   "width": int(picture.width), "height": int(picture.height)}
+            if picture.view is not None:
+                head["view"] = picture.view
             text = compact_json(head).encode("ascii")
         except (TypeError, ValueError) as error:
             message = "the capture callback returned no picture (%s)" % type(error).__name__

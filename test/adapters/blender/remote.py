@@ -13,6 +13,7 @@ import threading
 import time
 
 import bpy
+import mathutils
 
 sys.path.insert(0, os.path.dirname(__file__))
 import harness
@@ -271,6 +272,8 @@ def traces():
     return {
         "datablocks": sorted(str(each.name_full) for each in bpy.data.user_map()),
         "dirty": bpy.data.is_dirty,
+        "view": [list(row) for row in view_area().spaces.active.region_3d.view_matrix],
+        "overlays": view_area().spaces.active.overlay.show_overlays,
         "operators": len(bpy.context.window_manager.operators),
         "selected": [item.name for item in bpy.context.selected_objects],
         "active": getattr(bpy.context.active_object, "name", None),
@@ -279,6 +282,13 @@ def traces():
         "threads": len([each for each in threading.enumerate() if "picture" in each.name]),
         "files": left,
     }
+
+
+def orbit():
+    """As a person does who looks at the scene from somewhere else."""
+    view = view_area().spaces.active.region_3d
+    view.view_rotation.rotate(mathutils.Euler((0.0, 0.0, 0.5)))
+    view.update()
 
 
 def window_id():
