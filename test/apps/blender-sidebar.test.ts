@@ -100,13 +100,22 @@ describe('the sidebar of Blender', function () {
     return path
   }
 
-  for (const width of widths) {
-    it(`is drawn ${width} pixels wide: not connected, and connected`, async () => {
+  for (const [at, width] of widths.entries()) {
+    it(`is drawn ${width} pixels wide: not connected, connected, and with a note`, async () => {
       await widen(width)
       const off = await picture(`${width}-off`)
       await blender.tell('connect')
       await until(() => blender.ask('is_connected'), 'the link', 20_000)
       const on = await picture(`${width}-connected`)
+      await blender.tell('note')
+      const noted = async () => (await blender.ask('notes')).states.at(-1)
+      await until(async () => (await noted()) === 'open', 'the note', 20_000)
+      await blender.tell('raise_cube_and_light')
+      const answer = { text: 'Raised the cube by one metre, as you asked' }
+      await serving.post(`notes/${at + 1}/answer`, answer)
+      await until(async () => (await noted()) === 'answered', 'the answer', 20_000)
+      await picture(`${width}-answered`)
+      await serving.post(`notes/${at + 1}/close`, {})
       await blender.tell('disconnect')
       const { stderr } = spawnSync('compare', ['-metric', 'AE', off, on, 'null:'])
       expect(Number(String(stderr).split(' ')[0])).to.be.greaterThan(100)

@@ -253,9 +253,41 @@ describe('notes of people', function () {
     expect((await command('close', '1')).stdout).to.contain('closed')
   })
 
+  it('are made and settled over the host link, whose application is told of all', async () => {
+    const app = await LinkClient.connect(serve, { notes: true })
+    const shown = () => app.messages.filter(({ type }) => type === 'notes').at(-1)
+    await app.until(() => shown() !== undefined, 'the notes of the document')
+    expect(shown().notes).to.deep.equal([])
+    const made = await app.ask({
+      type: 'note.add',
+      note: { text: 'Too bright', author: 'ada', targets: ['Lamp'] },
+    })
+    expect(made.note).to.include({ number: 1, state: 'open' })
+    await app.until(() => shown().notes.length === 1, 'the note')
+    expect(shown().pictures).to.match(/pictures$/)
+    await tool('answer_note', { id: '1', text: 'dimmed' })
+    const proof = () => shown().notes[0].entries[0]?.proof
+    await app.until(() => proof() !== undefined, 'the proof')
+    const act = (action: string, members: object = {}) =>
+      app.ask({ type: 'note.act', note: made.note.id, action, by: 'ada', ...members })
+    expect((await act('accept')).note).to.include({ state: 'accepted' })
+    expect(await act('accept')).to.include({ type: 'error', code: 'invalid' })
+    expect(await act('vanish')).to.include({ type: 'error', code: 'invalid' })
+    const unknown = { type: 'note.act', note: 'ffffffff', action: 'close' }
+    expect(await app.ask(unknown)).to.include({ type: 'error', code: 'not_found' })
+    const empty = await app.ask({ type: 'note.add', note: { text: '' } })
+    expect(empty).to.include({ type: 'error', code: 'invalid' })
+    expect(empty.message).to.include('/note/text')
+    app.ws.close()
+  })
+
   it('are not there with --no-notes', async () => {
     await serve.stop()
     await start(['--no-notes'])
+    const app = await LinkClient.connect(serve, { notes: true })
+    const told = await app.ask({ type: 'note.add', note: { text: 'Too bright' } })
+    expect(told).to.include({ type: 'error', code: 'unsupported' })
+    app.ws.close()
     const { tools } = (await session.call('tools/list')).result
     expect(tools.map(({ name }: any) => name)).not.to.include.members(['list_notes'])
     expect((await session.call('resources/read', { uri: open })).error.code).to.equal(-32002)

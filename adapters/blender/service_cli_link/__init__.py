@@ -21,11 +21,12 @@ if "bpy" in locals():
 
 import bpy
 
-from . import operators, panels, preferences
+from . import note_panel, note_pins, notes, operators, panels, preferences
 from .running import Running
 
 VERSION = ".".join(str(part) for part in bl_info["version"])
-CLASSES = (preferences.ServiceCliPreferences,) + operators.CLASSES + panels.CLASSES
+CLASSES = (preferences.ServiceCliPreferences,) + operators.CLASSES + notes.CLASSES
+CLASSES += panels.CLASSES + note_panel.CLASSES
 
 
 def pump():
@@ -43,6 +44,10 @@ def register():
     for each in CLASSES:
         bpy.utils.register_class(each)
     bpy.types.IMAGE_MT_image.append(panels.draw_image_menu)
+    for menu in _object_menus():
+        menu.append(notes.draw_menu)
+    note_panel.register()
+    note_pins.register()
     preferences.RUNNING = Running(VERSION)
     if _asked_for():
         preferences.RUNNING.connect(preferences.settings_of(preferences.current()))
@@ -56,8 +61,17 @@ def unregister():
         else:
             running.disconnect("the add-on was switched off")
     bpy.types.IMAGE_MT_image.remove(panels.draw_image_menu)
+    for menu in _object_menus():
+        menu.remove(notes.draw_menu)
+    note_pins.unregister()
+    note_panel.unregister()
     for each in reversed(CLASSES):
         bpy.utils.unregister_class(each)
+
+
+def _object_menus():
+    """Where the search of Blender finds it, too."""
+    return bpy.types.VIEW3D_MT_object, bpy.types.VIEW3D_MT_object_context_menu
 
 
 def _blender_quits():

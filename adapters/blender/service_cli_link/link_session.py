@@ -54,6 +54,7 @@ class LinkSession:
             on_read=self._read,
             on_refresh=self._refresh,
             turns=self._turns,
+            shows_notes=True,
             client_name="service-cli-blender",
             client_version=version,
         )

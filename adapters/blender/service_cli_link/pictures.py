@@ -116,7 +116,7 @@ def _read(path):
 
 
 def _take_viewport(max_width, max_bytes):
-    window, space, region = _current_view()
+    window, space, region = current_view()
     view = space.region_3d
     matrices = (view.view_matrix, view.window_matrix)
     png = _fitting((region.width, region.height), max_width, max_bytes,
@@ -126,7 +126,7 @@ def _take_viewport(max_width, max_bytes):
 
 def _take_shot(shot, max_width, max_bytes):
     """The scene alone, without grid, gizmos and selection: the same scene, the same pixels."""
-    window, space, region = _current_view()
+    window, space, region = current_view()
     # Drawing does not evaluate what a script has just changed.
     window.view_layer.update()
     view = shots.view_of(shot, window, (region.width, region.height))
@@ -153,7 +153,7 @@ def _fitting(whole, max_width, max_bytes, draw):
     raise RuntimeError("the picture of the 3D view does not become small enough")
 
 
-def _current_view():
+def current_view():
     """The largest 3D view of the current window; of any other one when it has none."""
     current = _current_window()
     others = [each for each in bpy.context.window_manager.windows if each != current]

@@ -35,6 +35,11 @@ class ServiceCliPreferences(bpy.types.AddonPreferences):
         description="Look for a running service-cli serve at each start",
         default=False,
     )
+    show_pins: BoolProperty(
+        name="Show pins",
+        description="The number of each open note in the 3D view, at the place that it is about",
+        default=True,
+    )
     url: StringProperty(
         name="Server URL",
         description="Host URL of service-cli serve; empty: found by itself",

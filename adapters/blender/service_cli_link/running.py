@@ -98,7 +98,7 @@ class Running:
 
     def _redraw_when_told(self):
         link = self.session.link
-        shown = (link.status(), link.pictured_at, self.session.has_render, self.note)
+        shown = (link.status(), link.pictured_at, self.session.has_render, self.note, link.notes)
         if shown == self._shown:
             return
         self._shown = shown

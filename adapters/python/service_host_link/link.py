@@ -13,6 +13,7 @@ from .addresses import Candidate, check_token, parse_url
 from .backlog import Backlog
 from .limits import CLEARED, DEFAULT_LIMITS, NOT_TOLD, OFF
 from .link_callbacks import LinkCallbacks
+from .link_notes import LinkNotes
 from .link_offers import LinkOffers
 from .link_reports import LinkReports, check_mode
 from .link_state import LinkState
@@ -21,13 +22,13 @@ from .texts import omit_none, one_line
 from .worker import Worker
 
 
-class HostLink(LinkState, LinkReports, LinkOffers, LinkCallbacks):
+class HostLink(LinkState, LinkReports, LinkOffers, LinkNotes, LinkCallbacks):
     """The link of one application. All but pump() may be called from any thread."""
 
     def __init__(self, dcc_type, app_version=None, mode="gui", display_name=None, pid=None,
                  url=None, token=None, registry_dir=None, on_read=None, on_list=None,
                  on_refresh=None, on_status=None, client_name="service-host-link", client_version=__version__,
-                 env=os.environ, turns=None):
+                 env=os.environ, turns=None, shows_notes=False):
         """url and token given: only those. Else the environment, else the instance records.
 
         on_read(uri) -> contents: a list of {"uri", "mimeType", "text" or "blob"}; also one of
@@ -35,6 +36,7 @@ class HostLink(LinkState, LinkReports, LinkOffers, LinkCallbacks):
         Invalid or Unsupported. on_refresh() hands over the newest scene, because a reader waits
         for it: True when that is done, False to be asked again by the next pump(). With it
         `scene_wanted` tells whether a client follows the scene; else one in 2 s is enough.
+        shows_notes: the server tells of the notes of the open document, see `notes`.
         on_status(status). All are called from pump().
 
         turns: a Turns, for an application in which no other thread may run Python now and then."""
@@ -54,6 +56,7 @@ class HostLink(LinkState, LinkReports, LinkOffers, LinkCallbacks):
         self._on_read, self._on_list, self._on_status = on_read, on_list, on_status
         self._on_refresh = on_refresh
         self._on_capture = None
+        self._shows_notes = shows_notes
 
         # Everything below is guarded by the lock, which is held only for moments: no
         # serialising, no I/O and no foreign code inside.
@@ -88,6 +91,8 @@ class HostLink(LinkState, LinkReports, LinkOffers, LinkCallbacks):
         self._uploads = collections.deque()
         self._upload = None  # the one being sent
         self._questions = collections.deque()
+        self._note_jobs = collections.deque()
+        self._notes = ([], None)
         self._not_yet = []  # questions for the next pump
         self._answers = collections.deque()
         self._finished = collections.deque()  # uploads whose on_done waits for pump
@@ -144,6 +149,10 @@ class HostLink(LinkState, LinkReports, LinkOffers, LinkCallbacks):
             for upload in [self._upload] + list(self._uploads):
                 if upload is not None:
                     self._finish(upload, error="the link was stopped")
+            for job in self._note_jobs:
+                self._end_note(job, "the link was stopped")
+            self._note_jobs.clear()
+            self._notes = ([], None)
             self._uploads.clear()
             self._upload = None
             self._questions.clear()
@@ -172,7 +181,7 @@ class HostLink(LinkState, LinkReports, LinkOffers, LinkCallbacks):
     def _settled(self):
         return (self.scene_settled and not self._audit and not self._events
                 and not self._producer_news and not self._app_news and not self._updated
-                and not self._uploads and self._upload is None)
+                and not self._note_jobs and not self._uploads and self._upload is None)
 
     def _search(self, own_server):
         """(candidates, reasons, whether to give up)"""

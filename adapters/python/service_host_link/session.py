@@ -15,6 +15,7 @@ from .pipe import Pipe
 from .session_app import SessionApp
 from .session_artefacts import SessionArtefacts
 from .session_batches import SessionBatches
+from .session_notes import SessionNotes
 from .session_greeting import SessionGreeting
 from .session_questions import SessionQuestions
 from .session_scene import SessionScene
@@ -22,7 +23,7 @@ from .texts import one_line
 
 
 class Session(SessionGreeting, SessionQuestions, SessionApp, SessionScene, SessionBatches,
-              SessionArtefacts):
+              SessionArtefacts, SessionNotes):
     """From the end of the handshake to the end of the connection."""
 
     def __init__(self, worker, sock, candidate, received):
@@ -195,6 +196,8 @@ class Session(SessionGreeting, SessionQuestions, SessionApp, SessionScene, Sessi
         elif kind == "demand":
             with self.link._lock:
                 self.link._scene_wanted = message.get("scene") is not False
+        elif kind == "notes":
+            self._told_notes(message)
         elif kind == "throttle":
             interval_ms = bounded_number(message, "scene_min_interval_ms", 0, 60000, 0)
             self.scene_interval = interval_ms / 1000.0
@@ -227,7 +230,7 @@ class Session(SessionGreeting, SessionQuestions, SessionApp, SessionScene, Sessi
             self._send_heartbeat(now)
         steps = (self._send_answer, self._send_open, self._send_app, self._send_producer,
                  self._send_scene, self._send_audit, self._send_events, self._send_updated,
-                 self._send_upload)
+                 self._send_note, self._send_upload)
         while not self.pipe.full and any([step(now) for step in steps]):
             pass
 
@@ -247,6 +250,9 @@ class Session(SessionGreeting, SessionQuestions, SessionApp, SessionScene, Sessi
         with link._changed:
             for backlog in (link._audit, link._events):
                 backlog.give_up() if blame else backlog.restore()
+            for what, job in asked:
+                if what == "note":
+                    link._end_note(job, "the link was lost: see whether the server has the note")
             for what, scheme in asked:
                 if what == "producer" and scheme not in link._producers:
                     link._producer_news[scheme] = "unregister"

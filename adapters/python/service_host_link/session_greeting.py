@@ -22,6 +22,8 @@ class SessionGreeting(object):
                 message["capture"] = link._pictures
             if link._on_refresh is not None:
                 message["scene_refresh"] = True
+            if link._shows_notes:
+                message["notes"] = True
             link._scene_wanted = True
         self._send_message(message)
 

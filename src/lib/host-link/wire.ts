@@ -210,6 +210,8 @@ export type ServerMessage =
   | { readonly type: 'demand'; readonly scene: boolean }
   /** A picture of the application was taken for a client, by the application or from outside. */
   | { readonly type: 'captured'; readonly target: PictureTarget }
+  /** The notes of the open document, whole as `notes://{id}` has them; to those that ask. */
+  | { readonly type: 'notes'; readonly notes: readonly object[]; readonly pictures: string }
   | { readonly type: 'cancel'; readonly id: string }
   | { readonly type: 'throttle'; readonly scene_min_interval_ms: number }
   | { readonly type: 'shutdown'; readonly reason: string; readonly reconnect_after_ms?: number }

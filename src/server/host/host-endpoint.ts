@@ -13,6 +13,7 @@ import type { ArtefactStore } from '../artefacts/store.ts'
 import type { AuditLog } from '../resources/audit-log.ts'
 import type { Checkpoints } from '../checkpoints/checkpoints.ts'
 import type { NoteWriter } from '../notes/note-posts.ts'
+import type { Notes } from '../notes/notes.ts'
 import type { SceneOwnership } from '../resources/scene-state.ts'
 import type { SessionEventBuffer } from '../resources/session-event-buffer.ts'
 
@@ -71,7 +72,7 @@ export interface HostSink {
   closeSessionEventBuffer(buffer: SessionEventBuffer): void
   readonly checkpoints: Pick<Checkpoints, 'add' | 'remove'>
   /** Null when notes are switched off. */
-  readonly notes: NoteWriter | null
+  readonly notes: (NoteWriter & Pick<Notes, 'watch' | 'shown'>) | null
   /** Null when artefacts are switched off. */
   readonly artefacts: Pick<ArtefactStore, 'put' | 'remove'> | null
 }

@@ -11,14 +11,14 @@ export const pictureName = /^(before|(after|difference)-\d{1,3})$/
 
 /** The pictures of the notes of one document: PNG files beside the notes. */
 export class NotePictures {
-  readonly #folder: string
+  readonly folder: string
 
   constructor(folder: string) {
-    this.#folder = folder
+    this.folder = folder
   }
 
   async save(id: string, name: string, png: Uint8Array): Promise<void> {
-    await mkdir(this.#folder, { recursive: true, mode: 0o700 })
+    await mkdir(this.folder, { recursive: true, mode: 0o700 })
     await this.#makeRoom(png.length)
     await replaceFile(this.#path(id, name), png)
   }
@@ -36,10 +36,10 @@ export class NotePictures {
   }
 
   async #makeRoom(newBytes: number): Promise<void> {
-    const names = await readdir(this.#folder)
+    const names = await readdir(this.folder)
     const files = await Promise.all(
       names.map(async name => {
-        const path = join(this.#folder, name)
+        const path = join(this.folder, name)
         const { size, mtimeMs } = await stat(path).catch(() => ({ size: 0, mtimeMs: 0 }))
         return { path, size, mtimeMs }
       }),
@@ -53,6 +53,6 @@ export class NotePictures {
   }
 
   #path(id: string, name: string): string {
-    return join(this.#folder, `${id}-${name}.png`)
+    return join(this.folder, `${id}-${name}.png`)
   }
 }

@@ -10,11 +10,14 @@ import type { NotesSource } from '../resources/registry.ts'
 import type { SceneNow } from '../resources/scene.ts'
 import type { Prover } from './prover.ts'
 import { isOpen, nextState, type Note, type NoteAction, openNotesUri } from './note.ts'
-import { NotesProducer } from './notes-producer.ts'
+import { NotesProducer, whole } from './notes-producer.ts'
 
 /** Of one document; closed ones count. */
 const maxNotes = 1000
 const maxEntries = 100
+/** In the application, which shows little of what is over. */
+const maxSettledShown = 10
+const maxEntriesShown = 10
 /** How often the folder is looked at while a client follows the notes: other servers write, too. */
 const lookMs = 1000
 
@@ -43,6 +46,8 @@ export class Notes implements NotesSource {
   readonly #parts: NotesParts
   readonly #followed = new Set<string>()
   #opened: { readonly path: string; readonly folder: NoteFolder } | null = null
+  readonly #watchers = new Set<() => void>()
+  #scene: (() => SceneNow) | null = null
   #told: (uri: string) => void = () => {}
   #stopLooking: (() => void) | null = null
 
@@ -51,6 +56,7 @@ export class Notes implements NotesSource {
   }
 
   producer(scene: () => SceneNow): BuiltIn {
+    this.#scene = scene
     return new NotesProducer(this, scene)
   }
 
@@ -63,7 +69,34 @@ export class Notes implements NotesSource {
   follow(uri: string, isFollowed: boolean): void {
     if (isFollowed) this.#followed.add(uri)
     else this.#followed.delete(uri)
-    if (this.#followed.size === 0) this.close()
+    this.#lookIfWanted()
+  }
+
+  /** Is told of every change, also by another process or of the document. Returns the end. */
+  watch(told: () => void): () => void {
+    this.#watchers.add(told)
+    this.#lookIfWanted()
+    return () => {
+      this.#watchers.delete(told)
+      this.#lookIfWanted()
+    }
+  }
+
+  /** What the application shows its user: notes that wait, and the last that are settled. */
+  async shown(maxBytes: number): Promise<{ notes: readonly object[]; pictures: string }> {
+    const all = await this.list()
+    const settled = new Set(all.filter(note => !isOpen(note)).slice(-maxSettledShown))
+    const scene = this.#scene?.() ?? null
+    const notes = all
+      .filter(note => isOpen(note) || settled.has(note))
+      .map(note => ({ ...note, entries: note.entries.slice(-maxEntriesShown) }))
+      .map(note => (scene === null ? note : whole(note, scene)))
+    while (JSON.stringify(notes).length > maxBytes) notes.shift()
+    return { notes, pictures: this.#parts.prover.pictures().folder }
+  }
+
+  #lookIfWanted(): void {
+    if (this.#followed.size + this.#watchers.size === 0) this.close()
     else this.#stopLooking ??= this.#lookAgain()
   }
 
@@ -76,7 +109,7 @@ export class Notes implements NotesSource {
   documentChanged(): void {
     if (this.#opened === null || this.#opened.path === this.#parts.folder()) return
     this.#opened = null
-    this.#told(openNotesUri)
+    this.#tell()
   }
 
   /** By number. */
@@ -161,9 +194,10 @@ export class Notes implements NotesSource {
     this.#tell({ id })
   }
 
-  #tell({ id }: Pick<Note, 'id'>): void {
+  #tell(...changed: readonly Pick<Note, 'id'>[]): void {
     this.#told(openNotesUri)
-    this.#told(`notes://${id}`)
+    for (const { id } of changed) this.#told(`notes://${id}`)
+    for (const told of this.#watchers) told()
   }
 
   get #folder(): NoteFolder {
@@ -184,8 +218,7 @@ export class Notes implements NotesSource {
         notes => {
           const changed = notes.filter(note => !before.includes(note))
           if (changed.length === 0) return
-          this.#told(openNotesUri)
-          for (const { id } of changed) this.#told(`notes://${id}`)
+          this.#tell(...changed)
         },
         // The next reader of the notes is told.
         () => {},

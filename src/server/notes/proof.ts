@@ -7,9 +7,9 @@ import type { SceneChange } from '../resources/scene-delta.ts'
 const maxLines = 30
 const maxLineChars = 300
 
-/** Where a person looks and what they select is no change of the document. */
+/** Where a person looks, what they select, and how much is listed is no change of the document. */
 const ofPerson =
-  /^\/(selection|viewport|document\/modified|time\/playing|objects\/\d+\/selected)(\/|$)/
+  /^\/(selection|viewport|document\/modified|time\/playing|truncated\/limit|objects\/\d+\/selected)(\/|$)/
 
 /**
  * Splits changes into those of the objects that a note is about and all others. What belongs to an

@@ -291,6 +291,43 @@ def orbit():
     view.update()
 
 
+def note():
+    """By the operator, on the cube, as a script would; the dialog gives it the same text."""
+    for each in bpy.context.selected_objects:
+        each.select_set(False)
+    bpy.data.objects["Cube"].select_set(True)
+    area = view_area()
+    region = next(each for each in area.regions if each.type == "WINDOW")
+    window = bpy.context.window_manager.windows[0]
+    with bpy.context.temp_override(window=window, area=area, region=region):
+        bpy.ops.service_cli.note_on_selection(text="The cube is too low")
+
+
+def raise_cube_and_light():
+    bpy.data.objects["Cube"].location.z += 1.0
+    bpy.data.objects["Light"].location.x -= 2.0
+
+
+def notes():
+    """What the panel shows of each."""
+    module = sys.modules[harness.ADDON + ".notes"]
+    panel = sys.modules[harness.ADDON + ".note_panel"]
+    pins = sys.modules[harness.ADDON + ".note_pins"]
+    shown, folder = module.all_shown()
+    return {
+        "states": [each["state"] for each in shown],
+        "lines": [panel.lines_of(each) for each in shown],
+        "pins": [number for number, _, _ in pins.pins(shown)],
+        "folder": folder,
+        "running": sys.modules[harness.ADDON + ".preferences"].RUNNING.note,
+    }
+
+
+def accept_note():
+    shown, _ = sys.modules[harness.ADDON + ".notes"].all_shown()
+    bpy.ops.service_cli.settle_note(note=shown[0]["id"], action="accept")
+
+
 def window_id():
     found = subprocess.run(
         ["xdotool", "search", "--onlyvisible", "--pid", str(os.getpid())],

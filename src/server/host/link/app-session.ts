@@ -177,6 +177,11 @@ export class AppSession implements ChannelReader {
       case 'events.close':
         if (buffers.end(message.sessionId)) return {}
         throw new LinkRefusal('not_found', 'there is no such session of events')
+      case 'note':
+        if (sink.notes === null) throw new LinkRefusal('unsupported', 'notes are switched off')
+        return message.write(sink.notes).then(({ id, number, state }) => ({
+          note: { id, number, state },
+        }))
       case 'artefact.put':
         return this.#artefacts.put(message)
       case 'artefact.abort':
@@ -273,6 +278,10 @@ export class AppSession implements ChannelReader {
     }
     if (error instanceof ServiceError && error.code === 'scene_stale') {
       return this.#refuse(id, 'stale', error.message)
+    }
+    if (message.type === 'note' && error instanceof ServiceError) {
+      const isUnknown = error.code === 'resource_not_found'
+      return this.#refuse(id, isUnknown ? 'not_found' : 'invalid', error.message)
     }
     if (message.type === 'scene.patch' && error instanceof TypeError) {
       return this.#refuse(id, 'invalid', `/${error.message}`)

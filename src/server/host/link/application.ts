@@ -37,6 +37,7 @@ export class Application {
   #connection: Connection | null = null
   #app: AppFacts | null = null
   #document: DocumentFacts | null = null
+  #stopNotes: (() => void) | null = null
   #pictures: PictureOfferFacts = noPictures
   #heartbeat: SeenHeartbeat | null = null
 
@@ -110,6 +111,7 @@ export class Application {
         demand: scene => void channel.send({ type: 'demand', scene }),
       })
     }
+    if (hello.showsNotes) this.#stopNotes = this.#showNotes(channel)
     channel.handTo(session)
     this.#producers.connected(requests)
     const { dccType: dcc_type, version, mode, pid } = hello.app
@@ -174,10 +176,27 @@ export class Application {
     if (connection === null) return
     this.#connection = null
     this.#deps.sink.scene.demand.supply(null)
+    this.#stopNotes?.()
+    this.#stopNotes = null
     this.#producers.disconnected()
     connection.session.end()
     connection.requests.disconnect()
     connection.channel.close(code, reason)
+  }
+
+  /** Tells it of the notes of its document, now and whenever they change. Returns the end. */
+  #showNotes(channel: Channel): (() => void) | null {
+    const { sink, log, limits } = this.#deps
+    const { notes } = sink
+    if (notes === null) return null
+    const show = () => {
+      notes.shown(limits.maxMessageBytes / 2).then(
+        shown => void channel.send({ type: 'notes', ...shown }),
+        (error: unknown) => log.warn({ err: error }, 'the notes cannot be shown'),
+      )
+    }
+    show()
+    return notes.watch(show)
   }
 
   #isBusy(): boolean {

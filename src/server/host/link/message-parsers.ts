@@ -13,6 +13,8 @@ import { checkArtefactMediaType } from '../guards.ts'
 import { MemberReader } from '../../../lib/util/member-reader.ts'
 import { parseAuditPost, parseEventsPost } from '../messages.ts'
 import { boundedMetadata, readSidecar } from '../upload-options.ts'
+import type { Note } from '../../notes/note.ts'
+import { type NoteWriter, notePost } from '../../notes/note-posts.ts'
 import { type PictureOfferFacts, noPictures, readPictureOffer } from './pictures.ts'
 
 export type LinkParseLimits = Pick<
@@ -52,6 +54,8 @@ export interface HelloFacts {
   readonly capture: PictureOfferFacts
   /** It answers `refresh`, and hears of `demand`. */
   readonly refreshes: boolean
+  /** It shows the notes of its document. */
+  readonly showsNotes: boolean
 }
 
 interface HeartbeatFacts {
@@ -115,6 +119,7 @@ export type Incoming =
       readonly options: ArtefactOptions
     }
   | { readonly type: 'artefact.abort'; readonly upload: string }
+  | { readonly type: 'note'; readonly write: (notes: NoteWriter) => Promise<Note> }
   | { readonly type: 'bye'; readonly reason: string | undefined; readonly clear: boolean }
 
 /** A message whose envelope is read: its members are for its own parser. */
@@ -199,6 +204,13 @@ export const parsers: Readonly<Record<string, (frame: MessageText) => Incoming>>
     type: 'resource.updated',
     uri: requiredName(reader, 'uri', limits.maxUriChars),
   }),
+  'note.add': ({ reader }) => noteWrite(reader, 'notes', reader.any('note')),
+  'note.act': ({ reader }) => {
+    const note = requiredName(reader, 'note', 32)
+    const action = requiredName(reader, 'action', 16)
+    const body = omitUndefined({ by: reader.any('by'), text: reader.any('text') })
+    return noteWrite(reader, `notes/${note}/${action}`, body)
+  },
   'artefact.put': artefactPut,
   'artefact.abort': ({ reader }) => ({
     type: 'artefact.abort',
@@ -209,6 +221,15 @@ export const parsers: Readonly<Record<string, (frame: MessageText) => Incoming>>
     reason: reader.name('reason', limits.maxFieldChars),
     clear: reader.flag('clear') ?? false,
   }),
+}
+
+/** As the post to this address below `/host/v1/` does. */
+function noteWrite(reader: MemberReader, rest: string, body: unknown): Incoming {
+  const parsed = notePost(rest)?.(body)
+  if (parsed?.ok) return { type: 'note', write: parsed.value }
+  const { pointer, detail } = parsed?.failure ?? { pointer: '', detail: 'must name a note' }
+  reader.inherit({ pointer: rest === 'notes' ? `/note${pointer}` : pointer || '/note', detail })
+  return { type: 'note', write: () => Promise.reject(new Error(detail)) }
 }
 
 function hello({ reader, limits }: MessageText): HelloFacts {
@@ -238,6 +259,7 @@ function hello({ reader, limits }: MessageText): HelloFacts {
     document: readDocument(reader, 'pass'),
     capture: readPictureOffer(reader, 'pass') ?? noPictures,
     refreshes: reader.flag('scene_refresh') === true,
+    showsNotes: reader.flag('notes') === true,
   }
   reader.inherit(client.failure)
   reader.inherit(app.failure)

@@ -1,0 +1,102 @@
+"""The number of each open note in the 3D view, at the place that it is about. Never in renders."""
+
+import math
+
+import bpy
+
+from . import notes, preferences
+
+RADIUS = 11
+STEPS = 24
+_COLOURS = {
+    "open": (0.9, 0.5, 0.1, 1.0),
+    "reopened": (0.85, 0.2, 0.15, 1.0),
+    "answered": (0.2, 0.6, 0.25, 1.0),
+}
+_WHITE = (1.0, 1.0, 1.0, 1.0)
+_handle = None
+_shader = None
+_circle = [
+    (math.cos(2 * math.pi * step / STEPS), math.sin(2 * math.pi * step / STEPS))
+    for step in range(STEPS)
+]
+
+
+def pins(shown):
+    """(number, place, colour) of the notes that have a place and wait for somebody."""
+    found = []
+    for note in shown:
+        place = note.get("position")
+        colour = _COLOURS.get(note.get("state"))
+        if colour is not None and isinstance(place, list) and len(place) == 3:
+            found.append((str(note.get("number")), place, colour))
+    return found
+
+
+def register():
+    global _handle
+    if not bpy.app.background:
+        _handle = bpy.types.SpaceView3D.draw_handler_add(_draw, (), "WINDOW", "POST_PIXEL")
+
+
+def unregister():
+    global _handle, _shader
+    if _handle is not None:
+        bpy.types.SpaceView3D.draw_handler_remove(_handle, "WINDOW")
+    _handle = _shader = None
+
+
+def _draw():
+    chosen = preferences.current()
+    if chosen is None or not chosen.show_pins:
+        return
+    placed = pins(notes.all_shown()[0])
+    if not placed:
+        return
+    from bpy_extras.view3d_utils import location_3d_to_region_2d
+
+    context = bpy.context
+    scale = context.preferences.system.ui_scale
+    for number, place, colour in placed:
+        at = location_3d_to_region_2d(context.region, context.region_data, place)
+        if at is not None:
+            _disc(at, (RADIUS + 2) * scale, _WHITE)
+            _disc(at, RADIUS * scale, colour)
+            _write(number, at, scale)
+
+
+def _disc(at, radius, colour):
+    from gpu_extras.batch import batch_for_shader
+
+    shader = _flat()
+    points = [(at[0], at[1])] + [(at[0] + x * radius, at[1] + y * radius) for x, y in _circle]
+    points.append(points[1])
+    batch = batch_for_shader(shader, "TRI_FAN", {"pos": points})
+    shader.bind()
+    shader.uniform_float("color", colour)
+    batch.draw(shader)
+
+
+def _flat():
+    global _shader
+    if _shader is None:
+        import gpu
+
+        try:
+            _shader = gpu.shader.from_builtin("UNIFORM_COLOR")
+        except Exception:  # before 3.4
+            _shader = gpu.shader.from_builtin("2D_UNIFORM_COLOR")
+    return _shader
+
+
+def _write(number, at, scale):
+    import blf
+
+    try:
+        blf.size(0, 12 * scale)
+    except TypeError:  # before 3.4
+        blf.size(0, int(12 * scale), 72)
+    width, height = blf.dimensions(0, number)
+    blf.color(0, *_WHITE)
+    blf.position(0, at[0] - width / 2, at[1] - height / 2, 0)
+    blf.draw(0, number)

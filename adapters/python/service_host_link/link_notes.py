@@ -1,0 +1,49 @@
+"""HostLink: notes of people about the open document."""
+
+from .texts import omit_none
+
+
+class NoteJob(object):
+    """A note, or an action on one, on its way: `note` ({"id", "number", "state"}) or `error`."""
+
+    def __init__(self, message, on_done):
+        self.note = None
+        self.error = None
+        self._message = message
+        self._on_done = on_done
+
+
+class LinkNotes(object):
+    """Makes notes and takes actions on them; `notes` has what the server last said of them."""
+
+    def add_note(self, text, author=None, targets=(), position=None, view=None, frame=None,
+                 on_done=None):
+        """Makes a note. `targets`: ids, or dicts with "id" and "name"; `position`: three numbers;
+        `view`: a dict that comes back in a shot. on_done(NoteJob) is called from pump()."""
+        note = omit_none(text=text, author=author, targets=list(targets), view=view, frame=frame,
+                         position=None if position is None else [float(each) for each in position])
+        return self._post_note({"type": "note.add", "note": note}, on_done)
+
+    def act_on_note(self, note, action, text=None, by=None, on_done=None):
+        """`action`: answer, accept, reopen or close; `note`: an id. on_done as in add_note."""
+        message = omit_none(type="note.act", note=note, action=action, text=text, by=by)
+        return self._post_note(message, on_done)
+
+    @property
+    def notes(self):
+        """(notes, folder of their pictures): another tuple after each change; no notes before
+        the server has said any. Only with shows_notes."""
+        return self._notes
+
+    def _post_note(self, message, on_done):
+        job = NoteJob(message, on_done)
+        with self._lock:
+            self._note_jobs.append(job)
+        self._wake()
+        return job
+
+    def _end_note(self, job, error=None):
+        """Call with the lock."""
+        job.error = error
+        if job._on_done is not None:
+            self._finished.append(job)
