@@ -119,13 +119,14 @@ describe('stopping the real program', () => {
     expect((await serve.exited).signal).to.equal('SIGKILL')
     const files = [`${serve.instanceId}.json`, `${serve.instanceId}.token`]
     const folder = join(registryDir, 'instances')
-    expect((await readdir(folder)).sort()).to.deep.equal(files)
-    // Ten minutes later it is of use to nobody.
-    await utimes(join(folder, `${serve.instanceId}.json`), 1000, 1000)
+    // The signal may meet a record that is being written.
+    const left = await readdir(folder)
+    expect(left).to.include.members(files)
+    for (const file of left) await utimes(join(folder, file), 1000, 1000)
 
     const next = await startServeProcess({ registryDir })
     try {
-      for (const file of files) expect(existsSync(join(folder, file)), file).to.equal(false)
+      for (const file of left) expect(existsSync(join(folder, file)), file).to.equal(false)
       expect(await readdir(folder)).to.have.lengthOf(2)
       const answer = await ask(`${next.base}/artefacts/sha256/${hex}`)
       expect(answer.status).to.equal(200)
