@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../lib/util/json.ts'
+import { systemTimer } from '../../lib/util/time.ts'
 import { fail, ok, type Result } from '../../lib/util/result.ts'
 import type { CaptureView } from '../resources/capture-source.ts'
 import type {
@@ -51,14 +52,21 @@ export const noShots: CaptureFailure = {
   message: 'the application draws its view only as it is on the screen',
 }
 
+/** Of the application, after a picture of its scene from another place. */
+const restMs = 250
+
 /** The application itself as a way to a picture of its window. */
-export function createHostBackend(app: AppCapture): CaptureBackend {
+export function createHostBackend(app: AppCapture, timer = systemTimer): CaptureBackend {
   let last: Promise<unknown> = Promise.resolve()
   /** It draws on its main thread, one picture at a time: the next one waits for its turn. */
   const inTurn = <Taken>(take: () => Promise<Taken>): Promise<Taken> => {
     const taking = last.then(take)
     last = taking.catch(() => {})
     return taking
+  }
+  /** Agents that look from many places must not take all of its time. */
+  const rest = () => {
+    last = last.then(() => new Promise<void>(resolve => void timer.after(restMs, resolve)))
   }
   return {
     name: 'host',
@@ -67,7 +75,11 @@ export function createHostBackend(app: AppCapture): CaptureBackend {
     viewport: {
       offered: () => app.offered('viewport').ok,
       offersShots: () => app.offered('viewport').ok && app.offersShots?.() === true,
-      capture: form => inTurn(() => captureInApp(app, { ...form, view: 'viewport' })),
+      capture: form => {
+        const taking = inTurn(() => captureInApp(app, { ...form, view: 'viewport' }))
+        if (form.shot !== undefined) rest()
+        return taking
+      },
     },
   }
 }

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import type { Timer } from '../../../../src/lib/util/time.ts'
 import { createHostBackend, captureInApp } from '../../../../src/server/capture/host-backend.ts'
 import { pngOf } from '../../../helpers/png.ts'
 import { LinkServer, type Message, type Peer, until } from './link-server.ts'
@@ -17,7 +18,7 @@ describe('pictures that the application takes of itself', () => {
     server = await LinkServer.start({ limits })
     peer = await server.join('run-1', members)
   }
-  const backend = () => createHostBackend(server.pictures)
+  const backend = (timer?: Timer) => createHostBackend(server.pictures, timer)
   const capture = (more: object = {}) => backend().capture(target, { ...form(), ...more })
   async function asked(): Promise<any> {
     const question = await peer.next()
@@ -62,6 +63,26 @@ describe('pictures that the application takes of itself', () => {
     answer((await asked()).id, png, { window: null })
     const window = { title: '', width: 40, height: 30 }
     expect(await taking).to.deep.equal({ ok: true, value: { png, width: 40, height: 30, window } })
+  })
+
+  it('leave the application some time after one of the scene from another place', async () => {
+    await begin({ capture: { ...both.capture, shots: true } })
+    const rests: (() => void)[] = []
+    const { viewport } = backend({ after: (_ms, run) => (rests.push(run), () => {}) })
+    const shots = ['Camera', 'Other'].map(camera =>
+      viewport?.capture({ ...form(), shot: { camera } }),
+    )
+    const first = await asked()
+    expect(first.shot).to.deep.equal({ camera: 'Camera' })
+    answer(first.id, png)
+    await shots[0]
+    await until(() => rests.length === 1)
+    expect(peer.received.filter(({ type }) => type === 'capture')).to.have.length(1)
+    rests[0]?.()
+    const second = await asked()
+    expect(second.shot).to.deep.equal({ camera: 'Other' })
+    answer(second.id, png)
+    expect((await shots[1])?.ok).to.equal(true)
   })
 
   it('show the view of the scene alone, when that is asked for and offered', async () => {
