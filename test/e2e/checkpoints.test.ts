@@ -3,6 +3,7 @@ import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { runCommand } from '../helpers/in-process.ts'
+import { LinkClient } from '../helpers/link.ts'
 import { RawSession } from '../helpers/mcp.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 
@@ -136,6 +137,18 @@ describe('checkpoints of the scene', function () {
     const damaged = await session.call('resources/read', { uri: 'scene://delta?since=one' })
     expect(damaged.error.message).to.include('checkpoint "one" cannot be read')
     expect((await read('scene://delta?since=two')).changes).to.deep.equal([])
+  })
+
+  it('are made over the host link', async () => {
+    const app = await LinkClient.connect(serve)
+    const make = (name: string) => app.ask({ type: 'checkpoint.add', name, by: 'ada' })
+    expect(await make('one')).to.include({ type: 'error', code: 'not_found' })
+    await app.ask({ type: 'scene.set', scene: { objects: [cube(0)] } })
+    expect((await make('one')).checkpoint).to.include({ name: 'one' })
+    expect(await make('one')).to.include({ type: 'error', code: 'invalid' })
+    expect(await make('12')).to.include({ type: 'error', code: 'invalid' })
+    expect((await read('scene://checkpoints')).checkpoints).to.have.length(1)
+    app.ws.close()
   })
 
   it('are made and removed in the terminal', async () => {

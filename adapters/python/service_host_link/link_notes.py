@@ -1,10 +1,11 @@
-"""HostLink: notes of people about the open document."""
+"""HostLink: notes of people about the open document, and its checkpoints."""
 
 from .texts import omit_none
 
 
 class NoteJob(object):
-    """A note, or an action on one, on its way: `note` ({"id", "number", "state"}) or `error`."""
+    """Something to keep, on its way: `error`, or None when it is kept. Of a note, `note` is then
+    {"id", "number", "state"}."""
 
     def __init__(self, message, on_done):
         self.note = None
@@ -28,6 +29,10 @@ class LinkNotes(object):
         """`action`: answer, accept, reopen or close; `note`: an id. on_done as in add_note."""
         message = omit_none(type="note.act", note=note, action=action, text=text, by=by)
         return self._post_note(message, on_done)
+
+    def add_checkpoint(self, name, by=None, on_done=None):
+        """Keeps the scene under a name, on the server's disk. on_done as in add_note."""
+        return self._post_note(omit_none(type="checkpoint.add", name=name, by=by), on_done)
 
     @property
     def notes(self):

@@ -82,7 +82,7 @@ class RecordingLink:
     def __getattr__(self, name):
         if name.startswith("_"):
             raise AttributeError(name)
-        return lambda *args: self.said.append((name, args))
+        return lambda *args, **_named: self.said.append((name, args))
 
 
 def scene_of(members, objects):

@@ -22,7 +22,8 @@ FOLDER = os.path.dirname(service_cli_link.__file__)
 ALLOWED = set(
     "atexit base64 binascii bpy collections contextlib datetime errno gc functools hashlib hmac itertools json"
     " math mathutils mimetypes os queue random re select shutil socket ssl stat string struct sys"
-    " tempfile textwrap threading time traceback urllib uuid logging heapq zlib gpu imbuf".split()
+    " tempfile textwrap threading time traceback urllib uuid logging heapq zlib"
+    " gpu imbuf blf bpy_extras gpu_extras getpass".split()
 )
 
 

@@ -177,6 +177,10 @@ export class AppSession implements ChannelReader {
       case 'events.close':
         if (buffers.end(message.sessionId)) return {}
         throw new LinkRefusal('not_found', 'there is no such session of events')
+      case 'checkpoint':
+        return sink.checkpoints.add(message.input).then(({ name, revision }) => ({
+          checkpoint: { name, revision },
+        }))
       case 'note':
         if (sink.notes === null) throw new LinkRefusal('unsupported', 'notes are switched off')
         return message.write(sink.notes).then(({ id, number, state }) => ({
@@ -279,7 +283,8 @@ export class AppSession implements ChannelReader {
     if (error instanceof ServiceError && error.code === 'scene_stale') {
       return this.#refuse(id, 'stale', error.message)
     }
-    if (message.type === 'note' && error instanceof ServiceError) {
+    const isKept = message.type === 'note' || message.type === 'checkpoint'
+    if (isKept && error instanceof ServiceError) {
       const isUnknown = error.code === 'resource_not_found'
       return this.#refuse(id, isUnknown ? 'not_found' : 'invalid', error.message)
     }

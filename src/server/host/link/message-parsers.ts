@@ -14,6 +14,7 @@ import { MemberReader } from '../../../lib/util/member-reader.ts'
 import { parseAuditPost, parseEventsPost } from '../messages.ts'
 import { boundedMetadata, readSidecar } from '../upload-options.ts'
 import type { Note } from '../../notes/note.ts'
+import { type CheckpointInput, checkpointInput } from '../../checkpoints/checkpoints.ts'
 import { type NoteWriter, notePost } from '../../notes/note-posts.ts'
 import { type PictureOfferFacts, noPictures, readPictureOffer } from './pictures.ts'
 
@@ -119,6 +120,7 @@ export type Incoming =
       readonly options: ArtefactOptions
     }
   | { readonly type: 'artefact.abort'; readonly upload: string }
+  | { readonly type: 'checkpoint'; readonly input: CheckpointInput }
   | { readonly type: 'note'; readonly write: (notes: NoteWriter) => Promise<Note> }
   | { readonly type: 'bye'; readonly reason: string | undefined; readonly clear: boolean }
 
@@ -204,6 +206,14 @@ export const parsers: Readonly<Record<string, (frame: MessageText) => Incoming>>
     type: 'resource.updated',
     uri: requiredName(reader, 'uri', limits.maxUriChars),
   }),
+  'checkpoint.add': ({ reader }) => {
+    const parsed = checkpointInput(
+      omitUndefined({ name: reader.any('name'), by: reader.any('by') }),
+    )
+    if (parsed.ok) return { type: 'checkpoint', input: parsed.value }
+    reader.inherit(parsed.failure)
+    return { type: 'checkpoint', input: { name: '', by: '' } }
+  },
   'note.add': ({ reader }) => noteWrite(reader, 'notes', reader.any('note')),
   'note.act': ({ reader }) => {
     const note = requiredName(reader, 'note', 32)
