@@ -176,16 +176,21 @@ export class Notes implements NotesSource {
   async #prove(folder: NoteFolder, answered: Note): Promise<Note> {
     const place = answered.entries.length - 1
     const answer = answered.entries.filter(({ action }) => action === 'answer').length
-    const proof = await this.#parts.prover.prove(answered, answer)
-    const note = await folder.write(notes => {
-      const before = findNote(notes, answered.id)
-      const entries = before.entries.map((entry, at) =>
-        at === place ? { ...entry, proof } : entry,
-      )
-      return { ...before, entries }
-    })
-    this.#tell(note)
-    return note
+    try {
+      const proof = await this.#parts.prover.prove(answered, answer)
+      const note = await folder.write(notes => {
+        const before = findNote(notes, answered.id)
+        const entries = before.entries.map((entry, at) =>
+          at === place ? { ...entry, proof } : entry,
+        )
+        return { ...before, entries }
+      })
+      this.#tell(note)
+      return note
+    } catch (error) {
+      this.#parts.log.warn({ err: error, note: answered.id }, 'an answer could not be proved')
+      return answered
+    }
   }
 
   #changed({ id, number }: Note, action: NoteAction | 'add', actor: string): void {

@@ -66,7 +66,8 @@ export class Prover {
     )
     if (!taken.ok) return { checkpoint, no_picture: taken.failure }
     const { png, view: drawn = view } = taken.value
-    await this.pictures().save(id, 'before', png)
+    const failure = await this.#save(id, 'before', png)
+    if (failure !== null) return { checkpoint, no_picture: failure }
     return { checkpoint, before: pictureUri(id, 'before'), ...(drawn && { view: drawn }) }
   }
 
@@ -111,8 +112,8 @@ export class Prover {
       const ids = targets.map(({ id }) => id)
       return { ...splitChanges(changes, ids, scenes), ...(truncated && { truncated }) }
     } catch (error) {
-      if (error instanceof ServiceError) return { no_changes: error.message }
-      throw error
+      // A checkpoint that left to make room, or is damaged.
+      return { no_changes: messageOf(error) }
     }
   }
 
@@ -123,15 +124,27 @@ export class Prover {
     const taken = await this.#shot({ view })
     if (!taken.ok) return { no_picture: taken.failure }
     const { png } = taken.value
-    const pictures = this.pictures()
-    await pictures.save(id, `after-${answer}`, png)
+    const failure = await this.#save(id, `after-${answer}`, png)
+    if (failure !== null) return { no_picture: failure }
     const after = pictureUri(id, `after-${answer}`)
-    const first = await pictures.read(id, 'before').catch(() => null)
+    const first = await this.pictures()
+      .read(id, 'before')
+      .catch(() => null)
     const difference = first && (await this.#parts.compare(first, png))
     if (difference === null) return { after }
     const { share, box } = difference
-    await pictures.save(id, `difference-${answer}`, difference.png)
+    if ((await this.#save(id, `difference-${answer}`, difference.png)) !== null) return { after }
     return { after, difference: { uri: pictureUri(id, `difference-${answer}`), share, box } }
+  }
+
+  /** Why it is not kept: a note or a proof is not lost with a picture. */
+  async #save(id: string, name: string, png: Uint8Array): Promise<string | null> {
+    return this.pictures()
+      .save(id, name, png)
+      .then(
+        () => null,
+        (error: unknown) => `the picture cannot be kept: ${messageOf(error)}`,
+      )
   }
 
   /** The failure is a sentence. */

@@ -1,7 +1,8 @@
 import { expect } from 'chai'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
 import { systemClock } from '../../../src/lib/util/time.ts'
 import { Checkpoints } from '../../../src/server/checkpoints/checkpoints.ts'
 import type { Note } from '../../../src/server/notes/note.ts'
@@ -123,6 +124,22 @@ describe('Prover', () => {
     })
     const kept = await proves.pictures().read(note.id, 'after-1')
     expect(kept.equals(picture(0, 10, 19))).to.equal(true)
+  })
+
+  it('loses neither note nor proof with what cannot be kept or read', async () => {
+    const proves = prover({ shot: async () => ({ png: picture(3), view: {} }) })
+    await mkdir(folder)
+    await writeFile(join(folder, 'pictures'), 'no folder')
+    const note = await made(proves)
+    expect(note.no_picture).to.include('the picture cannot be kept')
+    const checkpoints = join(folder, 'checkpoints')
+    for (const file of await readdir(checkpoints)) {
+      if (file.endsWith('.gz')) await writeFile(join(checkpoints, file), gzipSync('{"objects"'))
+    }
+    rise()
+    const { no_changes, no_picture } = await proves.prove(note, 1)
+    expect(no_changes).to.be.a('string')
+    expect(no_picture).to.equal(note.no_picture)
   })
 
   it('counts no pixel of two equal pictures', async () => {
