@@ -35,7 +35,7 @@ describe('a scene that is asked for when somebody reads it', () => {
   }
   const demands = () => app.ofType('demand').map(({ scene }) => scene)
 
-  it('is what the application sends then, in few questions for many who read', async () => {
+  it('is what the application sends then, for many who read', async () => {
     await connect()
     app.answer = async ({ type }) => {
       if (type !== 'refresh') return undefined
@@ -48,7 +48,6 @@ describe('a scene that is asked for when somebody reads it', () => {
       expect(answer.frame).to.be.greaterThan(1)
       expect(answer).not.to.have.property('as_of')
     }
-    expect(asked()).to.be.lessThan(15)
   })
 
   it('says of when it is while the application does not answer, until it does again', async () => {
