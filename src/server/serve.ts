@@ -22,6 +22,7 @@ import { dccTypeOf, PresenceNews, presencePatch } from './host/link/presence.ts'
 import { SceneFile } from './host/scene-file.ts'
 import { baseUrlOf } from './http/listen-options.ts'
 import { stoppable } from '../lib/util/stoppable.ts'
+import { ClientTable } from './mcp/client-table.ts'
 import { applicationTools } from './mcp/tools/tools.ts'
 import { McpHttpServer } from './mcp/mcp-http-server.ts'
 import { type Limits, resolveLimits } from '../lib/config/limits.ts'
@@ -136,6 +137,9 @@ export async function startServe(
   const server = new McpHttpServer(config, {
     notes,
     checkpoints,
+    clients: options.resources
+      ? new ClientTable({ clock: systemClock, timer: systemTimer })
+      : undefined,
     tools: parts => applicationTools(parts, notes),
     where: options,
     log,

@@ -11,6 +11,7 @@ import { createProbedDirectory } from './probed-directory.ts'
 import { Probes } from './probes.ts'
 import { startReaper } from './reap.ts'
 import { gatewayTools } from '../mcp/tools/tools.ts'
+import { ClientTable } from '../mcp/client-table.ts'
 import { createMcpEndpoint, type McpEndpoint } from '../mcp/endpoint.ts'
 import type { Limits } from '../../lib/config/limits.ts'
 
@@ -46,7 +47,9 @@ export async function assembleGateway(parts: GatewayAssemblyParts): Promise<Asse
   })
   const directory = createProbedDirectory({ directory: files, probes, limits, log })
   const stopReaper = startReaper({ ...machine, directory })
+  const clients = new ClientTable(clocks)
   const resources = new GatewayResources({
+    clients,
     directory,
     ring,
     catalog,
@@ -59,6 +62,7 @@ export async function assembleGateway(parts: GatewayAssemblyParts): Promise<Asse
   })
   const endpoint = createMcpEndpoint({
     registry: resources,
+    clients,
     resourcesEnabled: true,
     tools: tools ? gatewayTools : undefined,
     instructions: () =>

@@ -13,6 +13,7 @@ import type { InstanceDirectory } from './instance-directory.ts'
 import { InstanceResources } from './instance-resources.ts'
 import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
 import type { BuiltIn } from '../resources/built-in.ts'
+import { ClientsProducer, type ClientsSource, clientsUri } from '../resources/clients.ts'
 import { suggestedLimits } from '../resources/completion.ts'
 import { ResourceNotFound } from '../resources/errors.ts'
 import { KeptAnswers } from '../resources/kept-answers.ts'
@@ -25,6 +26,8 @@ interface GatewayParts extends DiagnosticParts {
   readonly directory: InstanceDirectory
   readonly ring: EventRing
   readonly catalog: Pick<CatalogFile, 'source' | 'state' | 'refresh' | 'follow'>
+  /** Default: `server://clients` does not exist. */
+  readonly clients?: ClientsSource
   readonly clock?: Clock
   readonly timer?: Timer
   readonly log?: Logger
@@ -33,7 +36,7 @@ interface GatewayParts extends DiagnosticParts {
 /** The resources of a gateway, for the same endpoint that serves those of an application. */
 export class GatewayResources extends ResourceServer {
   constructor(parts: GatewayParts) {
-    const { directory, ring, catalog, limits, clock = systemClock } = parts
+    const { directory, ring, catalog, clients, limits, clock = systemClock } = parts
     const rows = new InstanceRows(directory)
     const gateway = new GatewayProducer({
       rows,
@@ -42,8 +45,14 @@ export class GatewayResources extends ResourceServer {
       catalog: new CatalogResources(catalog, limits),
       limits,
     })
-    const builtIns = { gateway, resources: new EventResources(ring, limits) }
+    const builtIns = {
+      gateway,
+      resources: new EventResources(ring, limits),
+      ...(clients && { server: new ClientsProducer(clients, limits, false) }),
+    }
     super({ ...parts, builtIns, whereToLook })
+    clients?.onChange(() => this.notify.resourceUpdated(clientsUri))
+    this.onClose(() => clients?.close())
     this.onClose(announceInstances(directory, this.notify, ring))
     this.onClose(catalog.follow((before, now) => announceCatalog(before, now, this.notify)))
   }

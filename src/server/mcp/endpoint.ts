@@ -7,6 +7,7 @@ import { isJsonType, isUncoded } from '../http/media.ts'
 import type { Limits } from '../../lib/config/limits.ts'
 import type { ServedResources } from '../resources/schemes.ts'
 import { classify } from './classify-request.ts'
+import type { ClientTable } from './client-table.ts'
 import { GatheredWrites, sendJson, sendRefusal } from './send.ts'
 import { UnsentAnswerBudget } from './unsent-answer-budget.ts'
 import type { RequestContext, ServerIdentity } from './request-context.ts'
@@ -19,9 +20,9 @@ import { Sessions } from './sessions/sessions.ts'
 import type { ExtraMethods } from './stateless/extra-methods.ts'
 import { StatelessEndpoint } from './stateless/endpoint.ts'
 import { ListenStreams } from './stateless/listen.ts'
-import { createStatelessMethods } from './stateless/methods.ts'
+import { createStatelessMethods, type ListenMethod } from './stateless/methods.ts'
 import { createResultOpenings } from './stateless/meta.ts'
-import { createResourceMethods, type ResourceMethods } from './resource-methods.ts'
+import { AnswerTexts, createResourceMethods, type ResourceMethods } from './resource-methods.ts'
 import { refusalMessage } from './refusal.ts'
 import { SubscriptionHub } from './subscriptions.ts'
 import type { ToolBox, ToolParts } from './tools/tools.ts'
@@ -37,6 +38,8 @@ export interface McpEndpoint {
 interface McpEndpointParts {
   registry: ServedResources
   resourcesEnabled: boolean
+  /** Told who asks for what. */
+  clients?: ClientTable | undefined
   /** Absent: no tools. Without resources there are none either. */
   tools?: ((parts: ToolParts) => ToolBox) | undefined
   /** How a model finds its way about what is served. */
@@ -52,7 +55,7 @@ interface McpEndpointParts {
  * `/mcp`: reads a POST, chooses the transport that answers it, and connects both to the resources.
  */
 export function createMcpEndpoint(parts: McpEndpointParts): McpEndpoint {
-  const { registry, resourcesEnabled, instructions, limits, clock, log, extraMethods } = parts
+  const { registry, resourcesEnabled, clients, instructions, limits, clock, log } = parts
   const identity: ServerIdentity = {
     ...{ name: 'service-cli', title: 'service-cli', version },
     get instructions() {
@@ -63,12 +66,40 @@ export function createMcpEndpoint(parts: McpEndpointParts): McpEndpoint {
   const keepAlive = new KeepAlive(limits)
   const held = new UnsentAnswerBudget(limits.maxHeldAnswerBytes)
   const gathered = new GatheredWrites()
-  const sessions = new Sessions({ hub, clock, limits })
+  const sessions = new Sessions({ hub, clients, clock, limits })
+  const streams = new ListenStreams({ hub, keepAlive, gathered, identity, clock, limits })
+  const openings = createResultOpenings(identity, limits)
   const pending = new PendingCalls()
-  const resources = resourcesEnabled ? pending.of(createResourceMethods(registry)) : null
-  const toolParts = { registry, hub, clock, timer: systemTimer, limits }
-  const toolBox = (resourcesEnabled && parts.tools?.(toolParts)) || null
-  const tools = toolBox && pending.ofTools(createToolMethods(toolBox.tools, log))
+  const texts = new AnswerTexts()
+  const toolParts = {
+    hub,
+    clock,
+    timer: systemTimer,
+    limits,
+    waits: new Set<(reason: string) => void>(),
+  }
+
+  function serve(served: ServedResources) {
+    const toolBox = (resourcesEnabled && parts.tools?.({ ...toolParts, registry: served })) || null
+    const tools = toolBox && pending.ofTools(createToolMethods(toolBox.tools, log))
+    const resources = resourcesEnabled ? pending.of(createResourceMethods(served, texts)) : null
+    const listen: ListenMethod = (res, request) => streams.listen(res, request, served)
+    return {
+      toolBox,
+      tools,
+      session: createSessionMethods(
+        resources === null ? null : { registry: served, hub, resources, tools },
+      ),
+      stateless: createStatelessMethods({
+        ...{ identity, openings, tools, extraMethods: parts.extraMethods },
+        resources: resources === null ? null : { methods: resources, listen },
+      }),
+    }
+  }
+
+  const forWriters = serve(registry)
+  const forReaders = registry.forReaders === undefined ? forWriters : serve(registry.forReaders)
+  const { tools } = forWriters
   const session = new SessionEndpoint({
     ...parts,
     identity,
@@ -78,18 +109,12 @@ export function createMcpEndpoint(parts: McpEndpointParts): McpEndpoint {
     keepAlive,
     held,
     gathered,
-    methods: createSessionMethods(resources === null ? null : { registry, hub, resources, tools }),
+    methods: { forWriters: forWriters.session, forReaders: forReaders.session },
   })
-  const streams = new ListenStreams({ registry, hub, keepAlive, gathered, identity, clock, limits })
   const stateless = new StatelessEndpoint({
     rules: { registry, resourcesEnabled },
-    methods: createStatelessMethods({
-      identity,
-      openings: createResultOpenings(identity, limits),
-      resources: resources === null ? null : { methods: resources, streams },
-      tools,
-      extraMethods,
-    }),
+    methods: { forWriters: forWriters.stateless, forReaders: forReaders.stateless },
+    clients,
     held,
     log,
   })
@@ -153,7 +178,7 @@ export function createMcpEndpoint(parts: McpEndpointParts): McpEndpoint {
     }),
     close() {
       detach()
-      toolBox?.close()
+      for (const { toolBox } of [forWriters, forReaders]) toolBox?.close()
       keepAlive.stop()
       sessions.close()
       streams.close()

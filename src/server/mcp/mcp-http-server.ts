@@ -29,6 +29,7 @@ import { createPictureMaker } from '../capture/png/picture-maker.ts'
 import { noApplication } from '../capture/target.ts'
 import { WindowCapture } from '../capture/window-capture.ts'
 import { windowCaptureLimits } from '../capture/window-limits.ts'
+import type { ClientTable } from './client-table.ts'
 import { createMcpEndpoint, type McpEndpoint } from './endpoint.ts'
 import { applicationTools, type ToolBox, type ToolParts } from './tools/tools.ts'
 import { applicationInstructions } from '../host/instructions.ts'
@@ -73,6 +74,8 @@ export interface ServerParts extends McpServices {
   notes?: NotesSource | undefined
   /** Default: there are none. */
   checkpoints?: CheckpointSource | undefined
+  /** Default: there is no `server://clients`. */
+  clients?: ClientTable | undefined
   /** Replaces `capture`; its creator closes it. */
   captureSource?: CaptureSource | undefined
   /** Well-known documents; `baseUrl` is where clients reach the server, once it listens. */
@@ -231,7 +234,8 @@ export class McpHttpServer {
     const instructions = () =>
       applicationInstructions(registry.scene, presence?.() ?? null, hasTools, hasNotes)
     const served = { registry, resourcesEnabled, tools, instructions }
-    const endpoint = { ...common, ...served, clock: this.#ticks }
+    const { clients } = this.#parts
+    const endpoint = { ...common, ...served, clients, clock: this.#ticks }
     this.#endpoint ??= createMcpEndpoint(endpoint)
     const onRefused = createRefusalLog(this.#ticks, ({ status, reason, peer, principal }) => {
       const actor = principal ?? peer
@@ -290,8 +294,8 @@ export class McpHttpServer {
     const capture = this.#parts.captureSource ?? this.#ownWindow ?? undefined
     // No number of another run: each has fewer scenes than the milliseconds it lasts.
     const firstRevision = Math.floor(this.#clock.now())
-    const { notes, checkpoints } = this.#parts
-    const kept = { notes, checkpoints, capture, firstRevision }
+    const { notes, checkpoints, clients } = this.#parts
+    const kept = { notes, checkpoints, clients, capture, firstRevision }
     const parts = { limits, clock: this.#clock, log: this.#log, ...kept }
     if (store === null) return new ResourceRegistry({ ...parts, enableArtefactResources: false })
     const downloadUrl = (hex: string) =>

@@ -15,6 +15,19 @@ export interface RequestContext {
   uri: unknown
 }
 
+/** One for callers who may change something, one for all others. */
+export interface ByCaller<Table> {
+  readonly forWriters: Table
+  readonly forReaders: Table
+}
+
+export function tableFor<Table>(
+  { forWriters, forReaders }: ByCaller<Table>,
+  { mayWrite, mayAnswer }: Pick<RequestContext, 'mayWrite' | 'mayAnswer'>,
+): Table {
+  return mayWrite || mayAnswer ? forWriters : forReaders
+}
+
 /** Notes what a request is about, for the access log. */
 export function noteCall(
   notes: RequestContext,

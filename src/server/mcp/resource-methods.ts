@@ -22,14 +22,20 @@ export interface ResourceMethods {
   complete(params: JsonObject): Answer
 }
 
+/** The serialised answers, shared by those who serve the same resources to others. */
+export class AnswerTexts {
+  readonly pages = new WeakMap<ListPage, JsonText>()
+  readonly reads = new WeakMap<readonly Content[], JsonText>()
+}
+
 /**
  * An answer is serialised once for as long as the resource registry hands out the identical frozen
  * object: identity is how it says "unchanged". The maps are weak, so a superseded state keeps nothing.
  */
-export function createResourceMethods(registry: ServedResources): ResourceMethods {
-  const pages = new WeakMap<ListPage, JsonText>()
-  const reads = new WeakMap<readonly Content[], JsonText>()
-
+export function createResourceMethods(
+  registry: ServedResources,
+  { pages, reads } = new AnswerTexts(),
+): ResourceMethods {
   const serialisePage = (page: ListPage) =>
     remembered(pages, page, () =>
       JsonText.membersOf({

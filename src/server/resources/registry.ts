@@ -7,6 +7,7 @@ import { AuditLog } from './audit-log.ts'
 import { CaptureProducer } from './capture.ts'
 import { type CaptureSource, noCapture } from './capture-source.ts'
 import type { CheckpointSource } from './checkpoint-source.ts'
+import { ClientsProducer, type ClientsSource, clientsUri } from './clients.ts'
 import { CustomProducer } from './custom-producer.ts'
 import { scenePatch, type ScenePatchInput } from '../../lib/host-link/scene-patch.ts'
 import type { BuiltIn } from './built-in.ts'
@@ -54,6 +55,8 @@ interface ResourceRegistryOptions {
   notes?: NotesSource | undefined
   /** Default: there are none, nor `scene://checkpoints`. */
   checkpoints?: CheckpointSource | undefined
+  /** Default: `server://clients` does not exist. */
+  clients?: ClientsSource | undefined
   /** The revision before the first scene. Default 0. */
   firstRevision?: number | undefined
 }
@@ -86,7 +89,7 @@ export class ResourceRegistry extends ResourceServer {
     })
     const audit = new AuditProducer(limits)
     const events = new SessionEventsProducer(limits)
-    const { notes, checkpoints } = options
+    const { notes, checkpoints, clients } = options
     const producer = new SceneProducer(scene, limits, checkpoints)
     super({
       builtIns: {
@@ -95,6 +98,7 @@ export class ResourceRegistry extends ResourceServer {
         audit,
         events,
         capture: new CaptureProducer(capture),
+        ...(clients && { server: new ClientsProducer(clients, limits) }),
       },
       artefacts: options.enableArtefactResources ? options.artefacts : undefined,
       disabled: { artefact: 'the server runs with artefacts switched off' },
@@ -113,7 +117,9 @@ export class ResourceRegistry extends ResourceServer {
     this.#notes = notes
     notes?.onChange(uri => this.notify.resourceUpdated(uri))
     checkpoints?.onChange(() => this.notify.resourceUpdated(checkpointsUri))
+    clients?.onChange(() => this.notify.resourceUpdated(clientsUri))
     this.onClose(() => notes?.close())
+    this.onClose(() => clients?.close())
     const captureChanged = () => {
       this.routes.templatesChanged()
       this.notify.listChanged()

@@ -7,9 +7,10 @@ import { Listeners, type ResourceListener } from './listeners.ts'
 import { Listing, type ListPage } from './listing.ts'
 import { type MaybePromise, recovered } from './maybe-promise.ts'
 import type { Content, Reader, Template } from './producer.ts'
+import { ReadersView } from './readers-view.ts'
 import { createUriParser, type ResourceUri } from './resource-uri.ts'
 import { ResourceRoutes, type ResourceRoutesOptions } from './routes.ts'
-import type { ServedResources } from './schemes.ts'
+import { isForWriters, type ServedResources } from './schemes.ts'
 
 interface ResourceServerOptions extends Omit<ResourceRoutesOptions, 'log'> {
   limits: Limits
@@ -25,6 +26,11 @@ interface ResourceServerOptions extends Omit<ResourceRoutesOptions, 'log'> {
  * producer, cuts the listing into pages, and passes changes to the listeners.
  */
 export class ResourceServer implements ServedResources {
+  readonly forReaders: ServedResources = new ReadersView(this, uri => {
+    const parsed = this.parsed(uri)
+    if (!isForWriters(parsed.scheme)) return
+    throw this.#guiding(new ResourceNotFound(parsed.text), parsed)
+  })
   protected readonly routes: ResourceRoutes
   /**
    * Notifies the listeners: a resource changed (`uri` in its canonical spelling), or the listing

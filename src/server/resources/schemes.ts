@@ -21,13 +21,21 @@ const reservedSchemes: ReadonlySet<string> = new Set([
   'events',
   'gateway',
   'resources',
+  'server',
 ])
+
+/** Of no concern to callers who may change nothing: to them, none of these is served. */
+const writersSchemes: ReadonlySet<string> = new Set(['server'])
 
 /** Read by polling: subscribing is accepted, no update ever comes (specification, "Events"). */
 const polledSchemes: ReadonlySet<string> = new Set(['events', 'artefact', 'capture', 'resources'])
 
 export function isReservedScheme(scheme: string): boolean {
   return reservedSchemes.has(scheme)
+}
+
+export function isForWriters(scheme: string): boolean {
+  return writersSchemes.has(scheme)
 }
 
 export function isPolledScheme(scheme: string): boolean {
@@ -80,8 +88,10 @@ export type SchemeState = 'free' | 'taken' | 'reserved'
  * What an endpoint serves, of an application or of a gateway: pages and contents out, changes on.
  */
 export interface ServedResources {
+  /** What callers find who may change nothing. Absent: the same. */
+  readonly forReaders?: ServedResources
   /** Absent: the server has none. Its revision and application cost no look at its text. */
-  readonly scene?: Pick<SceneOwnership, 'current' | 'application' | 'asOfMs'>
+  readonly scene?: Pick<SceneOwnership, 'current' | 'application' | 'asOfMs'> | undefined
   /** Throws (or rejects with) `ResourceUriInvalid` for a bad cursor. */
   page(cursor: unknown): MaybePromise<ListPage>
   /** Of all producers; the same array until one is added or changes. */

@@ -157,6 +157,7 @@ describe('an attached source', () => {
     ['scene', 'reserved'],
     ['capture', 'reserved'],
     ['gateway', 'reserved'],
+    ['server', 'reserved'],
   ]
   for (const [scheme, state] of states) {
     it(`${state === 'free' ? 'takes' : 'is refused'} the scheme ${scheme}: ${state}`, () => {

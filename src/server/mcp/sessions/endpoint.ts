@@ -11,9 +11,11 @@ import type { UnsentAnswerBudget } from '../unsent-answer-budget.ts'
 import { type GatheredWrites, sendAnswer, sendJson, sendNoAnswer, sendRefusal } from '../send.ts'
 import {
   assertAllowed,
+  type ByCaller,
   noteCall,
   type RequestContext,
   type ServerIdentity,
+  tableFor,
   type WriteRules,
 } from '../request-context.ts'
 import { errorMessage, JsonText, resultMessage } from '../json-text.ts'
@@ -34,7 +36,7 @@ import type { MethodTable } from './methods.ts'
 
 interface SessionEndpointParts {
   sessions: Sessions
-  methods: MethodTable
+  methods: ByCaller<MethodTable>
   rules: WriteRules
   keepAlive: KeepAlive
   held: UnsentAnswerBudget
@@ -85,6 +87,7 @@ export class SessionEndpoint {
     // Each message goes to exactly one stream of a session: the newest, the older one ends.
     session.stream?.end()
     session.stream = stream
+    session.client?.opened(res)
     res.on('close', () => {
       forget()
       if (session.stream !== stream) return
@@ -199,7 +202,7 @@ export class SessionEndpoint {
       const error = { code: rpcCodes.invalidParams, message: revision.failure }
       return sendJson(res, 200, errorMessage(request.id, error))
     }
-    const session = sessions.open(revision.value, notes.principal)
+    const session = sessions.open(revision.value, notes.principal, request.params.clientInfo)
     if (session === null) {
       const message = 'every session of this server is in use; try again later'
       return this.#refuse(res, 503, rpcCodes.refused, message, request.id, { 'Retry-After': '30' })
@@ -242,28 +245,29 @@ export class SessionEndpoint {
     caller: Omit<Caller, 'reader'>,
   ): JsonText | Promise<JsonText | null> {
     const { id, method, params } = request
-    const run = this.#parts.methods.get(method)
+    const run = tableFor(this.#parts.methods, notes).get(method)
     if (run === undefined) {
       return errorMessage(id, { code: rpcCodes.methodNotFound, message: 'method not found' })
+    }
+    const activity = session.client?.begin(request)
+    const done = (text: JsonText) => {
+      activity?.end(true)
+      return resultMessage(id, text)
+    }
+    // Without the params, which may be large, while the call may wait for long.
+    const failed = (error: unknown) => {
+      activity?.end(false)
+      return failedRequest({ id, method }, error, { codes: sessionCodes, log: this.#parts.log })
     }
     try {
       assertAllowed(request, notes, this.#parts.rules)
       const reader = session.reads.reader(id, this.#parts.limits)
       const result = run(params, session, { reader, ...caller })
-      if (!(result instanceof Promise)) return resultMessage(id, result)
-      const answer = result.then(
-        text => resultMessage(id, text),
-        // Without the params, which may be large, while the call may wait for long.
-        (error: unknown) => this.#failed({ id, method }, error),
-      )
-      return Promise.race([answer, reader.cancelled])
+      if (!(result instanceof Promise)) return done(result)
+      return Promise.race([result.then(done, failed), reader.cancelled])
     } catch (error) {
-      return this.#failed(request, error)
+      return failed(error)
     }
-  }
-
-  #failed(request: Pick<RequestMessage, 'id' | 'method'>, error: unknown): JsonText {
-    return failedRequest(request, error, { codes: sessionCodes, log: this.#parts.log })
   }
 }
 

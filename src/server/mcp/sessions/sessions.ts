@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Clock } from '../../../lib/util/time.ts'
 import type { Limits } from '../../../lib/config/limits.ts'
+import type { Client, ClientTable } from '../client-table.ts'
 import type { EventStream } from '../event-stream.ts'
 import type { Subscriber, SubscriptionHub, Topic } from '../subscriptions.ts'
 import { isSessionRevision, type SessionRevision, sessionRevisions } from './initialize.ts'
@@ -17,12 +18,15 @@ export class Session implements Subscriber {
   /** The caller that opened it; the session refuses all others. */
   readonly principal: string
   readonly reads = new CancellableReads()
+  /** Null: this server does not tell who its clients are. */
+  readonly client: Client | null
   lastSeenMs: number
   stream: EventStream | null = null
 
-  constructor(revision: SessionRevision, principal: string, nowMs: number) {
+  constructor(revision: SessionRevision, principal: string, client: Client | null, nowMs: number) {
     this.revision = revision
     this.principal = principal
+    this.client = client
     this.lastSeenMs = nowMs
   }
 
@@ -38,18 +42,27 @@ export class Session implements Subscriber {
 
 type SessionLimits = Pick<Limits, 'maxSessions' | 'sessionIdleMs'>
 
+interface SessionsParts {
+  readonly hub: SubscriptionHub
+  readonly clients?: ClientTable | undefined
+  readonly clock: Clock
+  readonly limits: SessionLimits
+}
+
 const sweepMs = 60_000
 
 /** All live sessions of a server. */
 export class Sessions {
   readonly #byId = new Map<string, Session>()
   readonly #hub: SubscriptionHub
+  readonly #clients: ClientTable | undefined
   readonly #clock: Clock
   readonly #limits: SessionLimits
   readonly #sweeper: NodeJS.Timeout
 
-  constructor(parts: { hub: SubscriptionHub; clock: Clock; limits: SessionLimits }) {
+  constructor(parts: SessionsParts) {
     this.#hub = parts.hub
+    this.#clients = parts.clients
     this.#clock = parts.clock
     this.#limits = parts.limits
     this.#sweeper = setInterval(() => this.sweep(), sweepMs)
@@ -60,10 +73,14 @@ export class Sessions {
     return this.#byId.size
   }
 
-  /** Null when the limit is reached and every session has a stream open. */
-  open(revision: SessionRevision, principal: string): Session | null {
+  /**
+   * `info`: what the client said of itself. Null when the limit is reached and every session has a
+   * stream open.
+   */
+  open(revision: SessionRevision, principal: string, info?: unknown): Session | null {
     if (this.#byId.size >= this.#limits.maxSessions && !this.#evictIdlest()) return null
-    const session = new Session(revision, principal, this.#clock.now())
+    const client = this.#clients?.ofSession({ protocolVersion: revision, principal, info }) ?? null
+    const session = new Session(revision, principal, client, this.#clock.now())
     this.#byId.set(session.id, session)
     this.#hub.add(session)
     return session
@@ -106,6 +123,7 @@ export class Sessions {
   #forget(session: Session): void {
     this.#byId.delete(session.id)
     this.#hub.remove(session)
+    session.client?.gone()
     session.stream?.end()
     session.stream = null
   }

@@ -6,24 +6,28 @@ import { rpcCodes } from '../errors.ts'
 import { failedRequest } from '../failed-request.ts'
 import type { UnsentAnswerBudget } from '../unsent-answer-budget.ts'
 import type { NotificationMessage, RequestMessage } from '../json-rpc.ts'
-import { errorMessage, type JsonText, resultMessage } from '../json-text.ts'
+import { errorMessage, type JsonText, resultMessage, type ResultOpening } from '../json-text.ts'
 import {
   assertAllowed,
+  type ByCaller,
   noteCall,
   type RequestContext,
+  tableFor,
   type WriteRules,
 } from '../request-context.ts'
 import { sendAnswer, sendJson } from '../send.ts'
 import { progressOf } from '../progress.ts'
 import type { Caller } from '../tools/tool.ts'
 import { statelessCodes, statelessRpcCodes } from './meta.ts'
+import type { Activity, ClientTable } from '../client-table.ts'
 import { checkNotification, checkRequest } from './envelope.ts'
 import type { AnsweredMethod, MethodTable, StreamedMethod } from './methods.ts'
 import { isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
 import { metaKeys } from '../../../lib/mcp/request-metadata.ts'
 
 interface StatelessEndpointParts {
-  methods: MethodTable
+  methods: ByCaller<MethodTable>
+  clients: ClientTable | undefined
   rules: WriteRules
   held: UnsentAnswerBudget
   log: Logger
@@ -55,18 +59,24 @@ export class StatelessEndpoint {
     }
     const check = checkRequest(req.headers, message)
     if (!check.ok) return sendJson(res, 400, errorMessage(message.id, check.failure))
-    const method = this.#parts.methods.get(message.method)
+    const method = tableFor(this.#parts.methods, notes).get(message.method)
     if (method === undefined) return sendJson(res, 404, errorMessage(message.id, methodNotFound))
     assertAllowed(message, notes, this.#parts.rules)
+    const client = this.#parts.clients?.ofRequest(message.params, notes.principal)
+    const activity = client?.begin(message) ?? null
     if (method.kind === 'stream') {
       // A stream names its resources in its filter: a `uri` beside it would be kept while it is open.
       notes.uri = undefined
-      return this.#stream(method, res, message)
+      const refused = this.#stream(method, res, message)
+      if (refused !== null) return sendJson(res, 200, refused)
+      activity?.end(true)
+      client?.opened(res)
+      return
     }
     const required = method.requires?.(message.params)
     const missing = required === undefined ? null : missingCapabilities(required, message.params)
     if (missing !== null) return sendJson(res, 400, errorMessage(message.id, missing))
-    const answer = this.#run(method, message, {
+    const answer = this.#run(method, message, activity, {
       reader: new ResponseReader(res),
       principal: notes.principal,
       mayAnswer: notes.mayAnswer,
@@ -83,30 +93,34 @@ export class StatelessEndpoint {
   #run(
     method: AnsweredMethod,
     { params, ...call }: RequestMessage,
+    activity: Activity | null,
     caller: Caller,
   ): JsonText | Promise<JsonText> {
+    const done = (text: JsonText, opening: ResultOpening) => {
+      activity?.end(true)
+      return resultMessage(call.id, text, opening)
+    }
+    const failed = (error: unknown) => {
+      activity?.end(false)
+      return this.#failed(call, error)
+    }
     try {
       const members = method.run(params, caller)
       const opening = method.opening(params)
-      if (!(members instanceof Promise)) return resultMessage(call.id, members, opening)
-      return members.then(
-        text => resultMessage(call.id, text, opening),
-        (error: unknown) => this.#failed(call, error),
-      )
+      if (!(members instanceof Promise)) return done(members, opening)
+      return members.then(text => done(text, opening), failed)
     } catch (error) {
-      return this.#failed(call, error)
+      return failed(error)
     }
   }
 
-  #stream(
-    method: StreamedMethod,
-    res: ServerResponse,
-    request: RequestMessage,
-  ): void | Promise<void> {
+  /** Null: the stream is open. */
+  #stream(method: StreamedMethod, res: ServerResponse, request: RequestMessage): JsonText | null {
     try {
       method.open(res, request)
+      return null
     } catch (error) {
-      return sendJson(res, 200, this.#failed(request, error))
+      return this.#failed(request, error)
     }
   }
 

@@ -16,7 +16,6 @@ import { fail, ok, type Result } from '../../../lib/util/result.ts'
 import { metaKeys } from '../../../lib/mcp/request-metadata.ts'
 
 interface ListenParts {
-  registry: ServedResources
   hub: SubscriptionHub
   keepAlive: KeepAlive
   gathered: GatheredWrites
@@ -41,11 +40,18 @@ export class ListenStreams {
     this.#parts = parts
   }
 
-  /** Turns the answer into a stream; throws, with nothing written, what the client is to be told. */
-  listen(res: ServerResponse, { id, params }: Pick<RequestMessage, 'id' | 'params'>): void {
+  /**
+   * Turns the answer into a stream; throws, with nothing written, what the client is to be told.
+   * `registry`: what the caller may read.
+   */
+  listen(
+    res: ServerResponse,
+    { id, params }: Pick<RequestMessage, 'id' | 'params'>,
+    registry: ServedResources,
+  ): void {
     const { hub, keepAlive, gathered, clock } = this.#parts
     this.#assertSpace(id)
-    const { filter, wanted } = this.#wantedBy(params)
+    const { filter, wanted } = this.#wantedBy(params, registry)
     // A client that left while it was being authenticated has no stream to keep.
     if (res.destroyed) return
     const shape = listenShape(id, filter.listChanged)
@@ -88,8 +94,11 @@ export class ListenStreams {
   }
 
   /** The filter, and the URIs of it that are ever announced. */
-  #wantedBy(params: JsonObject): { filter: Filter; wanted: readonly Wanted[] } {
-    const { registry, limits } = this.#parts
+  #wantedBy(
+    params: JsonObject,
+    registry: ServedResources,
+  ): { filter: Filter; wanted: readonly Wanted[] } {
+    const { limits } = this.#parts
     const parsed = parseFilter(params)
     if (!parsed.ok) throw new ResourceUriInvalid(parsed.failure)
     const filter = parsed.value

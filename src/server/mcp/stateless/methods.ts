@@ -7,7 +7,6 @@ import { emptyToolList, type ResourceMethods } from '../resource-methods.ts'
 import type { Caller } from '../tools/tool.ts'
 import type { ToolMethods } from '../tools/tool-methods.ts'
 import type { ExtraMethods } from './extra-methods.ts'
-import type { ListenStreams } from './listen.ts'
 import { type ResultOpenings, statelessRevisions } from './meta.ts'
 
 /** A method that is answered with one JSON object. */
@@ -24,11 +23,13 @@ export interface AnsweredMethod {
 /** A method whose answer is a stream. */
 export interface StreamedMethod {
   readonly kind: 'stream'
-  /** Throws, with nothing written, what the client is to be told instead. */
-  open(res: ServerResponse, request: RequestMessage): void
+  readonly open: ListenMethod
 }
 
 type Method = AnsweredMethod | StreamedMethod
+
+/** Turns the answer into a stream. Throws, with nothing written, what the client is to be told. */
+export type ListenMethod = (res: ServerResponse, request: RequestMessage) => void
 
 /** A method that is not in the table does not exist: 404, −32601. */
 export type MethodTable = ReadonlyMap<string, Method>
@@ -37,7 +38,7 @@ interface MethodParts {
   identity: ServerIdentity
   openings: ResultOpenings
   /** Null: resources are switched off. */
-  resources: { methods: ResourceMethods; streams: ListenStreams } | null
+  resources: { methods: ResourceMethods; listen: ListenMethod } | null
   /** Null: the server has no tools. */
   tools: ToolMethods | null
   extraMethods?: ExtraMethods | undefined
@@ -68,7 +69,7 @@ export function createStatelessMethods(parts: MethodParts): MethodTable {
     discovery.push([name, { kind: 'answer', run: members, opening: () => plain, ...rest }])
   }
   if (resources === null) return new Map(discovery)
-  const { methods, streams } = resources
+  const { methods, listen } = resources
   const method = (
     run: AnsweredMethod['run'],
     opening: AnsweredMethod['opening'],
@@ -86,10 +87,7 @@ export function createStatelessMethods(parts: MethodParts): MethodTable {
     ],
     ...(tools === null ? [] : [['tools/call', method(tools.call, () => plain)] as const]),
     ['completion/complete', method(methods.complete, () => plain)],
-    [
-      'subscriptions/listen',
-      { kind: 'stream', open: (res, request) => streams.listen(res, request) },
-    ],
+    ['subscriptions/listen', { kind: 'stream', open: listen }],
   ])
 }
 

@@ -12,7 +12,7 @@ import { querySceneTool } from './query-scene.ts'
 import { readResourceTool } from './read-resource.ts'
 import { sceneChangesTool } from './scene-changes.ts'
 import type { Tool } from './tool.ts'
-import { WaitForChange } from './wait-for-change.ts'
+import { WaitForChange, type WaitParts } from './wait-for-change.ts'
 
 export interface ToolParts {
   readonly registry: ServedResources
@@ -20,6 +20,8 @@ export interface ToolParts {
   readonly clock: Clock
   readonly timer: Timer
   readonly limits: Limits
+  /** The open waits of all callers, who have one bound. */
+  readonly waits?: WaitParts['waits']
 }
 
 /** The tools of a server in their constant order; `close` ends the calls that wait. */

@@ -27,6 +27,8 @@ export interface WaitParts {
   readonly limits: Pick<Limits, 'maxWaits' | 'waitProgressMs'>
   /** What is waited for when the caller names nothing. */
   readonly defaultUris: readonly string[]
+  /** Ends each open wait, with a reason. Default: no other tool has any. */
+  readonly waits?: Set<(reason: string) => void> | undefined
 }
 
 interface Words {
@@ -39,14 +41,14 @@ interface Words {
 export class WaitForChange implements Tool {
   readonly definition
   readonly #parts: WaitParts
-  /** Ends each open wait, with a reason. */
-  readonly #waits = new Set<(reason: string) => void>()
+  readonly #waits: Set<(reason: string) => void>
   #isStopping = false
   /** The words about the last change, which many calls may have waited for. */
   #told: { readonly key: string; readonly words: Promise<Words> } | undefined
 
   constructor(parts: WaitParts) {
     this.#parts = parts
+    this.#waits = parts.waits ?? new Set()
     this.definition = definitionFor(parts.defaultUris)
   }
 

@@ -1,6 +1,5 @@
 import { expect } from 'chai'
 import { resultMessage, type JsonText } from '../../../../src/server/mcp/json-text.ts'
-import type { ListenStreams } from '../../../../src/server/mcp/stateless/listen.ts'
 import { createStatelessMethods } from '../../../../src/server/mcp/stateless/methods.ts'
 import { createResultOpenings } from '../../../../src/server/mcp/stateless/meta.ts'
 import { createResourceMethods } from '../../../../src/server/mcp/resource-methods.ts'
@@ -28,11 +27,10 @@ describe('the result of a stateless request', () => {
   }
   const resources = createResourceMethods(registry as ServedResources)
   const openings = createResultOpenings(identity, limits)
-  const streams = {} as ListenStreams
   const table = createStatelessMethods({
     identity,
     openings,
-    resources: { methods: resources, streams },
+    resources: { methods: resources, listen() {} },
     tools: null,
   })
 

@@ -1,0 +1,262 @@
+import { expect } from 'chai'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { freePort } from '../helpers/free-port.ts'
+import { startGatewayProcess } from '../helpers/gateway-process.ts'
+import { runCommand } from '../helpers/in-process.ts'
+import { bearer } from '../helpers/keyed-server.ts'
+import { ask, Events, RawSession } from '../helpers/mcp.ts'
+import { cleanEnv } from '../helpers/program.ts'
+import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
+import { statelessHeaders, statelessMeta } from '../helpers/stateless.ts'
+
+const uri = 'server://clients'
+
+/** A client of the stateless transport by this name. */
+function statelessClient(url: string, name: string, extra: Record<string, string> = {}) {
+  const request = (method: string, params: Record<string, unknown>) => ({
+    headers: { ...statelessHeaders(method, params), ...extra },
+    body: JSON.stringify({
+      ...{ jsonrpc: '2.0', id: 1, method },
+      params: { ...params, _meta: statelessMeta({ clientInfo: { name, version: '7' } }) },
+    }),
+  })
+  return {
+    async call(method: string, params: Record<string, unknown> = {}): Promise<any> {
+      return (await ask(url, { method: 'POST', ...request(method, params) })).json
+    },
+    async listen(...uris: string[]): Promise<Events> {
+      const notifications = { resourceSubscriptions: uris }
+      const { headers, body } = request('subscriptions/listen', { notifications })
+      const events = await Events.open(url, headers, body)
+      await events.until(() => events.messages.length > 0, 'the acknowledgement')
+      return events
+    },
+  }
+}
+
+type StatelessClient = ReturnType<typeof statelessClient>
+
+async function pageOf(client: StatelessClient): Promise<{ clients: any[]; total: number }> {
+  const { result } = await client.call('resources/read', { uri })
+  return JSON.parse(result.contents[0].text)
+}
+
+const named = (page: { clients: any[] }, name: string) =>
+  page.clients.find(each => each.name === name)
+
+/** Follows `server://clients` as the live page does, until what was read last satisfies it. */
+async function follow(page: StatelessClient, until: (state: { clients: any[] }) => boolean) {
+  const events = await page.listen(uri)
+  try {
+    let state = await pageOf(page)
+    while (!until(state)) {
+      const seen = events.updates.length
+      await events.until(() => events.updates.length > seen, 'an update')
+      state = await pageOf(page)
+    }
+    return state
+  } finally {
+    events.close()
+  }
+}
+
+describe('server://clients of serve', function () {
+  this.timeout(40_000)
+  let serve: ServeProcess
+  before(async () => {
+    serve = await startServeProcess()
+    await serve.post('scene', { objects: [] })
+  })
+  after(() => serve.stop())
+
+  it('tells clients of both transports and what they listed, read and called', async () => {
+    const agent = statelessClient(serve.url, 'agent')
+    const session = await RawSession.open(serve.url, '2025-06-18')
+    const stream = await session.listen()
+    await session.call('resources/list')
+    await session.readJson('scene://current')
+    await agent.call('tools/list')
+    await agent.call('tools/call', { name: 'query_scene', arguments: {} })
+    await agent.call('resources/read', { uri: 'scene://nothing' })
+    const page = await pageOf(agent)
+    expect(page.total).to.equal(page.clients.length)
+    const [one, other] = [named(page, 'test'), named(page, 'agent')]
+    expect(one).to.deep.include({ transport: 'session', protocol_version: '2025-06-18' })
+    expect(one).to.include({ version: '1', streams: 1 }).and.not.have.property('principal')
+    expect(one.last_list.what).to.equal('resources')
+    expect(one.last_read.uri).to.equal('scene://current')
+    expect(one).to.not.have.property('last_call')
+    expect(other).to.deep.include({ transport: 'stateless', protocol_version: '2026-07-28' })
+    expect(other.last_list.what).to.equal('tools')
+    expect(other.last_call.tool).to.equal('query_scene')
+    expect(other).to.include({ version: '7', streams: 0 }).and.not.have.property('last_read')
+    for (const time of [one.connected_at, one.last_seen_at, other.last_call.at]) {
+      expect(new Date(time).toISOString()).to.equal(time)
+    }
+    stream.close()
+    await session.delete()
+    expect(named(await pageOf(agent), 'test')).to.equal(undefined)
+  })
+
+  it('is listed once and read by tools, too', async () => {
+    const agent = statelessClient(serve.url, 'lister')
+    const { resources } = (await agent.call('resources/list')).result
+    expect(resources.filter((each: any) => each.uri === uri)).to.have.length(1)
+    const called = await agent.call('tools/call', { name: 'read_resource', arguments: { uri } })
+    expect(called.result.content[0].text).to.contain('"lister"')
+    const unknown = await agent.call('resources/read', { uri: 'server://other' })
+    expect(unknown.error.message).to.contain('no resource at')
+  })
+
+  it('pushes, so that two changes within a second are both seen after the last push', async () => {
+    const page = statelessClient(serve.url, 'service-page')
+    const agent = statelessClient(serve.url, 'follower')
+    const seen = follow(page, state => {
+      const row = named(state, 'follower')
+      return row?.last_read !== undefined && row.last_call !== undefined
+    })
+    await agent.call('resources/read', { uri: 'scene://current' })
+    await agent.call('tools/call', { name: 'query_scene', arguments: {} })
+    await seen
+  })
+
+  it('pushes that a session comes and goes', async () => {
+    const page = statelessClient(serve.url, 'service-page')
+    const count = ({ clients }: { clients: any[] }) =>
+      clients.filter(each => each.transport === 'session').length
+    const came = follow(page, state => count(state) === 1)
+    const session = await RawSession.open(serve.url)
+    await came
+    const went = follow(page, state => count(state) === 0)
+    await session.delete()
+    await went
+  })
+
+  it('wakes no reader by reads and subscriptions of itself', async () => {
+    const session = await RawSession.open(serve.url)
+    const events = await session.listen()
+    await session.call('resources/subscribe', { uri })
+    await session.call('resources/subscribe', { uri: 'scene://current' })
+    const rowOf = async () =>
+      (await session.readJson(uri)).clients.find((c: any) => c.streams === 1)
+    const before = await rowOf()
+    for (let at = 0; at < 5; at++) expect(await rowOf()).to.deep.equal(before)
+    await serve.post('scene', { objects: [] })
+    await events.until(() => events.updates.includes('scene://current'), 'the scene')
+    await session.delete()
+  })
+
+  it('holds 100 clients without a session, however many names they take', async () => {
+    for (let at = 0; at < 130; at++) {
+      await statelessClient(serve.url, `flood-${at}`).call('server/discover')
+    }
+    const page = await pageOf(statelessClient(serve.url, 'flood-129'))
+    expect(page.clients).to.have.length(100)
+    expect(page.total).to.be.within(100, 101)
+    expect(named(page, 'flood-129')).to.not.equal(undefined)
+    expect(named(page, 'flood-0')).to.equal(undefined)
+  })
+})
+
+describe('server://clients, for callers who may only read', function () {
+  this.timeout(40_000)
+  let home: string
+  let serve: ServeProcess
+  let reader: Record<string, string>
+  let writer: Record<string, string>
+  before(async () => {
+    home = await mkdtemp(join(tmpdir(), 'clients-'))
+    const create = async (...words: string[]) => {
+      const env = cleanEnv({ HOME: home })
+      return bearer((await runCommand(['keys', 'create', ...words], { env })).stdout.trim())
+    }
+    reader = await create('reader', '--read-only')
+    writer = await create('writer')
+    serve = await startServeProcess({ registryDir: home })
+  })
+  after(async () => {
+    await serve.stop()
+    await rm(home, { recursive: true, force: true })
+  })
+
+  /** The answer about a scheme that is not there, as if it had been asked about this one. */
+  const absent = ({ id: _, ...answer }: any) =>
+    JSON.parse(JSON.stringify(answer).replaceAll(/(server)x/gi, '$1'))
+
+  it('is as if it were not there, in both transports and for tools', async () => {
+    const session = await RawSession.open(serve.url, '2025-11-25', reader)
+    const other = await RawSession.open(serve.url, '2025-11-25', reader)
+    const stateless = statelessClient(serve.url, 'reader', reader)
+    const asks: [string, (uri: string) => object][] = [
+      ['resources/read', uri => ({ uri })],
+      ['resources/subscribe', uri => ({ uri })],
+      ['subscriptions/listen', uri => ({ notifications: { resourceSubscriptions: [uri] } })],
+      ['tools/call', uri => ({ name: 'read_resource', arguments: { uri } })],
+      ['tools/call', uri => ({ name: 'wait_for_change', arguments: { uris: [uri] } })],
+    ]
+    for (const [method, params] of asks) {
+      for (const form of [uri, 'SERVER://clients', 'server:clients']) {
+        const unknown = form.replace(/server/i, found => `${found}x`)
+        const [given, instead] = [params(form), params(unknown)] as Record<string, unknown>[]
+        if (method !== 'resources/subscribe') {
+          const { id: _, ...answer } = await stateless.call(method, given)
+          expect(answer).to.deep.equal(absent(await stateless.call(method, instead)))
+          expect(answer.result === undefined || answer.result.isError).to.equal(true)
+        }
+        if (method === 'subscriptions/listen') continue
+        const { id: _, ...answer } = await session.call(method, given)
+        expect(answer).to.deep.equal(absent(await other.call(method, instead)))
+        expect(answer.result === undefined || answer.result.isError).to.equal(true)
+      }
+    }
+    for (const client of [session, stateless]) {
+      const { resources } = (await client.call('resources/list')).result
+      const uris = resources.map((each: any) => each.uri)
+      expect(uris).to.include('scene://current').and.not.include(uri)
+      const called = await client.call('tools/call', { name: 'list_resources', arguments: {} })
+      expect(JSON.stringify(called.result)).to.contain('scene://current').and.not.contain(uri)
+    }
+  })
+
+  it('is read by a key that may write, and names the keys', async () => {
+    const page = await pageOf(statelessClient(serve.url, 'writer', writer))
+    expect(named(page, 'writer').principal).to.equal('key:writer')
+    expect(page.clients.map(each => each.principal)).to.include('key:reader')
+  })
+})
+
+describe('server://clients of a server without resources', () => {
+  it('is closed like the others', async () => {
+    const serve = await startServeProcess({ flags: ['--no-resources'] })
+    try {
+      const answer = await statelessClient(serve.url, 'agent').call('resources/read', { uri })
+      expect(answer.error.code).to.equal(-32_601)
+    } finally {
+      await serve.stop()
+    }
+  })
+})
+
+describe('server://clients of a gateway', function () {
+  this.timeout(30_000)
+  it('is read and pushed without being listed', async () => {
+    const registryDir = await mkdtemp(join(tmpdir(), 'gateway-clients-'))
+    const gateway = startGatewayProcess({ port: await freePort(), registryDir })
+    try {
+      const { url } = await gateway.line('listening')
+      const page = statelessClient(url, 'service-page')
+      const agent = statelessClient(url, 'agent')
+      const seen = follow(page, state => named(state, 'agent')?.last_read !== undefined)
+      const { resources } = (await agent.call('resources/list')).result
+      expect(resources).to.have.length(5)
+      expect(JSON.stringify(resources)).to.not.contain('server:')
+      await agent.call('resources/read', { uri: 'gateway://instances' })
+      expect(named(await seen, 'agent').last_read.uri).to.equal('gateway://instances')
+    } finally {
+      await gateway.stop()
+      await rm(registryDir, { recursive: true, force: true })
+    }
+  })
+})

@@ -1,0 +1,216 @@
+import { expect } from 'chai'
+import { EventEmitter } from 'node:events'
+import type { ServerResponse } from 'node:http'
+import { type Client, ClientTable } from '../../../src/server/mcp/client-table.ts'
+import { statelessMeta } from '../../helpers/stateless.ts'
+import { ManualTime } from '../resources/manual-time.ts'
+
+const minuteMs = 60_000
+const info = { name: 'claude-code', title: 'Claude Code', version: '2.1' }
+const sessionOf = (other: object = {}) => ({
+  ...{ protocolVersion: '2025-11-25', principal: 'anonymous', info },
+  ...other,
+})
+
+describe('ClientTable', () => {
+  let time: ManualTime
+  let table: ClientTable
+  let told: number
+  beforeEach(() => {
+    time = new ManualTime()
+    table = new ClientTable({ clock: time, timer: time })
+    told = 0
+    table.onChange(() => told++)
+  })
+  afterEach(() => table.close())
+
+  const page = () => table.page() as { clients: any[]; total: number }
+  const names = () => page().clients.map(({ name }) => name)
+  const act = (client: Client, method: string, params: object = {}, isDone = true) =>
+    client.begin({ method, params: { ...params } })?.end(isDone)
+  const stateless = (clientInfo: unknown = info, principal = 'anonymous') =>
+    table.ofRequest({ _meta: statelessMeta({ clientInfo }) }, principal)
+  /** A stream; `close` ends it. */
+  const stream = () => {
+    const events = new EventEmitter()
+    const res = Object.assign(events, { destroyed: false }) as unknown as ServerResponse
+    return { res, close: () => events.emit('close') }
+  }
+  /** The throttle and the sweep go on after a microtask. */
+  const advance = async (ms: number) => {
+    time.advance(ms)
+    await new Promise(resolve => setImmediate(resolve))
+  }
+
+  it('tells who is connected and what each last listed, read and called', async () => {
+    const client = table.ofSession(sessionOf({ principal: 'key:ada' }))
+    await advance(1000)
+    act(client, 'tools/list')
+    act(client, 'resources/read', { uri: 'scene://current' })
+    await advance(1000)
+    act(client, 'tools/call', { name: 'look', arguments: {} })
+    act(client, 'ping')
+    const at = (second: number) => `2026-01-02T03:04:0${second}.678Z`
+    expect(page()).to.deep.equal({
+      clients: [
+        {
+          ...{ name: 'claude-code', title: 'Claude Code', version: '2.1' },
+          ...{ protocol_version: '2025-11-25', transport: 'session', principal: 'key:ada' },
+          ...{ connected_at: at(5), last_seen_at: at(7), streams: 0 },
+          last_list: { at: at(6), what: 'tools' },
+          last_read: { at: at(6), uri: 'scene://current' },
+          last_call: { at: at(7), tool: 'look' },
+        },
+      ],
+      total: 1,
+    })
+  })
+
+  it('counts what failed as a sign of life alone', async () => {
+    const client = table.ofSession(sessionOf())
+    await advance(1000)
+    act(client, 'resources/read', { uri: 'scene://nothing' }, false)
+    const [row] = page().clients
+    expect(row).to.not.have.property('last_read')
+    expect(row.last_seen_at).to.not.equal(row.connected_at)
+  })
+
+  it('has one row per session, and per name, version and principal without one', () => {
+    table.ofSession(sessionOf())
+    table.ofSession(sessionOf()).gone()
+    stateless()
+    stateless()
+    stateless({ ...info, version: '2.2' })
+    stateless(info, 'key:ada')
+    stateless({ name: 'claude', version: '-code2.1' })
+    expect(page().total).to.equal(5)
+  })
+
+  it('names a client that does not say what it is "unknown"', () => {
+    stateless(null)
+    table.ofSession(sessionOf({ info: { name: 7, version: '\u001b[31m' } }))
+    for (const row of page().clients) {
+      expect(row).to.include({ name: 'unknown', version: 'unknown' })
+      expect(row).to.not.have.any.keys('title', 'principal')
+    }
+  })
+
+  it('cuts and cleans the texts of clients, and hides secrets in their URIs', () => {
+    const long = `a\u001b[2J\n${'b'.repeat(10_000)}`
+    const client = stateless({ name: long, title: long, version: long })
+    act(client, 'resources/read', { uri: `docs://x?api_key=hunter2&more=${'c'.repeat(2000)}` })
+    const [row] = page().clients
+    expect([row.name.length, row.title.length, row.version.length]).to.deep.equal([100, 100, 50])
+    expect(row.name).to.match(/^a b+…$/)
+    expect(row.last_read.uri).to.have.length(500).and.not.include('hunter2')
+  })
+
+  it('tells the newest activity first', async () => {
+    const [first, second] = ['first', 'second'].map(name => stateless({ name, version: '1' }))
+    await advance(1000)
+    act(second!, 'ping')
+    expect(names()).to.deep.equal(['second', 'first'])
+    await advance(1000)
+    act(first!, 'ping')
+    expect(names()).to.deep.equal(['first', 'second'])
+  })
+
+  it('shows 100 clients and counts all', () => {
+    for (let at = 0; at < 150; at++) table.ofSession(sessionOf())
+    expect(page().clients).to.have.length(100)
+    expect(page().total).to.equal(150)
+  })
+
+  it('keeps 100 clients without a session: the one that asked longest ago leaves', async () => {
+    const add = async (name: string) => {
+      await advance(1)
+      return stateless({ name, version: '1' })
+    }
+    const streaming = await add('streaming')
+    streaming.opened(stream().res)
+    await add('silent')
+    for (let at = 0; at < 98; at++) await add(`n${at}`)
+    await add('new')
+    expect(page().total).to.equal(100)
+    expect(names()).to.include.members(['streaming', 'n0', 'new']).and.not.include('silent')
+  })
+
+  it('forgets a client without a session 10 minutes after its last request', async () => {
+    stateless()
+    for (let minute = 0; minute < 9; minute++) await advance(minuteMs)
+    expect(page().total).to.equal(1)
+    stateless()
+    for (let minute = 0; minute < 9; minute++) await advance(minuteMs)
+    expect(page().total).to.equal(1)
+    const before = told
+    await advance(minuteMs)
+    expect(page().total).to.equal(0)
+    expect(told).to.equal(before + 1)
+  })
+
+  it('keeps a client without a session while its stream is open', async () => {
+    const { res, close } = stream()
+    stateless().opened(res)
+    for (let minute = 0; minute < 20; minute++) await advance(minuteMs)
+    expect(page().clients[0]).to.include({ streams: 1 })
+    close()
+    expect(page().clients[0]).to.include({ streams: 0 })
+    await advance(minuteMs)
+    expect(page().total).to.equal(0)
+  })
+
+  it('counts no stream of a client that left before it was open', () => {
+    const { res } = stream()
+    stateless().opened(Object.assign(res, { destroyed: true }))
+    expect(page().clients[0]).to.include({ streams: 0 })
+  })
+
+  it('pushes at most once a second, and always after the last change', async () => {
+    const client = table.ofSession(sessionOf())
+    await advance(0)
+    expect(told).to.equal(1)
+    for (let at = 0; at < 5; at++) act(client, 'resources/list')
+    await advance(999)
+    expect(told).to.equal(1)
+    await advance(1)
+    expect(told).to.equal(2)
+    for (let at = 0; at < 3; at++) await advance(1000)
+    expect(told).to.equal(2)
+  })
+
+  it('does not count what asks for server://clients', async () => {
+    const client = table.ofSession(sessionOf())
+    for (let at = 0; at < 3; at++) await advance(1000)
+    const [before, version] = [page(), table.version]
+    const uri = 'Server://clients'
+    const asking: [string, object][] = [
+      ['resources/read', { uri }],
+      ['resources/subscribe', { uri }],
+      ['tools/call', { name: 'read_resource', arguments: { uri } }],
+      ['tools/call', { name: 'wait_for_change', arguments: { uris: ['scene://current', uri] } }],
+      ['subscriptions/listen', { notifications: { resourceSubscriptions: [uri] } }],
+    ]
+    for (const [method, params] of asking) {
+      act(client, method, params)
+      await advance(1000)
+    }
+    expect(page()).to.deep.equal(before)
+    expect([told, table.version]).to.deep.equal([1, version])
+  })
+
+  it('shows what the live page does, and pushes only that it comes and goes', async () => {
+    const client = stateless({ name: 'service-page', version: '1' })
+    const { res, close } = stream()
+    client.opened(res)
+    await advance(1000)
+    expect(told).to.equal(2)
+    for (let at = 0; at < 3; at++) {
+      act(client, 'resources/read', { uri: 'scene://current' })
+      await advance(1000)
+    }
+    expect(told).to.equal(2)
+    expect(page().clients[0].last_read.uri).to.equal('scene://current')
+    close()
+    expect(told).to.equal(3)
+  })
+})
