@@ -115,7 +115,8 @@ describe('server://clients of serve', function () {
     const agent = statelessClient(serve.url, 'follower')
     const seen = follow(page, state => {
       const row = named(state, 'follower')
-      return row?.last_read !== undefined && row.last_call !== undefined
+      const isFollowed = named(state, 'service-page').streams === 1
+      return row?.last_read !== undefined && row.last_call !== undefined && isFollowed
     })
     await agent.call('resources/read', { uri: 'scene://current' })
     await agent.call('tools/call', { name: 'query_scene', arguments: {} })

@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { AuditLog } from '../../../../src/server/resources/audit-log.ts'
 import { SessionEventBuffer } from '../../../../src/server/resources/session-event-buffer.ts'
 import type { AuthPolicy } from '../../../../src/server/http/authentication.ts'
+import { until } from '../../../e2e/until.ts'
 import { ask, rpc, startServer, type TestServer } from '../../../helpers/mcp.ts'
 import { statelessHeaders, statelessRequest } from '../../../helpers/stateless.ts'
 
@@ -24,10 +25,14 @@ describe('access to tools', () => {
   const audit = new AuditLog()
   const buffer = new SessionEventBuffer({ sessionId: 'console' })
   before(async () => {
-    server = await startServer({ enableTools: true }, { auth: policy }, own => {
-      own.resources().wireAuditLog(audit)
-      own.resources().registerSessionEventBuffer(buffer)
-    })
+    server = await startServer(
+      { enableTools: true, limits: { maxWaits: 1 } },
+      { auth: policy },
+      own => {
+        own.resources().wireAuditLog(audit)
+        own.resources().registerSessionEventBuffer(buffer)
+      },
+    )
     buffer.append({ source: 'a', stream: 'stdout', message: 'kept' })
   })
   after(() => server.stop())
@@ -62,6 +67,21 @@ describe('access to tools', () => {
     const [denied] = audit.recent(10).filter(({ actor }) => actor === 'reader')
     expect(denied).to.deep.include({ outcome: { denied: { reason: 'insufficient_scope' } } })
     expect(buffer.retainedCount).to.equal(1)
+  })
+
+  it('has one bound of open waits for callers of both kinds', async () => {
+    const wait = (timeout_s: number) => ({
+      name: 'wait_for_change',
+      arguments: { uris: ['audit://recent'], timeout_s },
+    })
+    const first = call('writer', 'tools/call', wait(45))
+    const refused = async () => {
+      const { json } = await call('reader', 'tools/call', wait(1))
+      return json.result.isError === true
+    }
+    await until(refused, 'a refused wait')
+    audit.record({ action: 'a', actor: 'b', outcome: 'success' })
+    expect((await first).json.result.structuredContent.changed).to.equal(true)
   })
 
   it('never drains, also for a caller that may write', async () => {
