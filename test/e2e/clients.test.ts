@@ -46,19 +46,26 @@ async function pageOf(client: StatelessClient): Promise<{ clients: any[]; total:
 const named = (page: { clients: any[] }, name: string) =>
   page.clients.find(each => each.name === name)
 
-/** Follows `server://clients` as the live page does, until what was read last satisfies it. */
-async function follow(page: StatelessClient, until: (state: { clients: any[] }) => boolean) {
+/**
+ * Follows `server://clients` as the live page does: reads it once, and again only after a push.
+ * `until` resolves when what was read last satisfies the condition.
+ */
+async function follow(page: StatelessClient) {
   const events = await page.listen(uri)
-  try {
-    let state = await pageOf(page)
-    while (!until(state)) {
-      const seen = events.updates.length
-      await events.until(() => events.updates.length > seen, 'an update')
-      state = await pageOf(page)
-    }
-    return state
-  } finally {
-    events.close()
+  let state = await pageOf(page)
+  // Its own coming is pushed, too.
+  let read = events.updates.length
+  return {
+    async until(holds: (state: { clients: any[] }) => boolean) {
+      expect(holds(state), 'before the change').to.equal(false)
+      while (!holds(state)) {
+        await events.until(() => events.updates.length > read, 'an update')
+        read = events.updates.length
+        state = await pageOf(page)
+      }
+      events.close()
+      return state
+    },
   }
 }
 
@@ -113,26 +120,27 @@ describe('server://clients of serve', function () {
   it('pushes, so that two changes within a second are both seen after the last push', async () => {
     const page = statelessClient(serve.url, 'service-page')
     const agent = statelessClient(serve.url, 'follower')
-    const seen = follow(page, state => {
+    const followed = await follow(page)
+    const isSeen = (state: { clients: any[] }) => {
       const row = named(state, 'follower')
       const isFollowed = named(state, 'service-page').streams === 1
       return row?.last_read !== undefined && row.last_call !== undefined && isFollowed
-    })
+    }
     await agent.call('resources/read', { uri: 'scene://current' })
     await agent.call('tools/call', { name: 'query_scene', arguments: {} })
-    await seen
+    await followed.until(isSeen)
   })
 
   it('pushes that a session comes and goes', async () => {
     const page = statelessClient(serve.url, 'service-page')
     const count = ({ clients }: { clients: any[] }) =>
       clients.filter(each => each.transport === 'session').length
-    const came = follow(page, state => count(state) === 1)
+    const came = await follow(page)
     const session = await RawSession.open(serve.url)
-    await came
-    const went = follow(page, state => count(state) === 0)
+    await came.until(state => count(state) === 1)
+    const went = await follow(page)
     await session.delete()
-    await went
+    await went.until(state => count(state) === 0)
   })
 
   it('wakes no reader by reads and subscriptions of itself', async () => {
@@ -249,12 +257,13 @@ describe('server://clients of a gateway', function () {
       const { url } = await gateway.line('listening')
       const page = statelessClient(url, 'service-page')
       const agent = statelessClient(url, 'agent')
-      const seen = follow(page, state => named(state, 'agent')?.last_read !== undefined)
+      const followed = await follow(page)
       const { resources } = (await agent.call('resources/list')).result
       expect(resources).to.have.length(5)
       expect(JSON.stringify(resources)).to.not.contain('server:')
       await agent.call('resources/read', { uri: 'gateway://instances' })
-      expect(named(await seen, 'agent').last_read.uri).to.equal('gateway://instances')
+      const seen = await followed.until(state => named(state, 'agent')?.last_read !== undefined)
+      expect(named(seen, 'agent').last_read.uri).to.equal('gateway://instances')
     } finally {
       await gateway.stop()
       await rm(registryDir, { recursive: true, force: true })
