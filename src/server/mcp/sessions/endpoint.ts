@@ -5,8 +5,9 @@ import type { RequestId } from '../../../lib/mcp/json-rpc.ts'
 import { accepts } from '../../http/media.ts'
 import type { Limits } from '../../../lib/config/limits.ts'
 import { rpcCodes } from '../errors.ts'
-import { eventFrame, EventStream, type StreamEncoder } from '../event-stream.ts'
+import { EventStream } from '../event-stream.ts'
 import { failedRequest } from '../failed-request.ts'
+import type { Activity } from '../client.ts'
 import type { UnsentAnswerBudget } from '../unsent-answer-budget.ts'
 import { type GatheredWrites, sendAnswer, sendJson, sendNoAnswer, sendRefusal } from '../send.ts'
 import {
@@ -31,6 +32,7 @@ import { progressOf } from '../progress.ts'
 import type { Caller } from '../tools/tool.ts'
 import { answerBatch } from './batch.ts'
 import { allowsBatches, initializeResult, parseInitialize, sessionCodes } from './initialize.ts'
+import { sessionEncoder } from './encoder.ts'
 import { findSession, type Session, type Sessions } from './sessions.ts'
 import type { MethodTable } from './methods.ts'
 
@@ -249,26 +251,36 @@ export class SessionEndpoint {
     if (run === undefined) {
       return errorMessage(id, { code: rpcCodes.methodNotFound, message: 'method not found' })
     }
-    const activity = session.client?.begin(request)
-    const done = (text: JsonText) => {
-      activity?.end(true)
-      return resultMessage(id, text)
-    }
-    // Without the params, which may be large, while the call may wait for long.
-    const failed = (error: unknown) => {
-      activity?.end(false)
-      return failedRequest({ id, method }, error, { codes: sessionCodes, log: this.#parts.log })
-    }
+    const activity = session.client?.begin(request) ?? null
     try {
       assertAllowed(request, notes, this.#parts.rules)
       const reader = session.reads.reader(id, this.#parts.limits)
       const result = run(params, session, { reader, ...caller })
-      if (!(result instanceof Promise)) return done(result)
-      return Promise.race([result.then(done, failed), reader.cancelled])
+      if (!(result instanceof Promise)) return answered(id, result, activity)
+      const answer = result.then(
+        text => answered(id, text, activity),
+        // Without the params, which may be large, while the call may wait for long.
+        (error: unknown) => this.#failed({ id, method }, activity, error),
+      )
+      return Promise.race([answer, reader.cancelled])
     } catch (error) {
-      return failed(error)
+      return this.#failed(request, activity, error)
     }
   }
+
+  #failed(
+    request: Pick<RequestMessage, 'id' | 'method'>,
+    activity: Activity | null,
+    error: unknown,
+  ): JsonText {
+    activity?.end(false)
+    return failedRequest(request, error, { codes: sessionCodes, log: this.#parts.log })
+  }
+}
+
+function answered(id: RequestId, text: JsonText, activity: Activity | null): JsonText {
+  activity?.end(true)
+  return resultMessage(id, text)
 }
 
 /** Whom a refusal is addressed to: a request, if one can be made out. */
@@ -280,21 +292,4 @@ function idOf(inbound: Inbound): RequestId | null {
 function applyNotification(message: Message, session: Session): void {
   if (message.kind !== 'notification' || message.method !== 'notifications/cancelled') return
   session.reads.cancel(message.params.requestId)
-}
-
-/** The key under which a topic keeps its encoding. */
-const key = 'session-sse'
-
-/** Updates of the session transport carry nothing of their session: one encoding serves all. */
-const sessionEncoder: StreamEncoder = {
-  update: topic => topic.encoded(key, encodeUpdate),
-  listChanged: notification({ method: 'notifications/resources/list_changed' }),
-}
-
-function encodeUpdate(uri: string): Buffer {
-  return notification({ method: 'notifications/resources/updated', params: { uri } })
-}
-
-function notification(members: object): Buffer {
-  return eventFrame(JSON.stringify({ jsonrpc: '2.0', ...members }))
 }

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Logger } from '../../../lib/util/logger.ts'
 import type { Reader } from '../../resources/producer.ts'
-import type { RpcError } from '../../../lib/mcp/json-rpc.ts'
+import type { RequestId, RpcError } from '../../../lib/mcp/json-rpc.ts'
 import { rpcCodes } from '../errors.ts'
 import { failedRequest } from '../failed-request.ts'
 import type { UnsentAnswerBudget } from '../unsent-answer-budget.ts'
@@ -19,7 +19,8 @@ import { sendAnswer, sendJson } from '../send.ts'
 import { progressOf } from '../progress.ts'
 import type { Caller } from '../tools/tool.ts'
 import { statelessCodes, statelessRpcCodes } from './meta.ts'
-import type { Activity, ClientTable } from '../client-table.ts'
+import type { Activity } from '../client.ts'
+import type { ClientTable } from '../client-table.ts'
 import { checkNotification, checkRequest } from './envelope.ts'
 import type { AnsweredMethod, MethodTable, StreamedMethod } from './methods.ts'
 import { isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
@@ -67,7 +68,7 @@ export class StatelessEndpoint {
     if (method.kind === 'stream') {
       // A stream names its resources in its filter: a `uri` beside it would be kept while it is open.
       notes.uri = undefined
-      const refused = this.#stream(method, res, message)
+      const refused = this.#stream(method, res, message, activity)
       if (refused !== null) return sendJson(res, 200, refused)
       activity?.end(true)
       client?.opened(res)
@@ -96,37 +97,52 @@ export class StatelessEndpoint {
     activity: Activity | null,
     caller: Caller,
   ): JsonText | Promise<JsonText> {
-    const done = (text: JsonText, opening: ResultOpening) => {
-      activity?.end(true)
-      return resultMessage(call.id, text, opening)
-    }
-    const failed = (error: unknown) => {
-      activity?.end(false)
-      return this.#failed(call, error)
-    }
     try {
       const members = method.run(params, caller)
       const opening = method.opening(params)
-      if (!(members instanceof Promise)) return done(members, opening)
-      return members.then(text => done(text, opening), failed)
+      if (!(members instanceof Promise)) return answered(call.id, members, opening, activity)
+      return members.then(
+        text => answered(call.id, text, opening, activity),
+        (error: unknown) => this.#failed(call, activity, error),
+      )
     } catch (error) {
-      return failed(error)
+      return this.#failed(call, activity, error)
     }
   }
 
   /** Null: the stream is open. */
-  #stream(method: StreamedMethod, res: ServerResponse, request: RequestMessage): JsonText | null {
+  #stream(
+    method: StreamedMethod,
+    res: ServerResponse,
+    request: RequestMessage,
+    activity: Activity | null,
+  ): JsonText | null {
     try {
       method.open(res, request)
       return null
     } catch (error) {
-      return this.#failed(request, error)
+      return this.#failed(request, activity, error)
     }
   }
 
-  #failed(request: Pick<RequestMessage, 'id' | 'method'>, error: unknown): JsonText {
+  #failed(
+    request: Pick<RequestMessage, 'id' | 'method'>,
+    activity: Activity | null,
+    error: unknown,
+  ): JsonText {
+    activity?.end(false)
     return failedRequest(request, error, { codes: statelessCodes, log: this.#parts.log })
   }
+}
+
+function answered(
+  id: RequestId,
+  text: JsonText,
+  opening: ResultOpening,
+  activity: Activity | null,
+): JsonText {
+  activity?.end(true)
+  return resultMessage(id, text, opening)
 }
 
 /**
