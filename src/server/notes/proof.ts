@@ -1,7 +1,6 @@
 import type { NoteProof } from '../../lib/mcp/note-proof.ts'
 import { isJsonObject, type JsonObject } from '../../lib/util/json.ts'
-import { describeChanges } from '../resources/change-words.ts'
-import type { SceneChange } from '../resources/scene-delta.ts'
+import { describeChanges, type SceneChange } from '../../lib/mcp/change-words.ts'
 
 /** Of each of the two lists. */
 const maxLines = 30

@@ -4,6 +4,7 @@ import {
   type JsonObject,
   resolvePointer,
 } from '../../lib/util/json.ts'
+import type { OmissionChange, SceneChange } from '../../lib/mcp/change-words.ts'
 import { diffJson, type JsonChange } from '../../lib/util/json-diff.ts'
 import type { SceneObjects, SceneStep } from '../../lib/host-link/scene-objects.ts'
 import type { NamedRevision } from './checkpoint-source.ts'
@@ -189,17 +190,6 @@ function deltaOrReset(
 export function sceneReset(current: SceneRevision): string {
   return JSON.stringify({ reset: true, revision: current.revision })
 }
-
-/** A step of a delta; `id` and `name` are those of the object that it is in. */
-export type SceneChange = (JsonChange | OmissionChange) & {
-  readonly id?: unknown
-  readonly name?: unknown
-}
-
-/** Applied like `removed` and `added`: the object left or joined the list, not the scene. */
-type OmissionChange =
-  | { readonly path: string; readonly kind: 'omitted'; readonly before: unknown }
-  | { readonly path: string; readonly kind: 'listed'; readonly after: unknown }
 
 /** Beyond the object limit an object may leave the list and still be in the scene. */
 function namedOmissions(

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { describeChanges } from '../../../src/server/resources/change-words.ts'
+import { describeChanges } from '../../../src/lib/mcp/change-words.ts'
 import { codeOf, contents, payload, registry } from './support.ts'
 
 describe('scene://delta', () => {

@@ -1,6 +1,16 @@
-import { isVector } from '../../lib/util/json-diff.ts'
-import { isJsonObject } from '../../lib/util/json.ts'
-import type { SceneChange } from './scene-delta.ts'
+import { isVector, type JsonChange } from '../util/json-diff.ts'
+import { isJsonObject } from '../util/json.ts'
+
+/** A step of a delta; `id` and `name` are those of the object that it is in. */
+export type SceneChange = (JsonChange | OmissionChange) & {
+  readonly id?: unknown
+  readonly name?: unknown
+}
+
+/** Applied like `removed` and `added`: the object left or joined the list, not the scene. */
+export type OmissionChange =
+  | { readonly path: string; readonly kind: 'omitted'; readonly before: unknown }
+  | { readonly path: string; readonly kind: 'listed'; readonly after: unknown }
 
 const maxTextChars = 60
 /** Beyond this, further changes of an object are only counted. */
