@@ -1,4 +1,4 @@
-import { counted } from '../../lib/cli/format.ts'
+import { counted } from '../../lib/util/amounts.ts'
 import { ServiceError, usage } from '../../lib/util/errors.ts'
 import type { EndedAccess } from '../../lib/accounts/answers.ts'
 import { notLoggedIn } from '../../lib/accounts/session.ts'

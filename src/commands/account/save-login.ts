@@ -1,7 +1,7 @@
 import { rfc3339OrNull } from '../../lib/util/time.ts'
 import type { SavedLogin } from '../../lib/config/config-file.ts'
 import { liveLogins, savedLogin, withLogin } from '../../lib/config/saved-logins.ts'
-import { expiryText } from '../../lib/cli/format.ts'
+import { expiryText } from '../../lib/util/amounts.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { Tokens } from '../../lib/accounts/answers.ts'
 import type { AccountsClient } from '../../lib/accounts/client.ts'

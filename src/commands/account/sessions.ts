@@ -1,5 +1,6 @@
 import { parseTime } from '../../lib/util/time.ts'
-import { columns, durationText, expiryText } from '../../lib/cli/format.ts'
+import { columns } from '../../lib/cli/format.ts'
+import { durationText, expiryText } from '../../lib/util/amounts.ts'
 import { ServiceError, usage } from '../../lib/util/errors.ts'
 import type { SessionView } from '../../lib/accounts/answers.ts'
 import { connect } from './connect.ts'

@@ -1,5 +1,5 @@
 import { parseTime } from '../../lib/util/time.ts'
-import { expiryText } from '../../lib/cli/format.ts'
+import { expiryText } from '../../lib/util/amounts.ts'
 import { type PromptTerminal, requireQuestioner, whyNoQuestions } from '../../lib/cli/prompt.ts'
 import { showOnce } from '../../lib/cli/show-once.ts'
 import { ServiceError, usage } from '../../lib/util/errors.ts'

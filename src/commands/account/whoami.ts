@@ -1,6 +1,6 @@
 import { exitCodeOf } from '../../lib/cli/exit-codes.ts'
 import { describeFailure } from '../../lib/cli/failure.ts'
-import { expiryText } from '../../lib/cli/format.ts'
+import { expiryText } from '../../lib/util/amounts.ts'
 import { readJwtExpiry } from '../../lib/accounts/refresh-need.ts'
 import type { TokenChoice, TokenSource } from '../../lib/accounts/token-source.ts'
 import type { SavedLogin } from '../../lib/config/config-file.ts'

@@ -1,6 +1,7 @@
 import { parseArtefactUri } from '../../lib/mcp/uris.ts'
 import { cleanText } from '../../lib/util/text.ts'
-import { columns, expiryText, sizeText } from '../../lib/cli/format.ts'
+import { columns } from '../../lib/cli/format.ts'
+import { expiryText, sizeText } from '../../lib/util/amounts.ts'
 import { writeStdout } from '../../lib/cli/write-stdout.ts'
 import { parseRfc3339 } from '../../lib/util/time.ts'
 import { isJsonObject, type JsonObject } from '../../lib/util/json.ts'

@@ -1,5 +1,5 @@
 import { lstat } from 'node:fs/promises'
-import { counted } from '../../lib/cli/format.ts'
+import { counted } from '../../lib/util/amounts.ts'
 import { errnoOf } from '../../lib/util/errors.ts'
 import { recordFile } from '../../lib/instances/files.ts'
 import { readRecordFile } from '../../lib/instances/record-files.ts'

@@ -1,5 +1,5 @@
 import { absenceText, type ApplicationState } from '../../lib/instances/instance.ts'
-import { counted } from '../../lib/cli/format.ts'
+import { counted } from '../../lib/util/amounts.ts'
 import type { Finding } from './finding.ts'
 
 /** The judged state of an instance. */

@@ -1,4 +1,5 @@
-import { columns, counted, wrapCells, wrapWords } from '../../lib/cli/format.ts'
+import { columns, wrapCells, wrapWords } from '../../lib/cli/format.ts'
+import { counted } from '../../lib/util/amounts.ts'
 import { asTyped } from '../../lib/cli/own-command.ts'
 import { terminalWidth } from '../../lib/cli/terminal.ts'
 import { absenceText } from '../../lib/instances/instance.ts'

@@ -1,4 +1,5 @@
-import { columns, durationText, expiryText } from '../../lib/cli/format.ts'
+import { columns } from '../../lib/cli/format.ts'
+import { durationText, expiryText } from '../../lib/util/amounts.ts'
 import { createOutput, type Output, type OutputParts } from '../../lib/cli/output.ts'
 import { showOnce } from '../../lib/cli/show-once.ts'
 import { parseRfc3339, toRfc3339 } from '../../lib/util/time.ts'

@@ -1,6 +1,6 @@
 import * as Flags from '@oclif/core/flags'
 import { resolve } from 'node:path'
-import { counted } from '../../lib/cli/format.ts'
+import { counted } from '../../lib/util/amounts.ts'
 import { AdminCommand, administer } from './admin-command.ts'
 
 /** Writes a backup of an accounts server. */

@@ -1,6 +1,6 @@
 import * as Flags from '@oclif/core/flags'
 import { resolve } from 'node:path'
-import { counted } from '../../lib/cli/format.ts'
+import { counted } from '../../lib/util/amounts.ts'
 import { processOutput, warningsTo } from '../../lib/cli/output.ts'
 import { AdminCommand } from './admin-command.ts'
 import { selectDataDir } from './data-dir.ts'

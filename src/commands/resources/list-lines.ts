@@ -1,5 +1,6 @@
 import { cleanText } from '../../lib/util/text.ts'
-import { columns, durationText, sizeText } from '../../lib/cli/format.ts'
+import { columns } from '../../lib/cli/format.ts'
+import { durationText, sizeText } from '../../lib/util/amounts.ts'
 import { parseRfc3339 } from '../../lib/util/time.ts'
 import type { Listed } from '../../lib/mcp/client/ask.ts'
 

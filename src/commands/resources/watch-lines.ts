@@ -1,5 +1,6 @@
 import { cleanText } from '../../lib/util/text.ts'
-import { counted, sizeText, valueText, wrapWords } from '../../lib/cli/format.ts'
+import { valueText, wrapWords } from '../../lib/cli/format.ts'
+import { counted, sizeText } from '../../lib/util/amounts.ts'
 import { isVector, type JsonChange } from '../../lib/util/json-diff.ts'
 import { isJsonObject } from '../../lib/util/json.ts'
 import type { Difference, Look, State } from '../../lib/mcp/client/follower.ts'

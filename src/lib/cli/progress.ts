@@ -1,5 +1,5 @@
 import type { Clock } from '../util/time.ts'
-import { durationText, sizeText } from './format.ts'
+import { durationText, sizeText } from '../util/amounts.ts'
 
 export interface ProgressFacts {
   readonly label: string

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
-import { columns, counted, wrapWords } from '../../../src/lib/cli/format.ts'
+import { columns, wrapWords } from '../../../src/lib/cli/format.ts'
+import { counted } from '../../../src/lib/util/amounts.ts'
 
 describe('columns', () => {
   it('are as wide as their widest cell, with a dash where there is nothing', () => {

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { durationText, expiryText } from '../../../src/lib/cli/format.ts'
+import { durationText, expiryText } from '../../../src/lib/util/amounts.ts'
 
 const minute = 60_000
 const hour = 60 * minute

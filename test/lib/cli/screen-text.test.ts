@@ -2,7 +2,8 @@ import { expect } from 'chai'
 import fc from 'fast-check'
 import { cleanLines } from '../../../src/lib/util/text.ts'
 import { prettyJson } from '../../../src/lib/cli/pretty-json.ts'
-import { sizeText, valueText } from '../../../src/lib/cli/format.ts'
+import { valueText } from '../../../src/lib/cli/format.ts'
+import { sizeText } from '../../../src/lib/util/amounts.ts'
 
 describe('sizeText', () => {
   const rows: [number, string][] = [

@@ -1,4 +1,4 @@
-import { counted } from '../../../lib/cli/format.ts'
+import { counted } from '../../../lib/util/amounts.ts'
 import { AdminCommand, administer, userArg } from '../admin-command.ts'
 
 /** Ends every session of an account. */

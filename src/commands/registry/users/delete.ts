@@ -1,7 +1,7 @@
 import * as Flags from '@oclif/core/flags'
 import { usage } from '../../../lib/util/errors.ts'
 import { requireQuestioner } from '../../../lib/cli/prompt.ts'
-import { counted } from '../../../lib/cli/format.ts'
+import { counted } from '../../../lib/util/amounts.ts'
 import { promptPlace } from '../../account/context.ts'
 import { AdminCommand, administer, userArg } from '../admin-command.ts'
 

@@ -1,5 +1,5 @@
 import * as Flags from '@oclif/core/flags'
-import { counted } from '../../../lib/cli/format.ts'
+import { counted } from '../../../lib/util/amounts.ts'
 import { asTyped } from '../../../lib/cli/own-command.ts'
 import { showOnce } from '../../../lib/cli/show-once.ts'
 import { adminLimits } from '../../../server/accounts/admin-limits.ts'
