@@ -1,4 +1,4 @@
-// Compiles src to dist. With --if-stale only when dist is missing or older than src.
+// Compiles src to dist and bundles page into it. With --if-stale only when dist is missing or older than src.
 import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -9,19 +9,18 @@ const dist = join(root, 'dist')
 // Written last, so that a build that was cut short counts as stale.
 const stamp = join(dist, '.built')
 
-if (!process.argv.includes('--if-stale') || isStale()) build()
+if (!process.argv.includes('--if-stale') || isStale()) await build()
 
 function isStale() {
   if (!existsSync(stamp)) return true
   const builtAt = statSync(stamp).mtimeMs
   const inputs = ['package.json', 'tsconfig.json', 'tsconfig.build.json'].map(at => join(root, at))
   // Folders count too: their time changes when a file in them is removed.
-  return [...inputs, ...entriesBelow(join(root, 'src'))].some(
-    path => statSync(path).mtimeMs > builtAt,
-  )
+  const sources = ['src', 'page'].flatMap(folder => entriesBelow(join(root, folder)))
+  return [...inputs, ...sources].some(path => statSync(path).mtimeMs > builtAt)
 }
 
-function build() {
+async function build() {
   const startedAt = new Date()
   rmSync(stamp, { force: true })
   const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc')
@@ -32,6 +31,8 @@ function build() {
     process.exitCode = 1
     return
   }
+  const { buildPage } = await import('./build-page.js')
+  await buildPage()
   removeOlder(startedAt.getTime())
   writeFileSync(stamp, '')
   // What was edited during the build is newer than the build.

@@ -1,0 +1,118 @@
+import { computed, signal, useComputed } from '@preact/signals'
+import type { JSX } from 'preact'
+import type { Live } from './live/live.ts'
+import { waitsForPerson } from './live/notes.ts'
+import { ConnectScreen } from './screens/connect.tsx'
+import { FilesScreen } from './screens/files.tsx'
+import { InstancesScreen } from './screens/instances.tsx'
+import { LoginScreen } from './screens/login.tsx'
+import { NotesScreen } from './screens/notes.tsx'
+import { NowScreen } from './screens/now.tsx'
+import { SceneScreen } from './screens/scene.tsx'
+import { Ago } from './parts/small.tsx'
+
+interface Screen {
+  readonly id: string
+  readonly title: string
+  /** The scheme without which there is nothing to show. */
+  readonly scheme: string | null
+  readonly show: (props: { live: Live }) => JSX.Element
+}
+
+const screens: readonly Screen[] = [
+  { id: 'instances', title: 'Instances', scheme: 'gateway', show: InstancesScreen },
+  { id: 'now', title: 'Now', scheme: 'scene', show: NowScreen },
+  { id: 'scene', title: 'Scene', scheme: 'scene', show: SceneScreen },
+  { id: 'notes', title: 'Notes', scheme: 'notes', show: NotesScreen },
+  { id: 'files', title: 'Files', scheme: 'artefact', show: FilesScreen },
+  { id: 'connect', title: 'Connect', scheme: null, show: ConnectScreen },
+]
+
+/** The part of the address behind `#/`. */
+const route = signal(routeNow())
+window.addEventListener('hashchange', () => (route.value = routeNow()))
+
+function routeNow(): string {
+  return location.hash.replace(/^#\/?/, '')
+}
+
+const screenId = computed(() => route.value.split('/', 1)[0])
+
+export function App({ live, loginFailure }: { live: Live; loginFailure: string | null }) {
+  const { carrier } = live
+  const shown = useComputed(() => {
+    const served = carrier.schemes.value
+    return screens.filter(({ scheme }) => scheme === null || served.has(scheme))
+  })
+  const current = shown.value.find(({ id }) => id === screenId.value) ?? shown.value[0]
+  const { kind } = carrier.connection.value
+  const isLogin = kind === 'login'
+  return (
+    <>
+      <a class="skip" href="#content">
+        Skip to content
+      </a>
+      <header class="top">
+        <span class="brand">service-cli</span>
+        <nav aria-label="Screens">
+          {!isLogin &&
+            shown.value.map(({ id, title }) => (
+              <a key={id} href={`#/${id}`} aria-current={id === current?.id ? 'page' : undefined}>
+                {title}
+                {id === 'notes' && <NotesBadge live={live} />}
+              </a>
+            ))}
+        </nav>
+        <ConnectionState live={live} />
+      </header>
+      {loginFailure !== null && (
+        <p class="notice warning" role="alert">
+          The link does not work: {loginFailure}. Run <code>service-cli page</code> for a new one.
+        </p>
+      )}
+      <LostNotice live={live} />
+      <main id="content" tabIndex={-1} class={kind === 'lost' ? 'stale' : ''}>
+        {isLogin ? <LoginScreen live={live} /> : current && <current.show live={live} />}
+      </main>
+    </>
+  )
+}
+
+function NotesBadge({ live }: { live: Live }) {
+  const waiting = live.notes.rows.value?.filter(waitsForPerson).length ?? 0
+  if (waiting === 0) return null
+  return (
+    <span class="badge">
+      {waiting}
+      <span class="unseen"> answered, your turn</span>
+    </span>
+  )
+}
+
+const words = {
+  connecting: 'Connecting',
+  live: 'Live',
+  lost: 'Connection lost',
+  login: 'Login needed',
+} as const
+
+function ConnectionState({ live }: { live: Live }) {
+  const { kind } = live.carrier.connection.value
+  return (
+    <span class={`connection ${kind}`} role="status">
+      {words[kind]}
+    </span>
+  )
+}
+
+/** Nothing below it is live. */
+function LostNotice({ live }: { live: Live }) {
+  const connection = live.carrier.connection.value
+  if (connection.kind !== 'lost') return null
+  return (
+    <p class="notice warning" role="alert">
+      Connection lost <Ago at={connection.sinceMs} />: {connection.reason}. What you see is from
+      before; the page connects again by itself.
+    </p>
+  )
+}

@@ -1,0 +1,23 @@
+/** Facts that the build puts in: see scripts/build-page.js. */
+declare const SERVICE_VERSION: string
+declare const SERVICE_CLIENTS: readonly ClientEntry[]
+
+/** How an AI client is told of a server; `{name}` and `{url}` stand for its name and address. */
+export interface ClientEntry {
+  readonly id: string
+  readonly title: string
+  /** Where the settings are; null: the client does not document it. */
+  readonly file: string | null
+  readonly open: EntryForm
+  /** For a server that asks for a key. */
+  readonly keyed: EntryForm
+}
+
+interface EntryForm {
+  readonly commands: readonly string[]
+  readonly settings: string
+  readonly notes: readonly string[]
+}
+
+export const version = SERVICE_VERSION
+export const clientEntries = SERVICE_CLIENTS

@@ -1,0 +1,77 @@
+import { signal, type ReadonlySignal } from '@preact/signals'
+import { type Carrier, readJson } from '../mcp/carrier.ts'
+import { refresher } from './refresh.ts'
+
+const clientsUri = 'server://clients'
+
+/** A row of `server://clients`. */
+export interface ClientRow {
+  readonly name: string
+  readonly title?: string
+  readonly version: string
+  readonly principal?: string
+  readonly connected_at: string
+  readonly last_seen_at: string
+  readonly streams: number
+  readonly last_list?: { readonly at: string; readonly what: string }
+  readonly last_read?: { readonly at: string; readonly uri: string }
+  readonly last_call?: { readonly at: string; readonly tool: string }
+}
+
+/** Who uses the server, without its live pages. Null while the server does not tell. */
+export function followClients(carrier: Carrier): ReadonlySignal<readonly ClientRow[] | null> {
+  const rows = signal<readonly ClientRow[] | null>(null)
+  const refresh = refresher(1000, async () => {
+    try {
+      const { clients } = await readJson<{ clients: ClientRow[] }>(carrier, clientsUri)
+      rows.value = clients.filter(({ name }) => !pageNames.has(name))
+    } catch {
+      // A key that may only read is not told.
+      rows.value = null
+    }
+  })
+  carrier.follow(clientsUri, refresh)
+  return rows
+}
+
+const pageNames = new Set(['service-page'])
+
+/** What a client did last that has to do with the scene, newest first. */
+export function lastDone({ last_list, last_read, last_call }: ClientRow): Done | null {
+  const done = [
+    last_call && { at: last_call.at, what: callWords(last_call.tool) },
+    last_read && { at: last_read.at, what: readWords(last_read.uri) },
+    last_list && { at: last_list.at, what: `listed ${last_list.what}` },
+  ].filter(each => each !== undefined)
+  return done.toSorted((a, b) => (a.at < b.at ? 1 : -1))[0] ?? null
+}
+
+export interface Done {
+  readonly at: string
+  readonly what: string
+}
+
+const tools: Readonly<Record<string, string>> = {
+  look: 'looked at the picture',
+  query_scene: 'asked about the scene',
+  scene_changes: 'asked what changed',
+  wait_for_change: 'waited for a change',
+  list_notes: 'read the notes',
+  answer_note: 'answered a note',
+  list_resources: 'listed what there is',
+  read_resource: 'read a resource',
+}
+
+function callWords(tool: string): string {
+  return Object.hasOwn(tools, tool) ? tools[tool]! : `called ${tool}`
+}
+
+function readWords(uri: string): string {
+  if (uri.startsWith('capture://')) return 'looked at the picture'
+  if (uri.startsWith('scene://delta')) return 'asked what changed'
+  if (uri.startsWith('scene://')) return 'read the scene'
+  if (uri.startsWith('artefact://')) return 'read a file'
+  if (uri.startsWith('notes://')) return 'read the notes'
+  if (uri.startsWith('audit://')) return 'read what was done'
+  return `read ${uri}`
+}

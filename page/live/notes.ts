@@ -1,0 +1,87 @@
+import { signal, type ReadonlySignal } from '@preact/signals'
+import type { NoteProof } from '../../src/lib/mcp/note-proof.ts'
+import { type Carrier, McpError, readJson } from '../mcp/carrier.ts'
+import { refresher } from './refresh.ts'
+
+/** `notes://all`: what a list says of a note. */
+export interface NoteRow {
+  readonly id: string
+  readonly number: number
+  readonly state: 'open' | 'answered' | 'accepted' | 'reopened' | 'closed'
+  readonly text: string
+  readonly author: string
+  readonly created_at: string
+  readonly targets: readonly string[]
+}
+
+/** `notes://{id}` */
+export interface NoteDetail extends Omit<NoteRow, 'targets'> {
+  readonly targets: readonly {
+    readonly id: string
+    readonly name: string
+    readonly gone?: boolean
+  }[]
+  readonly before?: string
+  readonly no_picture?: string
+  readonly entries: readonly NoteEntry[]
+}
+
+export interface NoteEntry {
+  readonly action: 'answer' | 'accept' | 'reopen' | 'close'
+  readonly by: string
+  readonly at: string
+  readonly text?: string
+  readonly proof?: NoteProof
+}
+
+/** The notes of the open document; null while the server has none to show. */
+export class NotesState {
+  readonly #carrier: Carrier
+  readonly #rows = signal<readonly NoteRow[] | null>(null)
+  readonly #version = signal(0)
+
+  constructor(carrier: Carrier) {
+    this.#carrier = carrier
+    const refresh = refresher(500, async () => {
+      try {
+        this.#rows.value = await this.#read()
+        this.#version.value++
+      } catch (error) {
+        // Without `--no-notes` and a document there are always notes, if only none.
+        if (error instanceof McpError) this.#rows.value = null
+      }
+    })
+    carrier.follow('notes://open', refresh)
+  }
+
+  /** Newest first. */
+  get rows(): ReadonlySignal<readonly NoteRow[] | null> {
+    return this.#rows
+  }
+
+  /** Moves on with each change of any note. */
+  get version(): ReadonlySignal<number> {
+    return this.#version
+  }
+
+  detail(id: string): Promise<NoteDetail> {
+    return readJson<NoteDetail>(this.#carrier, `notes://${id}`)
+  }
+
+  async #read(): Promise<readonly NoteRow[]> {
+    const rows: NoteRow[] = []
+    let next: number | undefined = 0
+    while (next !== undefined) {
+      const uri: string = `notes://all?offset=${next}&limit=100`
+      const page: { notes: NoteRow[]; next_offset?: number } = await readJson(this.#carrier, uri)
+      rows.push(...page.notes)
+      next = page.next_offset
+    }
+    return rows.toReversed()
+  }
+}
+
+/** Does it wait for the person who made it? */
+export function waitsForPerson({ state }: Pick<NoteRow, 'state'>): boolean {
+  return state === 'answered'
+}

@@ -1,0 +1,134 @@
+import { signal, type ReadonlySignal } from '@preact/signals'
+import type { SceneChange } from '../../src/lib/mcp/change-words.ts'
+import { type Carrier, McpError, readJson } from '../mcp/carrier.ts'
+import type { SceneState } from './scene.ts'
+
+const pageSize = 1000
+/** More rows than anybody scrolls through: the search of the server finds the rest. */
+const maxRows = 20_000
+const fields = ['name', 'type', 'parent', 'visible', 'selected'] as const
+
+/** What the tree shows of an object. */
+export interface ObjectRow {
+  readonly id: string
+  readonly name?: string
+  readonly type?: string
+  readonly parent?: string
+  readonly visible?: boolean
+  readonly selected?: boolean
+}
+
+interface ObjectPage {
+  readonly pointer: string
+  readonly total: number
+  readonly next_offset?: number
+  readonly items: readonly ObjectRow[]
+}
+
+export type ObjectsState =
+  | { readonly kind: 'loading'; readonly read: number }
+  | { readonly kind: 'rows'; readonly rows: ReadonlyMap<string, ObjectRow>; readonly total: number }
+  /** The scene has no list of objects. */
+  | { readonly kind: 'other' }
+  | { readonly kind: 'failed'; readonly reason: string }
+
+/** A few members of all objects, kept up to date by the changes of the scene while it is open. */
+export class Objects {
+  readonly #carrier: Carrier
+  readonly #state = signal<ObjectsState>({ kind: 'loading', read: 0 })
+  readonly #changed = signal<ReadonlyMap<string, number>>(new Map())
+  #pending: [changes: readonly SceneChange[] | null, revision: number][] = []
+  #isLoading = false
+  readonly #stop: () => void
+
+  constructor(carrier: Carrier, scene: SceneState) {
+    this.#carrier = carrier
+    this.#stop = scene.onStep((changes, revision) => {
+      if (this.#isLoading) this.#pending.push([changes, revision])
+      else this.#apply(changes)
+    })
+    void this.#load()
+  }
+
+  get state(): ReadonlySignal<ObjectsState> {
+    return this.#state
+  }
+
+  /** When objects changed, by id; milliseconds since the epoch. */
+  get changed(): ReadonlySignal<ReadonlyMap<string, number>> {
+    return this.#changed
+  }
+
+  close(): void {
+    this.#stop()
+  }
+
+  async #load(): Promise<void> {
+    this.#isLoading = true
+    this.#pending = []
+    try {
+      this.#state.value = await this.#readAll()
+    } catch (error) {
+      const isOther = error instanceof McpError && error.status === 200
+      const reason = (error as Error).message
+      this.#state.value = isOther ? { kind: 'other' } : { kind: 'failed', reason }
+    }
+    this.#isLoading = false
+    // What came meanwhile may be in some of the pages: applied again it changes nothing.
+    for (const [changes] of this.#pending.splice(0)) this.#apply(changes)
+  }
+
+  async #readAll(): Promise<ObjectsState> {
+    const rows = new Map<string, ObjectRow>()
+    let [next, total]: [number | undefined, number] = [0, 0]
+    while (next !== undefined && rows.size < maxRows) {
+      const query: string = `fields=${fields.join(',')}&limit=${pageSize}&offset=${next}`
+      const page: ObjectPage = await readJson(this.#carrier, `scene://current?${query}`)
+      for (const item of page.items) if (item.id !== undefined) rows.set(String(item.id), item)
+      total = page.total
+      next = page.next_offset
+      if (next !== undefined) this.#state.value = { kind: 'loading', read: rows.size }
+    }
+    return { kind: 'rows', rows, total }
+  }
+
+  #apply(changes: readonly SceneChange[] | null): void {
+    const { value: state } = this.#state
+    if (changes === null || state.kind !== 'rows') return void this.#load()
+    const rows = new Map(state.rows)
+    const changed = new Map(this.#changed.value)
+    for (const change of changes) {
+      const id = applyTo(rows, change)
+      if (id !== null) changed.set(id, Date.now())
+    }
+    this.#changed.value = changed
+    const grown = rows.size - state.rows.size
+    this.#state.value = { kind: 'rows', rows, total: state.total + grown }
+  }
+}
+
+/** Changes the row of the object that the change is about; null: it is about none. */
+export function applyTo(rows: Map<string, ObjectRow>, change: SceneChange): string | null {
+  if (/^\/[^/]+\/\d+$/.test(change.path)) {
+    const isGone = change.kind === 'removed' || change.kind === 'omitted'
+    const item = ('after' in change ? change.after : change.before) as Partial<ObjectRow> | null
+    if (item?.id === undefined) return null
+    const id = String(item.id)
+    if (isGone) rows.delete(id)
+    else rows.set(id, rowOf(item, id))
+    return id
+  }
+  if (change.id === undefined) return null
+  const id = String(change.id)
+  const [member = ''] = change.path.split('/').slice(3)
+  const row = rows.get(id)
+  if (row !== undefined && fields.includes(member as never)) {
+    rows.set(id, { ...row, [member]: 'after' in change ? change.after : undefined })
+  }
+  return id
+}
+
+function rowOf(item: Partial<ObjectRow>, id: string): ObjectRow {
+  const { name, type, parent, visible, selected } = item
+  return JSON.parse(JSON.stringify({ id, name, type, parent, visible, selected })) as ObjectRow
+}

@@ -1,0 +1,90 @@
+import { signal, type ReadonlySignal } from '@preact/signals'
+import { type Carrier, listKey, McpError } from '../mcp/carrier.ts'
+import { refresher } from './refresh.ts'
+
+const windowUri = 'capture://current_window'
+const viewportUri = 'capture://viewport'
+/** A picture costs the application at most one part in so many of its time. */
+const shareOfTime = 50
+const leastMs = 1000
+const mostMs = 30_000
+const width = 1280
+
+export type PictureState =
+  | { readonly kind: 'none'; readonly reason: string | null }
+  | {
+      readonly kind: 'shown'
+      readonly source: string
+      readonly atMs: number
+      readonly stale: string | null
+    }
+
+/** The picture of the application, taken again after a change while somebody looks at it. */
+export class Picture {
+  readonly #carrier: Carrier
+  readonly #state = signal<PictureState>({ kind: 'none', reason: null })
+  #restUntilMs = 0
+  #watched = 0
+  #isDue = true
+  #timer = 0
+
+  constructor(carrier: Carrier) {
+    this.#carrier = carrier
+    const due = refresher(0, async () => {
+      this.#isDue = true
+      await this.#take()
+    })
+    carrier.follow('scene://current', due)
+    carrier.follow(listKey, due)
+    document.addEventListener('visibilitychange', due)
+  }
+
+  get state(): ReadonlySignal<PictureState> {
+    return this.#state
+  }
+
+  /** A screen shows it. Returns the end. */
+  watch(): () => void {
+    this.#watched++
+    void this.#take()
+    return () => void this.#watched--
+  }
+
+  async #take(): Promise<void> {
+    clearTimeout(this.#timer)
+    if (!this.#isDue || this.#watched === 0 || document.hidden) return
+    const waitMs = this.#restUntilMs - Date.now()
+    if (waitMs > 0) {
+      this.#timer = window.setTimeout(() => void this.#take(), waitMs)
+      return
+    }
+    this.#isDue = false
+    const startedMs = Date.now()
+    // Until it is known what it takes.
+    this.#restUntilMs = startedMs + mostMs
+    const state = await this.#read(startedMs)
+    const tookMs = Date.now() - startedMs
+    this.#restUntilMs = Date.now() + Math.min(mostMs, Math.max(leastMs, tookMs * shareOfTime))
+    this.#state.value = state
+    if (this.#isDue) await this.#take()
+  }
+
+  async #read(atMs: number): Promise<PictureState> {
+    let refused: Error | null = null
+    for (const uri of [windowUri, viewportUri]) {
+      try {
+        const { blob, mimeType } = await this.#carrier.read(`${uri}?max_width=${width}`)
+        return { kind: 'shown', source: `data:${mimeType};base64,${blob}`, atMs, stale: null }
+      } catch (error) {
+        // The window may be covered or absent while the application draws on request.
+        refused ??= error as Error
+        if (!(error instanceof McpError)) break
+      }
+    }
+    // Without an application to take a picture of, the server does not serve the scheme.
+    const isServed = this.#carrier.schemes.value.has('capture')
+    const reason = isServed ? (refused?.message ?? null) : 'no window of an application is in reach'
+    const before = this.#state.value
+    return before.kind === 'shown' ? { ...before, stale: reason } : { kind: 'none', reason }
+  }
+}

@@ -1,0 +1,178 @@
+import { signal, type ReadonlySignal } from '@preact/signals'
+import { describeChanges, type SceneChange } from '../../src/lib/mcp/change-words.ts'
+import type { Carrier, Content } from '../mcp/carrier.ts'
+import { refresher } from './refresh.ts'
+
+const sceneUri = 'scene://current'
+/** Faster than a person reads, slower than a dragged object moves. */
+const refreshMs = 250
+const maxEntries = 50
+const maxLines = 20
+/** Changes of one object within this time are one entry. */
+const mergeMs = 5000
+
+/** `_meta["service-cli/scene"]` of every scene content. */
+export interface SceneMeta {
+  readonly revision: number
+  readonly set_at: string | null
+  readonly size: number
+  readonly application: Application | null
+}
+
+export interface Application {
+  readonly connected: boolean
+  readonly dcc_type: string
+  /** Since when it is connected or gone. */
+  readonly since: string
+  /** When the scene was last known to be what the application shows. */
+  readonly as_of?: string
+}
+
+/** `scene://current?view=summary`; another form of scene has `members` instead. */
+export interface Summary {
+  readonly status?: 'no_snapshot'
+  readonly hint?: string
+  readonly schema?: string
+  readonly dcc?: { readonly type?: string; readonly version?: string }
+  readonly document?: {
+    readonly name?: string
+    readonly path?: string
+    readonly modified?: boolean
+  }
+  readonly scene?: { readonly name?: string }
+  readonly time?: { readonly frame?: number; readonly playing?: boolean }
+  readonly mode?: string
+  readonly selection?: { readonly count?: number; readonly active?: string | null }
+  readonly objects?: { readonly total?: number; readonly by_type?: Record<string, number> }
+  readonly camera?: string | { readonly id?: string } | null
+  readonly render?: { readonly engine?: string; readonly width?: number; readonly height?: number }
+  readonly warnings?: readonly unknown[]
+}
+
+/** What changed at one time. */
+export interface ChangeEntry {
+  readonly id: number
+  readonly atMs: number
+  readonly lines: readonly string[]
+  /** Ids of the objects that the lines are about. */
+  readonly ids: readonly string[]
+}
+
+interface Delta {
+  readonly revision: number
+  readonly reset?: boolean
+  readonly changes?: readonly SceneChange[]
+  readonly truncated?: boolean
+}
+
+/** A step to `revision`; `changes` is null when the scene must be read again. */
+export type SceneStep = (changes: readonly SceneChange[] | null, revision: number) => void
+
+/** The scene on one page, and what changed since this page was opened. */
+export class SceneState {
+  readonly #carrier: Carrier
+  readonly #summary = signal<Summary | null>(null)
+  readonly #meta = signal<SceneMeta | null>(null)
+  readonly #changes = signal<readonly ChangeEntry[]>([])
+  readonly #trouble = signal<string | null>(null)
+  readonly #steps = new Set<SceneStep>()
+  #lastEntry = 0
+
+  constructor(carrier: Carrier) {
+    this.#carrier = carrier
+    const refresh = refresher(refreshMs, () => this.#refresh())
+    carrier.follow(sceneUri, refresh)
+  }
+
+  /** Null until it was read. */
+  get summary(): ReadonlySignal<Summary | null> {
+    return this.#summary
+  }
+
+  get meta(): ReadonlySignal<SceneMeta | null> {
+    return this.#meta
+  }
+
+  /** Newest first. */
+  get changes(): ReadonlySignal<readonly ChangeEntry[]> {
+    return this.#changes
+  }
+
+  /** Why the scene cannot be read. */
+  get trouble(): ReadonlySignal<string | null> {
+    return this.#trouble
+  }
+
+  /** Calls back with every step. Returns the end. */
+  onStep(step: SceneStep): () => void {
+    this.#steps.add(step)
+    return () => this.#steps.delete(step)
+  }
+
+  async #refresh(): Promise<void> {
+    try {
+      const known = this.#meta.value?.revision
+      if (known !== undefined && !(await this.#step(known))) return
+      const content = await this.#carrier.read(`${sceneUri}?view=summary`)
+      this.#summary.value = JSON.parse(content.text ?? '{}') as Summary
+      if (known === undefined) this.#meta.value = metaOf(content)
+      this.#trouble.value = null
+    } catch (error) {
+      this.#trouble.value = (error as Error).message
+    }
+  }
+
+  /** Resolves with false when the scene is the same as before. */
+  async #step(known: number): Promise<boolean> {
+    const content = await this.#carrier.read(`scene://delta?since=${known}`)
+    const delta = JSON.parse(content.text ?? '{}') as Delta
+    const meta = metaOf(content)
+    const revision = delta.revision ?? meta.revision
+    this.#meta.value = { ...meta, revision }
+    this.#trouble.value = null
+    if (revision === known) return this.#summary.value === null
+    const isWhole = delta.changes !== undefined && delta.truncated !== true
+    for (const step of this.#steps) step(isWhole ? (delta.changes ?? []) : null, revision)
+    this.#note(delta)
+    return true
+  }
+
+  #note({ changes, reset, truncated }: Delta): void {
+    const lines = [...describeChanges(changes ?? [])]
+    if (reset === true) lines.push('Too much changed at once to list')
+    if (lines.length === 0) return
+    if (truncated === true) lines.push('… and more')
+    const ids = [...new Set((changes ?? []).flatMap(idOf))]
+    const more = lines.length - maxLines
+    const shown = more > 0 ? [...lines.slice(0, maxLines), `… and ${more} more`] : lines
+    const entry = { id: ++this.#lastEntry, atMs: Date.now(), lines: shown, ids }
+    const [last, ...others] = this.#changes.value
+    // A dragged object is one entry, with its newest line.
+    const isSame = last !== undefined && isAbout(last, entry)
+    this.#changes.value = (isSame ? [entry, ...others] : [entry, ...this.#changes.value]).slice(
+      0,
+      maxEntries,
+    )
+  }
+}
+
+function isAbout(last: ChangeEntry, next: ChangeEntry): boolean {
+  return (
+    next.atMs - last.atMs < mergeMs &&
+    next.ids.length > 0 &&
+    next.ids.length === last.ids.length &&
+    next.lines.length === last.lines.length &&
+    next.ids.every(id => last.ids.includes(id))
+  )
+}
+
+function idOf(change: SceneChange): readonly string[] {
+  if (change.id !== undefined) return [String(change.id)]
+  const item = 'after' in change ? change.after : change.before
+  const id = (item as { id?: unknown } | null)?.id
+  return id === undefined ? [] : [String(id)]
+}
+
+function metaOf({ _meta }: Content): SceneMeta {
+  return _meta?.['service-cli/scene'] as SceneMeta
+}

@@ -1,0 +1,113 @@
+import { signal, type ReadonlySignal } from '@preact/signals'
+import { refusalOf } from './rpc.ts'
+
+const sessionPath = '/page/session'
+/** Tokens are renewed before they expire. */
+const earlyMs = 60_000
+/** Only says that a session may exist: the session itself is in a cookie that scripts cannot read. */
+const hintKey = 'service-page.session'
+
+interface Token {
+  readonly text: string
+  readonly untilMs: number
+}
+
+/** The page's session with the server: made from a one-time link or a key, and its short tokens. */
+export class Login {
+  readonly #isLoggedIn = signal(false)
+  #token: Token | null = null
+  #asking: Promise<Token | null> | null = null
+
+  get isLoggedIn(): ReadonlySignal<boolean> {
+    return this.#isLoggedIn
+  }
+
+  /** Null without a session. `refused` is a token that the server no longer takes. */
+  async token(refused?: string): Promise<string | null> {
+    const known = this.#token
+    if (known !== null && known.text !== refused && known.untilMs > Date.now()) return known.text
+    if (known === null && !hasHint()) return null
+    this.#asking ??= this.#ask().finally(() => (this.#asking = null))
+    return (await this.#asking)?.text ?? null
+  }
+
+  /** Throws `McpError` when the link was used before or is too old. */
+  useCode(code: string): Promise<void> {
+    return this.#start({ body: JSON.stringify({ code }) })
+  }
+
+  /** Throws `McpError` for an unknown key. */
+  useKey(key: string): Promise<void> {
+    return this.#start({ headers: { Authorization: `Bearer ${key}` } })
+  }
+
+  async logOut(): Promise<void> {
+    await send('DELETE', sessionPath)
+    this.#forget()
+  }
+
+  async #start({
+    body = '{}',
+    headers = {},
+  }: {
+    body?: string
+    headers?: Record<string, string>
+  }): Promise<void> {
+    const response = await send('POST', sessionPath, {
+      body,
+      headers: { 'Content-Type': 'application/json', ...headers },
+    })
+    if (!response.ok) throw await refusalOf(response)
+    setHint(true)
+    this.#token = null
+    await this.token()
+  }
+
+  async #ask(): Promise<Token | null> {
+    const response = await send('POST', `${sessionPath}/token`)
+    if (response.status === 401 || response.status === 403) this.#forget()
+    if (!response.ok) return null
+    const { token, expires_in } = (await response.json()) as { token: string; expires_in: number }
+    this.#token = { text: token, untilMs: Date.now() + expires_in * 1000 - earlyMs }
+    this.#isLoggedIn.value = true
+    return this.#token
+  }
+
+  #forget(): void {
+    setHint(false)
+    this.#token = null
+    this.#isLoggedIn.value = false
+  }
+}
+
+function send(
+  method: string,
+  path: string,
+  { body, headers = {} }: { body?: string; headers?: Record<string, string> } = {},
+): Promise<Response> {
+  return fetch(path, {
+    method,
+    headers: { 'Service-Page': '1', ...headers },
+    ...(body !== undefined && { body }),
+    credentials: 'same-origin',
+    cache: 'no-store',
+  })
+}
+
+/** Storage may be switched off: then each page asks. */
+function hasHint(): boolean {
+  try {
+    return localStorage.getItem(hintKey) !== null
+  } catch {
+    return true
+  }
+}
+
+function setHint(isSet: boolean): void {
+  try {
+    if (isSet) localStorage.setItem(hintKey, '1')
+    else localStorage.removeItem(hintKey)
+  } catch {
+    // Without storage there is no hint.
+  }
+}

@@ -1,0 +1,92 @@
+import { useSignal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
+import type { PixelBox } from '../../src/lib/mcp/note-proof.ts'
+import type { Carrier } from '../mcp/carrier.ts'
+
+interface CompareProps {
+  readonly carrier: Carrier
+  readonly before: string
+  readonly after: string | undefined
+  readonly difference: { readonly share: number; readonly box: PixelBox | null } | undefined
+}
+
+/** Two pictures from one view over each other, with a slider between them. */
+export function Compare({ carrier, before, after, difference }: CompareProps) {
+  const [first, second] = [usePicture(carrier, before), usePicture(carrier, after)]
+  const size = useSignal<{ width: number; height: number } | null>(null)
+  const box = difference?.box ?? null
+  const start = startOf(box, size.value?.width)
+  const moved = useSignal<number | null>(null)
+  const at = moved.value ?? start
+  if (first === null) return <p class="quiet">Reading the picture …</p>
+  return (
+    <figure class="compare">
+      <div class="pair">
+        <img
+          src={first}
+          alt="Before"
+          onLoad={({ currentTarget: { naturalWidth: width, naturalHeight: height } }) =>
+            (size.value = { width, height })
+          }
+        />
+        {second !== null && (
+          <>
+            <img
+              class="over"
+              src={second}
+              alt="After"
+              style={{ clipPath: `inset(0 0 0 ${at}%)` }}
+            />
+            <span class="line" style={{ left: `${at}%` }} aria-hidden="true" />
+            {box !== null && size.value !== null && <Mark box={box} of={size.value} />}
+            <input
+              type="range"
+              min="0"
+              max="100"
+              value={at}
+              aria-label="Left of the line: before. Right of it: after"
+              onInput={event => (moved.value = Number(event.currentTarget.value))}
+            />
+          </>
+        )}
+      </div>
+      <figcaption>{second === null ? 'Before' : captionOf(difference?.share)}</figcaption>
+    </figure>
+  )
+}
+
+/** The line stands left of what changed, so that it is seen at first. */
+function startOf(box: PixelBox | null, width: number | undefined): number {
+  if (box === null || width === undefined) return 50
+  return Math.max(0, Math.round((box.left / width) * 100) - 2)
+}
+
+function captionOf(share: number | undefined): string {
+  if (share === undefined) return 'Before, and after'
+  if (share === 0) return 'No pixel is different.'
+  return `${(share * 100).toPrecision(2)} % of the picture is different.`
+}
+
+function Mark({ box, of }: { box: PixelBox; of: { width: number; height: number } }) {
+  const style = {
+    left: `${(box.left / of.width) * 100}%`,
+    top: `${(box.top / of.height) * 100}%`,
+    width: `${(box.width / of.width) * 100}%`,
+    height: `${(box.height / of.height) * 100}%`,
+  }
+  return <span class="mark" style={style} aria-hidden="true" />
+}
+
+/** The source of an image element; null while it is read, or when there is none. */
+function usePicture(carrier: Carrier, uri: string | undefined): string | null {
+  const source = useSignal<string | null>(null)
+  useEffect(() => {
+    source.value = null
+    if (uri === undefined) return
+    carrier.read(uri).then(
+      ({ blob, mimeType }) => (source.value = `data:${mimeType};base64,${blob}`),
+      () => {},
+    )
+  }, [carrier, uri])
+  return source.value
+}

@@ -1,0 +1,58 @@
+import type { ObjectRow } from '../live/objects.ts'
+
+export interface TreeRow {
+  readonly row: ObjectRow
+  /** From 1. */
+  readonly level: number
+  readonly childCount: number
+  readonly isOpen: boolean
+  /** Among its siblings, from 1, and how many they are. */
+  readonly position: number
+  readonly siblings: number
+}
+
+/** The objects below their parents, in the order of the scene, without the children of `closed`. */
+export function flatten(
+  rows: ReadonlyMap<string, ObjectRow>,
+  closed: ReadonlySet<string>,
+): readonly TreeRow[] {
+  const roots: ObjectRow[] = []
+  const children = new Map<string, ObjectRow[]>()
+  for (const row of rows.values()) {
+    const { parent } = row
+    if (parent === undefined || parent === row.id || !rows.has(parent)) roots.push(row)
+    else {
+      const list = children.get(parent)
+      if (list === undefined) children.set(parent, [row])
+      else list.push(row)
+    }
+  }
+  const flat: TreeRow[] = []
+  const seen = new Set<string>()
+  const add = (siblings: readonly ObjectRow[], level: number): void => {
+    for (const [at, row] of siblings.entries()) {
+      // Parents that are each other's children are shown once.
+      if (seen.has(row.id)) continue
+      seen.add(row.id)
+      const below = children.get(row.id) ?? []
+      const isOpen = below.length > 0 && !closed.has(row.id)
+      const { length: childCount } = below
+      flat.push({ row, level, childCount, isOpen, position: at + 1, siblings: siblings.length })
+      if (isOpen) add(below, level + 1)
+    }
+  }
+  add(roots, 1)
+  return flat
+}
+
+/** The rows whose name, id or type has the text, without their parents. */
+export function search(rows: ReadonlyMap<string, ObjectRow>, text: string): readonly TreeRow[] {
+  const wanted = text.toLowerCase()
+  const found = [...rows.values()].filter(({ id, name = '', type = '' }) =>
+    [id, name, type].some(each => each.toLowerCase().includes(wanted)),
+  )
+  return found.map((row, at) => ({
+    ...{ row, level: 1, childCount: 0, isOpen: false },
+    ...{ position: at + 1, siblings: found.length },
+  }))
+}

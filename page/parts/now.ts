@@ -1,0 +1,16 @@
+import { signal } from '@preact/signals'
+import { durationText } from '../../src/lib/util/amounts.ts'
+
+/** The time, for texts such as "3 s ago"; moves on once a second while the page is shown. */
+export const nowMs = signal(Date.now())
+
+setInterval(() => {
+  if (!document.hidden) nowMs.value = Date.now()
+}, 1000)
+document.addEventListener('visibilitychange', () => (nowMs.value = Date.now()))
+
+/** "just now", "12 s ago". */
+export function ago(atMs: number): string {
+  const passedMs = nowMs.value - atMs
+  return passedMs < 2000 ? 'just now' : `${durationText(passedMs)} ago`
+}

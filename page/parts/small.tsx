@@ -1,0 +1,89 @@
+import { useSignal } from '@preact/signals'
+import type { ComponentChildren } from 'preact'
+import { ago } from './now.ts'
+
+/** A time in words, with the exact one on hover. */
+export function Ago({ at }: { at: number | string }) {
+  const atMs = typeof at === 'string' ? Date.parse(at) : at
+  const date = new Date(atMs)
+  return (
+    <time dateTime={date.toISOString()} title={date.toLocaleString()}>
+      {ago(atMs)}
+    </time>
+  )
+}
+
+/** Says what is missing and what to do. */
+export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
+  return (
+    <div class="empty">
+      <h2>{title}</h2>
+      {children}
+    </div>
+  )
+}
+
+/** A text to copy, and the button that copies it. */
+export function Copyable({ text, label }: { text: string; label: string }) {
+  const state = useSignal('')
+  const copy = async (event: Event) => {
+    const code = (event.currentTarget as HTMLElement).parentElement?.querySelector('code')
+    try {
+      await navigator.clipboard.writeText(text)
+      state.value = 'copied'
+    } catch {
+      // Plain http on another name has no clipboard.
+      if (code) getSelection()?.selectAllChildren(code)
+      state.value = 'selected: press Ctrl+C'
+    }
+    setTimeout(() => (state.value = ''), 3000)
+  }
+  return (
+    <div class="copyable">
+      <pre tabIndex={0} aria-label={label}>
+        <code>{text}</code>
+      </pre>
+      <button type="button" onClick={copy} aria-label={`Copy: ${label}`}>
+        {state.value || 'Copy'}
+      </button>
+    </div>
+  )
+}
+
+/** A button whose work may fail; says why beside it. */
+export function Action({
+  children,
+  run,
+  kind = '',
+  disabled = false,
+}: {
+  children: ComponentChildren
+  run: () => Promise<unknown>
+  kind?: 'primary' | 'danger' | ''
+  disabled?: boolean
+}) {
+  const isBusy = useSignal(false)
+  const failure = useSignal<string | null>(null)
+  const start = async () => {
+    isBusy.value = true
+    failure.value = null
+    try {
+      await run()
+    } catch (error) {
+      failure.value = (error as Error).message
+    }
+    isBusy.value = false
+  }
+  return (
+    <span class="action">
+      <button type="button" class={kind} disabled={disabled || isBusy.value} onClick={start}>
+        {children}
+      </button>
+      {failure.value !== null && (
+        <span class="failure" role="alert">
+          {failure.value}
+        </span>
+      )}
+    </span>
+  )
+}

@@ -1,0 +1,143 @@
+import { useSignal } from '@preact/signals'
+import { type ClientEntry, clientEntries } from '../build-facts.ts'
+import { type ClientRow, lastDone } from '../live/clients.ts'
+import type { Live } from '../live/live.ts'
+import { Ago, Copyable } from '../parts/small.tsx'
+
+/** How to connect each AI client, and whether it really has read something. */
+export function ConnectScreen({ live }: { live: Live }) {
+  const isKeyed = useSignal(live.person?.login.isLoggedIn.value === true)
+  const rows = live.clients.value ?? []
+  const name = nameFor(live)
+  return (
+    <div class="connect">
+      <h1>Connect your AI</h1>
+      <p>
+        Address of this server: <code>{mcpUrl()}</code>
+      </p>
+      <label class="check">
+        <input
+          type="checkbox"
+          checked={isKeyed.value}
+          onChange={event => (isKeyed.value = event.currentTarget.checked)}
+        />
+        The server asks for a key (<code>SERVICE_MCP_API_KEY</code>)
+      </label>
+      <ul class="entries">
+        {clientEntries.map(entry => (
+          <Entry
+            key={entry.id}
+            entry={entry}
+            name={name}
+            isKeyed={isKeyed.value}
+            row={rows.find(each => isOf(each, entry.id)) ?? null}
+          />
+        ))}
+      </ul>
+    </div>
+  )
+}
+
+function mcpUrl(): string {
+  return `${location.origin}/mcp`
+}
+
+function nameFor(live: Live): string {
+  if (live.carrier.schemes.value.has('gateway')) return 'service-gateway'
+  const type = live.scene.meta.value?.application?.dcc_type ?? 'unknown'
+  return type === 'unknown' ? 'service-cli' : `service-${type}`
+}
+
+interface EntryProps {
+  readonly entry: ClientEntry
+  readonly name: string
+  readonly isKeyed: boolean
+  readonly row: ClientRow | null
+}
+
+function Entry({ entry, name, isKeyed, row }: EntryProps) {
+  const fill = (text: string) => text.replaceAll('{name}', name).replaceAll('{url}', mcpUrl())
+  const { commands, settings, notes } = isKeyed ? entry.keyed : entry.open
+  const link = isKeyed ? null : installLink(entry.id, name)
+  return (
+    <li>
+      <details>
+        <summary>
+          <strong>{entry.title}</strong> <Seen row={row} />
+        </summary>
+        {link !== null && (
+          <p>
+            <a class="button" href={link}>
+              Add to {entry.title}
+            </a>
+          </p>
+        )}
+        {entry.file !== null && (
+          <Copyable
+            label={`Command that writes the settings of ${entry.title}`}
+            text={`service-cli mcp-config ${entry.id} --write --url ${mcpUrl()}`}
+          />
+        )}
+        {commands.map(command => (
+          <Copyable key={command} label={`Command of ${entry.title}`} text={fill(command)} />
+        ))}
+        <p>
+          {entry.file === null ? 'The settings:' : 'Or add to '}
+          {entry.file !== null && <code>{entry.file}</code>}
+        </p>
+        <Copyable label={`Settings of ${entry.title}`} text={fill(settings)} />
+        {notes.map(note => (
+          <p class="quiet">{note}</p>
+        ))}
+      </details>
+    </li>
+  )
+}
+
+function Seen({ row }: { row: ClientRow | null }) {
+  if (row === null) return <span class="quiet">not connected</span>
+  const done = lastDone(row)
+  return (
+    <span class="seen">
+      ✓ {done === null ? 'connected' : done.what} <Ago at={done?.at ?? row.connected_at} />
+    </span>
+  )
+}
+
+/** What clients call themselves in `clientInfo`. */
+const names: Readonly<Record<string, RegExp>> = {
+  'claude-code': /^claude[- ]code/i,
+  'claude-desktop': /^claude-ai|^claude desktop/i,
+  cursor: /^cursor/i,
+  vscode: /^visual studio code|^vscode/i,
+  'gemini-cli': /^gemini/i,
+  codex: /^codex/i,
+  inspector: /inspector/i,
+  mcporter: /^mcporter/i,
+  opencode: /^opencode/i,
+  'qwen-code': /^qwen/i,
+  'copilot-cli': /copilot/i,
+  cline: /^cline/i,
+  continue: /^continue/i,
+  goose: /^goose/i,
+  amp: /^amp/i,
+}
+
+function isOf({ name, title = '' }: ClientRow, id: string): boolean {
+  return names[id]?.test(name) === true || names[id]?.test(title) === true
+}
+
+/** Links that these editors document for adding a server with one click. */
+function installLink(id: string, name: string): string | null {
+  const url = mcpUrl()
+  switch (id) {
+    case 'vscode':
+      return `vscode:mcp/install?${encodeURIComponent(JSON.stringify({ name, type: 'http', url }))}`
+    case 'cursor': {
+      const query = new URLSearchParams({ name, config: btoa(JSON.stringify({ url })) })
+      return `cursor://anysphere.cursor-deeplink/mcp/install?${query}`
+    }
+    default:
+      return null
+  }
+}

@@ -1,0 +1,56 @@
+import type { InstanceRow } from '../live/instances.ts'
+import type { Live } from '../live/live.ts'
+import { Empty } from '../parts/small.tsx'
+
+/** What runs where, on a gateway. */
+export function InstancesScreen({ live }: { live: Live }) {
+  const rows = live.instances.value
+  if (rows === null) return <Empty title="Reading the list …" />
+  if (rows.length === 0) {
+    return (
+      <Empty title="No instance is running">
+        <p>
+          Start one beside your application: <code>service-cli serve</code>
+        </p>
+      </Empty>
+    )
+  }
+  return (
+    <>
+      <h1>Instances</h1>
+      <ul class="cards">
+        {rows.map(row => (
+          <Instance key={row.instance_id} row={row} />
+        ))}
+      </ul>
+    </>
+  )
+}
+
+function Instance({ row }: { row: InstanceRow }) {
+  const { display_name, dcc_type, scene, status, reason, instance_short } = row
+  const page = pageOf(row)
+  return (
+    <li class="card">
+      <strong>{display_name}</strong>
+      <span>{scene ?? 'no document'}</span>
+      <span class="quiet">
+        {dcc_type}, {instance_short}
+      </span>
+      <span class={`state ${status}`}>{status.replaceAll('_', ' ')}</span>
+      {reason && <span class="quiet">{reason}</span>}
+      {page !== null && status !== 'dead' && (
+        <a class="button" href={page}>
+          Open its page
+        </a>
+      )}
+    </li>
+  )
+}
+
+/** The address comes from a record that any program of this user can write: http alone is a link. */
+function pageOf({ mcp_url }: InstanceRow): string | null {
+  if (!URL.canParse(mcp_url)) return null
+  const { protocol, origin } = new URL(mcp_url)
+  return protocol === 'http:' || protocol === 'https:' ? `${origin}/` : null
+}

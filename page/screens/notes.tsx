@@ -1,0 +1,261 @@
+import { useComputed, useSignal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
+import type { Live } from '../live/live.ts'
+import { type NoteDetail, type NoteEntry, type NoteRow, waitsForPerson } from '../live/notes.ts'
+import type { NoteProof } from '../../src/lib/mcp/note-proof.ts'
+import { Compare } from '../parts/compare.tsx'
+import { Action, Ago, Empty } from '../parts/small.tsx'
+
+/** What the person has said, what the AI has answered, and what really changed. */
+export function NotesScreen({ live }: { live: Live }) {
+  const chosen = useSignal<string | null>(null)
+  const rows = live.notes.rows.value
+  const waiting = useComputed(() => live.notes.rows.value?.find(waitsForPerson)?.id ?? null)
+  if (rows === null) return <Empty title="This server keeps no notes." />
+  const id = chosen.value ?? waiting.value ?? rows[0]?.id ?? null
+  return (
+    <div class={`notes ${chosen.value === null ? 'at-list' : 'at-note'}`}>
+      <section class="list" aria-label="Notes">
+        <NewNote live={live} />
+        {rows.length === 0 && (
+          <p class="quiet">
+            No note in this document yet. In Blender: select an object, F3, Note on Selection.
+          </p>
+        )}
+        <ul>
+          {rows.map(row => (
+            <li key={row.id}>
+              <button
+                type="button"
+                aria-current={row.id === id}
+                onClick={() => (chosen.value = row.id)}
+              >
+                <span class="number">{row.number}</span>
+                <span class="text">{row.text}</span>
+                <State row={row} />
+              </button>
+            </li>
+          ))}
+        </ul>
+      </section>
+      <section class="detail" aria-label="Note">
+        {chosen.value !== null && (
+          <button type="button" class="back" onClick={() => (chosen.value = null)}>
+            All notes
+          </button>
+        )}
+        {id !== null && <Note key={id} live={live} id={id} />}
+      </section>
+    </div>
+  )
+}
+
+const stateWords: Readonly<Record<NoteRow['state'], string>> = {
+  open: 'open: waits for your AI',
+  answered: 'answered: your turn',
+  accepted: 'accepted',
+  reopened: 'open again',
+  closed: 'closed',
+}
+
+function State({ row }: { row: Pick<NoteRow, 'state'> }) {
+  return <span class={`state ${row.state}`}>{stateWords[row.state]}</span>
+}
+
+function NewNote({ live }: { live: Live }) {
+  const text = useSignal('')
+  const { person } = live
+  if (person === null) return null
+  if (!person.login.isLoggedIn.value) {
+    return (
+      <p class="quiet">
+        To make notes, log in: run <code>service-cli page</code> and open its link.
+      </p>
+    )
+  }
+  return (
+    <div class="new-note">
+      <label>
+        New note
+        <textarea
+          rows={2}
+          maxLength={4000}
+          placeholder="What should your AI change?"
+          value={text.value}
+          onInput={event => (text.value = event.currentTarget.value)}
+        />
+      </label>
+      <Action
+        kind="primary"
+        disabled={text.value.trim() === ''}
+        run={async () => {
+          await person.writes.addNote({ text: text.value })
+          text.value = ''
+        }}
+      >
+        Make a note
+      </Action>
+    </div>
+  )
+}
+
+function Note({ live, id }: { live: Live; id: string }) {
+  const note = useSignal<NoteDetail | null>(null)
+  const trouble = useSignal<string | null>(null)
+  const version = live.notes.version.value
+  useEffect(() => {
+    live.notes.detail(id).then(
+      found => {
+        note.value = found
+        trouble.value = null
+      },
+      (error: Error) => (trouble.value = error.message),
+    )
+  }, [live, id, version])
+  if (note.value === null) return <p class="quiet">{trouble.value ?? 'Reading …'}</p>
+  const { number, text, state, author, created_at, targets, before, entries } = note.value
+  const proof = entries.findLast(({ action }) => action === 'answer')?.proof
+  return (
+    <article class="note">
+      <h2>
+        Note {number} <State row={{ state }} />
+      </h2>
+      <p class="said">{text}</p>
+      <p class="quiet">
+        {author}, <Ago at={created_at} />
+        {targets.length > 0 && `, on ${targets.map(targetText).join(', ')}`}
+      </p>
+      <Pictures live={live} before={before} proof={proof} />
+      {proof !== undefined && <Proof proof={proof} />}
+      <Decide live={live} id={id} state={state} />
+      <ol class="entries">
+        {entries.map(entry => (
+          <Entry key={entry.at} entry={entry} />
+        ))}
+      </ol>
+    </article>
+  )
+}
+
+function targetText({ name, gone }: NoteDetail['targets'][number]): string {
+  return gone === true ? `${name} (no longer in the scene)` : name
+}
+
+function Pictures({
+  live,
+  before,
+  proof,
+}: {
+  live: Live
+  before: string | undefined
+  proof: NoteProof | undefined
+}) {
+  if (before === undefined) return null
+  return (
+    <Compare
+      carrier={live.carrier}
+      before={before}
+      after={proof?.after}
+      difference={proof?.difference}
+    />
+  )
+}
+
+function Proof({ proof }: { proof: NoteProof }) {
+  const { asked = [], also_changed = [], no_changes, no_picture, settled, more = 0 } = proof
+  return (
+    <div class="proof">
+      {!settled && <p class="warning">The scene was still changing.</p>}
+      {no_changes !== undefined && <p class="quiet">What changed is not known: {no_changes}</p>}
+      {no_changes === undefined && <Lines title="Changed as asked" lines={asked} />}
+      {also_changed.length > 0 && <Lines title="Also changed" lines={also_changed} isWarning />}
+      {more > 0 && <p class="quiet">… and {more} more</p>}
+      {no_picture !== undefined && <p class="quiet">No picture: {no_picture}</p>}
+    </div>
+  )
+}
+
+function Lines({
+  title,
+  lines,
+  isWarning = false,
+}: {
+  title: string
+  lines: readonly string[]
+  isWarning?: boolean
+}) {
+  return (
+    <div class={isWarning ? 'warning' : ''}>
+      <h3>{title}</h3>
+      {lines.length === 0 ? (
+        <p class="quiet">Nothing.</p>
+      ) : (
+        <ul>
+          {lines.map(line => (
+            <li>{line}</li>
+          ))}
+        </ul>
+      )}
+    </div>
+  )
+}
+
+function Decide({ live, id, state }: { live: Live; id: string; state: NoteRow['state'] }) {
+  const reply = useSignal('')
+  const { person } = live
+  if (person === null || !person.login.isLoggedIn.value) return null
+  const { writes } = person
+  const isOver = state === 'accepted' || state === 'closed'
+  const canReply = state === 'answered' || isOver
+  return (
+    <div class="decide">
+      {state === 'answered' && (
+        <Action kind="primary" run={() => writes.act(id, 'accept')}>
+          Accept
+        </Action>
+      )}
+      {canReply && (
+        <>
+          <label>
+            <span class="unseen">Reply</span>
+            <textarea
+              rows={2}
+              maxLength={4000}
+              placeholder="What is still wrong?"
+              value={reply.value}
+              onInput={event => (reply.value = event.currentTarget.value)}
+            />
+          </label>
+          <Action
+            disabled={reply.value.trim() === ''}
+            run={async () => {
+              await writes.act(id, 'reopen', reply.value)
+              reply.value = ''
+            }}
+          >
+            Reply
+          </Action>
+        </>
+      )}
+      {state !== 'closed' && <Action run={() => writes.act(id, 'close')}>Close</Action>}
+    </div>
+  )
+}
+
+const verbs = {
+  answer: 'answered',
+  accept: 'accepted',
+  reopen: 'replied',
+  close: 'closed',
+} as const
+
+function Entry({ entry: { action, by, at, text } }: { entry: NoteEntry }) {
+  return (
+    <li>
+      <span class="quiet">
+        {by} {verbs[action]} <Ago at={at} />
+      </span>
+      {text !== undefined && <p class="said">{text}</p>}
+    </li>
+  )
+}

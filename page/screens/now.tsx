@@ -1,0 +1,190 @@
+import { useEffect } from 'preact/hooks'
+import { counted } from '../../src/lib/util/amounts.ts'
+import { lastDone } from '../live/clients.ts'
+import type { Live } from '../live/live.ts'
+import type { Application, SceneMeta, Summary } from '../live/scene.ts'
+import { Ago, Empty } from '../parts/small.tsx'
+
+/** Is the application there, what does it show, what changed, and who looks. */
+export function NowScreen({ live }: { live: Live }) {
+  const summary = live.scene.summary.value
+  const meta = live.scene.meta.value
+  if (summary === null || meta === null) {
+    return <Empty title={live.scene.trouble.value ?? 'Reading the scene …'} />
+  }
+  return (
+    <div class="now">
+      <Headline summary={summary} meta={meta} />
+      <CurrentPicture live={live} />
+      <div class="side">
+        <JustChanged live={live} />
+        <Clients live={live} />
+      </div>
+    </div>
+  )
+}
+
+function Headline({ summary, meta }: { summary: Summary; meta: SceneMeta }) {
+  const { application } = meta
+  if (summary.status === 'no_snapshot') {
+    const there = application?.connected === true ? application : null
+    return (
+      <section class="headline">
+        <h1>{there === null ? 'No application is connected' : `${nameOf(there)} is connected`}</h1>
+        <p>{summary.hint}</p>
+        {there === null && (
+          <p>
+            In Blender: run <code>service-cli adapter blender</code>, install the file that it
+            writes, and choose AI Link, Connect.
+          </p>
+        )}
+      </section>
+    )
+  }
+  const { document, scene, dcc } = summary
+  const title = document?.name ?? scene?.name ?? 'a scene'
+  const type = application?.dcc_type ?? dcc?.type
+  const program = type === undefined ? [] : [[titleCase(type), dcc?.version].join(' ').trim()]
+  return (
+    <section class="headline">
+      <h1>
+        Your AI can see <strong>{title}</strong>
+      </h1>
+      <p>{[...factsOf(summary), ...program].join(' · ')}</p>
+      <Presence application={application} setAt={meta.set_at} />
+    </section>
+  )
+}
+
+/** Whether what is shown is what the application shows now. */
+function Presence({
+  application,
+  setAt,
+}: {
+  application: Application | null
+  setAt: string | null
+}) {
+  if (application === null) {
+    return (
+      <p class="presence">
+        This scene was posted by a program{setAt !== null && [' ', <Ago at={setAt} />]}.
+      </p>
+    )
+  }
+  if (!application.connected) {
+    return (
+      <p class="presence warning">
+        {nameOf(application)} left <Ago at={application.since} />. This is its last scene.
+      </p>
+    )
+  }
+  if (application.as_of === undefined) return null
+  return (
+    <p class="presence warning">
+      {nameOf(application)} is busy: this is as of <Ago at={application.as_of} />.
+    </p>
+  )
+}
+
+function nameOf({ dcc_type }: Application): string {
+  return dcc_type === 'unknown' ? 'The application' : titleCase(dcc_type)
+}
+
+function titleCase(word: string): string {
+  return word.slice(0, 1).toUpperCase() + word.slice(1)
+}
+
+function factsOf({ objects, time, selection, mode, document }: Summary): readonly string[] {
+  const { total } = objects ?? {}
+  return [
+    ...(total === undefined ? [] : [counted(total, 'object')]),
+    ...(time?.frame === undefined ? [] : [`frame ${time.frame}`]),
+    ...(selection?.count === undefined ? [] : [selectionText(selection)]),
+    ...(mode === undefined || mode === 'object' ? [] : [`${mode} mode`]),
+    ...(document?.modified === true ? ['not saved'] : []),
+  ]
+}
+
+function selectionText({ count = 0, active }: NonNullable<Summary['selection']>): string {
+  if (count === 0) return 'nothing selected'
+  return count === 1 && active ? `${active} selected` : `${count} selected`
+}
+
+function CurrentPicture({ live }: { live: Live }) {
+  useEffect(() => live.picture.watch(), [live])
+  const state = live.picture.state.value
+  if (state.kind === 'none') {
+    return (
+      <figure class="picture none">
+        <p>{state.reason === null ? 'Taking a picture …' : `No picture: ${state.reason}`}</p>
+      </figure>
+    )
+  }
+  return (
+    <figure class="picture">
+      <img src={state.source} alt="What the application shows" />
+      <figcaption class={state.stale === null ? '' : 'warning'}>
+        Taken <Ago at={state.atMs} />
+        {state.stale !== null && `; no newer one: ${state.stale}`}
+      </figcaption>
+    </figure>
+  )
+}
+
+function JustChanged({ live }: { live: Live }) {
+  const entries = live.scene.changes.value.slice(0, 12)
+  return (
+    <section aria-labelledby="changed">
+      <h2 id="changed">What just changed</h2>
+      {entries.length === 0 ? (
+        <p class="quiet">Nothing since you opened this page.</p>
+      ) : (
+        <ol class="changes" aria-live="polite">
+          {entries.map(({ id, atMs, lines }) => (
+            <li key={id}>
+              {lines.slice(0, 5).map(line => (
+                <span>{line}</span>
+              ))}
+              {lines.length > 5 && <span class="quiet">… and {lines.length - 5} more</span>}
+              <Ago at={atMs} />
+            </li>
+          ))}
+        </ol>
+      )}
+    </section>
+  )
+}
+
+function Clients({ live }: { live: Live }) {
+  const rows = live.clients.value
+  if (rows === null) return null
+  return (
+    <section aria-labelledby="looking">
+      <h2 id="looking">Who is looking</h2>
+      {rows.length === 0 ? (
+        <p class="quiet">
+          No AI client yet. <a href="#/connect">Connect one</a>
+        </p>
+      ) : (
+        <ul class="clients">
+          {rows.slice(0, 12).map(row => (
+            <li key={`${row.name} ${row.connected_at}`}>
+              <strong>{row.title ?? row.name}</strong>
+              <ClientDone row={row} />
+            </li>
+          ))}
+        </ul>
+      )}
+    </section>
+  )
+}
+
+function ClientDone({ row }: { row: Parameters<typeof lastDone>[0] }) {
+  const done = lastDone(row)
+  if (done === null) return <span class="quiet">connected, has read nothing yet</span>
+  return (
+    <span>
+      {done.what} <Ago at={done.at} />
+    </span>
+  )
+}

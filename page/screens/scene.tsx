@@ -1,0 +1,118 @@
+import { useComputed, useSignal } from '@preact/signals'
+import { useEffect, useMemo } from 'preact/hooks'
+import type { Live } from '../live/live.ts'
+import { Objects } from '../live/objects.ts'
+import { readJson } from '../mcp/carrier.ts'
+import { flatten, search } from '../parts/flatten.ts'
+import { Empty } from '../parts/small.tsx'
+import { Tree } from '../parts/tree.tsx'
+import { ObjectDetail } from './object-detail.tsx'
+import { Outline } from './outline.tsx'
+
+/** The objects of the scene as a tree, and one of them in detail. */
+export function SceneScreen({ live }: { live: Live }) {
+  const objects = useMemo(() => new Objects(live.carrier, live.scene), [live])
+  useEffect(() => () => objects.close(), [objects])
+  const state = objects.state.value
+  switch (state.kind) {
+    case 'loading':
+      return (
+        <Empty title={state.read === 0 ? 'Reading the scene …' : `Read ${state.read} objects …`} />
+      )
+    case 'failed':
+      return <Empty title={`The scene cannot be read: ${state.reason}`} />
+    case 'other':
+      return <Outline live={live} />
+    case 'rows':
+      return <ObjectTree live={live} objects={objects} />
+  }
+}
+
+function ObjectTree({ live, objects }: { live: Live; objects: Objects }) {
+  const text = useSignal('')
+  const closed = useSignal<ReadonlySet<string>>(new Set())
+  const selected = useSignal<string | null>(null)
+  const found = useSignal<ReadonlySet<string> | null>(null)
+  const rows = useComputed(() => {
+    const { value: state } = objects.state
+    if (state.kind !== 'rows') return []
+    const wanted = text.value.trim()
+    return wanted === '' ? flatten(state.rows, closed.value) : search(state.rows, wanted)
+  })
+  const state = objects.state.value
+  if (state.kind !== 'rows') return null
+  const { total } = state
+  const more = total - state.rows.size
+  const toggle = (id: string, isOpen: boolean) => {
+    const next = new Set(closed.value)
+    if (isOpen) next.delete(id)
+    else next.add(id)
+    closed.value = next
+  }
+  const askServer = async () => {
+    const name = encodeURIComponent(`*${text.value.trim()}*`)
+    const uri = `scene://current?name=${name}&fields=name&limit=100`
+    const { items } = await readJson<{ items: { id: string }[] }>(live.carrier, uri)
+    found.value = new Set(items.map(({ id }) => id))
+  }
+  return (
+    <div class="scene">
+      <section class="list" aria-label="Objects">
+        <label class="search">
+          <span class="unseen">Search objects</span>
+          <input
+            type="search"
+            placeholder={`Search ${total} objects`}
+            value={text.value}
+            onInput={event => {
+              text.value = event.currentTarget.value
+              found.value = null
+            }}
+          />
+        </label>
+        {more > 0 && (
+          <p class="quiet">
+            The first {state.rows.size} of {total} objects.{' '}
+            {text.value.trim() !== '' && (
+              <button type="button" onClick={askServer}>
+                Search all
+              </button>
+            )}
+          </p>
+        )}
+        {found.value !== null && (
+          <ul class="found">
+            {[...found.value].map(id => (
+              <li key={id}>
+                <button type="button" onClick={() => (selected.value = id)}>
+                  {id}
+                </button>
+              </li>
+            ))}
+          </ul>
+        )}
+        <Tree
+          label="Objects of the scene"
+          rows={rows.value}
+          selectedId={selected.value}
+          changed={objects.changed.value}
+          onSelect={id => (selected.value = id)}
+          onToggle={toggle}
+        />
+        {rows.value.length === 0 && <p class="quiet">No object of this name or type.</p>}
+      </section>
+      <section class="detail" aria-label="Object">
+        {selected.value === null ? (
+          <p class="quiet">Choose an object to see its details.</p>
+        ) : (
+          <ObjectDetail
+            key={selected.value}
+            live={live}
+            id={selected.value}
+            changedMs={objects.changed.value.get(selected.value)}
+          />
+        )}
+      </section>
+    </div>
+  )
+}

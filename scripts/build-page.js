@@ -1,0 +1,87 @@
+// Bundles page/ into dist/page. Runs after the compiler: what it says of AI clients comes from dist.
+import { build } from 'esbuild'
+import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const out = join(root, 'dist', 'page')
+
+export async function buildPage() {
+  mkdirSync(out, { recursive: true })
+  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+  const { metafile } = await build({
+    entryPoints: [{ in: join(root, 'page', 'main.tsx'), out: 'app' }],
+    outdir: out,
+    bundle: true,
+    splitting: true,
+    chunkNames: '[name]-[hash]',
+    format: 'esm',
+    target: 'es2023',
+    minify: true,
+    metafile: true,
+    jsx: 'automatic',
+    jsxImportSource: 'preact',
+    legalComments: 'none',
+    logLevel: 'warning',
+    define: {
+      SERVICE_VERSION: JSON.stringify(version),
+      SERVICE_CLIENTS: JSON.stringify(await clientEntries()),
+    },
+  })
+  for (const name of ['index.html', 'app.css', 'icon.svg']) {
+    copyFileSync(join(root, 'page', name), join(out, name))
+  }
+  writeFileSync(join(out, 'LICENCES.txt'), licences(Object.keys(metafile.inputs)))
+}
+
+/** The settings of every client that `mcp-config` knows, with placeholders for name and address. */
+async function clientEntries() {
+  const settings = '../dist/lib/mcp/settings'
+  const { clients } = await import(`${settings}/clients.js`)
+  const { newSettings } = await import(`${settings}/merge-settings.js`)
+  const { quoteArgument } = await import('../dist/lib/cli/own-command.js')
+  const [scope, platform] = ['user', 'linux']
+  const place = { platform, env: {}, home: '~', cwd: '.' }
+
+  const form = (client, keyed) => {
+    const bridge = client.stdioOnly ? ['service-cli', 'connect', '{url}'] : null
+    const given = { name: '{name}', url: '{url}', keyed, bridge }
+    const { format, section } = client
+    const input = client.input?.(given) ?? null
+    const wanted = { format, section, name: given.name, entry: client.entry(given), input }
+    return {
+      commands: client
+        .commands(given, scope)
+        .map(words => words.map(word => quoteArgument(word, platform)).join(' ')),
+      settings: newSettings(wanted).trimEnd(),
+      notes: client.notes(given, scope),
+    }
+  }
+  return clients.map(client => ({
+    id: client.id,
+    title: client.title,
+    file: client.file(scope, place)?.path ?? null,
+    open: form(client, false),
+    keyed: form(client, true),
+  }))
+}
+
+/** The licences of the packages that are in the bundle. */
+function licences(inputs) {
+  const names = inputs.flatMap(path => /node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1] ?? [])
+  const texts = [...new Set(names)].toSorted().map(name => {
+    const folder = packageFolder(name)
+    const { version, license } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
+    return `${name} ${version} (${license})\n\n${readFileSync(join(folder, 'LICENSE'), 'utf8').trim()}\n`
+  })
+  return texts.join('\n---\n\n')
+}
+
+function packageFolder(name) {
+  const { resolve } = createRequire(import.meta.url)
+  let folder = dirname(resolve(name))
+  while (!folder.endsWith(join('node_modules', name))) folder = dirname(folder)
+  return folder
+}
