@@ -42,6 +42,7 @@ export interface Summary {
   readonly scene?: { readonly name?: string }
   readonly time?: { readonly frame?: number; readonly playing?: boolean }
   readonly mode?: string
+  readonly axes?: { readonly up?: string }
   readonly selection?: { readonly count?: number; readonly active?: string | null }
   readonly objects?: { readonly total?: number; readonly by_type?: Record<string, number> }
   readonly camera?: string | { readonly id?: string } | null

@@ -1,10 +1,12 @@
 import { effect, signal } from '@preact/signals'
 import type { Carrier, Connection, Content, Descriptor } from './carrier.ts'
-import { listKey } from './carrier.ts'
+import { listKey, McpError } from './carrier.ts'
 import type { Login } from './login.ts'
-import { Rpc } from './rpc.ts'
+import { Session } from './session.ts'
 import { shareStream } from './shared-stream.ts'
+import { Stateless } from './stateless.ts'
 import { keepListening, type StreamEvent } from './stream.ts'
+import { McpHttp, type Transport } from './transport.ts'
 
 /** More files than anybody scrolls through. */
 const maxPages = 4
@@ -14,7 +16,9 @@ const followed = ['scene://current', 'notes://open', 'gateway://instances', clie
 
 /** Reads and follows over `/mcp` of the page's own server. */
 export function createHttpCarrier(login: Login): Carrier {
-  const rpc = new Rpc({ url: '/mcp', token: refused => login.token(refused) })
+  const transport = createChoice(new McpHttp(refused => login.token(refused)))
+  const request = async (method: string, params: object) =>
+    (await transport()).request(method, params)
   const connection = signal<Connection>({ kind: 'connecting' })
   const schemes = signal<ReadonlySet<string>>(new Set())
   const followers = new Map<string, Set<() => void>>()
@@ -41,14 +45,14 @@ export function createHttpCarrier(login: Login): Carrier {
   }
 
   async function read(uri: string): Promise<Content> {
-    const { contents } = await rpc.request('resources/read', { uri })
+    const { contents } = await request('resources/read', { uri })
     const [content] = contents as Content[]
     if (content === undefined) throw new Error(`${uri} has no content`)
     return content
   }
 
   async function schemesNow(): Promise<ReadonlySet<string>> {
-    const { resourceTemplates } = await rpc.request('resources/templates/list', {})
+    const { resourceTemplates } = await request('resources/templates/list', {})
     const templates = resourceTemplates as { uriTemplate: string }[]
     // In no list of a gateway, and not for keys that may only read.
     const isTold = await read(clientsUri).then(
@@ -67,7 +71,7 @@ export function createHttpCarrier(login: Login): Carrier {
   shareStream({
     told,
     listen: (heard, ended) =>
-      keepListening({ rpc, wanted, told: heard, loginChanged: nextLogin(login) }, ended),
+      keepListening({ transport, wanted, told: heard, loginChanged: nextLogin(login) }, ended),
   })
 
   return {
@@ -78,7 +82,7 @@ export function createHttpCarrier(login: Login): Carrier {
       const found: Descriptor[] = []
       let cursor: unknown
       for (let page = 0; page < maxPages; page++) {
-        const result = await rpc.request('resources/list', cursor === undefined ? {} : { cursor })
+        const result = await request('resources/list', cursor === undefined ? {} : { cursor })
         found.push(...(result.resources as Descriptor[]))
         cursor = result.nextCursor
         if (cursor === undefined) break
@@ -95,6 +99,24 @@ export function createHttpCarrier(login: Login): Carrier {
 
 function schemeOf(uri: string): string {
   return uri.slice(0, uri.indexOf(':'))
+}
+
+/** The stateless transport, or the one with sessions when something on the way refuses that. */
+function createChoice(http: McpHttp): () => Promise<Transport> {
+  let chosen: Transport | null = null
+  return async () => {
+    if (chosen !== null) return chosen
+    const stateless = new Stateless(http)
+    try {
+      await stateless.request('server/discover', {})
+      chosen = stateless
+    } catch (error) {
+      const isRefused = error instanceof McpError && [400, 404, 405, 406].includes(error.status)
+      if (!isRefused) throw error
+      chosen = new Session(http)
+    }
+    return chosen
+  }
 }
 
 /** Resolves at the next login. */

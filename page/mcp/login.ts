@@ -1,5 +1,5 @@
 import { signal, type ReadonlySignal } from '@preact/signals'
-import { refusalOf } from './rpc.ts'
+import { refusalOf } from './transport.ts'
 
 const sessionPath = '/page/session'
 /** Tokens are renewed before they expire. */

@@ -1,5 +1,5 @@
 import type { Login } from './login.ts'
-import { refusalOf } from './rpc.ts'
+import { refusalOf } from './transport.ts'
 
 /** What a person says about a picture or objects. */
 export interface NewNote {

@@ -1,6 +1,6 @@
 import { retryDelay } from '../../src/lib/util/time.ts'
 import { McpError } from './carrier.ts'
-import type { Rpc } from './rpc.ts'
+import { opened, type Transport } from './transport.ts'
 
 /** Two keep-alives of the server, and some more. */
 const silenceMs = 70_000
@@ -15,7 +15,7 @@ export type StreamEvent =
   | { readonly kind: 'paused' }
 
 interface StreamParts {
-  readonly rpc: Rpc
+  readonly transport: () => Promise<Transport>
   /** What to follow: a server that was started again may serve other resources. */
   readonly wanted: () => Promise<readonly string[]>
   readonly told: (event: StreamEvent) => void
@@ -45,7 +45,7 @@ export async function keepListening(parts: StreamParts, signal: AbortSignal): Pr
 
 /** Resolves with the reason why the stream has ended. */
 async function listenOnce(
-  { rpc, wanted, told }: StreamParts,
+  { transport, wanted, told }: StreamParts,
   signal: AbortSignal,
   wasOpen: { yes: boolean },
 ): Promise<Error> {
@@ -57,26 +57,22 @@ async function listenOnce(
   }
   heardNow()
   try {
-    const notifications = { resourceSubscriptions: await wanted(), resourcesListChanged: true }
-    await rpc.stream(
-      'subscriptions/listen',
-      { notifications },
-      {
-        signal: AbortSignal.any([signal, silent.signal]),
-        heard(message) {
-          heardNow()
-          const uri = message?.params?.uri
-          switch (message?.method) {
-            case 'notifications/subscriptions/acknowledged':
-              wasOpen.yes = true
-              return told({ kind: 'open' })
-            case 'notifications/resources/updated':
-              return told({ kind: 'updated', uri: String(uri) })
-            case 'notifications/resources/list_changed':
-              return told({ kind: 'listChanged' })
-          }
-        },
+    const chosen = await transport()
+    await chosen.listen(
+      await wanted(),
+      message => {
+        heardNow()
+        switch (message?.method) {
+          case opened:
+            wasOpen.yes = true
+            return told({ kind: 'open' })
+          case 'notifications/resources/updated':
+            return told({ kind: 'updated', uri: String(message.params?.uri) })
+          case 'notifications/resources/list_changed':
+            return told({ kind: 'listChanged' })
+        }
       },
+      AbortSignal.any([signal, silent.signal]),
     )
     return new Error('the server has stopped')
   } catch (error) {

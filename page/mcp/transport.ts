@@ -1,0 +1,131 @@
+import { McpError } from './carrier.ts'
+
+export interface RpcMessage {
+  readonly id?: number
+  readonly method?: string
+  readonly params?: Record<string, unknown>
+  readonly result?: Record<string, unknown>
+  readonly error?: { readonly message?: string; readonly data?: { readonly reason?: unknown } }
+}
+
+export interface Heard {
+  /** Null: a keep-alive. The first message of a stream says that it is open. */
+  (message: RpcMessage | null): void
+}
+
+/** One of the two transports of the protocol. */
+export interface Transport {
+  /** Throws `McpError` when the server refuses. */
+  request(method: string, params: object): Promise<Record<string, unknown>>
+  /** Follows the resources until the server ends the stream. Throws when it breaks. */
+  listen(uris: readonly string[], heard: Heard, signal: AbortSignal): Promise<void>
+}
+
+/** `RequestInit` with plain headers. */
+interface McpInit {
+  readonly method: string
+  readonly headers: Record<string, string>
+  readonly body?: string
+  readonly signal?: AbortSignal
+}
+
+export const opened = 'notifications/subscriptions/acknowledged'
+export const clientName = 'service-page'
+export const clientTitle = 'Live page'
+
+/** Sends requests to `/mcp` with the token of the page, if it has one. */
+export class McpHttp {
+  readonly #token: (refused?: string) => Promise<string | null>
+  #lastId = 0
+
+  /** `token` with the one that got a 401 gives another one, if there is. */
+  constructor(token: (refused?: string) => Promise<string | null>) {
+    this.#token = token
+  }
+
+  async post(
+    method: string,
+    params: object,
+    headers: Record<string, string>,
+    signal?: AbortSignal,
+  ): Promise<Response> {
+    const isRequest = !method.startsWith('notifications/')
+    const id = isRequest ? { id: ++this.#lastId } : {}
+    return this.send({
+      method: 'POST',
+      headers: { ...headers, 'Content-Type': 'application/json' },
+      body: JSON.stringify({ jsonrpc: '2.0', ...id, method, params }),
+      ...(signal && { signal }),
+    })
+  }
+
+  async send(init: McpInit): Promise<Response> {
+    const token = await this.#token()
+    const response = await fetch('/mcp', withToken(init, token))
+    if (response.status !== 401 || token === null) return checked(response)
+    // A token lasts for minutes: another one may do.
+    const next = await this.#token(token)
+    return checked(next === null ? response : await fetch('/mcp', withToken(init, next)))
+  }
+}
+
+function withToken(init: McpInit, token: string | null): RequestInit {
+  return {
+    ...init,
+    headers: {
+      Accept: 'application/json, text/event-stream',
+      ...init.headers,
+      ...(token !== null && { Authorization: `Bearer ${token}` }),
+    },
+    credentials: 'omit',
+    cache: 'no-store',
+  }
+}
+
+/** Reads the messages of an event stream until it ends. */
+export async function readEvents(response: Response, heard: Heard): Promise<void> {
+  if (response.body === null || !isEventStream(response)) {
+    resultOf((await response.json()) as RpcMessage, response.status)
+    return
+  }
+  let rest = ''
+  for await (const chunk of response.body.pipeThrough(new TextDecoderStream())) {
+    heard(null)
+    const frames = (rest + chunk).split('\n\n')
+    rest = frames.pop() ?? ''
+    for (const frame of frames) {
+      const data = frame.split('\n').flatMap(line => /^data: ?(.*)$/.exec(line)?.[1] ?? [])
+      if (data.join('') !== '') heard(JSON.parse(data.join('\n')) as RpcMessage)
+    }
+  }
+}
+
+/** The result of an answer. Throws `McpError` for an error in it. */
+export function resultOf({ result, error }: RpcMessage, status: number): Record<string, unknown> {
+  if (result !== undefined) return result
+  const reason = error?.data?.reason
+  throw new McpError(
+    error?.message ?? 'the server sent an answer without a result',
+    status,
+    typeof reason === 'string' ? reason : undefined,
+  )
+}
+
+function isEventStream({ headers }: Response): boolean {
+  return headers.get('Content-Type')?.startsWith('text/event-stream') === true
+}
+
+async function checked(response: Response): Promise<Response> {
+  if (response.ok || isEventStream(response)) return response
+  throw await refusalOf(response)
+}
+
+/** What a server says of a refusal: a JSON-RPC error, an OAuth error, or problem details. */
+export async function refusalOf(response: Response): Promise<McpError> {
+  const body: unknown = await response.json().catch(() => null)
+  const { error, error_description, detail } = (body ?? {}) as Record<string, unknown>
+  const { message, data } = (error ?? {}) as { message?: unknown; data?: { reason?: unknown } }
+  const said = [message, error_description, detail].find(each => typeof each === 'string')
+  const reason = typeof data?.reason === 'string' ? data.reason : undefined
+  return new McpError(said ?? `the server answered ${response.status}`, response.status, reason)
+}
