@@ -98,6 +98,20 @@ describe('architecture', () => {
     expect(findCycle(edges)).to.deep.equal([])
   })
 
+  it('lets the page share only general modules and the protocol with the program', () => {
+    const page = fileURLToPath(new URL('../page/', import.meta.url))
+    const shared = readdirSync(page, { recursive: true })
+      .map(String)
+      .filter(path => /\.tsx?$/.test(path))
+      .flatMap(path => importsOf(path, readFileSync(join(page, path), 'utf8')))
+      .map(({ target }) => target)
+      .filter(target => target.startsWith('../src/'))
+    expect(shared).to.include('../src/lib/mcp/change-words.ts')
+    expect(
+      shared.filter(path => !/^\.\.\/src\/lib\/(util|mcp)\/[a-z-]+\.ts$/.test(path)),
+    ).to.deep.equal([])
+  })
+
   it('finds a cycle', () => {
     const edges = new Map([
       ['a', new Set(['b'])],
