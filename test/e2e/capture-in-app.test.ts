@@ -125,7 +125,8 @@ describe('capture://current_window, taken by the application itself', function (
       if (shot !== undefined && 'camera' in shot && shot.camera !== 'Camera') {
         throw new PictureUnavailable('not_found', `there is no camera ${shot.camera}`)
       }
-      return pngOf(target === 'viewport' ? 20 : 40, 10)
+      const png = pngOf(target === 'viewport' ? 20 : 40, 10)
+      return shot === undefined ? { png, view: { eye: 7 } } : png
     }
     const withdraw = host.provideCapture(draw, { targets: ['window', 'viewport'], shots: true })
     await begin()
@@ -146,6 +147,9 @@ describe('capture://current_window, taken by the application itself', function (
       { of: ['Cube'], from: 'three-quarter' },
       undefined,
     ])
+    const { result: onScreen } = await session.call('resources/read', { uri: 'capture://viewport' })
+    const { _meta: meta } = onScreen.contents[0]
+    expect(meta).to.deep.equal({ 'service-cli/capture': { view: { eye: 7 } } })
     const none = await shotAt('camera=Other')
     expect(none.data).to.include({ reason: 'not_found' })
     expect(none.message).to.include('there is no camera Other')

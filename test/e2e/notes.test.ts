@@ -113,8 +113,9 @@ describe('notes of people', function () {
   it('say what became of their objects', async () => {
     await serve.post('scene', { objects: [{ id: 'a', name: 'Cube' }], time: { frame: 7 } })
     const targets = [{ id: 'a', name: 'Box' }, 'Lamp']
-    const { id, revision } = await add({ targets, frame: 3, position: [1, 2, 3] })
+    const { id, revision } = await add({ targets, frame: 3, position: [1, 2, 3], pin: [0.25, 1] })
     const whole = await read(`notes://${id}`)
+    expect(whole['pin']).to.deep.equal([0.25, 1])
     expect(whole['targets']).to.deep.equal([
       { id: 'a', name: 'Cube', was: 'Box' },
       { id: 'Lamp', name: 'Lamp', gone: true },
@@ -185,6 +186,7 @@ describe('notes of people', function () {
     ['notes', { text: ' ' }, 400, '/text must have 1 to 4000 characters'],
     ['notes', { text: 'x', targets: [1] }, 400, '/targets must be at most 100 ids'],
     ['notes', { text: 'x', position: [1, 2] }, 400, '/position must be an array of three numbers'],
+    ['notes', { text: 'x', pin: [0.5, 2] }, 400, '/pin must be two numbers from 0 to 1'],
     ['notes', { text: 'x', colour: 1 }, 400, '/colour'],
     ['notes/1/answer', {}, 400, '/text is missing'],
     ['notes/1/delete', {}, 400, 'answer, accept, reopen, close'],

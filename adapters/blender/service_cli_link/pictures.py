@@ -121,7 +121,8 @@ def _take_viewport(max_width, max_bytes):
     matrices = (view.view_matrix, view.window_matrix)
     png = _fitting((region.width, region.height), max_width, max_bytes,
                    lambda size: _drawn(window, space, region, size, matrices))
-    return Picture(png, TITLE, region.width, region.height)
+    size = (region.width, region.height)
+    return Picture(png, TITLE, *size, shots.on_screen(view, size))
 
 
 def _take_shot(shot, max_width, max_bytes):

@@ -4,8 +4,8 @@ import { encodeBase64 } from '../../lib/util/text.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { fail, type Result } from '../../lib/util/result.ts'
-import type { CaptureSource, CaptureView } from '../resources/capture-source.ts'
-import type { EncodedBlob, Reader } from '../resources/producer.ts'
+import type { CaptureSource, CaptureView, SharedPicture } from '../resources/capture-source.ts'
+import type { Reader } from '../resources/producer.ts'
 import type {
   BackendName,
   CaptureBackend,
@@ -14,7 +14,6 @@ import type {
   Unavailable,
 } from './backend.ts'
 import type { PictureShot } from '../../lib/host-link/wire.ts'
-import type { JsonObject } from '../../lib/util/json.ts'
 import { noShots } from './host-backend.ts'
 import type { CaptureLimits } from './limits.ts'
 import { isDoubtful, outsideTrouble, planCapture } from './plan.ts'
@@ -35,12 +34,9 @@ interface WindowCaptureParts {
   readonly onTaken?: (view: CaptureView) => void
 }
 
-interface TakenPicture {
+/** `blob` is made once for all readers. */
+interface TakenPicture extends SharedPicture {
   readonly png: Buffer
-  /** The same, made once for all readers. */
-  readonly blob: EncodedBlob
-  /** What the application needs to draw the same again. */
-  readonly view?: JsonObject
 }
 
 /** The backends that can be tried, best first; or why there are none. */
@@ -130,8 +126,8 @@ export class WindowCapture implements CaptureSource {
     reader?: Reader,
     view: CaptureView = 'window',
     shot?: PictureShot,
-  ): Promise<EncodedBlob> {
-    return (await this.#pictures[view].read({ maxWidth, shot }, reader)).blob
+  ): Promise<SharedPicture> {
+    return this.#pictures[view].read({ maxWidth, shot }, reader)
   }
 
   /** A picture of the scene from there. Rejects as `read` does. */

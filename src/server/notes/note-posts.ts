@@ -36,7 +36,7 @@ function mapOk<Value, Next, Failure>(
   return result.ok ? ok(next(result.value)) : result
 }
 
-/** `{"text", "author"?, "targets"?, "position"?, "view"?, "frame"?}` */
+/** `{"text", "author"?, "targets"?, "position"?, "pin"?, "view"?, "frame"?}` */
 function parseNote(body: unknown): Result<NoteInput, MemberFailure> {
   const reader = new MemberReader(body, '')
   const view = reader.any('view')
@@ -49,6 +49,7 @@ function parseNote(body: unknown): Result<NoteInput, MemberFailure> {
       author: reader.name('author', maxNameChars) ?? 'unknown',
       targets: targetsOf(reader),
       position: positionOf(reader),
+      pin: pinOf(reader),
       view: isJsonObject(view) ? view : undefined,
       frame: reader.integer('frame', -(2 ** 31), 2 ** 31),
     }),
@@ -100,4 +101,16 @@ function positionOf(reader: MemberReader): readonly number[] | undefined {
   const isPoint =
     Array.isArray(value) && value.length === 3 && value.every(each => Number.isFinite(each))
   return isPoint ? value : reader.refuse('position', 'must be an array of three numbers')
+}
+
+function pinOf(reader: MemberReader): readonly [number, number] | undefined {
+  const value = reader.any('pin')
+  if (value === undefined) return undefined
+  const [x, y, ...others]: unknown[] = Array.isArray(value) ? value : []
+  if (isShare(x) && isShare(y) && others.length === 0) return [x, y]
+  return reader.refuse('pin', 'must be two numbers from 0 to 1: a place on the picture')
+}
+
+function isShare(value: unknown): value is number {
+  return typeof value === 'number' && value >= 0 && value <= 1
 }

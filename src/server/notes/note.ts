@@ -18,6 +18,8 @@ export interface Note {
   readonly targets: readonly NoteTarget[]
   /** Where the pin is, in the units of the scene; absent: nowhere. */
   readonly position?: readonly number[]
+  /** Where on the picture `before` it is: shares of width and height, from the top left. */
+  readonly pin?: readonly [number, number]
   /** The view in which it was made, as the application takes it back for a picture. */
   readonly view?: JsonObject
   readonly frame?: number

@@ -22,7 +22,10 @@ const maxEntriesShown = 10
 const lookMs = 1000
 
 /** What the person says; the rest is filled in. */
-export type NoteInput = Pick<Note, 'text' | 'author' | 'targets' | 'position' | 'view' | 'frame'>
+export type NoteInput = Pick<
+  Note,
+  'text' | 'author' | 'targets' | 'position' | 'pin' | 'view' | 'frame'
+>
 
 export interface NoteAct {
   readonly action: NoteAction

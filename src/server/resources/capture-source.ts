@@ -1,4 +1,5 @@
 import type { PictureShot } from '../../lib/host-link/wire.ts'
+import type { JsonObject } from '../../lib/util/json.ts'
 import type { MaybePromise } from './maybe-promise.ts'
 import type { EncodedBlob, Reader } from './producer.ts'
 
@@ -10,6 +11,13 @@ interface NoCapture {
 
 /** What a picture may show: the whole window, or the view of the scene alone. */
 export type CaptureView = 'window' | 'viewport'
+
+/** A picture that was taken. */
+export interface SharedPicture {
+  readonly blob: EncodedBlob
+  /** What the application needs to draw the same again, where it says so. */
+  readonly view?: JsonObject
+}
 
 /** Where the picture of the application's window comes from. */
 export interface CaptureSource {
@@ -30,7 +38,7 @@ export interface CaptureSource {
     reader?: Reader,
     view?: CaptureView,
     shot?: PictureShot,
-  ): MaybePromise<EncodedBlob>
+  ): MaybePromise<SharedPicture>
   /**
    * Told when `unavailable` becomes null or stops to be, or what it can show changes. Returns
    * how to call it off.

@@ -1,8 +1,8 @@
 import { type BuiltIn, freezeAll } from './built-in.ts'
-import type { CaptureSource, CaptureView } from './capture-source.ts'
+import type { CaptureSource, CaptureView, SharedPicture } from './capture-source.ts'
 import { ResourceNotEnabled, ResourceNotFound, ResourceUriInvalid } from './errors.ts'
 import { chain, type MaybePromise } from './maybe-promise.ts'
-import type { Content, Descriptor, EncodedBlob, Reader, Template } from './producer.ts'
+import type { Content, Descriptor, Reader, Template } from './producer.ts'
 import { type PictureShot, shotSides } from '../../lib/host-link/wire.ts'
 import { listParameter, rangeParameter, wordParameter } from './query-parameters.ts'
 import type { ResourceUri } from './resource-uri.ts'
@@ -169,6 +169,7 @@ function shotOf(uri: ResourceUri): PictureShot | undefined {
   return { of, from: from ?? 'three-quarter' }
 }
 
-function contentsOf(uri: string, blob: EncodedBlob): readonly Content[] {
-  return Object.freeze([Object.freeze({ uri, mimeType, blob })])
+function contentsOf(uri: string, { blob, view }: SharedPicture): readonly Content[] {
+  const meta = view && { _meta: { 'service-cli/capture': { view } } }
+  return Object.freeze([Object.freeze({ uri, mimeType, blob, ...meta })])
 }

@@ -56,7 +56,7 @@ describe('read of WindowCapture', () => {
 
   it('returns the base64 of a picture within the byte limit', async () => {
     await ready({ maxCaptureBytes: 5000 })
-    const { base64 } = await bench.capture.read(100)
+    const { base64 } = (await bench.capture.read(100)).blob
     expect(Buffer.from(Buffer.from(base64).toString('latin1'), 'base64').toString('hex')).to.match(
       /^89504e47/,
     )
