@@ -22,6 +22,7 @@ export interface NoteDetail extends Omit<NoteRow, 'targets'> {
     readonly gone?: boolean
   }[]
   readonly before?: string
+  readonly pin?: readonly [number, number]
   readonly no_picture?: string
   readonly entries: readonly NoteEntry[]
 }

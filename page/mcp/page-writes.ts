@@ -5,6 +5,9 @@ import { refusalOf } from './transport.ts'
 export interface NewNote {
   readonly text: string
   readonly targets?: readonly { readonly id: string; readonly name: string }[]
+  /** On the picture of `view`. */
+  readonly pin?: readonly [number, number]
+  readonly view?: object
 }
 
 export type PersonAction = 'accept' | 'reopen' | 'close'

@@ -2,16 +2,18 @@ import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import type { PixelBox } from '../../src/lib/mcp/note-proof.ts'
 import type { Carrier } from '../mcp/carrier.ts'
+import { type Pin, PinMark } from './pin-picture.tsx'
 
 interface CompareProps {
   readonly carrier: Carrier
   readonly before: string
   readonly after: string | undefined
+  readonly pin: Pin | undefined
   readonly difference: { readonly share: number; readonly box: PixelBox | null } | undefined
 }
 
 /** Two pictures from one view over each other, with a slider between them. */
-export function Compare({ carrier, before, after, difference }: CompareProps) {
+export function Compare({ carrier, before, after, pin, difference }: CompareProps) {
   const [first, second] = [usePicture(carrier, before), usePicture(carrier, after)]
   const size = useSignal<{ width: number; height: number } | null>(null)
   const box = difference?.box ?? null
@@ -29,6 +31,7 @@ export function Compare({ carrier, before, after, difference }: CompareProps) {
             (size.value = { width, height })
           }
         />
+        {pin !== undefined && <PinMark pin={pin} />}
         {second !== null && (
           <>
             <img

@@ -4,6 +4,7 @@ import type { Live } from '../live/live.ts'
 import { type NoteDetail, type NoteEntry, type NoteRow, waitsForPerson } from '../live/notes.ts'
 import type { NoteProof } from '../../src/lib/mcp/note-proof.ts'
 import { Compare } from '../parts/compare.tsx'
+import { PinPicture, type Pointed } from '../parts/pin-picture.tsx'
 import { Action, Ago, Empty } from '../parts/small.tsx'
 
 /** What the person has said, what the AI has answered, and what really changed. */
@@ -64,6 +65,8 @@ function State({ row }: { row: Pick<NoteRow, 'state'> }) {
 
 function NewNote({ live }: { live: Live }) {
   const text = useSignal('')
+  const isPointing = useSignal(false)
+  const pointed = useSignal<Pointed | null>(null)
   const { person } = live
   if (person === null) return null
   if (!person.login.isLoggedIn.value) {
@@ -89,12 +92,33 @@ function NewNote({ live }: { live: Live }) {
         kind="primary"
         disabled={text.value.trim() === ''}
         run={async () => {
-          await person.writes.addNote({ text: text.value })
+          await person.writes.addNote({ text: text.value, ...pointed.value })
           text.value = ''
+          pointed.value = null
+          isPointing.value = false
         }}
       >
         Make a note
       </Action>
+      {live.carrier.schemes.value.has('capture') && (
+        <button
+          type="button"
+          aria-expanded={isPointing.value}
+          onClick={() => {
+            isPointing.value = !isPointing.value
+            pointed.value = null
+          }}
+        >
+          {isPointing.value ? 'Point at nothing' : 'Point at something'}
+        </button>
+      )}
+      {isPointing.value && (
+        <PinPicture
+          carrier={live.carrier}
+          pointed={pointed.value}
+          onPoint={next => (pointed.value = next)}
+        />
+      )}
     </div>
   )
 }
@@ -113,7 +137,7 @@ function Note({ live, id }: { live: Live; id: string }) {
     )
   }, [live, id, version])
   if (note.value === null) return <p class="quiet">{trouble.value ?? 'Reading …'}</p>
-  const { number, text, state, author, created_at, targets, before, entries } = note.value
+  const { number, text, state, author, created_at, targets, before, pin, entries } = note.value
   const proof = entries.findLast(({ action }) => action === 'answer')?.proof
   return (
     <article class="note">
@@ -125,7 +149,7 @@ function Note({ live, id }: { live: Live; id: string }) {
         {author}, <Ago at={created_at} />
         {targets.length > 0 && `, on ${targets.map(targetText).join(', ')}`}
       </p>
-      <Pictures live={live} before={before} proof={proof} />
+      <Pictures live={live} before={before} pin={pin} proof={proof} />
       {proof !== undefined && <Proof proof={proof} />}
       <Decide live={live} id={id} state={state} />
       <ol class="entries">
@@ -144,10 +168,12 @@ function targetText({ name, gone }: NoteDetail['targets'][number]): string {
 function Pictures({
   live,
   before,
+  pin,
   proof,
 }: {
   live: Live
   before: string | undefined
+  pin: NoteDetail['pin']
   proof: NoteProof | undefined
 }) {
   if (before === undefined) return null
@@ -155,6 +181,7 @@ function Pictures({
     <Compare
       carrier={live.carrier}
       before={before}
+      pin={pin}
       after={proof?.after}
       difference={proof?.difference}
     />
