@@ -8,7 +8,7 @@ const sceneUri = 'scene://current'
 const refreshMs = 250
 const maxEntries = 50
 const maxLines = 20
-/** Changes of one object within this time are one entry. */
+/** Changes of the same objects within this time are one entry. */
 const mergeMs = 5000
 
 /** `_meta["service-cli/scene"]` of every scene content. */
@@ -57,6 +57,8 @@ export interface ChangeEntry {
   readonly lines: readonly string[]
   /** Ids of the objects that the lines are about. */
   readonly ids: readonly string[]
+  /** The revision before them. */
+  readonly since: number
 }
 
 interface Delta {
@@ -125,45 +127,54 @@ export class SceneState {
 
   /** Resolves with false when the scene is the same as before. */
   async #step(known: number): Promise<boolean> {
-    const content = await this.#carrier.read(`scene://delta?since=${known}`)
-    const delta = JSON.parse(content.text ?? '{}') as Delta
-    const meta = metaOf(content)
+    const { delta, meta } = await this.#read(known)
     const revision = delta.revision ?? meta.revision
     this.#meta.value = { ...meta, revision }
     this.#trouble.value = null
     if (revision === known) return this.#summary.value === null
     const isWhole = delta.changes !== undefined && delta.truncated !== true
     for (const step of this.#steps) step(isWhole ? (delta.changes ?? []) : null, revision)
-    this.#note(delta)
+    await this.#note(known, delta)
     return true
   }
 
-  #note({ changes, reset, truncated }: Delta): void {
-    const lines = [...describeChanges(changes ?? [])]
-    if (reset === true) lines.push('Too much changed at once to list')
-    if (lines.length === 0) return
-    if (truncated === true) lines.push('… and more')
-    const ids = [...new Set((changes ?? []).flatMap(idOf))]
-    const more = lines.length - maxLines
-    const shown = more > 0 ? [...lines.slice(0, maxLines), `… and ${more} more`] : lines
-    const entry = { id: ++this.#lastEntry, atMs: Date.now(), lines: shown, ids }
+  async #read(since: number): Promise<{ delta: Delta; meta: SceneMeta }> {
+    const content = await this.#carrier.read(`scene://delta?since=${since}`)
+    return { delta: JSON.parse(content.text ?? '{}') as Delta, meta: metaOf(content) }
+  }
+
+  async #note(since: number, delta: Delta): Promise<void> {
+    const { changes = [], reset } = delta
+    if (changes.length === 0 && reset !== true) return
     const [last, ...others] = this.#changes.value
-    // A dragged object is one entry, with its newest line.
-    const isSame = last !== undefined && isAbout(last, entry)
-    this.#changes.value = (isSame ? [entry, ...others] : [entry, ...this.#changes.value]).slice(
-      0,
-      maxEntries,
-    )
+    const ids = [...new Set(changes.flatMap(idOf))]
+    if (last !== undefined && isSame(last, ids)) {
+      // A dragged object is one entry, with the whole way that it went.
+      const { delta: whole } = await this.#read(last.since)
+      const entry = { ...last, atMs: Date.now(), lines: linesOf(whole) }
+      this.#changes.value = [entry, ...others]
+      return
+    }
+    const entry = { id: ++this.#lastEntry, atMs: Date.now(), lines: linesOf(delta), ids, since }
+    this.#changes.value = [entry, ...this.#changes.value].slice(0, maxEntries)
   }
 }
 
-function isAbout(last: ChangeEntry, next: ChangeEntry): boolean {
+function linesOf({ changes = [], reset, truncated }: Delta): readonly string[] {
+  if (reset === true) return ['Too much changed at once to list']
+  const lines = describeChanges(changes)
+  if (lines.length === 0) return ['Changed, and changed back']
+  const more = lines.length - maxLines
+  const isMore = more > 0 || truncated === true
+  return [...lines.slice(0, maxLines), ...(isMore ? ['… and more'] : [])]
+}
+
+function isSame(last: ChangeEntry, ids: readonly string[]): boolean {
   return (
-    next.atMs - last.atMs < mergeMs &&
-    next.ids.length > 0 &&
-    next.ids.length === last.ids.length &&
-    next.lines.length === last.lines.length &&
-    next.ids.every(id => last.ids.includes(id))
+    Date.now() - last.atMs < mergeMs &&
+    ids.length > 0 &&
+    ids.length === last.ids.length &&
+    ids.every(id => last.ids.includes(id))
   )
 }
 
