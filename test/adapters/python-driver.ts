@@ -31,7 +31,6 @@ interface Reply {
   id: number
   result?: any
   error?: string
-  ms: number
 }
 
 export interface LinkOptions {
@@ -99,6 +98,11 @@ export class PythonApp {
 
   async call(method: string, ...args: unknown[]): Promise<Reply> {
     return this.tell({ call: method, args })
+  }
+
+  /** Ends `block`. */
+  release(): void {
+    this.child.stdin?.write('{"release":true}\n')
   }
 
   async named(method: string, kwargs: object): Promise<Reply> {

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { setTimeout as delay } from 'node:timers/promises'
 import { until } from '../e2e/until.ts'
 import { useLinkedApps } from './linked-app.ts'
 import type { PythonApp } from './python-driver.ts'
@@ -132,7 +133,7 @@ describe('the Python link: pictures of the application', () => {
     capture('s2', { deadline_ms: 50 })
     peer.send({ type: 'cancel', id: 's1' })
     capture('s3', { max_width: 3 })
-    await app.tell({ block: 0.2 })
+    await delay(200)
     await app.tell({ pumping: true })
     await peer.answerTo('s3')
     expect(await app.get('asked')).to.deep.equal([['window', 3, 5000, true]])

@@ -169,25 +169,26 @@ describe('the Python link: what the server asks', () => {
     expect(String(pong)).to.equal('between')
   })
 
-  it('sends heartbeats while the main thread is blocked, and says so soon', async () => {
+  it('sends heartbeats while the main thread is blocked, and soon after', async () => {
+    // Heartbeats are due only after this test: those that come are the ones out of turn.
     await begin(
-      { welcome: { ...welcome, heartbeat_ms: 5000 } },
+      { welcome: { ...welcome, heartbeat_ms: 60_000 } },
       { constants: { AWAY_SECONDS: 0.5 } },
     )
-    const blocked = app.tell({ block: 1 })
-    const away = () => peer.of('heartbeat').find(({ main_idle_ms: idle }) => idle > 500)
-    await until(() => away() !== undefined, 'a heartbeat of a blocked application')
-    expect(away()?.['main_idle_ms']).to.be.lessThan(950)
+    const blocked = app.tell({ block: true })
+    const idle = () => peer.of('heartbeat').at(-1)?.['main_idle_ms']
+    await until(() => idle() > 500, 'a heartbeat of a blocked application')
+    app.release()
     await blocked
-    const last = () => peer.of('heartbeat').at(-1)?.['main_idle_ms']
-    await until(() => last() < 100, 'a heartbeat of one that is back', 1500)
+    await until(() => idle() < 500, 'a heartbeat of one that is back')
   })
 
   it('sends heartbeats as often as it is told, with what keeps it busy at once', async () => {
-    await begin({ welcome: { ...welcome, heartbeat_ms: 300 } })
-    const first = await peer.nth('heartbeat')
-    const fourth = await peer.nth('heartbeat', 4)
-    expect(fourth.atMs - first.atMs).to.be.within(800, 2000)
+    await begin({ welcome: { ...welcome, heartbeat_ms: 60_000 } })
+    const rare = peer
+    await begin({ welcome: { ...welcome, heartbeat_ms: 50 } })
+    await peer.nth('heartbeat', 20)
+    expect(rare.of('heartbeat')).to.have.length(1)
     await app.call('set_busy', 'rendering')
     const busy = () => peer.of('heartbeat').some(({ busy }) => busy === 'rendering')
     await until(busy, 'a busy heartbeat')

@@ -41,7 +41,7 @@ describe('the Python link: scenes that change', () => {
   async function patchOf(next: object): Promise<object> {
     const count = peer.of('scene.patch').length
     await app.call('set_scene', next)
-    const { type: _, id: __, atMs: ___, ...members } = await peer.nth('scene.patch', count + 1)
+    const { type: _, id: __, ...members } = await peer.nth('scene.patch', count + 1)
     return members
   }
 

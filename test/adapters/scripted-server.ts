@@ -33,7 +33,6 @@ export class Peer {
   readonly binary: Buffer[] = []
   /** Types of messages, and `bytes of N`, as they came. */
   readonly order: string[] = []
-  readonly atMs = performance.now()
   /** Types whose messages are answered `ok` at once. */
   readonly answers = new Set<string>(answered)
   closeCode: number | null = null
@@ -48,7 +47,7 @@ export class Peer {
       }
       const message: Message = JSON.parse(data.toString('utf8'))
       this.order.push(message.type)
-      this.messages.push({ ...message, atMs: performance.now() })
+      this.messages.push(message)
       if (message.id !== undefined && this.answers.has(message.type)) this.ok(message)
       if (message.type === 'bye') ws.close(1000)
     })
@@ -118,7 +117,7 @@ export interface Script {
 /** A real WebSocket server that behaves as a test wants. */
 export class ScriptedServer {
   readonly peers: Peer[] = []
-  readonly attempts: number[] = []
+  attempts = 0
   script: Script
   readonly #http: Server
   #sockets = new Set<Socket>()
@@ -139,7 +138,7 @@ export class ScriptedServer {
       socket.on('close', () => this.#sockets.delete(socket))
     })
     http.on('upgrade', (request, socket, head) => {
-      this.attempts.push(performance.now())
+      this.attempts++
       const status = this.script.refuse?.(request) ?? null
       if (status !== null) {
         const body = JSON.stringify({ detail: 'said by the server' })

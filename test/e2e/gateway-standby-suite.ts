@@ -47,10 +47,10 @@ async function idsOf({ session }: Subscriber): Promise<string[]> {
 }
 
 /**
- * Kills the active gateway, `rounds` times. The standby takes the port after `withinMs` at most,
- * lists every instance at the first read and notifies new subscribers.
+ * Kills the active gateway, `rounds` times. The standby takes the port, lists every instance at the
+ * first read and notifies new subscribers. Prints the longest takeover.
  */
-export function testStandby(rounds: number, withinMs = Infinity): void {
+export function testStandby(rounds: number): void {
   describe('a standby gateway', function () {
     this.timeout(60_000 + rounds * 30_000)
     let registryDir: string
@@ -93,7 +93,6 @@ export function testStandby(rounds: number, withinMs = Infinity): void {
           await active.kill()
           expect((await standby.line('listening')).url).to.equal(url)
           times.push(performance.now() - startedMs)
-          expect(times.at(-1), `round ${round}`).to.be.below(withinMs)
 
           await subscriber.events.untilEnded()
           subscriber = await subscribe(url)

@@ -22,9 +22,9 @@ interface Seen {
 
 /**
  * Starts, kills and restarts `count` real servers, `rounds` times. The gateway shows the state of
- * each after `withinMs` at most, and a running one never as anything but live.
+ * each, and a running one never as anything but live. Prints the longest delay.
  */
-export function testGatewayView(count: number, rounds: number, withinMs = 25_000): void {
+export function testGatewayView(count: number, rounds: number): void {
   describe('the view of a gateway', function () {
     this.timeout(60_000 + count * rounds * 15_000)
     let registryDir: string
@@ -98,7 +98,7 @@ export function testGatewayView(count: number, rounds: number, withinMs = 25_000
           const seen = await look()
           return [...live.keys()].every(id => seen.get(id)?.health === 'live')
         }
-        await until(allLive, `round ${round}: all are live`, withinMs)
+        await until(allLive, `round ${round}: all are live`)
         slowestMs = Math.max(slowestMs, performance.now() - startedMs)
         for (const id of live.keys()) known.add(id)
 
@@ -117,7 +117,7 @@ export function testGatewayView(count: number, rounds: number, withinMs = 25_000
             return health === undefined || health === 'dead'
           })
         }
-        await until(shown, `round ${round}: the killed ones are dead`, withinMs)
+        await until(shown, `round ${round}: the killed ones are dead`)
         slowestMs = Math.max(slowestMs, performance.now() - diedMs)
         await Promise.all(victims.map(serve => serve.exited))
       }

@@ -1,3 +1,3 @@
 import { testStandby } from '../e2e/gateway-standby-suite.ts'
 
-testStandby(Number(process.env['TAKEOVER_ROUNDS'] ?? 20), 5000)
+testStandby(Number(process.env['TAKEOVER_ROUNDS'] ?? 20))

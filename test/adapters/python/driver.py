@@ -1,9 +1,10 @@
 """An application for tests: does with its HostLink what the lines on standard input say.
 
-    {"id": 1, "call": "set_scene", "args": [...], "kwargs": {...}}   -> {"id": 1, "result": ..., "ms": ...}
+    {"id": 1, "call": "set_scene", "args": [...], "kwargs": {...}}   -> {"id": 1, "result": ...}
     {"id": 2, "get": "need_scene"}
     {"id": 3, "new": {...}, "constants": {"SILENCE_SECONDS": 1}}     a HostLink with these arguments
-    {"id": 4, "block": 3}                                            keeps the main thread for seconds
+    {"id": 4, "block": true}                                         keeps the main thread
+    {"release": true}                                                ends that; no answer
     {"id": 5, "pumping": false}
 
 Pumps in between, as the timer of an application would. Ends without stop() when its input ends.
@@ -13,7 +14,6 @@ import json
 import queue
 import sys
 import threading
-import time
 
 import service_host_link as module  # the file that users take, which PYTHONPATH leads to
 
@@ -23,6 +23,7 @@ asked = []
 statuses = []
 picture = None
 refreshes = []  # whether on_refresh is done, each time
+released = threading.Event()
 main_thread = threading.current_thread()
 
 
@@ -110,7 +111,8 @@ def run(command):
         link = module.HostLink(on_status=statuses.append, **command["new"])
         return repr(link)
     if "block" in command:
-        time.sleep(command["block"])
+        released.wait()
+        released.clear()
         return None
     if "get" in command:
         if command["get"] in ("asked", "statuses", "uploads"):
@@ -141,7 +143,10 @@ def main():
 
     def read_lines():
         for line in sys.stdin:
-            lines.put(line)
+            if "release" in json.loads(line):
+                released.set()
+            else:
+                lines.put(line)
         lines.put(None)
 
     threading.Thread(target=read_lines, daemon=True).start()
@@ -156,7 +161,6 @@ def main():
         if line is None:
             return
         command = json.loads(line)
-        started = time.monotonic()
         answer = {"id": command["id"]}
         if "pumping" in command:
             pumping = command["pumping"]
@@ -165,7 +169,6 @@ def main():
                 answer["result"] = run(command)
             except Exception as error:
                 answer["error"] = "%s: %s" % (type(error).__name__, error)
-        answer["ms"] = (time.monotonic() - started) * 1000
         sys.stdout.write(json.dumps(answer) + "\n")
         sys.stdout.flush()
 

@@ -1,3 +1,0 @@
-import { testGatewayPush } from '../e2e/gateway-push-suite.ts'
-
-testGatewayPush(1000)
