@@ -1,5 +1,6 @@
 import { isVector, type JsonChange } from '../util/json-diff.ts'
 import { isJsonObject } from '../util/json.ts'
+import { cleanText } from '../util/text.ts'
 
 /** A step of a delta; `id` and `name` are those of the object that it is in. */
 export type SceneChange = (JsonChange | OmissionChange) & {
@@ -86,7 +87,7 @@ function wholeItem(change: SceneChange): string | null {
   if (change.kind === 'changed' || !isItem(change)) return null
   const item = 'after' in change ? change.after : change.before
   if (!isJsonObject(item)) return null
-  const type = typeof item.type === 'string' ? ` (${cut(item.type)})` : ''
+  const type = typeof item.type === 'string' ? ` (${short(item.type)})` : ''
   return `${nameOf(item)}${type} ${itemVerbs[change.kind]}`
 }
 
@@ -102,7 +103,7 @@ const itemVerbs = {
 } as const
 
 function nameOf({ id, name }: { readonly id?: unknown; readonly name?: unknown }): string {
-  return cut(String(name ?? id ?? 'an item'))
+  return short(String(name ?? id ?? 'an item'))
 }
 
 function changeOf(change: SceneChange): string {
@@ -112,7 +113,9 @@ function changeOf(change: SceneChange): string {
     .slice(1)
     .split('/')
     .slice(isInItem ? 2 : 0)
-  const member = cut(parts.map(part => part.replaceAll('~1', '/').replaceAll('~0', '~')).join('.'))
+  const member = short(
+    parts.map(part => part.replaceAll('~1', '/').replaceAll('~0', '~')).join('.'),
+  )
   if (kind === 'added' && change.after === true) return member
   if (kind === 'removed' && change.before === true) return `no longer ${member}`
   if (kind === 'added' || kind === 'listed') return `${member} set to ${valueText(change.after)}`
@@ -160,14 +163,12 @@ function amount(value: number): string {
 function valueText(value: unknown): string {
   if (Number.isInteger(value)) return String(value)
   if (typeof value === 'number') return String(Number(value.toPrecision(6)))
-  if (typeof value === 'string') return cut(value)
+  if (typeof value === 'string') return short(value)
   if (Array.isArray(value) && value.length === 0) return 'none'
   if (isVector(value)) return `(${value.map(each => Number(each.toPrecision(4))).join(', ')})`
-  return cut(JSON.stringify(value))
+  return short(JSON.stringify(value))
 }
 
-/** One printable line of bounded length. */
-function cut(text: string): string {
-  const line = text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, ' ')
-  return line.length <= maxTextChars ? line : `${line.slice(0, maxTextChars - 1)}…`
+function short(text: string): string {
+  return cleanText(text, maxTextChars)
 }

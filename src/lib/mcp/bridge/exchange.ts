@@ -34,7 +34,7 @@ export interface Refused {
   readonly body: Buffer
 }
 
-interface ExchangeParts extends ReadAnswerParts {
+export interface ExchangeParts extends ReadAnswerParts {
   readonly link: HttpLink
   readonly log: Logger
 }

@@ -1,9 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { isJsonObject, type JsonObject } from '../../util/json.ts'
 import type { BridgeContext, Target } from './context.ts'
-import { exchange, type Refused } from './exchange.ts'
+import { exchange, type Exchanged, type ExchangeParts, type Refused } from './exchange.ts'
 import { version } from '../../util/version.ts'
-import type { RpcError } from '../json-rpc.ts'
+import type { RequestId, RpcError } from '../json-rpc.ts'
 import { requestMessage } from './rpc.ts'
 import {
   claimOf,
@@ -23,51 +23,73 @@ interface OwnRequest {
   readonly signal: AbortSignal
 }
 
-export type OwnAnswer =
+/** The answer to a request, and the headers of the response that carried it. */
+export type RpcAnswer =
   | { readonly kind: 'result'; readonly result: JsonObject; readonly headers: IncomingHttpHeaders }
   | { readonly kind: 'error'; readonly error: RpcError }
-  | Refused
-  | { readonly kind: 'broken'; readonly reason: string }
+
+export type OwnAnswer = RpcAnswer | Refused | { readonly kind: 'broken'; readonly reason: string }
+
+interface Question {
+  readonly url: URL
+  readonly headers: Readonly<Record<string, string>>
+  readonly id: RequestId
+  readonly method: string
+  readonly params: JsonObject
+  readonly answerMs: number
+  readonly isHeld?: boolean
+  readonly signal: AbortSignal
+}
+
+/** Sends one request and waits for its answer, as JSON or as a stream. Never rejects. */
+export async function askOnce(
+  parts: Omit<ExchangeParts, 'silenceMs'>,
+  { id, method, params, ...question }: Question,
+): Promise<RpcAnswer | Exchanged> {
+  const answers: RpcAnswer[] = []
+  const ended = await exchange(
+    { ...parts, silenceMs: question.answerMs },
+    { ...question, method: 'POST', body: requestMessage(id, method, params), repeatable: true },
+    {
+      async deliver({ messages, headers }) {
+        for (const message of messages) {
+          if (message.kind !== 'response' || (message.id !== null && message.id !== id)) continue
+          const { result, error } = message
+          if (error !== null) answers.push({ kind: 'error', error })
+          else if (result !== null) answers.push({ kind: 'result', result, headers })
+        }
+        return answers.length === 0
+      },
+    },
+  )
+  return answers[0] ?? ended
+}
 
 /** The bridge consumes the answer; the client never sees it. */
 const ownId = 'service-cli'
 
-/** Sends a request of the bridge itself and returns the answer; fails after
- * `restoreMs`, and `heldMs` more. */
+/**
+ * Sends a request of the bridge itself and returns the answer; fails after `restoreMs`, and
+ * `heldMs` more.
+ */
 export async function askServer(
   context: BridgeContext,
-  { target, headers, method, params, heldMs = 0, signal }: OwnRequest,
+  { target, heldMs = 0, ...request }: OwnRequest,
 ): Promise<OwnAnswer> {
   const answerMs = context.limits.restoreMs + heldMs
-  let answer: OwnAnswer | null = null
-  const ended = await exchange(
-    { ...context, silenceMs: answerMs },
-    {
-      url: target.url,
-      method: 'POST',
-      headers,
-      body: requestMessage(ownId, method, params),
-      repeatable: true,
-      answerMs,
-      isHeld: heldMs > 0,
-      signal,
-    },
-    {
-      async deliver({ messages, headers }) {
-        for (const message of messages) {
-          if (message.kind !== 'response') continue
-          const { result, error } = message
-          if (error !== null) answer = { kind: 'error', error }
-          else if (result !== null) answer = { kind: 'result', result, headers }
-        }
-        return answer === null
-      },
-    },
-  )
-  if (answer !== null) return answer
-  if (ended.kind === 'refused') return ended
-  const reason = ended.kind === 'broken' ? ended.reason : 'it sent no valid answer'
-  return { kind: 'broken', reason }
+  const isHeld = heldMs > 0
+  const question = { ...request, url: target.url, id: ownId, answerMs, isHeld }
+  const answer = await askOnce(context, question)
+  switch (answer.kind) {
+    case 'result':
+    case 'error':
+    case 'refused':
+      return answer
+    case 'broken':
+      return { kind: 'broken', reason: answer.reason }
+    default:
+      return { kind: 'broken', reason: 'it sent no valid answer' }
+  }
 }
 
 /** True for a request of 2026-07-28, which names its revision; session requests never do. */

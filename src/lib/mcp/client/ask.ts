@@ -1,8 +1,7 @@
-import type { IncomingHttpHeaders } from 'node:http'
 import { isJsonObject, type JsonObject } from '../../util/json.ts'
-import type { RequestId, RpcError } from '../json-rpc.ts'
-import { exchange, type Exchanged, type Refused } from '../bridge/exchange.ts'
-import { requestMessage } from '../bridge/rpc.ts'
+import type { RequestId } from '../json-rpc.ts'
+import type { Exchanged, Refused } from '../bridge/exchange.ts'
+import { askOnce, type RpcAnswer } from '../bridge/own-request.ts'
 import { parseServerText } from '../bridge/server-message.ts'
 import type { ClientContext } from './context.ts'
 
@@ -17,42 +16,15 @@ interface Ask {
 
 /** The outcome of one request. */
 export type Answer =
-  | { readonly kind: 'result'; readonly result: JsonObject; readonly headers: IncomingHttpHeaders }
-  | { readonly kind: 'error'; readonly error: RpcError }
+  | RpcAnswer
   | Refused
   | { readonly kind: 'oversize' | 'aborted' | 'missing' }
   | { readonly kind: 'broken'; readonly reason: string }
 
-/** Sends one request and waits for its answer, as JSON or as a stream. Never rejects. */
+/** Sends one request and waits for its answer. Never rejects. */
 export async function ask(context: ClientContext, wanted: Ask): Promise<Answer> {
-  const { url, headers, id, method, params, signal } = wanted
-  const { answerMs } = context.limits
-  const answers: Answer[] = []
-  const ended = await exchange(
-    { ...context, silenceMs: answerMs },
-    {
-      url,
-      method: 'POST',
-      headers,
-      body: requestMessage(id, method, params),
-      repeatable: true,
-      answerMs,
-      signal,
-    },
-    {
-      async deliver({ messages, headers }) {
-        for (const message of messages) {
-          if (message.kind !== 'response' || (message.id !== null && message.id !== id)) continue
-          if (message.error !== null) answers.push({ kind: 'error', error: message.error })
-          else if (message.result !== null) {
-            answers.push({ kind: 'result', result: message.result, headers })
-          }
-        }
-        return answers.length === 0
-      },
-    },
-  )
-  return answers[0] ?? asAnswer(ended)
+  const answer = await askOnce(context, { ...wanted, answerMs: context.limits.answerMs })
+  return answer.kind === 'result' || answer.kind === 'error' ? answer : asAnswer(answer)
 }
 
 /** The outcome of an exchange without an answer. */

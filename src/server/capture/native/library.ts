@@ -1,6 +1,7 @@
 import { fail, ok, type Result } from '../../../lib/util/result.ts'
 import type { CaptureFailure, Unavailable } from '../backend.ts'
 import { messageOf } from '../../../lib/util/errors.ts'
+import { cleanText } from '../../../lib/util/text.ts'
 
 /** What is used of the package node-screenshots. Every call may throw, for any window. */
 export interface NativeLibrary {
@@ -111,11 +112,6 @@ export function failureOfCapture(error: unknown): CaptureFailure {
   return { reason: 'failed', message }
 }
 
-/** Its texts come from the system: short, and without what would disturb a terminal. */
 function textOf(error: unknown): string {
-  const text = messageOf(error)
-  return text
-    .replace(/\p{Cc}+/gu, ' ')
-    .trim()
-    .slice(0, 200)
+  return cleanText(messageOf(error), 200)
 }
