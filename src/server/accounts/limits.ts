@@ -88,7 +88,7 @@ export const defaultAccountLimits: Readonly<AccountLimits> = {
 }
 
 /** The bounds an operator may move by `--limit`; the rest are constants that only tests replace. */
-export type PublicAccountLimits = Pick<
+type PublicAccountLimits = Pick<
   AccountLimits,
   'accessTokenMs' | 'refreshTokenMs' | 'serviceTokenMs' | 'maxLoginFailures' | 'maxRegistrations'
 >

@@ -21,7 +21,7 @@ const maxFactsBytes = 4096
 const lockWaitMs = 10_000
 
 /** Members have the same names in memory, in the file and on the wire. */
-export interface Checkpoint {
+interface Checkpoint {
   readonly name: string
   /** RFC 3339 */
   readonly created_at: string
@@ -158,7 +158,7 @@ export function checkpointInput(body: unknown): Result<CheckpointInput, MemberFa
 }
 
 /** Which ones go to make room for one of so many bytes. Throws `limit_reached`. */
-export function leaving(
+function leaving(
   kept: readonly Pick<Checkpoint, 'name' | 'stored_bytes' | 'of_note'>[],
   newBytes: number,
 ): readonly { readonly name: string }[] {

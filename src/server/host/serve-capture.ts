@@ -14,7 +14,7 @@ import { WindowCapture } from '../capture/window-capture.ts'
 import type { ServeCaptureOptions } from './serve-options.ts'
 
 /** The window of whichever application is linked to `serve`. */
-export interface ServeCapture {
+interface ServeCapture {
   readonly source: WindowCapture
   /** The application came, went or changed. */
   follow(presence: AppPresence): void

@@ -42,7 +42,7 @@ export interface AuthRefused {
 export type AuthOutcome = AuthAccepted | AuthRefused
 
 /** What a request would do beyond reading: drain events, or answer a note. */
-export type Change = 'drain' | 'answer'
+type Change = 'drain' | 'answer'
 
 /** Decides on every request to `/mcp` and `/artefacts`. Must not throw. */
 export interface AuthPolicy {

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import { ServiceError } from '../../lib/util/errors.ts'
 import { defaultLimits } from '../../lib/config/limits.ts'
 
-export interface BodyLimits {
+interface BodyLimits {
   readonly maxBytes: number
   /** A body that brings no byte for this long is given up. */
   readonly timeoutMs: number

@@ -40,7 +40,7 @@ export interface NoteTarget {
   readonly name: string
 }
 
-export interface NoteEntry {
+interface NoteEntry {
   readonly action: NoteAction
   /** The author, or the principal of the endpoint. */
   readonly by: string
@@ -52,7 +52,7 @@ export interface NoteEntry {
 }
 
 export const noteStates = ['open', 'answered', 'accepted', 'reopened', 'closed'] as const
-export type NoteState = (typeof noteStates)[number]
+type NoteState = (typeof noteStates)[number]
 
 export const noteActions = ['answer', 'accept', 'reopen', 'close'] as const
 export type NoteAction = (typeof noteActions)[number]

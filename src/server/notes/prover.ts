@@ -28,7 +28,7 @@ export interface NoteCamera {
   ): Promise<{ readonly png: Buffer; readonly view?: JsonObject }>
 }
 
-export interface ProverParts {
+interface ProverParts {
   /** Of the document that is open in the application. */
   readonly folder: () => string
   /** The newest that the application has. */

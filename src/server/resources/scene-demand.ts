@@ -1,7 +1,7 @@
 import type { Clock } from '../../lib/util/time.ts'
 
 /** The connected application, when it takes part in keeping the scene new. */
-export interface SceneSupplier {
+interface SceneSupplier {
   /** True once the server has the scene as the application shows it; false when it did not say. */
   refresh(): Promise<boolean>
   /** Does a client follow the scene? */

@@ -32,7 +32,7 @@ export const sceneParameters = [
 ] as const
 
 /** A part of the scene: `view` alone, or a value with what to show of it. */
-export type SceneQuery = { readonly view: 'summary' } | SceneSelection
+type SceneQuery = { readonly view: 'summary' } | SceneSelection
 
 interface SceneSelection {
   readonly view?: undefined

@@ -15,7 +15,7 @@ interface SceneApplication {
 }
 
 /** The application that a scene is from. */
-export interface ShownApplication extends SceneApplication {
+interface ShownApplication extends SceneApplication {
   /** When it connected, or went. */
   readonly sinceMs: number
   /** Of the scene at that time. */

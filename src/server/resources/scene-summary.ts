@@ -3,7 +3,7 @@ import { isVector } from '../../lib/util/json-diff.ts'
 import { sizeOf } from './scene-query.ts'
 
 /** A summary is never larger: about 1,000 tokens. */
-export const maxSummaryBytes = 4096
+const maxSummaryBytes = 4096
 
 /** How many entries of each list are tried, until the summary is small enough. */
 const listSizes = [20, 10, 5, 2, 0]

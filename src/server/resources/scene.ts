@@ -20,7 +20,7 @@ export const sceneCurrentUri = 'scene://current'
 export const sceneDeltaUri = 'scene://delta'
 export const checkpointsUri = 'scene://checkpoints'
 
-export const sceneSummaryUri = 'scene://current?view=summary'
+const sceneSummaryUri = 'scene://current?view=summary'
 
 /** From this size on readers are told of the summary. */
 const largeSceneBytes = 50 * 1024

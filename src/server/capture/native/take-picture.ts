@@ -130,7 +130,7 @@ function titleOf(window: NativeWindow): string {
   return asked(() => window.title())?.replace(/\p{Cc}+/gu, ' ') ?? ''
 }
 
-export function asked<Value>(question: () => Value): Value | null {
+function asked<Value>(question: () => Value): Value | null {
   try {
     return question()
   } catch {

@@ -13,7 +13,7 @@ export function parseInitialize(params: JsonObject): Result<SessionRevision, str
 }
 
 /** What an endpoint offers. */
-export interface Served {
+interface Served {
   readonly resourcesEnabled: boolean
   /** Never without resources. */
   readonly toolsEnabled: boolean

@@ -10,7 +10,7 @@ const maxWidth = 1568
 /** An application tells a change before it draws it. After this time the window shows it. */
 const drawnMs = 300
 
-export interface LookParts {
+interface LookParts {
   readonly registry: ServedResources
   readonly clock: Clock
   readonly timer: Timer

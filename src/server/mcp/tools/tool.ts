@@ -14,7 +14,7 @@ export interface Tool {
 }
 
 /** One entry of `tools/list`. */
-export interface ToolDefinition {
+interface ToolDefinition {
   readonly name: string
   readonly title: string
   readonly description: string
@@ -22,7 +22,7 @@ export interface ToolDefinition {
   readonly outputSchema?: JsonObject
 }
 
-export interface InputSchema {
+interface InputSchema {
   readonly type: 'object'
   readonly properties: Readonly<Record<string, Property>>
   readonly required?: readonly string[]
