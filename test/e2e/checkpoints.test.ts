@@ -74,6 +74,18 @@ describe('checkpoints of the scene', function () {
     )
   })
 
+  it('can be waited for', async () => {
+    const uri = 'scene://checkpoints'
+    const wait = { name: 'wait_for_change', arguments: { uris: [uri] } }
+    await setScene([cube(0)])
+    let isAnswered = false
+    const call = session.call('tools/call', wait).finally(() => (isAnswered = true))
+    // The first ones may come before the call waits.
+    for (let at = 0; at < 60 && !isAnswered; at++) await add(`look ${at}`)
+    const { structuredContent } = (await call).result
+    expect(structuredContent).to.deep.include({ changed: true, uris: [uri] })
+  })
+
   it('are listed, pushed, completed and removed', async () => {
     const events = await session.listen()
     await session.call('resources/subscribe', { uri: 'scene://checkpoints' })

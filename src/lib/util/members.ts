@@ -1,4 +1,4 @@
-import { nearest } from './text.ts'
+import { meantWords } from './text.ts'
 
 /**
  * What is wrong with the names in `options`, or null. Names whose value is undefined count as not
@@ -11,8 +11,7 @@ export function findUnknownMember(
 ): string | null {
   for (const [name, value] of Object.entries(options)) {
     if (value === undefined || known.includes(name)) continue
-    const meant = nearest(name, known)
-    return `unknown ${what} "${name}"${meant === undefined ? '' : `; did you mean "${meant}"?`}`
+    return `unknown ${what} "${name}"${meantWords(name, known)}`
   }
   return null
 }

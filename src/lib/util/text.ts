@@ -54,16 +54,27 @@ export function encodeBase64(bytes: Uint8Array): Uint8Array {
   return target
 }
 
+/** Nothing longer is compared: the time grows with the product of both lengths. */
+const maxTypedChars = 200
+
 /** The known word closest to a mistyped one; undefined when none is close. */
 export function nearest(word: string, known: readonly string[]): string | undefined {
+  if (word.length > maxTypedChars) return undefined
   const wanted = word.toLowerCase()
   let best: string | undefined
   let bestDistance = Math.max(2, Math.floor(word.length / 3)) + 1
   for (const candidate of known) {
+    if (Math.abs(candidate.length - word.length) >= bestDistance) continue
     const distance = editDistance(wanted, candidate.toLowerCase())
     if (distance < bestDistance) [best, bestDistance] = [candidate, distance]
   }
   return best
+}
+
+/** "; did you mean …?" for a message about a mistyped word; empty when no known word is close. */
+export function meantWords(word: string, known: readonly string[]): string {
+  const meant = nearest(word, known)
+  return meant === undefined ? '' : `; did you mean "${meant}"?`
 }
 
 function editDistance(left: string, right: string): number {

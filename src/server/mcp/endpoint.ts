@@ -25,6 +25,7 @@ import { createResultOpenings } from './stateless/meta.ts'
 import { AnswerTexts, createResourceMethods, type ResourceMethods } from './resource-methods.ts'
 import { refusalMessage } from './refusal.ts'
 import { SubscriptionHub } from './subscriptions.ts'
+import { ObjectMemory } from './tools/seen-objects.ts'
 import type { ToolBox, ToolParts } from './tools/tools.ts'
 import { createToolMethods, type ToolMethods } from './tools/tool-methods.ts'
 
@@ -77,6 +78,7 @@ export function createMcpEndpoint(parts: McpEndpointParts): McpEndpoint {
     timer: systemTimer,
     limits,
     waits: new Set<(reason: string) => void>(),
+    objects: new ObjectMemory(),
   }
 
   function serve(served: ServedResources) {

@@ -31,7 +31,7 @@ export function all<Value>(values: readonly MaybePromise<Value>[]): MaybePromise
 /** The call's outcome, or what `failed` makes of its error, thrown now or later. */
 export function recovered<Value>(
   call: () => MaybePromise<Value>,
-  failed: (error: unknown) => Value,
+  failed: (error: unknown) => MaybePromise<Value>,
 ): MaybePromise<Value> {
   try {
     const value = call()

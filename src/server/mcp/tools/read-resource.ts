@@ -4,6 +4,7 @@ import { ResourceUriInvalid } from '../../resources/errors.ts'
 import { all, chain, type MaybePromise, recovered } from '../../resources/maybe-promise.ts'
 import type { BlobContent, Content, TextContent } from '../../resources/producer.ts'
 import type { ServedResources } from '../../resources/schemes.ts'
+import { rejectNamingMeant } from './meant-uri.ts'
 import { presenceOf } from './presence.ts'
 import {
   failedResult,
@@ -71,7 +72,11 @@ export function readResourceTool(registry: ServedResources): Tool {
         return failedResult('argument_invalid', 'tools only read: leave out drain=true')
       }
       const asked = sliceUri(String(uri), offset) ?? pictureUri(String(uri))
-      const answer = chain(registry.read(asked, reader), contents => {
+      const read = recovered(
+        () => registry.read(asked, reader),
+        error => rejectNamingMeant(registry, String(uri), error),
+      )
+      const answer = chain(read, contents => {
         const known = whole.get(contents)
         if (known !== undefined && offset === 0 && Number(most) >= defaultChars) return known
         const slice = { offset: Number(offset), most: Number(most) }

@@ -1,6 +1,7 @@
 import { ServiceError } from '../../../lib/util/errors.ts'
 import { isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
 import type { Logger } from '../../../lib/util/logger.ts'
+import { meantWords } from '../../../lib/util/text.ts'
 import { chain, recovered } from '../../resources/maybe-promise.ts'
 import { JsonText, type JsonPart } from '../json-text.ts'
 import { blobPart } from '../resource-methods.ts'
@@ -57,8 +58,12 @@ export function createToolMethods(tools: readonly Tool[], log: Logger): ToolMeth
       const tool = typeof name === 'string' ? byName.get(name) : undefined
       if (tool === undefined) {
         const known = caller.mayAnswer ? definitions : reading
-        const names = known.map(definition => definition.name).join(', ')
-        throw new ServiceError('tool_call_invalid', `unknown tool; known: ${names}`)
+        const names = known.map(definition => definition.name)
+        const meant = typeof name === 'string' ? meantWords(name, names) : ''
+        throw new ServiceError(
+          'tool_call_invalid',
+          `unknown tool${meant}; known: ${names.join(', ')}`,
+        )
       }
       if (!isJsonObject(given)) {
         throw new ServiceError('tool_call_invalid', '"arguments" must be an object')

@@ -1,6 +1,7 @@
 import type { ErrorCode } from '../../../lib/util/errors.ts'
 import type { JsonObject } from '../../../lib/util/json.ts'
 import { fail, ok, type Result } from '../../../lib/util/result.ts'
+import { meantWords } from '../../../lib/util/text.ts'
 import type { MaybePromise } from '../../resources/maybe-promise.ts'
 import type { BlobContent, Reader } from '../../resources/producer.ts'
 
@@ -92,8 +93,12 @@ export function checkArguments(args: JsonObject, schema: InputSchema): Result<Js
   const given = Object.entries(args).filter(([, value]) => value !== undefined && value !== null)
   const unknown = given.find(([name]) => !Object.hasOwn(properties, name))
   if (unknown !== undefined) {
-    const known = Object.keys(properties).join(', ')
-    return fail(`unknown argument ${JSON.stringify(unknown[0].slice(0, 60))}; known: ${known}`)
+    const [name] = unknown
+    const known = Object.keys(properties)
+    const meant = meantWords(name, known)
+    return fail(
+      `unknown argument ${JSON.stringify(name.slice(0, 60))}${meant}; known: ${known.join(', ')}`,
+    )
   }
   const checked: JsonObject = Object.fromEntries(given)
   const absent = required.find(name => !Object.hasOwn(checked, name))

@@ -1,23 +1,21 @@
 import { ServiceError } from '../../../lib/util/errors.ts'
 import type { Limits } from '../../../lib/config/limits.ts'
 import type { Clock, Timer } from '../../../lib/util/time.ts'
-import { sceneCurrentUri, sceneDeltaUri } from '../../resources/scene.ts'
+import { checkpointsUri, sceneCurrentUri } from '../../resources/scene.ts'
 import type { Reader } from '../../resources/producer.ts'
 import { openNotesUri } from '../../notes/note.ts'
-import { isReservedScheme, type ServedResources } from '../../resources/schemes.ts'
+import type { ServedResources } from '../../resources/schemes.ts'
 import type { Subscriber, SubscriptionHub, Topic } from '../subscriptions.ts'
-import { presenceOf } from './presence.ts'
-import { deltaText, parsedDelta } from './scene-changes.ts'
-import { failedResult, textResult, type Caller, type Tool, type ToolResult } from './tool.ts'
+import { rejectNamingMeant } from './meant-uri.ts'
+import { ObjectMemory, type SeenObjects } from './seen-objects.ts'
+import { failedResult, type Caller, type Tool, type ToolResult } from './tool.ts'
+import { isOfApplication, sceneUris, WaitAnswers } from './wait-answers.ts'
 
 const defaultSeconds = 30
 /** Clients commonly give up after 60 s. */
 const maxSeconds = 45
 const maxUris = 20
-/** Of the words about what changed. */
-const maxChars = 20_000
 const stopping = 'the server is stopping'
-const sceneUris: readonly string[] = [sceneCurrentUri, sceneDeltaUri]
 
 export interface WaitParts {
   readonly registry: ServedResources
@@ -29,12 +27,8 @@ export interface WaitParts {
   readonly defaultUris: readonly string[]
   /** Ends each open wait, with a reason. Default: no other tool has any. */
   readonly waits?: Set<(reason: string) => void> | undefined
-}
-
-interface Words {
-  readonly text: string
-  /** Of the scene that they tell of. */
-  readonly revision?: number
+  /** What they wait for. Default: no other tool has any. */
+  readonly objects?: ObjectMemory | undefined
 }
 
 /** Waits until a resource changes: subscriptions of the hub and one timer, no polling. */
@@ -42,13 +36,15 @@ export class WaitForChange implements Tool {
   readonly definition
   readonly #parts: WaitParts
   readonly #waits: Set<(reason: string) => void>
+  readonly #answers: WaitAnswers
+  readonly #objects: ObjectMemory
   #isStopping = false
-  /** The words about the last change, which many calls may have waited for. */
-  #told: { readonly key: string; readonly words: Promise<Words> } | undefined
 
   constructor(parts: WaitParts) {
     this.#parts = parts
     this.#waits = parts.waits ?? new Set()
+    this.#answers = new WaitAnswers(parts.registry)
+    this.#objects = parts.objects ?? new ObjectMemory()
     this.definition = definitionFor(parts.defaultUris)
   }
 
@@ -56,19 +52,26 @@ export class WaitForChange implements Tool {
     { uris, since, timeout_s: seconds = defaultSeconds }: Readonly<Record<string, unknown>>,
     caller: Caller,
   ): ToolResult | Promise<ToolResult> {
-    const { defaultUris } = this.#parts
+    const { defaultUris, registry } = this.#parts
     const wanted = Array.isArray(uris) && uris.length > 0 ? uris.map(String) : defaultUris
-    const canonical = new Map(wanted.map(uri => [this.#assertPushed(uri), uri]))
-    const now = this.#sceneRevision()
+    const canonical = new Map<string, string>()
+    for (const uri of wanted) {
+      try {
+        canonical.set(this.#assertPushed(uri), uri)
+      } catch (error) {
+        return rejectNamingMeant(registry, uri, error)
+      }
+    }
+    const now = this.#answers.sceneRevision
     const base = typeof since === 'number' ? since : now
-    const isScene = canonical.has(sceneCurrentUri) || canonical.has(sceneDeltaUri)
-    if (base !== now && isScene) {
-      return this.#changed([sceneCurrentUri], base)
+    if (base !== now && sceneUris.some(uri => canonical.has(uri))) {
+      const scene = { uri: sceneCurrentUri, base: sceneCurrentUri }
+      return this.#answers.changed(scene, { reader: caller.reader, since: base })
     }
     if (caller.isBatched) {
       return failedResult('argument_invalid', 'a batch cannot wait: send this call alone')
     }
-    if (this.#isStopping) return this.#unchanged(stopping)
+    if (this.#isStopping) return this.#answers.unchanged(stopping)
     const { maxWaits } = this.#parts.limits
     if (this.#waits.size >= maxWaits) {
       throw new ServiceError('limit_reached', `${maxWaits} calls wait already`, {
@@ -105,11 +108,14 @@ export class WaitForChange implements Tool {
       }
     }
     const refuse = (error: unknown) => settle(() => Promise.reject(error))
-    const giveUp = (reason: string) => settle(() => this.#unchanged(reason))
-    const ofApplication = [...canonical.keys()].filter(isOfApplication)
+    const giveUp = (reason: string) => settle(() => this.#answers.unchanged(reason))
+    const ofApplication = [...canonical].filter(([key]) => isOfApplication(key))
     const isScene = [...canonical.keys()].some(uri => sceneUris.includes(uri))
+    const seen = ofApplication.length === 0 ? undefined : this.#objects.open()
+    if (seen !== undefined) void promise.then(seen.release, seen.release)
     const subscriber: Subscriber = {
-      resourceUpdated: ({ uri }: Topic) => settle(() => this.#changed([uri], base)),
+      resourceUpdated: (topic: Topic) =>
+        settle(() => this.#answers.changed(topic, { reader, since: base, seen })),
       listChanged: () => {},
     }
     hub.add(subscriber)
@@ -131,7 +137,7 @@ export class WaitForChange implements Tool {
       stops.push(timer.after(limits.waitProgressMs, tell))
     }
     stops.push(reader?.onLeave(() => giveUp('the caller has left')) ?? (() => {}))
-    for (const uri of ofApplication) void this.#assertThere(uri, reader).catch(refuse)
+    for (const [, uri] of ofApplication) void this.#look(uri, reader, seen).catch(refuse)
     return promise
   }
 
@@ -139,7 +145,8 @@ export class WaitForChange implements Tool {
   #assertPushed(uri: string): string {
     const { registry, defaultUris } = this.#parts
     const canonical = registry.assertSubscribable(uri).replace(/\?.*$/, '')
-    if (canonical.startsWith('scene://') && !sceneUris.includes(canonical)) {
+    const known = [...sceneUris, checkpointsUri]
+    if (canonical.startsWith('scene://') && !known.includes(canonical)) {
       throw new ServiceError('resource_not_found', `there is no ${canonical}`, {
         hint: `wait for ${sceneCurrentUri}`,
       })
@@ -150,64 +157,20 @@ export class WaitForChange implements Tool {
     })
   }
 
-  /** Rejects when the application has no such resource; it may be too busy to say. */
-  async #assertThere(uri: string, reader: Reader | undefined): Promise<void> {
+  /** Rejects when the application has no such object; it may be too busy to say. */
+  async #look(
+    uri: string,
+    reader: Reader | undefined,
+    seen: SeenObjects | undefined,
+  ): Promise<void> {
+    const { registry } = this.#parts
     try {
-      await this.#parts.registry.read(uri, reader)
+      seen?.keep(uri, await registry.read(uri, reader))
     } catch (error) {
-      if (error instanceof ServiceError && error.code === 'resource_not_found') throw error
+      const isMissing = error instanceof ServiceError && error.code === 'resource_not_found'
+      if (isMissing) await rejectNamingMeant(registry, uri, error)
     }
   }
-
-  async #changed(uris: readonly string[], base: number | null): Promise<ToolResult> {
-    // The source of the change goes on first: many calls may wait for it.
-    await Promise.resolve()
-    const revision = this.#sceneRevision()
-    const data = { changed: true, uris, ...(revision !== null && { revision }) }
-    const isScene = uris.some(uri => uri.startsWith('scene://'))
-    const isGone = this.#parts.registry.scene?.application?.connected === false
-    if (isGone && uris.every(isOfApplication)) return this.#unchanged('the application is gone')
-    if (!isScene || base === null) {
-      return textResult(`changed: ${uris.join(', ')} (read_resource has it)`, data)
-    }
-    const presence = presenceOf(this.#parts.registry.scene, base)
-    const key = `${revision} ${base} ${presence?.line}`
-    if (this.#told?.key !== key) this.#told = { key, words: this.#wordsSince(base, presence) }
-    const { text, ...told } = await this.#told.words
-    return textResult(text, { ...data, ...told, ...presence?.facts })
-  }
-
-  /** Of the scene; `base` is its revision when only the application came or went. */
-  async #wordsSince(base: number, presence: ReturnType<typeof presenceOf>): Promise<Words> {
-    if (base === this.#sceneRevision() && presence !== null) return { text: presence.line }
-    const contents = await this.#parts.registry.read(`${sceneDeltaUri}?since=${base}`)
-    const delta = parsedDelta(contents)
-    const { revision } = delta
-    // The application may have sent a newer scene when it was asked.
-    return {
-      text: deltaText(delta, presence, maxChars),
-      ...(typeof revision === 'number' && { revision }),
-    }
-  }
-
-  #unchanged(reason: string): ToolResult {
-    const revision = this.#sceneRevision()
-    const gone = presenceOf(this.#parts.registry.scene)
-    const data = { changed: false, reason, ...(revision !== null && { revision }), ...gone?.facts }
-    const hasScene = this.#parts.registry.scene?.current.hasScene === true
-    const now = hasScene ? `; the scene is at revision ${revision}` : ''
-    return textResult([`no change: ${reason}${now}`, ...(gone ? [gone.line] : [])].join('\n'), data)
-  }
-
-  #sceneRevision(): number | null {
-    return this.#parts.registry.scene?.current.revision ?? null
-  }
-}
-
-/** One of its own schemes: only it knows what there is. Notes are the server's. */
-function isOfApplication(uri: string): boolean {
-  const scheme = uri.slice(0, uri.indexOf(':'))
-  return scheme !== 'notes' && !isReservedScheme(scheme)
 }
 
 function definitionFor(defaultUris: readonly string[]) {

@@ -179,7 +179,18 @@ describe('tools', () => {
         ['read_resource', { uri: 'gateway://instances' }, /served by service-cli gateway/],
         ['read_resource', { uri: 'events://session/console?drain=true' }, /leave out drain/],
         ['list_resources', { cursor: 'x' }, /^argument_invalid: "cursor" must be next_cursor/],
+        [
+          'read_resource',
+          { uri: 'scene://curent?view=summary' },
+          /; did you mean scene:\/\/current\?$/,
+        ],
+        [
+          'read_resource',
+          { uri: 'events://session/consol' },
+          /mean events:\/\/session\/console\?$/,
+        ],
         ['query_scene', { colour: 'red' }, /unknown argument "colour"; known: view, pointer/],
+        ['query_scene', { Type: 'mesh' }, /unknown argument "Type"; did you mean "type"\?; known:/],
         ['query_scene', { ids: Array(100).fill('x'.repeat(50)) }, /the selection is too long/],
         ['query_scene', { ids: 'Cube' }, /argument "ids" must be an array of at most/],
         ['query_scene', { pointer: '/nowhere' }, /members there: schema, objects/],
@@ -205,6 +216,8 @@ describe('tools', () => {
       expect(error.code).to.equal(-32_602)
       expect(error.message).to.contain(names.join(', '))
     }
+    const { error } = await session.call('tools/call', { name: 'queryScene' })
+    expect(error.message).to.match(/^unknown tool; did you mean "query_scene"\?; known: /)
     for (const args of [[], 'x', 1]) {
       const { error } = await session.call('tools/call', { name: 'look', arguments: args })
       expect(error).to.include({ code: -32_602, message: '"arguments" must be an object' })
