@@ -74,6 +74,24 @@ describe('checkpoints of the scene', function () {
     )
   })
 
+  it('are kept by the document that a post names, which the instance shows', async () => {
+    const open = (path: string) =>
+      serve.post('app', { document: { path }, dcc_type: 'houdini' }).then(({ status }) => status)
+    const names = async () =>
+      (await read('scene://checkpoints')).checkpoints.map(({ name }: any) => name)
+    await setScene([cube(0)])
+    expect(await open('/shots/010.hip')).to.equal(200)
+    await add('before')
+    await open('/shots/020.hip')
+    expect(await names()).to.deep.equal([])
+    const { stdout } = await command('instances', '--json')
+    const [row] = JSON.parse(stdout).instances
+    expect(row).to.include({ scene: '/shots/020.hip', dcc_type: 'houdini' })
+    expect(row.application).to.deep.equal({ connected: false, since: null })
+    await open('/shots/010.hip')
+    expect(await names()).to.deep.equal(['before'])
+  })
+
   it('can be waited for', async () => {
     const uri = 'scene://checkpoints'
     const wait = { name: 'wait_for_change', arguments: { uris: [uri] } }

@@ -21,7 +21,8 @@ export function applicationInstructions(
   const who = name === '' ? 'an application' : name
   const path = cleanText(document?.path ?? document?.name ?? '', maxDocumentChars)
   const open = path === '' ? '' : `, document ${JSON.stringify(path)}`
-  const gone = presence?.connected === false ? absence(scene) : ''
+  const isGone = presence?.connected === false && presence.posts !== true
+  const gone = isGone ? absence(scene) : ''
   return (
     `State of ${who}${open}, as resources.${gone} ${sceneText(scene, presence)} ` +
     (hasTools ? tools : '') +
@@ -51,7 +52,8 @@ function sceneText({ current, application, setBy }: Scene, presence: Presence | 
   }
   const scene = `There is a scene of ${current.bytes} bytes`
   if (setBy === null) {
-    return presence === null ? `${scene}.` : `${scene} from another source than the application.`
+    const isPosted = presence === null || presence.posts === true
+    return isPosted ? `${scene}.` : `${scene} from another source than the application.`
   }
   if (application?.connected !== false) return `${scene}.`
   if (presence?.connected === false) return `${scene}, as the application sent it last.`

@@ -17,17 +17,18 @@ import {
   type Refusal,
 } from './guards.ts'
 import type { HostSink } from './host-endpoint.ts'
+import { parseAppPost } from './app-facts.ts'
+import { type Presence, postedPresence } from './link/presence.ts'
+import { accepted, answerJson, invalidMember, jsonOf, readJson, readText } from './json-post.ts'
 import { parseAuditPost, parseEventsPost, parseSessionId } from './messages.ts'
 import { artefactUri, isArtefactHex } from '../../lib/mcp/uris.ts'
 import { PutOptionInvalid } from '../artefacts/put-options.ts'
-import { bodyStream, bodyText, readBody } from '../http/body.ts'
+import { bodyStream } from '../http/body.ts'
 import { checkpointInput, isCheckpointName } from '../checkpoints/checkpoints.ts'
 import { notePost } from '../notes/note-posts.ts'
 import type { ArtefactStore } from '../artefacts/store.ts'
 import { inWireName, parseUploadOptions } from './upload-options.ts'
-import { parseJson } from '../../lib/util/json.ts'
-import type { Result } from '../../lib/util/result.ts'
-import { type MemberFailure, MemberReader } from '../../lib/util/member-reader.ts'
+import { MemberReader } from '../../lib/util/member-reader.ts'
 import { readScenePatch } from '../../lib/host-link/scene-patch.ts'
 
 interface HostRoutesDeps {
@@ -37,6 +38,7 @@ interface HostRoutesDeps {
   readonly limits: Limits
   readonly log: Logger
   readonly peerOf: PeerOf
+  onPresence(presence: Presence): void
   /** Told of every 401 and 403, for the audit log. */
   onRefused(refused: HostRefused): void
 }
@@ -73,6 +75,12 @@ export function createHostRoutes(deps: HostRoutesDeps): HostRoutes {
     const take = req.method === 'PATCH' ? patchScene : setScene
     answerJson(res, 200, { ok: true, revision: take(sink, text, limits) })
   })
+  const appRoute = jsonRoute(async (req, res) => {
+    const app = accepted(parseAppPost(await readJson(req, limits)))
+    if (sink.scene.application?.connected === true) throw appIsConnected()
+    deps.onPresence(postedPresence(app))
+    answerJson(res, 200, { ok: true })
+  })
   const auditRoute = jsonRoute(async (req, res) => {
     const records = accepted(parseAuditPost(await readJson(req, limits), limits))
     for (const record of records) sink.audit.record(record)
@@ -99,6 +107,7 @@ export function createHostRoutes(deps: HostRoutesDeps): HostRoutes {
   const routes = new Map<string, Route>([
     ['/host/v1/checkpoints', checkpointsRoute],
     ['/host/v1/scene', sceneRoute],
+    ['/host/v1/app', appRoute],
     ['/host/v1/audit', auditRoute],
     ['/host/v1/artefacts', artefactsRoute],
   ])
@@ -130,7 +139,7 @@ export function createHostRoutes(deps: HostRoutesDeps): HostRoutes {
     const segment = path.startsWith(eventsPrefix) ? path.slice(eventsPrefix.length) : ''
     if (segment !== '' && !segment.includes('/')) return eventsRoute(segment)
     throw new ServiceError('route_not_found', 'the host link has no such address', {
-      hint: 'use /host/v1/scene, audit, events/<session_id>, artefacts, checkpoints or notes below /host/v1/',
+      hint: 'use /host/v1/scene, app, audit, events/<session_id>, artefacts, checkpoints or notes below /host/v1/',
     })
   }
 
@@ -167,6 +176,12 @@ function refuse(res: ServerResponse, refusal: Refusal, limits: Limits): void {
 
 function sceneIsLive(): ServiceError {
   return new ServiceError('scene_live', 'a connected application sends the scene', {
+    hint: 'disconnect the application, or start another server: service-cli serve --port 0',
+  })
+}
+
+function appIsConnected(): ServiceError {
+  return new ServiceError('scene_live', 'a connected application says what is open', {
     hint: 'disconnect the application, or start another server: service-cli serve --port 0',
   })
 }
@@ -281,48 +296,4 @@ function notesOff(): ServiceError {
   return new ServiceError('resource_not_enabled', 'notes are switched off', {
     hint: 'start the server without --no-notes',
   })
-}
-
-/** The body of a JSON route. Throws what `readBody` throws, and `body_invalid` for bad UTF-8. */
-async function readText(req: IncomingMessage, limits: Limits): Promise<string> {
-  const { maxMessageBytes: maxBytes, bodyTimeoutMs: timeoutMs, maxBodyMs: maxMs } = limits
-  return bodyText(await readBody(req, { maxBytes, timeoutMs, maxMs }))
-}
-
-/** The same, parsed; also `body_invalid` for bad JSON. */
-async function readJson(req: IncomingMessage, limits: Limits): Promise<unknown> {
-  return jsonOf(await readText(req, limits), limits.maxJsonDepth)
-}
-
-function jsonOf(text: string, maxJsonDepth: number): unknown {
-  const parsed = parseJson(text, maxJsonDepth)
-  if (parsed.ok) return parsed.value
-  if (parsed.failure === 'syntax') {
-    throw new ServiceError('body_invalid', 'the body is not valid JSON', {
-      hint: 'NaN and Infinity are not JSON: send null or leave the member out',
-    })
-  }
-  throw new ServiceError('body_invalid', `the body nests deeper than ${maxJsonDepth}`)
-}
-
-function answerJson(res: ServerResponse, status: number, payload: object): void {
-  const body = Buffer.from(JSON.stringify(payload))
-  res.writeHead(status, {
-    'Content-Type': 'application/json',
-    'Content-Length': body.length,
-    'Cache-Control': 'no-store',
-    'X-Content-Type-Options': 'nosniff',
-  })
-  res.end(body)
-}
-
-/** The value, or an exception that names the wrong member. */
-function accepted<Value>(result: Result<Value, MemberFailure>): Value {
-  if (result.ok) return result.value
-  throw invalidMember(result.failure)
-}
-
-function invalidMember({ pointer, detail }: MemberFailure): ServiceError {
-  const message = pointer === '' ? detail : `${pointer} ${detail}`
-  return new ServiceError('body_invalid', message, { data: { errors: [{ pointer, detail }] } })
 }

@@ -18,6 +18,7 @@ describe('access to the host routes', () => {
 
   for (const path of [
     '/host/v1/scene',
+    '/host/v1/app',
     '/host/v1/audit',
     '/host/v1/events/s',
     '/host/v1/artefacts',
@@ -117,7 +118,7 @@ describe('access to the host routes', () => {
   })
 
   it('returns 415 to JSON routes without application/json', async () => {
-    for (const path of ['/host/v1/scene', '/host/v1/audit', '/host/v1/events/s']) {
+    for (const path of ['/host/v1/scene', '/host/v1/app', '/host/v1/audit', '/host/v1/events/s']) {
       for (const type of ['text/plain', 'application/jsonp', 'application/json; charset=latin1']) {
         const answer = await host.post(path, '{}', { ...bearer, 'Content-Type': type })
         expect(answer.status).to.equal(415)

@@ -13,6 +13,7 @@ import { systemTimer } from '../../../src/lib/util/time.ts'
 import { EventBuffers } from '../../../src/server/host/event-buffers.ts'
 import { peerOfConnection } from '../../../src/server/http/trusted-proxies.ts'
 import { type HostRefused, createHostRoutes } from '../../../src/server/host/routes.ts'
+import type { Presence } from '../../../src/server/host/link/presence.ts'
 import { type Limits, resolveLimits } from '../../../src/lib/config/limits.ts'
 import { MemorySink } from './memory-sink.ts'
 
@@ -41,6 +42,7 @@ export class Harness {
   readonly sink = new MemorySink()
   readonly refused: HostRefused[] = []
   readonly errors: object[] = []
+  readonly presences: Presence[] = []
   readonly server: Server
   port = 0
   #host = '127.0.0.1'
@@ -72,6 +74,7 @@ export class Harness {
         error: fields => void harness.errors.push(fields),
       },
       peerOf: peerOfConnection,
+      onPresence: presence => void harness.presences.push(presence),
       onRefused: refused => void harness.refused.push(refused),
     })
     server.on('request', (req, res) => {

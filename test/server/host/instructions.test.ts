@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import type { Presence } from '../../../src/server/host/link/presence.ts'
+import { postedPresence, type Presence } from '../../../src/server/host/link/presence.ts'
 import { applicationInstructions } from '../../../src/server/host/instructions.ts'
 import { defaultLimits } from '../../../src/lib/config/limits.ts'
 import { SceneState } from '../../../src/server/resources/scene-state.ts'
@@ -55,6 +55,16 @@ describe('applicationInstructions', () => {
       .and.not.contain('last.')
     scene.set(null)
     expect(text(false)).to.contain('The scene was withdrawn.').and.not.contain('yet')
+  })
+
+  it('names the document of an application that only posts, and calls it never disconnected', () => {
+    const scene = new SceneState(defaultLimits)
+    scene.setText('{}')
+    const posted = postedPresence({ dccType: 'houdini', document: { path: '/010.hip' } })
+    expect(applicationInstructions(scene, posted))
+      .to.contain('houdini, document "/010.hip"')
+      .and.contain('There is a scene of 2 bytes. Read')
+      .and.not.contain('disconnected')
   })
 
   it('keeps what the application says of itself on one line and short', () => {

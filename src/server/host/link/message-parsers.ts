@@ -11,6 +11,7 @@ import { readScenePatch } from '../../../lib/host-link/scene-patch.ts'
 import type { SessionEventInput } from '../../resources/session-event.ts'
 import { checkArtefactMediaType } from '../guards.ts'
 import { MemberReader } from '../../../lib/util/member-reader.ts'
+import { type DocumentFacts, readDccType, readDocument } from '../app-facts.ts'
 import { parseAuditPost, parseEventsPost } from '../messages.ts'
 import { boundedMetadata, readSidecar } from '../upload-options.ts'
 import type { Note } from '../../notes/note.ts'
@@ -29,13 +30,6 @@ export type LinkParseLimits = Pick<
   | 'maxEventMessageBytes'
   | 'maxArtefactMetadataBytes'
 >
-
-/** What is open in the application; empty when it said nothing of it. */
-export interface DocumentFacts {
-  readonly path?: string
-  readonly name?: string
-  readonly modified?: boolean
-}
 
 export interface AppFacts {
   readonly dccType: string
@@ -134,7 +128,6 @@ export interface MessageText {
   readonly limits: LinkParseLimits
 }
 
-const maxDocumentChars = 4096
 const modes = ['gui', 'background'] as const
 
 /** By type. What one finds wrong it leaves with the reader; then its result counts for nothing. */
@@ -247,10 +240,7 @@ function hello({ reader, limits }: MessageText): HelloFacts {
   const client = new MemberReader(reader.any('client'), '/client', 'pass')
   const app = new MemberReader(reader.any('app'), '/app', 'pass')
   const name = (from: MemberReader, member: string) => from.name(member, limits.maxFieldChars)
-  const dccType = requiredName(app, 'dcc_type', 64)
-  if (!/^[a-z0-9][a-z0-9_-]*$/.test(dccType)) {
-    app.refuse('dcc_type', 'must be lower-case letters, digits, _ and -')
-  }
+  const dccType = app.required('dcc_type', readDccType(app), '')
   const facts: HelloFacts = {
     type: 'hello',
     protocol,
@@ -301,26 +291,6 @@ function artefactPut({ id, reader, nowMs, limits }: MessageText): Incoming {
     sha256,
     options: readSidecar(reader, mime, metadata, nowMs, limits),
   }
-}
-
-function readDocument(reader: MemberReader, others: 'refuse' | 'pass'): DocumentFacts | null {
-  const value = reader.any('document')
-  if (value === undefined) return null
-  const document = new MemberReader(value, '/document', others)
-  const facts = omitUndefined({
-    path: documentText(document, 'path'),
-    name: documentText(document, 'name'),
-    modified: document.flag('modified'),
-  })
-  reader.inherit(document.failure)
-  return facts
-}
-
-/** File names may hold anything. One of no characters says as little as none. */
-function documentText(document: MemberReader, member: 'path' | 'name'): string | undefined {
-  const text = document.text(member)
-  if (text === undefined || text.length <= maxDocumentChars) return text || undefined
-  return document.refuse(member, `must not be longer than ${maxDocumentChars} characters`)
 }
 
 function readSessionId(reader: MemberReader): string {

@@ -1,7 +1,8 @@
 import { systemClock, toRfc3339 } from '../../../lib/util/time.ts'
 import type { Logger } from '../../../lib/util/logger.ts'
 import type { InstancePatch } from '../instance-record.ts'
-import type { AppFacts, DocumentFacts } from './message-parsers.ts'
+import type { DocumentFacts, PostedApp } from '../app-facts.ts'
+import type { AppFacts } from './message-parsers.ts'
 import { type PictureOfferFacts, noPictures } from './pictures.ts'
 
 /** What is known of the application, or of the one that was connected last. */
@@ -14,11 +15,19 @@ export interface Presence {
   readonly busy: boolean
   /** What pictures of itself it offers while it is connected. */
   readonly pictures: PictureOfferFacts
+  /** It only posts: nothing tells when it goes. */
+  readonly posts?: boolean
 }
 
 const noPresence: Presence = {
   ...{ connected: false, app: null, document: null, busy: false },
   pictures: noPictures,
+}
+
+/** What is known of an application that only posts, in place of one that was connected before. */
+export function postedPresence({ dccType, document }: PostedApp): Presence {
+  const app = dccType === undefined ? null : ({ dccType, mode: 'gui' } as const)
+  return { ...noPresence, app, document, posts: true }
 }
 
 /**
@@ -50,7 +59,8 @@ export class PresenceNews {
     if (wasLinked && mode !== this.#presence.app?.mode) {
       this.#log.info({ mode }, 'application runs in another mode')
     }
-    if (presence.connected !== this.#presence.connected) this.#sinceMs = systemClock.now()
+    if (presence.posts === true) this.#sinceMs = null
+    else if (presence.connected !== this.#presence.connected) this.#sinceMs = systemClock.now()
     this.#presence = presence
     this.#follower(presence, this.#sinceMs)
   }
