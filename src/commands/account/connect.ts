@@ -21,7 +21,7 @@ interface Connection {
 export function connect(context: AccountContext): Connection {
   const { server, account, choice, places, env, store, log } = context
   const entry = context.config.servers.get(server.url)
-  const client = connectAccounts({ server, entry, configPath: store.path, env })
+  const client = connectAccounts({ server, entry, configPath: store.path, env, log })
   const { refreshMarginMs } = defaultClientLimits
   const parts = { client, store, account, log, refreshMarginMs }
   const withSaved = <T>(call: (token: Secret) => Promise<T>): Promise<T> => {

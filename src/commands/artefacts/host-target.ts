@@ -40,14 +40,14 @@ export async function findHost(
   const { SERVICE_HOST_URL: hostUrl, SERVICE_HOST_TOKEN: hostToken } = env
   const word = instance ?? dccType
   if (word === undefined && hostUrl && hostToken) {
-    return foundAt(hostUrl, hostToken, 'SERVICE_HOST_URL')
+    return foundAt(hostUrl, hostToken, 'SERVICE_HOST_URL', log)
   }
   const registryDir = selectStateDirectory(checkPath('registry-dir', flags['registry-dir']), env)
   const live = await liveInstances({ registryDir, log, nowMs: Date.now() })
   const { id } = chooseInstance(live, word, '--instance ID')
   const files = await readRecordFiles(registryDir, log)
   const record = files.find(file => file.record.instance_id === id)?.record
-  return foundAt(...(await opened(record, hostToken)), 'its record')
+  return foundAt(...(await opened(record, hostToken)), 'its record', log)
 }
 
 async function opened(
@@ -67,7 +67,12 @@ async function opened(
   })
 }
 
-async function foundAt(hostUrl: string, token: string, source: string): Promise<FoundHost> {
+async function foundAt(
+  hostUrl: string,
+  token: string,
+  source: string,
+  log: Logger,
+): Promise<FoundHost> {
   const url = URL.canParse(hostUrl) ? new URL(hostUrl.replace(/^ws:/, 'http:')) : null
   const local = url !== null && (await isOwnHost(withoutBrackets(url.hostname)))
   if (url === null || url.protocol !== 'http:' || url.username + url.password !== '' || !local) {
@@ -77,5 +82,5 @@ async function foundAt(hostUrl: string, token: string, source: string): Promise<
     )
   }
   const secret = new Secret(checkSecretText(token, 'the host token'))
-  return { target: { url, token: secret }, mcpUrl: new URL('/mcp', url).href }
+  return { target: { url, token: secret, log }, mcpUrl: new URL('/mcp', url).href }
 }

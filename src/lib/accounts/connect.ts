@@ -1,6 +1,7 @@
 import { hostname } from 'node:os'
 import { dirname, resolve } from 'node:path'
 import type { Clock } from '../util/time.ts'
+import type { Logger } from '../util/logger.ts'
 import type { ServerEntry } from '../config/config-file.ts'
 import { type AccountsClient, createAccountsClient } from './client.ts'
 import { clientLimits } from './client-limits.ts'
@@ -20,8 +21,9 @@ export function connectAccounts(options: {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly userAgent?: string
   readonly clock?: Clock
+  readonly log?: Logger
 }): AccountsClient {
-  const { server, entry, configPath, env, userAgent = machineAgent(), clock } = options
+  const { server, entry, configPath, env, userAgent = machineAgent(), clock, log } = options
   const caFile =
     entry?.caFile === undefined ? undefined : resolve(dirname(configPath), entry.caFile)
   const timing = clock === undefined ? {} : { clock }
@@ -31,6 +33,7 @@ export function connectAccounts(options: {
     env,
     caFile,
     userAgent,
+    log,
     ...timing,
   })
   return createAccountsClient(transport, clock)

@@ -9,6 +9,8 @@ import { type ErrorCode, readProblem, ServiceError } from '../util/errors.ts'
 import { parseJson } from '../util/json.ts'
 import { collectBounded } from '../util/bytes.ts'
 import { proxyEnv } from '../util/address.ts'
+import type { Logger } from '../util/logger.ts'
+import { overdueMs, overdueText } from '../util/overdue.ts'
 import type { Secret } from '../util/secret.ts'
 import type { ClientLimits } from './client-limits.ts'
 import { refuseExposed, type AccountsUrl } from '../config/accounts-url.ts'
@@ -52,6 +54,8 @@ export interface TransportOptions {
   /** A file of certificates (PEM) to trust beside the usual ones. */
   readonly caFile?: string | undefined
   readonly userAgent?: string
+  /** Told of an answer that takes long. Default: none. */
+  readonly log?: Logger | undefined
   readonly clock?: Clock
   readonly pause?: (ms: number) => Promise<unknown>
 }
@@ -106,7 +110,10 @@ export function createTransport(options: TransportOptions): Transport {
     stream.on('error', () => {})
     const head = once(stream, 'response')
     if (json === undefined && method !== 'GET') stream.end()
-    const [{ statusCode: status, headers }] = (await head) as [PlainResponse]
+    const { host } = new URL(server.url)
+    const overdue = setTimeout(() => options.log?.warn({}, overdueText(host)), overdueMs)
+    const [answer] = (await head.finally(() => clearTimeout(overdue))) as [PlainResponse]
+    const { statusCode: status, headers } = answer
     try {
       const text = await readText(stream, server, limits)
       return {

@@ -4,6 +4,7 @@ import https from 'node:https'
 import type { Socket } from 'node:net'
 import { isLoopback, proxyEnv } from '../../util/address.ts'
 import { refuseForeignListeners } from '../../util/port-holder.ts'
+import { overdueMs } from '../../util/overdue.ts'
 import type { Secret } from '../../util/secret.ts'
 import type { Timer } from '../../util/time.ts'
 import type { BridgeLimits } from './limits.ts'
@@ -37,8 +38,6 @@ interface HttpLinkParts {
 
 /** The TCP keep-alive interval, which detects a dead machine. */
 const probeMs = 30_000
-/** A server that needs longer for an answer has usually stopped. */
-const overdueMs = 5000
 const stale = new Set(['ECONNRESET', 'EPIPE'])
 
 /** Sends HTTP requests to the endpoint. */

@@ -1,4 +1,5 @@
 import type { Logger } from '../../util/logger.ts'
+import { overdueText } from '../../util/overdue.ts'
 import type { Secret } from '../../util/secret.ts'
 import { ByteBudget } from '../bridge/byte-budget.ts'
 import { HttpLink } from '../bridge/http-link.ts'
@@ -33,7 +34,10 @@ export interface ClientContext {
 export function createClientContext(parts: ClientParts): ClientContext {
   const { key, env, limits, timer, log } = parts
   return {
-    link: new HttpLink({ limits, key, env, timer, userAgent }),
+    link: new HttpLink({
+      ...{ limits, key, env, timer, userAgent },
+      overdue: ({ host }) => log.warn({ host }, overdueText(host)),
+    }),
     budget: new ByteBudget(limits.maxHeldBytes),
     limits,
     timer,

@@ -4,6 +4,8 @@ import { cleanText } from '../../util/text.ts'
 import { collectBounded } from '../../util/bytes.ts'
 import { ServiceError } from '../../util/errors.ts'
 import { isJsonObject, type JsonObject, parseJson } from '../../util/json.ts'
+import type { Logger } from '../../util/logger.ts'
+import { overdueMs, overdueText } from '../../util/overdue.ts'
 import type { Secret } from '../../util/secret.ts'
 import { describeSocketError } from '../bridge/bridge-errors.ts'
 import { userAgent } from '../../util/version.ts'
@@ -13,6 +15,7 @@ export interface HostTarget {
   /** Ends in `/host`. */
   readonly url: URL
   readonly token: Secret
+  readonly log: Logger
 }
 
 interface HostRequest {
@@ -57,6 +60,7 @@ export async function hostRequest(target: HostTarget, wanted: HostRequest): Prom
     isLate = true
     req.destroy(new Error('timeout'))
   })
+  const overdue = setTimeout(() => target.log.warn({}, overdueText(url.host)), overdueMs)
   const answered = new Promise<IncomingMessage>((resolve, reject) => {
     req.once('response', resolve)
     req.on('error', reject)
@@ -64,8 +68,9 @@ export async function hostRequest(target: HostTarget, wanted: HostRequest): Prom
   // Awaited below; prevents an unhandled rejection before that.
   answered.catch(() => {})
   try {
-    await send(req, body, answered)
+    await send(req, body, { answered, sent: () => void overdue.refresh() })
     const answer = await answered
+    clearTimeout(overdue)
     return await readAnswer(answer, url.host)
   } catch (error) {
     if (error instanceof ServiceError) throw error
@@ -77,6 +82,7 @@ export async function hostRequest(target: HostTarget, wanted: HostRequest): Prom
       hint: instancesHint,
     })
   } finally {
+    clearTimeout(overdue)
     req.destroy()
   }
 }
@@ -91,7 +97,7 @@ function timedOut({ host }: URL, silenceMs: number): ServiceError {
 async function send(
   req: http.ClientRequest,
   body: AsyncIterable<Buffer> | undefined,
-  answered: Promise<IncomingMessage>,
+  { answered, sent }: { answered: Promise<IncomingMessage>; sent: () => void },
 ): Promise<void> {
   let answeredEarly = false
   const end = answered.then(
@@ -100,6 +106,7 @@ async function send(
   )
   for await (const chunk of body ?? []) {
     if (answeredEarly) return
+    sent()
     if (req.write(chunk)) continue
     const drained = Promise.withResolvers<void>()
     req.once('drain', drained.resolve)

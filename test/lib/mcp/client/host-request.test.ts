@@ -4,6 +4,7 @@ import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { hostRequest } from '../../../../src/lib/mcp/client/host-request.ts'
 import type { ServiceError } from '../../../../src/lib/util/errors.ts'
+import { silentLogger } from '../../../../src/lib/util/logger.ts'
 import { Secret } from '../../../../src/lib/util/secret.ts'
 
 describe('hostRequest', () => {
@@ -19,7 +20,8 @@ describe('hostRequest', () => {
     server = createServer(listener).listen(0, '127.0.0.1')
     await once(server, 'listening')
     host = `127.0.0.1:${(server.address() as AddressInfo).port}`
-    const target = { url: new URL(`http://${host}/host`), token: new Secret('t'.repeat(32)) }
+    const token = new Secret('t'.repeat(32))
+    const target = { url: new URL(`http://${host}/host`), token, log: silentLogger }
     const signal = new AbortController().signal
     return hostRequest(target, { method: 'POST', path: 'v1/x', silenceMs, signal })
   }
