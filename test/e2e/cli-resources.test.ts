@@ -243,6 +243,22 @@ describe('service-cli resources', function () {
     expect(lines[0]).to.contain('step.last')
   })
 
+  it('says how many entries of the audit came and were pushed out between two reads', async () => {
+    await serve.post('audit', { records: [{ action: 'first' }] })
+    const watch = follow(['resources', 'watch', 'audit://recent', '--json', folder()])
+    const screen = follow(['resources', 'watch', 'audit://recent', folder()])
+    await until(() => watch.lines().length === 1 && screen.lines().length === 1, 'the first lines')
+    await serve.post('audit', { records: Array(90).fill({ action: 'burst' }) })
+    await until(() => watch.lines().length === 2 && screen.lines().length > 2, 'the change')
+    for (const { child } of [watch, screen]) {
+      child.kill('SIGINT')
+      expect(await exitOf(child)).to.equal(0)
+    }
+    const { missed, difference } = watch.json()[1]
+    expect([missed, difference.changes.length]).to.deep.equal([40, 50])
+    expect(screen.lines()[2]).to.equal('        … 40 earlier entries left out')
+  })
+
   it('says when the application goes and comes back, with --settle, too', async () => {
     const application = await LinkClient.connect(serve)
     await application.done({ type: 'scene.set', scene: { frame: 1 } })

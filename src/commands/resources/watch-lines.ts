@@ -24,8 +24,12 @@ export function noteLines(text: string, time: Date, width: number): string[] {
 
 /** The lines for one read: a head with the time, then one line for each change. */
 export function lookLines(look: Look, updates: number, time: Date, width: number): string[] {
+  const { missed } = look
+  const entries = missed === 1 ? 'entry' : 'entries'
+  const earlier = missed === undefined ? [] : [`${indent}… ${missed} earlier ${entries} left out`]
   return [
     ...noteLines(headOf(look, updates), time, width),
+    ...earlier,
     ...differenceLines(look.difference, Math.max(width, 60)),
   ]
 }

@@ -1,5 +1,6 @@
 import { terminalWidth } from '../../lib/cli/terminal.ts'
 import type { Look, State } from '../../lib/mcp/client/follower.ts'
+import { isJsonObject } from '../../lib/util/json.ts'
 import type { JsonChange } from '../../lib/util/json-diff.ts'
 import type { Absence } from '../../lib/mcp/client/watch.ts'
 import { isScene } from '../../lib/mcp/client/scene-follower.ts'
@@ -64,13 +65,14 @@ export function jsonView(uri: string, write: Write, maxChars: number): WatchView
   return {
     begins: (url, state) => line('watching', { url: shownUrl(url), ...facts(state) }),
     changed(look, updates) {
-      const { difference, before, after } = look
+      const { difference, before, after, missed } = look
       const base = before.kind === 'json' ? before.revision : null
       const revisions = base === null ? {} : { base_revision: base }
       const shown = shownDifference(withoutBookkeeping(difference, uri), maxChars)
       const isBack = goneSince(before) !== null && goneSince(after) === null
       const application = isBack ? { application: { connected: true } } : {}
-      line('changed', { updates, ...revisions, ...application, ...facts(after), difference: shown })
+      const more = { ...facts(after), ...(missed !== undefined && { missed }) }
+      line('changed', { updates, ...revisions, ...application, ...more, difference: shown })
     },
     away: ({ reason }) => line('away', { reason }),
     again(url, state, { reason, awayMs }) {
@@ -90,7 +92,17 @@ function withoutBookkeeping(difference: Look['difference'], uri: string): Look['
 export function newEntries(look: Look): Look {
   const { difference } = look
   if (difference.kind !== 'json') return look
-  return { ...look, difference: only(difference, ({ kind }) => kind === 'added') }
+  const added = only(difference, ({ kind }) => kind === 'added')
+  const [first] = entryIds(look.after)
+  const last = entryIds(look.before).at(-1) ?? 0
+  const missed = first === undefined ? 0 : Math.max(0, first - last - 1)
+  return { ...look, difference: added, ...(missed > 0 && { missed }) }
+}
+
+/** They count up from 1. */
+function entryIds(state: State): readonly number[] {
+  const log = state.kind === 'json' && isJsonObject(state.value) ? state.value.entries : null
+  return Array.isArray(log) ? log.map(entry => Number(entry?.id)) : []
 }
 
 function only(

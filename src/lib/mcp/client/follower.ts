@@ -42,6 +42,8 @@ export interface Look {
   readonly before: State
   readonly after: State
   readonly difference: Difference
+  /** Of a log: entries that came and were pushed out between the two reads. */
+  readonly missed?: number
 }
 
 export type Read = (uri: string) => Promise<readonly Contents[]>
