@@ -28,7 +28,10 @@ export class NoteFolder {
 
   /** By number, the oldest first. */
   async notes(): Promise<readonly Note[]> {
-    await this.#follower.look(() => this.#read())
+    await this.#follower.look(async () => {
+      await this.#read()
+      return true
+    })
     return this.#notes
   }
 
@@ -50,8 +53,7 @@ export class NoteFolder {
       if (!lock.ok) throw new ServiceError('storage_failed', 'the notes are locked for too long')
       try {
         // What another process has written may have the time of what is known.
-        await this.#read()
-        const note = change(this.#notes)
+        const note = change(await this.#read())
         await replaceFile(join(this.#path, `${note.id}.json`), JSON.stringify(note))
         await this.#read()
         return note
@@ -64,16 +66,17 @@ export class NoteFolder {
     }
   }
 
-  async #read(): Promise<boolean> {
+  async #read(): Promise<readonly Note[]> {
     const names = await readdir(this.#path).catch((error: unknown) => {
       if (errnoOf(error) === 'ENOENT') return []
       throw new ServiceError('storage_failed', `the notes cannot be read: ${messageOf(error)}`)
     })
     const files = names.filter(name => /^[0-9a-f]{8}\.json$/.test(name))
     const known = new Map(this.#notes.map(note => [note.id, note]))
-    const notes = await Promise.all(files.map(name => this.#readFile(name, known)))
-    this.#notes = notes.filter(note => note !== null).toSorted((a, b) => a.number - b.number)
-    return true
+    const read = await Promise.all(files.map(name => this.#readFile(name, known)))
+    const notes = read.filter(note => note !== null).toSorted((a, b) => a.number - b.number)
+    this.#notes = notes
+    return notes
   }
 
   /** A damaged file is said and left where it is; the other notes are not lost with it. */

@@ -128,7 +128,7 @@ export function summary({ id, number, state, text, author, created_at, targets, 
   }
 }
 
-export function whole(note: Note, { revision, frame, names }: SceneNow): object {
+export function whole(note: Note, { revision, frame, names }: SceneNow) {
   return {
     ...note,
     targets: targetsNow(note.targets, names),

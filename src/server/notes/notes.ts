@@ -11,6 +11,7 @@ import type { SceneNow } from '../resources/scene.ts'
 import type { Prover } from './prover.ts'
 import { isOpen, nextState, type Note, type NoteAction, openNotesUri } from './note.ts'
 import { NotesProducer, whole } from './notes-producer.ts'
+import { fittingNotes } from './shown-notes.ts'
 
 /** Of one document; closed ones count. */
 const maxNotes = 1000
@@ -94,8 +95,8 @@ export class Notes implements NotesSource {
       .filter(note => isOpen(note) || settled.has(note))
       .map(note => ({ ...note, entries: note.entries.slice(-maxEntriesShown) }))
       .map(note => (scene === null ? note : whole(note, scene)))
-    while (JSON.stringify(notes).length > maxBytes) notes.shift()
-    return { notes, pictures: this.#parts.prover.pictures().folder }
+    const { folder } = this.#parts.prover.pictures()
+    return { notes: fittingNotes(notes, maxBytes), pictures: folder }
   }
 
   #lookIfWanted(): void {
