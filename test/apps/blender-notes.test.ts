@@ -2,48 +2,41 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { expect } from 'chai'
 import { PNG } from 'pngjs'
-import { mkdir } from 'node:fs/promises'
-import { join } from 'node:path'
-import { type Serving, startServe } from '../clients/serve.ts'
+import { hello, startStdio } from '../e2e/stdio-servers.ts'
 import { until } from '../e2e/until.ts'
-import { hasPrograms, installAddon, type InstalledAddon } from '../helpers/blender-addon.ts'
-import { blenderModes } from '../helpers/blender-modes.ts'
-import { type Remote, startRemote } from '../helpers/blender-remote.ts'
-import { skipBecause } from '../helpers/skip.ts'
+import {
+  type LinkedBlender,
+  needWindowedBlender,
+  startLinkedBlender,
+} from '../helpers/linked-blender.ts'
+import { boundsOfCube, differingPixels, isInside } from './note-pixels.ts'
 
-const gui = blenderModes.find(({ mode }) => mode === 'gui')!
 const waitMs = 30_000
 
 describe('a note, from the artist in Blender to the proof and back', function () {
   this.timeout(120_000)
-  let addon: InstalledAddon
-  let serving: Serving
+  let linked: LinkedBlender
   let client: Client
-  let blender: Remote
+  let channel: ReturnType<typeof startStdio>
   let id: string
 
   before(async function () {
-    if (!hasPrograms(...gui.needs)) {
-      skipBecause(this, `one of ${gui.needs.join(', ')} is not installed`)
-    }
-    addon = await installAddon()
-    const registryDir = join(addon.folder, 'registry')
-    await mkdir(registryDir, { mode: 0o700 })
-    serving = await startServe(registryDir, ['--dcc-type', 'blender', '--capture', 'host'])
+    needWindowedBlender(this)
+    linked = await startLinkedBlender()
     client = new Client({ name: 'agent', version: '1' })
-    await client.connect(new StreamableHTTPClientTransport(new URL(serving.url)))
-    const env = { SERVICE_REGISTRY_DIR: registryDir, LIBGL_ALWAYS_SOFTWARE: '1' }
-    blender = await startRemote(addon, { args: gui.args, env, command: [...gui.command] })
-    await blender.tell('hide_splash')
-    await blender.tell('connect')
-    await until(async () => (await call('query_scene')).data.schema === 'dcc-scene/1', 'the scene')
+    await client.connect(new StreamableHTTPClientTransport(new URL(linked.serving.url)))
+    await linked.blender.tell('add_box')
+    const hasBox = async () => (await call('query_scene', { name: 'Box' })).text.includes('"Box"')
+    await until(hasBox, 'the scene', waitMs)
+    channel = startStdio(linked.registryDir, ['connect', '--channel'])
+    channel.send(hello)
+    await channel.answer(1)
+    channel.send({ method: 'notifications/initialized' })
   })
   after(async () => {
-    const left = await blender?.quit()
+    await channel?.end()
     await client?.close()
-    await serving?.stop()
-    await addon?.remove()
-    if (blender !== undefined) expect(left, blender.run.output()).to.equal(0)
+    await linked?.stop()
   })
 
   async function call(name: string, args: Record<string, unknown> = {}) {
@@ -60,10 +53,16 @@ describe('a note, from the artist in Blender to the proof and back', function ()
   const note = async () => JSON.parse((await read(`notes://${id}`)).text)
   const picture = async (uri: string) =>
     PNG.sync.read(Buffer.from((await read(uri)).blob, 'base64'))
+  const shown = async () => (await linked.blender.ask('notes')) as any
+  const told = () =>
+    channel
+      .lines()
+      .filter(({ method }) => method === 'notifications/claude/channel')
+      .map(({ params }) => params.content as string)
 
   it('wakes the agent that waits, with its objects, its place and a picture', async () => {
     const waiting = call('wait_for_change', { uris: ['notes://open'], timeout_s: 45 })
-    await blender.tell('note')
+    await linked.blender.tell('note')
     expect((await waiting).data).to.deep.include({ changed: true, uris: ['notes://open'] })
     const { notes } = (await call('list_notes')).data
     expect(notes).to.have.length(1)
@@ -74,48 +73,77 @@ describe('a note, from the artist in Blender to the proof and back', function ()
     expect(made.view.view_matrix).to.have.length(16)
     expect(made.no_picture).to.equal(undefined)
     expect((await picture(made.before)).width).to.be.above(300)
-    await until(async () => (await blender.ask('notes')).pins[0] === '1', 'the pin', waitMs)
+    await until(async () => (await shown()).pins[0] === '1', 'the pin', waitMs)
+  })
+
+  it('wakes an agent by the channel', async () => {
+    const isTold = () => told().some(content => content.includes(': The cube is too low'))
+    await until(isTold, 'the note in the channel', waitMs)
   })
 
   it('is proved: what was asked for, what else changed, and where in the picture', async () => {
-    await blender.tell('raise_cube_and_light')
+    await linked.blender.tell('raise_cube_and_box')
     const { text, data, content } = await call('answer_note', { id, text: 'Raised it' })
     expect(data.proof).to.deep.include({
       settled: true,
       asked: ['Cube moved 1.00 along z'],
-      also_changed: ['Light moved -2.00 along x'],
+      also_changed: ['Box moved 1.00 along z'],
     })
-    expect(text).to.include('also changed:\n- Light moved')
+    expect(text).to.include('also changed:\n- Box moved')
     expect(content[1]).to.include({ type: 'image' })
-    const { before } = await note()
-    const [first, second] = [await picture(before), await picture(data.proof.after)]
-    const { box, share } = data.proof.difference
-    expect(share).to.be.above(0).and.below(0.5)
-    for (let y = 0, at = 0; y < first.height; y++) {
-      for (let x = 0; x < first.width; x++, at += 4) {
-        const isInside =
-          x >= box.left && x < box.left + box.width && y >= box.top && y < box.top + box.height
-        if (isInside) continue
-        const apart = [0, 1, 2].map(colour => first.data[at + colour]! - second.data[at + colour]!)
-        if (apart.some(each => Math.abs(each) > 2)) throw new Error(`pixel ${x}, ${y} differs`)
-      }
+    const { before, view } = await note()
+    const { after, difference } = data.proof
+    const pixels = differingPixels(await picture(before), await picture(after))
+    const cube = boundsOfCube(view, [0, 0, 0.5], [1, 1, 1.5])
+    const box = boundsOfCube(view, [3, -2, 0.5], [0.5, 0.5, 1])
+    const outside = pixels.filter(at => !isInside(at, cube) && !isInside(at, box))
+    expect(outside, 'what differs beside the two').to.deep.equal([])
+    for (const bounds of [cube, box]) {
+      expect(pixels.filter(at => isInside(at, bounds)).length).to.be.above(50)
     }
+    expect(pixels.filter(at => !isInside(at, difference.box))).to.deep.equal([])
+    expect(difference.share).to.be.above(0).and.below(0.5)
   })
 
   it('shows the person the answer, and takes the word of the person', async () => {
-    const shown = async () => (await blender.ask('notes')) as any
     await until(async () => (await shown()).lines[0]?.length > 4, 'the proof', waitMs)
     const { states, lines } = await shown()
     expect(states).to.deep.equal(['answered'])
-    expect(lines[0].slice(2)).to.deep.equal([
-      'Changed:',
-      '- Cube moved 1.00 along z',
-      'Also changed:',
-      '- Light moved -2.00 along x',
+    const [text, about, answer, ...proof] = lines[0]
+    expect([text, about]).to.deep.equal(['The cube is too low', 'About: Cube'])
+    expect(answer).to.match(/: Raised it$/)
+    expect(proof).to.deep.equal([
+      ...['Changed:', '- Cube moved 1.00 along z'],
+      ...['Also changed:', '- Box moved 1.00 along z'],
     ])
-    await blender.tell('accept_note')
+    await linked.blender.tell('accept_note')
     await until(async () => (await note()).state === 'accepted', 'the acceptance', waitMs)
     await until(async () => (await shown()).states[0] === 'accepted', 'the state', waitMs)
     expect((await shown()).pins).to.deep.equal([])
+  })
+
+  it('says in the sidebar that its object is gone, and when it is back', async () => {
+    await linked.blender.tell('note')
+    const about = async () => (await shown()).lines.at(-1)?.[1]
+    await until(async () => (await about()) === 'About: Cube', 'the second note', waitMs)
+    await linked.blender.tell('rename')
+    await until(async () => (await about()) === 'About: Cube (gone)', 'its going', waitMs)
+    await linked.blender.tell('rename_back')
+    await until(async () => (await about()) === 'About: Cube', 'its coming back', waitMs)
+  })
+
+  it('is not shown while the link is down, and as it is when the link is back', async () => {
+    await linked.serving.post('notes/2/answer', { text: 'Done' })
+    await until(async () => (await shown()).states.at(-1) === 'answered', 'the answer', waitMs)
+    await linked.stopServing()
+    await until(async () => (await shown()).states.length === 0, 'none shown', waitMs)
+    expect(await shown()).to.deep.include({
+      pins: [],
+      none: 'Not connected: notes are shown while the link is up.',
+    })
+    const serving = await linked.serveAgain()
+    await until(async () => (await shown()).states.at(-1) === 'answered', 'all of them', waitMs)
+    await serving.post('notes/2/close', {})
+    await until(async () => (await shown()).states.at(-1) === 'closed', 'the state', waitMs)
   })
 })

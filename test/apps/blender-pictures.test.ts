@@ -118,7 +118,6 @@ for (const { mode, needs, args, command } of blenderModes) {
     }
 
     it('is not there before somebody asks for the link', async () => {
-      await blender.tell('hide_splash')
       expect(await isListed()).to.equal(false)
       expect(await failure()).to.include({ code: -32002 })
     })

@@ -38,14 +38,13 @@ describe('the sidebar of Blender', function () {
     await mkdir(registryDir, { mode: 0o700 })
     serving = await startServe(registryDir)
     blender = await startRemote(addon, {
-      args: ['--factory-startup', '--window-geometry', '0', '0', '1000', '700'],
+      args: ['--factory-startup', '--window-geometry', '0', '0', '1000', '1000'],
       env: { SERVICE_REGISTRY_DIR: registryDir, LIBGL_ALWAYS_SOFTWARE: '1' },
       command: [
-        ...['xvfb-run', '-a', '-s', '-screen 0 1100x800x24'],
+        ...['xvfb-run', '-a', '-s', '-screen 0 1100x1100x24'],
         ...['sh', '-c', 'openbox & exec blender "$@"', 'sh'],
       ],
     })
-    await blender.tell('hide_splash')
     await blender.tell('watch_panel')
     await openTab()
   })

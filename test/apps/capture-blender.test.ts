@@ -42,7 +42,6 @@ describe('the window of a real Blender, as an MCP client sees it', function () {
       blenderWindow = found.trim().split('\n')[0] ?? ''
       return blenderWindow !== ''
     }, 'the window of Blender')
-    await blender.tell('hide_splash')
     await blender.tell('connect')
   })
   after(async () => {

@@ -31,7 +31,8 @@ const stopDeadlineMs = 10_000
 
 /** The environment without the settings of whoever runs the tests. */
 export function cleanEnvironment(home: string): NodeJS.ProcessEnv {
-  const own = Object.entries(process.env).filter(([name]) => !name.startsWith('SERVICE_'))
+  const theirs = /^(SERVICE_|XDG_(CONFIG|DATA)_HOME$)/
+  const own = Object.entries(process.env).filter(([name]) => !theirs.test(name))
   return { ...Object.fromEntries(own), HOME: home }
 }
 

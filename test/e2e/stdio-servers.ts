@@ -37,29 +37,36 @@ export function useServers() {
 
   /** Starts the program with its stdio at hand. */
   function start(...words: string[]) {
-    const env = cleanEnv({ SERVICE_REGISTRY_DIR: folder, XDG_DATA_HOME: folder })
-    const child = startProgram(words, { env, stdio: ['pipe', 'pipe', 'pipe'] })
-    ends.push(async () => {
-      child.kill('SIGKILL')
-      await exitOf(child)
-    })
-    const out = { stdout: '', stderr: '' }
-    child.stdout?.on('data', chunk => (out.stdout += String(chunk)))
-    child.stderr?.on('data', chunk => (out.stderr += String(chunk)))
-    const send = (message: object) =>
-      void child.stdin?.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
-    const lines = (): any[] =>
-      out.stdout
-        .split('\n')
-        .slice(0, -1)
-        .map(line => JSON.parse(line))
-    const answer = async (id: number): Promise<any> => {
-      const found = () => lines().find(message => message.id === id)
-      await until(() => found() !== undefined, `an answer to ${id}`, 20_000)
-      return found()
-    }
-    return { child, out, send, lines, answer }
+    const program = startStdio(folder, words)
+    ends.push(program.end)
+    return program
   }
 
   return { stateDir: () => folder, ends, serve, start }
+}
+
+/** A program that speaks MCP over stdio, with this state directory. */
+export function startStdio(stateDir: string, words: readonly string[]) {
+  const env = cleanEnv({ SERVICE_REGISTRY_DIR: stateDir, XDG_DATA_HOME: stateDir })
+  const child = startProgram(words, { env, stdio: ['pipe', 'pipe', 'pipe'] })
+  const end = async () => {
+    child.kill('SIGKILL')
+    await exitOf(child)
+  }
+  const out = { stdout: '', stderr: '' }
+  child.stdout?.on('data', chunk => (out.stdout += String(chunk)))
+  child.stderr?.on('data', chunk => (out.stderr += String(chunk)))
+  const send = (message: object) =>
+    void child.stdin?.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
+  const lines = (): any[] =>
+    out.stdout
+      .split('\n')
+      .slice(0, -1)
+      .map(line => JSON.parse(line))
+  const answer = async (id: number): Promise<any> => {
+    const found = () => lines().find(message => message.id === id)
+    await until(() => found() !== undefined, `an answer to ${id}`, 20_000)
+    return found()
+  }
+  return { child, out, send, lines, answer, end }
 }

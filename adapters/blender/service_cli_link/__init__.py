@@ -21,11 +21,11 @@ if "bpy" in locals():
 
 import bpy
 
-from . import note_panel, note_pins, notes, operators, panels, preferences
+from . import note_operators, note_panel, note_pins, operators, panels, preferences
 from .running import Running
 
 VERSION = ".".join(str(part) for part in bl_info["version"])
-CLASSES = (preferences.ServiceCliPreferences,) + operators.CLASSES + notes.CLASSES
+CLASSES = (preferences.ServiceCliPreferences,) + operators.CLASSES + note_operators.CLASSES
 CLASSES += panels.CLASSES + note_panel.CLASSES
 
 
@@ -45,7 +45,7 @@ def register():
         bpy.utils.register_class(each)
     bpy.types.IMAGE_MT_image.append(panels.draw_image_menu)
     for menu in _object_menus():
-        menu.append(notes.draw_menu)
+        menu.append(note_operators.draw_menu)
     note_panel.register()
     note_pins.register()
     preferences.RUNNING = Running(VERSION)
@@ -62,7 +62,7 @@ def unregister():
             running.disconnect("the add-on was switched off")
     bpy.types.IMAGE_MT_image.remove(panels.draw_image_menu)
     for menu in _object_menus():
-        menu.remove(notes.draw_menu)
+        menu.remove(note_operators.draw_menu)
     note_pins.unregister()
     note_panel.unregister()
     for each in reversed(CLASSES):

@@ -136,6 +136,10 @@ class LinkSession:
     def failure(self):
         return self._watch.failure
 
+    def lacks(self, name):
+        """The scene has no object of this name, as far as it was read."""
+        return self._watch.lacks(name)
+
     def changed(self, items, look):
         """`items`: objects by name that changed; `look`: what else may have."""
         self._objects.touch(items)

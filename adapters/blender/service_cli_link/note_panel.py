@@ -8,7 +8,10 @@ from . import notes, preferences, status_view
 
 MAX_SHOWN = 20
 MAX_CHANGES = 6
-PICTURE_SCALE = 4.6
+MAX_LINES = 24  # of one text
+PICTURE_SCALE = 4.6  # of an icon
+UNIT_PIXELS = 20  # of an icon of scale 1
+MARGIN_PIXELS = 60
 _ICONS = {
     "open": status_view.YELLOW,
     "reopened": status_view.YELLOW,
@@ -27,58 +30,86 @@ class SERVICE_CLI_PT_notes(bpy.types.Panel):
     bl_category = "AI Link"
 
     def draw(self, context):
-        self.layout.operator("service_cli.note_on_selection", icon="TEXT")
+        column = self.layout.column(align=True)
+        column.operator("service_cli.note_on_selection", icon="TEXT")
+        column.operator("service_cli.note_at_point", icon="PINNED")
         shown, folder = notes.all_shown()
-        chosen = preferences.current()
-        if chosen is not None and shown:
-            self.layout.prop(chosen, "show_pins")
         if not shown:
-            self.layout.label(text="No notes")
+            _write(self.layout, [notes.why_none()], context)
+            return
+        chosen = preferences.current()
+        if chosen is not None:
+            self.layout.prop(chosen, "show_pins")
         # What waits for a person comes first.
         order = sorted(shown, key=lambda note: (not notes.is_open(note), -int(note.get("number", 0))))
         for note in order[:MAX_SHOWN]:
             _draw_note(self.layout.box(), note, folder, context)
+        if len(order) > MAX_SHOWN:
+            self.layout.label(text="… %d more" % (len(order) - MAX_SHOWN))
 
 
 def lines_of(note):
     """What the panel says of a note below its head, without the pictures."""
     lines = [str(note.get("text", ""))]
+    if not notes.is_open(note):
+        return lines
+    names = ["%s (gone)" % each.get("name") if notes.is_gone(each) else str(each.get("name"))
+             for each in note.get("targets", [])]
+    if names:
+        lines.append("About: " + ", ".join(names))
     answers = [each for each in note.get("entries", []) if each.get("text")]
     if answers:
         last = answers[-1]
         lines.append("%s: %s" % (last.get("by", ""), last["text"]))
-    proof = _proof(note)
-    if proof is not None:
-        for title, member in (("Changed", "asked"), ("Also changed", "also_changed")):
-            changes = [str(each) for each in proof.get(member) or []]
-            if changes:
-                lines.append(title + ":")
-                lines.extend("- " + each for each in changes[:MAX_CHANGES])
-                if len(changes) > MAX_CHANGES:
-                    lines.append("… %d more" % (len(changes) - MAX_CHANGES))
-    gone = [str(each.get("name")) for each in note.get("targets", []) if each.get("gone")]
-    if gone:
-        lines.append("Gone: " + ", ".join(gone))
+    return lines + _proof_lines(_proof(note))
+
+
+def _proof_lines(proof):
+    if proof is None:
+        return []
+    if proof.get("no_changes"):
+        return ["Not compared: %s" % proof["no_changes"]]
+    lines = [] if proof.get("settled", True) else ["The scene was still changing."]
+    lines += _list("Changed", proof.get("asked")) or ["Changed: nothing"]
+    lines += _list("Also changed", proof.get("also_changed"))
+    if proof.get("more"):
+        lines.append("… and %d more" % proof["more"])
+    return lines
+
+
+def _list(title, changes):
+    if not changes:
+        return []
+    lines = [title + ":"] + ["- %s" % each for each in changes[:MAX_CHANGES]]
+    if len(changes) > MAX_CHANGES:
+        lines.append("… %d more" % (len(changes) - MAX_CHANGES))
     return lines
 
 
 def _draw_note(box, note, folder, context):
     state = str(note.get("state"))
     box.label(text="%s  %s" % (note.get("number"), state), icon=_ICONS.get(state, "NONE"))
-    column = box.column(align=True)
-    column.scale_y = 0.8
-    scale = context.preferences.system.ui_scale
-    for line in lines_of(note):
-        for part in status_view.wrapped(line, context.region.width - 20, scale):
-            column.label(text=part)
-    if not notes.is_open(note):
-        return
-    _draw_pictures(box, note, folder)
+    # Above what may be longer than the sidebar.
     row = box.row(align=True)
     if state == "answered":
         _settle(row, note, "accept", "Accept")
-        row.operator("service_cli.reply_to_note", text="Reply").note = str(note.get("id"))
-    _settle(row, note, "close", "Close")
+    if state not in ("open", "reopened"):
+        text = "Reply" if state == "answered" else "Reopen"
+        row.operator("service_cli.reply_to_note", text=text).note = str(note.get("id"))
+    if notes.is_open(note):
+        _settle(row, note, "close", "Close")
+    _write(box, lines_of(note), context)
+    if notes.is_open(note):
+        _draw_pictures(box, note, folder, context)
+
+
+def _write(layout, lines, context):
+    column = layout.column(align=True)
+    column.scale_y = 0.8
+    scale = context.preferences.system.ui_scale
+    for line in lines:
+        for part in status_view.wrapped(line, context.region.width - 20, scale, MAX_LINES):
+            column.label(text=part)
 
 
 def _settle(row, note, action, text):
@@ -88,24 +119,36 @@ def _settle(row, note, action, text):
 
 
 def _proof(note):
-    proofs = [each["proof"] for each in note.get("entries", []) if isinstance(each.get("proof"), dict)]
-    return proofs[-1] if proofs else None
+    """Of the last answer; None while it is made."""
+    answers = [each for each in note.get("entries", []) if each.get("action") == "answer"]
+    proof = answers[-1].get("proof") if answers else None
+    return proof if isinstance(proof, dict) else None
 
 
-def _draw_pictures(box, note, folder):
-    """Before and after beside each other, small: enough to see that something changed."""
+def _draw_pictures(box, note, folder, context):
+    """Small: enough to see that something changed; each opens in the viewer of the system."""
     proof = _proof(note) or {}
-    uris = [uri for uri in (note.get("before"), proof.get("after")) if isinstance(uri, str)]
-    if folder is None or _previews is None or not uris:
+    difference = proof.get("difference") or {}
+    pictures = (("Before", note.get("before")), ("After", proof.get("after")),
+                ("Where", difference.get("uri")))
+    paths = [(title, os.path.join(folder, uri[len("notes://") :].replace("/", "-") + ".png"))
+             for title, uri in pictures if folder is not None and isinstance(uri, str)]
+    if not paths:
         return
-    row = box.row()
-    for uri in uris:
-        icon = _icon(os.path.join(folder, uri[len("notes://") :].replace("/", "-") + ".png"))
+    width = context.region.width / context.preferences.system.ui_scale - MARGIN_PIXELS
+    scale = min(PICTURE_SCALE, width / len(paths) / UNIT_PIXELS)
+    row = box.row(align=True)
+    for title, path in paths:
+        icon = _icon(path)
         if icon:
-            row.template_icon(icon_value=icon, scale=PICTURE_SCALE)
+            column = row.column(align=True)
+            column.template_icon(icon_value=icon, scale=scale)
+            column.operator("wm.path_open", text=title).filepath = path
 
 
 def _icon(path):
+    if _previews is None:
+        return 0
     if path not in _previews and os.path.isfile(path):
         _previews.load(path, path, "IMAGE")
     return _previews[path].icon_id if path in _previews else 0

@@ -228,6 +228,10 @@ class SceneReader:
         if kind != before:
             self.listing_changed = True
 
+    def lacks(self, name):
+        """False as long as nothing was read."""
+        return bool(self._kinds) and name not in self._kinds
+
     def listed(self, most):
         """Names for a list: cameras and lights first."""
         first = [name for name, kind in self._kinds.items() if kind in ("camera", "light")][:most]

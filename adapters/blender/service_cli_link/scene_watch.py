@@ -55,6 +55,9 @@ class SceneWatch:
         """Nothing is left to read or to tell."""
         return not self._reader.busy and not self._cadence.dirty
 
+    def lacks(self, name):
+        return not self._reader.busy and self._reader.lacks(name)
+
     @property
     def repaired(self):
         """Objects whose change Blender did not tell of."""

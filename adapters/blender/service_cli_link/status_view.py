@@ -55,8 +55,12 @@ def status_view(status, failure=None, pictured_at=None, note=""):
     return StatusView(title, icon, state == "refused", lines)
 
 
-def wrapped(text, width, ui_scale=1.0):
-    """The text in lines that fit a region of so many pixels. Long hashes are shortened."""
+def wrapped(text, width, ui_scale=1.0, most=MAX_LINES):
+    """The text in lines that fit a region of so many pixels; "…" ends one of more than `most`
+    lines. Long hashes are shortened."""
     text = re.sub(r"([0-9a-f]{8})[0-9a-f]{24,}", r"\1…", text)
-    letters = int((width / ui_scale - MARGIN_PIXELS) / LETTER_PIXELS)
-    return textwrap.wrap(text, max(LEAST_LETTERS, letters))[:MAX_LINES]
+    letters = max(LEAST_LETTERS, int((width / ui_scale - MARGIN_PIXELS) / LETTER_PIXELS))
+    lines = [line for row in text.splitlines() for line in textwrap.wrap(row, letters)]
+    if len(lines) > most:
+        lines[most - 1:] = [lines[most - 1][:letters - 2] + " …"]
+    return lines

@@ -36,8 +36,8 @@ class LinkNotes(object):
 
     @property
     def notes(self):
-        """(notes, folder of their pictures): another tuple after each change; no notes before
-        the server has said any. Only with shows_notes."""
+        """(notes, folder of their pictures): another tuple after each change. ([], None) while the
+        link is down and before the server has told of any. Only with shows_notes."""
         return self._notes
 
     def _post_note(self, message, on_done):

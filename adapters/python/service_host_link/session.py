@@ -269,4 +269,5 @@ class Session(SessionGreeting, SessionQuestions, SessionApp, SessionScene, Sessi
                 else:
                     link._uploads.appendleft(upload)
             link._server_needs_scene = False
+            link._notes = ([], None)  # they may change unseen
             link._changed.notify_all()

@@ -14,7 +14,7 @@ harness.enable()
 import service_cli_link
 from service_cli_link import cadence, finite, missing_files, object_uri, operator_log
 from service_cli_link.console_tee import ConsoleTee, Tee
-from service_cli_link import status_view
+from service_cli_link import note_panel, status_view
 from service_cli_link.service_host_link import CLEARED, NOT_TOLD, OFF, LinkStatus
 from service_cli_link.sensitive import is_sensitive_name
 
@@ -63,6 +63,57 @@ class StatusLines(unittest.TestCase):
         self.assertEqual(" ".join(lines), text)
         self.assertLessEqual(max(len(line) for line in lines), 26)
         self.assertEqual(status_view.wrapped("shared as " + "12345678" * 8, 229), ["shared as 12345678…"])
+
+
+    def test_that_are_too_many_end_with_an_ellipsis(self):
+        words = ["word%02d" % number for number in range(60)]
+        lines = status_view.wrapped(" ".join(words), 229)
+        self.assertEqual(len(lines), 8)
+        self.assertTrue(lines[-1].endswith(" …"))
+        self.assertLessEqual(max(len(line) for line in lines), 26)
+        whole = status_view.wrapped(" ".join(words), 229, most=24)
+        self.assertEqual(" ".join(whole).split(), words)
+        letters = status_view.wrapped("x" * 4000, 229, most=24)
+        self.assertEqual((len(letters), letters[-1][-2:]), (24, " …"))
+
+    def test_begin_anew_where_the_text_does(self):
+        self.assertEqual(status_view.wrapped("1. one\n2. two", 229), ["1. one", "2. two"])
+
+
+class NoteLines(unittest.TestCase):
+    def lines(self, *entries, **members):
+        note = dict({"state": "answered", "text": "Higher", "entries": list(entries)}, **members)
+        return note_panel.lines_of(note)
+
+    def answer(self, text="Done", **proof):
+        return {"action": "answer", "by": "an agent", "text": text, "proof": proof}
+
+    def test_tell_the_objects_the_answer_and_what_changed(self):
+        answer = self.answer(asked=["Cube moved"], also_changed=["Lamp moved"])
+        lines = self.lines(answer, targets=[{"id": "Cube", "name": "Cube"}])
+        self.assertEqual(lines, ["Higher", "About: Cube", "an agent: Done", "Changed:",
+                                 "- Cube moved", "Also changed:", "- Lamp moved"])
+
+    def test_say_that_nothing_changed_and_why_nothing_was_compared(self):
+        self.assertEqual(self.lines(self.answer(asked=[], also_changed=[]))[2:],
+                         ["Changed: nothing"])
+        self.assertEqual(self.lines(self.answer(no_changes="there was no scene"))[2:],
+                         ["Not compared: there was no scene"])
+        self.assertEqual(self.lines(self.answer(asked=[], settled=False))[2:],
+                         ["The scene was still changing.", "Changed: nothing"])
+
+    def test_count_all_changes_that_are_left_out(self):
+        asked = ["%d moved" % number for number in range(30)]
+        lines = self.lines(self.answer(asked=asked, more=70))
+        self.assertEqual(lines[-2:], ["… 24 more", "… and 70 more"])
+
+    def test_have_no_proof_of_an_answer_before(self):
+        answers = [self.answer("First", asked=["Cube moved"]),
+                   {"action": "answer", "by": "an agent", "text": "Second"}]
+        self.assertEqual(self.lines(*answers), ["Higher", "an agent: Second"])
+
+    def test_are_few_when_the_note_is_settled(self):
+        self.assertEqual(self.lines(self.answer(asked=["Cube moved"]), state="accepted"), ["Higher"])
 
 
 class Sources(unittest.TestCase):

@@ -19,6 +19,7 @@ sys.path.insert(0, os.path.dirname(__file__))
 import harness
 
 service_cli_link = harness.enable()
+bpy.context.preferences.view.show_splash = False
 FOLDER = sys.argv[sys.argv.index("--") + 1]
 PATH = os.path.join(FOLDER, "shot.blend")
 lines = queue.Queue()
@@ -38,6 +39,10 @@ def move_back():
 
 def rename():
     bpy.data.objects["Cube"].name = "Hero"
+
+
+def rename_back():
+    bpy.data.objects["Hero"].name = "Cube"
 
 
 def delete():
@@ -253,10 +258,6 @@ def preferences():
     return bpy.context.preferences.addons[harness.ADDON].preferences
 
 
-def hide_splash():
-    bpy.context.preferences.view.show_splash = False
-
-
 def share_no_picture():
     preferences().share_picture = False
 
@@ -303,6 +304,56 @@ def note():
         bpy.ops.service_cli.note_on_selection(text="The cube is too low")
 
 
+_dialog = {"draws": 0, "text": None}
+
+
+def watch_dialog():
+    """Keys begin notes, as menus do; what the dialog shows is noted."""
+    written = sys.modules[harness.ADDON + ".note_operators"]._Written
+    draw = written.draw
+
+    def watched(self, context):
+        _dialog.update(draws=_dialog["draws"] + 1, text=self.text)
+        draw(self, context)
+
+    written.draw = watched
+    keys = bpy.context.window_manager.keyconfigs.addon.keymaps.new("3D View", space_type="VIEW_3D")
+    keys.keymap_items.new("service_cli.note_on_selection", "F6", "PRESS")
+    keys.keymap_items.new("service_cli.note_at_point", "F7", "PRESS")
+
+
+def dialog():
+    return _dialog
+
+
+def press(*words):
+    """Keys or a click with the mouse over the middle of the 3D view: words of xdotool."""
+    area = view_area()
+    region = next(each for each in area.regions if each.type == "WINDOW")
+    x, y = region.x + region.width // 2, region.y + region.height // 2
+    top = bpy.context.window_manager.windows[0].height - y
+    subprocess.run(["xdotool", "mousemove", "--window", window_id(), str(x), str(top)], check=True)
+    subprocess.Popen(["xdotool"] + list(words))
+
+
+def look_at_cube():
+    """The middle of the 3D view is the middle of the cube, which is not selected."""
+    bpy.ops.object.select_all(action="DESELECT")
+    view_area().spaces.active.region_3d.view_location = bpy.data.objects["Cube"].location
+
+
+def add_box():
+    """A second mesh, in view and beside the cube."""
+    bpy.ops.mesh.primitive_cube_add(size=1, location=(3, -2, 0))
+    bpy.context.object.name = "Box"
+
+
+def raise_cube_and_box():
+    """One metre each; by the script of an agent with hands."""
+    for name in ("Cube", "Box"):
+        bpy.data.objects[name].location.z += 1.0
+
+
 def raise_cube_and_light():
     bpy.data.objects["Cube"].location.z += 1.0
     bpy.data.objects["Light"].location.x -= 2.0
@@ -319,8 +370,14 @@ def notes():
         "lines": [panel.lines_of(each) for each in shown],
         "pins": [number for number, _, _ in pins.pins(shown)],
         "folder": folder,
+        "none": module.why_none(),
         "running": sys.modules[harness.ADDON + ".preferences"].RUNNING.note,
     }
+
+
+def shown():
+    """The notes as the server told of them."""
+    return sys.modules[harness.ADDON + ".notes"].all_shown()[0]
 
 
 def accept_note():

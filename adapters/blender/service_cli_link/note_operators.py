@@ -1,0 +1,227 @@
+"""What a person says of the open document, and does about the answers."""
+
+import getpass
+
+import bpy
+from bpy.props import FloatVectorProperty, StringProperty
+from bpy_extras import view3d_utils
+from mathutils import Vector
+
+from . import notes, pictures, preferences, shots
+
+MAX_TEXT = 4000
+MAX_TARGETS = 100
+
+
+def _author():
+    try:
+        return getpass.getuser()
+    except Exception:  # no name is known on this system
+        return "a person"
+
+
+def _told(done, failed):
+    """For on_done: what became of it stands in the sidebar."""
+
+    def told(job):
+        if preferences.RUNNING is not None:
+            said = done if job.error is None else "%s: %s" % (failed, job.error)
+            preferences.RUNNING.note = said
+
+    return told
+
+
+class _Written:
+    """Asks for a text before it does something."""
+
+    # SKIP_SAVE: Blender would open the dialog with the text of the note before.
+    text: StringProperty(
+        name="Text", description="What you want", maxlen=MAX_TEXT, options={"SKIP_SAVE"}
+    )
+
+    @classmethod
+    def poll(cls, _context):
+        return notes.is_connected()
+
+    def invoke(self, context, _event):
+        return context.window_manager.invoke_props_dialog(self, width=420)
+
+    def draw(self, _context):
+        row = self.layout.row()
+        row.activate_init = True  # typing goes straight in
+        row.prop(self, "text", text="")
+
+    def execute(self, context):
+        text = self.text.strip()
+        if not text:
+            self.report({"WARNING"}, "A note needs a text")
+            return {"CANCELLED"}
+        self.send(context, preferences.RUNNING.session.link, text)
+        return {"FINISHED"}
+
+
+class SERVICE_CLI_OT_note_on_selection(_Written, bpy.types.Operator):
+    """Note what should change in the selected objects; agents that are connected are told"""
+
+    bl_idname = "service_cli.note_on_selection"
+    bl_label = "Note on Selection"
+
+    def send(self, context, link, text):
+        selected = list(context.selected_objects)[:MAX_TARGETS]
+        _add(context, link, text, selected, _middle(selected))
+
+
+class SERVICE_CLI_OT_note_on_point(_Written, bpy.types.Operator):
+    """The second half of Note at Point"""
+
+    bl_idname = "service_cli.note_on_point"
+    bl_label = "Note at Point"
+    bl_options = {"INTERNAL"}
+
+    target: StringProperty(options={"SKIP_SAVE"})
+    position: FloatVectorProperty(options={"SKIP_SAVE"})
+
+    def send(self, context, link, text):
+        targets = [each for each in context.scene.objects if each.name_full == self.target]
+        _add(context, link, text, targets, list(self.position))
+
+
+class SERVICE_CLI_OT_note_at_point(bpy.types.Operator):
+    """Click what should change, then say it; agents that are connected are told"""
+
+    bl_idname = "service_cli.note_at_point"
+    bl_label = "Note at Point"
+
+    @classmethod
+    def poll(cls, context):
+        return notes.is_connected() and context.area is not None and context.area.type == "VIEW_3D"
+
+    def invoke(self, context, _event):
+        context.window.cursor_modal_set("CROSSHAIR")
+        context.workspace.status_text_set("Click what the note is about; Esc ends this")
+        context.window_manager.modal_handler_add(self)
+        return {"RUNNING_MODAL"}
+
+    def modal(self, context, event):
+        if event.type in ("MIDDLEMOUSE", "WHEELUPMOUSE", "WHEELDOWNMOUSE"):
+            return {"PASS_THROUGH"}  # to look at it from elsewhere
+        is_click = event.type == "LEFTMOUSE" and event.value == "PRESS"
+        if not is_click and event.type not in ("RIGHTMOUSE", "ESC"):
+            return {"RUNNING_MODAL"}
+        context.window.cursor_modal_restore()
+        context.workspace.status_text_set(None)
+        if not is_click:
+            return {"CANCELLED"}
+        position, target = _surface_under(context, event.mouse_x, event.mouse_y)
+        if target is None:
+            self.report({"WARNING"}, "No surface there: select the object, then Note on Selection")
+            return {"CANCELLED"}
+        bpy.ops.service_cli.note_on_point(
+            "INVOKE_DEFAULT", target=target.name_full, position=position)
+        return {"FINISHED"}
+
+
+class SERVICE_CLI_OT_reply_to_note(_Written, bpy.types.Operator):
+    """Say what is still to be done; the note is open again"""
+
+    bl_idname = "service_cli.reply_to_note"
+    bl_label = "Reply to Note"
+    bl_options = {"INTERNAL"}
+
+    note: StringProperty()
+
+    def send(self, _context, link, text):
+        done = _told("Reply sent", "Reply not sent")
+        link.act_on_note(self.note, "reopen", text=text, by=_author(), on_done=done)
+
+
+class SERVICE_CLI_OT_settle_note(bpy.types.Operator):
+    """Accept the answer, or close the note"""
+
+    bl_idname = "service_cli.settle_note"
+    bl_label = "Settle Note"
+    bl_options = {"INTERNAL"}
+
+    note: StringProperty()
+    action: StringProperty(default="accept")
+
+    @classmethod
+    def poll(cls, _context):
+        return notes.is_connected()
+
+    def execute(self, _context):
+        link = preferences.RUNNING.session.link
+        accepts = self.action == "accept"
+        done = _told("Answer accepted" if accepts else "Note closed",
+                     "Answer not accepted" if accepts else "Note not closed")
+        link.act_on_note(self.note, self.action, by=_author(), on_done=done)
+        return {"FINISHED"}
+
+
+def _add(context, link, text, targets, position):
+    link.add_note(
+        text,
+        author=_author(),
+        targets=[{"id": each.name_full, "name": each.name} for each in targets],
+        position=position,
+        view=_view(context),
+        frame=context.scene.frame_current,
+        on_done=_told("Note made", "Note not made"),
+    )
+
+
+def _middle(items):
+    corners = [item.matrix_world @ Vector(corner) for item in items for corner in item.bound_box]
+    if not corners:
+        return None
+    low = [min(corner[axis] for corner in corners) for axis in range(3)]
+    high = [max(corner[axis] for corner in corners) for axis in range(3)]
+    return [(low[axis] + high[axis]) / 2 for axis in range(3)]
+
+
+def _view(context):
+    """Of the 3D view in which it was said, else of the largest; None without one."""
+    area = context.area
+    if area is not None and area.type == "VIEW_3D":
+        region = next(each for each in area.regions if each.type == "WINDOW")
+        return shots.on_screen(area.spaces.active.region_3d, (region.width, region.height))
+    try:
+        _, space, region = pictures.current_view()
+    except pictures.NoPicture:
+        return None
+    return shots.on_screen(space.region_3d, (region.width, region.height))
+
+
+def _surface_under(context, x, y):
+    """(position, object) of the surface at a place of the window, in pixels; (None, None): none."""
+    area = context.area
+    for region in area.regions:
+        at = (x - region.x, y - region.y)
+        if region.type != "WINDOW" or not all(
+            0 <= each < most for each, most in zip(at, (region.width, region.height))
+        ):
+            continue
+        view = area.spaces.active.region_3d
+        origin = view3d_utils.region_2d_to_origin_3d(region, view, at)
+        direction = view3d_utils.region_2d_to_vector_3d(region, view, at)
+        depsgraph = context.evaluated_depsgraph_get()
+        is_hit, position, _, _, item, _ = context.scene.ray_cast(depsgraph, origin, direction)
+        if is_hit:
+            return list(position), item.original
+    return None, None
+
+
+def draw_menu(self, _context):
+    self.layout.separator()
+    self.layout.operator_context = "INVOKE_DEFAULT"
+    self.layout.operator("service_cli.note_on_selection", icon="TEXT")
+    self.layout.operator("service_cli.note_at_point", icon="PINNED")
+
+
+CLASSES = (
+    SERVICE_CLI_OT_note_on_selection,
+    SERVICE_CLI_OT_note_on_point,
+    SERVICE_CLI_OT_note_at_point,
+    SERVICE_CLI_OT_reply_to_note,
+    SERVICE_CLI_OT_settle_note,
+)

@@ -1,0 +1,60 @@
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type Serving, startServe } from '../clients/serve.ts'
+import { until } from '../e2e/until.ts'
+import { hasPrograms, installAddon, type InstalledAddon } from './blender-addon.ts'
+import { blenderModes } from './blender-modes.ts'
+import { type Remote, startRemote } from './blender-remote.ts'
+import { skipBecause } from './skip.ts'
+
+/** A server, and a Blender with a window whose add-on is connected to it. */
+export interface LinkedBlender {
+  readonly addon: InstalledAddon
+  readonly registryDir: string
+  readonly serving: Serving
+  readonly blender: Remote
+  stopServing(): Promise<unknown>
+  /** A server of the same state directory and data folder. */
+  serveAgain(): Promise<Serving>
+  /** Ends all; throws when Blender failed. */
+  stop(): Promise<void>
+}
+
+const linkMs = 30_000
+const gui = blenderModes.find(({ mode }) => mode === 'gui')!
+
+/** For a `before` hook. */
+export function needWindowedBlender(context: Mocha.Context): void {
+  if (hasPrograms(...gui.needs, 'xdotool', 'import')) return
+  skipBecause(context, `one of ${gui.needs.join(', ')}, xdotool, import is not installed`)
+}
+
+export async function startLinkedBlender(): Promise<LinkedBlender> {
+  const addon = await installAddon()
+  const registryDir = join(addon.folder, 'registry')
+  await mkdir(registryDir, { mode: 0o700 })
+  const serve = () => startServe(registryDir, ['--dcc-type', 'blender', '--capture', 'host'])
+  const first = await serve()
+  let serving = first
+  const blender = await startConnected(addon, registryDir)
+  return {
+    ...{ addon, registryDir, serving: first, blender },
+    stopServing: () => serving.stop(),
+    serveAgain: async () => (serving = await serve()),
+    async stop() {
+      const left = await blender.quit()
+      await serving.stop()
+      await addon.remove()
+      if (left !== 0) throw new Error(`Blender ended with ${left}\n${blender.run.output()}`)
+    },
+  }
+}
+
+/** Another Blender for the server of this state directory. */
+export async function startConnected(addon: InstalledAddon, registryDir: string): Promise<Remote> {
+  const env = { SERVICE_REGISTRY_DIR: registryDir, LIBGL_ALWAYS_SOFTWARE: '1' }
+  const blender = await startRemote(addon, { args: gui.args, env, command: [...gui.command] })
+  await blender.tell('connect')
+  await until(() => blender.ask('is_connected'), 'the link', linkMs)
+  return blender
+}
