@@ -52,7 +52,7 @@ interface NoteEntry {
 }
 
 export const noteStates = ['open', 'answered', 'accepted', 'reopened', 'closed'] as const
-type NoteState = (typeof noteStates)[number]
+export type NoteState = (typeof noteStates)[number]
 
 export const noteActions = ['answer', 'accept', 'reopen', 'close'] as const
 export type NoteAction = (typeof noteActions)[number]

@@ -1,6 +1,6 @@
 import { diffJson } from '../../../lib/util/json-diff.ts'
 import { isJsonObject, type JsonObject, parseJson } from '../../../lib/util/json.ts'
-import { describeChanges } from '../../resources/change-words.ts'
+import { describeChanges } from '../../../lib/mcp/change-words.ts'
 import type { Content } from '../../resources/producer.ts'
 
 /** Larger objects are not compared: reading them costs the application too much already. */
