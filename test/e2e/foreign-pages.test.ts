@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { networkInterfaces } from 'node:os'
 import { ask, initializeBody, postHeaders, RawSession } from '../helpers/mcp.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { exchange, requestText } from './raw-socket.ts'
@@ -116,6 +117,33 @@ describe('pages of other sites', () => {
       expect(await status('proxy.example', 'http://studio.example')).to.deep.equal([403, undefined])
       expect(await status('proxy.example', `${good}.evil.example`)).to.deep.equal([403, undefined])
       expect((await open.post('scene', {}, { Origin: good })).status).to.equal(403)
+    } finally {
+      await open.stop()
+    }
+  })
+
+  it('on the address of the server itself get in, wherever its Host is accepted', async () => {
+    const reached = Object.values(networkInterfaces())
+      .flatMap(each => each ?? [])
+      .find(({ family, internal }) => family === 'IPv4' && !internal)?.address
+    const address = reached ?? '127.0.0.1'
+    const flags = ['--host', '0.0.0.0', '--allow-unauthenticated', '--allowed-host', 'studio.test']
+    const open = await startServeProcess({ flags })
+    try {
+      const status = async (host: string, origin: string) => {
+        const headers = { ...postHeaders, Host: host, Origin: origin }
+        const url = `http://${address}:${open.port}/mcp`
+        return (await ask(url, { method: 'POST', headers, body: initializeBody() })).status
+      }
+      for (const name of [address, 'studio.test']) {
+        const host = `${name}:${open.port}`
+        expect(await status(host, `http://${host}`), host).to.equal(200)
+        expect(await status(host, 'null'), host).to.equal(403)
+        expect(await status(host, 'http://evil.example'), host).to.equal(403)
+      }
+      const host = `studio.test:${open.port}`
+      expect(await status(host, `http://studio.test:${open.port + 1}`)).to.equal(403)
+      expect(await status('evil.example', 'http://evil.example')).to.equal(403)
     } finally {
       await open.stop()
     }

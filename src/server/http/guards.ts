@@ -122,7 +122,8 @@ const wildcards = ['0.0.0.0', '[::]']
 /**
  * Checks Host and Origin: what keeps a web page, or a name pointed at 127.0.0.1, away from a
  * server on this machine. Ports do not matter: the page of another port is another user's choice
- * to run. A missing Origin is fine, browsers always send one.
+ * to run. Of a name that only the Host header may carry, the pages of the server itself are accepted.
+ * A missing Origin is fine, browsers send one where it matters.
  */
 export function createGuard(rules: OriginRules): Guard {
   const own = new Set([...loopbackNames, ...rules.own.map(normaliseHost)])
@@ -152,7 +153,11 @@ export function createGuard(rules: OriginRules): Guard {
       }
       if (hosts.has(name)) lastGood = host
     }
-    if (origin !== undefined && !originAllowed(origin, own, origins)) {
+    if (
+      origin !== undefined &&
+      !originAllowed(origin, own, origins) &&
+      !isSameOrigin(origin, host)
+    ) {
       return fail({
         status: 403,
         reason: 'origin_not_allowed',
@@ -169,6 +174,14 @@ function originAllowed(origin: string, own: Set<string>, origins: Set<string>): 
   if (!URL.canParse(written)) return false
   const url = new URL(written)
   return (url.protocol === 'http:' || url.protocol === 'https:') && own.has(url.hostname)
+}
+
+/** Is the page of this origin one of the server itself, by the Host header that it was asked with? */
+export function isSameOrigin(origin: string, host: string): boolean {
+  const parsed = parseOrigin(origin)
+  if (parsed === null || !/^https?:/.test(parsed)) return false
+  const own = `${parsed.slice(0, parsed.indexOf(':'))}://${host}`
+  return URL.canParse(own) && new URL(own).origin === parsed
 }
 
 /** What follows the name: nothing, or `:8765`. */

@@ -59,6 +59,46 @@ describe('guards', () => {
       { host: 'localhost', origin: 'https://studio.example' },
       'origin_not_allowed',
     ],
+    [
+      'accepts its own page under a name that only the Host header may carry',
+      { host: 'studio.example:8443', origin: 'https://studio.example:8443' },
+      'ok',
+    ],
+    [
+      'accepts its own page whatever the case of the name, and on the default port',
+      { host: 'STUDIO.example:80', origin: 'http://studio.example' },
+      'ok',
+    ],
+    [
+      'refuses the page of another port of such a name',
+      { host: 'studio.example:8443', origin: 'https://studio.example:8444' },
+      'origin_not_allowed',
+    ],
+    [
+      'refuses the page of the default port where another is asked',
+      { host: 'studio.example:8443', origin: 'https://studio.example' },
+      'origin_not_allowed',
+    ],
+    [
+      'refuses a page of such a name that is not of the web',
+      { host: 'studio.example', origin: 'ftp://studio.example' },
+      'origin_not_allowed',
+    ],
+    [
+      'refuses an origin with user information before such a name',
+      { host: 'studio.example', origin: 'http://evil@studio.example' },
+      'origin_not_allowed',
+    ],
+    [
+      'refuses an origin with a path behind such a name',
+      { host: 'studio.example', origin: 'http://studio.example/a' },
+      'origin_not_allowed',
+    ],
+    [
+      'refuses a rebound name with the origin of itself',
+      { host: 'evil.example:8765', origin: 'http://evil.example:8765' },
+      'host_not_allowed',
+    ],
     ['accepts a page of the bound one', { host: 'localhost', origin: 'http://192.0.2.7:1' }, 'ok'],
     [
       'accepts a page of the public address',
@@ -110,6 +150,13 @@ describe('guards', () => {
     expect(guard({ host: '198.51.100.4:80' }, '198.51.100.4').ok).to.equal(true)
     expect(guard({ host: '198.51.100.4:80' }, '::ffff:198.51.100.4').ok).to.equal(true)
     expect(guard({ host: '198.51.100.4:80' }).ok, 'not remembered').to.equal(false)
+  })
+
+  it('accepts the page of the address that was reached, on its port alone', () => {
+    const ask = (origin: string) => guard({ host: '198.51.100.4:80', origin }, '198.51.100.4').ok
+    expect(ask('http://198.51.100.4')).to.equal(true)
+    expect(ask('http://198.51.100.4:81')).to.equal(false)
+    expect(ask('null')).to.equal(false)
   })
 
   it('does not accept the address that was reached when only one is bound', () => {
