@@ -22,8 +22,10 @@ export async function runGateway(settings: GatewaySettings, output: OutputFlags)
         instance_id: instanceId,
         registry_dir: registryDir,
       }),
-      banner: ({ url, registryDir }, shown) =>
-        renderGatewayBanner({ url, registryDir, ...describeAccess(settings), ...shown }),
+      banner: ({ url, registryDir, pageLogin }, shown) => {
+        const facts = { url, registryDir, page: pageLogin() }
+        return renderGatewayBanner({ ...facts, ...describeAccess(settings), ...shown })
+      },
     },
     output,
   )

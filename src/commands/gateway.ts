@@ -3,7 +3,7 @@ import { BaseCommand } from '../lib/cli/base-command.ts'
 import { authFlags } from './auth-flags.ts'
 import { defaultPorts } from './default-ports.ts'
 import { readGatewaySettings } from './gateway-settings.ts'
-import { addressFlags, runFlags, toolsFlag } from './server-flags.ts'
+import { addressFlags, pageFlag, runFlags, toolsFlag } from './server-flags.ts'
 
 /** Runs the gateway until a signal ends it. */
 export default class Gateway extends BaseCommand {
@@ -51,6 +51,7 @@ Environment: SERVICE_MCP_API_KEY (the key that clients must present), SERVICE_RE
       allowNo: true,
     }),
     tools: toolsFlag,
+    page: pageFlag,
     ...authFlags,
     ...runFlags('maxSessions=20000'),
   }

@@ -26,6 +26,7 @@ const loaders = {
   'notes:list': () => import('./notes/list.ts'),
   'notes:reopen': () => import('./notes/reopen.ts'),
   'notes:show': () => import('./notes/show.ts'),
+  page: () => import('./page.ts'),
   password: () => import('./password.ts'),
   publish: () => import('./publish.ts'),
   register: () => import('./register.ts'),

@@ -7,6 +7,7 @@ import { type AddressFlags, readAddress, readRegistryDir } from './server-settin
 export interface McpServerFlags extends AddressFlags, AuthFlags {
   'registry-dir'?: string | undefined
   tools?: boolean | undefined
+  page?: boolean | undefined
   limit?: string[] | undefined
 }
 
@@ -18,6 +19,7 @@ export async function readMcpServerSettings(flags: McpServerFlags, env: NodeJS.P
   return {
     ...where,
     tools: flags.tools,
+    page: flags.page,
     auth: await readAuth(where, flags, env),
     limits: readLimitFlags(flags.limit ?? [], [{ names, check: checkLimits }]),
   }

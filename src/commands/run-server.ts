@@ -41,6 +41,7 @@ interface ServerRun<Settings, Handle extends Stoppable> {
   readonly listening: (handle: Handle) => Readonly<Record<string, unknown>>
   /** Logged by a server without authentication. */
   readonly warning?: OpenWarning | null
+  /** For a terminal alone: it may show a login link. */
   readonly banner: (handle: Handle, shown: Shown) => string | Promise<string>
 }
 

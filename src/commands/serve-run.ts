@@ -25,12 +25,13 @@ export async function runServe(settings: ServeSettings, output: OutputFlags): Pr
         host_token_file: hostTokenFile,
         instance_id: instanceId,
       }),
-      banner: async ({ url, hostUrl, hostTokenFile, capture }, shown) =>
+      banner: async ({ url, hostUrl, hostTokenFile, capture, pageLogin }, shown) =>
         renderBanner({
           name: entryName(settings.dccType),
           url,
           hostUrl,
           hostTokenFile,
+          page: pageLogin(),
           capture: capture === null ? null : await describeCapture(capture),
           ...describeAccess(settings),
           ...shown,

@@ -6,7 +6,7 @@ import { levelOf } from '../lib/cli/log-level.ts'
 import { authFlags } from './auth-flags.ts'
 import { defaultPorts } from './default-ports.ts'
 import { readServeSettings } from './serve-settings.ts'
-import { addressFlags, channelFlag, runFlags, toolsFlag } from './server-flags.ts'
+import { addressFlags, channelFlag, pageFlag, runFlags, toolsFlag } from './server-flags.ts'
 import { readServeStdioSettings } from './stdio/serve-settings.ts'
 
 /** Runs the resource server until a signal ends it. */
@@ -82,6 +82,7 @@ default), SERVICE_REGISTRY_DIR.`
       allowNo: true,
     }),
     tools: toolsFlag,
+    page: pageFlag,
     notes: Flags.boolean({
       description: 'keep notes of people about the document (on unless --no-notes)',
       default: true,

@@ -65,6 +65,13 @@ export const toolsFlag = Flags.boolean({
   allowNo: true,
 })
 
+/** Of `serve` and `gateway`. */
+export const pageFlag = Flags.boolean({
+  description: 'serve the live page at / (on unless --no-page)',
+  default: true,
+  allowNo: true,
+})
+
 /** Of `connect` and `serve --stdio`. */
 export const channelFlag = Flags.boolean({
   description: 'wake Claude Code when the scene or a note changes (stdio only)',

@@ -28,6 +28,7 @@ import {
 import { createRefusalLog } from './http/access-log.ts'
 import { createRequestChecks } from './http/request-checks.ts'
 import { ServerSocket } from './http/server-socket.ts'
+import { Page } from './page/page.ts'
 import { stoppable } from '../lib/util/stoppable.ts'
 import { resolveLimits } from '../lib/config/limits.ts'
 import { openStateDirectory, selectStateDirectory } from '../lib/instances/state-directory.ts'
@@ -78,16 +79,26 @@ export async function startGateway(
     ...{ clock: systemClock, ticks: monotonicClock, timer: systemTimer, log },
   })
   opened.defer(() => auth.close())
+  const onRefused = createRefusalLog(monotonicClock, ({ status, reason, peer, principal }) => {
+    log.warn({ status, reason, peer, principal }, 'a request was refused')
+  })
+  const page = options.page
+    ? new Page({
+        ...{ auth: auth.policy, keyLogin: options.auth?.mode !== 'oauth' },
+        ...{ notes: null, store: null, baseUrl: () => (socket.isBound ? socket.url : null) },
+        isPublicHttps: options.publicUrl?.startsWith('https:') === true,
+        ...{ onRefused, limits, clock: systemClock, ticks: monotonicClock },
+      })
+    : undefined
   const handlers = createHandlers({
     ...createRequestChecks(options),
+    page,
     mcp,
     auth: auth.policy,
     documents: auth.documents,
     activeGateway: { path: identityPath, handle: createIdentityRoute(() => active) },
     isReady: () => mcp.isOpen,
-    onRefused: createRefusalLog(monotonicClock, ({ status, reason, peer, principal }) => {
-      log.warn({ status, reason, peer, principal }, 'a request was refused')
-    }),
+    onRefused,
     limits,
     log,
     accessLog: options.accessLog,
@@ -140,7 +151,9 @@ export async function startGateway(
     return removeActiveGatewayFile(file, instanceId)
   })
   const running = opened.move()
-  return { url, port, instanceId, registryDir, ...stoppable(() => running.disposeAsync()) }
+  const pageLogin = () => page?.login()?.url ?? null
+  const facts = { url, port, instanceId, registryDir, pageLogin }
+  return { ...facts, ...stoppable(() => running.disposeAsync()) }
 }
 
 type JoinOptions = Omit<GatewayOptions, 'standby' | 'patient' | 'onElection'>

@@ -99,6 +99,7 @@ export async function startServe(
     enableResources: options.resources,
     enableTools: options.tools === true,
     enableArtefactResources: options.artefacts,
+    enablePage: options.page === true,
   }
   const documentNow = () => {
     const { app, document } = presences.current ?? {}
@@ -150,7 +151,8 @@ export async function startServe(
     limits,
     store,
     captureSource: capture?.source,
-    host: ({ registry, peerOf, onRefused }) => {
+    page: { keyLogin: options.auth?.mode !== 'oauth' },
+    host: ({ registry, peerOf, onRefused, pageLogin }) => {
       const endpoint = createHostEndpoint({
         sink: createSink(registry, { audit, store, notes, checkpoints, limits }),
         registry,
@@ -160,6 +162,7 @@ export async function startServe(
         log,
         peerOf,
         onRefused,
+        pageLogin,
         onPresence: presence => {
           presences.next(presence)
           notes?.documentChanged()
@@ -225,6 +228,7 @@ export async function startServe(
     hostUrl,
     hostTokenFile: token.file,
     instanceId,
+    pageLogin: () => server.pageLoginUrl(),
     capture: capture?.source ?? null,
     // Side by side: each may take its whole grace time.
     ...stoppable(() => Promise.all([companion?.stop(), running.disposeAsync()])),

@@ -1,6 +1,7 @@
 import { type CaptureFacts, captureLines } from './capture-lines.ts'
 import { clientLines, openNotice } from './client-lines.ts'
 import { labelled } from './format.ts'
+import { pageLines } from './page-lines.ts'
 import { printable } from './log.ts'
 import { paint } from './terminal.ts'
 
@@ -20,6 +21,8 @@ export interface BannerFacts {
   readonly loopback: boolean
   /** Null: window capture is off. */
   readonly capture: CaptureFacts | null
+  /** A link that logs a browser in to the page, once. Null: there is no page. */
+  readonly page: string | null
   readonly colour: boolean
   /** How to run this program: `service-cli` or `node bin/run.js`. */
   readonly command: string
@@ -27,7 +30,8 @@ export interface BannerFacts {
 
 /**
  * What a user needs after starting the server. Sentences fit 80 columns; addresses and paths are
- * never wrapped, so that they can be copied. Never shows a key or a token.
+ * never wrapped, so that they can be copied. Never shows a key or a token, apart from the code in the
+ * link of the page.
  */
 export function renderBanner(facts: BannerFacts): string {
   const bold = (text: string): string => paint(facts.colour, 'bold', text)
@@ -35,6 +39,7 @@ export function renderBanner(facts: BannerFacts): string {
   const lines = [
     '',
     ...labelled('MCP endpoint', facts.url, facts.colour),
+    ...pageLines(facts.page, facts.colour, `later: ${facts.command} page`),
     ...labelled('Host link', facts.hostUrl, facts.colour),
     ...labelled('Host token', facts.hostTokenFile ?? 'from SERVICE_HOST_TOKEN', facts.colour),
     `${bold('Checked')}       Host and Origin, the host token${facts.keyed ? ', the API key' : facts.tokens ? ', access tokens' : ''}`,

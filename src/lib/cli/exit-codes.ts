@@ -19,6 +19,7 @@ export const exitCodeOf: Readonly<Record<ErrorCode, number>> = {
   registry_dir_unsafe: exitCodes.usage,
   auth_required: exitCodes.authentication,
   auth_refused: exitCodes.authentication,
+  login_invalid: exitCodes.authentication,
   scope_insufficient: exitCodes.authentication,
   request_refused: exitCodes.refused,
   body_invalid: exitCodes.refused,

@@ -1,5 +1,6 @@
 import { clientLines, openNotice } from './client-lines.ts'
 import { labelled } from './format.ts'
+import { pageLines } from './page-lines.ts'
 import { paint } from './terminal.ts'
 
 const readable = ['which', 'applications run, their documents and addresses.'] as const
@@ -14,18 +15,21 @@ export interface GatewayBannerFacts {
   readonly tokens?: boolean
   /** Only this machine can reach it. */
   readonly loopback: boolean
+  /** A link that logs a browser in to the page, once. Null: there is no page. */
+  readonly page: string | null
   readonly colour: boolean
   /** How to run this program. */
   readonly command: string
 }
 
-/** What a user needs after starting the gateway. Never shows a key. */
+/** What a user needs after starting the gateway. Never shows a key; the link of the page has a code. */
 export function renderGatewayBanner(facts: GatewayBannerFacts): string {
   const bold = (text: string): string => paint(facts.colour, 'bold', text)
   const warn = (text: string): string => paint(facts.colour, 'yellow', text)
   const lines = [
     '',
     ...labelled('Gateway', facts.url, facts.colour),
+    ...pageLines(facts.page, facts.colour),
     ...labelled('Instances', `those of ${facts.registryDir}`, facts.colour),
     `${bold('Checked')}       Host and Origin${facts.keyed ? ', the API key' : facts.tokens ? ', access tokens' : ''}`,
     ...(facts.keyed || facts.tokens ? [] : openNotice(facts, readable).map(warn)),

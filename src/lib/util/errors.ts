@@ -8,6 +8,7 @@ export type ErrorCode =
   | 'config_busy'
   | 'auth_required'
   | 'auth_refused'
+  | 'login_invalid'
   | 'scope_insufficient'
   | 'request_refused'
   | 'body_invalid'

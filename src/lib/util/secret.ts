@@ -166,8 +166,8 @@ function decoded(text: string): string {
   }
 }
 
-/** Service and refresh tokens, invitations, reset codes, keys and JWTs, anywhere in a text. */
-const tokenLike = /(?:svc|srt|inv|rst|smk)_[A-Za-z0-9_-]{8,}|eyJ[A-Za-z0-9_.-]{16,}/g
+/** Service, refresh and page tokens, invitations, reset codes, keys and JWTs, anywhere in a text. */
+const tokenLike = /(?:svc|srt|inv|rst|smk|spt)_[A-Za-z0-9_-]{8,}|eyJ[A-Za-z0-9_.-]{16,}/g
 
 /** The text as a log or an error message may show it. */
 export function hideTokens(text: string): string {

@@ -21,6 +21,8 @@ export interface GatewayOptions extends ListenOptions {
   patient?: boolean | undefined
   /** Offer the read-only tools. Default false. */
   tools?: boolean | undefined
+  /** Serve the live page. Default false. */
+  page?: boolean | undefined
   /** Who may use `/mcp`; absent: everyone. */
   auth?: AuthSettings | undefined
   /** Told while it is not the gateway yet. */
@@ -55,4 +57,6 @@ export interface GatewayHandle extends Stoppable {
   readonly port: number
   readonly instanceId: string
   readonly registryDir: string
+  /** A fresh link that logs a browser in to the page; null: there is no page. */
+  readonly pageLogin: () => string | null
 }

@@ -26,6 +26,8 @@ interface HostEndpointDeps {
   readonly log: Logger
   readonly clock?: Clock
   readonly peerOf: PeerOf
+  /** A fresh link that logs a browser in to the page; null: there is no page. */
+  readonly pageLogin?: () => object | null
   onPresence(presence: Presence): void
   /** Told of every 401 and 403, for the audit log. */
   onRefused(refused: HostRefused): void

@@ -1,5 +1,4 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { systemClock } from '../../lib/util/time.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import type { Secret } from '../../lib/util/secret.ts'
@@ -12,7 +11,6 @@ import {
   checkJsonMediaType,
   checkMethod,
   checkStranger,
-  checkUploads,
   notUpgraded,
   type Refusal,
 } from './guards.ts'
@@ -22,12 +20,9 @@ import { type Presence, postedPresence } from './link/presence.ts'
 import { accepted, answerJson, invalidMember, jsonOf, readJson, readText } from './json-post.ts'
 import { parseAuditPost, parseEventsPost, parseSessionId } from './messages.ts'
 import { artefactUri, isArtefactHex } from '../../lib/mcp/uris.ts'
-import { PutOptionInvalid } from '../artefacts/put-options.ts'
-import { bodyStream } from '../http/body.ts'
 import { checkpointInput, isCheckpointName } from '../checkpoints/checkpoints.ts'
 import { notePost } from '../notes/note-posts.ts'
-import type { ArtefactStore } from '../artefacts/store.ts'
-import { inWireName, parseUploadOptions } from './upload-options.ts'
+import { artefactsOff, receiveNote, UploadIntake } from './receive.ts'
 import { MemberReader } from '../../lib/util/member-reader.ts'
 import { readScenePatch } from '../../lib/host-link/scene-patch.ts'
 
@@ -39,6 +34,8 @@ interface HostRoutesDeps {
   readonly log: Logger
   readonly peerOf: PeerOf
   onPresence(presence: Presence): void
+  /** A fresh link that logs a browser in to the page; absent or null: there is no page. */
+  readonly pageLogin?: (() => object | null) | undefined
   /** Told of every 401 and 403, for the audit log. */
   onRefused(refused: HostRefused): void
 }
@@ -86,18 +83,17 @@ export function createHostRoutes(deps: HostRoutesDeps): HostRoutes {
     for (const record of records) sink.audit.record(record)
     answerJson(res, 200, { ok: true, count: records.length })
   })
-  let uploads = 0
+  const uploads = new UploadIntake(limits)
   const artefactsRoute: Route = {
     checkMediaType: checkArtefactMediaType,
-    async handle(req, res) {
-      const tooMany = checkUploads(uploads, limits.maxUploads)
-      if (tooMany !== null) return refuse(res, tooMany, limits)
-      uploads++
-      try {
-        await receiveArtefact(req, res, sink.artefacts, limits)
-      } finally {
-        uploads--
-      }
+    handle: (req, res) => uploads.receive(req, res, sink.artefacts),
+  }
+  const pageLoginRoute: Route = {
+    checkMediaType: () => null,
+    async handle(_req, res) {
+      const link = deps.pageLogin?.() ?? null
+      if (link === null) throw pageOff()
+      answerJson(res, 201, link)
     },
   }
   const checkpointsRoute = jsonRoute(async (req, res) => {
@@ -110,6 +106,7 @@ export function createHostRoutes(deps: HostRoutesDeps): HostRoutes {
     ['/host/v1/app', appRoute],
     ['/host/v1/audit', auditRoute],
     ['/host/v1/artefacts', artefactsRoute],
+    ['/host/v1/page-login', pageLoginRoute],
   ])
 
   const eventsRoute = (segment: string) =>
@@ -124,22 +121,16 @@ export function createHostRoutes(deps: HostRoutesDeps): HostRoutes {
       answerJson(res, 200, { ok: true, next_cursor: newestCursor, dropped: droppedCount })
     })
 
-  const notesRoute = (post: NonNullable<ReturnType<typeof notePost>>) =>
-    jsonRoute(async (req, res) => {
-      const write = accepted(post(await readJson(req, limits)))
-      if (sink.notes === null) throw notesOff()
-      answerJson(res, 200, { ok: true, note: await write(sink.notes) })
-    })
-
   const find = (path: string): Route => {
     const route = routes.get(path)
     if (route !== undefined) return route
     const post = notePost(path.slice('/host/v1/'.length))
-    if (post !== null) return notesRoute(post)
+    if (post !== null)
+      return jsonRoute((req, res) => receiveNote(req, res, post, { notes: sink.notes, limits }))
     const segment = path.startsWith(eventsPrefix) ? path.slice(eventsPrefix.length) : ''
     if (segment !== '' && !segment.includes('/')) return eventsRoute(segment)
     throw new ServiceError('route_not_found', 'the host link has no such address', {
-      hint: 'use /host/v1/scene, app, audit, events/<session_id>, artefacts, checkpoints or notes below /host/v1/',
+      hint: 'use /host/v1/scene, app, audit, events/<session_id>, artefacts, checkpoints, notes or page-login below /host/v1/',
     })
   }
 
@@ -183,6 +174,12 @@ function sceneIsLive(): ServiceError {
 function appIsConnected(): ServiceError {
   return new ServiceError('scene_live', 'a connected application says what is open', {
     hint: 'disconnect the application, or start another server: service-cli serve --port 0',
+  })
+}
+
+function pageOff(): ServiceError {
+  return new ServiceError('resource_not_enabled', 'the page is switched off', {
+    hint: 'start the server without --no-page',
   })
 }
 
@@ -257,43 +254,5 @@ async function removeArtefact(
   if (await store.remove(hex)) return answerJson(res, 200, { ok: true, uri })
   throw new ServiceError('resource_not_found', 'no artefact is stored under this hash', {
     data: { uri },
-  })
-}
-
-/** Streams the raw body into the store; nothing stays behind of a body that breaks off. */
-async function receiveArtefact(
-  req: IncomingMessage,
-  res: ServerResponse,
-  store: Pick<ArtefactStore, 'put'> | null,
-  limits: Limits,
-): Promise<void> {
-  if (store === null) throw artefactsOff()
-  const url = req.url ?? ''
-  const query = url.includes('?') ? url.slice(url.indexOf('?') + 1) : ''
-  const options = accepted(
-    parseUploadOptions(query, req.headers['content-type'], systemClock.now(), limits),
-  )
-  const source = bodyStream(req, {
-    // 0 is the store's word for "no bound".
-    maxBytes: limits.maxArtefactBytes || Infinity,
-    timeoutMs: limits.bodyTimeoutMs,
-  })
-  // An error of the request's body passes through the store unchanged and reaches the client.
-  const { ref, existed } = await store.put(source, options).catch((error: unknown) => {
-    throw error instanceof PutOptionInvalid ? invalidMember(inWireName(error)) : error
-  })
-  const sha256 = ref.digest.replace(/^sha256:/, '')
-  answerJson(res, 201, { uri: ref.uri, sha256, existed })
-}
-
-function artefactsOff(): ServiceError {
-  return new ServiceError('resource_not_enabled', 'artefacts are switched off', {
-    hint: 'start the server without --no-artefacts',
-  })
-}
-
-function notesOff(): ServiceError {
-  return new ServiceError('resource_not_enabled', 'notes are switched off', {
-    hint: 'start the server without --no-notes',
   })
 }

@@ -25,6 +25,8 @@ export interface ServeOptions extends ListenOptions {
   resources: boolean
   /** Offer the read-only tools, also at the gateway beside it. Default false. */
   tools?: boolean | undefined
+  /** Serve the live page, also at the gateway beside it. Default false. */
+  page?: boolean | undefined
   /** Keep notes of people about the document. Default false. */
   notes?: boolean | undefined
   /** A JSON file to watch and serve as the scene. */
@@ -73,6 +75,8 @@ export interface ServeHandle extends Stoppable {
   /** Where an adapter finds the host token; null when it came from the environment. */
   readonly hostTokenFile: string | null
   readonly instanceId: string
+  /** A fresh link that logs a browser in to the page; null: there is no page. */
+  readonly pageLogin: () => string | null
   /** Whether the window can be captured, and why not; null: it is switched off. */
   readonly capture: ServeCaptureState | null
 }

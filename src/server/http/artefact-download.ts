@@ -4,6 +4,7 @@ import type { Logger } from '../../lib/util/logger.ts'
 import type { ArtefactRef, ArtefactStore, OpenArtefact } from '../artefacts/store.ts'
 import { isArtefactHex } from '../../lib/mcp/uris.ts'
 import type { Limits } from '../../lib/config/limits.ts'
+import { matchesEtag } from './etag.ts'
 import { awaitTurn } from './open-answers.ts'
 import { makeProblem, sendProblem, toProblem } from './problem.ts'
 
@@ -187,13 +188,6 @@ function parseRange(
   if (last !== '' && Number(last) < start) return 'whole'
   if (start >= size) return 'unsatisfiable'
   return { start, end: last === '' ? size : Math.min(Number(last) + 1, size) }
-}
-
-/** Does `If-None-Match` name this entity tag? Weak comparison (RFC 9110, section 13.1.2). */
-function matchesEtag(header: string | undefined, etag: string): boolean {
-  if (header === undefined) return false
-  if (header.trim() === '*') return true
-  return header.split(',').some(part => part.trim().replace(/^W\//, '') === etag)
 }
 
 /** May the range be sent? A date is too coarse to vouch for bytes, so only the tag counts. */

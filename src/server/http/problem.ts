@@ -18,6 +18,7 @@ const table: Record<ErrorCode, Row> = {
   config_busy: { status: 500, local: true },
   auth_required: { status: 401 },
   auth_refused: { status: 401 },
+  login_invalid: { status: 403 },
   scope_insufficient: { status: 403 },
   request_refused: { status: 403 },
   body_invalid: { status: 400 },

@@ -27,6 +27,7 @@ import { refuseUpgrade } from '../http/refused-upgrade.ts'
 import { parseTarget } from '../http/request-target.ts'
 import type { RequestChecks } from '../http/request-checks.ts'
 import type { Handlers, Upgrades } from '../http/listen.ts'
+import type { Page } from '../page/page.ts'
 import type { McpEndpoint } from './endpoint.ts'
 import { JsonText } from './json-text.ts'
 import { refusalMessage } from './refusal.ts'
@@ -39,6 +40,8 @@ export interface AppParts extends RequestChecks {
   auth: AuthPolicy
   /** `/host` and `/host/…`; guards itself with the host token. */
   host?: HostEndpoint | undefined
+  /** `/` and `/page/…`; its tokens are accepted beside what `auth` accepts. Absent: 404. */
+  page?: Page | undefined
   /** `/artefacts/sha256/<hex>`; absent: 404. */
   download?: ArtefactDownload | undefined
   isReady: () => boolean
@@ -84,7 +87,7 @@ function createListener(parts: AppParts): RequestListener {
         : publicProblem(500, 'internal', 'the request failed'),
   })
 
-  const { auth } = parts
+  const { page, page: { auth } = parts } = parts
   const open = new OpenAnswers()
   auth.onRevoked?.(principal => open.cut(principal))
 
@@ -102,6 +105,9 @@ function createListener(parts: AppParts): RequestListener {
       notes.isLogged = false
       return parts.activeGateway.handle(req, res)
     }
+
+    // No page of another origin gets in by CORS here.
+    if (page?.serves(path) === true) return page.handle(req, res, path, notes)
 
     if (parts.cors.admit(req, res)) return
     if (!isHotPath) return publicRoutes(req, res)

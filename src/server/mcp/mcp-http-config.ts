@@ -15,6 +15,8 @@ export interface McpHttpConfig extends Partial<ListenOptions> {
   enableTools?: boolean
   /** Serve `artefact://`. Default false; then reads answer −32002. */
   enableArtefactResources?: boolean
+  /** Serve the live page at `/` (docs/page.md). Default false; then `/` is not found. */
+  enablePage?: boolean
   /** Any of the bounds; the rest keep their defaults. */
   limits?: Partial<PublicLimits>
 }
@@ -26,6 +28,7 @@ const known = membersOf<McpHttpConfig>({
   enableResources: true,
   enableTools: true,
   enableArtefactResources: true,
+  enablePage: true,
   publicUrl: true,
   allowedHosts: true,
   allowedOrigins: true,

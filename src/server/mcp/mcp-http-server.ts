@@ -31,6 +31,8 @@ import { WindowCapture } from '../capture/window-capture.ts'
 import { windowCaptureLimits } from '../capture/window-limits.ts'
 import type { ClientTable } from './client-table.ts'
 import { createMcpEndpoint, type McpEndpoint } from './endpoint.ts'
+import type { NoteWriter } from '../notes/note-posts.ts'
+import { Page, type PageLogin, type PageParts } from '../page/page.ts'
 import { applicationTools, type ToolBox, type ToolParts } from './tools/tools.ts'
 import { applicationInstructions } from '../host/instructions.ts'
 import type { Presence } from '../host/link/presence.ts'
@@ -71,7 +73,7 @@ export interface ServerParts extends McpServices {
   clock?: Clock
   store?: ArtefactStore | undefined
   /** Default: there are no notes. */
-  notes?: NotesSource | undefined
+  notes?: (NotesSource & NoteWriter) | undefined
   /** Default: there are none. */
   checkpoints?: CheckpointSource | undefined
   /** Default: there is no `server://clients`. */
@@ -84,11 +86,14 @@ export interface ServerParts extends McpServices {
   tools?: (parts: ToolParts) => ToolBox
   /** What is known of the application on the host link; null: nothing yet. */
   presence?: () => Presence | null
+  /** Of the page, when that is enabled. */
+  page?: Pick<PageParts, 'keyLogin' | 'folder'>
   /** Makes what answers `/host` and `/host/…`. */
   host?: (context: {
     registry: ResourceRegistry
     peerOf: PeerOf
     onRefused: (refused: RefusedRequest) => void
+    pageLogin: () => PageLogin | null
   }) => HostEndpoint
 }
 
@@ -115,6 +120,7 @@ export class McpHttpServer {
   readonly #pictures = createPictureMaker(systemTimer, windowCaptureLimits)
   #endpoint: McpEndpoint | null = null
   #hostEndpoint: HostEndpoint | null = null
+  #page: Page | null = null
   #baseUrl: string | null
   #stopped = false
   #servedBy: 'start()' | 'requestListener()' | null = null
@@ -139,6 +145,14 @@ export class McpHttpServer {
   /** The resource registry, through which the application's state is wired. */
   resources(): ResourceRegistry {
     return this.#registry
+  }
+
+  /**
+   * A link that logs a browser in to the live page: it works once, for five minutes. Null without
+   * `enablePage`, and while the address of the server is not known.
+   */
+  pageLoginUrl(): string | null {
+    return this.#page?.login()?.url ?? null
   }
 
   /**
@@ -243,16 +257,31 @@ export class McpHttpServer {
       registry.auditLog?.record({ action: 'http.request', actor, outcome, params: { status } })
     })
     const checks = createRequestChecks(this.#where)
-    const host = this.#parts.host?.({ registry, peerOf: checks.peerOf, onRefused })
+    this.#page = this.#createPage(auth, onRefused)
+    const pageLogin = () => this.#page?.login() ?? null
+    const host = this.#parts.host?.({ registry, peerOf: checks.peerOf, onRefused, pageLogin })
     this.#hostEndpoint = host ?? null
     const hasDownload = store !== null && resourcesEnabled
     return {
       ...{ ...common, ...checks, auth, onRefused, accessLog, host },
       mcp: this.#endpoint,
+      page: this.#page ?? undefined,
       download: hasDownload ? createArtefactDownload({ ...common, store }) : undefined,
       documents: this.#documents(),
       isReady: () => this.#endpoint !== null,
     }
+  }
+
+  #createPage(auth: AuthPolicy, onRefused: PageParts['onRefused']): Page | null {
+    if (this.#config.enablePage !== true) return null
+    return new Page({
+      ...{ auth, onRefused, ...this.#parts.page },
+      notes: this.#parts.notes ?? null,
+      store: this.#store,
+      baseUrl: () => this.#baseUrl,
+      isPublicHttps: this.#where.publicUrl?.startsWith('https:') === true,
+      ...{ limits: this.#limits, clock: this.#clock, ticks: this.#ticks },
+    })
   }
 
   /** The program refuses such a start; an embedding application may have checks of its own. */

@@ -76,6 +76,7 @@ describe('JoinOrServe', () => {
         hostUrl: 'http://127.0.0.1:9/host',
         hostTokenFile: null,
         instanceId: 'own',
+        pageLogin: () => null,
         capture: null,
         closed: this.end.promise,
         stop: async () => void this.stops++,

@@ -12,6 +12,7 @@ const facts: BannerFacts = {
   keyed: false,
   loopback: true,
   capture: null,
+  page: null,
   colour: false,
   command: 'service-cli',
 }

@@ -9,6 +9,7 @@ const facts: GatewayBannerFacts = {
   registryDir: '/tmp/service-cli-1000',
   keyed: false,
   loopback: true,
+  page: null,
   colour: false,
   command: 'service-cli',
 }

@@ -1,0 +1,215 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { TLSSocket } from 'node:tls'
+import type { Limits } from '../../lib/config/limits.ts'
+import { ServiceError } from '../../lib/util/errors.ts'
+import { isJsonObject } from '../../lib/util/json.ts'
+import type { Clock } from '../../lib/util/time.ts'
+import type { ArtefactStore } from '../artefacts/store.ts'
+import { FailureLimit } from '../auth/failure-limit.ts'
+import { resolveAuthLimits } from '../auth/limits.ts'
+import { checkArtefactMediaType, checkJsonMediaType, type Refusal } from '../host/guards.ts'
+import { receiveNote, UploadIntake } from '../host/receive.ts'
+import { type RefusedRequest, shortened } from '../http/access-log.ts'
+import type { AuthPolicy } from '../http/authentication.ts'
+import { toProblem, writeProblem } from '../http/problem.ts'
+import { notePost, type NoteWriter } from '../notes/note-posts.ts'
+import { builtFolder, PageFiles } from './files.ts'
+import { acceptPageTokens } from './policy.ts'
+import { checkSameOrigin, findWriter } from './request-checks.ts'
+import { SessionRoutes, sessionPath, tokenPath } from './session-routes.ts'
+import { codeMs, type PageSession, PageSessions } from './sessions.ts'
+
+export interface PageParts {
+  /** Decides on requests without a token of the page, and on keys that people type. */
+  readonly auth: AuthPolicy
+  /** False: only links let people in. Default true. */
+  readonly keyLogin?: boolean | undefined
+  /** Null when notes are switched off. */
+  readonly notes: NoteWriter | null
+  /** Null when artefacts are switched off. */
+  readonly store: Pick<ArtefactStore, 'put'> | null
+  /** Where browsers reach the server; null before it listens. */
+  readonly baseUrl: () => string | null
+  /** The public address is one of HTTPS, which a proxy may end. */
+  readonly isPublicHttps: boolean
+  /** Default: that of the build. */
+  readonly folder?: string | undefined
+  readonly onRefused: (refused: RefusedRequest) => void
+  readonly limits: Limits
+  /** Wall-clock time. */
+  readonly clock: Clock
+  readonly ticks: Clock
+}
+
+/** A link that logs a browser in. Member names are those on the wire. */
+export interface PageLogin {
+  readonly url: string
+  /** Seconds. */
+  readonly expires_in: number
+}
+
+/** Who asks; the endpoint notes who it turned out to be, for the access log. */
+interface PageCaller {
+  readonly peer: string
+  principal: string
+}
+
+/** The live page of a server: its files, its logins, and what it writes. */
+export class Page {
+  /** The policy of the server, which also accepts the tokens of the page. */
+  readonly auth: AuthPolicy
+  readonly #parts: PageParts
+  readonly #files: PageFiles
+  readonly #sessions: PageSessions
+  readonly #sessionRoutes: SessionRoutes
+  readonly #uploads: UploadIntake
+
+  constructor(parts: PageParts) {
+    const { auth, keyLogin = true, folder = builtFolder, limits, clock, ticks } = parts
+    this.#parts = parts
+    this.#files = new PageFiles(folder)
+    this.#sessions = new PageSessions(clock)
+    this.auth = acceptPageTokens(auth, this.#sessions)
+    const { maxAuthFailures } = limits
+    this.#sessionRoutes = new SessionRoutes({
+      sessions: this.#sessions,
+      keys: keyLogin ? auth : null,
+      failures: new FailureLimit({ ticks, limits: resolveAuthLimits({ maxAuthFailures }) }),
+      isHttps: req => this.#isHttps(req),
+      ...{ limits, clock },
+    })
+    this.#uploads = new UploadIntake(limits)
+  }
+
+  /** A fresh link, valid once; null before the server listens. */
+  login(): PageLogin | null {
+    const base = this.#parts.baseUrl()
+    if (base === null) return null
+    return { url: `${base}/#login=${this.#sessions.createCode()}`, expires_in: codeMs / 1000 }
+  }
+
+  serves(path: string): boolean {
+    return path === '/' || path.startsWith('/page/')
+  }
+
+  /** Rejects with a `ServiceError` for what is wrong with a request that is let in. */
+  async handle(
+    req: IncomingMessage,
+    res: ServerResponse,
+    path: string,
+    caller: PageCaller,
+  ): Promise<void> {
+    const refusal = await this.#answer(req, res, path, caller)
+    if (refusal === null) return
+    const { reason, error, headers } = refusal
+    const { status } = toProblem(error)
+    if (status === 401 || status === 403) {
+      this.#parts.onRefused({ status, reason, peer: caller.peer })
+    }
+    writeProblem(res, error, headers, this.#parts.limits.refusedBodyDrainMs)
+  }
+
+  async #answer(
+    req: IncomingMessage,
+    res: ServerResponse,
+    path: string,
+    caller: PageCaller,
+  ): Promise<Refusal | null> {
+    const write = this.#writeAt(path)
+    const isSession = path === sessionPath || path === tokenPath
+    if (write === null && !isSession) return this.#sendFile(req, res, path)
+    const foreign = checkSameOrigin(req.headers)
+    if (foreign !== null) return foreign
+    const methods = path === sessionPath ? ['POST', 'DELETE'] : ['POST']
+    const wrongMethod = checkMethod(req, path, methods)
+    if (wrongMethod !== null) return wrongMethod
+    if (write === null) return this.#sessionRoutes.handle(req, res, path, caller.peer)
+    const writer = findWriter(req.headers, this.#sessions)
+    if ('error' in writer) return writer
+    caller.principal = writer.principal
+    return write(req, res, writer)
+  }
+
+  async #sendFile(
+    req: IncomingMessage,
+    res: ServerResponse,
+    path: string,
+  ): Promise<Refusal | null> {
+    const wrongMethod = checkMethod(req, path, ['GET', 'HEAD'])
+    if (wrongMethod !== null) return wrongMethod
+    await this.#files.send(req, res, path, this.#isHttps(req))
+    return null
+  }
+
+  /** Does the browser use HTTPS, also where a proxy ends it? */
+  #isHttps({ socket }: IncomingMessage): boolean {
+    return socket instanceof TLSSocket || this.#parts.isPublicHttps
+  }
+
+  /** What a post to this address writes; null: nothing. */
+  #writeAt(path: string): Write | null {
+    if (path === '/page/artefacts') {
+      return (req, res, session) => this.#upload(req, res, session)
+    }
+    const post = notePost(path.slice('/page/'.length))
+    if (post === null) return null
+    const { notes, limits } = this.#parts
+    return async (req, res) => {
+      const wrongType = checkJsonMediaType(req.headers['content-type'])
+      if (wrongType !== null) return wrongType
+      if (path.endsWith('/answer')) return answerRefused
+      const named = path === '/page/notes' ? { author: pageName } : { by: pageName }
+      const filled = (body: unknown) => post(isJsonObject(body) ? { ...named, ...body } : body)
+      await receiveNote(req, res, filled, { notes, limits })
+      return null
+    }
+  }
+
+  async #upload(
+    req: IncomingMessage,
+    res: ServerResponse,
+    { uploads }: PageSession,
+  ): Promise<Refusal | null> {
+    const wrongType = checkArtefactMediaType(req.headers['content-type'])
+    if (wrongType !== null) return wrongType
+    const tooMuch = () =>
+      new ServiceError('limit_reached', 'the page has uploaded as much as it may in an hour', {
+        hint: `try again in ${Math.ceil(uploads.secondsLeft / 60)} minutes, or use service-cli artefacts put`,
+      })
+    // Said before the body is sent.
+    if (!uploads.has(Number(req.headers['content-length'] ?? 0))) throw tooMuch()
+    await this.#uploads.receive(req, res, this.#parts.store, async function* (source) {
+      for await (const piece of source) {
+        if (!uploads.take(piece.length)) throw tooMuch()
+        yield piece
+      }
+    })
+    return null
+  }
+}
+
+type Write = (
+  req: IncomingMessage,
+  res: ServerResponse,
+  session: PageSession,
+) => Promise<Refusal | null>
+
+/** The author of notes, and of actions on them, where the page names none. */
+const pageName = 'page'
+
+const answerRefused: Refusal = {
+  reason: 'answer',
+  error: new ServiceError('request_refused', 'the page answers no notes: agents do'),
+  headers: {},
+}
+
+function checkMethod(
+  { method = '' }: IncomingMessage,
+  path: string,
+  allowed: readonly string[],
+): Refusal | null {
+  if (allowed.includes(method)) return null
+  const detail = `${shortened(path)} answers ${allowed.join(' and ')}`
+  const error = new ServiceError('method_not_allowed', detail)
+  return { reason: 'method', error, headers: { Allow: allowed.join(', ') } }
+}

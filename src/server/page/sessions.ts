@@ -1,0 +1,160 @@
+import { hash, randomBytes } from 'node:crypto'
+import type { Clock } from '../../lib/util/time.ts'
+import { UploadQuota } from './upload-quota.ts'
+
+const minuteMs = 60_000
+/** A link is opened at once, or a new one is made. */
+export const codeMs = 5 * minuteMs
+/** A working day. */
+export const sessionMs = 12 * 60 * minuteMs
+export const tokenMs = 10 * minuteMs
+const maxCodes = 20
+const maxSessions = 100
+/** Each tab has one, and a new one before the old one expires. */
+const maxTokens = 10
+
+export const tokenPrefix = 'spt_'
+
+/** A browser that is logged in. */
+export interface PageSession {
+  /** Another one for each session: what one has open is not cut with another. */
+  readonly principal: string
+  /** False: it was opened with a key that may only read. */
+  readonly mayWrite: boolean
+  /** Milliseconds since the epoch. */
+  readonly expiresAtMs: number
+  readonly uploads: UploadQuota
+}
+
+/** What a session is opened with. */
+export interface Opening {
+  readonly mayWrite: boolean
+  /** The principal of the key: the session ends when that is revoked. Null: a link. */
+  readonly keyHolder: string | null
+  /** The session ends no later. */
+  readonly expiresAtMs?: number | undefined
+}
+
+interface Entry {
+  readonly session: PageSession
+  readonly keyHolder: string | null
+  /** Digests, oldest first. */
+  readonly tokens: string[]
+}
+
+/**
+ * The logins of the page, in the memory of this run: codes of links, sessions by their cookie, and
+ * the bearer tokens of each session. Only hashes of the secrets are kept.
+ */
+export class PageSessions {
+  readonly #clock: Clock
+  /** When each code expires; oldest first, like all here. */
+  readonly #codes = new Map<string, number>()
+  readonly #sessions = new Map<string, Entry>()
+  readonly #tokens = new Map<string, { readonly session: PageSession; readonly untilMs: number }>()
+  readonly #listeners = new Set<(principal: string) => void>()
+  #opened = 0
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  /** The code of a new link. */
+  createCode(): string {
+    const code = newSecret()
+    this.#codes.set(digestOf(code), this.#clock.now() + codeMs)
+    for (const oldest of excess(this.#codes, maxCodes)) this.#codes.delete(oldest)
+    return code
+  }
+
+  /** Is it the code of a link? True once. */
+  redeem(code: string): boolean {
+    const digest = digestOf(code)
+    const untilMs = this.#codes.get(digest) ?? -Infinity
+    this.#codes.delete(digest)
+    return this.#clock.now() < untilMs
+  }
+
+  /** Returns the cookie of a new session; the oldest one makes room. */
+  open({ mayWrite, keyHolder, expiresAtMs = Infinity }: Opening): string {
+    const cookie = newSecret()
+    const nowMs = this.#clock.now()
+    const session: PageSession = {
+      principal: `page:${++this.#opened}`,
+      mayWrite,
+      expiresAtMs: Math.min(nowMs + sessionMs, expiresAtMs),
+      uploads: new UploadQuota(this.#clock),
+    }
+    this.#sessions.set(digestOf(cookie), { session, keyHolder, tokens: [] })
+    for (const oldest of excess(this.#sessions, maxSessions)) this.#end(oldest)
+    return cookie
+  }
+
+  /** A new bearer token of the session; null when there is none (any more). */
+  createToken(cookie: string): string | null {
+    const digest = digestOf(cookie)
+    const entry = this.#sessions.get(digest)
+    if (entry === undefined) return null
+    const { session, tokens } = entry
+    const nowMs = this.#clock.now()
+    if (nowMs >= session.expiresAtMs) {
+      this.#end(digest)
+      return null
+    }
+    const token = tokenPrefix + newSecret()
+    this.#tokens.set(digestOf(token), { session, untilMs: nowMs + tokenMs })
+    tokens.push(digestOf(token))
+    for (const oldest of tokens.splice(0, tokens.length - maxTokens)) this.#tokens.delete(oldest)
+    return token
+  }
+
+  /** Whose token it is; null: unknown, expired, or its session has ended. */
+  ofToken(token: string): PageSession | null {
+    const found = this.#tokens.get(digestOf(token))
+    const nowMs = this.#clock.now()
+    if (found === undefined || nowMs >= Math.min(found.untilMs, found.session.expiresAtMs)) {
+      return null
+    }
+    return found.session
+  }
+
+  /** Ends the session of a cookie with its tokens. */
+  end(cookie: string): void {
+    this.#end(digestOf(cookie))
+  }
+
+  /** Ends the sessions that were opened with a key. */
+  endOf(keyHolder: string): void {
+    for (const [digest, entry] of [...this.#sessions]) {
+      if (entry.keyHolder === keyHolder) this.#end(digest)
+    }
+  }
+
+  /** Calls back with the principal of each session that ends. Returns the way to stop listening. */
+  onEnded(listener: (principal: string) => void): () => void {
+    this.#listeners.add(listener)
+    return () => void this.#listeners.delete(listener)
+  }
+
+  #end(digest: string): void {
+    const entry = this.#sessions.get(digest)
+    if (entry === undefined) return
+    this.#sessions.delete(digest)
+    for (const token of entry.tokens) this.#tokens.delete(token)
+    for (const told of this.#listeners) told(entry.session.principal)
+  }
+}
+
+/** 256 bits. */
+function newSecret(): string {
+  return randomBytes(32).toString('base64url')
+}
+
+/** Of random secrets a plain hash reveals nothing, and its lookup tells no part of one. */
+function digestOf(secret: string): string {
+  return hash('sha256', secret, 'base64url')
+}
+
+function excess(map: ReadonlyMap<string, unknown>, most: number): readonly string[] {
+  return map.size > most ? [...map.keys()].slice(0, map.size - most) : []
+}

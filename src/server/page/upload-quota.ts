@@ -1,0 +1,37 @@
+import type { Clock } from '../../lib/util/time.ts'
+
+const maxBytes = 1024 ** 3
+const windowMs = 60 * 60_000
+
+/** How many bytes a session may upload in an hour, counted from its first upload. */
+export class UploadQuota {
+  readonly #clock: Clock
+  #sinceMs = -Infinity
+  #bytes = 0
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  /** Counts the bytes; false, without counting them, when they are too many. */
+  take(bytes: number): boolean {
+    if (!this.has(bytes)) return false
+    this.#bytes += bytes
+    return true
+  }
+
+  /** Would so many be taken? */
+  has(bytes: number): boolean {
+    const nowMs = this.#clock.now()
+    if (Math.abs(nowMs - this.#sinceMs) >= windowMs) {
+      this.#sinceMs = nowMs
+      this.#bytes = 0
+    }
+    return this.#bytes + bytes <= maxBytes
+  }
+
+  /** Until more is taken. */
+  get secondsLeft(): number {
+    return Math.max(1, Math.ceil((this.#sinceMs + windowMs - this.#clock.now()) / 1000))
+  }
+}
