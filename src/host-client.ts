@@ -21,6 +21,13 @@ export type { EventBufferOptions } from './lib/host-link/feeds.ts'
 export { findServe, type FindServeOptions } from './lib/host-link/find-serve.ts'
 export type { HostAddress } from './lib/host-link/find-serve.ts'
 export type {
+  ActInput,
+  NoteAction,
+  NoteInput,
+  NoteState,
+  ShownNotes,
+} from './lib/host-link/host-notes.ts'
+export type {
   HostPicture,
   PictureHandler,
   PictureOptions,

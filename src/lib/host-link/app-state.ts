@@ -28,6 +28,8 @@ interface AppStateParts {
   readonly instanceId: string
   readonly document: DocumentState | null
   readonly clientVersion: string
+  /** The server is to tell of the notes of the open document. */
+  readonly showsNotes: boolean
   /** Makes a heartbeat; a change of `busy` sends one at once. */
   readonly heartbeat: () => string
 }
@@ -100,7 +102,7 @@ export class AppState implements Feed {
 
   /** The first message of a link, with the whole state. */
   hello(): string {
-    const { app, instanceId, clientVersion } = this.#parts
+    const { app, instanceId, clientVersion, showsNotes } = this.#parts
     const identity: AppIdentity = omitUndefined({
       dcc_type: app.dccType,
       mode: this.#mode,
@@ -119,6 +121,7 @@ export class AppState implements Feed {
       document: JSON.stringify(this.#document),
       // Without the member the server assumes no offer.
       capture: offers ? JSON.stringify(this.#pictures) : undefined,
+      notes: showsNotes ? 'true' : undefined,
     })
   }
 

@@ -4,7 +4,9 @@ import { messageOf } from '../util/errors.ts'
 import { afterEnding, type Ending } from './after-ending.ts'
 import type { ClientLimits } from './host-client-options.ts'
 import type { HostAddress } from './find-serve.ts'
+import type { Feed } from './feeds.ts'
 import { Link, type ServerWord } from './link.ts'
+import { startHeartbeat } from './status-watch.ts'
 
 export type HostState =
   /** Not started, or stopped. */
@@ -36,7 +38,8 @@ interface ConnectionParts {
   /** Finds the server to try next. `known` is the address of the previous one. */
   readonly find: (known: string | null) => Promise<HostAddress | null>
   readonly hello: () => string
-  readonly welcomed: (link: Link) => void
+  readonly heartbeat: (idleMs: number) => string
+  readonly feeds: readonly Feed[]
   readonly heard: (message: ServerWord, link: Link) => void
   readonly changed: (status: HostStatus) => void
 }
@@ -71,6 +74,15 @@ export class Connection {
     if (this.#stop !== null) return
     this.#stop = new AbortController()
     void this.#run(this.#stop)
+  }
+
+  /** Resolves when nothing waits any more, without a link, or after `stopGraceMs`. */
+  async flushed(isWaiting: () => boolean): Promise<void> {
+    const { clock, timer, limits } = this.#parts
+    const untilMs = clock.now() + limits.stopGraceMs
+    while (this.link !== null && isWaiting() && clock.now() < untilMs) {
+      await new Promise<void>(resolve => void timer.after(10, resolve))
+    }
   }
 
   /** Resolves when the connection is closed. */
@@ -150,7 +162,9 @@ export class Connection {
 
   #welcomed(link: Link, url: string): void {
     this.#openedAt = this.#parts.clock.now()
-    this.#parts.welcomed(link)
+    const { feeds, clock, heartbeat } = this.#parts
+    for (const feed of feeds) feed.attach(link)
+    startHeartbeat(link, clock, heartbeat)
     this.#set('connected', `connected to ${url}`)
   }
 

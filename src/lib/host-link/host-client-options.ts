@@ -3,6 +3,7 @@ import type { Logger } from '../util/logger.ts'
 import type { Secret } from '../util/secret.ts'
 import type { HostApp } from './app-state.ts'
 import type { HostStatus } from './connection.ts'
+import type { ShownNotes } from './host-notes.ts'
 import type { DocumentState } from './wire.ts'
 
 export interface HostClientOptions {
@@ -24,6 +25,8 @@ export interface HostClientOptions {
   readonly log?: Logger
   /** Called at every change of `status`. Errors are logged. */
   readonly onStatus?: (status: HostStatus) => void
+  /** Called with the notes of the open document whenever they change. Errors are logged. */
+  readonly onNotes?: (shown: ShownNotes) => void
   readonly limits?: Partial<ClientLimits>
 }
 

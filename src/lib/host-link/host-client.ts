@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { type Clock, monotonicClock, systemTimer, type Timer } from '../util/time.ts'
+import { monotonicClock, systemTimer } from '../util/time.ts'
 import { silentLogger } from '../util/logger.ts'
 import { omitUndefined } from '../util/members.ts'
 import { version } from '../util/version.ts'
@@ -7,7 +7,6 @@ import { AppState, type HostApp } from './app-state.ts'
 import { type ArtefactFacts, type ArtefactInput, artefactSource } from './artefact-source.ts'
 import { AuditFeed, type EventBufferOptions, EventFeed } from './feeds.ts'
 import {
-  type ClientLimits,
   defaultClientLimits,
   type HostClientOptions,
   type HostClientServices,
@@ -16,7 +15,14 @@ import {
 import { Connection, type HostStatus } from './connection.ts'
 import { HostLinkError } from './errors.ts'
 import { explicitAddress, findServe } from './find-serve.ts'
-import { startHeartbeat, StatusWatch, type WaitOptions } from './status-watch.ts'
+import { StatusWatch, type WaitOptions } from './status-watch.ts'
+import {
+  type ActInput,
+  HostNotes,
+  type NoteAction,
+  type NoteInput,
+  type NoteState,
+} from './host-notes.ts'
 import { messageText } from './json-text.ts'
 import type { AskFailure, Link, ServerWord } from './link.ts'
 import { type PictureHandler, type PictureOptions, Pictures } from './pictures.ts'
@@ -47,10 +53,8 @@ export class HostClient {
   readonly #pictures = new Pictures()
   readonly #questions: Questions
   readonly #uploads: Uploads
+  readonly #notes: HostNotes
   readonly #connection: Connection
-  readonly #clock: Clock
-  readonly #timer: Timer
-  readonly #limits: ClientLimits
 
   /** Creates a client that searches its server; the members of `app` are options too. */
   static find(options: HostApp & Omit<HostClientOptions, 'app' | 'url' | 'token'>): HostClient {
@@ -73,12 +77,10 @@ export class HostClient {
       log.warn({ code: failure.code }, error)
       this.#connection.report(error)
     }
-    this.#clock = clock
-    this.#timer = timer
-    this.#limits = limits
     const instanceId = options.instanceId ?? randomUUID()
-    const heartbeat = () => this.#heartbeat(0)
-    this.#app = new AppState({ app, instanceId, document, clientVersion: version, heartbeat })
+    const heartbeat = (idleMs = 0) => this.#heartbeat(idleMs)
+    const own = { app, instanceId, document, showsNotes: options.onNotes !== undefined }
+    this.#app = new AppState({ ...own, clientVersion: version, heartbeat })
     const now = () => clock.now()
     this.#scene = new SceneFeed({ limits, timer, now, refused: report('the scene') })
     this.#audit = new AuditFeed({ limits, timer, refused: report('an audit record') })
@@ -91,17 +93,22 @@ export class HostClient {
     })
     const find = (scheme: string) => this.#producers.find(scheme)
     this.#questions = new Questions({ find, pictures: this.#pictures, timer, log })
-    this.#uploads = new Uploads(limits, () => this.#connection.link)
+    const link = () => this.#connection.link
+    this.#uploads = new Uploads(limits, link)
+    this.#notes = new HostNotes({ link, log, onNotes: options.onNotes })
     this.#watch = new StatusWatch({ log, timer, onStatus: options.onStatus })
     const findAddress = async (known: string | null) =>
       address ??
       findServe({ dccType: app.dccType, registryDir, env, log, known: known ?? undefined })
     this.#connection = new Connection({
-      ...{ limits, timer, clock, random, log, find: findAddress },
+      ...{ limits, timer, clock, random, log, heartbeat, find: findAddress },
       hello: () => this.#app.hello(),
-      welcomed: link => this.#welcomed(link),
+      feeds: [this.#app, this.#events, this.#producers, this.#scene, this.#audit],
       heard: (message, link) => this.#heard(message, link),
-      changed: status => this.#watch.changed(status),
+      changed: status => {
+        if (status.state !== 'connected') this.#notes.linkEnded()
+        this.#watch.changed(status)
+      },
     })
   }
 
@@ -121,7 +128,8 @@ export class HostClient {
    * client, for a user who disconnects. Never rejects.
    */
   async stop(reason = 'quit', { clear = false }: { clear?: boolean } = {}): Promise<void> {
-    await this.#flushed()
+    const [audit, events] = [this.#audit.sender, this.#events]
+    await this.#connection.flushed(() => audit.waiting + events.waiting > 0 || this.#scene.waiting)
     await this.#connection.stop(reason.slice(0, 255), clear)
     this.#scene.giveUp(new HostLinkError('stopped', 'the client was stopped'))
   }
@@ -244,11 +252,18 @@ export class HostClient {
     return handled(this.#uploads.put(artefactSource(input), facts, signal))
   }
 
-  #welcomed(link: Link): void {
-    for (const feed of [this.#app, this.#events, this.#producers, this.#scene, this.#audit]) {
-      feed.attach(link)
-    }
-    startHeartbeat(link, this.#clock, idleMs => this.#heartbeat(idleMs))
+  /**
+   * Makes a note of the user (docs/notes.md). Resolves once the server keeps it. Rejects with a
+   * `HostLinkError` (`disconnected`, or the code of the server) or a `TypeError` for what is not
+   * JSON. When the link is lost meanwhile, the server may have kept it.
+   */
+  addNote(note: NoteInput): Promise<NoteState> {
+    return handled(this.#notes.add(note))
+  }
+
+  /** Takes an action on a note; an answer resolves when it is proved. Rejects as `addNote` does. */
+  actOnNote(id: string, action: NoteAction, more: ActInput = {}): Promise<NoteState> {
+    return handled(this.#notes.act(id, action, more))
   }
 
   #heard(message: ServerWord, link: Link): void {
@@ -259,6 +274,8 @@ export class HostClient {
         return void this.#questions.answer(link, message)
       case 'cancel':
         return this.#questions.cancel(message.id)
+      case 'notes':
+        return this.#notes.told({ notes: message.notes, pictures: message.pictures })
       case 'throttle':
         return this.#scene.throttle(message.scene_min_interval_ms)
     }
@@ -273,16 +290,6 @@ export class HostClient {
       dropped: JSON.stringify({ audit: audit.queue.dropped, events: events.queue.dropped }),
       busy: busy === null ? undefined : JSON.stringify(busy),
     })
-  }
-
-  /** Waits until the queues are empty, up to `stopGraceMs`. */
-  async #flushed(): Promise<void> {
-    const untilMs = this.#clock.now() + this.#limits.stopGraceMs
-    const waiting = () =>
-      this.#audit.sender.waiting + this.#events.waiting > 0 || this.#scene.waiting
-    while (this.#connection.link !== null && waiting() && this.#clock.now() < untilMs) {
-      await new Promise<void>(resolve => this.#timer.after(10, resolve))
-    }
   }
 }
 

@@ -64,6 +64,8 @@ const shot: Check = value => {
   const isKnown = isJsonObject(value) && ways.some(way => value[way] !== undefined)
   return isKnown ? null : `must be an object with ${ways.join(', or ')}`
 }
+const objects: Check = value =>
+  Array.isArray(value) && value.every(isJsonObject) ? null : 'must be an array of objects'
 const wholeOrNull: Check = value => (value === null ? null : whole(0)(value))
 
 /** A `heartbeat_ms` below 100 would flood the link. */
@@ -104,6 +106,7 @@ const shapes: Readonly<Record<string, Shape>> = {
     optional: { shot },
   },
   captured: { required: { target } },
+  notes: { required: { notes: objects, pictures: text } },
   cancel: { required: { id: idText } },
   throttle: { required: { scene_min_interval_ms: whole(0, maxMs) } },
   shutdown: { required: { reason: text }, optional: { reconnect_after_ms: whole(0, maxMs) } },

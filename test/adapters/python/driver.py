@@ -19,6 +19,7 @@ import service_host_link as module  # the file that users take, which PYTHONPATH
 
 link = None
 uploads = []
+kept = []  # notes and checkpoints, and who called on_done
 asked = []
 statuses = []
 picture = None
@@ -115,8 +116,8 @@ def run(command):
         released.clear()
         return None
     if "get" in command:
-        if command["get"] in ("asked", "statuses", "uploads"):
-            found = {"asked": asked, "statuses": [list(each) for each in statuses],
+        if command["get"] in ("asked", "kept", "statuses", "uploads"):
+            found = {"asked": asked, "kept": kept, "statuses": [list(each) for each in statuses],
                      "uploads": [upload_state(each) for each in uploads]}
             return found[command["get"]]
         return getattr(link, command["get"])
@@ -129,6 +130,13 @@ def run(command):
             on_done=lambda done: asked.append("on_done %s" % threading.current_thread().name),
             **kwargs)
         uploads.append(upload)
+        return None
+    if command["call"] in ("add_note", "act_on_note", "add_checkpoint"):
+        def done(job):
+            is_main = threading.current_thread() is main_thread
+            kept.append({"note": job.note, "error": job.error, "is_main": is_main})
+
+        getattr(link, command["call"])(*args, on_done=done, **kwargs)
         return None
     if command["call"] == "many":  # the same call many times, with {n} in its texts
         for n in range(command["times"]):
