@@ -1,4 +1,4 @@
-import { computed, signal, useComputed } from '@preact/signals'
+import { computed, type ReadonlySignal, signal, useComputed } from '@preact/signals'
 import type { JSX } from 'preact'
 import type { Live } from './live/live.ts'
 import { waitsForPerson } from './live/notes.ts'
@@ -38,7 +38,12 @@ function routeNow(): string {
 
 const screenId = computed(() => route.value.split('/', 1)[0])
 
-export function App({ live, loginFailure }: { live: Live; loginFailure: string | null }) {
+interface AppProps {
+  readonly live: Live
+  readonly loginFailure: ReadonlySignal<string | null>
+}
+
+export function App({ live, loginFailure }: AppProps) {
   const { carrier } = live
   const shown = useComputed(() => {
     const served = carrier.schemes.value
@@ -65,9 +70,10 @@ export function App({ live, loginFailure }: { live: Live; loginFailure: string |
         </nav>
         <ConnectionState live={live} />
       </header>
-      {loginFailure !== null && (
+      {loginFailure.value !== null && (
         <p class="notice warning" role="alert">
-          The link does not work: {loginFailure}. Run <code>service-cli page</code> for a new one.
+          The link does not work: {loginFailure.value}. Run <code>service-cli page</code> for a new
+          one.
         </p>
       )}
       <LostNotice live={live} />

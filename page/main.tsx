@@ -1,29 +1,32 @@
+import { signal } from '@preact/signals'
 import { render } from 'preact'
+import { App } from './app.tsx'
 import { createLive } from './live/live.ts'
 import { createHttpCarrier } from './mcp/http-carrier.ts'
 import { Login } from './mcp/login.ts'
 import { PageWrites } from './mcp/page-writes.ts'
-import { App } from './app.tsx'
 
 const login = new Login()
-const failure = await useLink()
-const carrier = createHttpCarrier(login)
-const live = createLive(carrier, { login, writes: new PageWrites(login) })
+/** Why the login link in the address could not be used. */
+const failure = signal<string | null>(null)
+// Without reloading the page when a link is pasted where it is open.
+window.addEventListener('hashchange', () => void useLink())
+await useLink()
+await login.token()
+const live = createLive(createHttpCarrier(login), { login, writes: new PageWrites(login) })
 render(<App live={live} loginFailure={failure} />, document.getElementById('app')!)
 
-/** Takes a one-time link out of the address and uses it. Returns why it could not be used. */
-async function useLink(): Promise<string | null> {
+/** Takes a one-time link out of the address and uses it. */
+async function useLink(): Promise<void> {
   const code = new URLSearchParams(location.hash.slice(1)).get('login')
-  if (code !== null) {
-    history.replaceState(null, '', location.pathname)
-    try {
-      await login.useCode(code)
-      return null
-    } catch (error) {
-      // A link that is opened twice in one browser has done its work.
-      return (await login.token()) === null ? (error as Error).message : null
-    }
+  if (code === null) return
+  history.replaceState(null, '', location.pathname)
+  try {
+    await login.useCode(code)
+    failure.value = null
+  } catch (error) {
+    // A link that is opened twice in one browser has done its work.
+    const isLoggedIn = (await login.token()) !== null
+    failure.value = isLoggedIn ? null : (error as Error).message
   }
-  await login.token()
-  return null
 }

@@ -6,15 +6,20 @@ import { callStateless } from '../helpers/stateless.ts'
 
 const hostile = '<img src=x onerror="document.title=1">'
 
-const sceneOf = (x: number, name = 'Lamp', frame = 24) => ({
+const sceneOf = (x: number, name = 'Lamp') => ({
   schema: 'dcc-scene/1',
   document: { name: 'shot_010.blend' },
-  time: { frame },
+  time: { frame: 24 },
   selection: { ids: ['Cube'], active: 'Cube', count: 1 },
   objects: [
     { id: 'Cube', name: 'Cube', type: 'mesh', visible: true, translate: [x, 0, 0] },
     { id: 'Lamp', name, type: 'light', parent: 'Cube', visible: false, translate: [0, 0, 4] },
   ],
+})
+
+const withObject = (id: string) => ({
+  ...sceneOf(0),
+  objects: [...sceneOf(0).objects, { id, name: id, type: 'mesh' }],
 })
 
 describe('the live page', function () {
@@ -175,18 +180,18 @@ describe('the live page', function () {
   it('has one event stream for all tabs of a browser', async () => {
     const tabs = [await newTab(visit), await newTab(visit)]
     for (const tab of tabs) await tab.open(`${serve.base}/`)
-    await serve.post('scene', sceneOf(7))
+    await serve.post('scene', withObject('First'))
     for (const { page } of [visit, ...tabs]) {
       await page.goto(`${serve.base}/#/now`)
-      await page.getByText('Cube moved 4.00 along x').waitFor()
+      await page.getByText('First (mesh) added').waitFor()
     }
     const { clients } = await read('server://clients')
     const pages = clients.filter(({ name }: any) => name === 'service-page')
     expect(pages.reduce((sum: number, { streams }: any) => sum + streams, 0)).to.equal(1)
     // The first tab listens; when it goes, another one does.
     await visit.page.close()
-    await serve.post('scene', sceneOf(7, 'Lamp', 25))
-    for (const { page } of tabs) await page.getByText('time.frame 24 → 25').waitFor()
+    await serve.post('scene', withObject('Second'))
+    for (const { page } of tabs) await page.getByText('Second (mesh) added').waitFor()
     visit = tabs[0]!
   })
 
