@@ -29,11 +29,13 @@ export function createHttpCarrier(login: Login): Carrier {
       case 'updated':
         return tell(event.uri)
       case 'listChanged':
+        // An application came or left.
+        void readSchemes()
         return tell(listKey)
       case 'open':
         connection.value = { kind: 'live' }
         // Updates may have been missed, and the server may be another one.
-        void schemesNow().then(now => (schemes.value = now))
+        void readSchemes()
         for (const key of followers.keys()) tell(key)
         return
       case 'paused':
@@ -61,6 +63,11 @@ export function createHttpCarrier(login: Login): Carrier {
     )
     const uris = [...templates.map(each => each.uriTemplate), ...(isTold ? [clientsUri] : [])]
     return new Set(uris.map(schemeOf))
+  }
+
+  /** When it fails, the connection is lost, and they are read again once it is back. */
+  async function readSchemes(): Promise<void> {
+    schemes.value = await schemesNow().catch(() => schemes.value)
   }
 
   async function wanted(): Promise<readonly string[]> {
