@@ -141,22 +141,24 @@ function Note({ live, id }: { live: Live; id: string }) {
   const proof = entries.findLast(({ action }) => action === 'answer')?.proof
   return (
     <article class="note">
-      <h2>
-        Note {number} <State row={{ state }} />
-      </h2>
-      <p class="said">{text}</p>
-      <p class="quiet">
-        {author}, <Ago at={created_at} />
-        {targets.length > 0 && `, on ${targets.map(targetText).join(', ')}`}
-      </p>
+      <div class="facts-of-note">
+        <h2>
+          Note {number} <State row={{ state }} />
+        </h2>
+        <p class="said">{text}</p>
+        <p class="quiet">
+          {author}, <Ago at={created_at} />
+          {targets.length > 0 && `, on ${targets.map(targetText).join(', ')}`}
+        </p>
+        <ol class="history">
+          {entries.map(entry => (
+            <Entry key={entry.at} entry={entry} />
+          ))}
+        </ol>
+        {proof !== undefined && <Proof proof={proof} />}
+        <Decide live={live} id={id} state={state} />
+      </div>
       <Pictures live={live} before={before} pin={pin} proof={proof} />
-      {proof !== undefined && <Proof proof={proof} />}
-      <Decide live={live} id={id} state={state} />
-      <ol class="entries">
-        {entries.map(entry => (
-          <Entry key={entry.at} entry={entry} />
-        ))}
-      </ol>
     </article>
   )
 }
