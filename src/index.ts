@@ -15,7 +15,8 @@ export type {
   CaptureTarget,
   Unavailable,
 } from './server/capture/backend.ts'
-export { McpHttpServer, type McpServices } from './server/mcp/mcp-http-server.ts'
+export { McpHttpServer } from './server/mcp/mcp-http-server.ts'
+export type { McpServices } from './server/mcp/server-parts.ts'
 export type { McpHttpConfig } from './server/mcp/mcp-http-config.ts'
 export {
   defaultPublicLimits as defaultLimits,

@@ -85,7 +85,7 @@ export async function startGateway(
   const page = options.page
     ? new Page({
         ...{ auth: auth.policy, keyLogin: options.auth?.mode !== 'oauth' },
-        ...{ notes: null, store: null, baseUrl: () => (socket.isBound ? socket.url : null) },
+        ...{ writes: null, baseUrl: () => (socket.isBound ? socket.url : null) },
         isPublicHttps: options.publicUrl?.startsWith('https:') === true,
         ...{ onRefused, limits, clock: systemClock, ticks: monotonicClock },
       })

@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import type { Descriptor, ResourceProducer } from '../../src/index.ts'
-import type { McpHttpServer, ServerParts } from '../../src/server/mcp/mcp-http-server.ts'
+import type { McpHttpServer } from '../../src/server/mcp/mcp-http-server.ts'
+import type { ServerParts } from '../../src/server/mcp/server-parts.ts'
 import { type Events, RawSession, startServer, type TestConfig } from '../helpers/mcp.ts'
 
 /** One stated fact, in our words, and how it is checked. */

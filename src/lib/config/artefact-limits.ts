@@ -10,6 +10,8 @@ export interface ArtefactLimits {
   maxArtefactPageBytes: number
   /** Bytes of damaged artefacts kept aside for inspection; the oldest go first; 0 = keep none. */
   maxArtefactQuarantineBytes: number
+  /** Bytes that one login of the page may upload in an hour. */
+  maxPageUploadBytes: number
   /** Expired artefacts and leftovers are removed this often; 0 = only at start. */
   artefactSweepMs: number
   /** While there are listeners, changes by other processes are looked for this often; 0 = never. */
@@ -27,6 +29,7 @@ export const defaultArtefactLimits: Readonly<ArtefactLimits> = Object.freeze({
   maxArtefactMetadataBytes: 64 * KiB,
   maxArtefactPageBytes: 1 * MiB,
   maxArtefactQuarantineBytes: 1 * GiB,
+  maxPageUploadBytes: 1 * GiB,
   artefactSweepMs: 60_000,
   artefactPollMs: 1000,
 })

@@ -1,6 +1,5 @@
 import type { RequestListener } from 'node:http'
 import { isLoopback } from '../../lib/util/address.ts'
-import type { OAuthConfig } from '../../lib/auth/oauth-config.ts'
 import { type Clock, monotonicClock, systemClock, systemTimer } from '../../lib/util/time.ts'
 import { type Logger, silentLogger } from '../../lib/util/logger.ts'
 import { ok } from '../../lib/util/result.ts'
@@ -9,93 +8,32 @@ import { createFsStore } from '../artefacts/fs-store.ts'
 import { artefactRootIn, defaultArtefactRoot } from '../artefacts/helpers.ts'
 import { createLazyStore } from '../artefacts/lazy-store.ts'
 import type { ArtefactStore } from '../artefacts/store.ts'
-import {
-  type AccessLog,
-  accessLogOn,
-  createRefusalLog,
-  type RefusedRequest,
-} from '../http/access-log.ts'
+import { accessLogOn, createRefusalLog } from '../http/access-log.ts'
 import { createArtefactDownload } from '../http/artefact-download.ts'
 import { type AuthPolicy, openPolicy } from '../http/authentication.ts'
 import { clientMetadata, type PublicDocuments } from '../http/public-routes.ts'
-import type { PeerOf } from '../http/trusted-proxies.ts'
 import { stallTimeoutMs } from '../http/listen.ts'
 import { baseUrlOf, type ListenOptions } from '../http/listen-options.ts'
 import { createRequestChecks } from '../http/request-checks.ts'
 import { ServerSocket } from '../http/server-socket.ts'
-import type { CaptureBackend } from '../capture/backend.ts'
-import { type CaptureLimits, resolveCaptureLimits } from '../capture/limits.ts'
+import { resolveCaptureLimits } from '../capture/limits.ts'
 import { createPictureMaker } from '../capture/png/picture-maker.ts'
 import { noApplication } from '../capture/target.ts'
 import { WindowCapture } from '../capture/window-capture.ts'
 import { windowCaptureLimits } from '../capture/window-limits.ts'
-import type { ClientTable } from './client-table.ts'
 import { createMcpEndpoint, type McpEndpoint } from './endpoint.ts'
-import type { NoteWriter } from '../notes/note-posts.ts'
-import { Page, type PageLogin, type PageParts } from '../page/page.ts'
-import { applicationTools, type ToolBox, type ToolParts } from './tools/tools.ts'
+import { Page, type PageParts } from '../page/page.ts'
+import { applicationTools } from './tools/tools.ts'
 import { applicationInstructions } from '../host/instructions.ts'
-import type { Presence } from '../host/link/presence.ts'
 import { checkConfig, type McpHttpConfig } from './mcp-http-config.ts'
+import type { ServerParts } from './server-parts.ts'
 import { checkLimits, type Limits, resolveLimits } from '../../lib/config/limits.ts'
 import { createArtefactProducer } from '../artefacts/producer.ts'
-import type { CaptureSource } from '../resources/capture-source.ts'
-import type { CheckpointSource } from '../resources/checkpoint-source.ts'
-import { type NotesSource, ResourceRegistry } from '../resources/registry.ts'
+import { ResourceRegistry } from '../resources/registry.ts'
 
 const loopback = '127.0.0.1'
 /** A stored picture that is made smaller becomes no larger than a model takes. */
 const maxSmallerBytes = 3 * 1024 * 1024
-
-/** What a host may hand in beside the configuration. */
-export interface McpServices {
-  /** Enforced on `/mcp` and `/artefacts`. Default: everyone who reaches the server may read. */
-  auth?: AuthPolicy
-  /** Its metadata document is served at `/.well-known/oauth-client-metadata`; enforces nothing. */
-  oauth?: OAuthConfig
-  /** Default: no log. */
-  log?: Logger
-  /**
-   * Takes pictures of the window of this process, read as `capture://current_window`, for as long as
-   * its probe says that it can. Default: none, and the resource does not exist.
-   */
-  capture?: CaptureBackend
-}
-
-/** What `service-cli serve` adds; not part of the library's face. */
-export interface ServerParts extends McpServices {
-  /** In place of the addresses of the configuration. */
-  where?: ListenOptions
-  /** Default: the access entries go to `log`. */
-  accessLog?: AccessLog
-  /** Bounds beside the public ones; replaced by tests. */
-  limits?: Partial<Limits & CaptureLimits>
-  clock?: Clock
-  store?: ArtefactStore | undefined
-  /** Default: there are no notes. */
-  notes?: (NotesSource & NoteWriter) | undefined
-  /** Default: there are none. */
-  checkpoints?: CheckpointSource | undefined
-  /** Default: there is no `server://clients`. */
-  clients?: ClientTable | undefined
-  /** Replaces `capture`; its creator closes it. */
-  captureSource?: CaptureSource | undefined
-  /** Well-known documents; `baseUrl` is where clients reach the server, once it listens. */
-  documents?: (baseUrl: () => string | null) => PublicDocuments
-  /** Replaced by the conformance tests. */
-  tools?: (parts: ToolParts) => ToolBox
-  /** What is known of the application on the host link; null: nothing yet. */
-  presence?: () => Presence | null
-  /** Of the page, when that is enabled. */
-  page?: Pick<PageParts, 'keyLogin' | 'folder'>
-  /** Makes what answers `/host` and `/host/…`. */
-  host?: (context: {
-    registry: ResourceRegistry
-    peerOf: PeerOf
-    onRefused: (refused: RefusedRequest) => void
-    pageLogin: () => PageLogin | null
-  }) => HostEndpoint
-}
 
 /**
  * An MCP resource server on HTTP. Wire state through `resources()`, then `start()`.
@@ -276,8 +214,7 @@ export class McpHttpServer {
     if (this.#config.enablePage !== true) return null
     return new Page({
       ...{ auth, onRefused, ...this.#parts.page },
-      notes: this.#parts.notes ?? null,
-      store: this.#store,
+      writes: { notes: this.#parts.notes ?? null, store: this.#store },
       baseUrl: () => this.#baseUrl,
       isPublicHttps: this.#where.publicUrl?.startsWith('https:') === true,
       ...{ limits: this.#limits, clock: this.#clock, ticks: this.#ticks },

@@ -24,10 +24,8 @@ export interface PageParts {
   readonly auth: AuthPolicy
   /** False: only links let people in. Default true. */
   readonly keyLogin?: boolean | undefined
-  /** Null when notes are switched off. */
-  readonly notes: NoteWriter | null
-  /** Null when artefacts are switched off. */
-  readonly store: Pick<ArtefactStore, 'put'> | null
+  /** Where posts go; null on a server that keeps nothing. */
+  readonly writes: PageWrites | null
   /** Where browsers reach the server; null before it listens. */
   readonly baseUrl: () => string | null
   /** The public address is one of HTTPS, which a proxy may end. */
@@ -39,6 +37,13 @@ export interface PageParts {
   /** Wall-clock time. */
   readonly clock: Clock
   readonly ticks: Clock
+}
+
+interface PageWrites {
+  /** Null when notes are switched off. */
+  readonly notes: NoteWriter | null
+  /** Null when artefacts are switched off. */
+  readonly store: Pick<ArtefactStore, 'put'> | null
 }
 
 /** A link that logs a browser in. Member names are those on the wire. */
@@ -68,7 +73,7 @@ export class Page {
     const { auth, keyLogin = true, folder = builtFolder, limits, clock, ticks } = parts
     this.#parts = parts
     this.#files = new PageFiles(folder)
-    this.#sessions = new PageSessions(clock)
+    this.#sessions = new PageSessions({ clock, limits })
     this.auth = acceptPageTokens(auth, this.#sessions)
     const { maxAuthFailures } = limits
     this.#sessionRoutes = new SessionRoutes({
@@ -148,12 +153,14 @@ export class Page {
 
   /** What a post to this address writes; null: nothing. */
   #writeAt(path: string): Write | null {
+    const { writes, limits } = this.#parts
+    if (writes === null) return null
+    const { notes, store } = writes
     if (path === '/page/artefacts') {
-      return (req, res, session) => this.#upload(req, res, session)
+      return (req, res, session) => this.#upload(req, res, store, session)
     }
     const post = notePost(path.slice('/page/'.length))
     if (post === null) return null
-    const { notes, limits } = this.#parts
     return async (req, res) => {
       const wrongType = checkJsonMediaType(req.headers['content-type'])
       if (wrongType !== null) return wrongType
@@ -168,18 +175,21 @@ export class Page {
   async #upload(
     req: IncomingMessage,
     res: ServerResponse,
-    { uploads }: PageSession,
+    store: PageWrites['store'],
+    session: PageSession,
   ): Promise<Refusal | null> {
     const wrongType = checkArtefactMediaType(req.headers['content-type'])
     if (wrongType !== null) return wrongType
+    const { uploads } = session
     const tooMuch = () =>
       new ServiceError('limit_reached', 'the page has uploaded as much as it may in an hour', {
         hint: `try again in ${Math.ceil(uploads.secondsLeft / 60)} minutes, or use service-cli artefacts put`,
       })
     // Said before the body is sent.
     if (!uploads.has(Number(req.headers['content-length'] ?? 0))) throw tooMuch()
-    await this.#uploads.receive(req, res, this.#parts.store, async function* (source) {
+    await this.#uploads.receive(req, res, store, async function* (source) {
       for await (const piece of source) {
+        if (session.isEnded) throw new ServiceError('auth_refused', 'the login has ended')
         if (!uploads.take(piece.length)) throw tooMuch()
         yield piece
       }

@@ -1,4 +1,5 @@
 import { hash, randomBytes } from 'node:crypto'
+import type { Limits } from '../../lib/config/limits.ts'
 import type { Clock } from '../../lib/util/time.ts'
 import { UploadQuota } from './upload-quota.ts'
 
@@ -23,6 +24,7 @@ export interface PageSession {
   readonly mayWrite: boolean
   /** Milliseconds since the epoch. */
   readonly expiresAtMs: number
+  isEnded: boolean
   readonly uploads: UploadQuota
 }
 
@@ -34,6 +36,8 @@ export interface Opening {
   /** The session ends no later. */
   readonly expiresAtMs?: number | undefined
 }
+
+type SessionLimits = Pick<Limits, 'maxPageUploadBytes'>
 
 interface Entry {
   readonly session: PageSession
@@ -48,6 +52,7 @@ interface Entry {
  */
 export class PageSessions {
   readonly #clock: Clock
+  readonly #limits: SessionLimits
   /** When each code expires; oldest first, like all here. */
   readonly #codes = new Map<string, number>()
   readonly #sessions = new Map<string, Entry>()
@@ -55,8 +60,9 @@ export class PageSessions {
   readonly #listeners = new Set<(principal: string) => void>()
   #opened = 0
 
-  constructor(clock: Clock) {
-    this.#clock = clock
+  constructor(parts: { readonly clock: Clock; readonly limits: SessionLimits }) {
+    this.#clock = parts.clock
+    this.#limits = parts.limits
   }
 
   /** The code of a new link. */
@@ -83,7 +89,8 @@ export class PageSessions {
       principal: `page:${++this.#opened}`,
       mayWrite,
       expiresAtMs: Math.min(nowMs + sessionMs, expiresAtMs),
-      uploads: new UploadQuota(this.#clock),
+      isEnded: false,
+      uploads: new UploadQuota(this.#limits.maxPageUploadBytes, this.#clock),
     }
     this.#sessions.set(digestOf(cookie), { session, keyHolder, tokens: [] })
     for (const oldest of excess(this.#sessions, maxSessions)) this.#end(oldest)
@@ -140,6 +147,7 @@ export class PageSessions {
     const entry = this.#sessions.get(digest)
     if (entry === undefined) return
     this.#sessions.delete(digest)
+    entry.session.isEnded = true
     for (const token of entry.tokens) this.#tokens.delete(token)
     for (const told of this.#listeners) told(entry.session.principal)
   }

@@ -1,15 +1,16 @@
 import type { Clock } from '../../lib/util/time.ts'
 
-const maxBytes = 1024 ** 3
 const windowMs = 60 * 60_000
 
 /** How many bytes a session may upload in an hour, counted from its first upload. */
 export class UploadQuota {
+  readonly #maxBytes: number
   readonly #clock: Clock
   #sinceMs = -Infinity
   #bytes = 0
 
-  constructor(clock: Clock) {
+  constructor(maxBytes: number, clock: Clock) {
+    this.#maxBytes = maxBytes
     this.#clock = clock
   }
 
@@ -27,7 +28,7 @@ export class UploadQuota {
       this.#sinceMs = nowMs
       this.#bytes = 0
     }
-    return this.#bytes + bytes <= maxBytes
+    return this.#bytes + bytes <= this.#maxBytes
   }
 
   /** Until more is taken. */
