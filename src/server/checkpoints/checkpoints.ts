@@ -9,6 +9,7 @@ import { isJsonObject, parseJson } from '../../lib/util/json.ts'
 import { type MemberFailure, MemberReader } from '../../lib/util/member-reader.ts'
 import { replaceFile } from '../../lib/util/replace-file.ts'
 import type { Result } from '../../lib/util/result.ts'
+import { cleanText } from '../../lib/util/text.ts'
 import { type Clock, toRfc3339 } from '../../lib/util/time.ts'
 import type { CheckpointSource, NamedRevision } from '../resources/checkpoint-source.ts'
 import type { SceneRevision } from '../resources/scene-revision.ts'
@@ -247,7 +248,7 @@ async function notFound(folder: string, name: string): Promise<ServiceError> {
   const known = names.length === 0 ? 'there is none' : `there are ${names.join(', ')}`
   return new ServiceError(
     'resource_not_found',
-    `this document has no checkpoint "${name}"; ${known}`,
+    `this document has no checkpoint "${cleanText(name, 80)}"; ${known}`,
   )
 }
 

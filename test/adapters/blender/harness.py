@@ -133,7 +133,13 @@ def add(name, data=None, parent=None):
 
 
 def render(path="", animation=False):
-    """A small picture, by the only engine that needs no graphics card; written where `path` says."""
+    """Written where `path` says."""
+    prepare_render(path)
+    bpy.ops.render.render(write_still=bool(path), animation=animation)
+
+
+def prepare_render(path):
+    """A small picture, by the only engine that needs no graphics card."""
     scene = bpy.context.scene
     if scene.camera is None:
         scene.camera = add("Cam", bpy.data.cameras.new("C"))
@@ -145,7 +151,6 @@ def render(path="", animation=False):
     scene.render.resolution_percentage = 100
     scene.render.image_settings.file_format = "PNG"
     scene.render.filepath = path
-    bpy.ops.render.render(write_still=bool(path), animation=animation)
 
 
 def main(module):

@@ -71,6 +71,13 @@ def load():
     bpy.ops.wm.open_mainfile(filepath=PATH)
 
 
+def reset():
+    """A cube, a light and a camera, in a document that was never saved; linked."""
+    bpy.ops.wm.read_homefile(use_factory_startup=True)
+    if not is_connected():
+        connect()
+
+
 def operate():
     """As a person does it in the 3D view: such operators get into the history."""
     window = bpy.context.window_manager.windows[0]
@@ -84,7 +91,7 @@ def operate():
 def operate_often():
     """As scripts do, each time while the link is at work on a change before it."""
     for _ in range(60):
-        bpy.data.objects["Hero"].location.x += 1.0
+        bpy.data.objects["Cube"].location.x += 1.0
         bpy.context.view_layer.update()
         operate()
         time.sleep(0.11)
@@ -93,9 +100,8 @@ def operate_often():
 def render_job():
     """On a thread of its own, as from the menu; with the frames shared when it is done."""
     bpy.context.preferences.addons[harness.ADDON].preferences.share_renders = True
-    scene = bpy.context.scene
-    scene.frame_end = 3
-    scene.render.filepath = os.path.join(FOLDER, "job_")
+    harness.prepare_render(os.path.join(FOLDER, "job_"))
+    bpy.context.scene.frame_end = 3
     bpy.context.preferences.view.render_display_type = "NONE"
     # A job without a window works on after its memory is freed.
     with bpy.context.temp_override(window=bpy.context.window_manager.windows[0]):
@@ -451,6 +457,11 @@ def widen_sidebar(width):
 def is_connected():
     session = sys.modules[harness.ADDON + ".preferences"].RUNNING.session
     return session is not None and session.link.connected
+
+
+def console_uri():
+    session = sys.modules[harness.ADDON + ".preferences"].RUNNING.session
+    return "events://session/" + session.session_id
 
 
 _covers = []

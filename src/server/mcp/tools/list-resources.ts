@@ -1,12 +1,15 @@
 import type { Descriptor, Template } from '../../resources/producer.ts'
 import type { ListPage } from '../../resources/listing.ts'
 import type { ServedResources } from '../../resources/schemes.ts'
+import { cleanText } from '../../../lib/util/text.ts'
 import { failedResult, textResult, type Tool, type ToolResult } from './tool.ts'
 
 const defaultLimit = 50
 const maxLimit = 500
 /** Pages of the listing that one call looks through. */
 const maxPages = 1000
+const maxNameChars = 120
+const maxDescriptionChars = 600
 
 const text = { type: 'string' } as const
 
@@ -121,7 +124,8 @@ function answer(
 ): ToolResult {
   const lines = [
     ...templates.map(
-      ({ uriTemplate, description, name }) => `${uriTemplate}: ${description ?? name}`,
+      ({ uriTemplate, description, name }) =>
+        `${uriTemplate}: ${cleanText(description ?? name, maxDescriptionChars)}`,
     ),
     ...found.map(lineOf),
     ...(next === undefined ? [] : [`more: cursor="${next}"`]),
@@ -144,13 +148,9 @@ function answer(
 
 function lineOf({ uri, name, mimeType, size, annotations }: Descriptor): string {
   const facts = [
-    mimeType,
+    mimeType && cleanText(mimeType, maxNameChars),
     size === undefined ? undefined : `${size} bytes`,
     annotations?.lastModified === undefined ? undefined : `changed ${annotations.lastModified}`,
   ].filter(fact => fact !== undefined)
-  return `${uri}: ${oneLine(name)}${facts.length === 0 ? '' : ` (${facts.join(', ')})`}`
-}
-
-function oneLine(name: string): string {
-  return name.replaceAll(/\s+/g, ' ').slice(0, 120)
+  return `${uri}: ${cleanText(name, maxNameChars)}${facts.length === 0 ? '' : ` (${facts.join(', ')})`}`
 }

@@ -162,5 +162,5 @@ async function pictureOf(notes: Notes, { id }: Note, { difference }: NoteProof) 
 
 function lineOf({ number, id, state, author, text, targets }: Brief): string {
   const about = targets.length === 0 ? '' : ` about ${targets.join(', ')}`
-  return `${number} (${id}, ${state}) from ${author}${about}: ${JSON.stringify(text)}`
+  return `${number} (${id}, ${state}) from ${cleanText(author, listed.nameChars)}${about}: ${JSON.stringify(text)}`
 }
