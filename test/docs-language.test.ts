@@ -14,9 +14,12 @@ const avoided =
 /** The stateless and session transports have these names only. */
 const oldTransportNames = /\b(legacy|modern)\b/gi
 
-const pages = globSync(['README.md', 'SECURITY.md', 'docs/*.md', 'adapters/**/*.md'], {
-  cwd: root,
-}).toSorted()
+const pages = globSync(
+  ['README.md', 'CHANGELOG.md', 'SECURITY.md', 'docs/*.md', 'adapters/**/*.md'],
+  {
+    cwd: root,
+  },
+).toSorted()
 
 describe('the language of the documentation', () => {
   it('finds the pages', () => {
