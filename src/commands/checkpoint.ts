@@ -1,7 +1,7 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../lib/cli/base-command.ts'
-import { endpointFlags } from './resources/endpoint-flags.ts'
+import { endpointFlags, hostEnvironment } from './resources/endpoint-flags.ts'
 
 /** Keeps the scene under a name. */
 export default class Checkpoint extends BaseCommand {
@@ -12,8 +12,7 @@ that scene://delta?since=NAME tells what changed since then, also after a restar
 clients can read of the scene, not the document itself: nothing can be restored from it. A \
 document has at most 64. \`resources read scene://checkpoints\` lists them.
 
-Environment: SERVICE_HOST_URL with SERVICE_HOST_TOKEN (instead of the running instance),
-SERVICE_REGISTRY_DIR.`
+${hostEnvironment}`
 
   static override examples = [
     {

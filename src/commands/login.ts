@@ -19,7 +19,7 @@ SERVICE_TOKEN and SERVICE_TOKEN_FILE take precedence over the saved login.`
       command: 'pass show registry | <%= config.bin %> login alice --password-stdin',
     },
     {
-      description: 'save a token that you have',
+      description: 'save an existing token',
       command: '<%= config.bin %> login --token-stdin < token.txt',
     },
     {

@@ -38,10 +38,9 @@ the tested clients.`
 
   static override args = {
     client: Args.string({
-      description: 'the AI client',
+      description: `the AI client: ${clients.map(({ id }) => id).join(', ')}`,
       required: true,
       ignoreStdin: true,
-      options: clients.map(({ id }) => id),
     }),
   }
 

@@ -95,6 +95,12 @@ describe('mcp-config', function () {
     expect((await say('codex', { auth: 'none' })).out).not.to.include('bearer_token')
   })
 
+  it('names the client that was meant, or all of them', async () => {
+    const { error } = await say('claud-code')
+    expect(error).to.include({ code: 'usage_invalid', hint: 'did you mean claude-code?' })
+    expect((await say('emacs')).error?.hint).to.contain('known clients: claude-code, ')
+  })
+
   it('uses the default address when no server runs', async () => {
     const url = 'http://127.0.0.1:8765/mcp'
     const { out, err } = await say('cursor', { auth: 'none' })

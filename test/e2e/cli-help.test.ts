@@ -14,7 +14,11 @@ describe('help', () => {
     const known = new Set(commandNames.map(name => name.split(':')[0]))
     expect(named).to.have.members([...known, 'help', 'autocomplete'])
     expect(named[0]).to.equal('serve')
-    expect(named.indexOf('register')).to.be.above(named.indexOf('keys'))
+    const afterTitle = stdout.slice(stdout.indexOf('\nACCOUNTS\n'), stdout.indexOf('\nMORE\n'))
+    expect([...afterTitle.matchAll(/^ {2}([a-z-]+) /gm)].map(found => found[1])).to.deep.equal([
+      ...['register', 'login', 'logout', 'whoami', 'password', 'sessions', 'token', 'publish'],
+      'registry',
+    ])
     for (const line of stdout.split('\n')) expect(stringWidth(line), line).to.be.at.most(80)
   })
 
@@ -36,6 +40,12 @@ describe('help', () => {
     const loaded = await loadCommands(commandNames)
     for (const [name, { summary = '' }] of Object.entries(loaded)) {
       expect(summary.length, name).to.be.within(1, 66)
+    }
+  })
+
+  it('of a command breaks lines only where the terminal does', async () => {
+    for (const [name, { description = '' }] of Object.entries(await loadCommands(commandNames))) {
+      expect(description, name).not.to.match(/[^\n]\n[^\n]/)
     }
   })
 

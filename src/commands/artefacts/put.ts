@@ -1,7 +1,7 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../../lib/cli/base-command.ts'
-import { endpointFlags } from '../resources/endpoint-flags.ts'
+import { endpointFlags, hostEnvironment } from '../resources/endpoint-flags.ts'
 
 /** Stores a file in the running server. */
 export default class ArtefactsPut extends BaseCommand {
@@ -10,8 +10,7 @@ export default class ArtefactsPut extends BaseCommand {
   static override description = `Sends a file of any size to your running service-cli serve over its \
 host link and prints its URI for clients. Equal bytes are stored once.
 
-Environment: SERVICE_HOST_URL with SERVICE_HOST_TOKEN (instead of the running instance), \
-SERVICE_REGISTRY_DIR.`
+${hostEnvironment}`
 
   static override examples = [
     { description: 'a picture', command: '<%= config.bin %> artefacts put frame_0024.png' },

@@ -1,7 +1,8 @@
 import { systemClock } from '../../lib/util/time.ts'
 import { type Output, type OutputParts, createOutput } from '../../lib/cli/output.ts'
 import { quoteArgument } from '../../lib/cli/own-command.ts'
-import { ServiceError } from '../../lib/util/errors.ts'
+import { ServiceError, usage } from '../../lib/util/errors.ts'
+import { nearest } from '../../lib/util/text.ts'
 import type { Client, ClientFile, Place, Scope, Settings } from '../../lib/mcp/settings/client.ts'
 import { clients } from '../../lib/mcp/settings/clients.ts'
 import { type WantedEntry, newSettings } from '../../lib/mcp/settings/merge-settings.ts'
@@ -29,7 +30,7 @@ export async function runMcpConfig(
   const { place, stdout, stderr } = runtime
   const output = createOutput({ ...flags, stdout, stderr })
   const client = clients.find(known => known.id === id)
-  if (client === undefined) throw new ServiceError('usage_invalid', `unknown client "${id}"`)
+  if (client === undefined) throw unknownClient(id)
   const { scope } = flags
   const file = client.file(scope, place)
   if (flags.write && file === null) throw noFile(client, scope, place)
@@ -140,4 +141,11 @@ function noFile(client: Client, scope: Scope, { platform }: Place): ServiceError
     `settings of ${client.title} cannot be written for --scope ${scope} on ${platform}`,
     { hint: 'omit --write, and paste the printed entry where its documentation says' },
   )
+}
+
+function unknownClient(id: string): ServiceError {
+  const known = clients.map(client => client.id)
+  const meant = nearest(id, known)
+  const hint = meant === undefined ? `known clients: ${known.join(', ')}` : `did you mean ${meant}?`
+  return usage(`unknown client "${id}"`, hint)
 }

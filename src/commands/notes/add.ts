@@ -1,8 +1,8 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../../lib/cli/base-command.ts'
-import { endpointFlags } from '../resources/endpoint-flags.ts'
-import { byFlag } from './by-flag.ts'
+import { endpointFlags, hostEnvironment } from '../resources/endpoint-flags.ts'
+import { byFlag } from './note-flags.ts'
 
 /** Makes a note. */
 export default class NotesAdd extends BaseCommand {
@@ -11,8 +11,7 @@ export default class NotesAdd extends BaseCommand {
   static override description = `Makes a note about the document that is open in the application, for \
 an agent to act on. Agents that wait for notes://open are told.
 
-Environment: SERVICE_HOST_URL with SERVICE_HOST_TOKEN (instead of the running instance),
-SERVICE_REGISTRY_DIR.`
+${hostEnvironment}`
 
   static override examples = [
     {
@@ -22,12 +21,12 @@ SERVICE_REGISTRY_DIR.`
   ]
 
   static override args = {
-    text: Args.string({ description: 'what you want', required: true, ignoreStdin: true }),
+    text: Args.string({ description: 'what should change', required: true, ignoreStdin: true }),
   }
 
   static override flags = {
     object: Flags.string({
-      description: 'id of an object that it is about; may be repeated',
+      description: 'id of an object of the note (repeatable)',
       helpValue: 'ID',
       multiple: true,
     }),

@@ -1,17 +1,16 @@
 import * as Args from '@oclif/core/args'
 import { BaseCommand } from '../../lib/cli/base-command.ts'
-import { endpointFlags } from '../resources/endpoint-flags.ts'
-import { byFlag } from './by-flag.ts'
+import { endpointFlags, hostEnvironment } from '../resources/endpoint-flags.ts'
+import { byFlag, noteArg } from './note-flags.ts'
 
-/** Answer a note. */
+/** Answers a note. */
 export default class NotesAnswer extends BaseCommand {
   static override summary = 'Answer a note'
 
-  static override description = `Answers a note of the document that is open in the application. The person
+  static override description = `Answers a note of the document that is open in the application. The person \
 who made it accepts the answer or reopens the note.
 
-Environment: SERVICE_HOST_URL with SERVICE_HOST_TOKEN (instead of the running instance),
-SERVICE_REGISTRY_DIR.`
+${hostEnvironment}`
 
   static override examples = [
     {
@@ -21,11 +20,7 @@ SERVICE_REGISTRY_DIR.`
   ]
 
   static override args = {
-    note: Args.string({
-      description: 'number or id of the note',
-      required: true,
-      ignoreStdin: true,
-    }),
+    note: noteArg,
     text: Args.string({
       description: 'what was done, or a question',
       required: true,

@@ -6,17 +6,17 @@ import { endpointFlags } from '../resources/endpoint-flags.ts'
 export default class NotesList extends BaseCommand {
   static override summary = 'List the notes of the open document'
 
-  static override description = `Lists the notes of the document that is open in the application: those \
-that are not settled, or with --all every one.
+  static override description = `Lists the notes of the document that is open in the application: \
+the unsettled ones, or all of them with --all.
 
 Environment: SERVICE_MCP_API_KEY (the API key), SERVICE_REGISTRY_DIR.`
 
   static override examples = [
-    { description: 'what waits', command: '<%= config.bin %> notes list' },
+    { description: 'the open notes', command: '<%= config.bin %> notes list' },
   ]
 
   static override flags = {
-    all: Flags.boolean({ description: 'accepted and closed ones, too', default: false }),
+    all: Flags.boolean({ description: 'include accepted and closed notes', default: false }),
     ...endpointFlags,
   }
 

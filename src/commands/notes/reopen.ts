@@ -1,27 +1,25 @@
 import * as Args from '@oclif/core/args'
 import { BaseCommand } from '../../lib/cli/base-command.ts'
-import { endpointFlags } from '../resources/endpoint-flags.ts'
-import { byFlag } from './by-flag.ts'
+import { endpointFlags, hostEnvironment } from '../resources/endpoint-flags.ts'
+import { byFlag, noteArg } from './note-flags.ts'
 
-/** Reopen a note. */
+/** Reopens a note. */
 export default class NotesReopen extends BaseCommand {
   static override summary = 'Reopen a note'
 
   static override description = `Reopens a note that is answered, accepted or closed. The agent is told.
 
-Environment: SERVICE_HOST_URL with SERVICE_HOST_TOKEN (instead of the running instance),
-SERVICE_REGISTRY_DIR.`
+${hostEnvironment}`
 
   static override examples = [
-    { description: 'not yet', command: '<%= config.bin %> notes reopen 3 "Still too bright"' },
+    {
+      description: 'with what is missing',
+      command: '<%= config.bin %> notes reopen 3 "Still too bright"',
+    },
   ]
 
   static override args = {
-    note: Args.string({
-      description: 'number or id of the note',
-      required: true,
-      ignoreStdin: true,
-    }),
+    note: noteArg,
     text: Args.string({ description: 'what is missing', required: false, ignoreStdin: true }),
   }
 

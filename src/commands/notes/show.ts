@@ -1,6 +1,6 @@
-import * as Args from '@oclif/core/args'
 import { BaseCommand } from '../../lib/cli/base-command.ts'
 import { endpointFlags } from '../resources/endpoint-flags.ts'
+import { noteArg } from './note-flags.ts'
 
 /** Shows a note. */
 export default class NotesShow extends BaseCommand {
@@ -16,11 +16,7 @@ Environment: SERVICE_MCP_API_KEY (the API key), SERVICE_REGISTRY_DIR.`
   ]
 
   static override args = {
-    note: Args.string({
-      description: 'number or id of the note',
-      required: true,
-      ignoreStdin: true,
-    }),
+    note: noteArg,
   }
 
   static override flags = endpointFlags

@@ -35,3 +35,8 @@ export const endpointFlags = {
   }),
   ...accessFlags,
 }
+
+/** The variables of a command that sends something over the host link, for its help. */
+export const hostEnvironment =
+  'Environment: SERVICE_HOST_URL with SERVICE_HOST_TOKEN (instead of the running instance), ' +
+  'SERVICE_REGISTRY_DIR.'

@@ -7,13 +7,16 @@ interface RootHelp {
   readonly width: number
 }
 
-/** In the order in which a new user needs them. Commands in none of the lists join ACCOUNTS. */
+/** In the order in which a new user needs them. Commands in none of the lists follow the first. */
 const first = [
   ...['serve', 'mcp-config', 'adapter', 'instances', 'doctor', 'resources', 'artefacts'],
-  ...['gateway', 'connect', 'keys'],
+  ...['notes', 'checkpoint', 'gateway', 'connect', 'keys'],
 ]
 const last = ['help', 'autocomplete']
-const accounts = ['register', 'login', 'logout', 'whoami', 'password', 'token', 'publish']
+const accounts = [
+  ...['register', 'login', 'logout', 'whoami', 'password', 'sessions', 'token', 'publish'],
+  'registry',
+]
 
 /** What `service-cli --help` prints. */
 export function renderRootHelp({ commands, width }: RootHelp): string {
@@ -34,10 +37,10 @@ export function renderRootHelp({ commands, width }: RootHelp): string {
     '  $ service-cli COMMAND [FLAGS]',
     '',
     'COMMANDS',
-    ...lines(first),
+    ...lines([...first, ...others]),
     '',
     'ACCOUNTS',
-    ...lines([...accounts, ...others]),
+    ...lines(accounts),
     '',
     'MORE',
     ...lines(last),
