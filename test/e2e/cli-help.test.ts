@@ -49,6 +49,14 @@ describe('help', () => {
     }
   })
 
+  it('of a command leaves out flags that it refuses', async () => {
+    for (const name of ['login', 'register', 'logout', 'whoami']) {
+      const { stdout } = await runProgram([name, '--help'])
+      expect(stdout.includes('--token=TOKEN'), name).to.equal(name === 'whoami')
+      expect(stdout.includes('--account='), name).to.equal(name === 'logout' || name === 'whoami')
+    }
+  })
+
   it('tells how to switch on completion', async () => {
     const home = await mkdtemp(join(tmpdir(), 'completion-'))
     const env = cleanEnv({ HOME: home, XDG_CACHE_HOME: home, SHELL: '/bin/zsh' })

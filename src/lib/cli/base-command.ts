@@ -79,6 +79,12 @@ export abstract class AccountCommand extends BaseCommand {
   }
 }
 
+/** Base flags of commands that refuse these: refused with a hint, so known, but not in the help. */
+export function withoutHelpOf(...names: ('account' | 'token')[]): typeof AccountCommand.baseFlags {
+  const hidden = names.map(name => [name, { ...accountFlags[name], hidden: true }])
+  return { ...AccountCommand.baseFlags, ...Object.fromEntries(hidden) }
+}
+
 /** All flags that may stand before a command. */
 export const leadingFlags = { ...globalFlags, ...accountFlags }
 
