@@ -1,0 +1,169 @@
+import { expect } from 'chai'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { LinkClient } from '../helpers/link.ts'
+import { runCommand } from '../helpers/in-process.ts'
+import { exitOf } from '../helpers/program.ts'
+import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
+import { until } from './until.ts'
+import { follow } from './follow.ts'
+
+describe('service-cli resources watch of what goes away', function () {
+  this.timeout(60_000)
+  let registryDir: string
+  let serve: ServeProcess
+  const folder = () => `--registry-dir=${registryDir}`
+  const start = () => startServeProcess({ registryDir, flags: ['--dcc-type=maya'] })
+
+  // Tests that end the server leave another one behind.
+  before(async () => {
+    registryDir = await mkdtemp(join(tmpdir(), 'cli-watch-away-'))
+    serve = await start()
+  })
+  after(async () => {
+    await serve?.stop()
+    await rm(registryDir, { recursive: true, force: true })
+  })
+
+  it('says when the application goes and comes back, with --settle, too', async () => {
+    const application = await LinkClient.connect(serve)
+    await application.done({ type: 'scene.set', scene: { frame: 1 } })
+    const screen = follow(['resources', 'watch', 'scene://current', folder()])
+    const json = follow([
+      'resources',
+      'watch',
+      'scene://current',
+      '--json',
+      '--settle=100ms',
+      folder(),
+    ])
+    const both = (count: number) => () =>
+      screen.lines().length >= count && json.lines().length >= count
+    await until(both(1), 'the first lines')
+    application.ws.close()
+    await until(both(2), 'the lines about its end')
+    const again = await LinkClient.connect(serve)
+    await until(both(3), 'the lines about its return')
+    again.ws.close()
+    await until(both(4), 'the lines about its second end')
+    const read = await runCommand(['resources', 'read', 'scene://current', folder()])
+    expect(read.stdout).to.equal('{"frame":1}')
+    expect(read.stderr).to.match(/^the application is gone since .*Z; this is its last scene\n$/)
+    for (const { child } of [screen, json]) {
+      child.kill('SIGINT')
+      expect(await exitOf(child)).to.equal(0)
+    }
+    expect(screen.lines()[1]).to.match(/the application is gone; this is its last scene$/)
+    expect(screen.lines()[2]).to.match(/the application is connected again$/)
+    expect(json.json()[1]).to.have.nested.property('application.connected', false)
+    expect(json.json()[2]).to.have.deep.property('application', { connected: true })
+  })
+
+  it('says of an application that left without a scene that there is none', async () => {
+    const own = await startServeProcess()
+    try {
+      await (await LinkClient.connect(own)).bye()
+      const gone = () => runCommand(['resources', 'read', 'scene://current', `--url=${own.url}`])
+      await until(async () => (await gone()).stderr !== '', 'the remark')
+      const { stdout, stderr } = await gone()
+      expect(JSON.parse(stdout)).to.include({ status: 'no_snapshot' })
+      expect(stderr).to.match(/^the application is gone since .*Z; it left no scene\n$/)
+    } finally {
+      await own.stop()
+    }
+  })
+
+  for (const how of ['SIGTERM', 'SIGKILL'] as const) {
+    it(`says that the server is away after ${how}, and goes on`, async () => {
+      const watch = follow(['resources', 'watch', 'scene://current', '--json', folder()])
+      await until(() => watch.lines().length === 1, 'the first line')
+      const before = serve.url
+      serve.signal(how)
+      await serve.exited
+      serve = await start()
+      await until(() => watch.lines().length === 3, 'the line of the restart', 20_000)
+      await serve.post('scene', { frame: 1 })
+      await until(() => watch.lines().length === 4, 'the change', 20_000)
+      watch.child.kill('SIGTERM')
+      expect(await exitOf(watch.child)).to.equal(0)
+      const [first, , restarted, change] = watch.json()
+      expect(watch.json().map(({ event }) => event)).to.deep.equal([
+        'watching',
+        'away',
+        'reconnected',
+        'changed',
+      ])
+      expect(first.url).to.equal(before)
+      expect(restarted.url).to.equal(serve.url)
+      expect(change.revision).to.be.a('number')
+    })
+  }
+
+  it('tells a server that was away from an application that could not answer', async () => {
+    let isBusy = false
+    const connect = async () => {
+      const application = await LinkClient.connect(serve)
+      application.answer = ({ type, uri }) => {
+        if (type !== 'read') return undefined
+        if (isBusy) return { code: 'busy', message: 'it renders', retryable: true }
+        return { contents: [{ uri, mimeType: 'application/json', text: '{}' }] }
+      }
+      const resources = [{ uri: 'app://Cube', name: 'Cube' }]
+      await application.done({ type: 'producer.register', scheme: 'app', resources })
+      return application
+    }
+    const askedTwice = (application: LinkClient) =>
+      until(() => application.ofType('read').length >= 2, 'two questions')
+    let application = await connect()
+    const watch = follow(['resources', 'watch', 'app://Cube', '--json', folder()])
+    await until(() => watch.lines().length === 1, 'the first line')
+    isBusy = true
+    await application.done({ type: 'resource.updated', uri: 'app://Cube' })
+    await askedTwice(application)
+    isBusy = false
+    await until(() => watch.lines().length === 3, 'the line about the application')
+
+    const stoppedMs = Date.now()
+    await serve.stop()
+    serve = await start()
+    isBusy = true
+    application = await connect()
+    await askedTwice(application)
+    const answeredMs = Date.now()
+    isBusy = false
+    await until(() => watch.lines().length === 5, 'the line about the server', 20_000)
+    watch.child.kill('SIGTERM')
+    expect(await exitOf(watch.child)).to.equal(0)
+    application.ws.close()
+    const [, waits, busy, , away] = watch.json()
+    expect(waits).to.include({ event: 'away', reason: busy.reason })
+    expect(busy).to.include({ event: 'reconnected' }).and.not.have.property('away_ms')
+    expect(busy.reason).to.contain('the application is busy')
+    expect(away).to.include({ event: 'reconnected' }).and.not.have.property('reason')
+    expect(away.away_ms).to.be.at.most(answeredMs - stoppedMs)
+  })
+
+  it('says in a pipe that the application of an object went, and that it is back', async () => {
+    const connect = async () => {
+      const application = await LinkClient.connect(serve)
+      application.answer = ({ uri }) => ({ contents: [{ uri, text: 'a cube' }] })
+      const resources = [{ uri: 'app://Cube', name: 'Cube' }]
+      await application.done({ type: 'producer.register', scheme: 'app', resources })
+      return application
+    }
+    const first = await connect()
+    const watch = follow(['resources', 'watch', 'app://Cube', folder()])
+    await until(() => watch.lines().length === 1, 'the first line')
+    first.cut()
+    await until(() => watch.lines().length === 2, 'the line about its end')
+    const second = await connect()
+    await until(() => watch.lines().length === 3, 'the line about its return')
+    watch.child.kill('SIGINT')
+    expect(await exitOf(watch.child)).to.equal(0)
+    await second.bye()
+    const [, away, back] = watch.lines()
+    expect(away).to.match(/cannot be read \(.*the application is not connected.*\); trying again$/)
+    expect(back).to.contain('it could not be read').and.contain('watching again at')
+  })
+})

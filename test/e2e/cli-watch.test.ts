@@ -1,0 +1,233 @@
+import { expect } from 'chai'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { type ForeignServer, noteUri, startForeign } from '../lib/mcp/client/foreign-server.ts'
+import { runCommand } from '../helpers/in-process.ts'
+import { exitOf, startProgram } from '../helpers/program.ts'
+import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
+import { until } from './until.ts'
+import { follow } from './follow.ts'
+
+describe('service-cli resources watch', function () {
+  this.timeout(60_000)
+  let registryDir: string
+  let serve: ServeProcess
+  const folder = () => `--registry-dir=${registryDir}`
+  const start = () => startServeProcess({ registryDir, flags: ['--dcc-type=maya'] })
+
+  // Tests that end the server leave another one behind.
+  before(async () => {
+    registryDir = await mkdtemp(join(tmpdir(), 'cli-watch-'))
+    serve = await start()
+  })
+  after(async () => {
+    await serve?.stop()
+    await rm(registryDir, { recursive: true, force: true })
+  })
+
+  for (const json of [false, true]) {
+    it(`watches events by cursor, over a restart of the server${json ? ', as JSON' : ''}`, async () => {
+      const session = json ? 'json' : 'text'
+      const append = (...messages: string[]) =>
+        serve.post(`events/${session}`, {
+          events: messages.map(message => ({ source: 'bpy', stream: 'stdout', message })),
+        })
+      await append(...Array.from({ length: 12 }, (_, at) => `old ${at}`))
+      const uri = `events://session/${session}`
+      const watch = follow([
+        'resources',
+        'watch',
+        uri,
+        '--interval=50',
+        folder(),
+        ...(json ? ['--json'] : []),
+      ])
+      const messages = () =>
+        json
+          ? watch
+              .json()
+              .flatMap(({ appended }) => (appended === undefined ? [] : [appended.message]))
+          : watch.lines().flatMap(line => /info {5}bpy\/stdout {2}(.*)/.exec(line)?.[1] ?? [])
+      const old = Array.from({ length: 10 }, (_, at) => `old ${at + 2}`)
+      await until(() => messages().length === 10, 'the last events')
+      expect(messages()).to.deep.equal(old)
+      await append('new')
+      await until(() => messages().length === 11, 'the new event')
+      expect(watch.stderr()).to.equal('')
+      await serve.stop()
+      serve = await start()
+      await append('after the restart')
+      await until(() => messages().length === 12, 'the event after the restart', 20_000)
+      expect(messages()).to.deep.equal([...old, 'new', 'after the restart'])
+      await until(() => watch.stderr().endsWith('\n'), 'the warning')
+      expect(watch.stderr()).to.match(
+        /^warning: .* a new event buffer; unread events of the old one are lost\n$/,
+      )
+      watch.child.kill('SIGINT')
+      expect(await exitOf(watch.child)).to.equal(0)
+    })
+  }
+
+  it('watches a scene that changes a hundred times a second, and loses no change', async () => {
+    await serve.post('scene', { frame: 0 })
+    const watch = follow(['resources', 'watch', 'scene://current', folder()])
+    await until(() => watch.lines().length === 1, 'the first line')
+    const frame = 200
+    for (let number = 1; number <= frame; number++) {
+      await serve.post('scene', { frame: number })
+      await delay(6)
+    }
+    await until(() => watch.lines().at(-1)?.endsWith(`→ ${frame}`) === true, 'the last change')
+    watch.child.kill('SIGINT')
+    expect(await exitOf(watch.child)).to.equal(0)
+    const heads = watch.lines().filter(line => /^\d\d:\d\d:\d\d {2}(?:revision|changed)/.test(line))
+    expect(heads.length).to.be.at.least(2).and.below(frame)
+    expect(heads.join('\n')).to.contain('updates summed up')
+    // Each shows how it goes on from the one before.
+    const steps = watch
+      .lines()
+      .flatMap(line => /frame {2}(\d+) → (\d+)$/.exec(line)?.slice(1) ?? [])
+    const froms = steps.filter((_, at) => at % 2 === 0)
+    const tos = steps.filter((_, at) => at % 2 === 1)
+    expect(froms).to.deep.equal(['0', ...tos.slice(0, -1)])
+  })
+
+  it('prints one line for a burst with --settle, relative to the line before', async () => {
+    await serve.post('scene', { frame: 0 })
+    const words = ['resources', 'watch', 'scene://current', '--json', '--settle=1s', folder()]
+    const watch = follow(words)
+    await until(() => watch.lines().length === 1, 'the first line')
+    for (let frame = 1; frame <= 10; frame++) await serve.post('scene', { frame })
+    await until(() => watch.lines().length === 2, 'the line of the burst')
+    await serve.post('scene', { frame: 11 })
+    await until(() => watch.lines().length === 3, 'the line of one change')
+    watch.child.kill('SIGINT')
+    expect(await exitOf(watch.child)).to.equal(0)
+    const steps = watch.json().flatMap(({ difference }) => difference?.changes ?? [])
+    expect(steps.map(({ before, after }) => [before, after])).to.deep.equal([
+      [0, 10],
+      [10, 11],
+    ])
+  })
+
+  it('prints only the changes of the part of the scene that the URI names', async () => {
+    await serve.post('scene', { frame: 0, render: { width: 1 } })
+    const watch = follow([
+      'resources',
+      'watch',
+      'scene://current?pointer=/render',
+      '--json',
+      folder(),
+    ])
+    await until(() => watch.lines().length === 1, 'the first line')
+    await serve.post('scene', { frame: 1, render: { width: 1 } })
+    await serve.post('scene', { frame: 1, render: { width: 2 } })
+    await until(() => watch.lines().length === 2, 'the change')
+    watch.child.kill('SIGINT')
+    expect(await exitOf(watch.child)).to.equal(0)
+    expect(watch.json()[1].difference.changes).to.deep.equal([
+      { path: '/value/width', kind: 'changed', before: 1, after: 2 },
+    ])
+  })
+
+  it('prints the new entries of the audit, and nothing of those that they push out', async () => {
+    const post = (action: string) => serve.post('audit', { records: [{ action }] })
+    for (let n = 0; n < 60; n++) await post(`step.${n}`)
+    const watch = follow(['resources', 'watch', 'audit://recent', '--json', folder()])
+    const screen = follow(['resources', 'watch', 'audit://recent', folder()])
+    await until(() => watch.lines().length === 1 && screen.lines().length === 1, 'the first lines')
+    await post('step.last')
+    await until(() => watch.lines().length === 2 && screen.lines().length > 1, 'the change')
+    for (const { child } of [watch, screen]) {
+      child.kill('SIGINT')
+      expect(await exitOf(child)).to.equal(0)
+    }
+    const { changes } = watch.json()[1].difference
+    expect(changes.map(({ kind, after }: any) => [kind, after.action])).to.deep.equal([
+      ['added', 'step.last'],
+    ])
+    const lines = screen.lines().slice(2)
+    expect(lines).to.have.length(1)
+    expect(lines[0]).to.contain('step.last')
+  })
+
+  it('says how many entries of the audit came and were pushed out between two reads', async () => {
+    await serve.post('audit', { records: [{ action: 'first' }] })
+    const watch = follow(['resources', 'watch', 'audit://recent', '--json', folder()])
+    const screen = follow(['resources', 'watch', 'audit://recent', folder()])
+    await until(() => watch.lines().length === 1 && screen.lines().length === 1, 'the first lines')
+    await serve.post('audit', { records: Array(90).fill({ action: 'burst' }) })
+    await until(() => watch.lines().length === 2 && screen.lines().length > 2, 'the change')
+    for (const { child } of [watch, screen]) {
+      child.kill('SIGINT')
+      expect(await exitOf(child)).to.equal(0)
+    }
+    const { missed, difference } = watch.json()[1]
+    expect([missed, difference.changes.length]).to.deep.equal([40, 50])
+    expect(screen.lines()[2]).to.equal('        … 40 earlier entries left out')
+  })
+
+  it('ends quietly when nobody reads any more', async () => {
+    const watch = startProgram(['resources', 'watch', 'scene://current', folder()])
+    if (watch.stdout === null) throw new Error('no stdout')
+    await once(watch.stdout, 'data')
+    let stderr = ''
+    watch.stderr?.on('data', chunk => (stderr += String(chunk)))
+    watch.stdout.destroy()
+    const exited = exitOf(watch)
+    let over = false
+    void exited.then(() => (over = true))
+    for (let frame = 0; !over && frame < 2000; frame++) {
+      await serve.post('scene', { frame })
+      await delay(10)
+    }
+    expect([await exited, stderr]).to.deep.equal([0, ''])
+  })
+
+  it('refuses a --settle that is not a time, and one for a resource that is polled', async () => {
+    for (const time of ['2', '99ms', '61s', '1m']) {
+      const args = ['resources', 'watch', 'scene://current', `--settle=${time}`, folder()]
+      const refused = await runCommand(args)
+      expect(refused.code).to.equal(2)
+      expect(refused.stderr).to.contain(`--settle ${time} is not a time from 100ms to 60s`)
+    }
+    const polled = ['resources', 'watch', 'events://session/a', '--settle=1s', folder()]
+    expect((await runCommand(polled)).code).to.equal(2)
+  })
+
+  it('refuses to watch what is not there, and warns of what is never announced', async () => {
+    const missing = await runCommand(['resources', 'watch', 'audit://recnt', folder()])
+    expect([missing.code, missing.stdout]).to.deep.equal([3, ''])
+    const events = await runCommand(['resources', 'watch', 'events://session/nosuch', folder()])
+    expect(events.code).to.equal(3)
+    expect(events.stderr).to.contain('resource events://session/nosuch not found')
+    const hex = await serve.store('bytes')
+    const watch = startProgram(['resources', 'watch', `artefact://sha256/${hex}`, folder()])
+    let stderr = ''
+    watch.stderr?.on('data', chunk => (stderr += String(chunk)))
+    await until(() => stderr.includes('never announce'), 'the warning')
+    watch.kill('SIGINT')
+    expect(await exitOf(watch)).to.equal(0)
+  })
+
+  for (const transport of ['sessions', 'stateless'] as const) {
+    it(`watches a text of a foreign server of ${transport}`, async () => {
+      const foreign: ForeignServer = await startForeign(transport)
+      const watch = follow(['resources', 'watch', noteUri, `--url=${foreign.url.href}`])
+      try {
+        await until(() => watch.lines().length === 1, 'the first line')
+        await foreign.write('first\nchanged')
+        await until(() => watch.lines().length === 4, 'the change')
+        expect(watch.lines().slice(2)).to.deep.equal(['        - second', '        + changed'])
+        watch.child.kill('SIGINT')
+        expect(await exitOf(watch.child)).to.equal(0)
+      } finally {
+        watch.child.kill('SIGKILL')
+        await foreign.close()
+      }
+    })
+  }
+})
