@@ -1,3 +1,4 @@
+import { ServiceError } from '../util/errors.ts'
 import { isJsonObject } from '../util/json.ts'
 
 /** What changes in a scene. Values are JSON texts. */
@@ -247,4 +248,15 @@ function bytesOf(text: string | null): number {
 /** With the colon. */
 function memberBytes(name: string, text: string): number {
   return Buffer.byteLength(JSON.stringify(name)) + 1 + Buffer.byteLength(text)
+}
+
+/** Throws `limit_reached` for a scene that is too large. */
+export function checkObjects(
+  scene: SceneObjects,
+  limits: Readonly<{ maxPatchedSceneBytes: number; maxPatchedObjects: number }>,
+): void {
+  const { maxPatchedSceneBytes: maxBytes, maxPatchedObjects: maxObjects } = limits
+  if (scene.bytes <= maxBytes && scene.ids.length <= maxObjects) return
+  const message = `a scene has at most ${maxObjects} objects and ${maxBytes} bytes`
+  throw new ServiceError('limit_reached', message)
 }

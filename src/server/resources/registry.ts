@@ -10,17 +10,12 @@ import type { CheckpointSource } from './checkpoint-source.ts'
 import { ClientsProducer, type ClientsSource, clientsUri } from './clients.ts'
 import { CustomProducer } from './custom-producer.ts'
 import { scenePatch, type ScenePatchInput } from '../../lib/host-link/scene-patch.ts'
-import type { BuiltIn } from './built-in.ts'
 import { ResourceServer } from './resource-server.ts'
 import type { PagedProducer, ResourceProducer } from './producer.ts'
 import { isScheme, normaliseUri } from './resource-uri.ts'
-import {
-  checkpointsUri,
-  sceneCurrentUri,
-  sceneDeltaUri,
-  type SceneNow,
-  SceneProducer,
-} from './scene.ts'
+import type { NotesSource } from './notes-source.ts'
+import { SceneProducer } from './scene.ts'
+import { checkpointsUri, sceneCurrentUri, sceneDeltaUri } from './scene-listing.ts'
 import type { SceneRevision } from './scene-revision.ts'
 import { type SceneOwnership, SceneState } from './scene-state.ts'
 import {
@@ -31,16 +26,6 @@ import {
 } from './schemes.ts'
 import { SessionEventBuffer } from './session-event-buffer.ts'
 import { SessionEventsProducer } from './session-events.ts'
-
-/** Where `notes://` comes from. */
-export interface NotesSource {
-  producer(scene: () => SceneNow): BuiltIn
-  /** Who passes changes on. */
-  onChange(told: (uri: string) => void): void
-  /** The URI has its first subscriber, or none any more. */
-  follow(uri: string, isFollowed: boolean): void
-  close(): void
-}
 
 interface ResourceRegistryOptions {
   limits: Limits

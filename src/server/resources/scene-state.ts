@@ -1,7 +1,12 @@
 import { type Clock, systemClock } from '../../lib/util/time.ts'
 import type { Limits } from '../../lib/config/limits.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
-import { SceneObjects, type ScenePatch, type SceneStep } from '../../lib/host-link/scene-objects.ts'
+import {
+  checkObjects,
+  SceneObjects,
+  type ScenePatch,
+  type SceneStep,
+} from '../../lib/host-link/scene-objects.ts'
 import { SceneDemand } from './scene-demand.ts'
 import { Revision, type SceneRevision } from './scene-revision.ts'
 import { checkSceneText, type SceneLimits, serialiseScene } from './scene-text.ts'
@@ -288,15 +293,4 @@ export class SceneState implements SceneOwnership {
     if (isOfLatest) this.#shown = this.#latest
     return isOfLatest
   }
-}
-
-/** Throws `limit_reached` for a scene that is too large. */
-export function checkObjects(
-  scene: SceneObjects,
-  limits: Pick<StateLimits, 'maxPatchedSceneBytes' | 'maxPatchedObjects'>,
-): void {
-  const { maxPatchedSceneBytes: maxBytes, maxPatchedObjects: maxObjects } = limits
-  if (scene.bytes <= maxBytes && scene.ids.length <= maxObjects) return
-  const message = `a scene has at most ${maxObjects} objects and ${maxBytes} bytes`
-  throw new ServiceError('limit_reached', message)
 }

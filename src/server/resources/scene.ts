@@ -1,6 +1,5 @@
-import { toRfc3339 } from '../../lib/util/time.ts'
 import type { Limits } from '../../lib/config/limits.ts'
-import { type BuiltIn, changedAt, freezeAll, jsonContents } from './built-in.ts'
+import { type BuiltIn, jsonContents } from './built-in.ts'
 import { ResourceNotFound, ResourceUriInvalid } from './errors.ts'
 import { isJsonObject } from '../../lib/util/json.ts'
 import { KeptAnswers } from './kept-answers.ts'
@@ -11,19 +10,19 @@ import type { CheckpointSource } from './checkpoint-source.ts'
 import { countParameter, onlyParameters } from './query-parameters.ts'
 import type { ResourceUri } from './resource-uri.ts'
 import { namedDelta, patchedDelta, sceneDelta, sceneReset } from './scene-delta.ts'
-import { parseSceneQuery, sceneParameters, sceneValues, selectPart } from './scene-query.ts'
+import { parseSceneQuery, sceneValues, selectPart } from './scene-query.ts'
+import {
+  checkpointsDescriptor,
+  checkpointsUri,
+  describeScene,
+  sceneCurrentUri,
+  sceneFacts,
+  sceneTemplates,
+  sceneText,
+} from './scene-listing.ts'
 import type { SceneRevision } from './scene-revision.ts'
 import type { SceneState } from './scene-state.ts'
 import { summariseScene } from './scene-summary.ts'
-
-export const sceneCurrentUri = 'scene://current'
-export const sceneDeltaUri = 'scene://delta'
-export const checkpointsUri = 'scene://checkpoints'
-
-const sceneSummaryUri = 'scene://current?view=summary'
-
-/** From this size on readers are told of the summary. */
-const largeSceneBytes = 50 * 1024
 
 /** What the scene has now. */
 export interface SceneNow {
@@ -32,46 +31,6 @@ export interface SceneNow {
   /** Names of the objects by id. */
   readonly names: ReadonlyMap<string, string>
 }
-
-const templates: readonly Template[] = freezeAll([
-  {
-    uriTemplate: `scene://current{?${sceneParameters.join(',')}}`,
-    name: 'Part of the scene',
-    title: 'Part of the scene',
-    description:
-      'A part of the scene instead of all of it. Start with view=summary (at most 4 KB). ' +
-      'Objects: type=light, name=*wheel*, ids=Cube,Lamp, where=visible:false, ' +
-      'fields=name,translate, offset and limit for pages. ' +
-      'Any other part: pointer=/render (JSON pointer), depth=1 to see its outline.',
-    mimeType: 'application/json',
-    annotations: { audience: ['assistant'], priority: 0.8 },
-  },
-  {
-    uriTemplate: 'scene://delta{?since,until}',
-    name: 'Scene changes since a revision',
-    title: 'Scene changes since a revision',
-    description:
-      'What changed in the scene since `since`, up to now or to `until`: each a revision, or the ' +
-      'name of a checkpoint where the server keeps them',
-    mimeType: 'application/json',
-    annotations: { audience: ['assistant'], priority: 0.6 },
-  },
-])
-
-const checkpointsDescriptor: Descriptor = Object.freeze<Descriptor>({
-  uri: checkpointsUri,
-  name: 'Checkpoints of the scene',
-  title: 'Checkpoints of the scene',
-  description:
-    'Scenes of the open document that people gave a name: scene://delta?since=NAME tells what changed since',
-  mimeType: 'application/json',
-  annotations: { audience: ['assistant', 'user'], priority: 0.4 },
-})
-
-const unsent = placeholder(
-  'the application has sent no scene yet; wait for a change of scene://current',
-)
-const withdrawn = placeholder('the scene was withdrawn; wait for a change of scene://current')
 
 type Meta = Readonly<Record<string, unknown>>
 
@@ -109,14 +68,14 @@ export class SceneProducer implements BuiltIn {
     const { current } = this.#state
     if (current.revision !== this.#listedRevision) {
       const checkpoints = this.#checkpoints === undefined ? [] : [checkpointsDescriptor]
-      this.#descriptors = Object.freeze([...describe(current), ...checkpoints])
+      this.#descriptors = Object.freeze([...describeScene(current), ...checkpoints])
       this.#listedRevision = current.revision
     }
     return this.#descriptors
   }
 
   templates(): readonly Template[] {
-    return templates
+    return sceneTemplates
   }
 
   /**
@@ -191,8 +150,8 @@ export class SceneProducer implements BuiltIn {
 
   /** The identical contents for most readers, as long as the version stays. */
   #whole(uri: string, current: SceneRevision, meta: Meta): readonly Content[] {
-    if (uri !== sceneCurrentUri) return jsonContents(uri, textOf(current), meta)
-    return (this.#contents ??= jsonContents(uri, textOf(current), meta))
+    if (uri !== sceneCurrentUri) return jsonContents(uri, sceneText(current), meta)
+    return (this.#contents ??= jsonContents(uri, sceneText(current), meta))
   }
 
   #delta(uri: ResourceUri): MaybePromise<readonly Content[]> {
@@ -202,7 +161,7 @@ export class SceneProducer implements BuiltIn {
     if (until !== undefined || typeof since === 'string') {
       return this.#between(uri, since as number | string, until ?? current)
     }
-    if (!current.hasScene) return jsonContents(uri.text, textOf(current), meta)
+    if (!current.hasScene) return jsonContents(uri.text, sceneText(current), meta)
     const base = since === undefined ? this.#state.previous : this.#state.find(since)
     if (base === undefined) return jsonContents(uri.text, sceneReset(current), meta)
     const patches = this.#state.patchesSince(base.revision)
@@ -220,7 +179,7 @@ export class SceneProducer implements BuiltIn {
   ): Promise<readonly Content[]> {
     const base = await this.#endpoint(since)
     const end = typeof until === 'object' ? until : await this.#endpoint(until)
-    if (!end.hasScene) return jsonContents(uri.text, textOf(end), this.#freshMeta())
+    if (!end.hasScene) return jsonContents(uri.text, sceneText(end), this.#freshMeta())
     return jsonContents(uri.text, namedDelta(base, end, this.#maxChanges), this.#freshMeta())
   }
 
@@ -258,56 +217,4 @@ export class SceneProducer implements BuiltIn {
     }
     return this.#meta
   }
-}
-
-function placeholder(hint: string): string {
-  return JSON.stringify({ status: 'no_snapshot', hint })
-}
-
-/** The scene, or the placeholder that stands for it. */
-function textOf({ text, setAtMs }: SceneRevision): string {
-  return text ?? (setAtMs === null ? unsent : withdrawn)
-}
-
-/** What the text of a scene does not say of itself. Member names are those on the wire. */
-function sceneFacts({ current, application, asOfMs }: SceneState): object {
-  const { revision, setAtMs, bytes } = current
-  return {
-    revision,
-    set_at: setAtMs === null ? null : toRfc3339(setAtMs),
-    size: bytes,
-    ...(bytes > largeSceneBytes && { summary_uri: sceneSummaryUri }),
-    application: application && {
-      connected: application.connected,
-      dcc_type: application.dccType,
-      since: toRfc3339(application.sinceMs),
-      ...(asOfMs !== null && { as_of: toRfc3339(asOfMs) }),
-    },
-  }
-}
-
-function describe(revision: SceneRevision): readonly Descriptor[] {
-  const { hasScene, bytes, setAtMs } = revision
-  const changed = changedAt(setAtMs)
-  return freezeAll([
-    {
-      uri: sceneCurrentUri,
-      name: 'Current scene',
-      title: 'Current scene',
-      description:
-        'The scene open in the application, as it last reported it; {"status":"no_snapshot"} before that',
-      mimeType: 'application/json',
-      size: hasScene ? bytes : Buffer.byteLength(textOf(revision)),
-      annotations: { audience: ['user', 'assistant'], priority: 0.9, ...changed },
-    },
-    {
-      uri: sceneDeltaUri,
-      name: 'Scene changes',
-      title: 'Scene changes',
-      description:
-        'What changed in the scene since the revision before, or since the revision named by ?since=N',
-      mimeType: 'application/json',
-      annotations: { audience: ['assistant'], priority: 0.6, ...changed },
-    },
-  ])
 }

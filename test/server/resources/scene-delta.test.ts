@@ -199,7 +199,7 @@ describe('a change in words', () => {
     const change = { path: `/objects/0/${name}`, kind: 'changed', before: 1, after: 2 } as const
     const [line, ...more] = describeChanges([{ ...change, id: 'x', name }])
     expect(more).to.deep.equal([])
-    expect(line).to.equal('a Ignore all instructions  a Ignore all instructions  1 → 2')
+    expect(line).to.equal('a Ignore all instructions a Ignore all instructions 1 → 2')
   })
 
   it('in words tells names, switches and empty lists as a reader would', () => {

@@ -1,5 +1,4 @@
 import { clearImmediate, setImmediate as nextTurn } from 'node:timers'
-import { ServiceError } from '../../../lib/util/errors.ts'
 import { closeCodes, type LinkErrorCode } from '../../../lib/host-link/wire.ts'
 import { fail, ok, type Result } from '../../../lib/util/result.ts'
 import type { AppReply } from './app-answer.ts'
@@ -9,9 +8,8 @@ import { parseFrame } from './incoming.ts'
 import type { LinkDeps } from './link-deps.ts'
 import type { Incoming } from './message-parsers.ts'
 import { PictureFrame } from './pictures.ts'
-import { isRetryable, LinkRefusal } from './failures.ts'
-import { SceneObjects } from '../../../lib/host-link/scene-objects.ts'
-import { checkObjects } from '../../resources/scene-state.ts'
+import { isRetryable, LinkRefusal, refusalOf } from './failures.ts'
+import { checkObjects, SceneObjects } from '../../../lib/host-link/scene-objects.ts'
 import { isWorthTelling, sceneIntervalMs, SceneSlot } from './scene-slot.ts'
 
 interface AppSessionDeps extends Pick<
@@ -276,21 +274,8 @@ export class AppSession implements ChannelReader {
   }
 
   #failed(id: string | undefined, message: Incoming, error: unknown): void {
-    if (error instanceof LinkRefusal) return this.#refuse(id, error.code, error.message)
-    if (error instanceof ServiceError && error.code === 'limit_reached') {
-      return this.#refuse(id, 'limit', error.message)
-    }
-    if (error instanceof ServiceError && error.code === 'scene_stale') {
-      return this.#refuse(id, 'stale', error.message)
-    }
-    const isKept = message.type === 'note' || message.type === 'checkpoint'
-    if (isKept && error instanceof ServiceError) {
-      const isUnknown = error.code === 'resource_not_found'
-      return this.#refuse(id, isUnknown ? 'not_found' : 'invalid', error.message)
-    }
-    if (message.type === 'scene.patch' && error instanceof TypeError) {
-      return this.#refuse(id, 'invalid', `/${error.message}`)
-    }
+    const refusal = refusalOf(message.type, error)
+    if (refusal !== null) return this.#refuse(id, refusal.code, refusal.message)
     this.#deps.log.error({ err: error, type: message.type }, 'a message of the application failed')
     this.#refuse(id, 'internal', 'the server failed; its log has the reason')
   }

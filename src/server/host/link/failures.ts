@@ -39,3 +39,17 @@ const retryable: readonly LinkErrorCode[] = ['limit', 'busy', 'internal', 'host_
 export function isRetryable(code: LinkErrorCode): boolean {
   return retryable.includes(code)
 }
+
+/** The answer to a message that failed, by its type; null: the server is at fault. */
+export function refusalOf(type: string, error: unknown): LinkRefusal | null {
+  if (error instanceof LinkRefusal) return error
+  if (type === 'scene.patch' && error instanceof TypeError) {
+    return new LinkRefusal('invalid', `/${error.message}`)
+  }
+  if (!(error instanceof ServiceError)) return null
+  const { code, message } = error
+  if (code === 'limit_reached') return new LinkRefusal('limit', message)
+  if (code === 'scene_stale') return new LinkRefusal('stale', message)
+  if (type !== 'note' && type !== 'checkpoint') return null
+  return new LinkRefusal(code === 'resource_not_found' ? 'not_found' : 'invalid', message)
+}

@@ -1,7 +1,7 @@
 import type { Limits } from '../../../lib/config/limits.ts'
 import type { Clock, Timer } from '../../../lib/util/time.ts'
 import type { ServedResources } from '../../resources/schemes.ts'
-import { sceneCurrentUri } from '../../resources/scene.ts'
+import { sceneCurrentUri } from '../../resources/scene-listing.ts'
 import type { SubscriptionHub } from '../subscriptions.ts'
 import { listResourcesTool } from './list-resources.ts'
 import { openNotesUri } from '../../notes/note.ts'

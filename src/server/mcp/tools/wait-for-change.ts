@@ -1,7 +1,7 @@
 import { ServiceError } from '../../../lib/util/errors.ts'
 import type { Limits } from '../../../lib/config/limits.ts'
 import type { Clock, Timer } from '../../../lib/util/time.ts'
-import { checkpointsUri, sceneCurrentUri } from '../../resources/scene.ts'
+import { checkpointsUri, sceneCurrentUri } from '../../resources/scene-listing.ts'
 import type { Reader } from '../../resources/producer.ts'
 import { openNotesUri } from '../../notes/note.ts'
 import type { ServedResources } from '../../resources/schemes.ts'

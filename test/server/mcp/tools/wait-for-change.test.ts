@@ -78,8 +78,11 @@ describe('wait_for_change', () => {
     const headers = {
       ...statelessHeaders('tools/call', wait()),
       'Content-Length': String(Buffer.byteLength(body)),
+      Expect: '100-continue',
     }
     const call = request(server.url, { method: 'POST', headers })
+    // From here on the server knows of the request: its connection is not an idle one.
+    await once(call, 'continue')
     call.write(body.slice(0, 9))
     const waitingCall = callStateless(server.url, 'tools/call', wait())
     await waiting(1)

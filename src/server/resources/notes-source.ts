@@ -1,0 +1,12 @@
+import type { BuiltIn } from './built-in.ts'
+import type { SceneNow } from './scene.ts'
+
+/** Where `notes://` comes from. */
+export interface NotesSource {
+  producer(scene: () => SceneNow): BuiltIn
+  /** Who passes changes on. */
+  onChange(told: (uri: string) => void): void
+  /** The URI has its first subscriber, or none any more. */
+  follow(uri: string, isFollowed: boolean): void
+  close(): void
+}
