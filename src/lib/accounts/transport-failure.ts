@@ -1,3 +1,4 @@
+import { connectionReason, isTlsError } from '../util/connection-reason.ts'
 import { errnoOf, type ErrorCode, ServiceError } from '../util/errors.ts'
 import type { AccountsUrl } from '../config/accounts-url.ts'
 import type { ProxyInUse } from './proxy.ts'
@@ -47,14 +48,11 @@ function layersOf(error: unknown): object[] {
   return layers
 }
 
-const certificate =
-  /^(CERT_|ERR_TLS_|ERR_SSL_|ERR_OSSL|SELF_SIGNED_|DEPTH_ZERO_|UNABLE_TO_|HOSTNAME_MISMATCH|INVALID_CA|EPROTO$)/
-
 /** The kind of failure; the code of the one table that gives the exit code. */
 function classifyFailure(facts: FailureFacts, proxy: ProxyInUse | null): ErrorCode {
   if (facts.code.startsWith('ERR_PROXY')) return 'proxy_failed'
   if (facts.code === 'ETIMEDOUT' || facts.phase !== null) return 'net_timeout'
-  if (certificate.test(facts.code)) return 'tls_failed'
+  if (isTlsError(facts.code)) return 'tls_failed'
   if (proxy !== null && proxy.hostname !== '' && facts.host === proxy.hostname) {
     return facts.port === null || proxy.port === '' || facts.port === proxy.port
       ? 'proxy_failed'
@@ -71,7 +69,7 @@ export function describeTransportFailure(
 ): ServiceError {
   const facts = readFailure(error)
   const kind = classifyFailure(facts, proxy)
-  const reason = reasons[facts.code] ?? facts.code
+  const reason = connectionReason(facts.code)
   const through = proxy === null ? '' : `; ${describeProxy(proxy)}`
   const data = { registry: url, reason: facts.code }
   switch (kind) {
@@ -105,22 +103,4 @@ function describeProxy({ used, variable, address }: ProxyInUse): string {
   return used
     ? `${variable} (${address}) is in use`
     : `${variable} is no address that begins with http:// or https://, so no proxy was used`
-}
-
-const reasons: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'nothing listens there (ECONNREFUSED)',
-  ENOTFOUND: 'there is no such host (ENOTFOUND)',
-  EAI_AGAIN: 'the name cannot be looked up now (EAI_AGAIN)',
-  ECONNRESET: 'the connection was cut (ECONNRESET)',
-  EHOSTUNREACH: 'there is no way to the host (EHOSTUNREACH)',
-  ENETUNREACH: 'there is no network (ENETUNREACH)',
-  DEPTH_ZERO_SELF_SIGNED_CERT: 'its certificate is signed by itself (DEPTH_ZERO_SELF_SIGNED_CERT)',
-  SELF_SIGNED_CERT_IN_CHAIN:
-    'its certificate comes from an unknown authority (SELF_SIGNED_CERT_IN_CHAIN)',
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE:
-    'its certificate comes from an unknown authority (UNABLE_TO_VERIFY_LEAF_SIGNATURE)',
-  CERT_HAS_EXPIRED: 'its certificate has expired (CERT_HAS_EXPIRED)',
-  ERR_TLS_CERT_ALTNAME_INVALID:
-    'its certificate is for another name (ERR_TLS_CERT_ALTNAME_INVALID)',
-  ERR_PROXY_TUNNEL: 'it refused the connection (ERR_PROXY_TUNNEL)',
 }

@@ -30,7 +30,7 @@ describe('transport of the registry client', function () {
     for (const failure of await failures(`http://127.0.0.1:${port}`)) {
       expect(failure.code).to.equal('network_failed')
       expect(failure.message).to.equal(
-        `http://127.0.0.1:${port} cannot be reached: nothing listens there (ECONNREFUSED)`,
+        `http://127.0.0.1:${port} cannot be reached: connection refused (ECONNREFUSED)`,
       )
     }
   })

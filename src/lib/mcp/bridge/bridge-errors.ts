@@ -1,3 +1,4 @@
+import { connectionReason, isTlsError } from '../../util/connection-reason.ts'
 import { cleanText } from '../../util/text.ts'
 import { isJsonObject } from '../../util/json.ts'
 import { jsonRpcCodes, type RpcError } from '../json-rpc.ts'
@@ -97,7 +98,8 @@ function keyRefused(keyed: boolean): RpcError {
     : bridgeError('auth_required', `the server requires an API key (HTTP 401); ${how}`)
 }
 
-function rpcErrorOf({ body }: Refused): RpcError | null {
+/** Some servers send a JSON-RPC error in the body of an HTTP error; it says more than the status. */
+export function rpcErrorOf({ body }: Refused): RpcError | null {
   const [message, ...others] = parseServerText(body) ?? []
   return message?.kind === 'response' && others.length === 0 ? message.error : null
 }
@@ -115,28 +117,9 @@ export class Unreachable extends Error {
   override readonly name: string = 'Unreachable'
 }
 
-const reasons: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'connection refused',
-  ECONNRESET: 'the connection was cut',
-  EPIPE: 'the connection was cut',
-  ETIMEDOUT: 'the connection timed out',
-  EHOSTUNREACH: 'the host is unreachable',
-  ENETUNREACH: 'the network is unreachable',
-  HPE_INVALID_CONSTANT: 'it is not a web server',
-  HPE_HEADER_OVERFLOW: 'the headers of the answer are too long',
-}
-
-const certificate =
-  /^(CERT_|ERR_TLS_|ERR_SSL_|SELF_SIGNED_|DEPTH_ZERO_|UNABLE_TO_|HOSTNAME_MISMATCH|INVALID_CA|EPROTO$)/
-
 /** Describes a connection error without its members, which hold the request and its key. */
-export function describeSocketError(error: NodeJS.ErrnoException, { hostname }: URL): string {
-  const code = /^\w{1,64}$/.test(error.code ?? '') ? String(error.code) : 'unknown error'
-  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN')
-    return `cannot resolve the host name ${hostname}`
-  if (certificate.test(code)) {
-    return `its certificate is not trusted (${code}); NODE_EXTRA_CA_CERTS adds certificate authorities`
-  }
-  if (code.startsWith('HPE_') && !(code in reasons)) return `its answer is not valid HTTP (${code})`
-  return reasons[code] ?? code
+export function describeSocketError({ code = '' }: NodeJS.ErrnoException): string {
+  if (!/^\w{1,64}$/.test(code)) return 'unknown error'
+  const more = isTlsError(code) ? '; NODE_EXTRA_CA_CERTS adds certificate authorities' : ''
+  return connectionReason(code) + more
 }

@@ -8,7 +8,7 @@ import type { ServerText } from './exchange.ts'
 import { askServer, type OwnAnswer, statelessHeaders, withMeta } from './own-request.ts'
 import type { Recovery } from './recovery.ts'
 import { notificationMessage } from './rpc.ts'
-import { parseServerText } from './server-message.ts'
+import { rpcErrorOf } from './bridge-errors.ts'
 
 const capability = 'claude/channel'
 const maxContentChars = 2000
@@ -237,8 +237,7 @@ function noteChange(state: State, { data, text }: Outcome & { kind: 'done' }): b
 function outcomeOf(answer: OwnAnswer): Outcome {
   if (answer.kind === 'broken') return { kind: 'failed', reason: answer.reason }
   if (answer.kind === 'refused') {
-    const [message] = parseServerText(answer.body) ?? []
-    const error = message?.kind === 'response' ? message.error : null
+    const error = rpcErrorOf(answer)
     return error === null ? { kind: 'failed', reason: `HTTP ${answer.status}` } : failed(error)
   }
   if (answer.kind === 'error') return failed(answer.error)

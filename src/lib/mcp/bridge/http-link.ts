@@ -111,7 +111,7 @@ export class HttpLink {
         if (signal.aborted) return reject(signal.reason)
         if (error instanceof Unreachable) return reject(error)
         const reused = req.reusedSocket && stale.has(error.code ?? '')
-        const text = describeSocketError(error, url)
+        const text = describeSocketError(error)
         reject(reused ? new StaleConnection(text) : new Unreachable(text))
       })
       req.end(body)

@@ -1,8 +1,8 @@
 import { isJsonObject, type JsonObject } from '../../util/json.ts'
 import type { RequestId } from '../json-rpc.ts'
+import { rpcErrorOf } from '../bridge/bridge-errors.ts'
 import type { Exchanged, Refused } from '../bridge/exchange.ts'
 import { askOnce, type RpcAnswer } from '../bridge/own-request.ts'
-import { parseServerText } from '../bridge/server-message.ts'
 import type { ClientContext } from './context.ts'
 
 interface Ask {
@@ -35,21 +35,16 @@ export function asAnswer(ended: Exchanged): Answer {
     case 'broken':
       return { kind: 'broken', reason: ended.reason }
     case 'refused':
-      return rpcAnswerOf(ended) ?? ended
+      return refusedAnswer(ended)
     case 'oversize':
     case 'aborted':
       return ended
   }
 }
 
-/**
- * Some servers send a JSON-RPC error in the body of an HTTP error; it says more than the status.
- */
-function rpcAnswerOf({ status, body }: Refused): Answer | null {
-  if (status === 401) return null
-  const [message, ...others] = parseServerText(body) ?? []
-  if (message?.kind !== 'response' || message.error === null || others.length > 0) return null
-  return { kind: 'error', error: message.error }
+function refusedAnswer(refused: Refused): Answer {
+  const error = refused.status === 401 ? null : rpcErrorOf(refused)
+  return error === null ? refused : { kind: 'error', error }
 }
 
 /** A listed resource. Missing or invalid members are null. */

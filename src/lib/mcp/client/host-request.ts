@@ -76,7 +76,7 @@ export async function hostRequest(target: HostTarget, wanted: HostRequest): Prom
     if (error instanceof ServiceError) throw error
     if (signal.aborted) throw new ServiceError('cancelled', 'cancelled')
     if (isLate) throw timedOut(url, silenceMs)
-    const clause = describeSocketError(error as NodeJS.ErrnoException, url)
+    const clause = describeSocketError(error as NodeJS.ErrnoException)
     throw new ServiceError('network_failed', `${url.host} cannot be reached: ${clause}`, {
       cause: error,
       hint: instancesHint,
