@@ -1,6 +1,6 @@
 import { ServiceError } from '../../../lib/util/errors.ts'
 import type { Reader } from '../../resources/producer.ts'
-import { sceneCurrentUri, sceneDeltaUri } from '../../resources/scene.ts'
+import { sceneCurrentUri, sceneDeltaUri } from '../../resources/scene-listing.ts'
 import { isReservedScheme, type ServedResources } from '../../resources/schemes.ts'
 import { presenceOf } from './presence.ts'
 import { deltaText, parsedDelta } from './scene-changes.ts'
