@@ -1,17 +1,16 @@
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../lib/cli/base-command.ts'
-import { endpointFlags } from './resources/endpoint-flags.ts'
+import { endpointFlags, hostEnvironment } from './resources/endpoint-flags.ts'
 
 /** Shows a link to the live page. */
 export default class Page extends BaseCommand {
-  static override summary = 'Show a link that opens the live page of a running server'
+  static override summary = 'Print a link to the live page of a running server'
 
   static override description = `Prints a link that logs one browser in to the live page: what your AI \
 can see, what changed, notes and files. It works once, for five minutes; the login lasts 12 hours, \
 and no longer than the server. A browser that is logged in needs no new link.
 
-Environment: SERVICE_HOST_URL with SERVICE_HOST_TOKEN (instead of the running instance),
-SERVICE_REGISTRY_DIR.`
+${hostEnvironment}`
 
   static override examples = [
     { description: 'of your only running server', command: '<%= config.bin %> page' },
@@ -19,7 +18,7 @@ SERVICE_REGISTRY_DIR.`
   ]
 
   static override flags = {
-    open: Flags.boolean({ description: 'open it in your browser instead of printing it' }),
+    open: Flags.boolean({ description: 'open the link in your browser instead of printing it' }),
     ...endpointFlags,
   }
 

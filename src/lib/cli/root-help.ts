@@ -9,8 +9,8 @@ interface RootHelp {
 
 /** In the order in which a new user needs them. Commands in none of the lists follow the first. */
 const first = [
-  ...['serve', 'mcp-config', 'adapter', 'instances', 'doctor', 'resources', 'artefacts'],
-  ...['notes', 'checkpoint', 'gateway', 'connect', 'keys'],
+  ...['serve', 'mcp-config', 'adapter', 'page', 'instances', 'doctor', 'resources'],
+  ...['artefacts', 'notes', 'checkpoint', 'gateway', 'connect', 'keys'],
 ]
 const last = ['help', 'autocomplete']
 const accounts = [
