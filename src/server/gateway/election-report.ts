@@ -50,7 +50,7 @@ export function reportOf(news: ElectionEvent | PortNews, by: Reporter): Report {
       const told = `the gateway of port ${by.port}, process ${pid}, accepts connections and does not answer; end it to let another gateway take over`
       if (active !== null) return of(active, news.event, 'warn', told)
       const unnamed = own(by, news.event, told, 'warn')
-      return { ...unnamed, fields: { ...unnamed.fields, resident_pid: pid } }
+      return { ...unnamed, fields: { ...unnamed.fields, active_pid: pid } }
     }
     case 'resident_recovered':
       return of(news.active, news.event, 'info', 'the gateway answers again')
@@ -82,5 +82,5 @@ function of(
 ): Report {
   const { instanceId, pid, url } = active
   const entry = { event, instanceId: shortId(instanceId), reason: message }
-  return { entry, level, message, fields: { event, active: instanceId, resident_pid: pid, url } }
+  return { entry, level, message, fields: { event, active: instanceId, active_pid: pid, url } }
 }

@@ -181,13 +181,13 @@ const mcporter: Client = {
     if (scope === 'project') return projectFile(place, 'config', 'mcporter.json')
     const named = namedFile(place, 'MCPORTER_CONFIG')
     if (named !== null) return named
-    const legacy = (name: string): ClientFile => homeFile(place, ['.mcporter', name])
+    const inHome = (name: string): ClientFile => homeFile(place, ['.mcporter', name])
     const first = (name: string): ClientFile =>
       homeFile(place, ['.mcporter', name], {
         variable: 'XDG_CONFIG_HOME',
         names: ['mcporter', name],
       })
-    const instead = [first('mcporter.jsonc'), legacy('mcporter.json'), legacy('mcporter.jsonc')]
+    const instead = [first('mcporter.jsonc'), inHome('mcporter.json'), inHome('mcporter.jsonc')]
     return { ...first('mcporter.json'), instead }
   },
   entry: settings =>

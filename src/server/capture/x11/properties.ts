@@ -72,11 +72,11 @@ export async function pidOf(questions: Questions, window: number): Promise<numbe
 
 /** The title that is shown, at most as long as was asked for. */
 export async function titleOf(questions: Questions, window: number): Promise<string> {
-  const [modern, old] = await Promise.all([
+  const [name, old] = await Promise.all([
     questions.property(window, questions.atoms._NET_WM_NAME),
     questions.property(window, atoms.wmName),
   ])
-  return modern !== null && modern.value.length > 0 ? textOf(modern) : textOf(old)
+  return name !== null && name.value.length > 0 ? textOf(name) : textOf(old)
 }
 
 function textOf(property: Property | null): string {
