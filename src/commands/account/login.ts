@@ -59,7 +59,7 @@ async function loginWithToken(
 ): Promise<void> {
   if (username !== undefined || flags['password-stdin'] === true || flags.password !== undefined) {
     throw new ServiceError('usage_invalid', '--token-stdin goes without user name and password', {
-      hint: 'the token says who it is',
+      hint: 'the token names the account',
     })
   }
   const read = await readSecretFromStdin(process.stdin, '--token-stdin')

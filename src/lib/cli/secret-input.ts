@@ -30,7 +30,7 @@ export async function readTwoSecretsFromStdin(
   if (first !== '' && second !== '' && more.length === 0) {
     return [new Secret(first), new Secret(second)]
   }
-  throw new ServiceError('usage_invalid', `${flag} did not get two lines from stdin`, {
+  throw new ServiceError('usage_invalid', `${flag} needs two lines on stdin`, {
     hint: `the first line is the ${names[0]}, the second the ${names[1]}`,
   })
 }
@@ -41,11 +41,11 @@ function parseSecretInput(bytes: Uint8Array, flag: string): string {
   try {
     text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
   } catch {
-    throw new ServiceError('usage_invalid', `${flag} got bytes from stdin that are not UTF-8 text`)
+    throw new ServiceError('usage_invalid', `${flag}: stdin is not UTF-8 text`)
   }
   const secret = text.replace(/\r?\n$/, '')
   if (secret !== '') return secret
-  throw new ServiceError('usage_invalid', `${flag} got nothing from stdin`, {
+  throw new ServiceError('usage_invalid', `${flag}: stdin is empty`, {
     hint: 'the command before the pipe may have failed',
   })
 }

@@ -149,7 +149,7 @@ export function createIdentityRoute(active: () => ActiveGateway | null): Request
       throw new ServiceError('route_not_found', 'nothing is served here')
     }
     if (req.method !== 'GET') {
-      throw new ServiceError('method_not_allowed', 'this path answers GET')
+      throw new ServiceError('method_not_allowed', 'only GET is allowed here')
     }
     const body = Buffer.from(JSON.stringify(activeGatewayJson(known)))
     res.writeHead(200, {

@@ -82,7 +82,7 @@ function parseLeaf(pem: Buffer): X509Certificate | null {
 
 function strangeKey(certFile: string, keyFile: string): PairProblem {
   const message = `--tls-key ${keyFile} is not the key of --tls-cert ${certFile}`
-  return { message, hint: 'name the key with which this certificate was asked for' }
+  return { message, hint: 'name the key that belongs to this certificate' }
 }
 
 /** The library's own words are about its inside. */

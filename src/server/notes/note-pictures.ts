@@ -30,7 +30,7 @@ export class NotePictures {
     } catch (error) {
       if (errnoOf(error) !== 'ENOENT') throw error
       throw new ServiceError('resource_not_found', 'this note has no such picture', {
-        hint: 'one that was there left to make room for others',
+        hint: 'it may have been removed to make room for newer pictures',
       })
     }
   }

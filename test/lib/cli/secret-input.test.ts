@@ -48,9 +48,7 @@ describe('readSecretFromStdin', () => {
 
   for (const nothing of [[], [''], ['\n'], ['\r\n']]) {
     it(`refuses ${JSON.stringify(nothing)} as nothing`, async () => {
-      expect(await refusal(nothing)).to.equal(
-        'usage_invalid: --password-stdin got nothing from stdin',
-      )
+      expect(await refusal(nothing)).to.equal('usage_invalid: --password-stdin: stdin is empty')
     })
   }
 

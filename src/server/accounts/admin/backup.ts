@@ -164,7 +164,7 @@ async function readOpened<Value>(
 
 export function notABackup(folder: string, why: string): ServiceError {
   const hint = 'name a folder that service-cli registry backup has written to its end'
-  return new ServiceError('storage_failed', `${folder} is no whole backup: ${why}`, { hint })
+  return new ServiceError('storage_failed', `${folder} is not a complete backup: ${why}`, { hint })
 }
 
 function newer(folder: string): ServiceError {

@@ -178,7 +178,7 @@ export async function readKeyText(file: string, log: Logger): Promise<string | n
   const parsed = await parseKeyRing(text)
   if (parsed.ok) return text
   throw new ServiceError('config_invalid', `the key file ${file} ${parsed.failure}`, {
-    hint: 'use another copy of it, or go without: every user logs in again then',
+    hint: 'restore another copy, or start without it: every user must then log in again',
   })
 }
 

@@ -56,7 +56,7 @@ export function offeredPictures(
   return fail({
     reason: 'not_offered',
     message: `the application takes no pictures of its ${target}`,
-    hint: 'without a window it cannot; otherwise use an adapter that does',
+    hint: 'start the application with a window, or use an adapter that takes pictures',
   })
 }
 

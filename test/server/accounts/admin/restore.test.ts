@@ -118,7 +118,7 @@ describe('restoring a registry', () => {
     [
       'has no list of its files',
       folder => fs.rmSync(join(folder, 'backup.json')),
-      /no whole backup/,
+      /not a complete backup/,
     ],
     ['has a damaged list', folder => fs.writeFileSync(join(folder, 'backup.json'), '{'), /damaged/],
     ['is of a newer version', newerList, /newer version/],
@@ -128,7 +128,7 @@ describe('restoring a registry', () => {
     ['has other keys', otherKeys, /keys\.json was changed or damaged/],
     ['has no database', folder => fs.rmSync(join(folder, 'registry.db')), /has no registry\.db/],
     ['has a link for a database', link, /symbolic link/],
-    ['is not there', folder => fs.rmSync(folder, { recursive: true }), /no whole backup/],
+    ['is not there', folder => fs.rmSync(folder, { recursive: true }), /not a complete backup/],
   ]
   for (const [what, damage, message] of damages) {
     it(`refuses a backup that ${what}`, () =>
