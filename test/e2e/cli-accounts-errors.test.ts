@@ -14,7 +14,7 @@ const closed = 'http://127.0.0.1:1'
 /** What comes through a real stdin; the other errors have a table in test/commands. */
 const cases: { args: string[]; input: string; code: number; says: string }[] = [
   { args: ['login', '--password-stdin'], input: secret, code: 2, says: 'username is missing' },
-  { args: ['login', 'bob', '--password-stdin'], input: '', code: 2, says: 'got nothing' },
+  { args: ['login', 'bob', '--password-stdin'], input: '', code: 2, says: 'stdin is empty' },
   { args: ['login', 'bob', '--password-stdin'], input: secret, code: 4, says: 'refused the login' },
   { args: ['login', '--token-stdin'], input: `${secret} ${secret}`, code: 2, says: 'spaces' },
   { args: ['token', 'create'], input: secret, code: 2, says: 'missing 1 required arg' },

@@ -44,7 +44,17 @@ export const firstWords: readonly string[] = [
     'keys',
     'login',
   ],
-  ...['logout', 'mcp-config', 'notes', 'password', 'publish', 'register', 'registry', 'resources'],
+  ...[
+    'logout',
+    'mcp-config',
+    'notes',
+    'page',
+    'password',
+    'publish',
+    'register',
+    'registry',
+    'resources',
+  ],
   ...['serve', 'sessions', 'token', 'whoami'],
 ]
 
