@@ -28,6 +28,7 @@ const moves = Number(process.argv[2] ?? 30)
 /** Longer than any throttle here: each move is a first change after a pause. */
 const pauseMs = 1500
 const playbackMs = 20_000
+const pictures = 20
 const scene = 'scene://current'
 const scenes = [
   ['3 objects', []],
@@ -152,12 +153,27 @@ async function printPlayback(addon: InstalledAddon): Promise<void> {
   )
 }
 
+/** A picture from elsewhere: Blender's own drawing, and what the add-on takes beside it. */
+async function printPictures(addon: InstalledAddon): Promise<void> {
+  const mode = blenderModes.find(({ mode }) => mode === 'gui')
+  if (mode === undefined || !hasPrograms(...mode.needs)) return
+  const measure = ({ blender }: Linked) => blender.ask(`time_shots ${pictures}`)
+  const { draw, ours, pack } = await whileLinked(addon, mode, ['many 2000'], measure)
+  const of = (values: number[]) =>
+    [0.5, 0.95].map(share => formatNumber(quantile(values, share))).join(' and ')
+  console.log(
+    `picture of 1024x576 from elsewhere, 2,000 objects, ms, p50 and p95: drawn by Blender ${of(draw)}; ` +
+      `the add-on's own on the main thread (CPU) ${of(ours)}; packed on the thread of the link ${of(pack)}`,
+  )
+}
+
 // Each run, its two controls, and as much again for a slow machine.
 const addon = await installAddon(120_000 + moves * pauseMs * 8)
 try {
   console.log(describeMachine())
   await printHandlerCost(addon)
   await printSnapshotCost(addon)
+  await printPictures(addon)
   await printPlayback(addon)
   console.log(`| | ${columns.join(' | ')} |\n|---|${'---:|'.repeat(columns.length)}`)
   for (const mode of blenderModes) {

@@ -55,6 +55,15 @@ describe('the Python link: pictures of the application', () => {
     await until(() => String(peer.binary[0]) === 'only bytes', 'the picture')
   })
 
+  it('may be made by the thread of the link', async () => {
+    await begin()
+    await picture('later')
+    capture('s1')
+    expect(await peer.answerTo('s1')).to.include({ type: 'ok', png_bytes: 10 })
+    await until(() => String(peer.binary[0]) === 'made later', 'the picture')
+    expect((await app.get('asked')).at(-1)).to.equal('made on the main thread: False')
+  })
+
   const noPicture = 'the capture callback returned no picture (TypeError)'
   const failures = [
     { what: 'minimised', code: 'minimised', message: 'it lies in the task bar', retryable: false },

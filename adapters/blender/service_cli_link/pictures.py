@@ -33,10 +33,7 @@ def take(target, max_width, max_bytes, shot=None):
     if shot is not None:
         return _take_shot(shot, max_width, max_bytes)
     take_one = _take_viewport if target == "viewport" else _take_window
-    picture = take_one(max_width, max_bytes)
-    if png_file.is_blank(picture.png):
-        raise NoPicture("blank", "nothing was drawn")
-    return picture
+    return take_one(max_width, max_bytes)
 
 
 def _check_free():
@@ -45,6 +42,10 @@ def _check_free():
         for job in ("RENDER", "RENDER_PREVIEW", "OBJECT_BAKE"):
             if is_running(job):
                 raise Busy("Blender is at work: " + job.lower())
+
+
+def _blank():
+    return NoPicture("blank", "nothing was drawn")
 
 
 # --- The window
@@ -60,6 +61,8 @@ def _take_window(max_width, max_bytes):
         width, height = png_file.size(png)
         if width > max_width or len(png) > max_bytes:
             png = _scaled(path, min(width, max_width), max_bytes)
+        if png_file.is_blank(png):
+            raise _blank()
         return Picture(png, TITLE, width, height)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -119,9 +122,15 @@ def _take_viewport(max_width, max_bytes):
     window, space, region = current_view()
     view = space.region_3d
     matrices = (view.view_matrix, view.window_matrix)
-    png = _fitting((region.width, region.height), max_width, max_bytes,
-                   lambda size: _drawn(window, space, region, size, matrices))
+
+    def draw(size):
+        pixels = _drawn(window, space, region, size, matrices)
+        if pixels == pixels[:4] * (len(pixels) // 4):
+            raise _blank()
+        return pixels
+
     size = (region.width, region.height)
+    png = _fitting(size, max_width, max_bytes, draw)
     return Picture(png, TITLE, *size, shots.on_screen(view, size))
 
 
@@ -144,10 +153,14 @@ def _take_shot(shot, max_width, max_bytes):
 
 
 def _fitting(whole, max_width, max_bytes, draw):
+    """The file, or a function that makes it: the thread of the link calls that."""
     width = max_width
     for _ in range(MAX_TRIES):
         size = png_file.fitting(whole[0], whole[1], width)
-        png = png_file.encode(*size, draw(size))
+        pixels = draw(size)
+        if png_file.most_bytes(*size) <= max_bytes:
+            return lambda: png_file.encode(*size, pixels)
+        png = png_file.encode(*size, pixels)
         if len(png) <= max_bytes:
             return png
         width = png_file.smaller(size[0], len(png), max_bytes)

@@ -30,6 +30,12 @@ def encode(width, height, pixels):
     return SIGNATURE + _chunk(b"IHDR", header) + _chunk(b"IDAT", packed) + _chunk(b"IEND", b"")
 
 
+def most_bytes(width, height):
+    """No file of `encode` is larger: zlib adds 5 bytes to each 16 KiB that do not pack."""
+    rows = height * (3 * width + 1)
+    return rows + rows // 2048 + 200
+
+
 def is_blank(png):
     """Is all of it of one colour? For files that Blender or `encode` wrote."""
     width, height = size(png)

@@ -51,6 +51,9 @@ Picture = collections.namedtuple("Picture", "png title width height view")
 Picture.__new__.__defaults__ = (None,)
 Picture.__doc__ = """A PNG file, and the title and size in pixels of the window that it shows.
 
+`png`: bytes, or a function that returns them, which the thread of the link calls: packing takes no
+time of the main thread then.
+
 The size is that of the window, also when the picture was scaled down. `view`: a dict with what
 the application needs to draw the same again; it gets it back in a shot."""
 

@@ -100,6 +100,8 @@ class SessionQuestions(object):
         max_bytes = question.subject[2]
         try:
             picture = value if isinstance(value, Picture) else Picture(value, None, None, None)
+            if callable(picture.png):
+                picture = picture._replace(png=picture.png())
             if not isinstance(picture.png, (bytes, bytearray)) or not picture.png:
                 raise TypeError("no bytes")
             head = {"type": "ok", "id": question.id, "png_bytes": len(picture.png)}
@@ -109,7 +111,7 @@ class SessionQuestions(object):
             if picture.view is not None:
                 head["view"] = picture.view
             text = compact_json(head).encode("ascii")
-        except (TypeError, ValueError) as error:
+        except Exception as error:  # also what the application's own function raises
             message = "the capture callback returned no picture (%s)" % type(error).__name__
             self.link._fail("capture", message)
             self._send_error(question.id, "internal", message)

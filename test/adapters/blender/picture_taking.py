@@ -80,6 +80,11 @@ class Files(unittest.TestCase):
         self.assertEqual(png_file.fitting(1601, 901, 800), (800, 450))
         self.assertEqual(png_file.fitting(5000, 10, 1), (1, 1))
 
+    def test_are_never_larger_than_was_said(self):
+        for width, height in ((1, 1), (3, 200), (640, 400)):
+            png = png_file.encode(width, height, noise(width, height))
+            self.assertLessEqual(len(png), png_file.most_bytes(width, height))
+
     def test_become_smaller_with_each_try(self):
         self.assertEqual(png_file.smaller(1000, 4000, 1000), 475)
         self.assertEqual(png_file.smaller(1000, 1001, 1000), 900)
@@ -134,6 +139,29 @@ class Moments(unittest.TestCase):
         self.seen.append((window, path))
         with open(path, "wb") as file:
             file.write(self.shot)
+
+    def view(self, pixels):
+        """A 3D view of 64 x 40 pixels, which is drawn like this."""
+        space = SimpleNamespace(region_3d=SimpleNamespace(view_matrix=None, window_matrix=None))
+        region = SimpleNamespace(width=64, height=40)
+        for name, value in (("current_view", lambda: (self.window, space, region)),
+                            ("_drawn", lambda _w, _s, _r, size, _m: pixels(*size))):
+            self.addCleanup(setattr, pictures, name, getattr(pictures, name))
+            setattr(pictures, name, value)
+
+    def test_of_the_view_are_packed_by_whoever_sends_them_when_they_fit_in_any_case(self):
+        drawn = noise(64, 40)
+        self.view(lambda width, height: drawn[: 4 * width * height])
+        picture = pictures.take("viewport", 100, 10 ** 6)
+        self.assertEqual(picture.png(), png_file.encode(64, 40, drawn))
+        small = pictures.take("viewport", 100, 2000)
+        self.assertLessEqual(len(small.png() if callable(small.png) else small.png), 2000)
+
+    def test_of_a_view_with_nothing_on_it_are_none(self):
+        self.view(lambda width, height: BLUE * (width * height))
+        with self.assertRaises(NoPicture) as caught:
+            pictures.take("viewport", 100, 10 ** 6)
+        self.assertEqual(caught.exception.code, "blank")
 
     def test_are_refused_while_blender_is_at_work(self):
         for job in ("RENDER", "RENDER_PREVIEW", "OBJECT_BAKE"):

@@ -291,6 +291,39 @@ def traces():
     }
 
 
+def time_shots(count):
+    """Milliseconds of each of so many pictures of 1024 x 576 from elsewhere: what Blender takes to
+    draw and read back, what the add-on takes of the main thread beside it, what packing takes."""
+    pictures = sys.modules[harness.ADDON + ".pictures"]
+    drawn, spent = pictures._drawn, {"draw": [], "ours": [], "pack": []}
+
+    def timed(*arguments):
+        began = time.perf_counter(), time.thread_time()
+        try:
+            return drawn(*arguments)
+        finally:
+            spent["draw"].append((time.perf_counter() - began[0]) * 1000)
+            spent["ours"].append((began[1] - time.thread_time()) * 1000)
+
+    pictures._drawn = timed
+    try:
+        shot = {"of": ["Cube"], "from": "three-quarter"}
+        view = pictures.take("viewport", 1024, 1 << 23, shot).view
+        shot = {"view": dict(view, width=1024, height=576)}
+        for kind in spent.values():
+            del kind[:]
+        for _ in range(int(count)):
+            began = time.thread_time()
+            picture = pictures.take("viewport", 1024, 1 << 23, shot)
+            spent["ours"][-1] += (time.thread_time() - began) * 1000
+            began = time.perf_counter()
+            picture.png()
+            spent["pack"].append((time.perf_counter() - began) * 1000)
+    finally:
+        pictures._drawn = drawn
+    return spent
+
+
 def orbit():
     """As a person does who looks at the scene from somewhere else."""
     view = view_area().spaces.active.region_3d

@@ -71,6 +71,13 @@ def capture(target, max_width, max_bytes):
         return None
     if picture == "wrong":
         return module.Picture(b"png", "title", "wide", 1)
+    if picture == "later":
+        def make():
+            asked.append("made on the main thread: %s" % (
+                threading.current_thread() is main_thread))
+            return b"made later"
+
+        return module.Picture(make, None, 10, 10)
     if picture == "bytes":
         return bytearray(b"only bytes")
     if isinstance(picture, int):
