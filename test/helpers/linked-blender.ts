@@ -13,6 +13,8 @@ export interface LinkedBlender {
   readonly registryDir: string
   readonly serving: Serving
   readonly blender: Remote
+  /** Takes the place of one that was killed, for `stop`. */
+  replace(blender: Remote): void
   stopServing(): Promise<unknown>
   /** A server of the same state directory and data folder. */
   serveAgain(): Promise<Serving>
@@ -29,16 +31,18 @@ export function needWindowedBlender(context: Mocha.Context): void {
   skipBecause(context, `one of ${gui.needs.join(', ')}, xdotool, import is not installed`)
 }
 
-export async function startLinkedBlender(): Promise<LinkedBlender> {
-  const addon = await installAddon()
+/** A Blender that runs for longer than `deadlineMs` is ended. */
+export async function startLinkedBlender({ deadlineMs = 100_000 } = {}): Promise<LinkedBlender> {
+  const addon = await installAddon(deadlineMs)
   const registryDir = join(addon.folder, 'registry')
   await mkdir(registryDir, { mode: 0o700 })
   const serve = () => startServe(registryDir, ['--dcc-type', 'blender', '--capture', 'host'])
   const first = await serve()
   let serving = first
-  const blender = await startConnected(addon, registryDir)
+  let blender = await startConnected(addon, registryDir)
   return {
     ...{ addon, registryDir, serving: first, blender },
+    replace: next => void (blender = next),
     stopServing: () => serving.stop(),
     serveAgain: async () => (serving = await serve()),
     async stop() {

@@ -381,6 +381,18 @@ def look_at_cube():
     view_area().spaces.active.region_3d.view_location = bpy.data.objects["Cube"].location
 
 
+def make_notes(name, count):
+    """One after the other, without waiting for what becomes of them: name.0, name.1, …"""
+    for number in range(int(count)):
+        window = bpy.context.window_manager.windows[0]
+        with bpy.context.temp_override(window=window, area=view_area()):
+            bpy.ops.service_cli.note_on_selection(text="%s.%d" % (name, number))
+
+
+def pid():
+    return os.getpid()
+
+
 def add_box():
     """A second mesh, in view and beside the cube."""
     bpy.ops.mesh.primitive_cube_add(size=1, location=(3, -2, 0))
