@@ -7,6 +7,7 @@ import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
+import { useLink } from '../helpers/page.ts'
 import { cleanEnv, exitOf, firstLine, root, startProgram, textOf } from '../helpers/program.ts'
 import { skipBecause } from '../helpers/skip.ts'
 
@@ -59,6 +60,18 @@ describe('service-cli serve', () => {
     const command = lines.split('\n\n')[0] ?? ''
     const curl = spawn('/bin/sh', ['-c', command], { env: cleanEnv() })
     expect(await textOf(curl.stdout)).to.match(/"ok": ?true/)
+    child.stdin?.write('\x03')
+    expect(await exitOf(child)).to.equal(0)
+  })
+
+  it('shows on a terminal a link that logs a browser in to the page', async function () {
+    if (!existsSync('/usr/bin/script')) skipBecause(this, 'needs script')
+    const child = serveOnTerminal([])
+    const banner = await readUntil(child.stdout, 'Ctrl-C stops.')
+    const [link = '', base = ''] = /(http\S+)\/#login=\S+/.exec(banner) ?? []
+    expect(banner).to.contain('opens once, within five minutes')
+    expect((await useLink(base, link)).status).to.equal(204)
+    expect((await useLink(base, link)).status).to.equal(403)
     child.stdin?.write('\x03')
     expect(await exitOf(child)).to.equal(0)
   })

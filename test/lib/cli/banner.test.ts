@@ -26,6 +26,14 @@ describe('renderBanner', () => {
     })
   }
 
+  it('shows the link of the page whole, on a line of its own, and nothing without a page', () => {
+    const page = `http://127.0.0.1:8765/#login=${'A'.repeat(43)}`
+    const text = renderBanner({ ...facts, page })
+    expect(text.split('\n')).to.include(`  ${page}`)
+    expect(text).to.contain('later: service-cli page')
+    expect(renderBanner(facts)).not.to.match(/page|login/i)
+  })
+
   it('fits 80 columns with the token file of a real instance, whose path stays whole', () => {
     const hostTokenFile = `/tmp/service-cli-1000/instances/${randomUUID()}.token`
     const lines = renderBanner({ ...facts, hostTokenFile }).split('\n')

@@ -15,6 +15,14 @@ const facts: GatewayBannerFacts = {
 }
 
 describe('renderGatewayBanner', () => {
+  it('shows the link of the page whole, on a line of its own, and nothing without a page', () => {
+    const page = `http://127.0.0.1:8765/#login=${'A'.repeat(43)}`
+    const text = renderGatewayBanner({ ...facts, page })
+    expect(text.split('\n')).to.include(`  ${page}`)
+    expect(text).not.to.contain('service-cli page')
+    expect(renderGatewayBanner(facts)).not.to.match(/page|login/i)
+  })
+
   for (const keyed of [false, true]) {
     it(`fits 80 columns ${keyed ? 'with' : 'without'} a key`, () => {
       for (const line of renderGatewayBanner({ ...facts, keyed }).split('\n')) {

@@ -1,0 +1,193 @@
+import { expect } from 'chai'
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { getCACertificates, setDefaultCACertificates } from 'node:tls'
+import { exchange, requestText } from '../../e2e/raw-socket.ts'
+import { McpHttpServer } from '../../../src/server/mcp/mcp-http-server.ts'
+import { makePair, writePair } from '../../helpers/certificate.ts'
+import { ask, startServer, type TestServer } from '../../helpers/mcp.ts'
+
+const index = '<!doctype html><title>the page</title>'
+const secret = 'outside of the page'
+
+describe('the files of the page', () => {
+  let folder: string
+  let server: TestServer
+  let port: number
+
+  before(async () => {
+    const parent = await mkdtemp(join(tmpdir(), 'page-'))
+    folder = join(parent, 'page')
+    await mkdir(join(folder, 'inner'), { recursive: true })
+    const files = {
+      'index.html': index,
+      'app.js': 'export {}',
+      'app.css': 'body {}',
+      'icon.svg': '<svg xmlns="http://www.w3.org/2000/svg"/>',
+      'LICENCES.txt': 'MIT',
+      'live.html': secret,
+      'app.js.map': secret,
+      'inner/app.js': secret,
+      '../outside.js': secret,
+    }
+    for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text)
+    await symlink(join(parent, 'outside.js'), join(folder, 'linked.js'))
+    server = await startServer({ enablePage: true }, { page: { folder } })
+    port = Number(new URL(server.base).port)
+  })
+  after(async () => {
+    await server.stop()
+    await rm(join(folder, '..'), { recursive: true, force: true })
+  })
+
+  it('are the index and those beside it that a page loads, each with its type', async () => {
+    const types = {
+      '/': 'text/html; charset=utf-8',
+      '/page/app.js': 'text/javascript; charset=utf-8',
+      '/page/app.css': 'text/css; charset=utf-8',
+      '/page/icon.svg': 'image/svg+xml',
+      '/page/LICENCES.txt': 'text/plain; charset=utf-8',
+    }
+    for (const [path, type] of Object.entries(types)) {
+      const { status, headers } = await ask(server.base + path)
+      expect([status, headers['content-type']], path).to.deep.equal([200, type])
+    }
+    expect((await ask(`${server.base}/`)).text).to.equal(index)
+  })
+
+  it('come with a policy that allows their origin alone', async () => {
+    for (const path of ['/', '/page/app.js', '/page/icon.svg']) {
+      const { headers } = await ask(server.base + path)
+      expect(String(headers['content-security-policy']).split('; '), path).to.have.members([
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self' data: blob:",
+        "connect-src 'self'",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'none'",
+        "require-trusted-types-for 'script'",
+        "trusted-types 'none'",
+      ])
+      expect(headers).to.include({
+        'x-content-type-options': 'nosniff',
+        'referrer-policy': 'no-referrer',
+        'cross-origin-resource-policy': 'same-origin',
+        'cache-control': 'no-cache',
+      })
+      expect(headers).not.to.have.any.keys(
+        'cross-origin-opener-policy',
+        'access-control-allow-origin',
+        'set-cookie',
+      )
+    }
+  })
+
+  it('have an opener policy where browsers use HTTPS', async () => {
+    const pair = makePair()
+    setDefaultCACertificates([...getCACertificates(), pair.cert])
+    const tls = await writePair(join(folder, '..'), pair)
+    const publicUrl = 'https://studio.example'
+    const secure = new McpHttpServer({ enablePage: true, tls }, { page: { folder } })
+    const behind = new McpHttpServer({ enablePage: true, publicUrl }, { page: { folder } })
+    try {
+      const direct = await ask(`https://127.0.0.1:${(await secure.start()).port}/`)
+      const Host = 'studio.example'
+      const proxied = await ask(`http://127.0.0.1:${(await behind.start()).port}/`, {
+        headers: { Host },
+      })
+      for (const { status, headers } of [direct, proxied]) {
+        expect(status).to.equal(200)
+        expect(headers['cross-origin-opener-policy']).to.equal('same-origin')
+      }
+    } finally {
+      await Promise.all([secure.stop(), behind.stop()])
+    }
+  })
+
+  it('answer HEAD without a body, and 304 to what the browser has', async () => {
+    const whole = await ask(`${server.base}/page/app.js`)
+    const head = await ask(`${server.base}/page/app.js`, { method: 'HEAD' })
+    expect([head.status, head.text]).to.deep.equal([200, ''])
+    expect(head.headers['content-length']).to.equal(String(whole.text.length))
+    const { etag = '' } = whole.headers
+    expect(etag).to.match(/^"[\w-]{20,}"$/)
+    expect(head.headers.etag).to.equal(etag)
+    const known = await ask(`${server.base}/page/app.js`, { headers: { 'If-None-Match': etag } })
+    expect([known.status, known.text]).to.deep.equal([304, ''])
+    expect(known.headers['content-security-policy']).to.be.a('string')
+    const other = await ask(`${server.base}/page/app.css`, { headers: { 'If-None-Match': etag } })
+    expect(other.status).to.equal(200)
+  })
+
+  it('are only read', async () => {
+    for (const method of ['POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS']) {
+      for (const path of ['/', '/page/app.js']) {
+        const answer = await ask(server.base + path, { method })
+        const { status, headers } = answer
+        expect([status, headers.allow], method).to.deep.equal([405, 'GET, HEAD'])
+      }
+    }
+  })
+
+  const outside = [
+    '/page/',
+    '/page',
+    '/page/index.html',
+    '/page/live.html',
+    '/page/app.js.map',
+    '/page/linked.js',
+    '/page/inner/app.js',
+    '/page/inner',
+    '/page/inner%2Fapp.js',
+    '/page/../outside.js',
+    '/page/%2e%2e/outside.js',
+    '/page/..%2foutside.js',
+    '/page/..\\outside.js',
+    '/page//app.js',
+    '/page/APP.JS',
+    '/page/app.js%00',
+    '/page/__proto__',
+    '/page/constructor',
+    '/page/unknown.js',
+    '/app.js',
+    '//page/app.js',
+  ]
+  for (const path of outside) {
+    it(`have none at ${path}`, async () => {
+      const lines = [`GET ${path} HTTP/1.1`, 'Host: localhost']
+      const answer = await exchange(port, requestText(lines))
+      expect(answer?.status).to.be.oneOf([400, 404])
+      expect(answer?.headers['content-type']).to.match(/json$/)
+      expect(answer?.body).not.to.contain(secret)
+    })
+  }
+
+  it('are refused to a rebound name and to pages of other sites', async () => {
+    for (const headers of [{ Host: 'evil.example' }, { Origin: 'https://evil.example' }]) {
+      const answer = await ask(`${server.base}/page/app.js`, { headers })
+      expect(answer.status).to.equal(403)
+      expect(answer.text).not.to.contain('export')
+    }
+  })
+
+  it('are not there unless they are enabled, and the server says when they were not built', async () => {
+    const plain = await startServer({}, { page: { folder } })
+    const unbuilt = await startServer({ enablePage: true }, { page: { folder: `${folder}-none` } })
+    try {
+      for (const path of ['/', '/page/app.js', '/page/session']) {
+        const { status, json } = await ask(plain.base + path)
+        expect([status, json.detail]).to.deep.equal([404, `nothing is served at ${path}`])
+      }
+      expect(plain.server.pageLoginUrl()).to.equal(null)
+      const missing = await ask(`${unbuilt.base}/`)
+      expect(missing.status).to.equal(404)
+      expect(missing.json).to.include({ hint: 'build them with npm run build' })
+      expect(missing.text).not.to.contain(folder)
+    } finally {
+      await Promise.all([plain.stop(), unbuilt.stop()])
+    }
+  })
+})

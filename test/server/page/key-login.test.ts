@@ -1,0 +1,151 @@
+import { expect } from 'chai'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { getCACertificates, setDefaultCACertificates } from 'node:tls'
+import { McpHttpServer } from '../../../src/server/mcp/mcp-http-server.ts'
+import { until } from '../../e2e/until.ts'
+import { makePair, writePair } from '../../helpers/certificate.ts'
+import {
+  type KeyedServer,
+  makeKeys,
+  startKeyedServer,
+  type TestKeys,
+} from '../../helpers/keyed-server.ts'
+import { ask, Events, RawSession, startServer } from '../../helpers/mcp.ts'
+import { fromPage, PageBrowser, useKey, useLink } from '../../helpers/page.ts'
+import { callStateless, statelessHeaders, statelessRequest } from '../../helpers/stateless.ts'
+
+describe('logging in to the page with a key', () => {
+  let keys: TestKeys
+  let server: KeyedServer
+
+  before(async () => {
+    keys = await makeKeys()
+    server = await startKeyedServer(keys, { config: { enablePage: true, enableTools: true } })
+  })
+  after(async () => {
+    await server.stop()
+    await keys.remove()
+  })
+
+  const logIn = async (key: string) => new PageBrowser(server.base, await useKey(server.base, key))
+  const readDrain = async (headers: Record<string, string>) => {
+    const session = await RawSession.open(server.url, '2025-11-25', headers)
+    return session.post(
+      JSON.stringify({
+        ...{ jsonrpc: '2.0', id: 9, method: 'resources/read' },
+        params: { uri: 'events://session/s?drain=true' },
+      }),
+    )
+  }
+
+  it('lets the page do what the key may do, and no more', async () => {
+    const [reader, writer] = [
+      await logIn(await keys.create('reader', { scope: 'read' })),
+      await logIn(await keys.create('writer')),
+    ]
+    expect((await readDrain(await reader.bearer())).status).to.equal(403)
+    expect((await readDrain(await writer.bearer())).status).to.equal(200)
+    const type = { 'Content-Type': 'text/plain' }
+    const refused = await reader.post('/page/artefacts', 'kept', type)
+    expect([refused.status, refused.json.code]).to.deep.equal([403, 'request-refused'])
+    expect(refused.json.detail).to.contain('may only read')
+    expect((await writer.post('/page/artefacts', 'kept', type)).status).to.equal(201)
+  })
+
+  it('answers no note with any key, which agents do', async () => {
+    const writer = await logIn(await keys.create('answers'))
+    const params = { name: 'answer_note', arguments: { id: '1', text: 'done' } }
+    const answer = await ask(server.url, {
+      method: 'POST',
+      headers: { ...statelessHeaders('tools/call', params), ...(await writer.bearer()) },
+      body: JSON.stringify(statelessRequest('tools/call', params)),
+    })
+    expect(answer.status).to.equal(403)
+  })
+
+  it('ends with the key: cookie, tokens and streams', async () => {
+    const [own, other] = [
+      await logIn(await keys.create('revoked')),
+      await logIn(await keys.create('kept')),
+    ]
+    const bearer = await own.bearer()
+    const method = 'subscriptions/listen'
+    const listen = async (headers: Record<string, string>) =>
+      Events.open(
+        server.url,
+        { ...statelessHeaders(method), ...headers },
+        JSON.stringify(statelessRequest(method, { notifications: { resourcesListChanged: true } })),
+      )
+    const [stream, kept] = [await listen(bearer), await listen(await other.bearer())]
+    await keys.revoke('revoked')
+    await stream.untilEnded()
+    expect((await own.askToken()).status).to.equal(401)
+    const headers = { ...statelessHeaders('server/discover'), ...bearer }
+    const body = JSON.stringify(statelessRequest('server/discover'))
+    expect((await ask(server.url, { method: 'POST', headers, body })).status).to.equal(401)
+    expect((await other.askToken()).status).to.equal(200)
+    expect(kept.ended).to.equal(false)
+    kept.close()
+  })
+
+  it('lasts no longer than the key', async () => {
+    const expiresAt = new Date(Date.now() + 3_600_000).toISOString()
+    const login = await useKey(server.base, await keys.create('mortal', { expiresAt }))
+    const [, age = ''] = /Max-Age=(\d+)/.exec(login.headers['set-cookie']?.[0] ?? '') ?? []
+    expect(Number(age)).to.be.within(3500, 3600)
+    const soon = new Date(Date.now() + 1000).toISOString()
+    const own = await logIn(await keys.create('soon', { expiresAt: soon }))
+    await until(async () => (await own.askToken()).status === 401, 'the end of the key')
+  })
+
+  it('refuses an unknown key as /mcp does', async () => {
+    const refused = await useKey(server.base, 'smk_unknown')
+    expect([refused.status, refused.json.code]).to.deep.equal([401, 'auth-refused'])
+    expect(refused.headers['www-authenticate']).to.contain('invalid_token')
+    expect(refused.headers).not.to.have.property('set-cookie')
+  })
+
+  it('is not offered by a server whose callers have no keys, as with OAuth', async () => {
+    const holder = { ok: true, principal: 'issuer subject' } as const
+    const tokens = await startServer(
+      { enablePage: true },
+      { auth: { authenticate: () => holder }, page: { keyLogin: false } },
+    )
+    try {
+      const refused = await useKey(tokens.base, 'a-token-of-the-provider')
+      expect(refused.status).to.equal(401)
+      expect(refused.headers).not.to.have.property('set-cookie')
+      const linked = await useLink(tokens.base, tokens.server.pageLoginUrl())
+      expect(linked.status).to.equal(204)
+      expect((await callStateless(tokens.url, 'server/discover')).status).to.equal(200)
+    } finally {
+      await tokens.stop()
+    }
+  })
+
+  it('sets a secure cookie over HTTPS, direct or behind a proxy', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'page-tls-'))
+    const pair = makePair()
+    setDefaultCACertificates([...getCACertificates(), pair.cert])
+    const tls = await writePair(folder, pair)
+    const publicUrl = 'https://studio.example'
+    const secure = new McpHttpServer({ enablePage: true, tls })
+    const behind = new McpHttpServer({ enablePage: true, publicUrl })
+    try {
+      const { port } = await secure.start()
+      const direct = await useLink(`https://127.0.0.1:${port}`, secure.pageLoginUrl())
+      const { port: inner } = await behind.start()
+      expect(behind.pageLoginUrl()).to.match(/^https:\/\/studio\.example\/#login=/)
+      const headers = { ...fromPage(publicUrl), Host: 'studio.example' }
+      const proxied = await useLink(`http://127.0.0.1:${inner}`, behind.pageLoginUrl(), headers)
+      const cookies = [direct, proxied].map(each => each.headers['set-cookie']?.[0])
+      expect(cookies[0]).to.match(new RegExp(`^service-page-${port}=.*; Secure$`))
+      expect(cookies[1]).to.match(/^service-page-443=.*; Secure$/)
+    } finally {
+      await Promise.all([secure.stop(), behind.stop()])
+      await rm(folder, { recursive: true })
+    }
+  })
+})
