@@ -9,7 +9,7 @@ import { LoginScreen } from './screens/login.tsx'
 import { NotesScreen } from './screens/notes.tsx'
 import { NowScreen } from './screens/now.tsx'
 import { SceneScreen } from './screens/scene.tsx'
-import { Ago } from './parts/small.tsx'
+import { Action, Ago } from './parts/small.tsx'
 
 interface Screen {
   readonly id: string
@@ -69,6 +69,7 @@ export function App({ live, loginFailure }: AppProps) {
             ))}
         </nav>
         <ConnectionState live={live} />
+        <LogOut live={live} />
       </header>
       {loginFailure.value !== null && (
         <p class="notice warning" role="alert">
@@ -109,6 +110,11 @@ function ConnectionState({ live }: { live: Live }) {
       {words[kind]}
     </span>
   )
+}
+
+function LogOut({ live: { person } }: { live: Live }) {
+  if (person === null || !person.login.isLoggedIn.value) return null
+  return <Action run={() => person.login.logOut()}>Log out</Action>
 }
 
 /** Nothing below it is live. */

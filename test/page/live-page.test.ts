@@ -177,6 +177,20 @@ describe('the live page', function () {
     expect(answer.json.result.contents[0].blob).to.equal(buffer.toString('base64'))
   })
 
+  it('logs out', async () => {
+    const leaving = await newVisit(browser)
+    const { page } = leaving
+    await leaving.open(await link())
+    await page.getByRole('link', { name: 'Files' }).click()
+    await page.getByRole('button', { name: 'Choose files' }).waitFor()
+    await page.getByRole('button', { name: 'Log out' }).click()
+    await page.getByText('To add files for your AI, log in').waitFor()
+    await page.reload()
+    await page.getByText('To add files for your AI, log in').waitFor()
+    await page.getByText('Live', { exact: true }).waitFor()
+    await leaving.context.close()
+  })
+
   it('has one event stream for all tabs of a browser', async () => {
     const tabs = [await newTab(visit), await newTab(visit)]
     for (const tab of tabs) await tab.open(`${serve.base}/`)
