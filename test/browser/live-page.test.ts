@@ -1,4 +1,7 @@
 import { expect } from 'chai'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import type { Browser } from 'playwright-core'
 import { type Visit, newTab, newVisit, seriousFaults, startBrowser } from '../helpers/browser.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
@@ -17,9 +20,9 @@ const sceneOf = (x: number, name = 'Lamp') => ({
   ],
 })
 
-const withObject = (id: string) => ({
+const withObject = (id: string, type: string) => ({
   ...sceneOf(0),
-  objects: [...sceneOf(0).objects, { id, name: id, type: 'mesh' }],
+  objects: [...sceneOf(0).objects, { id, name: id, type }],
 })
 
 describe('the live page', function () {
@@ -120,8 +123,8 @@ describe('the live page', function () {
     await page.getByRole('link', { name: 'Notes' }).click()
     await page.getByLabel('New note').waitFor()
     const code = new URLSearchParams(new URL(address).hash.slice(1)).get('login')!
-    const left = await page.evaluate(() =>
-      JSON.stringify([document.cookie, { ...localStorage }, { ...sessionStorage }]),
+    const left = await page.evaluate<string>(
+      'JSON.stringify([document.cookie, { ...localStorage }, { ...sessionStorage }])',
     )
     expect(left).not.to.match(/spt_/)
     expect(left).not.to.include(code)
@@ -194,7 +197,7 @@ describe('the live page', function () {
   it('has one event stream for all tabs of a browser', async () => {
     const tabs = [await newTab(visit), await newTab(visit)]
     for (const tab of tabs) await tab.open(`${serve.base}/`)
-    await serve.post('scene', withObject('First'))
+    await serve.post('scene', withObject('First', 'mesh'))
     for (const { page } of [visit, ...tabs]) {
       await page.goto(`${serve.base}/#/now`)
       await page.getByText('First (mesh) added').waitFor()
@@ -204,9 +207,32 @@ describe('the live page', function () {
     expect(pages.reduce((sum: number, { streams }: any) => sum + streams, 0)).to.equal(1)
     // The first tab listens; when it goes, another one does.
     await visit.page.close()
-    await serve.post('scene', withObject('Second'))
-    for (const { page } of tabs) await page.getByText('Second (mesh) added').waitFor()
+    await serve.post('scene', withObject('Second', 'camera'))
+    for (const { page } of tabs) await page.getByText('Second (camera) added').waitFor()
     visit = tabs[0]!
+  })
+
+  it('gives nothing to a page of another origin, nor to a frame around it', async () => {
+    const foreign = createServer((_, res) => {
+      res.writeHead(200, { 'Content-Type': 'text/html' })
+      res.end(`<iframe src="${serve.base}/"></iframe>`)
+    })
+    await once(foreign.listen(0, '127.0.0.1'), 'listening')
+    const { port } = foreign.address() as AddressInfo
+    const other = await newVisit(browser)
+    const { page } = other
+    // Another name: a browser counts it as another site.
+    await page.goto(`http://localhost:${port}/`)
+    expect(page.frames().map(frame => frame.url())).to.include('chrome-error://chromewebdata/')
+    const tried = await page.evaluate<string[]>(`Promise.all([
+      ['/mcp', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: '{}' }],
+      ['/page/session', { method: 'POST', headers: { 'Service-Page': '1' }, credentials: 'include' }],
+      ['/', {}],
+    ].map(([path, init]) => fetch('${serve.base}' + path, init).then(({ type, status }) =>
+      type + status, () => 'failed')))`)
+    expect(tried).to.deep.equal(['failed', 'failed', 'failed'])
+    await other.context.close()
+    foreign.close()
   })
 
   const looks = (['light', 'dark'] as const).flatMap(colorScheme =>
