@@ -63,9 +63,8 @@ export class McpHttp {
     const token = await this.#token()
     const response = await fetch('/mcp', withToken(init, token))
     if (response.status !== 401 || token === null) return checked(response)
-    // A token lasts for minutes: another one may do.
-    const next = await this.#token(token)
-    return checked(next === null ? response : await fetch('/mcp', withToken(init, next)))
+    // A token lasts for minutes. After a restart of the server none may be known, or needed.
+    return checked(await fetch('/mcp', withToken(init, await this.#token(token))))
   }
 }
 
