@@ -6,6 +6,7 @@ import { refresher } from './refresh.ts'
 const sceneUri = 'scene://current'
 /** Faster than a person reads, slower than a dragged object moves. */
 const refreshMs = 250
+const busyMs = 2000
 const maxEntries = 50
 const maxLines = 20
 /** Changes of the same objects within this time are one entry. */
@@ -79,12 +80,13 @@ export class SceneState {
   readonly #changes = signal<readonly ChangeEntry[]>([])
   readonly #trouble = signal<string | null>(null)
   readonly #steps = new Set<SceneStep>()
+  readonly #look: () => void
   #lastEntry = 0
 
   constructor(carrier: Carrier) {
     this.#carrier = carrier
-    const refresh = refresher(refreshMs, () => this.#refresh())
-    carrier.follow(sceneUri, refresh)
+    this.#look = refresher(refreshMs, () => this.#refresh())
+    carrier.follow(sceneUri, this.#look)
   }
 
   /** Null until it was read. */
@@ -123,6 +125,8 @@ export class SceneState {
     } catch (error) {
       this.#trouble.value = (error as Error).message
     }
+    // A busy application says nothing when it is no longer busy.
+    if (this.#meta.value?.application?.as_of !== undefined) setTimeout(this.#look, busyMs)
   }
 
   /** Resolves with false when the scene is the same as before. */
@@ -146,6 +150,8 @@ export class SceneState {
   async #note(since: number, delta: Delta): Promise<void> {
     const { changes = [], reset } = delta
     if (changes.length === 0 && reset !== true) return
+    // The first scene is no change of one.
+    if (this.#summary.value?.status === 'no_snapshot') return
     const [last, ...others] = this.#changes.value
     const ids = [...new Set(changes.flatMap(idOf))]
     if (last !== undefined && isSame(last, ids)) {

@@ -6,7 +6,7 @@ import { Ago, Copyable } from '../parts/small.tsx'
 
 /** How to connect each AI client, and whether it really has read something. */
 export function ConnectScreen({ live }: { live: Live }) {
-  const isKeyed = useSignal(live.person?.login.isLoggedIn.value === true)
+  const isKeyed = useSignal(false)
   const rows = live.clients.value ?? []
   const name = nameFor(live)
   return (
@@ -21,7 +21,9 @@ export function ConnectScreen({ live }: { live: Live }) {
           checked={isKeyed.value}
           onChange={event => (isKeyed.value = event.currentTarget.checked)}
         />
-        The server asks for a key (<code>SERVICE_MCP_API_KEY</code>)
+        <span>
+          The server asks for a key (<code>SERVICE_MCP_API_KEY</code>)
+        </span>
       </label>
       <ul class="entries">
         {clientEntries.map(entry => (

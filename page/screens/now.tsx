@@ -41,8 +41,8 @@ function Headline({ summary, meta }: { summary: Summary; meta: SceneMeta }) {
       </section>
     )
   }
-  const { document, scene, dcc } = summary
-  const title = document?.name ?? scene?.name ?? 'a scene'
+  const { document, dcc } = summary
+  const title = document?.name ?? (dcc === undefined ? 'a scene' : 'an unsaved document')
   const type = application?.dcc_type ?? dcc?.type
   const program = type === undefined ? [] : [[titleCase(type), dcc?.version].join(' ').trim()]
   return (

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import type { Browser, Page } from 'playwright-core'
 import { until } from '../e2e/until.ts'
 import { hasPrograms, installAddon, type InstalledAddon } from '../helpers/blender-addon.ts'
@@ -10,6 +11,9 @@ import { newVisit, startBrowser, type Visit } from '../helpers/browser.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { skipBecause } from '../helpers/skip.ts'
 
+const results = fileURLToPath(new URL('../../results/', import.meta.url))
+/** What a screen shows once it has read what it shows. */
+const readyAt = { now: '.picture img', scene: '.row', files: '.preview img', connect: 'summary' }
 const gui = blenderModes.find(({ mode }) => mode === 'gui')!
 
 describe('the live page beside Blender', function () {
@@ -26,6 +30,7 @@ describe('the live page beside Blender', function () {
       skipBecause(this, `one of ${gui.needs.join(', ')} is not installed`)
     }
     browser = await startBrowser(this)
+    await mkdir(results, { recursive: true })
     addon = await installAddon()
     const registryDir = join(addon.folder, 'registry')
     await mkdir(registryDir, { mode: 0o700 })
@@ -90,10 +95,24 @@ describe('the live page beside Blender', function () {
     await page.getByRole('img', { name: 'After' }).waitFor()
     await page.getByText(/% of the picture is different/).waitFor()
     await page.locator('.detail').getByRole('slider').press('ArrowRight')
-    await page.screenshot({ path: 'results/page-notes-1280.png' })
+    await page.screenshot({ path: join(results, 'page-notes.png') })
     await page.getByRole('button', { name: 'Accept' }).click()
     await page.getByRole('heading', { name: 'accepted' }).waitFor()
     await until(async () => (await notes()).states.includes('accepted'), 'it in Blender')
+  })
+
+  it('is written to results/, each screen, for people to look at', async () => {
+    await serve.store(await page.screenshot(), '?display_name=render_010.png', 'image/png')
+    for (const screen of ['now', 'scene', 'files', 'connect'] as const) {
+      await page.goto(`${serve.base}/#/${screen}`)
+      await page.locator(readyAt[screen]).first().waitFor()
+      if (screen === 'scene') await page.locator('.row').first().click()
+      if (screen === 'connect') await page.locator('summary').first().click()
+      await page.screenshot({ path: join(results, `page-${screen}.png`) })
+      await page.setViewportSize({ width: 360, height: 740 })
+      await page.screenshot({ path: join(results, `page-${screen}-360.png`) })
+      await page.setViewportSize({ width: 1280, height: 720 })
+    }
   })
 
   it('says when Blender has left, and that its last scene is no longer live', async () => {
