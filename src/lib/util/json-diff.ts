@@ -73,7 +73,7 @@ function diffObject(path: string, before: Members, after: Members, into: Collect
   for (const name of Object.keys(after)) {
     if (into.full) return
     // Most members are equal: the pointer is built only for those that may not be.
-    if (before[name] === after[name]) continue
+    if (isSame(before[name], after[name])) continue
     const at = `${path}/${escapePointer(name)}`
     if (Object.hasOwn(before, name)) diffValue(at, before[name], after[name], into)
     else into.add({ path: at, kind: 'added', after: after[name] })
@@ -83,19 +83,32 @@ function diffObject(path: string, before: Members, after: Members, into: Collect
 type Items = readonly unknown[]
 
 function diffArray(path: string, before: Items, after: Items, into: Collector): void {
+  if (isSameArray(before, after, vectorLevels)) return
+  // As the first two rules would have it, without a table of ids.
+  if (haveSameIds(before, after)) return diffPositions(path, before, after, into)
   const oldIds = identities(before)
   const newIds = oldIds && identities(after)
   if (oldIds && newIds && keepsOrder(oldIds, newIds)) {
     diffAligned(path, before, after, oldIds, newIds, into)
   } else if (before.length === after.length && !(isVector(before) && isVector(after))) {
-    for (let at = 0; at < after.length && !into.full; at++) {
-      diffValue(`${path}/${at}`, before[at], after[at], into)
-    }
+    diffPositions(path, before, after, into)
   } else {
-    if (!isVector(after) || !sameNumbers(before, after)) {
-      into.add({ path, kind: 'changed', before, after })
-    }
+    into.add({ path, kind: 'changed', before, after })
   }
+}
+
+function diffPositions(path: string, before: Items, after: Items, into: Collector): void {
+  for (let at = 0; at < after.length && !into.full; at++) {
+    diffValue(`${path}/${at}`, before[at], after[at], into)
+  }
+}
+
+function haveSameIds(before: Items, after: Items): boolean {
+  if (before.length !== after.length) return false
+  return before.every((old, at) => {
+    const now = after[at]
+    return isJsonObject(old) && isJsonObject(now) && old.id === now.id
+  })
 }
 
 const maxVector = 16
@@ -109,8 +122,24 @@ export function isVector(value: unknown): value is readonly number[] {
   )
 }
 
-function sameNumbers(before: Items, after: Items): boolean {
-  return before.length === after.length && before.every((value, at) => value === after[at])
+/** A matrix is a list of vectors. */
+const vectorLevels = 1
+
+function isSame(before: unknown, after: unknown): boolean {
+  if (before === after) return true
+  return Array.isArray(before) && Array.isArray(after) && isSameArray(before, after, vectorLevels)
+}
+
+/** False where it cannot be told at once: for objects, and deeper levels. */
+function isSameArray(before: Items, after: Items, levels: number): boolean {
+  if (before.length !== after.length) return false
+  for (let at = 0; at < after.length; at++) {
+    const [old, now] = [before[at], after[at]]
+    if (old === now) continue
+    const isDeeper = levels > 0 && Array.isArray(old) && Array.isArray(now)
+    if (!isDeeper || !isSameArray(old, now, levels - 1)) return false
+  }
+  return true
 }
 
 type Id = string | number
@@ -137,6 +166,7 @@ function diffAligned(
 
 /** Id → index in array order, or null when the array cannot be aligned. */
 function identities(items: Items): Map<Id, number> | null {
+  if (items.length > 0 && !isJsonObject(items[0])) return null
   const ids = new Map<Id, number>()
   for (const [at, item] of items.entries()) {
     if (!isJsonObject(item) || !Object.hasOwn(item, 'id')) return null

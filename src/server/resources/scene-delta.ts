@@ -39,14 +39,20 @@ export function namedDelta(base: Endpoint, until: Endpoint, maxChanges: number):
   return deltaText(base, until, changes, truncated)
 }
 
+/** The scene that readers are told of now is the one that their next changes begin with. */
+const parsed = new WeakMap<Pick<SceneRevision, 'text'>, WeakRef<JsonObject>>()
+
 /** What changed between two scenes, an object at a time. */
 export function deltaBetween(
-  { text: base }: Pick<SceneRevision, 'text'>,
-  { text: current }: Pick<SceneRevision, 'text'>,
+  base: Pick<SceneRevision, 'text'>,
+  current: Pick<SceneRevision, 'text'>,
   maxChanges: number,
 ): { readonly changes: readonly SceneChange[]; readonly truncated: boolean } {
-  if (base === current) return { changes: [], truncated: false }
-  const [before, after] = [parse(base), parse(current)]
+  const [old, text] = [base.text, current.text]
+  if (old === text) return { changes: [], truncated: false }
+  const before = parsed.get(base)?.deref() ?? parse(old)
+  const after = parsed.get(current)?.deref() ?? parse(text)
+  parsed.set(current, new WeakRef(after))
   const { changes, truncated } = diffJson(before, after, maxChanges)
   const named = namedOmissions(omissionOf(before), omissionOf(after))
   return { changes: changes.map(named).map(withObject(after)), truncated }
