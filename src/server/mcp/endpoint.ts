@@ -1,9 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { setImmediate } from 'node:timers/promises'
 import { type Clock, systemTimer } from '../../lib/util/time.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { version } from '../../lib/util/version.ts'
 import { readBody } from '../http/body.ts'
 import { isJsonType, isUncoded } from '../http/media.ts'
+import { awaitTurn } from '../http/open-answers.ts'
 import type { Limits } from '../../lib/config/limits.ts'
 import type { ServedResources } from '../resources/schemes.ts'
 import { classify } from './classify-request.ts'
@@ -11,7 +13,7 @@ import type { ClientTable } from './client-table.ts'
 import { GatheredWrites, sendJson, sendRefusal } from './send.ts'
 import { UnsentAnswerBudget } from './unsent-answer-budget.ts'
 import type { RequestContext, ServerIdentity } from './request-context.ts'
-import { parseBody } from './json-rpc.ts'
+import { isAnswered, parseBody } from './json-rpc.ts'
 import { errorMessage } from './json-text.ts'
 import { KeepAlive } from './keep-alive.ts'
 import { SessionEndpoint } from './sessions/endpoint.ts'
@@ -143,6 +145,12 @@ export function createMcpEndpoint(parts: McpEndpointParts): McpEndpoint {
       return sendJson(res, 415, refusalMessage(req.headers, 415, message), takes)
     }
     const inbound = parseBody(body, limits.maxJsonDepth)
+    // A client may send many requests at once and read no answer: each waits until its answer can be
+    // sent, and lets other connections go first.
+    if (res.socket === null && isAnswered(inbound)) {
+      if (!(await awaitTurn(res))) return
+      await setImmediate()
+    }
     const classified = classify(req.headers, inbound)
     switch (classified.transport) {
       case 'session':

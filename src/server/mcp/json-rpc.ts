@@ -30,6 +30,11 @@ export function isBatch(inbound: Inbound): inbound is readonly unknown[] {
   return Array.isArray(inbound)
 }
 
+/** Notifications are taken at once: one may cancel a request that the connection waits for. */
+export function isAnswered(inbound: Inbound): boolean {
+  return isBatch(inbound) || inbound.kind === 'request'
+}
+
 const noParams: JsonObject = Object.freeze({})
 const response: Message = Object.freeze({ kind: 'response' })
 const noJson: Message = Object.freeze({
