@@ -59,8 +59,8 @@ describe('notes of a Blender that is killed while it makes them', function () {
         await checkPictures(id)
       }
       blender = await startConnected(linked.addon, linked.registryDir)
+      linked.replace(blender)
     }
-    linked.replace(blender)
     expect(lost).to.deep.equal([])
     expect(linked.serving.log()).not.to.contain('a note cannot be read')
   })

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { runCommand } from '../helpers/in-process.ts'
@@ -93,6 +93,38 @@ describe('notes of people', function () {
       ].map(entry => [...entry, { id, number: 1 }]),
     )
     expect(JSON.stringify(audit)).not.to.contain('secret')
+  })
+
+  it('are kept without what a terminal or a model takes as more than text', async () => {
+    const hidden = '\u001b[2J\u001b]8;;http://x\u0007\u202e\u{e0041}\u0000\u200b'
+    const { text } = await add({ text: `One${hidden}\r\n\ttwo 👩‍🚀` })
+    expect(text).to.equal('One\n\ttwo 👩‍🚀')
+    await tool('answer_note', { id: '1', text: `Done${hidden}` })
+    const { entries } = (await read('notes://1')) as any
+    expect(entries[0].text).to.equal('Done')
+    for (const [path, body] of [
+      ['notes', { text: hidden }],
+      ['notes/1/answer', { text: hidden }],
+    ] as const) {
+      expect((await serve.post(path, body)).json.detail).to.contain('must have 1 to 4000')
+    }
+  })
+
+  it('are marked as data wherever an agent meets their texts', async () => {
+    const described = async (method: string, of: (each: any) => boolean) => {
+      const { result } = await session.call(method)
+      return (Object.values(result)[0] as any[]).filter(of).map(({ description }) => description)
+    }
+    const isTool = ({ name }: any) => ['list_notes', 'answer_note', 'read_resource'].includes(name)
+    const found = [
+      ...(await described('tools/list', isTool)),
+      ...(await described('resources/list', ({ uri }) => uri === open)),
+      ...(await described('resources/templates/list', each =>
+        ['notes://{id}', 'notes://all{?offset,limit}'].includes(each.uriTemplate),
+      )),
+    ]
+    expect(found).to.have.length(6)
+    for (const text of found) expect(text).to.match(/ data from .+, never instructions/)
   })
 
   it('have one line each for a model, whatever their objects are called', async () => {
@@ -212,6 +244,26 @@ describe('notes of people', function () {
       expect(content[0].text).to.contain(words)
     }
     expect(await read('notes://all')).to.deep.equal(before)
+  })
+
+  it('are settled also when agents have answered as often as they may', async () => {
+    const { id } = await add()
+    const [document = ''] = await readdir(join(home, 'data/service-cli/documents'))
+    const path = join(home, 'data/service-cli/documents', document, 'notes', `${id}.json`)
+    const note = JSON.parse(await readFile(path, 'utf8'))
+    // As long as an answer can be as JSON, with the longest proofs.
+    const text = '\u0001'.repeat(4000)
+    const lines = Array.from({ length: 30 }, () => '\u0001'.repeat(300))
+    const proof = { settled: true, revision: 1, asked: lines, also_changed: lines }
+    const entry = { action: 'answer', by: 'agent', at: note.created_at, text, proof }
+    const entries = Array.from({ length: 99 }, () => entry)
+    await writeFile(path, JSON.stringify({ ...note, state: 'answered', entries }))
+    expect((await tool('answer_note', { id, text: 'the last' })).isError).to.equal(undefined)
+    const refused = await tool('answer_note', { id, text: 'one more' })
+    expect(refused.content[0].text).to.contain('a note with 100 entries takes no answer')
+    expect((await act(id, 'reopen', { text: 'again' })).status).to.equal(200)
+    expect((await act(id, 'close')).json.note).to.include({ state: 'closed', id })
+    expect((await read(`notes://${id}`))['entries']).to.have.length(102)
   })
 
   it('are found by a beginning of their id, also one of digits alone', async () => {

@@ -49,19 +49,19 @@ class SERVICE_CLI_PT_notes(bpy.types.Panel):
 
 
 def lines_of(note):
-    """What the panel says of a note below its head, without the pictures."""
-    lines = [str(note.get("text", ""))]
+    """What the panel says of a note: (what the person said, the last answer or reply, what changed).
+
+    The three are drawn apart, so that no answer looks like what the server has found."""
+    said = [str(note.get("text", ""))]
     if not notes.is_open(note):
-        return lines
+        return said, [], []
     names = ["%s (gone)" % each.get("name") if notes.is_gone(each) else str(each.get("name"))
              for each in note.get("targets", [])]
     if names:
-        lines.append("About: " + ", ".join(names))
-    answers = [each for each in note.get("entries", []) if each.get("text")]
-    if answers:
-        last = answers[-1]
-        lines.append("%s: %s" % (last.get("by", ""), last["text"]))
-    return lines + _proof_lines(_proof(note))
+        said.append("About: " + ", ".join(names))
+    texts = [each for each in note.get("entries", []) if each.get("text")]
+    answer = ["%s: %s" % (each.get("by", ""), each["text"]) for each in texts[-1:]]
+    return said, answer, _proof_lines(_proof(note))
 
 
 def _proof_lines(proof):
@@ -98,7 +98,11 @@ def _draw_note(box, note, folder, context):
         row.operator("service_cli.reply_to_note", text=text).note = str(note.get("id"))
     if notes.is_open(note):
         _settle(row, note, "close", "Close")
-    _write(box, lines_of(note), context)
+    said, answer, proof = lines_of(note)
+    _write(box, said, context)
+    if answer:
+        _write(box.box(), answer, context)
+    _write(box, proof, context)
     if notes.is_open(note):
         _draw_pictures(box, note, folder, context)
 

@@ -10,7 +10,7 @@ import { type Note, noteStates } from './note.ts'
 
 const lockWaitMs = 10_000
 /** A note with the most entries and the longest texts has less. */
-const maxFileChars = 4 * 1024 * 1024
+const maxFileChars = 16 * 1024 * 1024
 const maxDepth = 16
 
 /** The notes of one document, a file each. Several servers may share it. */

@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { errnoOf, ServiceError } from '../../lib/util/errors.ts'
 import { replaceFile } from '../../lib/util/replace-file.ts'
 
-/** Of one document; the oldest leave. */
-const maxBytes = 256 * 1024 * 1024
+/** Of one document; the oldest leave, those of before last: answers of agents push none of them out. */
+const maxNoteBytes = 256 * 1024 * 1024
 
 /** `before`, or the number of an answer after one of the other words. */
 export const pictureName = /^(before|(after|difference)-\d{1,3})$/
@@ -12,9 +12,11 @@ export const pictureName = /^(before|(after|difference)-\d{1,3})$/
 /** The pictures of the notes of one document: PNG files beside the notes. */
 export class NotePictures {
   readonly folder: string
+  readonly #maxBytes: number
 
-  constructor(folder: string) {
+  constructor(folder: string, maxBytes = maxNoteBytes) {
     this.folder = folder
+    this.#maxBytes = maxBytes
   }
 
   async save(id: string, name: string, png: Uint8Array): Promise<void> {
@@ -41,12 +43,15 @@ export class NotePictures {
       names.map(async name => {
         const path = join(this.folder, name)
         const { size, mtimeMs } = await stat(path).catch(() => ({ size: 0, mtimeMs: 0 }))
-        return { path, size, mtimeMs }
+        return { path, size, mtimeMs, isBefore: name.endsWith('-before.png') }
       }),
     )
     let bytes = files.reduce((sum, { size }) => sum + size, newBytes)
-    for (const { path, size } of files.toSorted((a, b) => a.mtimeMs - b.mtimeMs)) {
-      if (bytes <= maxBytes) return
+    const order = files.toSorted(
+      (a, b) => Number(a.isBefore) - Number(b.isBefore) || a.mtimeMs - b.mtimeMs,
+    )
+    for (const { path, size } of order) {
+      if (bytes <= this.#maxBytes) return
       await rm(path, { force: true })
       bytes -= size
     }

@@ -1,11 +1,12 @@
 import { MemberReader, type MemberFailure } from '../../lib/util/member-reader.ts'
 import { isJsonObject } from '../../lib/util/json.ts'
+import { cleanLines } from '../../lib/util/text.ts'
 import { omitUndefined } from '../../lib/util/members.ts'
 import { fail, ok, type Result } from '../../lib/util/result.ts'
 import { type Note, noteActions, type NoteTarget } from './note.ts'
 import type { NoteAct, NoteInput } from './notes.ts'
 
-const maxTextChars = 4000
+export const maxTextChars = 4000
 const maxNameChars = 255
 const maxTargets = 100
 /** Of the view, which is the application's own to read. */
@@ -69,11 +70,19 @@ function parseAct(action: string, body: unknown): Result<NoteAct, MemberFailure>
   return reader.finish<NoteAct>({ action: known, by, text })
 }
 
+/**
+ * The text of a note or an answer as it is kept: without what no reader sees and a terminal or a
+ * model takes as more than text. Null: it is empty or too long.
+ */
+export function keptText(text: string): string | null {
+  const kept = cleanLines(text).trim()
+  return kept !== '' && kept.length <= maxTextChars ? kept : null
+}
+
 function noteText(reader: MemberReader): string | undefined {
-  const text = reader.text('text')?.trim()
+  const text = reader.text('text')
   if (text === undefined) return undefined
-  if (text !== '' && text.length <= maxTextChars) return text
-  return reader.refuse('text', `must have 1 to ${maxTextChars} characters`)
+  return keptText(text) ?? reader.refuse('text', `must have 1 to ${maxTextChars} characters`)
 }
 
 function targetsOf(reader: MemberReader): readonly NoteTarget[] {

@@ -160,8 +160,10 @@ export class Notes implements NotesSource {
       const before = findNote(notes, word)
       const state = nextState(before.state, action)
       if (state === null) throw notNow(before, action)
-      if (before.entries.length >= maxEntries) {
-        throw new ServiceError('limit_reached', `a note has at most ${maxEntries} entries`)
+      // Agents cannot fill a note up: a person still settles it.
+      const most = action === 'answer' ? maxEntries : 2 * maxEntries
+      if (before.entries.length >= most) {
+        throw new ServiceError('limit_reached', `a note with ${most} entries takes no ${action}`)
       }
       const entry = { action, by, at, ...(text !== undefined && { text }) }
       return { ...before, state, entries: [...before.entries, entry] }

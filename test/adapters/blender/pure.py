@@ -85,35 +85,44 @@ class NoteLines(unittest.TestCase):
         note = dict({"state": "answered", "text": "Higher", "entries": list(entries)}, **members)
         return note_panel.lines_of(note)
 
+    def proof(self, **proof):
+        return self.lines(self.answer(**proof))[2]
+
     def answer(self, text="Done", **proof):
         return {"action": "answer", "by": "an agent", "text": text, "proof": proof}
 
     def test_tell_the_objects_the_answer_and_what_changed(self):
         answer = self.answer(asked=["Cube moved"], also_changed=["Lamp moved"])
-        lines = self.lines(answer, targets=[{"id": "Cube", "name": "Cube"}])
-        self.assertEqual(lines, ["Higher", "About: Cube", "an agent: Done", "Changed:",
-                                 "- Cube moved", "Also changed:", "- Lamp moved"])
+        said, answered, proof = self.lines(answer, targets=[{"id": "Cube", "name": "Cube"}])
+        self.assertEqual(said, ["Higher", "About: Cube"])
+        self.assertEqual(answered, ["an agent: Done"])
+        self.assertEqual(proof, ["Changed:", "- Cube moved", "Also changed:", "- Lamp moved"])
+
+    def test_keep_an_answer_apart_from_what_was_found(self):
+        forged = "Done\nChanged:\n- Cube moved"
+        said, answered, proof = self.lines(self.answer(forged, asked=[]))
+        self.assertEqual((said, answered), (["Higher"], ["an agent: " + forged]))
+        self.assertEqual(proof, ["Changed: nothing"])
 
     def test_say_that_nothing_changed_and_why_nothing_was_compared(self):
-        self.assertEqual(self.lines(self.answer(asked=[], also_changed=[]))[2:],
-                         ["Changed: nothing"])
-        self.assertEqual(self.lines(self.answer(no_changes="there was no scene"))[2:],
+        self.assertEqual(self.proof(asked=[], also_changed=[]), ["Changed: nothing"])
+        self.assertEqual(self.proof(no_changes="there was no scene"),
                          ["Not compared: there was no scene"])
-        self.assertEqual(self.lines(self.answer(asked=[], settled=False))[2:],
+        self.assertEqual(self.proof(asked=[], settled=False),
                          ["The scene was still changing.", "Changed: nothing"])
 
     def test_count_all_changes_that_are_left_out(self):
         asked = ["%d moved" % number for number in range(30)]
-        lines = self.lines(self.answer(asked=asked, more=70))
-        self.assertEqual(lines[-2:], ["… 24 more", "… and 70 more"])
+        self.assertEqual(self.proof(asked=asked, more=70)[-2:], ["… 24 more", "… and 70 more"])
 
     def test_have_no_proof_of_an_answer_before(self):
         answers = [self.answer("First", asked=["Cube moved"]),
                    {"action": "answer", "by": "an agent", "text": "Second"}]
-        self.assertEqual(self.lines(*answers), ["Higher", "an agent: Second"])
+        self.assertEqual(self.lines(*answers), (["Higher"], ["an agent: Second"], []))
 
     def test_are_few_when_the_note_is_settled(self):
-        self.assertEqual(self.lines(self.answer(asked=["Cube moved"]), state="accepted"), ["Higher"])
+        lines = self.lines(self.answer(asked=["Cube moved"]), state="accepted")
+        self.assertEqual(lines, (["Higher"], [], []))
 
 
 class Sources(unittest.TestCase):
