@@ -19,11 +19,10 @@ export function connectAccounts(options: {
   readonly entry: ServerEntry | undefined
   readonly configPath: string
   readonly env: Readonly<Record<string, string | undefined>>
-  readonly userAgent?: string
   readonly clock?: Clock
   readonly log?: Logger
 }): AccountsClient {
-  const { server, entry, configPath, env, userAgent = machineAgent(), clock, log } = options
+  const { server, entry, configPath, env, clock, log } = options
   const caFile =
     entry?.caFile === undefined ? undefined : resolve(dirname(configPath), entry.caFile)
   const timing = clock === undefined ? {} : { clock }
@@ -32,7 +31,7 @@ export function connectAccounts(options: {
     limits: clientLimits(env['SERVICE_TIMEOUT']),
     env,
     caFile,
-    userAgent,
+    userAgent: machineAgent(),
     log,
     ...timing,
   })
