@@ -1,6 +1,9 @@
 import { expect } from 'chai'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { LinkClient } from '../helpers/link.ts'
 import { RawSession } from '../helpers/mcp.ts'
+import { root } from '../helpers/program.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { expectHealthy, recordOf } from './host-link-health.ts'
 import { until } from './until.ts'
@@ -30,6 +33,13 @@ describe('what an application tells over the host link', () => {
     const { code, stderr } = await serve.stop()
     expect(code).to.equal(0)
     expect(stderr).not.to.match(/"level":"error"|\n\s+at /)
+  })
+
+  it('is preceded by the welcome that the docs show', async () => {
+    const docs = await readFile(join(root, 'docs/host-link.md'), 'utf8')
+    const [, example = ''] = /#### welcome[^]*?\n\n((?: {4}.*\n)+)/.exec(docs) ?? []
+    const { session: _, server: __, ...facts } = JSON.parse(example)
+    expect(app.welcome).to.deep.include(facts)
   })
 
   it('as its scene reaches who subscribed, and null clears it', async () => {
