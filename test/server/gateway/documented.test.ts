@@ -42,6 +42,14 @@ describe('docs/gateway-resources.md', () => {
     })
   }
 
+  it('shows the default times in gateway://diagnostics/metrics', async () => {
+    const times = ({ metrics }: { metrics: object }) =>
+      Object.entries(metrics).filter(([name]) => name.endsWith('_ms'))
+    const [sample] = samples('`gateway://diagnostics/metrics`')
+    expect(times(sample)).to.have.length(7)
+    expect(times(sample)).to.deep.equal(times(await json(given, 'gateway://diagnostics/metrics')))
+  })
+
   it('shows every member of gateway://diagnostics/process, and what it adds to an instance', async () => {
     const [sample, added] = samples('`gateway://diagnostics/process`')
     const { instances, ...rest } = await json(given, 'gateway://diagnostics/process')
