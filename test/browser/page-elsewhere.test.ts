@@ -1,0 +1,101 @@
+import { expect } from 'chai'
+import { once } from 'node:events'
+import { createServer, request, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Browser } from 'playwright-core'
+import { newVisit, startBrowser } from '../helpers/browser.ts'
+import { startGatewayProcess } from '../helpers/gateway-process.ts'
+import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
+import { callStateless } from '../helpers/stateless.ts'
+
+const scene = (x: number) => ({
+  shots: ['010', '020'],
+  camera: { lens: 35 },
+  objects: [{ id: 'Cube', translate: [x, 0, 0] }],
+})
+
+describe('the live page in other places', function () {
+  this.timeout(60_000)
+  let browser: Browser
+  let serve: ServeProcess
+
+  before(async function () {
+    browser = await startBrowser(this, ['--host-resolver-rules=MAP evil.test 127.0.0.1'])
+    serve = await startServeProcess({ flags: ['--allowed-host', 'studio.test'] })
+    await serve.post('scene', scene(0))
+  })
+  after(async () => {
+    await browser?.close()
+    await serve?.stop()
+  })
+
+  it('uses sessions where something on the way refuses the stateless transport', async () => {
+    const proxy = await startProxy(serve.port)
+    const visit = await newVisit(browser)
+    const { port } = proxy.address() as AddressInfo
+    await visit.open(`http://127.0.0.1:${port}/`)
+    await visit.page.getByRole('heading', { name: /Your AI can see/ }).waitFor()
+    await serve.post('scene', scene(2))
+    await visit.page.getByText('Cube moved 2.00 along x').waitFor()
+    const { json } = await callStateless(serve.url, 'resources/read', { uri: 'server://clients' })
+    const { clients } = JSON.parse(json.result.contents[0].text)
+    const [page] = clients.filter(({ name }: any) => name === 'service-page')
+    expect(page).to.include({ transport: 'session', streams: 1 })
+    await visit.context.close()
+    proxy.close()
+  })
+
+  it('gives nothing under a name that the server does not have', async () => {
+    const { page, context } = await newVisit(browser)
+    const response = await page.goto(`http://evil.test:${serve.port}/`)
+    expect(response?.status()).to.equal(403)
+    await context.close()
+  })
+
+  it('lists the instances of a gateway, with links to their pages', async () => {
+    const { registryDir } = serve
+    const gateway = startGatewayProcess({ port: 0, registryDir })
+    const { url } = await gateway.line('listening')
+    const visit = await newVisit(browser)
+    await visit.open(new URL('/', url).href)
+    const card = visit.page.locator('.card')
+    await card.getByText('available').waitFor()
+    await card.getByRole('link', { name: 'Open its page' }).click()
+    await visit.page.getByRole('heading', { name: /Your AI can see/ }).waitFor()
+    expect(new URL(visit.page.url()).port).to.equal(String(serve.port))
+    await visit.context.close()
+    await gateway.stop()
+  })
+
+  it('shows a scene of any other form, level by level', async () => {
+    const { objects: _, ...form } = scene(0)
+    await serve.post('scene', form)
+    const visit = await newVisit(browser)
+    await visit.open(`${serve.base}/#/scene`)
+    await visit.page.getByRole('button', { name: 'shots array: 2 items' }).click()
+    await visit.page.getByText('020').waitFor()
+    await visit.page.getByRole('button', { name: 'camera' }).click()
+    await visit.page.getByText('35').waitFor()
+    await visit.context.close()
+  })
+})
+
+/** Passes everything on but requests of the stateless transport. */
+async function startProxy(port: number): Promise<Server> {
+  const proxy = createServer((req, res) => {
+    if (req.headers['mcp-method'] !== undefined) {
+      res.writeHead(400, { 'Content-Type': 'application/json' }).end('{"error":"unknown header"}')
+      return
+    }
+    const { method, url, headers } = req
+    const onward = request({ port, host: '127.0.0.1', method, path: url, headers }, answer => {
+      res.writeHead(answer.statusCode ?? 502, answer.headers)
+      answer.pipe(res)
+    })
+    onward.on('error', () => res.destroy())
+    res.on('close', () => onward.destroy())
+    req.pipe(onward)
+  })
+  await once(proxy.listen(0, '127.0.0.1'), 'listening')
+  return proxy
+}
