@@ -38,7 +38,7 @@ describe('the package installed in an empty folder', function () {
 
   describe('its files', () => {
     const intended =
-      /^(dist\/.+\.(js|d\.ts)|docs\/[a-z-]+\.md|adapters\/(blender|python)\/[\w./-]+|adapters\/catalog\.json)$/
+      /^(dist\/.+\.(js|d\.ts)|dist\/page\/[\w-]+\.(js|css|html|svg|txt)|docs\/[a-z-]+\.md|docs\/images\/[a-z-]+\.png|adapters\/(blender|python)\/[\w./-]+|adapters\/catalog\.json)$/
     const single = ['CHANGELOG.md', 'README.md', 'SECURITY.md', 'bin/run.js', 'package.json']
 
     it('are only the program, its types and the documents', () => {
@@ -48,7 +48,7 @@ describe('the package installed in an empty folder', function () {
     })
 
     it('have a type declaration for every module, and every document of the repository', async () => {
-      const modules = packed.filter(path => path.endsWith('.js') && path.startsWith('dist/'))
+      const modules = packed.filter(path => /^dist\/(?!page\/).*\.js$/.test(path))
       expect(modules).to.include.members(['dist/index.js', 'dist/main.js'])
       expect(packed).to.include.members(modules.map(path => path.replace(/\.js$/, '.d.ts')))
       const documents = (await readdir(join(root, 'docs'))).filter(name => name.endsWith('.md'))

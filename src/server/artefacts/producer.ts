@@ -2,6 +2,7 @@ import type { ArtefactPage, ArtefactRef, ArtefactStore } from './store.ts'
 import { isUtf8 } from 'node:buffer'
 import { BlobLoader } from './blob-loader.ts'
 import { createGate } from './concurrency.ts'
+import { KeptPictures, type SmallerPicture } from './kept-pictures.ts'
 import { isArtefactHex, parseArtefactUri } from '../../lib/mcp/uris.ts'
 import type { Limits } from '../../lib/config/limits.ts'
 import { maxCompletions } from '../resources/completion.ts'
@@ -27,12 +28,6 @@ interface ArtefactProducerOptions {
   downloadUrl(hex: string): string | null
   /** Makes a PNG file smaller; null: it stays as it is. */
   shrink(file: Uint8Array<ArrayBuffer>, maxWidth: number): Promise<SmallerPicture | null>
-}
-
-interface SmallerPicture {
-  readonly png: Uint8Array
-  readonly width: number
-  readonly height: number
 }
 
 const templates: readonly Template[] = Object.freeze([
@@ -75,6 +70,7 @@ export function createArtefactProducer(options: ArtefactProducerOptions): PagedP
   const answers = new WeakMap<EncodedBlob, { ref: ArtefactRef; contents: readonly BlobContent[] }>()
   /** Each picture takes hundreds of megabytes on its way. */
   const onePicture = createGate(1)
+  const keptPictures = new KeptPictures()
 
   function page(
     after: string | undefined,
@@ -158,11 +154,18 @@ export function createArtefactProducer(options: ArtefactProducerOptions): PagedP
 
   async function readSmaller(uri: string, ref: ArtefactRef, hex: string, maxWidth: number) {
     if (ref.size_bytes > maxPictureBytes) return null
-    const picture = await onePicture(async () => {
-      const file = await loader.bytes(hex, 0, ref.size_bytes)
-      return file && options.shrink(new Uint8Array(file), maxWidth)
-    })
+    const kept = () => keptPictures.get(hex, maxWidth)
+    const picture =
+      kept() ??
+      (await onePicture(async () => {
+        // Readers that waited for the same one.
+        const made = kept()
+        if (made !== undefined) return made
+        const file = await loader.bytes(hex, 0, ref.size_bytes)
+        return file && options.shrink(new Uint8Array(file), maxWidth)
+      }))
     if (picture === null) return null
+    keptPictures.add(hex, maxWidth, picture)
     const { png, width, height } = picture
     const content = contentOf(uri, ref, png)
     const _meta = { 'service-cli/picture': { width, height }, ...content._meta }
