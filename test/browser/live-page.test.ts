@@ -1,8 +1,12 @@
+import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { expect } from 'chai'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { gzipSync } from 'node:zlib'
 import type { Browser } from 'playwright-core'
+import { until } from '../e2e/until.ts'
 import { type Visit, newTab, newVisit, seriousFaults, startBrowser } from '../helpers/browser.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { callStateless } from '../helpers/stateless.ts'
@@ -19,6 +23,13 @@ const sceneOf = (x: number, name = 'Lamp') => ({
     { id: 'Lamp', name, type: 'light', parent: 'Cube', visible: false, translate: [0, 0, 4] },
   ],
 })
+
+/** As the browser does when a person turns to another tab. */
+function hide(isHidden: boolean): void {
+  const { document, Event } = globalThis as any
+  Object.defineProperty(document, 'hidden', { value: isHidden, configurable: true })
+  document.dispatchEvent(new Event('visibilitychange'))
+}
 
 const withObject = (id: string, type: string) => ({
   ...sceneOf(0),
@@ -69,6 +80,42 @@ describe('the live page', function () {
     expect(await clients.count()).to.equal(1)
     await page.getByRole('link', { name: 'Connect', exact: true }).click()
     await page.getByText('claude mcp add --scope user').first().waitFor({ state: 'attached' })
+    const entry = page.locator('summary', { hasText: 'Codex' })
+    await entry.getByText('not connected').waitFor()
+    const codex = new Client({ name: 'codex-mcp-client', version: '1' })
+    await codex.connect(new StreamableHTTPClientTransport(new URL(serve.url)))
+    await codex.listTools()
+    await entry.getByText('✓ listed tools').waitFor()
+    await codex.close()
+  })
+
+  it('is reached by the keyboard from the address bar on', async () => {
+    const { page } = visit
+    await page.goto(`${serve.base}/#/now`)
+    await page.reload()
+    await page.locator('.connection.live').waitFor()
+    const focused: string[] = []
+    for (let step = 0; step < 8 && focused.at(-1) !== 'Files'; step++) {
+      await page.keyboard.press('Tab')
+      focused.push(await page.evaluate<string>('document.activeElement.textContent'))
+    }
+    expect(focused).to.deep.equal(['Skip to content', 'Now', 'Scene', 'Notes', 'Files'])
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'Files', exact: true }).waitFor()
+  })
+
+  it('has no stream while its tab is hidden', async () => {
+    const { page } = visit
+    const streams = async () => {
+      const { clients } = await read('server://clients')
+      return clients.find(({ name }: any) => name === 'service-page').streams
+    }
+    await page.evaluate(hide, true)
+    await until(async () => (await streams()) === 0, 'the end of the stream')
+    await page.getByText('Connecting').waitFor()
+    await page.evaluate(hide, false)
+    await page.getByText('Live', { exact: true }).waitFor()
+    expect(await streams()).to.equal(1)
   })
 
   it('shows objects as a tree that the keyboard walks, and marks what changed', async () => {
@@ -236,7 +283,7 @@ describe('the live page', function () {
   })
 
   const looks = (['light', 'dark'] as const).flatMap(colorScheme =>
-    [360, 1280].map(width => ({ colorScheme, width })),
+    [360, 1280, 2560].map(width => ({ colorScheme, width })),
   )
   for (const { colorScheme, width } of looks) {
     it(`can be used by everybody, in ${colorScheme} colours at ${width} pixels`, async () => {
@@ -255,6 +302,18 @@ describe('the live page', function () {
       await looking.context.close()
     })
   }
+
+  it('is at most 80 KB, compressed, without the 3D view', async () => {
+    const looking = await newVisit(browser)
+    await looking.open(`${serve.base}/`)
+    let bytes = 0
+    for (const address of new Set(looking.requests)) {
+      if (address.endsWith('/mcp') || address.includes('/page/session')) continue
+      bytes += gzipSync(Buffer.from(await (await fetch(address)).arrayBuffer())).length
+    }
+    expect(bytes).to.be.above(10_000).and.below(80_000)
+    await looking.context.close()
+  })
 
   it('says when the connection is lost, and shows the present once it is back', async () => {
     const { page } = visit

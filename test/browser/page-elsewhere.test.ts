@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer, request, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Browser } from 'playwright-core'
-import { newVisit, startBrowser } from '../helpers/browser.ts'
+import { newVisit, seriousFaults, startBrowser } from '../helpers/browser.ts'
 import { startGatewayProcess } from '../helpers/gateway-process.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { callStateless } from '../helpers/stateless.ts'
@@ -45,6 +45,29 @@ describe('the live page in other places', function () {
     proxy.close()
   })
 
+  it('asks for a login where the server asks for a key', async () => {
+    const key = 'a-key-of-24-characters-or-more'
+    const keyed = await startServeProcess({ env: { SERVICE_MCP_API_KEY: key } })
+    await keyed.post('scene', scene(0))
+    const { page, context } = await newVisit(browser)
+    await page.goto(`${keyed.base}/`)
+    await page.getByRole('heading', { name: 'This server asks for a login' }).waitFor()
+    expect(await seriousFaults(page)).to.deep.equal([])
+    await page.getByLabel('Or type an API key').fill('wrong')
+    await page.getByRole('button', { name: 'Log in' }).click()
+    await page.getByRole('alert').filter({ hasText: 'key' }).waitFor()
+    await page.getByLabel('Or type an API key').fill(key)
+    await page.getByRole('button', { name: 'Log in' }).click()
+    await page.getByRole('heading', { name: /Your AI can see/ }).waitFor()
+    expect(await page.evaluate('JSON.stringify({ ...localStorage })')).not.to.include(key)
+    await keyed.post('scene', scene(1))
+    await page.getByText('Cube moved 1.00 along x').waitFor()
+    await page.getByRole('button', { name: 'Log out' }).click()
+    await page.getByRole('heading', { name: 'This server asks for a login' }).waitFor()
+    await context.close()
+    await keyed.stop()
+  })
+
   it('gives nothing under a name that the server does not have', async () => {
     const { page, context } = await newVisit(browser)
     const response = await page.goto(`http://evil.test:${serve.port}/`)
@@ -60,6 +83,7 @@ describe('the live page in other places', function () {
     await visit.open(new URL('/', url).href)
     const card = visit.page.locator('.card')
     await card.getByText('available').waitFor()
+    expect(await seriousFaults(visit.page)).to.deep.equal([])
     await card.getByRole('link', { name: 'Open its page' }).click()
     await visit.page.getByRole('heading', { name: /Your AI can see/ }).waitFor()
     expect(new URL(visit.page.url()).port).to.equal(String(serve.port))
