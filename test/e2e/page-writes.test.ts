@@ -1,12 +1,11 @@
 import { expect } from 'chai'
 import { createHash } from 'node:crypto'
-import { request } from 'node:http'
+import { type IncomingMessage, request } from 'node:http'
 import { once } from 'node:events'
 import { ask, Events } from '../helpers/mcp.ts'
 import { fromPage, PageBrowser, useKey, useLink } from '../helpers/page.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { callStateless, listenStateless } from '../helpers/stateless.ts'
-import { until } from './until.ts'
 
 describe('notes and uploads of the page', function () {
   this.timeout(30_000)
@@ -31,6 +30,18 @@ describe('notes and uploads of the page', function () {
   after(() => serve.stop())
 
   const text = { 'Content-Type': 'text/plain' }
+
+  /** An upload whose body waits until the server asks for it. */
+  async function send(own: PageBrowser, framing: Record<string, string>) {
+    const headers = { ...text, ...fromPage(serve.base), ...(await own.bearer()), ...framing }
+    const req = request(`${serve.base}/page/artefacts`, {
+      method: 'POST',
+      headers: { ...headers, Expect: '100-continue' },
+    })
+    req.on('error', () => {})
+    req.flushHeaders()
+    return { req, answered: once(req, 'response') as Promise<[IncomingMessage]> }
+  }
 
   it('makes notes that agents are told of, and the audit names', async () => {
     const listener: Events = await listenStateless(serve.url, {
@@ -144,18 +155,19 @@ describe('notes and uploads of the page', function () {
     const declared = await own.post('/page/artefacts', 'b'.repeat(60_000), text)
     expect([declared.status, declared.json.code]).to.deep.equal([429, 'limit-reached'])
     expect(declared.json.hint).to.contain('in 60 minutes')
-    const headers = {
-      ...text,
-      ...fromPage(serve.base),
-      ...(await own.bearer()),
-      'Transfer-Encoding': 'chunked',
+    for (const framing of [{ 'Content-Length': '60000' }, { 'Transfer-Encoding': 'chunked' }]) {
+      const { req, answered } = await send(own, framing)
+      let isAsked = false
+      req.once('continue', () => {
+        isAsked = true
+        req.end('c'.repeat(60_000))
+      })
+      const [res] = await answered
+      res.resume()
+      req.destroy()
+      // A length that is too much is refused before the body is sent.
+      expect([res.statusCode, isAsked]).to.deep.equal([429, 'Transfer-Encoding' in framing])
     }
-    const req = request(`${serve.base}/page/artefacts`, { method: 'POST', headers })
-    req.on('error', () => {})
-    req.end('c'.repeat(60_000))
-    const [res] = await once(req, 'response')
-    res.resume()
-    expect(res.statusCode).to.equal(429)
     const { json } = await callStateless(serve.url, 'resources/list')
     const sizes = json.result.resources.map((each: any) => each.size)
     expect(sizes.filter((size: number) => size === 60_000)).to.have.length(1)
@@ -166,16 +178,10 @@ describe('notes and uploads of the page', function () {
 
   it('breaks off an upload when its login ends', async () => {
     const own = await logIn(serve)
-    const headers = { ...text, ...fromPage(serve.base), ...(await own.bearer()) }
-    const req = request(`${serve.base}/page/artefacts`, {
-      method: 'POST',
-      headers: { ...headers, 'Transfer-Encoding': 'chunked' },
-    })
-    req.on('error', () => {})
-    const answered = once(req, 'response')
+    const { req, answered } = await send(own, { 'Transfer-Encoding': 'chunked' })
+    await once(req, 'continue')
     req.write('begun')
     await own.logOut()
-    await until(async () => (await own.askToken()).status === 401, 'the log-out')
     req.write(' and not ended')
     const [res] = await answered
     res.resume()
