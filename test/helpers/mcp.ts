@@ -17,6 +17,8 @@ export interface Ask {
   method?: string
   headers?: Record<string, string | string[]>
   body?: string | Buffer
+  /** A certificate that is trusted. */
+  ca?: string
 }
 
 const plainAgent = new Agent({ keepAlive: true, maxSockets: 50 })
@@ -29,10 +31,11 @@ const requestOf = (url: string) => (isSecure(url) ? secureRequest : plainRequest
 /** One plain HTTP request, nothing added but what is given (and Host). */
 export async function ask(
   url: string,
-  { method = 'GET', headers = {}, body }: Ask = {},
+  { method = 'GET', headers = {}, body, ca }: Ask = {},
 ): Promise<Answer> {
   const agent = isSecure(url) ? secureAgent : plainAgent
-  const req = requestOf(url)(url, { method, headers, agent })
+  const trust = ca === undefined ? {} : { ca }
+  const req = requestOf(url)(url, { method, headers, agent, ...trust })
   req.end(body)
   const [res] = (await once(req, 'response')) as [IncomingMessage]
   const chunks: Buffer[] = []

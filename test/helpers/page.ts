@@ -7,14 +7,17 @@ export function fromPage(base: string): Record<string, string> {
 
 const json = { 'Content-Type': 'application/json' }
 
+export function codeOf(link: string | null): string {
+  return new URL(link ?? 'http://none/').hash.replace('#login=', '')
+}
+
 /** Exchanges the code of a link. */
 export function useLink(
   base: string,
   link: string | null,
   headers: Record<string, string> = fromPage(base),
 ): Promise<Answer> {
-  const code = new URL(link ?? 'http://none/').hash.replace('#login=', '')
-  const body = JSON.stringify({ code })
+  const body = JSON.stringify({ code: codeOf(link) })
   return ask(`${base}/page/session`, { method: 'POST', headers: { ...json, ...headers }, body })
 }
 

@@ -55,30 +55,8 @@ export class PageFiles {
     this.#folder = folder
   }
 
-  /** Answers GET and HEAD of a path; `isHttps`: browsers reach it over HTTPS. */
-  async send(
-    req: IncomingMessage,
-    res: ServerResponse,
-    path: string,
-    isHttps: boolean,
-  ): Promise<void> {
-    const { bytes, type, etag } = await this.#find(path)
-    const headers = {
-      ...safetyHeaders,
-      // Browsers ignore it, with a warning, over plain HTTP.
-      ...(isHttps && { 'Cross-Origin-Opener-Policy': 'same-origin' }),
-      'Cache-Control': 'no-cache',
-      ETag: etag,
-    }
-    if (matchesEtag(req.headers['if-none-match'], etag)) {
-      res.writeHead(304, headers).end()
-      return
-    }
-    res.writeHead(200, { ...headers, 'Content-Type': type, 'Content-Length': bytes.length })
-    res.end(req.method === 'HEAD' ? undefined : bytes)
-  }
-
-  async #find(path: string): Promise<PageFile> {
+  /** The file at a path. Throws `route_not_found`. */
+  async find(path: string): Promise<PageFile> {
     this.#files ??= readFiles(this.#folder)
     const files = await this.#files.catch((error: unknown) => {
       this.#files = null
@@ -91,6 +69,28 @@ export class PageFiles {
     if (file !== undefined && (path === '/') === (file === files.get(indexName))) return file
     throw new ServiceError('route_not_found', `nothing is served at ${path.slice(0, 200)}`)
   }
+}
+
+/** Answers GET and HEAD. `isHttps`: browsers reach the server over HTTPS. */
+export function sendFile(
+  req: IncomingMessage,
+  res: ServerResponse,
+  { bytes, type, etag }: PageFile,
+  isHttps: boolean,
+): void {
+  const headers = {
+    ...safetyHeaders,
+    // Browsers ignore it, with a warning, over plain HTTP.
+    ...(isHttps && { 'Cross-Origin-Opener-Policy': 'same-origin' }),
+    'Cache-Control': 'no-cache',
+    ETag: etag,
+  }
+  if (matchesEtag(req.headers['if-none-match'], etag)) {
+    res.writeHead(304, headers).end()
+    return
+  }
+  res.writeHead(200, { ...headers, 'Content-Type': type, 'Content-Length': bytes.length })
+  res.end(req.method === 'HEAD' ? undefined : bytes)
 }
 
 async function readFiles(folder: string): Promise<ReadonlyMap<string, PageFile>> {

@@ -13,7 +13,7 @@ import { type RefusedRequest, shortened } from '../http/access-log.ts'
 import type { AuthPolicy } from '../http/authentication.ts'
 import { toProblem, writeProblem } from '../http/problem.ts'
 import { notePost, type NoteWriter } from '../notes/note-posts.ts'
-import { builtFolder, PageFiles } from './files.ts'
+import { builtFolder, PageFiles, sendFile } from './files.ts'
 import { acceptPageTokens } from './policy.ts'
 import { checkSameOrigin, findWriter } from './request-checks.ts'
 import { SessionRoutes, sessionPath, tokenPath } from './session-routes.ts'
@@ -140,10 +140,10 @@ export class Page {
     res: ServerResponse,
     path: string,
   ): Promise<Refusal | null> {
+    const file = await this.#files.find(path)
     const wrongMethod = checkMethod(req, path, ['GET', 'HEAD'])
-    if (wrongMethod !== null) return wrongMethod
-    await this.#files.send(req, res, path, this.#isHttps(req))
-    return null
+    if (wrongMethod === null) sendFile(req, res, file, this.#isHttps(req))
+    return wrongMethod
   }
 
   /** Does the browser use HTTPS, also where a proxy ends it? */

@@ -2,7 +2,6 @@ import { expect } from 'chai'
 import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { exchange, requestText } from '../../e2e/raw-socket.ts'
 import { McpHttpServer } from '../../../src/server/mcp/mcp-http-server.ts'
 import { makePair, writePair } from '../../helpers/certificate.ts'
@@ -87,13 +86,14 @@ describe('the files of the page', () => {
 
   it('have an opener policy where browsers use HTTPS', async () => {
     const pair = makePair()
-    setDefaultCACertificates([...getCACertificates(), pair.cert])
     const tls = await writePair(join(folder, '..'), pair)
     const publicUrl = 'https://studio.example'
     const secure = new McpHttpServer({ enablePage: true, tls }, { page: { folder } })
     const behind = new McpHttpServer({ enablePage: true, publicUrl }, { page: { folder } })
     try {
-      const direct = await ask(`https://127.0.0.1:${(await secure.start()).port}/`)
+      const direct = await ask(`https://127.0.0.1:${(await secure.start()).port}/`, {
+        ca: pair.cert,
+      })
       const Host = 'studio.example'
       const proxied = await ask(`http://127.0.0.1:${(await behind.start()).port}/`, {
         headers: { Host },

@@ -2,7 +2,6 @@ import { expect } from 'chai'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { McpHttpServer } from '../../../src/server/mcp/mcp-http-server.ts'
 import { until } from '../../e2e/until.ts'
 import { makePair, writePair } from '../../helpers/certificate.ts'
@@ -13,7 +12,7 @@ import {
   type TestKeys,
 } from '../../helpers/keyed-server.ts'
 import { ask, Events, RawSession, startServer } from '../../helpers/mcp.ts'
-import { fromPage, PageBrowser, useKey, useLink } from '../../helpers/page.ts'
+import { codeOf, fromPage, PageBrowser, useKey, useLink } from '../../helpers/page.ts'
 import { callStateless, statelessHeaders, statelessRequest } from '../../helpers/stateless.ts'
 
 describe('logging in to the page with a key', () => {
@@ -128,14 +127,21 @@ describe('logging in to the page with a key', () => {
   it('sets a secure cookie over HTTPS, direct or behind a proxy', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'page-tls-'))
     const pair = makePair()
-    setDefaultCACertificates([...getCACertificates(), pair.cert])
     const tls = await writePair(folder, pair)
     const publicUrl = 'https://studio.example'
     const secure = new McpHttpServer({ enablePage: true, tls })
     const behind = new McpHttpServer({ enablePage: true, publicUrl })
     try {
       const { port } = await secure.start()
-      const direct = await useLink(`https://127.0.0.1:${port}`, secure.pageLoginUrl())
+      const direct = await ask(`https://127.0.0.1:${port}/page/session`, {
+        method: 'POST',
+        headers: {
+          ...fromPage(`https://127.0.0.1:${port}`),
+          'Content-Type': 'application/json',
+        },
+        body: JSON.stringify({ code: codeOf(secure.pageLoginUrl()) }),
+        ca: pair.cert,
+      })
       const { port: inner } = await behind.start()
       expect(behind.pageLoginUrl()).to.match(/^https:\/\/studio\.example\/#login=/)
       const headers = { ...fromPage(publicUrl), Host: 'studio.example' }
