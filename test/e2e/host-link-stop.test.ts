@@ -61,6 +61,23 @@ describe('stopping the real program with an application connected', () => {
     await expectClean()
   })
 
+  it('tells calls that wait for an object that it stops, not that the object is gone', async () => {
+    serve = await start(longMs)
+    const app = await LinkClient.connect(serve)
+    app.answer = ({ type, uri }) =>
+      type === 'read' ? { contents: [{ uri, text: '{}' }] } : undefined
+    await app.done({ type: 'producer.register', scheme: 'app' })
+    const session = await RawSession.open(serve.url)
+    const wait = { name: 'wait_for_change', arguments: { uris: ['app://a'] } }
+    const answer = session.call('tools/call', wait)
+    // It waits before it looks at the object.
+    await app.until(() => app.ofType('read').length > 0, 'the look at the object')
+    serve.signal('SIGTERM')
+    const { reason } = (await answer).result.structuredContent
+    expect(reason).to.equal('the server is stopping')
+    await expectClean()
+  })
+
   it('answers the reads that wait for the application', async () => {
     serve = await start(longMs)
     const app = await LinkClient.connect(serve)

@@ -34,6 +34,8 @@ import { createToolMethods, type ToolMethods } from './tools/tool-methods.ts'
 export interface McpEndpoint {
   handle(req: IncomingMessage, res: ServerResponse, notes: RequestContext): void | Promise<void>
   activity(): EndpointActivity
+  /** The server is about to stop: calls that wait are told so, before what they wait for goes. */
+  endWaits(): void
   /** Ends sessions and streams; the server stops. */
   close(): void
 }
@@ -162,6 +164,10 @@ export function createMcpEndpoint(parts: McpEndpointParts): McpEndpoint {
     }
   }
 
+  function endWaits(): void {
+    for (const { toolBox } of [forWriters, forReaders]) toolBox?.close()
+  }
+
   return {
     handle(req, res, notes) {
       switch (req.method) {
@@ -186,9 +192,10 @@ export function createMcpEndpoint(parts: McpEndpointParts): McpEndpoint {
       subscriptions: hub.size.subscriptions,
       subscribers: hub.size.subscribers,
     }),
+    endWaits,
     close() {
       detach()
-      for (const { toolBox } of [forWriters, forReaders]) toolBox?.close()
+      endWaits()
       keepAlive.stop()
       sessions.close()
       streams.close()

@@ -132,6 +132,7 @@ export class McpHttpServer {
   async stop(): Promise<void> {
     this.#stopped = true
     const stopping = this.#sockets.splice(0).map(socket => socket.stop())
+    this.#endpoint?.endWaits()
     this.#hostEndpoint?.close()
     this.#endpoint?.close()
     await Promise.all(stopping)

@@ -12,6 +12,7 @@ const drawnMs = 300
 
 interface LookParts {
   readonly registry: ServedResources
+  /** That of the scene's times. */
   readonly clock: Clock
   readonly timer: Timer
 }

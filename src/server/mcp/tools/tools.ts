@@ -1,5 +1,5 @@
 import type { Limits } from '../../../lib/config/limits.ts'
-import type { Clock, Timer } from '../../../lib/util/time.ts'
+import { type Clock, systemClock, type Timer } from '../../../lib/util/time.ts'
 import type { ServedResources } from '../../resources/schemes.ts'
 import { sceneCurrentUri } from '../../resources/scene-listing.ts'
 import type { SubscriptionHub } from '../subscriptions.ts'
@@ -33,9 +33,13 @@ export interface ToolBox {
 
 /** The tools of `serve`; those about notes only where notes are kept. */
 export function applicationTools(parts: ToolParts, notes?: Notes): ToolBox {
-  const { registry, limits } = parts
+  const { registry, limits, timer } = parts
   const query = querySceneTool(registry, limits.maxUriChars)
-  const scene = [query, sceneChangesTool(registry), lookTool(parts)]
+  const scene = [
+    query,
+    sceneChangesTool(registry),
+    lookTool({ registry, timer, clock: systemClock }),
+  ]
   const uris = notes === undefined ? [sceneCurrentUri] : [sceneCurrentUri, openNotesUri]
   const box = withWait(parts, uris, [...resourceTools(registry), ...scene])
   return notes === undefined ? box : { ...box, tools: [...box.tools, ...noteTools(notes)] }

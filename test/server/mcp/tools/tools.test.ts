@@ -4,7 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { artefactPutBytes } from '../../../../src/index.ts'
 import { ok } from '../../../../src/lib/util/result.ts'
-import { lookTool } from '../../../../src/server/mcp/tools/look.ts'
+import { defaultLimits } from '../../../../src/lib/config/limits.ts'
+import { SubscriptionHub } from '../../../../src/server/mcp/subscriptions.ts'
+import { applicationTools } from '../../../../src/server/mcp/tools/tools.ts'
 import { SessionEventBuffer } from '../../../../src/server/resources/session-event-buffer.ts'
 import { until } from '../../../e2e/until.ts'
 import { greyPng, MemoryBackend } from '../../../helpers/memory-capture.ts'
@@ -293,9 +295,14 @@ describe('tools', () => {
       const revision = registry.setScene({ frame: 1 })
       const timers: (() => void)[] = []
       const timer = { after: (_ms: number, run: () => void) => (timers.push(run), () => {}) }
-      const clock = { now: () => registry.scene.current.setAtMs! + 10 }
+      // As in the program: the clock of durations has another beginning than that of the scene.
+      const parts = { registry, timer, clock: { now: () => 5 }, limits: defaultLimits }
+      const hub = new SubscriptionHub(defaultLimits)
+      const look = applicationTools({ ...parts, hub }).tools.find(
+        ({ definition }) => definition.name === 'look',
+      )
       const caller = { reader: undefined, progress: null, principal: 'somebody', mayAnswer: true }
-      const looking = lookTool({ registry, clock, timer }).call({}, caller)
+      const looking = look!.call({}, caller)
       expect(backend.takings).to.deep.equal([])
       for (const run of timers) run()
       await until(() => backend.takings.length > 0, 'the picture is being taken')
