@@ -18,6 +18,7 @@ import { measureGateway } from './rows/gateway.ts'
 import { measureList } from './rows/list.ts'
 import { measureMemory } from './rows/memory.ts'
 import { measureReadKey, measureReadOAuth } from './rows/read-auth.ts'
+import { measureParts } from './rows/parts.ts'
 import { measureRead } from './rows/read.ts'
 import { measureSceneChange } from './rows/scene-change.ts'
 import { measureStartUp } from './rows/start-up.ts'
@@ -64,6 +65,7 @@ const rows: Readonly<Record<string, Row>> = {
   tools: measureTools,
   waits: measureWaits,
   'scene-change': measureSceneChange,
+  parts: measureParts,
   'capture-beside': measureCaptureBeside,
   put: measurePut,
   get: measureGet,

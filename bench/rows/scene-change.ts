@@ -4,18 +4,18 @@ import { askOnce, postScene } from '../host-link.ts'
 import type { Measured } from '../table.ts'
 import type { Target } from '../targets.ts'
 
-const sizes = [1000, 10_000, 100_000] as const
+export const sceneSizes = [1000, 10_000, 100_000] as const
+/** Of a server that takes the largest of them. */
+export const largeScenes = { serveArguments: ['--limit', `maxMessageBytes=${64 * 1024 * 1024}`] }
 const first = 'of 1000 objects'
 
 /** One moved object: the patch that says so, and a client's read of what changed. */
 export async function measureSceneChange(bench: Bench): Promise<Measured> {
   const changes = bench.pick(500, 100)
   const entries: Entry[] = []
-  for (const size of [...sizes, sizes[0]]) {
-    const target = await bench.start('serve', {
-      serveArguments: ['--limit', `maxMessageBytes=${64 * 1024 * 1024}`],
-    })
-    const again = entries.some(({ name }) => name === first) && size === sizes[0]
+  for (const size of [...sceneSizes, sceneSizes[0]]) {
+    const target = await bench.start('serve', largeScenes)
+    const again = entries.some(({ name }) => name === first) && size === sceneSizes[0]
     entries.push({
       name: `of ${size} objects${again ? ' again' : ''}`,
       prepare: async () => {
@@ -49,14 +49,28 @@ export async function measureSceneChange(bench: Bench): Promise<Measured> {
 }
 
 function objectAt(at: number, x: number): object {
-  return { id: `Prop.${at}`, name: `Prop.${at}`, type: 'mesh', translate: [x, 0, 0] }
+  const type = at % 20 === 0 ? 'light' : 'mesh'
+  return { id: `Prop.${at}`, name: `Prop.${at}`, type, translate: [x, 0, 0] }
 }
 
-function sceneOf(size: number): string {
-  return JSON.stringify({ objects: Array.from({ length: size }, (_, at) => objectAt(at, 0)) })
+export function sceneOf(size: number): string {
+  const schema = 'dcc-scene/1'
+  return JSON.stringify({
+    schema,
+    objects: Array.from({ length: size }, (_, at) => objectAt(at, 0)),
+  })
 }
 
 async function change(target: Target, size: number, count: number): Promise<void> {
+  for (let round = 0; round < count; round++) {
+    const revision = await moveObject(target, (round * 7919) % size)
+    const bytes = await readBytes(target, `scene://delta?since=${revision - 1}`)
+    if (bytes > 2000) throw new Error(`a delta of ${bytes} bytes`)
+  }
+}
+
+/** Sends the patch of one object; returns the revision. */
+export async function moveObject(target: Target, at: number): Promise<number> {
   const {
     port,
     path,
@@ -64,14 +78,14 @@ async function change(target: Target, size: number, count: number): Promise<void
   } = target.host('/v1/scene', {
     'Content-Type': 'application/json',
   })
-  for (let round = 0; round < count; round++) {
-    const body = JSON.stringify({ objects: [objectAt((round * 7919) % size, Math.random())] })
-    const url = `http://127.0.0.1:${port}${path}`
-    const answer = await fetch(url, { method: 'PATCH', headers, body })
-    const { revision } = (await answer.json()) as { revision: number }
-    const uri = `scene://delta?since=${revision - 1}`
-    const era = { era: 'stateless', session: '' } as const
-    const { bytes } = await askOnce(target, era, { method: 'resources/read', params: { uri } })
-    if (bytes > 2000) throw new Error(`a delta of ${bytes} bytes`)
-  }
+  const body = JSON.stringify({ objects: [objectAt(at, Math.random())] })
+  const url = `http://127.0.0.1:${port}${path}`
+  const answer = await fetch(url, { method: 'PATCH', headers, body })
+  return ((await answer.json()) as { revision: number }).revision
+}
+
+/** Reads the resource; returns the length of the answer. */
+export async function readBytes(target: Target, uri: string): Promise<number> {
+  const era = { era: 'stateless', session: '' } as const
+  return (await askOnce(target, era, { method: 'resources/read', params: { uri } })).bytes
 }
