@@ -91,8 +91,7 @@ export class FolderWatch {
     const usable = found === null || isUsable(found)
     if (id !== this.#watchedId || !usable) {
       this.#unwatch()
-      this.#watchedId = id
-      if (found !== null && usable) this.#watch()
+      if (found !== null && usable) this.#watch(id)
     }
     return usable
   }
@@ -102,7 +101,8 @@ export class FolderWatch {
     this.#unwatch()
   }
 
-  #watch(): void {
+  #watch(id: string): void {
+    this.#watchedId = id
     const { onName, onUnavailable } = this.#options
     try {
       this.#watcher = watch(this.#path, { persistent: false }, (_event, name) => onName(name))

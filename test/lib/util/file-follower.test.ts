@@ -1,4 +1,4 @@
-import { lstat, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
+import { chmod, lstat, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -117,6 +117,15 @@ describe('FolderWatch', () => {
     await rename(folder, `${folder}-old`)
     await rename(`${folder}-new`, folder)
     await watch.check()
+    await hears('a.json')
+  })
+
+  it('hears of changes in a folder that was open to others for a while', async () => {
+    await mkdir(folder, { mode: 0o700 })
+    await chmod(folder, 0o777)
+    expect(await watch.check()).to.equal(false)
+    await chmod(folder, 0o700)
+    expect(await watch.check()).to.equal(true)
     await hears('a.json')
   })
 
