@@ -157,6 +157,24 @@ for (const transport of ['sessions', 'stateless'] as const) {
   })
 }
 
+describe('the client that a server asks', () => {
+  it('answers pings, and refuses everything else', async () => {
+    const server = await startForeign('sessions')
+    const context = contextOf()
+    try {
+      const session = await openMcp(context, server.url, signal)
+      await session.subscribe(noteUri, () => {}, signal)
+      expect(await server.ask('ping')).to.deep.equal([{}])
+      const [refusal] = await server.ask('roots/list')
+      expect(refusal).to.include({ code: -32601 })
+      await session.close()
+    } finally {
+      context.link.close()
+      await server.close()
+    }
+  })
+})
+
 describe('the client that is refused', () => {
   it('tells a missing key from a wrong one', async () => {
     const { url: address, stop } = await startServer(

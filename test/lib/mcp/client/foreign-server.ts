@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { getRequestListener } from '@hono/node-server'
+import { z } from 'zod'
 import {
   createMcpHandler,
   McpServer,
@@ -16,8 +17,12 @@ export interface ForeignServer {
   readonly url: URL
   /** Changes the text and tells whoever has subscribed. */
   write(text: string): Promise<void>
+  /** Sends a request to each client with a session; resolves with the answers. */
+  ask(method: string): Promise<unknown[]>
   close(): Promise<void>
 }
+
+const anything = z.looseObject({})
 
 export const noteUri = 'note://today'
 export const pictureBytes = Buffer.from([0x89, 0x50, 0, 255])
@@ -74,6 +79,12 @@ export async function startForeign(transport: 'sessions' | 'stateless'): Promise
       if (transport === 'stateless') modern.notify.resourceUpdated(noteUri)
       else for (const mcp of servers) await mcp.server.sendResourceUpdated({ uri: noteUri })
     },
+    ask: method =>
+      Promise.all(
+        Array.from(servers, ({ server }) =>
+          server.request({ method }, anything).catch((error: unknown) => error),
+        ),
+      ),
     async close() {
       await modern.close()
       for (const transport of transports.values()) await transport.close()
