@@ -12,10 +12,12 @@ export type ServerMessage =
       readonly error: RpcError | null
     }
   | {
-      readonly kind: 'request' | 'notification'
+      readonly kind: 'request'
+      readonly id: RequestId
       readonly method: string
       readonly params: JsonObject
     }
+  | { readonly kind: 'notification'; readonly method: string; readonly params: JsonObject }
 
 /** Parses a message or a batch. Null when any message is invalid. */
 export function parseServerText(bytes: Buffer): ServerMessage[] | null {
@@ -29,7 +31,9 @@ function parseOne(value: unknown): ServerMessage | null {
   if (!isJsonObject(value) || value.jsonrpc !== '2.0') return null
   const { id = null, method, result, error } = value
   if (typeof method === 'string') {
-    return { kind: 'id' in value ? 'request' : 'notification', method, params: paramsOf(value) }
+    const asked = { method, params: paramsOf(value) }
+    if (!('id' in value)) return { kind: 'notification', ...asked }
+    return isRequestId(id) ? { kind: 'request', id, ...asked } : null
   }
   if (id !== null && !isRequestId(id)) return null
   if (isJsonObject(error)) {

@@ -1,6 +1,5 @@
 import { ServiceError } from '../../util/errors.ts'
-import { isJsonObject } from '../../util/json.ts'
-import { isRequestId, jsonRpcCodes, type RequestId } from '../json-rpc.ts'
+import { jsonRpcCodes, type RequestId } from '../json-rpc.ts'
 import { pause, retryDelay } from '../../util/time.ts'
 import { exchange, type Exchanged } from '../bridge/exchange.ts'
 import { errorMessage } from '../bridge/rpc.ts'
@@ -105,10 +104,10 @@ function stream(
     },
     {
       begun,
-      async deliver({ messages, line }) {
+      async deliver({ messages }) {
         for (const message of messages) {
           if (message.kind === 'notification' && message.method === updatedMethod) updated()
-          if (message.kind === 'request') void reply(answerTo(line, message.method)).catch(() => {})
+          if (message.kind === 'request') void reply(answerTo(message)).catch(() => {})
         }
         return true
       },
@@ -117,16 +116,10 @@ function stream(
 }
 
 /** Answers `ping`, or the server would end the session; refuses other requests. */
-function answerTo(line: Buffer, method: string): Buffer {
-  const id = idOf(line)
+function answerTo({ id, method }: { id: RequestId; method: string }): Buffer {
   if (method === 'ping') return Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, result: {} }))
   return errorMessage(id, {
     code: jsonRpcCodes.methodNotFound,
     message: 'this client only reads resources',
   })
-}
-
-function idOf(line: Buffer): RequestId | null {
-  const value: unknown = JSON.parse(line.toString('utf8'))
-  return isJsonObject(value) && isRequestId(value.id) ? value.id : null
 }
