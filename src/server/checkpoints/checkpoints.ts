@@ -159,7 +159,7 @@ export function checkpointInput(body: unknown): Result<CheckpointInput, MemberFa
 }
 
 /** Which ones go to make room for one of so many bytes. Throws `limit_reached`. */
-function leaving(
+export function leaving(
   kept: readonly Pick<Checkpoint, 'name' | 'stored_bytes' | 'of_note'>[],
   newBytes: number,
 ): readonly { readonly name: string }[] {

@@ -1,0 +1,57 @@
+import { expect } from 'chai'
+import { isCheckpointName, leaving } from '../../../src/server/checkpoints/checkpoints.ts'
+
+const MiB = 1024 * 1024
+
+function kept(count: number, stored_bytes: number, of_note = false) {
+  const prefix = of_note ? 'note' : 'own'
+  return Array.from({ length: count }, (_, at) => ({
+    ...{ name: `${prefix}-${at}`, stored_bytes },
+    ...(of_note && { of_note }),
+  }))
+}
+
+const namesOf = (gone: readonly { readonly name: string }[]) => gone.map(({ name }) => name)
+
+describe('what leaves to make room for a checkpoint', () => {
+  it('is nothing while there is room', () => {
+    expect(leaving(kept(63, MiB), MiB)).to.deep.equal([])
+    expect(leaving(kept(1, 128 * MiB), 128 * MiB)).to.deep.equal([])
+  })
+
+  it('is the oldest one of a note, beyond 64', () => {
+    const gone = leaving([...kept(60, MiB), ...kept(5, MiB, true)], MiB)
+    expect(namesOf(gone)).to.deep.equal(['note-0', 'note-1'])
+  })
+
+  it('is as many of notes as the new bytes need, beyond 256 MiB', () => {
+    const gone = leaving([...kept(1, 100 * MiB), ...kept(3, 50 * MiB, true)], 60 * MiB)
+    expect(namesOf(gone)).to.deep.equal(['note-0', 'note-1'])
+  })
+
+  it('is never one that a person made: then there is no room', () => {
+    const none = () => leaving(kept(64, 1), 1)
+    expect(none).to.throw('a document has at most 64 checkpoints and 256 MiB')
+    expect(() => leaving(kept(1, 256 * MiB), 1)).to.throw('256 MiB')
+    expect(() => leaving([...kept(64, 1), ...kept(1, 1, true)], 1)).to.throw('64 checkpoints')
+  })
+})
+
+describe('the name of a checkpoint', () => {
+  const table: [name: string, isName: boolean][] = [
+    ['before-lights', true],
+    ['Füße 2.1', true],
+    ['x'.repeat(64), true],
+    ['x'.repeat(65), false],
+    ['', false],
+    ['12', false],
+    [' a', false],
+    ['a ', false],
+    ['a/b', false],
+    ['a\nb', false],
+  ]
+  for (const [name, isName] of table) {
+    it(`is ${isName ? '' : 'not '}${JSON.stringify(name)}`, () =>
+      expect(isCheckpointName(name)).to.equal(isName))
+  }
+})
