@@ -35,7 +35,7 @@ export interface AccountsAnswer {
   /** Parsed JSON, or undefined when the body is empty or none. */
   readonly json: unknown
   readonly retryAfterMs: number | null
-  /** The origin that a redirect leads to, or null. */
+  /** The origin that the Location header names, or null. */
   readonly redirectsTo: string | null
 }
 
@@ -120,7 +120,7 @@ export function createTransport(options: TransportOptions): Transport {
         status,
         json: readJson(text, limits),
         retryAfterMs: parseRetryAfter(headers['retry-after'], clock.now()),
-        redirectsTo: status >= 300 && status < 400 ? targetOf(headers.location, server) : null,
+        redirectsTo: targetOf(headers.location, server),
       }
     } finally {
       stream.destroy()
