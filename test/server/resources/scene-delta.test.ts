@@ -193,6 +193,46 @@ describe('a change of scene://delta', () => {
   })
 })
 
+describe('scene://delta between two revisions', () => {
+  const between = async (resources: ReturnType<typeof registry>, query: string) => {
+    const [content] = await resources.read(`scene://delta?${query}`)
+    return JSON.parse((content as { text: string }).text)
+  }
+  const errorOf = (read: Promise<unknown>) => read.catch((error: unknown) => error)
+  const threeFrames = () => {
+    const resources = registry()
+    for (const frame of [1, 2, 3]) resources.setScene({ frame, note: 'x'.repeat(2000) })
+    return resources
+  }
+
+  it('has only what changed from the one to the other', async () => {
+    expect(await between(threeFrames(), 'since=1&until=2')).to.deep.equal({
+      base_revision: 1,
+      revision: 2,
+      changes: [{ path: '/frame', kind: 'changed', before: 1, after: 2 }],
+      truncated: false,
+    })
+  })
+
+  it('is never a reset, however large it is', async () => {
+    const resources = registry()
+    const objects = Array.from({ length: 100 }, (_, at) => ({ id: `Cube.${at}`, at }))
+    resources.setScene({ objects })
+    resources.setScene({ objects: objects.slice(0, 1) })
+    expect((await between(resources, 'since=1&until=2')).changes).to.have.length(99)
+  })
+
+  it('is refused for a revision that is not kept, and without the first of the two', async () => {
+    for (const query of ['since=1&until=9', 'since=9&until=2']) {
+      const error = await errorOf(between(threeFrames(), query))
+      expect(error, query).to.include({ code: 'resource_uri_invalid' })
+      expect(String(error), query).to.contain('revision 9 is not kept')
+    }
+    const resources = threeFrames()
+    expect(codeOf(() => resources.read('scene://delta?until=2'))).to.equal('resource_uri_invalid')
+  })
+})
+
 describe('a change in words', () => {
   it('in words tells names, switches and empty lists as a reader would', () => {
     const resources = registry()
