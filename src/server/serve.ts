@@ -11,6 +11,7 @@ import { createFsStore } from './artefacts/fs-store.ts'
 import { artefactRootIn } from './artefacts/helpers.ts'
 import type { ArtefactStore } from './artefacts/store.ts'
 import { Checkpoints } from './checkpoints/checkpoints.ts'
+import { SceneComparer } from './checkpoints/scene-comparer.ts'
 import { createPictureMaker } from './capture/png/picture-maker.ts'
 import { windowCaptureLimits } from './capture/window-limits.ts'
 import { createHostEndpoint, type HostSink } from './host/host-endpoint.ts'
@@ -112,9 +113,12 @@ export async function startServe(
   /** Named by a hash: two documents of one name lie apart, and no name is too long. */
   const folder = () =>
     join(documents, createHash('sha256').update(documentNow()).digest('hex').slice(0, 32))
+  const comparer = new SceneComparer(systemTimer)
+  opened.defer(() => comparer.close())
   const checkpoints = new Checkpoints({
     folder,
     scene: () => registry.freshScene(),
+    comparer,
     clock: systemClock,
   })
   const pictures = createPictureMaker(systemTimer, windowCaptureLimits)

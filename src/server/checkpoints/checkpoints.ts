@@ -11,6 +11,8 @@ import { replaceFile } from '../../lib/util/replace-file.ts'
 import type { Result } from '../../lib/util/result.ts'
 import { cleanText } from '../../lib/util/text.ts'
 import { type Clock, toRfc3339 } from '../../lib/util/time.ts'
+import type { ComparedScenes, SceneComparison } from './compare-scenes.ts'
+import type { SceneComparer } from './scene-comparer.ts'
 import type { CheckpointSource, NamedRevision } from '../resources/checkpoint-source.ts'
 import type { SceneRevision } from '../resources/scene-revision.ts'
 
@@ -48,6 +50,7 @@ interface CheckpointsParts {
   readonly folder: () => string
   /** The newest that the application has. */
   readonly scene: () => Promise<SceneRevision>
+  readonly comparer: Pick<SceneComparer, 'compare'>
   readonly clock: Clock
 }
 
@@ -60,6 +63,19 @@ export class Checkpoints implements CheckpointSource {
 
   constructor(parts: CheckpointsParts) {
     this.#parts = parts
+  }
+
+  async changes(base: SceneRevision, until: SceneRevision, maxChanges: number) {
+    return this.compare(base, until, { maxChanges, targets: [] })
+  }
+
+  /** The same, with what belongs to the targets, which are ids of objects. */
+  compare(
+    base: Pick<SceneRevision, 'text'>,
+    until: Pick<SceneRevision, 'text'>,
+    options: Pick<ComparedScenes, 'maxChanges' | 'targets'>,
+  ): Promise<SceneComparison> {
+    return this.#parts.comparer.compare({ base: base.text, current: until.text, ...options })
   }
 
   onChange(told: () => void): void {

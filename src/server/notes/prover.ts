@@ -2,12 +2,11 @@ import { join } from 'node:path'
 import type { NoteProof } from '../../lib/mcp/note-proof.ts'
 import { messageOf, ServiceError } from '../../lib/util/errors.ts'
 import type { PictureShot } from '../../lib/host-link/wire.ts'
-import { isJsonObject, type JsonObject } from '../../lib/util/json.ts'
+import type { JsonObject } from '../../lib/util/json.ts'
 import { fail, ok, type Result } from '../../lib/util/result.ts'
 import type { Timer } from '../../lib/util/time.ts'
 import type { PictureDifference } from '../capture/png/compare.ts'
 import type { Checkpoints } from '../checkpoints/checkpoints.ts'
-import { deltaBetween } from '../resources/scene-delta.ts'
 import type { SceneRevision } from '../resources/scene-revision.ts'
 import type { Note } from './note.ts'
 import { NotePictures } from './note-pictures.ts'
@@ -107,10 +106,9 @@ export class Prover {
     if (!now.hasScene) return { no_changes: 'the application has withdrawn its scene' }
     try {
       const base = await this.#parts.checkpoints.find(checkpoint)
-      const { changes, truncated } = deltaBetween(base, now, maxChanges)
-      const scenes = [base, now].map(({ text }) => JSON.parse(text ?? '{}')).filter(isJsonObject)
       const ids = targets.map(({ id }) => id)
-      return { ...splitChanges(changes, ids, scenes), ...(truncated && { truncated }) }
+      const found = await this.#parts.checkpoints.compare(base, now, { maxChanges, targets: ids })
+      return { ...splitChanges(found), ...(found.truncated && { truncated: true }) }
     } catch (error) {
       // A checkpoint that left to make room, or is damaged.
       return { no_changes: messageOf(error) }

@@ -1,3 +1,4 @@
+import type { SceneChanges } from './scene-changes.ts'
 import type { SceneRevision } from './scene-revision.ts'
 
 /** A scene that a person gave a name. */
@@ -11,6 +12,8 @@ export interface CheckpointSource {
   list(): Promise<readonly { readonly name: string }[]>
   /** Rejects with `resource_not_found`. */
   find(name: string): Promise<NamedRevision>
+  /** Between any two scenes. */
+  changes(base: SceneRevision, until: SceneRevision, maxChanges: number): Promise<SceneChanges>
   /** Who passes changes on. */
   onChange(told: () => void): void
 }

@@ -9,6 +9,7 @@ import type { Content, Descriptor, Template } from './producer.ts'
 import type { CheckpointSource } from './checkpoint-source.ts'
 import { countParameter, onlyParameters } from './query-parameters.ts'
 import type { ResourceUri } from './resource-uri.ts'
+import { deltaBetween } from './scene-changes.ts'
 import { namedDelta, patchedDelta, sceneDelta, sceneReset } from './scene-delta.ts'
 import { parseSceneQuery, sceneValues, selectPart } from './scene-query.ts'
 import {
@@ -180,7 +181,10 @@ export class SceneProducer implements BuiltIn {
     const base = await this.#endpoint(since)
     const end = typeof until === 'object' ? until : await this.#endpoint(until)
     if (!end.hasScene) return jsonContents(uri.text, sceneText(end), this.#freshMeta())
-    return jsonContents(uri.text, namedDelta(base, end, this.#maxChanges), this.#freshMeta())
+    const most = this.#maxChanges
+    const changes =
+      (await this.#checkpoints?.changes(base, end, most)) ?? deltaBetween(base, end, most)
+    return jsonContents(uri.text, namedDelta(base, end, changes), this.#freshMeta())
   }
 
   async #endpoint(word: number | string): Promise<SceneRevision> {

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { ArtefactOptions, PutResult } from '../../../src/server/artefacts/store.ts'
-import { systemClock } from '../../../src/lib/util/time.ts'
+import { systemClock, systemTimer } from '../../../src/lib/util/time.ts'
 import { Checkpoints } from '../../../src/server/checkpoints/checkpoints.ts'
+import { SceneComparer } from '../../../src/server/checkpoints/scene-comparer.ts'
 import type { BufferForm, HostSink } from '../../../src/server/host/host-endpoint.ts'
 import { defaultLimits } from '../../../src/lib/config/limits.ts'
 import { AuditLog, type AuditRecord } from '../../../src/server/resources/audit-log.ts'
@@ -16,6 +17,7 @@ export class MemorySink implements HostSink {
   readonly memory = new MemoryArtefacts()
   readonly notes = null
   readonly checkpoints = new Checkpoints({
+    comparer: new SceneComparer(systemTimer),
     folder: () => '/nowhere',
     scene: async () => this.scene.current,
     clock: systemClock,

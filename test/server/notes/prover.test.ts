@@ -3,8 +3,9 @@ import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
-import { systemClock } from '../../../src/lib/util/time.ts'
+import { systemClock, systemTimer } from '../../../src/lib/util/time.ts'
 import { Checkpoints } from '../../../src/server/checkpoints/checkpoints.ts'
+import { SceneComparer } from '../../../src/server/checkpoints/scene-comparer.ts'
 import type { Note } from '../../../src/server/notes/note.ts'
 import { type NoteCamera, Prover } from '../../../src/server/notes/prover.ts'
 import type { SceneRevision } from '../../../src/server/resources/scene-revision.ts'
@@ -32,6 +33,7 @@ describe('Prover', () => {
   let heights: number[]
   /** What happens in each second that is waited. */
   let second: () => void
+  const comparer = new SceneComparer(systemTimer)
   const maker = createPictureMaker({ after: () => () => {} }, windowCaptureLimits)
 
   beforeEach(async () => {
@@ -56,7 +58,7 @@ describe('Prover', () => {
     new Prover({
       folder: () => folder,
       scene,
-      checkpoints: new Checkpoints({ folder: () => folder, scene, clock: systemClock }),
+      checkpoints: new Checkpoints({ folder: () => folder, scene, comparer, clock: systemClock }),
       camera,
       compare: (before, after) => maker.compare(before, after),
       timer: {

@@ -11,7 +11,7 @@ import type {
 } from '../backend.ts'
 import { unpackPicture } from '../png/pixels.ts'
 import { thrown } from '../png/picture-maker.ts'
-import { JobThread, scriptBeside } from '../thread/job-thread.ts'
+import { JobThread, scriptBeside } from '../../thread/job-thread.ts'
 import { probeDisplay } from '../x11/display.ts'
 import { shootShown, type ShownWindowOptions } from '../x11/shown-window.ts'
 import type { NativeAnswer, NativeJob } from './native-thread.ts'

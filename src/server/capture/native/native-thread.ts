@@ -1,7 +1,7 @@
 import { fail, ok, type Result } from '../../../lib/util/result.ts'
 import type { CaptureFailure, Unavailable } from '../backend.ts'
 import { type PackedPicture, packPicture } from '../png/pixels.ts'
-import { type JobAnswer, serveJobs } from '../thread/serve-jobs.ts'
+import { type JobAnswer, serveJobs } from '../../thread/serve-jobs.ts'
 import { familyOf, parentInProc } from '../window/process-family.ts'
 import { loadLibrary, type NativeLibrary, unavailableOfListing } from './library.ts'
 import { type NativePicture, type PictureRequest, takePicture } from './take-picture.ts'

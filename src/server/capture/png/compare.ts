@@ -1,5 +1,5 @@
 import type { PixelBox } from '../../../lib/mcp/note-proof.ts'
-import { type JobAnswer } from '../thread/serve-jobs.ts'
+import { type JobAnswer } from '../../thread/serve-jobs.ts'
 import { encodePng } from './make-picture.ts'
 import { type RgbPicture } from './pixels.ts'
 import { decodeRgb } from './shrink-png.ts'

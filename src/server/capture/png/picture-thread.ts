@@ -1,6 +1,6 @@
 import type { Result } from '../../../lib/util/result.ts'
 import type { CaptureFailure } from '../backend.ts'
-import { serveJobs } from '../thread/serve-jobs.ts'
+import { serveJobs } from '../../thread/serve-jobs.ts'
 import { comparePictures, type PictureDifference } from './compare.ts'
 import { makePicture, type PictureForm } from './make-picture.ts'
 import type { RawPicture } from './pixels.ts'

@@ -1,6 +1,6 @@
 import { fail, ok, type Result } from '../../../lib/util/result.ts'
 import type { CaptureFailure } from '../backend.ts'
-import type { JobAnswer } from '../thread/serve-jobs.ts'
+import type { JobAnswer } from '../../thread/serve-jobs.ts'
 import type { Picture } from './make-picture.ts'
 
 /** How the pixels of a picture lie in memory. */

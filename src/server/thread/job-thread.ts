@@ -1,6 +1,6 @@
 import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
-import type { Timer } from '../../../lib/util/time.ts'
+import type { Timer } from '../../lib/util/time.ts'
 import type { JobOutcome } from './serve-jobs.ts'
 
 interface JobThreadOptions {

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { JobThread, scriptBeside } from '../../../../src/server/capture/thread/job-thread.ts'
+import { JobThread, scriptBeside } from '../../../src/server/thread/job-thread.ts'
 import type { Order } from './test-thread.ts'
 
 describe('JobThread', () => {

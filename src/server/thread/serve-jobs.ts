@@ -1,5 +1,5 @@
 import { parentPort } from 'node:worker_threads'
-import { messageOf } from '../../../lib/util/errors.ts'
+import { messageOf } from '../../lib/util/errors.ts'
 
 /** What a thread sends back for a job. */
 export type JobOutcome<Answer> =
