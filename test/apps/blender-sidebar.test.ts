@@ -33,15 +33,15 @@ describe('the sidebar of Blender', function () {
     const tools = ['blender', 'xvfb-run', 'openbox', 'xdotool', 'import', 'convert']
     if (!hasPrograms(...tools)) skipBecause(this, `one of ${tools.join(', ')} is not installed`)
     await mkdir(results, { recursive: true })
-    addon = await installAddon()
+    addon = await installAddon(300_000)
     const registryDir = join(addon.folder, 'registry')
     await mkdir(registryDir, { mode: 0o700 })
     serving = await startServe(registryDir)
     blender = await startRemote(addon, {
-      args: ['--factory-startup', '--window-geometry', '0', '0', '1000', '1000'],
+      args: ['--factory-startup', '--window-geometry', '0', '0', '800', '1000'],
       env: { SERVICE_REGISTRY_DIR: registryDir, LIBGL_ALWAYS_SOFTWARE: '1' },
       command: [
-        ...['xvfb-run', '-a', '-s', '-screen 0 1100x1100x24'],
+        ...['xvfb-run', '-a', '-s', '-screen 0 900x1100x24'],
         ...['sh', '-c', 'openbox & exec blender "$@"', 'sh'],
       ],
     })
