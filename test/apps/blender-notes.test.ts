@@ -1,6 +1,9 @@
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { expect } from 'chai'
+import { copyFile, mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { PNG } from 'pngjs'
 import { hello, startStdio } from '../e2e/stdio-servers.ts'
 import { until } from '../e2e/until.ts'
@@ -12,6 +15,7 @@ import {
 import { boundsOfCube, differingPixels, isInside } from './note-pixels.ts'
 
 const waitMs = 30_000
+const results = fileURLToPath(new URL('../../results/', import.meta.url))
 
 describe('a note, from the artist in Blender to the proof and back', function () {
   this.timeout(120_000)
@@ -54,6 +58,12 @@ describe('a note, from the artist in Blender to the proof and back', function ()
   const picture = async (uri: string) =>
     PNG.sync.read(Buffer.from((await read(uri)).blob, 'base64'))
   const shown = async () => (await linked.blender.ask('notes')) as any
+  /** For people to look at. */
+  async function keepScreenshot(name: string): Promise<void> {
+    await linked.blender.tell('outside')
+    await mkdir(results, { recursive: true })
+    await copyFile(join(linked.addon.folder, 'outside.png'), join(results, `${name}.png`))
+  }
   const told = () =>
     channel
       .lines()
@@ -74,6 +84,7 @@ describe('a note, from the artist in Blender to the proof and back', function ()
     expect(made.no_picture).to.equal(undefined)
     expect((await picture(made.before)).width).to.be.above(300)
     await until(async () => (await shown()).pins[0] === '1', 'the pin', waitMs)
+    await keepScreenshot('blender-note-pin')
   })
 
   it('wakes an agent by the channel', async () => {

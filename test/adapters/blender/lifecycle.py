@@ -12,6 +12,9 @@ sys.path.insert(0, os.path.dirname(__file__))
 import harness
 
 
+MENUS = ("IMAGE_MT_image", "VIEW3D_MT_object", "VIEW3D_MT_object_context_menu")
+
+
 def traces():
     """All that an add-on can leave in Blender."""
     lists = [name for name in dir(bpy.app.handlers) if name.endswith(("_post", "_pre", "_init"))]
@@ -23,7 +26,8 @@ def traces():
         "threads": sorted(each.name for each in threading.enumerate()),
         "operators": [name for name in dir(bpy.ops.service_cli)],
         "panels": [name for name in dir(bpy.types) if "service_cli" in name.lower()],
-        "menu": [each.__name__ for each in bpy.types.IMAGE_MT_image._dyn_ui_initialize()],
+        "menu": [each.__name__ for menu in MENUS
+                 for each in getattr(bpy.types, menu)._dyn_ui_initialize()],
     }
 
 
@@ -45,6 +49,9 @@ class Lifecycle(unittest.TestCase):
         self.assertIn("service_host_link.py", os.listdir(os.path.dirname(module.__file__)))
         self.assertEqual(module.bl_info["name"], "service-cli link")
         self.assertTrue(module.__file__.startswith(os.environ["BLENDER_USER_SCRIPTS"]))
+        # The search of Blender finds what is in a menu.
+        added = len(traces()["menu"]) - len(self.clean["menu"])
+        self.assertEqual((added, traces()["menu"].count("draw_menu")), (3, 2))
 
     def test_it_does_not_connect_unasked(self):
         harness.enable()
