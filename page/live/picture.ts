@@ -9,6 +9,8 @@ const shareOfTime = 50
 const leastMs = 1000
 const mostMs = 30_000
 const width = 1280
+/** An application tells of a change before its window shows it. */
+const drawnMs = 300
 
 export type PictureState =
   | { readonly kind: 'none'; readonly reason: string | null }
@@ -16,6 +18,8 @@ export type PictureState =
       readonly kind: 'shown'
       readonly source: string
       readonly atMs: number
+      /** The scene may have changed since: a newer picture will be taken. */
+      readonly isBehind: boolean
       readonly stale: string | null
     }
 
@@ -34,7 +38,12 @@ export class Picture {
       this.#isDue = true
       await this.#take()
     })
-    carrier.follow('scene://current', due)
+    const changed = () => {
+      const { value: state } = this.#state
+      if (state.kind === 'shown') this.#state.value = { ...state, isBehind: true }
+      setTimeout(due, drawnMs)
+    }
+    carrier.follow('scene://current', changed)
     carrier.follow(listKey, due)
     document.addEventListener('visibilitychange', due)
   }
@@ -73,8 +82,10 @@ export class Picture {
     let refused: Error | null = null
     for (const uri of [windowUri, viewportUri]) {
       try {
-        const { blob, mimeType } = await this.#carrier.read(`${uri}?max_width=${width}`)
-        return { kind: 'shown', source: `data:${mimeType};base64,${blob}`, atMs, stale: null }
+        const { blob, mimeType, text } = await this.#carrier.read(`${uri}?max_width=${width}`)
+        if (blob === undefined) throw new McpError(text ?? 'the picture is empty', 200)
+        const source = `data:${mimeType};base64,${blob}`
+        return { kind: 'shown', source, atMs, isBehind: false, stale: null }
       } catch (error) {
         // The window may be covered or absent while the application draws on request.
         refused ??= error as Error

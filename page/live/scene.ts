@@ -192,5 +192,7 @@ function idOf(change: SceneChange): readonly string[] {
 }
 
 function metaOf({ _meta }: Content): SceneMeta {
-  return _meta?.['service-cli/scene'] as SceneMeta
+  const meta = _meta?.['service-cli/scene'] as SceneMeta | undefined
+  if (meta === undefined) throw new Error('the answer does not say which scene it is of')
+  return meta
 }

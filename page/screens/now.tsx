@@ -113,6 +113,7 @@ function selectionText({ count = 0, active }: NonNullable<Summary['selection']>)
 function CurrentPicture({ live }: { live: Live }) {
   useEffect(() => live.picture.watch(), [live])
   const state = live.picture.state.value
+  const isLive = live.carrier.connection.value.kind === 'live'
   if (state.kind === 'none') {
     return (
       <figure class="picture none">
@@ -125,7 +126,9 @@ function CurrentPicture({ live }: { live: Live }) {
       <img src={state.source} alt="What the application shows" />
       <figcaption class={state.stale === null ? '' : 'warning'}>
         Taken <Ago at={state.atMs} />
-        {state.stale !== null && `; no newer one: ${state.stale}`}
+        {state.stale === null
+          ? state.isBehind && isLive && '; a newer one follows'
+          : `; no newer one: ${state.stale}`}
       </figcaption>
     </figure>
   )
@@ -137,7 +140,7 @@ function JustChanged({ live }: { live: Live }) {
     <section aria-labelledby="changed">
       <h2 id="changed">What just changed</h2>
       {entries.length === 0 ? (
-        <p class="quiet">Nothing since you opened this page.</p>
+        <p class="quiet">Nothing since you opened this view.</p>
       ) : (
         <ol class="changes" aria-live="polite">
           {entries.map(({ id, atMs, lines }) => (

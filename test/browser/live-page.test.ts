@@ -67,7 +67,7 @@ describe('the live page', function () {
     await visit.open(`${serve.base}/`)
     await page.getByRole('heading', { name: 'Your AI can see shot_010.blend' }).waitFor()
     await page.getByText('2 objects · frame 24 · Cube selected').waitFor()
-    await page.getByText('Nothing since you opened this page.').waitFor()
+    await page.getByText('Nothing since you opened this view.').waitFor()
     await serve.post('scene', sceneOf(0.5))
     await page.getByText('Cube moved 0.50 along x').waitFor()
   })
