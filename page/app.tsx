@@ -1,7 +1,6 @@
 import { computed, type ReadonlySignal, signal, useComputed } from '@preact/signals'
 import type { JSX } from 'preact'
 import type { Live } from './live/live.ts'
-import { waitsForPerson } from './live/notes.ts'
 import { ConnectScreen } from './screens/connect.tsx'
 import { FilesScreen } from './screens/files.tsx'
 import { InstancesScreen } from './screens/instances.tsx'
@@ -9,7 +8,8 @@ import { LoginScreen } from './screens/login.tsx'
 import { NotesScreen } from './screens/notes.tsx'
 import { NowScreen } from './screens/now.tsx'
 import { SceneScreen } from './screens/scene.tsx'
-import { Action, Ago } from './parts/small.tsx'
+import { Action } from './parts/small.tsx'
+import { ConnectionState, LostNotice, NotesBadge } from './parts/top.tsx'
 
 interface Screen {
   readonly id: string
@@ -85,46 +85,7 @@ export function App({ live, loginFailure }: AppProps) {
   )
 }
 
-function NotesBadge({ live }: { live: Live }) {
-  const waiting = live.notes.rows.value?.filter(waitsForPerson).length ?? 0
-  if (waiting === 0) return null
-  return (
-    <span class="badge">
-      {waiting}
-      <span class="unseen"> answered, your turn</span>
-    </span>
-  )
-}
-
-const words = {
-  connecting: 'Connecting',
-  live: 'Live',
-  lost: 'Connection lost',
-  login: 'Login needed',
-} as const
-
-function ConnectionState({ live }: { live: Live }) {
-  const { kind } = live.carrier.connection.value
-  return (
-    <span class={`connection ${kind}`} role="status">
-      {words[kind]}
-    </span>
-  )
-}
-
 function LogOut({ live: { person } }: { live: Live }) {
   if (person === null || !person.login.isLoggedIn.value) return null
   return <Action run={() => person.login.logOut()}>Log out</Action>
-}
-
-/** Nothing below it is live. */
-function LostNotice({ live }: { live: Live }) {
-  const connection = live.carrier.connection.value
-  if (connection.kind !== 'lost') return null
-  return (
-    <p class="notice warning" role="alert">
-      Connection lost <Ago at={connection.sinceMs} />: {connection.reason}. What you see is from
-      before; the page connects again by itself.
-    </p>
-  )
 }

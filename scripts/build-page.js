@@ -11,13 +11,8 @@ const out = join(root, 'dist', 'page')
 export async function buildPage() {
   mkdirSync(out, { recursive: true })
   const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
-  const { metafile } = await build({
-    entryPoints: [{ in: join(root, 'page', 'main.tsx'), out: 'app' }],
-    outdir: out,
+  const options = {
     bundle: true,
-    splitting: true,
-    chunkNames: '[name]-[hash]',
-    format: 'esm',
     target: 'es2023',
     minify: true,
     metafile: true,
@@ -29,11 +24,38 @@ export async function buildPage() {
       SERVICE_VERSION: JSON.stringify(version),
       SERVICE_CLIENTS: JSON.stringify(await clientEntries()),
     },
+  }
+  const { metafile } = await build({
+    ...options,
+    entryPoints: [{ in: join(root, 'page', 'main.tsx'), out: 'app' }],
+    outdir: out,
+    splitting: true,
+    chunkNames: '[name]-[hash]',
+    format: 'esm',
   })
+  writeFileSync(join(out, 'live-app.html'), await liveApp(options))
   for (const name of ['index.html', 'app.css', 'icon.svg']) {
     copyFileSync(join(root, 'page', name), join(out, name))
   }
   writeFileSync(join(out, 'LICENCES.txt'), licences(Object.keys(metafile.inputs)))
+}
+
+/** The live view for chats: one text, because a chat has nowhere to load another file from. */
+async function liveApp(options) {
+  const { outputFiles } = await build({
+    ...options,
+    entryPoints: [join(root, 'page', 'chat.tsx'), join(root, 'page', 'chat', 'chat.css')],
+    outdir: out,
+    format: 'iife',
+    write: false,
+  })
+  const textOf = extension => outputFiles.find(({ path }) => path.endsWith(extension)).text.trim()
+  // In a string of the script, the escape is the same character; elsewhere none of these stands.
+  const script = textOf('.js').replaceAll(/<(?=\/script|!--)/gi, '\\x3C')
+  const html = readFileSync(join(root, 'page', 'chat', 'live-app.html'), 'utf8')
+  return html
+    .replace('</head>', () => `<style>${textOf('.css')}</style></head>`)
+    .replace('</body>', () => `<script>${script}</script></body>`)
 }
 
 /** The settings of every client that `mcp-config` knows, with placeholders for name and address. */

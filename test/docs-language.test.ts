@@ -62,7 +62,15 @@ describe('the language of the documentation', () => {
 })
 
 /** The pages name paths from here: the top, the sources, or a server's folder beside the sentence. */
-const nearby = ['.', 'src', 'src/server', 'src/server/accounts', 'src/server/mcp', 'src/lib/mcp']
+const nearby = [
+  '.',
+  'page',
+  'src',
+  'src/server',
+  'src/server/accounts',
+  'src/server/mcp',
+  'src/lib/mcp',
+]
 
 /** In comments and messages, too, sentences have a subject that a reader can name. */
 const namelessSubjects =

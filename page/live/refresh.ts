@@ -1,7 +1,7 @@
 import { Throttle } from '../../src/lib/util/throttle.ts'
 import type { Timer } from '../../src/lib/util/time.ts'
 
-const timer: Timer = {
+export const timer: Timer = {
   after(delayMs, run) {
     const handle = window.setTimeout(run, delayMs)
     return () => window.clearTimeout(handle)

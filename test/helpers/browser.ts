@@ -6,6 +6,7 @@ import {
   type BrowserContext,
   type BrowserContextOptions,
   chromium,
+  type Frame,
   type Page,
 } from 'playwright-core'
 import { skipBecause } from './skip.ts'
@@ -63,7 +64,7 @@ function visitOf(context: BrowserContext, page: Page): Visit {
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
 /** Accessibility faults of serious or critical kind, a line each. */
-export async function seriousFaults(page: Page): Promise<readonly string[]> {
+export async function seriousFaults(page: Page | Frame): Promise<readonly string[]> {
   // Evaluated by the driver: a script element would be refused by the policy of the page.
   await page.evaluate(axe)
   const { violations } = await page.evaluate<any>('axe.run()')

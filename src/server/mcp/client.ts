@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http'
+import { liveAppKey } from '../../lib/mcp/live-app.ts'
 import { isJsonObject, type JsonObject } from '../../lib/util/json.ts'
 import { omitUndefined } from '../../lib/util/members.ts'
 import { withoutSecrets } from '../../lib/util/secret.ts'
@@ -70,10 +71,10 @@ export class Client {
 
   /**
    * A request begins: `end` what it returns. Null: it is about `server://clients`, and counting it
-   * would wake the reader again.
+   * would wake the reader again; or the live view in a chat reads, and not the model.
    */
   begin({ method, params }: Pick<RequestMessage, 'method' | 'params'>): Activity | null {
-    return asksForClients(params) ? null : new Activity(this, method, params)
+    return isOfLiveApp(params) || asksForClients(params) ? null : new Activity(this, method, params)
   }
 
   ended(activity: Activity, isDone: boolean): void {
@@ -155,6 +156,10 @@ export function namesIn(info: unknown): { readonly name: string; readonly versio
 function cut(text: unknown): string {
   if (typeof text !== 'string') return ''
   return text.length > maxComparedChars ? text.slice(0, maxComparedChars) : text
+}
+
+function isOfLiveApp({ _meta }: JsonObject): boolean {
+  return isJsonObject(_meta) && _meta[liveAppKey] === true
 }
 
 /** Does the request name a resource of the scheme, as an argument of a tool or in a filter, too? */

@@ -23,7 +23,7 @@ import { WindowCapture } from '../capture/window-capture.ts'
 import { windowCaptureLimits } from '../capture/window-limits.ts'
 import { createMcpEndpoint, type McpEndpoint } from './endpoint.ts'
 import { Page, type PageParts } from '../page/page.ts'
-import { applicationTools } from './tools/tools.ts'
+import { applicationTools, type ToolParts, withLiveApp } from './tools/tools.ts'
 import { applicationInstructions } from '../host/instructions.ts'
 import { checkConfig, type McpHttpConfig } from './mcp-http-config.ts'
 import type { ServerParts } from './server-parts.ts'
@@ -183,7 +183,11 @@ export class McpHttpServer {
     this.#ownWindow?.aim(ok({ pid: process.pid, title: null }))
     const hasTools = this.#config.enableTools === true
     const hasNotes = this.#parts.notes !== undefined
-    const tools = hasTools ? (this.#parts.tools ?? applicationTools) : undefined
+    const plainTools = this.#parts.tools ?? applicationTools
+    const toolsOf = this.#hasLiveApp()
+      ? (parts: ToolParts) => withLiveApp(plainTools(parts))
+      : plainTools
+    const tools = hasTools ? toolsOf : undefined
     const instructions = () =>
       applicationInstructions(registry.scene, presence?.() ?? null, hasTools, hasNotes)
     const served = { registry, resourcesEnabled, tools, instructions }
@@ -220,6 +224,11 @@ export class McpHttpServer {
       isPublicHttps: this.#where.publicUrl?.startsWith('https:') === true,
       ...{ limits: this.#limits, clock: this.#clock, ticks: this.#ticks },
     })
+  }
+
+  /** It reads through the tools. */
+  #hasLiveApp(): boolean {
+    return this.#config.enablePage === true && this.#config.enableTools === true
   }
 
   /** The program refuses such a start; an embedding application may have checks of its own. */
@@ -262,7 +271,8 @@ export class McpHttpServer {
     // No number of another run: each has fewer scenes than the milliseconds it lasts.
     const firstRevision = Math.floor(this.#clock.now())
     const { notes, checkpoints, clients } = this.#parts
-    const kept = { notes, checkpoints, clients, capture, firstRevision }
+    const liveApp = this.#hasLiveApp()
+    const kept = { notes, checkpoints, clients, capture, liveApp, firstRevision }
     const parts = { limits, clock: this.#clock, log: this.#log, ...kept }
     if (store === null) return new ResourceRegistry({ ...parts, enableArtefactResources: false })
     const downloadUrl = (hex: string) =>

@@ -10,6 +10,7 @@ import type { CheckpointSource } from './checkpoint-source.ts'
 import { ClientsProducer, type ClientsSource, clientsUri } from './clients.ts'
 import { CustomProducer } from './custom-producer.ts'
 import { scenePatch, type ScenePatchInput } from '../../lib/host-link/scene-patch.ts'
+import { LiveAppProducer } from './live-app.ts'
 import { ResourceServer } from './resource-server.ts'
 import type { PagedProducer, ResourceProducer } from './producer.ts'
 import { isScheme, normaliseUri } from './resource-uri.ts'
@@ -42,6 +43,8 @@ interface ResourceRegistryOptions {
   checkpoints?: CheckpointSource | undefined
   /** Default: `server://clients` does not exist. */
   clients?: ClientsSource | undefined
+  /** Serve `ui://service-cli/live`. Default false. */
+  liveApp?: boolean | undefined
   /** The revision before the first scene. Default 0. */
   firstRevision?: number | undefined
 }
@@ -74,7 +77,7 @@ export class ResourceRegistry extends ResourceServer {
     })
     const audit = new AuditProducer(limits)
     const events = new SessionEventsProducer(limits)
-    const { notes, checkpoints, clients } = options
+    const { notes, checkpoints, clients, liveApp = false } = options
     const producer = new SceneProducer(scene, limits, checkpoints)
     super({
       builtIns: {
@@ -84,6 +87,7 @@ export class ResourceRegistry extends ResourceServer {
         events,
         capture: new CaptureProducer(capture),
         ...(clients && { server: new ClientsProducer(clients, limits) }),
+        ...(liveApp && { ui: new LiveAppProducer() }),
       },
       artefacts: options.enableArtefactResources ? options.artefacts : undefined,
       disabled: { artefact: 'the server runs with artefacts switched off' },

@@ -22,6 +22,7 @@ const reservedSchemes: ReadonlySet<string> = new Set([
   'gateway',
   'resources',
   'server',
+  'ui',
 ])
 
 /** Of no concern to callers who may change nothing: to them, none of these is served. */

@@ -216,6 +216,18 @@ describe('ClientTable', () => {
     expect([told, table.version]).to.deep.equal([1, version])
   })
 
+  it('does not count what the live view in a chat asks for', async () => {
+    const client = table.ofSession(sessionOf())
+    await advance(1000)
+    act(client, 'tools/call', { name: 'look' })
+    const before = page()
+    const _meta = { 'service-cli/live': true }
+    act(client, 'tools/call', { name: 'wait_for_change', _meta })
+    expect(page()).to.deep.equal(before)
+    act(client, 'tools/call', { name: 'query_scene', _meta: { 'service-cli/live': 1 } })
+    expect(page().clients[0].last_call.tool).to.equal('query_scene')
+  })
+
   it('shows what the live page does, and pushes only that it comes and goes', async () => {
     const client = stateless({ name: 'service-page', version: '1' })
     const { res, close } = stream()

@@ -158,6 +158,7 @@ describe('an attached source', () => {
     ['capture', 'reserved'],
     ['gateway', 'reserved'],
     ['server', 'reserved'],
+    ['ui', 'reserved'],
   ]
   for (const [scheme, state] of states) {
     it(`${state === 'free' ? 'takes' : 'is refused'} the scheme ${scheme}: ${state}`, () => {

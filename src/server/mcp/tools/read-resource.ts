@@ -135,7 +135,7 @@ function contentOf(
 ): MaybePromise<ToolContent[]> {
   if ('text' in content) {
     const isSlice = content._meta?.['service-cli/slice'] !== undefined
-    return isSlice ? fileSlice(content) : textOf(content.text, slice)
+    return isSlice ? fileSlice(content) : textOf(content, slice)
   }
   const isTextFile = textType.test(content.mimeType ?? '') && content.uri.startsWith('artefact://')
   return isTextFile ? textFile(registry, content, slice) : pictureOrFacts(content)
@@ -186,10 +186,10 @@ function pictureOrFacts(content: BlobContent): ToolContent[] {
   return [{ type: 'text', text }]
 }
 
-function textOf(text: string, { offset, most }: Slice): ToolContent[] {
+function textOf({ text, _meta }: TextContent, { offset, most }: Slice): ToolContent[] {
   const slice = sliceText(text, offset, most)
   const end = offset + slice.length
-  const shown = { type: 'text', text: slice } as const
+  const shown = { type: 'text', text: slice, ...(_meta && { _meta }) } as const
   if (offset === 0 && end >= text.length) return [shown]
   const next = end >= text.length ? 'that is the end' : `go on with offset=${end}`
   const where = `characters ${Math.min(offset, text.length)} to ${end} of ${text.length}; ${next}`

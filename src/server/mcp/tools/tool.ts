@@ -3,7 +3,7 @@ import type { JsonObject } from '../../../lib/util/json.ts'
 import { fail, ok, type Result } from '../../../lib/util/result.ts'
 import { meantWords } from '../../../lib/util/text.ts'
 import type { MaybePromise } from '../../resources/maybe-promise.ts'
-import type { BlobContent, Reader } from '../../resources/producer.ts'
+import type { BlobContent, Content, Reader } from '../../resources/producer.ts'
 
 /** What a model can call where its client offers no resources. */
 export interface Tool {
@@ -21,6 +21,7 @@ interface ToolDefinition {
   readonly description: string
   readonly inputSchema: InputSchema
   readonly outputSchema?: JsonObject
+  readonly _meta?: JsonObject
 }
 
 interface InputSchema {
@@ -70,7 +71,7 @@ export interface ToolResult {
 }
 
 export type ToolContent =
-  | { readonly type: 'text'; readonly text: string }
+  | { readonly type: 'text'; readonly text: string; readonly _meta?: Content['_meta'] }
   | { readonly type: 'image'; readonly mimeType: string; readonly data: BlobContent['blob'] }
 
 export function textResult(text: string, structuredContent?: JsonObject): ToolResult {

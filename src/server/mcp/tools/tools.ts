@@ -1,6 +1,7 @@
 import type { Limits } from '../../../lib/config/limits.ts'
 import { type Clock, systemClock, type Timer } from '../../../lib/util/time.ts'
 import type { ServedResources } from '../../resources/schemes.ts'
+import { liveAppUri } from '../../resources/live-app.ts'
 import { sceneCurrentUri } from '../../resources/scene-listing.ts'
 import type { SubscriptionHub } from '../subscriptions.ts'
 import { listResourcesTool } from './list-resources.ts'
@@ -48,6 +49,19 @@ export function applicationTools(parts: ToolParts, notes?: Notes): ToolBox {
 /** The tools of `gateway`. */
 export function gatewayTools(parts: ToolParts): ToolBox {
   return withWait(parts, ['gateway://instances'], resourceTools(parts.registry))
+}
+
+const shownLive: ReadonlySet<string> = new Set(['look', 'list_notes'])
+
+/** The same tools: chats that show MCP Apps open the live view with a call of some of them. */
+export function withLiveApp({ tools, ...box }: ToolBox): ToolBox {
+  const _meta = { ui: { resourceUri: liveAppUri } }
+  const linked = tools.map(tool =>
+    shownLive.has(tool.definition.name)
+      ? { ...tool, definition: { ...tool.definition, _meta } }
+      : tool,
+  )
+  return { ...box, tools: linked }
 }
 
 function resourceTools(registry: ServedResources): readonly Tool[] {

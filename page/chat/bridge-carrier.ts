@@ -1,0 +1,154 @@
+import { effect, type ReadonlySignal, signal } from '@preact/signals'
+import { liveAppKey } from '../../src/lib/mcp/live-app.ts'
+import { pause, retryDelay } from '../../src/lib/util/time.ts'
+import { timer } from '../live/refresh.ts'
+import { type Carrier, type Connection, type Content, McpError } from '../mcp/carrier.ts'
+import type { Bridge } from './bridge.ts'
+
+/** The most that the server gives in one slice, and more slices than any answer should have. */
+const sliceChars = 200_000
+const maxSlices = 20
+/** Short, so that a chat that has lost the server without saying so is found out soon. */
+const waitSeconds = 20
+const waitAnswerMs = 30_000
+/** Between the starts of two waits: a dragged object changes at each frame. */
+const minTurnMs = 250
+const sceneUri = 'scene://current'
+const notesUri = 'notes://open'
+
+interface ToolResult {
+  readonly content: readonly ToolContent[]
+  readonly structuredContent?: Readonly<Record<string, unknown>>
+  readonly isError?: boolean
+}
+
+interface ToolContent {
+  readonly type: string
+  readonly text?: string
+  readonly mimeType?: string
+  readonly data?: string
+  readonly _meta?: Readonly<Record<string, unknown>>
+}
+
+/** What a wait has found. */
+interface Turn {
+  readonly isNewScene: boolean
+  /** Of the scene; the next wait goes on from it. */
+  readonly revision: unknown
+}
+
+interface CarrierParts {
+  readonly bridge: Pick<Bridge, 'request'>
+  /** Is the view on the screen? While it is not, nothing is asked for. */
+  readonly isShown: ReadonlySignal<boolean>
+}
+
+/**
+ * Reads and follows through the tools of the server, which the host of a chat calls for the view:
+ * hosts pass on no updates of resources, and not all of them read resources.
+ */
+export function createBridgeCarrier({ bridge, isShown }: CarrierParts): Carrier {
+  const connection = signal<Connection>({ kind: 'connecting' })
+  const schemes = signal<ReadonlySet<string>>(new Set())
+  const followers = new Map<string, Set<() => void>>()
+  const tell = (uri: string) => followers.get(uri)?.forEach(changed => changed())
+
+  async function call(
+    name: string,
+    args: object,
+    options: Parameters<Bridge['request']>[2] = {},
+  ): Promise<ToolResult> {
+    if (!isShown.peek()) throw new Error('the view is hidden')
+    const params = { name, arguments: args, _meta: { [liveAppKey]: true } }
+    const result = (await bridge.request('tools/call', params, options)) as unknown as ToolResult
+    if (result.isError !== true) return result
+    const [said] = result.content
+    throw new McpError((said?.text ?? 'the call failed').replace(/^[a-z_]+: /, ''), 200)
+  }
+
+  async function read(uri: string): Promise<Content> {
+    let text = ''
+    for (let slice = 0; slice < maxSlices; slice++) {
+      const args = { uri, offset: text.length, max_chars: sliceChars }
+      const { content } = await call('read_resource', args)
+      const [part] = content
+      if (part === undefined) throw new Error(`${uri} has no content`)
+      const { mimeType, data, _meta } = part
+      if (mimeType !== undefined && data !== undefined) return { uri, mimeType, blob: data }
+      const more = part.text ?? ''
+      text += more
+      // A slice is one shorter where it would cut a character in two.
+      if (more.length < sliceChars - 1) return { uri, text, ...(_meta && { _meta }) }
+    }
+    throw new Error(`${uri} is too long`)
+  }
+
+  async function servedSchemes(signal: AbortSignal): Promise<ReadonlySet<string>> {
+    const { structuredContent } = await call('list_resources', { limit: 1 }, { signal })
+    const templates = (structuredContent?.templates ?? []) as { uriTemplate: string }[]
+    return new Set(templates.map(({ uriTemplate }) => uriTemplate.replace(/:.*$/, '')))
+  }
+
+  async function wait(since: unknown, signal: AbortSignal): Promise<Turn> {
+    const args = { ...(since !== undefined && { since }), timeout_s: waitSeconds }
+    const options = { signal, timeoutMs: waitAnswerMs }
+    const { structuredContent = {} } = await call('wait_for_change', args, options)
+    const { changed, uris, revision } = structuredContent
+    const isOfScene = !Array.isArray(uris) || uris.includes(sceneUri)
+    return { isNewScene: changed !== false && isOfScene, revision }
+  }
+
+  /** Follows until the chat or the server fails, or `signal` is aborted. */
+  async function follow(signal: AbortSignal): Promise<never> {
+    // A revision that is long gone: answered at once, which shows that waiting works.
+    let turn = await wait(0, signal)
+    schemes.value = await servedSchemes(signal)
+    connection.value = { kind: 'live' }
+    for (;;) {
+      const startedMs = Date.now()
+      const next = wait(turn.revision, signal)
+      // Only now: what changed before the wait began is read, what changes later ends the wait.
+      if (turn.isNewScene) tell(sceneUri)
+      // Notes have no revision by which the wait could know of earlier changes.
+      tell(notesUri)
+      turn = await next
+      await pause(timer, minTurnMs - (Date.now() - startedMs), signal)
+    }
+  }
+
+  async function keepFollowing(signal: AbortSignal): Promise<void> {
+    let [attempt, lostMs]: [number, number | null] = [0, null]
+    connection.value = { kind: 'connecting' }
+    while (!signal.aborted) {
+      try {
+        await follow(signal)
+      } catch (error) {
+        if (signal.aborted) break
+        if (connection.peek().kind === 'live') [attempt, lostMs] = [0, null]
+        lostMs ??= Date.now()
+        connection.value = { kind: 'lost', sinceMs: lostMs, reason: (error as Error).message }
+        await pause(timer, retryDelay(attempt++, Math.random), signal)
+      }
+    }
+    connection.value = { kind: 'connecting' }
+  }
+
+  effect(() => {
+    if (!isShown.value) return
+    const hidden = new AbortController()
+    void keepFollowing(hidden.signal)
+    return () => hidden.abort()
+  })
+
+  return {
+    connection,
+    schemes,
+    read,
+    list: () => Promise.reject(new Error('a chat shows no files')),
+    follow(uri, changed) {
+      const ofUri = followers.get(uri) ?? new Set()
+      followers.set(uri, ofUri.add(changed))
+      return () => ofUri.delete(changed)
+    },
+  }
+}

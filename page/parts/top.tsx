@@ -1,0 +1,48 @@
+import type { Live } from '../live/live.ts'
+import { waitsForPerson } from '../live/notes.ts'
+import { Ago } from './small.tsx'
+
+interface Props {
+  readonly live: Live
+}
+
+/** How many answers wait for the person. */
+export function NotesBadge({ live }: Props) {
+  const waiting = live.notes.rows.value?.filter(waitsForPerson).length ?? 0
+  if (waiting === 0) return null
+  return (
+    <span class="badge">
+      {waiting}
+      <span class="unseen"> answered, your turn</span>
+    </span>
+  )
+}
+
+const words = {
+  connecting: 'Connecting',
+  live: 'Live',
+  lost: 'Connection lost',
+  login: 'Login needed',
+} as const
+
+/** Whether what is shown is live. */
+export function ConnectionState({ live }: Props) {
+  const { kind } = live.carrier.connection.value
+  return (
+    <span class={`connection ${kind}`} role="status">
+      {words[kind]}
+    </span>
+  )
+}
+
+/** Nothing below it is live. */
+export function LostNotice({ live }: Props) {
+  const connection = live.carrier.connection.value
+  if (connection.kind !== 'lost') return null
+  return (
+    <p class="notice warning" role="alert">
+      Connection lost <Ago at={connection.sinceMs} />: {connection.reason}. What you see is from
+      before; it connects again by itself.
+    </p>
+  )
+}

@@ -1,0 +1,70 @@
+import { readFile } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+import { isMissing } from '../../lib/util/errors.ts'
+import { type BuiltIn, freezeAll, textContents } from './built-in.ts'
+import { ResourceNotEnabled, ResourceNotFound } from './errors.ts'
+import type { Content, Descriptor, Template } from './producer.ts'
+import type { ResourceUri } from './resource-uri.ts'
+
+export const liveAppUri = 'ui://service-cli/live'
+
+/** Where the build puts it: one HTML text with its script and its styles. */
+const file = fileURLToPath(new URL('../../page/live-app.html', import.meta.url))
+
+/** MCP Apps, revision 2026-01-26. */
+const mimeType = 'text/html;profile=mcp-app'
+/** An empty policy: the view may load nothing and connect to nothing. */
+const meta = Object.freeze({ ui: Object.freeze({ csp: Object.freeze({}), prefersBorder: true }) })
+
+const none: readonly never[] = Object.freeze([])
+
+const descriptors: readonly Descriptor[] = freezeAll([
+  {
+    uri: liveAppUri,
+    name: 'Live view',
+    title: 'Live view',
+    description:
+      'For chat clients that show MCP Apps: the picture of the application, what just changed, and ' +
+      'the notes of people. Of no use to a model',
+    mimeType,
+    annotations: { audience: ['user'], priority: 0.1 },
+    _meta: meta,
+  },
+])
+
+/** `ui://service-cli/live`: the live page as an MCP App. */
+export class LiveAppProducer implements BuiltIn {
+  #contents: Promise<readonly Content[]> | null = null
+
+  list(): readonly Descriptor[] {
+    return descriptors
+  }
+
+  templates(): readonly Template[] {
+    return none
+  }
+
+  complete(): readonly string[] {
+    return none
+  }
+
+  /** It changes with the version of the program alone. */
+  pushes(): boolean {
+    return false
+  }
+
+  read(uri: ResourceUri): Promise<readonly Content[]> {
+    if (uri.text !== liveAppUri) throw new ResourceNotFound(uri.text)
+    return (this.#contents ??= this.#load())
+  }
+
+  async #load(): Promise<readonly Content[]> {
+    try {
+      return textContents(liveAppUri, mimeType, await readFile(file, 'utf8'), meta)
+    } catch (error) {
+      this.#contents = null
+      if (isMissing(error)) throw new ResourceNotEnabled(liveAppUri, 'run npm run build')
+      throw error
+    }
+  }
+}

@@ -1,0 +1,75 @@
+import { expect } from 'chai'
+import { liveAppUri } from '../../../../src/server/resources/live-app.ts'
+import { RawSession, startServer } from '../../../helpers/mcp.ts'
+
+const linked = { ui: { resourceUri: liveAppUri } }
+
+describe('the live view for chats', () => {
+  const starts: [enablePage: boolean, enableTools: boolean][] = [
+    [true, true],
+    [false, true],
+    [true, false],
+  ]
+  let servers: Awaited<ReturnType<typeof startServer>>[]
+  let sessions: RawSession[]
+  before(async () => {
+    const start = ([enablePage, enableTools]: [boolean, boolean]) =>
+      startServer({ enablePage, enableTools })
+    servers = await Promise.all(starts.map(start))
+    sessions = await Promise.all(servers.map(({ url }) => RawSession.open(url)))
+  })
+  after(() => Promise.all(servers.map(server => server.stop())))
+
+  const listed = async (session: RawSession) => {
+    const { result } = await session.call('resources/list')
+    return result.resources.find(({ uri }: any) => uri === liveAppUri)
+  }
+  const tools = async (session: RawSession) => (await session.call('tools/list')).result.tools
+
+  it('is listed with its policy, where there are both the page and tools', async () => {
+    const [withBoth, ...others] = await Promise.all(sessions.map(listed))
+    expect(withBoth).to.include({ mimeType: 'text/html;profile=mcp-app' })
+    expect(withBoth._meta).to.deep.equal({ ui: { csp: {}, prefersBorder: true } })
+    expect(withBoth.annotations.audience).to.deep.equal(['user'])
+    expect(others).to.deep.equal([undefined, undefined])
+  })
+
+  it('is linked from look, and changes nothing else of the tools', async () => {
+    const [withPage, without] = await Promise.all(sessions.slice(0, 2).map(tools))
+    const expected = without.map((tool: any) =>
+      tool.name === 'look' ? { ...tool, _meta: linked } : tool,
+    )
+    expect(withPage).to.deep.equal(expected)
+  })
+
+  it('is not there where it is not served, or under another path', async () => {
+    const read = async (session: RawSession, uri: string) =>
+      (await session.call('resources/read', { uri })).error?.code
+    expect(await read(sessions[1]!, liveAppUri)).to.equal(-32002)
+    expect(await read(sessions[0]!, `${liveAppUri}/more`)).to.equal(-32002)
+    expect(await read(sessions[0]!, `${liveAppUri}?x=1`)).to.equal(-32002)
+  })
+
+  it('may be subscribed to, and never changes', async () => {
+    const subscribed = await sessions[0]!.call('resources/subscribe', { uri: liveAppUri })
+    expect(subscribed.result).to.deep.equal({})
+    const waited = await sessions[0]!.call('tools/call', {
+      name: 'wait_for_change',
+      arguments: { uris: [liveAppUri] },
+    })
+    expect(waited.result.content[0].text).to.include('never announces changes')
+  })
+
+  it('gets the facts about the scene with each slice of read_resource', async () => {
+    servers[0]!.server.resources().setScene({ name: 'x'.repeat(500) })
+    const uri = 'scene://current'
+    const { result } = await sessions[0]!.call('resources/read', { uri })
+    const { _meta } = result.contents[0]
+    expect(_meta['service-cli/scene']).to.include.keys('revision', 'set_at', 'application')
+    for (const offset of [0, 300]) {
+      const args = { name: 'read_resource', arguments: { uri, offset, max_chars: 200 } }
+      const [part] = (await sessions[0]!.call('tools/call', args)).result.content
+      expect(part._meta).to.deep.equal(_meta)
+    }
+  })
+})
