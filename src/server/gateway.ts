@@ -86,7 +86,7 @@ export async function startGateway(
     ? new Page({
         ...{ auth: auth.policy, keyLogin: options.auth?.mode !== 'oauth' },
         ...{ writes: null, baseUrl: () => (socket.isBound ? socket.url : null) },
-        isPublicHttps: options.publicUrl?.startsWith('https:') === true,
+        publicUrl: options.publicUrl,
         ...{ onRefused, limits, clock: systemClock, ticks: monotonicClock },
       })
     : undefined

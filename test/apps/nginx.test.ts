@@ -17,6 +17,7 @@ import { until } from '../e2e/until.ts'
 import { makePair, writePair } from '../helpers/certificate.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { ask, initializeBody, postHeaders, RawSession } from '../helpers/mcp.ts'
+import { PageBrowser, useLink } from '../helpers/page.ts'
 import { root } from '../helpers/program.ts'
 import { skipBecause } from '../helpers/skip.ts'
 
@@ -113,6 +114,23 @@ describe('nginx with TLS in front of serve, set up as docs/deployment.md says', 
       client: new Client(info, { versionNegotiation: { mode: 'auto' } }) as StatelessClient,
       transport: new StreamableHTTPClientTransport(url),
     }))
+  })
+
+  it('lets a browser log in to the page, read and write', async () => {
+    const base = serving.url.slice(0, -'/mcp'.length)
+    expect((await ask(`${base}/`)).headers['cross-origin-opener-policy']).to.equal('same-origin')
+    const { url } = (await serving.post('page-login', {})) as { url: string }
+    expect(url.startsWith(`${base}/#login=`)).to.equal(true)
+    const login = await useLink(base, url)
+    expect(login.headers['set-cookie']?.[0]).to.contain('; Secure')
+    const page = new PageBrowser(base, login)
+    const session = await RawSession.open(serving.url, '2025-11-25', await page.bearer())
+    const events = await session.listen()
+    expect((await page.post('/page/notes', { text: 'through a proxy' })).status).to.equal(200)
+    const foreign = { Origin: 'https://localhost:1' }
+    expect((await page.post('/page/notes', { text: 'x' }, foreign)).status).to.equal(403)
+    await page.logOut()
+    await events.untilEnded()
   })
 
   it('passes each update on while the stream stays open', async () => {

@@ -237,6 +237,21 @@ describe('logging in to the page', function () {
     expect(await status(`a=b; ${name}=another; ${own.cookie}`)).to.equal(200)
   })
 
+  it('takes the cookie from any program that got it, until the log-out and no longer', async () => {
+    const own = await browser()
+    const bare = { 'Service-Page': '1' }
+    const stolen = await own.askToken(bare)
+    expect(stolen.status).to.equal(200)
+    const bearer = { Authorization: `Bearer ${stolen.json.token}` }
+    expect(await read(bearer)).to.equal(200)
+    // It makes no link, and reaches nothing of the application.
+    const link = await ask(`${serve.hostUrl}/v1/page-login`, { method: 'POST', headers: bearer })
+    expect(link.status).to.equal(401)
+    await own.logOut()
+    expect((await own.askToken(bare)).status).to.equal(401)
+    expect(await read(bearer)).to.equal(401)
+  })
+
   it('keeps two servers apart, whose cookies a browser sends to both', async () => {
     const other = await startServeProcess()
     try {

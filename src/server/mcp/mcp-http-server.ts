@@ -221,7 +221,7 @@ export class McpHttpServer {
       ...{ auth, onRefused, ...this.#parts.page },
       writes: { notes: this.#parts.notes ?? null, store: this.#store },
       baseUrl: () => this.#baseUrl,
-      isPublicHttps: this.#where.publicUrl?.startsWith('https:') === true,
+      publicUrl: this.#where.publicUrl,
       ...{ limits: this.#limits, clock: this.#clock, ticks: this.#ticks },
     })
   }

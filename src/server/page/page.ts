@@ -28,8 +28,8 @@ export interface PageParts {
   readonly writes: PageWrites | null
   /** Where browsers reach the server; null before it listens. */
   readonly baseUrl: () => string | null
-  /** The public address is one of HTTPS, which a proxy may end. */
-  readonly isPublicHttps: boolean
+  /** The address of a proxy in front, which may end HTTPS and leave the port out of `Host`. */
+  readonly publicUrl: string | undefined
   /** Default: that of the build. */
   readonly folder?: string | undefined
   readonly onRefused: (refused: RefusedRequest) => void
@@ -123,7 +123,7 @@ export class Page {
     const write = this.#writeAt(path)
     const isSession = path === sessionPath || path === tokenPath
     if (write === null && !isSession) return this.#sendFile(req, res, path)
-    const foreign = checkSameOrigin(req.headers)
+    const foreign = checkSameOrigin(req.headers, this.#parts.publicUrl)
     if (foreign !== null) return foreign
     const methods = path === sessionPath ? ['POST', 'DELETE'] : ['POST']
     const wrongMethod = checkMethod(req, path, methods)
@@ -148,7 +148,7 @@ export class Page {
 
   /** Does the browser use HTTPS, also where a proxy ends it? */
   #isHttps({ socket }: IncomingMessage): boolean {
-    return socket instanceof TLSSocket || this.#parts.isPublicHttps
+    return socket instanceof TLSSocket || this.#parts.publicUrl?.startsWith('https:') === true
   }
 
   /** What a post to this address writes; null: nothing. */

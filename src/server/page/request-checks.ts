@@ -9,9 +9,10 @@ import { type PageSession, type PageSessions, tokenPrefix } from './sessions.ts'
  * Only the page itself may use its routes: a browser says where a request comes from, in
  * `Sec-Fetch-Site` (of trustworthy addresses) and `Origin`. Other programs say nothing.
  */
-export function checkSameOrigin(headers: IncomingHttpHeaders): Refusal | null {
+export function checkSameOrigin(headers: IncomingHttpHeaders, publicUrl?: string): Refusal | null {
   const { 'sec-fetch-site': site, origin, host = '' } = headers
-  const isOwn = origin === undefined || isSameOrigin(origin, host)
+  const isPublic = publicUrl !== undefined && origin === new URL(publicUrl).origin
+  const isOwn = origin === undefined || isSameOrigin(origin, host) || isPublic
   if ((site === undefined || site === 'same-origin') && isOwn) return null
   return refused('other_origin', 'only the page of this server may do this')
 }
