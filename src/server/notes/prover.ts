@@ -75,12 +75,15 @@ export class Prover {
     const folder = this.#parts.folder()
     const isCompared = note.checkpoint !== null || note.before !== undefined
     const settled = !isCompared || (await this.#settle())
-    if (this.#parts.folder() !== folder) {
-      return { settled, revision: null, no_changes: 'another document was opened meanwhile' }
-    }
+    const ofOther = { settled, revision: null, no_changes: 'another document was opened meanwhile' }
+    if (this.#parts.folder() !== folder) return ofOther
     const scene = await this.#parts.scene()
-    const changes = await this.#changes(note, scene)
-    const pictures = await this.#pictures(note, answer)
+    // The picture shows the scene that is compared, however long that takes.
+    const [changes, pictures] = await Promise.all([
+      this.#changes(note, scene),
+      this.#pictures(note, answer),
+    ])
+    if (this.#parts.folder() !== folder) return ofOther
     return { settled, revision: scene.hasScene ? scene.revision : null, ...changes, ...pictures }
   }
 

@@ -104,6 +104,23 @@ describe('Prover', () => {
     })
   })
 
+  it('tells nothing of a document that was opened while the picture was taken', async () => {
+    let isOpened = false
+    const proves = prover({
+      shot: async () => {
+        if (isOpened) folder = join(home, 'other')
+        return { png: picture(), view: {} }
+      },
+    })
+    const note = await made(proves)
+    isOpened = true
+    expect(await proves.prove(note, 1)).to.deep.equal({
+      settled: true,
+      revision: null,
+      no_changes: 'another document was opened meanwhile',
+    })
+  })
+
   it('takes both pictures from one view and marks where they differ', async () => {
     const asked: object[] = []
     const shown = [picture(0), picture(0, 10, 19)]
