@@ -29,8 +29,6 @@ export function endRefused(
   const timer = setTimeout(finish, drainMs)
   req.on('end', finish)
   req.on('close', finish)
-  // An aborted request reports itself as an error, which has no other listener by now.
-  req.on('error', () => {})
   res.writeHead(status, { ...sized, Connection: 'close' }).write(body)
   req.resume()
 }
