@@ -21,6 +21,8 @@ export type Answer =
   | { readonly kind: 'oversize' | 'aborted' | 'missing' }
   | { readonly kind: 'broken'; readonly reason: string }
 
+export type Failed = Exclude<Answer, { kind: 'result' }>
+
 /** Sends one request and waits for its answer. Never rejects. */
 export async function ask(context: ClientContext, wanted: Ask): Promise<Answer> {
   const answer = await askOnce(context, { ...wanted, answerMs: context.limits.answerMs })
@@ -28,7 +30,7 @@ export async function ask(context: ClientContext, wanted: Ask): Promise<Answer> 
 }
 
 /** The outcome of an exchange without an answer. */
-export function asAnswer(ended: Exchanged): Answer {
+export function asAnswer(ended: Exchanged): Failed {
   switch (ended.kind) {
     case 'ended':
       return { kind: 'missing' }
@@ -42,7 +44,7 @@ export function asAnswer(ended: Exchanged): Answer {
   }
 }
 
-function refusedAnswer(refused: Refused): Answer {
+function refusedAnswer(refused: Refused): Failed {
   const error = refused.status === 401 ? null : rpcErrorOf(refused)
   return error === null ? refused : { kind: 'error', error }
 }

@@ -4,7 +4,7 @@ import { jsonRpcCodes, type RpcError } from '../json-rpc.ts'
 import type { Refused } from '../bridge/exchange.ts'
 import { shownUrl } from '../bridge/context.ts'
 import { refusalError } from '../bridge/bridge-errors.ts'
-import type { Answer } from './ask.ts'
+import type { Failed } from './ask.ts'
 
 interface FailureFacts {
   readonly url: URL
@@ -20,10 +20,7 @@ const notFoundCode = -32002
 const keyHint = 'set SERVICE_MCP_API_KEY or --api-key-file'
 
 /** Translates any outcome but a result into the error of the command. */
-export function failureOf(
-  answer: Exclude<Answer, { kind: 'result' }>,
-  facts: FailureFacts,
-): ServiceError {
+export function failureOf(answer: Failed, facts: FailureFacts): ServiceError {
   const where = shownUrl(facts.url)
   switch (answer.kind) {
     case 'error':

@@ -1,7 +1,8 @@
 import type { ServiceError } from '../../util/errors.ts'
 import type { ClientContext, McpSession } from './context.ts'
 import { failureOf } from './failure.ts'
-import { type OpenAnswer, openSession } from './session-transport.ts'
+import type { Failed } from './ask.ts'
+import { openSession } from './session-transport.ts'
 import { openStateless } from './stateless-transport.ts'
 
 /**
@@ -23,12 +24,12 @@ export async function openMcp(
 }
 
 /** True for answers to `initialize` of servers that offer only the stateless transport. */
-function mayBeStateless(answer: OpenAnswer): boolean {
+function mayBeStateless(answer: Failed): boolean {
   if (answer.kind === 'error') return true
   return answer.kind === 'refused' && [400, 404, 405].includes(answer.status)
 }
 
-function openFailure(context: ClientContext, url: URL, answer: OpenAnswer): ServiceError {
+function openFailure(context: ClientContext, url: URL, answer: Failed): ServiceError {
   const { keyed, limits } = context
   const { maxAnswerBytes } = limits
   return failureOf(answer, { url, method: 'initialize', keyed, maxAnswerBytes })

@@ -76,14 +76,11 @@ function endOf({ url, context }: PushesParts, ended: Exchanged): SubscriptionEnd
     const message = 'the server has no event stream for updates (HTTP 405)'
     return { kind: 'refused', error: new ServiceError('request_refused', message) }
   }
-  const answer = asAnswer(ended)
-  if (answer.kind === 'result')
-    return { kind: 'lost', reason: 'the server did not open an event stream' }
   const { keyed, limits } = context
   const { maxAnswerBytes } = limits
   return {
     kind: 'refused',
-    error: failureOf(answer, { url, method: 'GET', keyed, maxAnswerBytes }),
+    error: failureOf(asAnswer(ended), { url, method: 'GET', keyed, maxAnswerBytes }),
   }
 }
 

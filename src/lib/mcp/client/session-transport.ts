@@ -5,7 +5,7 @@ import { exchange } from '../bridge/exchange.ts'
 import { notificationMessage } from '../bridge/rpc.ts'
 import { openedSession, type Session, sessionHeaders } from '../bridge/session.ts'
 import { version } from '../../util/version.ts'
-import { type Answer, ask } from './ask.ts'
+import { ask, type Failed } from './ask.ts'
 import type { ClientContext, McpSession, Subscription } from './context.ts'
 import { failureOf } from './failure.ts'
 import { openPushes } from './session-pushes.ts'
@@ -13,14 +13,12 @@ import { openPushes } from './session-pushes.ts'
 /** The newest revision with sessions; an older server answers with an older one. */
 const newest = '2025-11-25'
 
-export type OpenAnswer = Exclude<Answer, { kind: 'result' }>
-
 /** Opens a session with `initialize`. The failure is the answer of the server. */
 export async function openSession(
   context: ClientContext,
   url: URL,
   signal: AbortSignal,
-): Promise<Result<McpSession, OpenAnswer>> {
+): Promise<Result<McpSession, Failed>> {
   const params: JsonObject = {
     protocolVersion: newest,
     capabilities: {},
@@ -135,7 +133,7 @@ class SessionTransport implements McpSession {
     return sessionHeaders(this.#session)
   }
 
-  #failure(answer: OpenAnswer, method: string, uri: string | undefined): ServiceError {
+  #failure(answer: Failed, method: string, uri: string | undefined): ServiceError {
     if (answer.kind === 'refused' && answer.status === 404 && this.#session.id !== null) {
       return new ServiceError('session_ended', 'the server has ended the session')
     }

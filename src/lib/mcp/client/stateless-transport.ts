@@ -5,10 +5,9 @@ import { postHeaders } from '../bridge/context.ts'
 import { exchange } from '../bridge/exchange.ts'
 import { statelessHeaders, withMeta } from '../bridge/own-request.ts'
 import { requestMessage } from '../bridge/rpc.ts'
-import { type Answer, asAnswer, ask } from './ask.ts'
+import { type Answer, asAnswer, ask, type Failed } from './ask.ts'
 import type { ClientContext, McpSession, SubscriptionEnd, Subscription } from './context.ts'
 import { failureOf } from './failure.ts'
-import type { OpenAnswer } from './session-transport.ts'
 
 const revision = '2026-07-28'
 
@@ -17,7 +16,7 @@ export async function openStateless(
   context: ClientContext,
   url: URL,
   signal: AbortSignal,
-): Promise<Result<McpSession, OpenAnswer>> {
+): Promise<Result<McpSession, Failed>> {
   const session = new StatelessTransport(context, url)
   const answer = await session.ask('server/discover', {}, signal)
   if (answer.kind !== 'result') return fail(answer)
@@ -117,7 +116,7 @@ class StatelessTransport implements McpSession {
     return { kind: 'lost', reason }
   }
 
-  #failure(answer: OpenAnswer, method: string, uri: string | undefined): ServiceError {
+  #failure(answer: Failed, method: string, uri: string | undefined): ServiceError {
     const { limits, keyed } = this.#context
     const { maxAnswerBytes } = limits
     return failureOf(answer, { url: this.url, method, uri, keyed, maxAnswerBytes })

@@ -30,4 +30,44 @@ describe('failureOf', () => {
       expect(error.hint).to.equal(undefined)
     })
   }
+
+  const refused = (status: number, headers: Record<string, string> = {}) =>
+    ({ kind: 'refused', status, headers, body: Buffer.alloc(0) }) as const
+  const outcomes: [answer: Parameters<typeof failureOf>[0], code: string, says: RegExp][] = [
+    [refused(401), 'auth_required', /requires an API key .*: set SERVICE_MCP_API_KEY/],
+    [refused(404), 'request_refused', /has no MCP endpoint \(HTTP 404\): $/],
+    [
+      refused(429, { 'retry-after': '7' }),
+      'rate_limited',
+      /is busy \(HTTP 429\): try again in 7 s$/,
+    ],
+    [refused(429), 'rate_limited', /is busy \(HTTP 429\): $/],
+    [refused(503), 'network_failed', /answered with HTTP 503: $/],
+    [{ kind: 'broken', reason: 'it is away' }, 'network_failed', /cannot be reached: it is away/],
+    [{ kind: 'oversize' }, 'artefact_too_large', /larger than 1000 bytes: .*artefacts get URI$/],
+    [
+      { kind: 'missing' },
+      'resource_failed',
+      /ended its answer to resources\/read without a message/,
+    ],
+    [{ kind: 'aborted' }, 'cancelled', /^cancelled: $/],
+    [
+      { kind: 'error', error: { code: -32601, message: 'no' } },
+      'request_refused',
+      /does not know resources\/read: it may offer only tools/,
+    ],
+  ]
+  for (const [answer, code, says] of outcomes) {
+    it(`is ${code} and says ${says.source}`, () => {
+      const error = failureOf(answer, facts)
+      expect(error.code).to.equal(code)
+      expect(`${error.message}: ${error.hint ?? ''}`).to.match(says)
+    })
+  }
+
+  it('says that the key is not accepted where one was sent', () => {
+    const error = failureOf(refused(401), { ...facts, keyed: true })
+    expect(error).to.include({ code: 'auth_refused' })
+    expect(error.message).to.contain('does not accept the API key')
+  })
 })
