@@ -222,6 +222,13 @@ describe('HostClient', () => {
       expect(await peer.next('heartbeat', 3)).not.to.have.property('busy')
     })
 
+    it('takes no empty, long or many-lined text for what keeps it busy', async () => {
+      const { host } = await bench.linked()
+      for (const busy of ['', 'x'.repeat(256), 'two\nlines']) {
+        expect(() => host.setBusy(busy), JSON.stringify(busy)).to.throw(TypeError, 'busy')
+      }
+    })
+
     it('says behind the welcome what keeps it', async () => {
       const server = await bench.serve()
       const host = bench.client(server.url)
@@ -247,6 +254,7 @@ describe('HostClient', () => {
       ['a pid of 0', { app: { dccType: 'maya', mode: 'gui', pid: 0 } }],
       ['an empty instance id', { instanceId: '' }],
       ['a document that is no text', { document: { path: 7 } }],
+      ['a document that is modified by a text', { document: { modified: 'yes' } }],
       ['a url without a token', { token: undefined }],
       ['another machine', { url: 'http://192.0.2.1/host' }],
       ['TLS, which the server does not speak', { url: 'https://127.0.0.1/host' }],

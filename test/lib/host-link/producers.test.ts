@@ -55,6 +55,46 @@ describe('HostClient, asked for resources', () => {
     await peer.next('producer.register', 2)
   })
 
+  it('keeps the newest updates of a producer while the server does not read', async () => {
+    const { host, peer } = await bench.linked(
+      {},
+      { limits: { maxPendingUpdates: 2, highWaterBytes: 1 } },
+    )
+    const handle = host.addProducer(objects())
+    await peer.next('producer.register')
+    for (const name of ['a', 'b', 'c', 'd']) handle.updated(`blender-object://${name}`)
+    await peer.next('resource.updated', 2)
+    host.addProducer(objects({ scheme: 'later' }))
+    await peer.next('producer.register', 2)
+    const uris = peer.of('resource.updated').map(({ uri }) => uri)
+    expect(uris).to.deep.equal(['blender-object://c', 'blender-object://d'])
+  })
+
+  const wrongContents: [what: string, contents: unknown][] = [
+    ['no list of contents', { uri: 'blender-object://Cube', text: '' }],
+    ['a text that is a number', [{ uri: 'blender-object://Cube', text: 7 }]],
+    ['neither text nor blob', [{ uri: 'blender-object://Cube' }]],
+    ['no uri', [{ text: '' }]],
+  ]
+  for (const [what, contents] of wrongContents) {
+    it(`answers a read as failed that returns ${what}`, async () => {
+      const { host, peer } = await bench.linked()
+      host.addProducer(objects({ read: () => contents as any }))
+      await peer.next('producer.register')
+      peer.send(read('s1', 'blender-object://Cube'))
+      expect(await answerTo(peer, 's1')).to.include({ type: 'error', code: 'internal' })
+    })
+  }
+
+  it('answers a read or list of an unknown scheme with not_found', async () => {
+    const { peer } = await bench.linked()
+    peer.send(read('s1', 'other://Cube'))
+    peer.send({ type: 'list', id: 's2', scheme: 'other', deadline_ms: 2000 })
+    for (const id of ['s1', 's2']) {
+      expect(await answerTo(peer, id)).to.include({ type: 'error', code: 'not_found' })
+    }
+  })
+
   it('registers without a list one whose list fails or hangs, and goes on with the others', async () => {
     const { host, peer } = await bench.linked({}, { limits: { listTimeoutMs: 30 } })
     host.addProducer(objects({ scheme: 'broken', list: () => Promise.reject(new Error('no')) }))

@@ -45,6 +45,17 @@ describe('HostClient, sending artefacts', () => {
     return linked
   }
 
+  it('refuses one more than may wait, and rejects one that is not answered in time', async () => {
+    const { host } = await bench.linked(
+      { answer: () => null },
+      { limits: { maxUploads: 1, uploadAnswerTimeoutMs: 50 } },
+    )
+    const first = errorOf(host.putArtefact(Buffer.from('x'), { mime }))
+    const second = await errorOf(host.putArtefact(Buffer.from('y'), { mime }))
+    expect(second).to.include({ name: 'HostLinkError', code: 'limit', retryable: true })
+    expect(await within(first, 'the end of the first')).to.include({ code: 'timeout' })
+  })
+
   it('keeps the order of the calls when a file takes longer to be found than bytes at hand', async () => {
     const { host, peer } = await taking()
     const path = join(folder, 'still.png')

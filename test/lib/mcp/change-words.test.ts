@@ -16,6 +16,7 @@ describe('a change in words', () => {
     [changed('rotate', [0, 0, 0], [0, 0, 45]), 'Cube rotated 45.00° about z'],
     [changed('rotate', [0, 0, 0], [10, 0, 45]), 'Cube rotated by (10.00°, 0.00°, 45.00°)'],
     [changed('scale', [1, 1, 1], [2, 2, 2]), 'Cube scale (1, 1, 1) → (2, 2, 2)'],
+    [changed('scale', [1, 1, 1], [1.23456, 1, 1]), 'Cube scale (1, 1, 1) → (1.235, 1, 1)'],
     [changed('energy', 10, 0.1 + 0.2), 'Cube energy 10 → 0.3'],
     [changed('type', 'POINT', 'SUN'), 'Cube type POINT → SUN'],
     [changed('a~1b', null, { c: 1 }), 'Cube a/b null → {"c":1}'],
