@@ -142,7 +142,8 @@ class Moments(unittest.TestCase):
 
     def view(self, pixels):
         """A 3D view of 64 x 40 pixels, which is drawn like this."""
-        space = SimpleNamespace(region_3d=SimpleNamespace(view_matrix=None, window_matrix=None))
+        rows = [[0.0] * 4] * 4
+        space = SimpleNamespace(region_3d=SimpleNamespace(view_matrix=rows, window_matrix=rows))
         region = SimpleNamespace(width=64, height=40)
         for name, value in (("current_view", lambda: (self.window, space, region)),
                             ("_drawn", lambda _w, _s, _r, size, _m: pixels(*size))):
