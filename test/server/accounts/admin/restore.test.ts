@@ -101,6 +101,23 @@ describe('restoring a registry', () => {
       expect(await names(scene, dataDir)).to.deep.equal(['Alice', 'Bob'])
     }))
 
+  it('puts everything back when it fails half-way', () =>
+    withBackup(async scene => {
+      const { admin, dataDir, from } = scene
+      await deleteUser(admin, 'bob')
+      await admin[Symbol.asyncDispose]()
+      const before = fs.readdirSync(dataDir).toSorted()
+      // Read once the backup was checked and just before the old files are put aside.
+      const now = () => {
+        fs.rmSync(join(from, 'registry.db'), { force: true })
+        return scene.clock.now()
+      }
+      const failure = await failureOf(() => scene.restore({ dataDir, force: true, clock: { now } }))
+      expect(failure.code).to.equal('storage_failed')
+      expect(fs.readdirSync(dataDir).toSorted()).to.deep.equal(before)
+      expect(await names(scene, dataDir)).to.deep.equal(['Alice'])
+    }))
+
   it('is to be repeated after a kill: nothing opens what may not match', () =>
     withBackup(async scene => {
       const { target, clock } = scene
