@@ -7,7 +7,6 @@ import { completeRef, type Entry } from './entry.ts'
 import { EntryIndex, parseCursor } from './entry-index.ts'
 import { createChangeMark, ownMark } from './marks.ts'
 import { createEntryLocks, telling } from './entry-lock.ts'
-import { ExpiryTimer } from './expiry-timer.ts'
 import { evict, quarantine, removeArtefact, removeExpired, removeLeftovers } from './fs-remove.ts'
 import { createLayout, type FsContext, isLayoutComplete, restoreLayout } from './fs-context.ts'
 import { compileFilter, PageMemory, readPage } from './fs-page.ts'
@@ -22,7 +21,7 @@ import {
   type OpenArtefact,
   toStorageError,
 } from './store.ts'
-import { createUpkeep, every } from './upkeep.ts'
+import { createUpkeep, every, ExpiryTimer } from './upkeep.ts'
 import { isArtefactHex } from '../../lib/mcp/uris.ts'
 
 export interface FsStoreOptions {

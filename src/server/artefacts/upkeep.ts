@@ -1,6 +1,7 @@
 import { maxTimerMs } from '../../lib/util/members.ts'
 import { errnoOf, messageOf } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
+import type { Clock } from '../../lib/util/time.ts'
 
 /** Runs tasks that no caller waits for. A failure is logged once, until its cause changes. */
 export function createUpkeep(log: Logger): (task: () => Promise<void>) => void {
@@ -22,4 +23,39 @@ export function createUpkeep(log: Logger): (task: () => Promise<void>) => void {
 /** A timer that keeps no process alive; none at all for 0. */
 export function every(periodMs: number, task: () => void): NodeJS.Timeout | undefined {
   return periodMs === 0 ? undefined : setInterval(task, Math.min(periodMs, maxTimerMs)).unref()
+}
+
+/** The list is announced no more often than that, so expired artefacts are looked for no sooner. */
+const minDelayMs = 1000
+
+/** Runs `expired` at the time it was set to last. Keeps no process alive. */
+export class ExpiryTimer {
+  readonly #clock: Clock
+  readonly #expired: () => void
+  #timer: NodeJS.Timeout | undefined
+  #atMs = Infinity
+  #closed = false
+
+  constructor(clock: Clock, expired: () => void) {
+    this.#clock = clock
+    this.#expired = expired
+  }
+
+  /** Infinity: nothing expires. */
+  set(atMs: number): void {
+    if (this.#closed || atMs === this.#atMs) return
+    clearTimeout(this.#timer)
+    this.#atMs = atMs
+    if (atMs === Infinity) return
+    const delayMs = Math.min(Math.max(atMs - this.#clock.now(), minDelayMs), maxTimerMs)
+    this.#timer = setTimeout(() => {
+      this.#atMs = Infinity
+      this.#expired()
+    }, delayMs).unref()
+  }
+
+  close(): void {
+    this.#closed = true
+    clearTimeout(this.#timer)
+  }
 }
