@@ -175,6 +175,23 @@ describe('openFsDirectory', () => {
       await under.directory.refresh()
       expect([ids(), heard]).to.deep.equal([[], ['gone']])
     })
+
+    it('are listed again when their heart beats after all, as in a container', async () => {
+      await open({ deadInstanceMs: 60_000 })
+      const owner = await startOwner()
+      const { pid, pidStart: pid_start } = owner
+      const record = makeRecord({ pid, pid_start })
+      const registered = await under.register(record)
+      await owner.kill()
+      await under.pass(70_000)
+      await under.directory.refresh()
+      expect(ids()).to.deep.equal([])
+      for (const beat of [1, 2]) {
+        await registered.beat(beat)
+        await under.directory.refresh()
+      }
+      expect(ids()).to.deep.equal([record.instance_id])
+    })
   })
 
   describe('the folder', () => {
