@@ -59,6 +59,12 @@ const used = (wal: string) => walBytes(fs.readFileSync(wal.replace(/wal$/, 'shm'
 const mode = (path: string) => fs.statSync(path).mode & 0o777
 
 describe('files of the account store', () => {
+  it('name the program that they belong to: other versions look for the same number', () =>
+    withDatabase(async file => {
+      // SQLite keeps the application id at this place of the header.
+      expect(fs.readFileSync(file).readUInt32BE(68)).to.equal(0x53764372)
+    }))
+
   it('are accepted when another process creates the database during the check', () =>
     withFolder(async folder => {
       fs.chmodSync(folder, 0o700)
