@@ -8,7 +8,7 @@ import { Application, type ApplicationListener } from './application.ts'
 import { Channel, type ChannelReader } from './channel.ts'
 import { type IncomingFrame, parseFrame } from './incoming.ts'
 import type { LinkDeps } from './link-deps.ts'
-import type { HelloFacts } from './message-parsers.ts'
+import type { HelloFacts } from './parse-hello.ts'
 import { offeredPictures, pictureFailure } from './pictures.ts'
 import type { Presence } from './presence.ts'
 

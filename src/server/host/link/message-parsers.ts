@@ -11,13 +11,14 @@ import { readScenePatch } from '../../../lib/host-link/scene-patch.ts'
 import type { SessionEventInput } from '../../resources/session-event.ts'
 import { checkArtefactMediaType } from '../guards.ts'
 import { MemberReader } from '../../../lib/util/member-reader.ts'
-import { type DocumentFacts, readDccType, readDocument } from '../app-facts.ts'
+import { type DocumentFacts, readDocument } from '../app-facts.ts'
 import { parseAuditPost, parseEventsPost } from '../messages.ts'
 import { boundedMetadata, readSidecar } from '../upload-options.ts'
+import { type HelloFacts, modes, parseHello, requiredName } from './parse-hello.ts'
 import type { Note } from '../../notes/note.ts'
 import { type CheckpointInput, checkpointInput } from '../../checkpoints/checkpoints.ts'
 import { type NoteWriter, notePost } from '../../notes/note-posts.ts'
-import { type PictureOfferFacts, noPictures, readPictureOffer } from './pictures.ts'
+import { type PictureOfferFacts, readPictureOffer } from './pictures.ts'
 
 export type LinkParseLimits = Pick<
   Limits,
@@ -30,28 +31,6 @@ export type LinkParseLimits = Pick<
   | 'maxEventMessageBytes'
   | 'maxArtefactMetadataBytes'
 >
-
-export interface AppFacts {
-  readonly dccType: string
-  readonly mode: Mode
-  readonly version?: string
-  readonly pid?: number
-  readonly displayName?: string
-}
-
-export interface HelloFacts {
-  readonly type: 'hello'
-  readonly protocol: readonly number[]
-  readonly client: { readonly name: string; readonly version: string }
-  readonly app: AppFacts
-  readonly instanceId: string
-  readonly document: DocumentFacts | null
-  readonly capture: PictureOfferFacts
-  /** It answers `refresh`, and hears of `demand`. */
-  readonly refreshes: boolean
-  /** It shows the notes of its document. */
-  readonly showsNotes: boolean
-}
 
 interface HeartbeatFacts {
   readonly type: 'heartbeat'
@@ -128,11 +107,9 @@ export interface MessageText {
   readonly limits: LinkParseLimits
 }
 
-const modes = ['gui', 'background'] as const
-
 /** By type. What one finds wrong it leaves with the reader; then its result counts for nothing. */
 export const parsers: Readonly<Record<string, (frame: MessageText) => Incoming>> = {
-  hello,
+  hello: parseHello,
   heartbeat: ({ reader, limits }) => {
     const most = Number.MAX_SAFE_INTEGER
     const mainIdleMs = reader.required('main_idle_ms', reader.durationMs('main_idle_ms'), 0)
@@ -235,44 +212,6 @@ function noteWrite(reader: MemberReader, rest: string, body: unknown): Incoming 
   return { type: 'note', write: () => Promise.reject(new Error(detail)) }
 }
 
-function hello({ reader, limits }: MessageText): HelloFacts {
-  const protocol = readVersions(reader)
-  const client = new MemberReader(reader.any('client'), '/client', 'pass')
-  const app = new MemberReader(reader.any('app'), '/app', 'pass')
-  const name = (from: MemberReader, member: string) => from.name(member, limits.maxFieldChars)
-  const dccType = app.required('dcc_type', readDccType(app), '')
-  const facts: HelloFacts = {
-    type: 'hello',
-    protocol,
-    client: {
-      name: requiredName(client, 'name', limits.maxFieldChars),
-      version: requiredName(client, 'version', limits.maxFieldChars),
-    },
-    app: omitUndefined({
-      dccType,
-      mode: app.required('mode', app.word('mode', modes), 'gui'),
-      version: name(app, 'version'),
-      pid: app.integer('pid', 1, 2 ** 32),
-      displayName: name(app, 'display_name'),
-    }),
-    instanceId: requiredName(reader, 'instance_id', limits.maxFieldChars),
-    document: readDocument(reader, 'pass'),
-    capture: readPictureOffer(reader, 'pass') ?? noPictures,
-    refreshes: reader.flag('scene_refresh') === true,
-    showsNotes: reader.flag('notes') === true,
-  }
-  reader.inherit(client.failure)
-  reader.inherit(app.failure)
-  return facts
-}
-
-function readVersions(reader: MemberReader): readonly number[] {
-  const value = reader.any('protocol')
-  if (Array.isArray(value) && value.every(Number.isSafeInteger)) return value
-  reader.refuse('protocol', 'must be an array of whole numbers')
-  return []
-}
-
 function artefactPut({ id, reader, nowMs, limits }: MessageText): Incoming {
   if (id === undefined) reader.refuse('id', 'is required')
   const mime = reader.required('mime', reader.text('mime'), '')
@@ -297,8 +236,4 @@ function readSessionId(reader: MemberReader): string {
   const id = reader.required('session_id', reader.text('session_id'), '')
   if (!isSessionId(id)) reader.refuse('session_id', `must be ${sessionIdForm}`)
   return id
-}
-
-function requiredName(reader: MemberReader, member: string, maxChars: number): string {
-  return reader.required(member, reader.name(member, maxChars), '')
 }

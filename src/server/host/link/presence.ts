@@ -2,7 +2,7 @@ import { systemClock, toRfc3339 } from '../../../lib/util/time.ts'
 import type { Logger } from '../../../lib/util/logger.ts'
 import type { InstancePatch } from '../instance-record.ts'
 import type { DocumentFacts, PostedApp } from '../app-facts.ts'
-import type { AppFacts } from './message-parsers.ts'
+import type { AppFacts } from './parse-hello.ts'
 import { type PictureOfferFacts, noPictures } from './pictures.ts'
 
 /** What is known of the application, or of the one that was connected last. */
