@@ -30,7 +30,7 @@ class SceneReader:
         self.total = 0  # objects of the scene, also those that are left out
         self.not_finite = {}  # name -> numbers left out
         self.selected = set()
-        self.repaired = 0  # objects whose change Blender had not told
+        self.repaired = 0  # shown objects whose change Blender had not told
         self.listing_changed = False
         self._clock = clock
         self._kinds = {}
@@ -161,16 +161,18 @@ class SceneReader:
         if (scan.everything or name not in self._kinds or name in self._stale
                 or (name in self._hidden) == item.visible_get()):
             self._stale.discard(name)
+            was_shown = name in self._kinds and name not in self._hidden
             if self._read(name, item) and scan.verifies:
-                self.repaired += 1
+                # Blender never tells of objects that stay hidden.
+                self.repaired += was_shown or name not in self._hidden
 
     def _end(self, scan):
         self._scan = None
         gone = self._kinds.keys() - scan.seen
+        if scan.verifies:
+            self.repaired += len(gone - self._hidden)
         for name in gone:
             self._drop(name)
-        if scan.verifies:
-            self.repaired += len(gone)
         self.total = len(scan.seen)
         self._stale = set()
         if gone and not scan.everything:

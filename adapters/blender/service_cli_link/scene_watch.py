@@ -60,7 +60,7 @@ class SceneWatch:
 
     @property
     def repaired(self):
-        """Objects whose change Blender did not tell of."""
+        """Shown objects whose change Blender did not tell of."""
         return self._reader.repaired
 
     def forget(self):
