@@ -12,14 +12,26 @@ interface Token {
   readonly untilMs: number
 }
 
+interface TokenAnswer {
+  readonly token: string
+  readonly expires_in: number
+  readonly notes: boolean
+}
+
 /** The page's session with the server: made from a one-time link or a key, and its short tokens. */
 export class Login {
   readonly #isLoggedIn = signal(false)
+  readonly #mayNote = signal(false)
   #token: Token | null = null
   #asking: Promise<Token | null> | null = null
 
   get isLoggedIn(): ReadonlySignal<boolean> {
     return this.#isLoggedIn
+  }
+
+  /** May it make and settle notes? A login by key may not: agents hold keys, too. */
+  get mayNote(): ReadonlySignal<boolean> {
+    return this.#mayNote
   }
 
   /** Null without a session. `refused` is a token that the server no longer takes. */
@@ -67,9 +79,10 @@ export class Login {
     const response = await send('POST', `${sessionPath}/token`)
     if (response.status === 401 || response.status === 403) this.#forget()
     if (!response.ok) return null
-    const { token, expires_in } = (await response.json()) as { token: string; expires_in: number }
+    const { token, expires_in, notes } = (await response.json()) as TokenAnswer
     this.#token = { text: token, untilMs: Date.now() + expires_in * 1000 - earlyMs }
     this.#isLoggedIn.value = true
+    this.#mayNote.value = notes
     return this.#token
   }
 
@@ -77,6 +90,7 @@ export class Login {
     setHint(false)
     this.#token = null
     this.#isLoggedIn.value = false
+    this.#mayNote.value = false
   }
 }
 

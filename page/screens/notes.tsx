@@ -69,7 +69,7 @@ function NewNote({ live }: { live: Live }) {
   const pointed = useSignal<Pointed | null>(null)
   const { person } = live
   if (person === null) return null
-  if (!person.login.isLoggedIn.value) {
+  if (!person.login.mayNote.value) {
     return (
       <p class="quiet">
         To make notes, log in: run <code>service-cli page</code> and open its link.
@@ -232,7 +232,7 @@ function Lines({
 function Decide({ live, id, state }: { live: Live; id: string; state: NoteRow['state'] }) {
   const reply = useSignal('')
   const { person } = live
-  if (person === null || !person.login.isLoggedIn.value) return null
+  if (person === null || !person.login.mayNote.value) return null
   const { writes } = person
   const isOver = state === 'accepted' || state === 'closed'
   const canReply = state === 'answered' || isOver

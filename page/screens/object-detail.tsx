@@ -89,7 +89,7 @@ function NoteOnObject({ live, id, name }: { live: Live; id: string; name: string
   const made = useSignal(false)
   const { person, carrier } = live
   if (person === null || !carrier.schemes.value.has('notes')) return null
-  if (!person.login.isLoggedIn.value) {
+  if (!person.login.mayNote.value) {
     return (
       <p class="quiet">
         To tell your AI what to change here, log in: run <code>service-cli page</code> and open its

@@ -62,6 +62,8 @@ describe('the live page in other places', function () {
     expect(await page.evaluate('JSON.stringify({ ...localStorage })')).not.to.include(key)
     await keyed.post('scene', scene(1))
     await page.getByText('Cube moved 1.00 along x').waitFor()
+    await page.getByRole('link', { name: 'Notes' }).click()
+    await page.getByText('To make notes, log in').waitFor()
     await page.getByRole('button', { name: 'Log out' }).click()
     await page.getByRole('heading', { name: 'This server asks for a login' }).waitFor()
     await context.close()

@@ -97,7 +97,7 @@ describe('logging in to the page', function () {
   it('gives tokens for the cookie, with which the page reads what a key reads', async () => {
     const own = await browser()
     const answer = await own.askToken()
-    expect(answer.json).to.have.all.keys('token', 'expires_in')
+    expect(answer.json).to.have.all.keys('token', 'expires_in', 'notes')
     expect(answer.json.expires_in).to.equal(600)
     expect(answer.headers['cache-control']).to.equal('no-store')
     const bearer = { Authorization: `Bearer ${answer.json.token}` }

@@ -161,7 +161,8 @@ export class Page {
     }
     const post = notePost(path.slice('/page/'.length))
     if (post === null) return null
-    return async (req, res) => {
+    return async (req, res, { mayNote }) => {
+      if (!mayNote) return keyRefused
       const wrongType = checkJsonMediaType(req.headers['content-type'])
       if (wrongType !== null) return wrongType
       if (path.endsWith('/answer')) return answerRefused
@@ -206,6 +207,14 @@ type Write = (
 
 /** The author of notes, and of actions on them, where the page names none. */
 const pageName = 'page'
+
+const keyRefused: Refusal = {
+  reason: 'note_by_key',
+  error: new ServiceError('request_refused', 'a login by key makes and settles no notes', {
+    hint: 'agents hold keys, too: open a link of service-cli page',
+  }),
+  headers: {},
+}
 
 const answerRefused: Refusal = {
   reason: 'answer',

@@ -85,7 +85,8 @@ export class SessionRoutes {
     for (const cookie of this.#cookies(req)) {
       const token = sessions.createToken(cookie)
       if (token === null) continue
-      answerJson(res, 200, { token, expires_in: tokenMs / 1000 })
+      const mayNote = sessions.ofToken(token)?.mayNote === true
+      answerJson(res, 200, { token, expires_in: tokenMs / 1000, notes: mayNote })
       return null
     }
     const error = new ServiceError('auth_required', 'this browser is not logged in', {

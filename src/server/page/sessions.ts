@@ -22,6 +22,8 @@ export interface PageSession {
   readonly principal: string
   /** False: it was opened with a key that may only read. */
   readonly mayWrite: boolean
+  /** False: it was opened with a key, and keys are what agents hold. */
+  readonly mayNote: boolean
   /** Milliseconds since the epoch. */
   readonly expiresAtMs: number
   isEnded: boolean
@@ -88,6 +90,7 @@ export class PageSessions {
     const session: PageSession = {
       principal: `page:${++this.#opened}`,
       mayWrite,
+      mayNote: keyHolder === null,
       expiresAtMs: Math.min(nowMs + sessionMs, expiresAtMs),
       isEnded: false,
       uploads: new UploadQuota(this.#limits.maxPageUploadBytes, this.#clock),

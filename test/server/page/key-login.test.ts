@@ -53,6 +53,18 @@ describe('logging in to the page with a key', () => {
     expect((await writer.post('/page/artefacts', 'kept', type)).status).to.equal(201)
   })
 
+  it('makes and settles no note with any key, because agents hold keys, too', async () => {
+    const writer = await logIn(await keys.create('notes'))
+    expect((await writer.askToken()).json.notes).to.equal(false)
+    for (const path of ['/page/notes', '/page/notes/1/accept', '/page/notes/1/close']) {
+      const { status, json } = await writer.post(path, { text: 'mine' })
+      expect([status, json.detail]).to.deep.equal([
+        403,
+        'a login by key makes and settles no notes',
+      ])
+    }
+  })
+
   it('answers no note with any key, which agents do', async () => {
     const writer = await logIn(await keys.create('answers'))
     const params = { name: 'answer_note', arguments: { id: '1', text: 'done' } }
