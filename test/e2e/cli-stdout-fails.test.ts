@@ -106,7 +106,7 @@ describe('service-cli when stdout cannot be written', function () {
     ]) {
       const { code, stderr } = await runFull(args)
       expect(code, stderr).to.equal(1)
-      expect(stderr).to.contain('is revoked')
+      expect(stderr).to.contain('valid once until').and.contain('is revoked')
     }
     const { entries } = await owner.ask(['audit'])
     const actions = entries.map(({ action }: { action: string }) => action)

@@ -91,7 +91,8 @@ describe('SessionEventBuffer', () => {
     ['an empty session id', { sessionId: '' }],
     ['no session id', {}],
     ['half a character', { sessionId: '\ud800' }],
-    ['a session id of a thousand characters', { sessionId: '/'.repeat(1000) }],
+    ['a session id of a thousand escaped characters', { sessionId: '/'.repeat(1000) }],
+    ['a session id whose URI has 1025 characters', { sessionId: 'a'.repeat(1008) }],
     ['maxlen 0', { sessionId: 's', maxlen: 0 }],
     ['half an event', { sessionId: 's', maxlen: 1.5 }],
     ['no message bytes', { sessionId: 's', maxMessageBytes: 0 }],
@@ -101,6 +102,11 @@ describe('SessionEventBuffer', () => {
       expect(() => new SessionEventBuffer(given as never)).to.throw(TypeError)
     })
   }
+
+  it('takes a session id whose URI has 1024 characters', () => {
+    const { uri } = new SessionEventBuffer({ sessionId: 'a'.repeat(1007) })
+    expect(uri).to.have.length(1024)
+  })
 
   const cuts: [message: string, max: number, kept: string][] = [
     ['abcd', 4, 'abcd'],
