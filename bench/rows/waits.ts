@@ -8,7 +8,7 @@ import { sceneUri } from '../fixture.ts'
 import { postScene } from '../host-link.ts'
 import type { Figures } from '../stats.ts'
 import type { Measured } from '../table.ts'
-import type { Target } from '../targets.ts'
+import type { Target, TargetName } from '../targets.ts'
 
 const settleMs = 2000
 
@@ -16,12 +16,16 @@ const settleMs = 2000
 export async function measureWaits(bench: Bench): Promise<Measured> {
   const count = bench.pick(1000, 200)
   const idleMs = bench.pick(10_000, 2000)
-  const entry = (name: string, open: Open): Entry => ({
+  const entry = (name: string, server: TargetName, open: Open): Entry => ({
     name,
-    measure: () => measureOpen(bench, open, count, idleMs),
+    measure: () => measureOpen(bench, server, open, { count, idleMs }),
   })
   const { rounds, notes } = await compare(
-    [entry('idle streams', openStreams), entry('waiting calls', openWaits)],
+    [
+      entry('idle streams', 'serve', openStreams),
+      entry('waiting calls', 'serve', openWaits),
+      entry('idle streams of bare-http', 'bare-http', openStreams),
+    ],
     bench.pick(3, 1),
   )
   return {
@@ -43,11 +47,11 @@ type Open = (bench: Bench, target: Target, count: number) => Promise<() => Promi
 
 async function measureOpen(
   bench: Bench,
+  server: TargetName,
   open: Open,
-  count: number,
-  idleMs: number,
+  { count, idleMs }: { readonly count: number; readonly idleMs: number },
 ): Promise<Figures> {
-  const target = await bench.start('serve', {
+  const target = await bench.start(server, {
     serveArguments: ['--limit', `maxListenStreams=${count + 100}`],
   })
   try {
@@ -73,8 +77,8 @@ async function measureOpen(
 
 async function openStreams(bench: Bench, target: Target, count: number) {
   const load = bench.startLoad()
-  const place = target.mcp
-  await load.ask('openStreams', { name: 'serve', era: 'stateless', place, uri: sceneUri, count })
+  const { name, mcp: place } = target
+  await load.ask('openStreams', { name, era: 'stateless', place, uri: sceneUri, count })
   return async () => count
 }
 

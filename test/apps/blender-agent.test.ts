@@ -81,6 +81,25 @@ describe('an agent that only uses tools, with Blender', function () {
     expect((await again).text).to.contain('Hero')
   })
 
+  it('hears what changed in an object that the scene does not show', async () => {
+    const uri = 'blender-object://Light'
+    await settled()
+    const [{ text }] = (await call('read_resource', { uri })).content
+    expect(JSON.parse(text).data).to.include({ energy: 1000 })
+    let told = ''
+    // A change that comes before the call has looked at the object is told without words.
+    for (const energy of [10, 20, 30, 40, 50]) {
+      const waiting = call('wait_for_change', { uris: [uri] })
+      await call('read_resource', { uri })
+      await blender.tell(`dim ${energy}`)
+      told = (await waiting).text
+      if (told.includes('\n')) break
+    }
+    expect(told).to.match(
+      /^changed: blender-object:\/\/Light \(read_resource has it\)\n- Light data\.energy \d+ → \d+$/,
+    )
+  })
+
   it('is told when Blender goes', async () => {
     const waiting = call('wait_for_change', { since: await settled() })
     await blender.tell('disconnect')

@@ -37,6 +37,10 @@ def move_back():
     bpy.data.objects["Cube"].location.x = 1.0
 
 
+def dim(energy):
+    bpy.data.lights["Light"].energy = float(energy)
+
+
 def rename():
     bpy.data.objects["Cube"].name = "Hero"
 

@@ -15,8 +15,8 @@ const maxChanges = 100
 export interface SeenObjects {
   /** Of a call that has ended, or beyond the bound, it is not kept. */
   keep(uri: string, contents: readonly Content[]): void
-  /** What changed since, in words; null when that is not known. */
-  changesOf(uri: string, contents: readonly Content[]): readonly string[] | null
+  /** What changed since, in words; none when that is not known. */
+  changesOf(uri: string, contents: readonly Content[]): readonly string[]
   release(): void
 }
 
@@ -37,7 +37,7 @@ export class ObjectMemory {
       changesOf(uri, contents) {
         const before = objectOf(texts.get(uri))
         const after = objectOf(textOf(contents))
-        return before === null || after === null ? null : describe(uri, before, after)
+        return before === null || after === null ? [] : describe(uri, before, after)
       },
       release: () => {
         isOpen = false

@@ -97,9 +97,7 @@ export class WaitAnswers {
   ): Promise<string> {
     const head = `changed: ${uri}`
     try {
-      const lines = seen?.changesOf(uri, await this.#registry.read(uri, reader)) ?? null
-      if (lines === null) return `${head} (read_resource has it)`
-      if (lines.length === 0) return `${head}, in nothing that read_resource shows`
+      const lines = seen?.changesOf(uri, await this.#registry.read(uri, reader)) ?? []
       return [`${head} (read_resource has it)`, ...lines.map(line => `- ${line}`)].join('\n')
     } catch (error) {
       const isMissing = error instanceof ServiceError && error.code === 'resource_not_found'

@@ -199,10 +199,8 @@ describe('wait_for_change', () => {
       )
     })
 
-    it('says when it is gone, and when it shows nothing of the change', async () => {
-      expect(await answer(() => {})).to.equal(
-        `changed: ${cube}, in nothing that read_resource shows`,
-      )
+    it('says when it is gone, and names it alone when it shows nothing of the change', async () => {
+      expect(await answer(() => {})).to.equal(`changed: ${cube} (read_resource has it)`)
       const gone = await answer(() => (object = null))
       expect(gone).to.equal(`changed: ${cube}; the application has it no more`)
     })
