@@ -1,6 +1,6 @@
 import { signal, type ReadonlySignal } from '@preact/signals'
 import type { NoteProof } from '../../src/lib/mcp/note-proof.ts'
-import { type Carrier, McpError, readJson } from '../mcp/carrier.ts'
+import { type Carrier, readJson } from '../mcp/carrier.ts'
 import { refresher } from './refresh.ts'
 
 /** `notes://all`: what a list says of a note. */
@@ -35,7 +35,7 @@ export interface NoteEntry {
   readonly proof?: NoteProof
 }
 
-/** The notes of the open document; null while the server has none to show. */
+/** The notes of the open document. */
 export class NotesState {
   readonly #carrier: Carrier
   readonly #rows = signal<readonly NoteRow[] | null>(null)
@@ -47,15 +47,14 @@ export class NotesState {
       try {
         this.#rows.value = await this.#read()
         this.#version.value++
-      } catch (error) {
-        // Without `--no-notes` and a document there are always notes, if only none.
-        if (error instanceof McpError) this.#rows.value = null
+      } catch {
+        // The connection tells what is wrong.
       }
     })
     carrier.follow('notes://open', refresh)
   }
 
-  /** Newest first. */
+  /** Newest first; null until they are known. */
   get rows(): ReadonlySignal<readonly NoteRow[] | null> {
     return this.#rows
   }

@@ -12,7 +12,7 @@ export function NotesScreen({ live }: { live: Live }) {
   const chosen = useSignal<string | null>(null)
   const rows = live.notes.rows.value
   const waiting = useComputed(() => live.notes.rows.value?.find(waitsForPerson)?.id ?? null)
-  if (rows === null) return <Empty title="This server keeps no notes." />
+  if (rows === null) return <Empty title="Reading the notes …" />
   const id = chosen.value ?? waiting.value ?? rows[0]?.id ?? null
   return (
     <div class={`notes ${chosen.value === null ? 'at-list' : 'at-note'}`}>
