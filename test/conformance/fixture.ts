@@ -8,14 +8,15 @@ import { openPolicy } from '../../src/server/http/authentication.ts'
 import { createRequestChecks } from '../../src/server/http/request-checks.ts'
 import { McpHttpServer } from '../../src/server/mcp/mcp-http-server.ts'
 import { defaultLimits } from '../../src/lib/config/limits.ts'
+import type { Tool } from '../../src/server/mcp/tools/tool.ts'
 import { ResourceRegistry } from '../../src/server/resources/registry.ts'
 import { producer } from './producer.ts'
 import { stub } from './stub.ts'
 import { suiteTools } from './tools.ts'
 
 /** The real server with the resources that the suite expects, not started yet. */
-export function createFixture(): McpHttpServer {
-  const tools = () => ({ tools: suiteTools, close: () => {} })
+export function createFixture(more: readonly Tool[] = []): McpHttpServer {
+  const tools = () => ({ tools: [...suiteTools, ...more], close: () => {} })
   const server = new McpHttpServer({ enableTools: true }, { tools })
   server.resources().addProducer(producer)
   return server

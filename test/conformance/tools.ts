@@ -1,4 +1,9 @@
-import { textResult, type Tool, type ToolResult } from '../../src/server/mcp/tools/tool.ts'
+import {
+  type Caller,
+  textResult,
+  type Tool,
+  type ToolResult,
+} from '../../src/server/mcp/tools/tool.ts'
 import { greyPng } from '../helpers/memory-capture.ts'
 
 /** The tools that the suite calls by name, as tools of the server are made. */
@@ -17,7 +22,20 @@ export const suiteTools: readonly Tool[] = [
   }),
 ]
 
-function tool(name: string, call: (caller: Parameters<Tool['call']>[1]) => ToolResult): Tool {
+/** Answers when its caller has left, and tells of both. */
+export function waitingTool(tell: (event: 'began' | 'left') => void): Tool {
+  return tool('test_waiting', ({ reader }) => {
+    const { promise, resolve } = Promise.withResolvers<ToolResult>()
+    tell('began')
+    reader?.onLeave(() => {
+      tell('left')
+      resolve(textResult('left'))
+    })
+    return promise
+  })
+}
+
+function tool(name: string, call: (caller: Caller) => ReturnType<Tool['call']>): Tool {
   const inputSchema = { type: 'object', properties: {}, additionalProperties: false } as const
   const definition = { name, title: name, description: 'A tool of the suite', inputSchema }
   return { definition, call: (_args, caller) => call(caller) }

@@ -15,7 +15,7 @@ import {
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server'
 import { z } from 'zod'
-import type { ToolResult } from '../../src/server/mcp/tools/tool.ts'
+import type { Caller, Tool, ToolResult } from '../../src/server/mcp/tools/tool.ts'
 import { producer } from '../conformance/producer.ts'
 import { suiteTools } from '../conformance/tools.ts'
 
@@ -28,16 +28,18 @@ export interface ReferenceServer {
  * The official SDK, wired as its documentation says for a server of both kinds of revisions: sessions where a
  * request does not claim 2026-07-28, the handler per request where it does. Every answer is the SDK's own.
  */
-export async function startReference(): Promise<ReferenceServer> {
-  const modern = createMcpHandler(() => createResources(), { legacy: 'reject' })
+export async function startReference(more: readonly Tool[] = []): Promise<ReferenceServer> {
+  const createOne = () => createMcp([...suiteTools, ...more])
+  const modern = createMcpHandler(createOne, { legacy: 'reject' })
   const sessions = new Map<string, WebStandardStreamableHTTPServerTransport>()
-  const strangers = await openTransport(new Map())
+  const strangers = await openTransport(createOne(), new Map())
   await strangers.handleRequest(initializeRequest())
 
   /** A session that does not exist is refused by one that does: it compares the ids itself. */
   async function legacy(request: Request): Promise<Response> {
     const id = request.headers.get('mcp-session-id')
-    const transport = id === null ? await openTransport(sessions) : (sessions.get(id) ?? strangers)
+    const transport =
+      id === null ? await openTransport(createOne(), sessions) : (sessions.get(id) ?? strangers)
     return transport.handleRequest(request)
   }
 
@@ -68,6 +70,7 @@ export async function startReference(): Promise<ReferenceServer> {
 }
 
 async function openTransport(
+  mcp: McpServer,
   sessions: Map<string, WebStandardStreamableHTTPServerTransport>,
 ): Promise<WebStandardStreamableHTTPServerTransport> {
   const transport = new WebStandardStreamableHTTPServerTransport({
@@ -76,12 +79,12 @@ async function openTransport(
     onsessioninitialized: id => void sessions.set(id, transport),
     onsessionclosed: id => void sessions.delete(id),
   })
-  await createResources().connect(transport)
+  await mcp.connect(transport)
   return transport
 }
 
 /** The same resources as the product's fixture: what its producer lists, reads and completes. */
-function createResources(): McpServer {
+function createMcp(tools: readonly Tool[]): McpServer {
   const mcp = new McpServer(
     { name: 'reference', version: '1' },
     { capabilities: { resources: { subscribe: true, listChanged: true } } },
@@ -94,17 +97,25 @@ function createResources(): McpServer {
     const template = new ResourceTemplate(uriTemplate, { list: undefined, complete })
     mcp.registerResource(name, template, { mimeType }, url => read(url.href))
   }
-  for (const { definition, call } of suiteTools) {
+  for (const { definition, call } of tools) {
     const { name, title, description } = definition
     const settings = { title, description, inputSchema: z.object({}).strict() }
-    mcp.registerTool(name, settings, async () => toolResult(await call({}, nobody)))
+    mcp.registerTool(name, settings, async (_, { mcpReq: { signal } }) =>
+      toolResult(await call({}, callerOf(signal))),
+    )
   }
   mcp.server.setRequestHandler('resources/subscribe', () => ({}))
   mcp.server.setRequestHandler('resources/unsubscribe', () => ({}))
   return mcp
 }
 
-const nobody = { reader: undefined, progress: null, principal: 'somebody', mayAnswer: true }
+function callerOf(signal: AbortSignal): Caller {
+  const onLeave = (left: () => void) => {
+    signal.addEventListener('abort', left, { once: true })
+    return () => signal.removeEventListener('abort', left)
+  }
+  return { reader: { onLeave }, progress: null, principal: 'somebody', mayAnswer: true }
+}
 
 function toolResult({ content, ...rest }: ToolResult): CallToolResult {
   const encoded = content.map(item =>
