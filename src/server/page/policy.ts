@@ -42,7 +42,7 @@ function outcomeOf(token: string, sessions: PageSessions): AuthOutcome {
 }
 
 /** Not counted as a guess: each page has an old one after the server was started again. */
-export const tokenRefused: AuthRefused = {
+const tokenRefused: AuthRefused = {
   ok: false,
   status: 401,
   error: 'invalid_token',
