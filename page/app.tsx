@@ -30,7 +30,10 @@ const screens: readonly Screen[] = [
 
 /** The part of the address behind `#/`. */
 const route = signal(routeNow())
-window.addEventListener('hashchange', () => (route.value = routeNow()))
+window.addEventListener('hashchange', () => {
+  // Others are places on the screen.
+  if (location.hash === '' || location.hash.startsWith('#/')) route.value = routeNow()
+})
 
 function routeNow(): string {
   return location.hash.replace(/^#\/?/, '')

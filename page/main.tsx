@@ -12,7 +12,8 @@ const failure = signal<string | null>(null)
 // Without reloading the page when a link is pasted where it is open.
 window.addEventListener('hashchange', () => void useLink())
 await useLink()
-await login.token()
+// Without the server the page says that it is lost.
+await login.token().catch(() => null)
 const live = createLive(createHttpCarrier(login), { login, writes: new PageWrites(login) })
 render(<App live={live} loginFailure={failure} />, document.getElementById('app')!)
 

@@ -8,11 +8,7 @@ const scheme = 'artefact://'
 export function followFiles(carrier: Carrier): ReadonlySignal<readonly Descriptor[] | null> {
   const files = signal<readonly Descriptor[] | null>(null)
   const refresh = refresher(1000, async () => {
-    try {
-      files.value = (await carrier.list()).filter(({ uri }) => uri.startsWith(scheme))
-    } catch {
-      // The connection tells what is wrong.
-    }
+    files.value = (await carrier.list()).filter(({ uri }) => uri.startsWith(scheme))
   })
   carrier.follow(listKey, refresh)
   return files

@@ -21,11 +21,7 @@ export interface InstanceRow {
 export function followInstances(carrier: Carrier): ReadonlySignal<readonly InstanceRow[] | null> {
   const rows = signal<readonly InstanceRow[] | null>(null)
   const refresh = refresher(500, async () => {
-    try {
-      rows.value = (await readJson<{ instances: InstanceRow[] }>(carrier, instancesUri)).instances
-    } catch {
-      // The connection tells what is wrong.
-    }
+    rows.value = (await readJson<{ instances: InstanceRow[] }>(carrier, instancesUri)).instances
   })
   carrier.follow(instancesUri, refresh)
   return rows

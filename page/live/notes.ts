@@ -44,12 +44,8 @@ export class NotesState {
   constructor(carrier: Carrier) {
     this.#carrier = carrier
     const refresh = refresher(500, async () => {
-      try {
-        this.#rows.value = await this.#read()
-        this.#version.value++
-      } catch {
-        // The connection tells what is wrong.
-      }
+      this.#rows.value = await this.#read()
+      this.#version.value++
     })
     carrier.follow('notes://open', refresh)
   }

@@ -1,4 +1,5 @@
 import { signal, type ReadonlySignal } from '@preact/signals'
+import { omitUndefined } from '../../src/lib/util/members.ts'
 import type { SceneChange } from '../../src/lib/mcp/change-words.ts'
 import { type Carrier, McpError, readJson } from '../mcp/carrier.ts'
 import type { SceneState } from './scene.ts'
@@ -37,14 +38,14 @@ export class Objects {
   readonly #carrier: Carrier
   readonly #state = signal<ObjectsState>({ kind: 'loading', read: 0 })
   readonly #changed = signal<ReadonlyMap<string, number>>(new Map())
-  #pending: [changes: readonly SceneChange[] | null, revision: number][] = []
+  #pending: (readonly SceneChange[] | null)[] = []
   #isLoading = false
   readonly #stop: () => void
 
   constructor(carrier: Carrier, scene: SceneState) {
     this.#carrier = carrier
-    this.#stop = scene.onStep((changes, revision) => {
-      if (this.#isLoading) this.#pending.push([changes, revision])
+    this.#stop = scene.onStep(changes => {
+      if (this.#isLoading) this.#pending.push(changes)
       else this.#apply(changes)
     })
     void this.#load()
@@ -75,7 +76,9 @@ export class Objects {
     }
     this.#isLoading = false
     // What came meanwhile may be in some of the pages: applied again it changes nothing.
-    for (const [changes] of this.#pending.splice(0)) this.#apply(changes)
+    const pending = this.#pending.splice(0)
+    if (pending.includes(null)) this.#apply(null)
+    else for (const changes of pending) this.#apply(changes)
   }
 
   async #readAll(): Promise<ObjectsState> {
@@ -84,12 +87,19 @@ export class Objects {
     while (next !== undefined && rows.size < maxRows) {
       const query: string = `fields=${fields.join(',')}&limit=${pageSize}&offset=${next}`
       const page: ObjectPage = await readJson(this.#carrier, `scene://current?${query}`)
-      for (const item of page.items) if (item.id !== undefined) rows.set(String(item.id), item)
-      total = page.total
+      // Without a scene there is no list yet.
+      for (const item of page.items ?? []) {
+        const id = item?.id
+        if (id !== undefined && id !== null) rows.set(String(id), rowOf(item, String(id)))
+      }
+      total = page.total ?? 0
       next = page.next_offset
-      if (next !== undefined) this.#state.value = { kind: 'loading', read: rows.size }
+      // Rows that are shown stay while they are read again.
+      const isFirst = this.#state.value.kind !== 'rows'
+      if (next !== undefined && isFirst) this.#state.value = { kind: 'loading', read: rows.size }
     }
-    return { kind: 'rows', rows, total }
+    // A list of other things than objects with an id is no tree.
+    return total > 0 && rows.size === 0 ? { kind: 'other' } : { kind: 'rows', rows, total }
   }
 
   #apply(changes: readonly SceneChange[] | null): void {
@@ -130,5 +140,10 @@ export function applyTo(rows: Map<string, ObjectRow>, change: SceneChange): stri
 
 function rowOf(item: Partial<ObjectRow>, id: string): ObjectRow {
   const { name, type, parent, visible, selected } = item
-  return JSON.parse(JSON.stringify({ id, name, type, parent, visible, selected })) as ObjectRow
+  const text = (value: unknown) =>
+    value === undefined || value === null ? undefined : String(value)
+  return omitUndefined({
+    ...{ id, name: text(name), type: text(type), parent: text(parent) },
+    ...{ visible, selected },
+  }) as ObjectRow
 }

@@ -8,8 +8,13 @@ export const timer: Timer = {
   },
 }
 
-/** A function that runs `work` soon: one run at a time, at most one an interval, and one after the last call. */
+const retryMs = 3000
+
+/** A function that runs `work` soon: one run at a time, at most one an interval, and one after the last call. Again some
+ * seconds after it failed. */
 export function refresher(minIntervalMs: number, work: () => Promise<void>): () => void {
-  const throttle = new Throttle({ timer, minIntervalMs, run: work })
-  return () => throttle.poke()
+  const run = () => work().catch(() => void setTimeout(poke, retryMs))
+  const throttle = new Throttle({ timer, minIntervalMs, run })
+  const poke = () => throttle.poke()
+  return poke
 }

@@ -8,9 +8,9 @@ const sceneUri = 'scene://current'
 const refreshMs = 250
 const busyMs = 2000
 const maxEntries = 50
-const maxLines = 20
 /** Changes of the same objects within this time are one entry. */
 const mergeMs = 5000
+const maxMergeMs = 30_000
 
 /** `_meta["service-cli/scene"]` of every scene content. */
 export interface SceneMeta {
@@ -54,6 +54,7 @@ export interface Summary {
 /** What changed at one time. */
 export interface ChangeEntry {
   readonly id: number
+  readonly startMs: number
   readonly atMs: number
   readonly lines: readonly string[]
   /** Ids of the objects that the lines are about. */
@@ -63,6 +64,7 @@ export interface ChangeEntry {
 }
 
 interface Delta {
+  readonly status?: 'no_snapshot'
   readonly revision: number
   readonly reset?: boolean
   readonly changes?: readonly SceneChange[]
@@ -82,6 +84,9 @@ export class SceneState {
   readonly #steps = new Set<SceneStep>()
   readonly #look: () => void
   #lastEntry = 0
+  #busyTimer = 0
+  /** The revision of the summary. */
+  #summarised: number | null = null
 
   constructor(carrier: Carrier) {
     this.#carrier = carrier
@@ -117,29 +122,34 @@ export class SceneState {
   async #refresh(): Promise<void> {
     try {
       const known = this.#meta.value?.revision
-      if (known !== undefined && !(await this.#step(known))) return
-      const content = await this.#carrier.read(`${sceneUri}?view=summary`)
-      this.#summary.value = JSON.parse(content.text ?? '{}') as Summary
-      if (known === undefined) this.#meta.value = metaOf(content)
+      if (known !== undefined) await this.#step(known)
+      // Not read yet, or the last read of it failed.
+      if (this.#meta.value === null || this.#meta.value.revision !== this.#summarised) {
+        const content = await this.#carrier.read(`${sceneUri}?view=summary`)
+        this.#summary.value = JSON.parse(content.text ?? '{}') as Summary
+        this.#meta.value ??= metaOf(content)
+        this.#summarised = this.#meta.value.revision
+      }
       this.#trouble.value = null
     } catch (error) {
       this.#trouble.value = (error as Error).message
+      throw error
+    } finally {
+      // A busy application says nothing when it is no longer busy.
+      clearTimeout(this.#busyTimer)
+      const isBusy = this.#meta.value?.application?.as_of !== undefined
+      if (isBusy && !document.hidden) this.#busyTimer = window.setTimeout(this.#look, busyMs)
     }
-    // A busy application says nothing when it is no longer busy.
-    if (this.#meta.value?.application?.as_of !== undefined) setTimeout(this.#look, busyMs)
   }
 
-  /** Resolves with false when the scene is the same as before. */
-  async #step(known: number): Promise<boolean> {
+  async #step(known: number): Promise<void> {
     const { delta, meta } = await this.#read(known)
     const revision = delta.revision ?? meta.revision
     this.#meta.value = { ...meta, revision }
-    this.#trouble.value = null
-    if (revision === known) return this.#summary.value === null
+    if (revision === known) return
     const isWhole = delta.changes !== undefined && delta.truncated !== true
     for (const step of this.#steps) step(isWhole ? (delta.changes ?? []) : null, revision)
     await this.#note(known, delta)
-    return true
   }
 
   async #read(since: number): Promise<{ delta: Delta; meta: SceneMeta }> {
@@ -149,9 +159,13 @@ export class SceneState {
 
   async #note(since: number, delta: Delta): Promise<void> {
     const { changes = [], reset } = delta
+    const wasThere = this.#summary.value?.status !== 'no_snapshot'
+    const isThere = delta.status !== 'no_snapshot'
+    if (wasThere !== isThere) {
+      this.#add(since, [isThere ? 'The scene came' : 'The scene was withdrawn'], [])
+      return
+    }
     if (changes.length === 0 && reset !== true) return
-    // The first scene is no change of one.
-    if (this.#summary.value?.status === 'no_snapshot') return
     const [last, ...others] = this.#changes.value
     const ids = [...new Set(changes.flatMap(idOf))]
     if (last !== undefined && isSame(last, ids)) {
@@ -161,7 +175,12 @@ export class SceneState {
       this.#changes.value = [entry, ...others]
       return
     }
-    const entry = { id: ++this.#lastEntry, atMs: Date.now(), lines: linesOf(delta), ids, since }
+    this.#add(since, linesOf(delta), ids)
+  }
+
+  #add(since: number, lines: readonly string[], ids: readonly string[]): void {
+    const now = Date.now()
+    const entry = { id: ++this.#lastEntry, startMs: now, atMs: now, lines, ids, since }
     this.#changes.value = [entry, ...this.#changes.value].slice(0, maxEntries)
   }
 }
@@ -170,14 +189,13 @@ function linesOf({ changes = [], reset, truncated }: Delta): readonly string[] {
   if (reset === true) return ['Too much changed at once to list']
   const lines = describeChanges(changes)
   if (lines.length === 0) return ['Changed, and changed back']
-  const more = lines.length - maxLines
-  const isMore = more > 0 || truncated === true
-  return [...lines.slice(0, maxLines), ...(isMore ? ['… and more'] : [])]
+  return truncated === true ? [...lines, 'and more than a delta lists'] : lines
 }
 
 function isSame(last: ChangeEntry, ids: readonly string[]): boolean {
   return (
     Date.now() - last.atMs < mergeMs &&
+    Date.now() - last.startMs < maxMergeMs &&
     ids.length > 0 &&
     ids.length === last.ids.length &&
     ids.every(id => last.ids.includes(id))

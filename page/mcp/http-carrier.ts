@@ -130,9 +130,9 @@ function createChoice(http: McpHttp): () => Promise<Transport> {
 function nextLogin(login: Login) {
   return (signal: AbortSignal): Promise<void> =>
     new Promise(resolve => {
-      const before = login.isLoggedIn.value
+      const before = login.tokens.value
       const stop = effect(() => {
-        if (login.isLoggedIn.value === before) return
+        if (login.tokens.value === before) return
         // Not inside of the effect's first run, which never gets here.
         stop()
         resolve()

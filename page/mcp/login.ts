@@ -22,11 +22,24 @@ interface TokenAnswer {
 export class Login {
   readonly #isLoggedIn = signal(false)
   readonly #mayNote = signal(false)
+  readonly #tokens = signal(0)
   #token: Token | null = null
   #asking: Promise<Token | null> | null = null
 
+  constructor() {
+    // Another tab has logged in.
+    window.addEventListener('storage', ({ key, newValue }) => {
+      if (key === hintKey && newValue !== null) void this.token().catch(() => null)
+    })
+  }
+
   get isLoggedIn(): ReadonlySignal<boolean> {
     return this.#isLoggedIn
+  }
+
+  /** Moves on with each token: what was refused before may be allowed now. */
+  get tokens(): ReadonlySignal<number> {
+    return this.#tokens
   }
 
   /** May it make and settle notes? A login by key may not: agents hold keys, too. */
@@ -54,7 +67,8 @@ export class Login {
   }
 
   async logOut(): Promise<void> {
-    await send('DELETE', sessionPath)
+    const response = await send('DELETE', sessionPath)
+    if (!response.ok) throw await refusalOf(response)
     this.#forget()
   }
 
@@ -83,6 +97,7 @@ export class Login {
     this.#token = { text: token, untilMs: Date.now() + expires_in * 1000 - earlyMs }
     this.#isLoggedIn.value = true
     this.#mayNote.value = notes
+    this.#tokens.value++
     return this.#token
   }
 

@@ -50,13 +50,21 @@ export class PageWrites {
     headers: Record<string, string> = {},
     init: RequestInit = {},
   ): Promise<Response> {
+    const send = (token: string | null) =>
+      fetch(path, {
+        ...init,
+        headers: {
+          'Service-Page': '1',
+          ...headers,
+          ...(token !== null && { Authorization: `Bearer ${token}` }),
+        },
+        credentials: 'omit',
+      })
     const token = await this.#login.token()
-    const bearer = token === null ? {} : { Authorization: `Bearer ${token}` }
-    const response = await fetch(path, {
-      ...init,
-      headers: { 'Service-Page': '1', ...headers, ...bearer },
-      credentials: 'omit',
-    })
+    let response = await send(token)
+    if (response.status === 401 && token !== null) {
+      response = await send(await this.#login.token(token))
+    }
     if (!response.ok) throw await refusalOf(response)
     return response
   }

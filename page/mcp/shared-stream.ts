@@ -21,6 +21,7 @@ export function shareStream({ listen, told }: SharedParts): void {
   let [last, isListening]: [StreamEvent | null, boolean] = [null, false]
 
   channel?.addEventListener('message', ({ data }: MessageEvent<StreamEvent | 'state'>) => {
+    if (document.hidden && data !== 'state') return
     if (data !== 'state') return told(data)
     // A tab that was just shown asks how things are.
     if (isListening && last !== null) channel.postMessage(last)

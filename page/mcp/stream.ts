@@ -32,7 +32,7 @@ export async function keepListening(parts: StreamParts, signal: AbortSignal): Pr
     const reason = await listenOnce(parts, signal, wasOpen)
     if (signal.aborted) return
     if (wasOpen.yes) [attempt, lostMs] = [0, null]
-    if (reason instanceof McpError && (reason.status === 401 || reason.status === 403)) {
+    if (reason instanceof McpError && reason.status === 401) {
       parts.told({ kind: 'login', reason: reason.message })
       await parts.loginChanged(signal)
       continue

@@ -29,6 +29,9 @@ interface McpInit {
   readonly signal?: AbortSignal
 }
 
+/** One hung answer must not stop everything that is read after it. */
+const answerMs = 30_000
+
 export const opened = 'notifications/subscriptions/acknowledged'
 export const clientName = 'service-page'
 export const clientTitle = 'Live page'
@@ -55,16 +58,25 @@ export class McpHttp {
       method: 'POST',
       headers: { ...headers, 'Content-Type': 'application/json' },
       body: JSON.stringify({ jsonrpc: '2.0', ...id, method, params }),
-      ...(signal && { signal }),
+      signal: signal ?? AbortSignal.timeout(answerMs),
     })
   }
 
   async send(init: McpInit): Promise<Response> {
     const token = await this.#token()
-    const response = await fetch('/mcp', withToken(init, token))
+    const response = await reach('/mcp', withToken(init, token))
     if (response.status !== 401 || token === null) return checked(response)
     // A token lasts for minutes. After a restart of the server none may be known, or needed.
-    return checked(await fetch('/mcp', withToken(init, await this.#token(token))))
+    return checked(await reach('/mcp', withToken(init, await this.#token(token))))
+  }
+}
+
+/** `fetch`, whose own error is not for people. */
+async function reach(address: string, init: RequestInit): Promise<Response> {
+  try {
+    return await fetch(address, init)
+  } catch {
+    throw new Error('the server cannot be reached')
   }
 }
 
@@ -88,9 +100,11 @@ export async function readEvents(response: Response, heard: Heard): Promise<void
     return
   }
   let rest = ''
-  for await (const chunk of response.body.pipeThrough(new TextDecoderStream())) {
+  // Not every browser iterates over a stream.
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader()
+  for (let part = await reader.read(); !part.done; part = await reader.read()) {
     heard(null)
-    const frames = (rest + chunk).split('\n\n')
+    const frames = (rest + part.value).split('\n\n')
     rest = frames.pop() ?? ''
     for (const frame of frames) {
       const data = frame.split('\n').flatMap(line => /^data: ?(.*)$/.exec(line)?.[1] ?? [])

@@ -27,13 +27,25 @@ export function flatten(
       else list.push(row)
     }
   }
+  // Objects whose parents are in a circle are below no root.
+  const reached = new Set<string>()
+  const reach = (row: ObjectRow): void => {
+    if (reached.has(row.id)) return
+    reached.add(row.id)
+    for (const child of children.get(row.id) ?? []) reach(child)
+  }
+  roots.forEach(reach)
+  for (const row of rows.values()) {
+    if (reached.has(row.id)) continue
+    roots.push(row)
+    reach(row)
+  }
   const flat: TreeRow[] = []
-  const seen = new Set<string>()
+  const shown = new Set<string>()
   const add = (siblings: readonly ObjectRow[], level: number): void => {
     for (const [at, row] of siblings.entries()) {
-      // Parents that are each other's children are shown once.
-      if (seen.has(row.id)) continue
-      seen.add(row.id)
+      if (shown.has(row.id)) continue
+      shown.add(row.id)
       const below = children.get(row.id) ?? []
       const isOpen = below.length > 0 && !closed.has(row.id)
       const { length: childCount } = below

@@ -7,7 +7,7 @@ export function Ago({ at }: { at: number | string }) {
   const atMs = typeof at === 'string' ? Date.parse(at) : at
   const date = new Date(atMs)
   return (
-    <time dateTime={date.toISOString()} title={date.toLocaleString()}>
+    <time aria-live="off" dateTime={date.toISOString()} title={date.toLocaleString()}>
       {ago(atMs)}
     </time>
   )

@@ -7,7 +7,7 @@ import { Ago, Copyable } from '../parts/small.tsx'
 /** How to connect each AI client, and whether it really has read something. */
 export function ConnectScreen({ live }: { live: Live }) {
   const isKeyed = useSignal(false)
-  const rows = live.clients.value ?? []
+  const rows = live.clients.value
   const name = nameFor(live)
   return (
     <div class="connect">
@@ -22,7 +22,7 @@ export function ConnectScreen({ live }: { live: Live }) {
           onChange={event => (isKeyed.value = event.currentTarget.checked)}
         />
         <span>
-          The server asks for a key (<code>SERVICE_MCP_API_KEY</code>)
+          Show the lines for a server that asks for a key (<code>SERVICE_MCP_API_KEY</code>)
         </span>
       </label>
       <ul class="entries">
@@ -32,7 +32,8 @@ export function ConnectScreen({ live }: { live: Live }) {
             entry={entry}
             name={name}
             isKeyed={isKeyed.value}
-            row={rows.find(each => isOf(each, entry.id)) ?? null}
+            // A caller that may only read is not told who is connected.
+            row={rows === null ? undefined : (rows.find(each => isOf(each, entry.id)) ?? null)}
           />
         ))}
       </ul>
@@ -54,7 +55,8 @@ interface EntryProps {
   readonly entry: ClientEntry
   readonly name: string
   readonly isKeyed: boolean
-  readonly row: ClientRow | null
+  /** Null: not connected; undefined: not known. */
+  readonly row: ClientRow | null | undefined
 }
 
 function Entry({ entry, name, isKeyed, row }: EntryProps) {
@@ -96,12 +98,14 @@ function Entry({ entry, name, isKeyed, row }: EntryProps) {
   )
 }
 
-function Seen({ row }: { row: ClientRow | null }) {
+function Seen({ row }: Pick<EntryProps, 'row'>) {
+  if (row === undefined) return null
   if (row === null) return <span class="quiet">not connected</span>
   const done = lastDone(row)
+  if (done === null) return <span class="quiet">connected, has read nothing yet</span>
   return (
     <span class="seen">
-      ✓ {done === null ? 'connected' : done.what} <Ago at={done?.at ?? row.connected_at} />
+      ✓ {done.what} <Ago at={done.at} />
     </span>
   )
 }

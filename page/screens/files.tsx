@@ -95,7 +95,11 @@ function Preview({ carrier, file }: { carrier: Carrier; file: Descriptor }) {
   }, [uri])
   return (
     <div class="preview" ref={box}>
-      {source.value !== null && <img src={source.value} alt="" />}
+      {source.value === null ? (
+        <span class="quiet">{kindOf(file)}</span>
+      ) : (
+        <img src={source.value} alt="" />
+      )}
     </div>
   )
 }
@@ -171,7 +175,11 @@ function Upload({ live }: { live: Live }) {
         type="file"
         multiple
         hidden
-        onChange={event => void upload(event.currentTarget.files)}
+        onChange={async ({ currentTarget }) => {
+          await upload(currentTarget.files)
+          // The same file may be chosen again.
+          currentTarget.value = ''
+        }}
       />
       <button type="button" onClick={() => input.current?.click()}>
         Choose files

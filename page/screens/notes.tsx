@@ -10,14 +10,17 @@ import { Action, Ago, Empty } from '../parts/small.tsx'
 /** What the person has said, what the AI has answered, and what really changed. */
 export function NotesScreen({ live }: { live: Live }) {
   const chosen = useSignal<string | null>(null)
+  const first = useSignal<string | null>(null)
   const rows = live.notes.rows.value
   const waiting = useComputed(() => live.notes.rows.value?.find(waitsForPerson)?.id ?? null)
   if (rows === null) return <Empty title="Reading the notes …" />
-  const id = chosen.value ?? waiting.value ?? rows[0]?.id ?? null
+  // What is shown stays until the person chooses: another answer must not take its place.
+  first.value ??= waiting.value ?? rows[0]?.id ?? null
+  const id = chosen.value ?? first.value
   return (
     <div class={`notes ${chosen.value === null ? 'at-list' : 'at-note'}`}>
       <section class="list" aria-label="Notes">
-        <NewNote live={live} />
+        <NewNote live={live} onMade={made => (chosen.value = made)} />
         {rows.length === 0 && (
           <p class="quiet">
             No note in this document yet. In Blender: select an object, F3, Note on Selection.
@@ -63,7 +66,7 @@ function State({ row }: { row: Pick<NoteRow, 'state'> }) {
   return <span class={`state ${row.state}`}>{stateWords[row.state]}</span>
 }
 
-function NewNote({ live }: { live: Live }) {
+function NewNote({ live, onMade }: { live: Live; onMade: (id: string) => void }) {
   const text = useSignal('')
   const isPointing = useSignal(false)
   const pointed = useSignal<Pointed | null>(null)
@@ -92,7 +95,8 @@ function NewNote({ live }: { live: Live }) {
         kind="primary"
         disabled={text.value.trim() === ''}
         run={async () => {
-          await person.writes.addNote({ text: text.value, ...pointed.value })
+          const { id } = await person.writes.addNote({ text: text.value, ...pointed.value })
+          onMade(id)
           text.value = ''
           pointed.value = null
           isPointing.value = false
@@ -196,7 +200,9 @@ function Proof({ proof }: { proof: NoteProof }) {
     <div class="proof">
       {!settled && <p class="warning">The scene was still changing.</p>}
       {no_changes !== undefined && <p class="quiet">What changed is not known: {no_changes}</p>}
-      {no_changes === undefined && <Lines title="Changed as asked" lines={asked} />}
+      {no_changes === undefined && (
+        <Lines title="Changed in the objects of the note" lines={asked} />
+      )}
       {also_changed.length > 0 && <Lines title="Also changed" lines={also_changed} isWarning />}
       {more > 0 && <p class="quiet">… and {more} more</p>}
       {no_picture !== undefined && <p class="quiet">No picture: {no_picture}</p>}

@@ -166,7 +166,7 @@ function Clients({ live }: { live: Live }) {
       <h2 id="looking">Who is looking</h2>
       {rows.length === 0 ? (
         <p class="quiet">
-          No AI client yet. <a href="#/connect">Connect one</a>
+          No AI client is connected now. <a href="#/connect">Connect one</a>
         </p>
       ) : (
         <ul class="clients">

@@ -101,7 +101,13 @@ function ObjectTree({ live, objects }: { live: Live; objects: Objects }) {
           onSelect={id => (selected.value = id)}
           onToggle={toggle}
         />
-        {rows.value.length === 0 && <p class="quiet">No object of this name or type.</p>}
+        {rows.value.length === 0 && (
+          <p class="quiet">
+            {text.value === ''
+              ? 'The scene has no objects.'
+              : `No object of this name or type${more > 0 ? ' among these' : ''}.`}
+          </p>
+        )}
       </section>
       <section class="detail" aria-label="Object">
         <label class="check">

@@ -41,6 +41,10 @@ export class BoxView {
   readonly #scene = new Scene()
   readonly #camera = new PerspectiveCamera(45, 1, 0.01, 1000)
   readonly #controls: OrbitControls
+  readonly #geometry = new BoxGeometry()
+  readonly #material = new MeshBasicMaterial({
+    ...{ transparent: true, opacity: 0.55, depthWrite: false },
+  })
   #mesh: InstancedMesh | null = null
   #boxes: readonly Box[] = []
   #isFramed = false
@@ -93,6 +97,8 @@ export class BoxView {
   close(): void {
     this.#controls.dispose()
     this.#mesh?.dispose()
+    this.#geometry.dispose()
+    this.#material.dispose()
     this.#renderer.dispose()
   }
 
@@ -115,8 +121,7 @@ export class BoxView {
     if (this.#mesh !== null && this.#mesh.count === count) return this.#mesh
     if (this.#mesh !== null) this.#scene.remove(this.#mesh)
     this.#mesh?.dispose()
-    const material = new MeshBasicMaterial({ transparent: true, opacity: 0.55, depthWrite: false })
-    this.#mesh = new InstancedMesh(new BoxGeometry(), material, count)
+    this.#mesh = new InstancedMesh(this.#geometry, this.#material, count)
     this.#scene.add(this.#mesh)
     return this.#mesh
   }
