@@ -104,7 +104,8 @@ export class Objects {
 
   #apply(changes: readonly SceneChange[] | null): void {
     const { value: state } = this.#state
-    if (changes === null || state.kind !== 'rows') return void this.#load()
+    const isReadAgain = changes === null || state.kind !== 'rows' || changes.some(isOfList)
+    if (isReadAgain) return void this.#load()
     const rows = new Map(state.rows)
     const changed = new Map(this.#changed.value)
     for (const change of changes) {
@@ -115,6 +116,15 @@ export class Objects {
     const grown = rows.size - state.rows.size
     this.#state.value = { kind: 'rows', rows, total: state.total + grown }
   }
+}
+
+/** Is it about a whole list at once, as of the first scene? */
+function isOfList(change: SceneChange): boolean {
+  const values = [
+    'before' in change ? change.before : null,
+    'after' in change ? change.after : null,
+  ]
+  return /^\/[^/]+$/.test(change.path) && values.some(Array.isArray)
 }
 
 /** Changes the row of the object that the change is about; null: it is about none. */
