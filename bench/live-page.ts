@@ -83,6 +83,8 @@ async function costs(browser: Browser, serve: ServeProcess, objects: number): Pr
   const opened: Page[] = []
   for (let count = 0; count < pages; count++) opened.push(await openPage(browser, serve, 'now'))
   const withPages = await cpuShare(serve)
+  // The last change has been read, and its picture.
+  await sleep(5000)
   const quietBefore = cpuMs(serve)
   await sleep(10_000)
   const quietMs = cpuMs(serve) - quietBefore

@@ -80,7 +80,9 @@ export class Picture {
 
   async #read(atMs: number): Promise<PictureState> {
     let refused: Error | null = null
-    for (const uri of [windowUri, viewportUri]) {
+    // Without an application to take a picture of, the server does not serve the scheme.
+    const isServed = this.#carrier.schemes.value.has('capture')
+    for (const uri of isServed ? [windowUri, viewportUri] : []) {
       try {
         const { blob, mimeType, text } = await this.#carrier.read(`${uri}?max_width=${width}`)
         if (blob === undefined) throw new McpError(text ?? 'the picture is empty', 200)
@@ -92,8 +94,6 @@ export class Picture {
         if (!(error instanceof McpError)) break
       }
     }
-    // Without an application to take a picture of, the server does not serve the scheme.
-    const isServed = this.#carrier.schemes.value.has('capture')
     const reason = isServed ? (refused?.message ?? null) : 'no window of an application is in reach'
     const before = this.#state.value
     return before.kind === 'shown' ? { ...before, stale: reason } : { kind: 'none', reason }

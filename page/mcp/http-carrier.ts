@@ -30,13 +30,14 @@ export function createHttpCarrier(login: Login): Carrier {
         return tell(event.uri)
       case 'listChanged':
         // An application came or left.
-        void readSchemes()
-        return tell(listKey)
+        void readSchemes().then(() => tell(listKey))
+        return
       case 'open':
         connection.value = { kind: 'live' }
         // Updates may have been missed, and the server may be another one.
-        void readSchemes()
-        for (const key of followers.keys()) tell(key)
+        void readSchemes().then(() => {
+          for (const key of followers.keys()) if (isServed(key)) tell(key)
+        })
         return
       case 'paused':
         connection.value = { kind: 'connecting' }
@@ -63,6 +64,10 @@ export function createHttpCarrier(login: Login): Carrier {
     )
     const uris = [...templates.map(each => each.uriTemplate), ...(isTold ? [clientsUri] : [])]
     return new Set(uris.map(schemeOf))
+  }
+
+  function isServed(key: string): boolean {
+    return key === listKey || schemes.value.has(schemeOf(key))
   }
 
   /** When it fails, the connection is lost, and they are read again once it is back. */
