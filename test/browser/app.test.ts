@@ -52,6 +52,8 @@ describe('the live view in a chat', function () {
     application.setScene(sceneOf(0))
     chat = await host.open(serve.url, tool, options)
     await chat.app.getByText('Live', { exact: true }).waitFor()
+    // What came before the first read is no change.
+    if (tool === 'look') await heading('Your AI can see').waitFor()
   }
   const heading = (text: string) => chat.app.getByRole('heading', { name: text })
   const call = async (name: string, args: object = {}) => {

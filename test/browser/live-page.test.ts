@@ -243,7 +243,11 @@ describe('the live page', function () {
 
   it('has one event stream for all tabs of a browser', async () => {
     const tabs = [await newTab(visit), await newTab(visit)]
-    for (const tab of tabs) await tab.open(`${serve.base}/`)
+    for (const tab of tabs) {
+      await tab.open(`${serve.base}/`)
+      // What came before the first read is no change.
+      await tab.page.getByRole('heading', { name: 'Your AI can see' }).waitFor()
+    }
     await serve.post('scene', withObject('First', 'mesh'))
     for (const { page } of [visit, ...tabs]) {
       await page.goto(`${serve.base}/#/now`)
