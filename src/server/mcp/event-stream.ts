@@ -37,7 +37,8 @@ export class EventStream {
   #lastTurn = -1
   readonly #missed = new Set<Topic>()
   #missedList = false
-  #fullSinceMs: number | null = null
+  /** Null: it may be written to. Updates before it is open are kept as those of a full one. */
+  #fullSinceMs: number | null
 
   constructor(
     res: ServerResponse,
@@ -48,6 +49,7 @@ export class EventStream {
     this.#shape = shape
     this.#gathered = gathered
     this.#clockNow = now
+    this.#fullSinceMs = now()
     this.#out = res
   }
 
@@ -63,6 +65,7 @@ export class EventStream {
     this.#out = res.socket ?? res
     this.#out.on('drain', () => this.#resume())
     if (first !== undefined) this.#write(first)
+    this.#resume()
   }
 
   resourceUpdated(topic: Topic): void {

@@ -1,11 +1,12 @@
 import { base64Length } from '../../lib/util/text.ts'
 import type { RequestId, RpcError } from '../../lib/mcp/json-rpc.ts'
-import type { StreamedBlob } from '../resources/producer.ts'
+import type { RelayedJson, StreamedBlob } from '../resources/producer.ts'
 
 /**
- * A piece of a JSON text: text, ASCII bytes inside a string, or bytes still to be base64-encoded.
+ * A piece of a JSON text: text, ASCII bytes inside a string, bytes still to be base64-encoded, or
+ * JSON that is still coming.
  */
-export type JsonPart = string | Uint8Array | StreamedBlob
+export type JsonPart = string | Uint8Array | StreamedBlob | RelayedJson
 
 /**
  * JSON that is already serialised and is written unchanged. A blob is a separate part, so that
@@ -13,6 +14,7 @@ export type JsonPart = string | Uint8Array | StreamedBlob
  */
 export class JsonText {
   readonly parts: readonly JsonPart[]
+  /** NaN: not known before it is sent. */
   readonly byteLength: number
 
   constructor(parts: readonly JsonPart[]) {
@@ -41,7 +43,8 @@ function asBytesWhenLarge(part: JsonPart): JsonPart {
 
 function partLength(part: JsonPart): number {
   if (typeof part === 'string') return Buffer.byteLength(part)
-  return part instanceof Uint8Array ? part.byteLength : base64Length(part.size)
+  if (part instanceof Uint8Array) return part.byteLength
+  return 'size' in part ? base64Length(part.size) : NaN
 }
 
 /** Members that a transport puts before those of every result, serialised once. */

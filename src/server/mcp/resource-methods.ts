@@ -1,7 +1,7 @@
 import { asBuffer } from '../../lib/util/text.ts'
 import { isJsonObject, type JsonObject } from '../../lib/util/json.ts'
 import { ResourceUriInvalid } from '../resources/errors.ts'
-import type { BlobContent, Content, Reader } from '../resources/producer.ts'
+import type { BlobContent, Content, Reader, RelayedContents } from '../resources/producer.ts'
 import type { ListPage } from '../resources/listing.ts'
 import type { ServedResources } from '../resources/schemes.ts'
 import { type JsonPart, JsonText } from './json-text.ts'
@@ -57,6 +57,8 @@ export function createResourceMethods(
       return JsonText.membersOf({ resourceTemplates: registry.templates() })
     },
     read(params, reader) {
+      const relayed = registry.relay?.(params.uri, reader) ?? null
+      if (relayed !== null) return relayed.then(relayedText)
       const contents = registry.read(params.uri, reader)
       return contents instanceof Promise
         ? contents.then(serialiseContents)
@@ -79,6 +81,11 @@ export function createResourceMethods(
       return JsonText.membersOf({ completion })
     },
   }
+}
+
+function relayedText(contents: RelayedContents): JsonText {
+  if (typeof contents === 'string') return new JsonText([`"contents":${contents}`])
+  return new JsonText(['"contents":', contents])
 }
 
 function remembered<Key extends object>(

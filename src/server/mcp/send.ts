@@ -4,7 +4,7 @@ import { asBuffer, encodeBytes } from '../../lib/util/text.ts'
 import type { RequestId } from '../../lib/mcp/json-rpc.ts'
 import { awaitTurn } from '../http/open-answers.ts'
 import { endRefused } from '../http/refused-body.ts'
-import type { StreamedBlob } from '../resources/producer.ts'
+import type { RelayedJson, StreamedBlob } from '../resources/producer.ts'
 import type { UnsentAnswerBudget } from './unsent-answer-budget.ts'
 import type { JsonPart, JsonText } from './json-text.ts'
 import type { Writable } from 'node:stream'
@@ -19,7 +19,7 @@ export function sendJson(
   const length = text.byteLength
   res.writeHead(status, {
     'Content-Type': 'application/json',
-    'Content-Length': length,
+    ...(Number.isNaN(length) ? {} : { 'Content-Length': length }),
     ...headers,
   })
   const [only] = text.parts
@@ -84,7 +84,8 @@ export function sendRefusal(
 export async function writeParts(res: ServerResponse, parts: readonly JsonPart[]): Promise<void> {
   for (const part of parts) {
     if (typeof part === 'string' || part instanceof Uint8Array) res.write(part)
-    else await writeBlob(res, part)
+    else if ('size' in part) await writeBlob(res, part)
+    else await writeRelayed(res, part)
     if (res.destroyed) return
   }
 }
@@ -101,6 +102,15 @@ export async function drained(res: ServerResponse): Promise<void> {
     // The client closed the connection: there is no one to write to.
   } finally {
     res.off('close', stop)
+  }
+}
+
+async function writeRelayed(res: ServerResponse, json: RelayedJson): Promise<void> {
+  if (!(await awaitTurn(res))) return
+  for await (const bytes of json.open(() => res.destroy())) {
+    if (res.destroyed) return
+    res.write(bytes)
+    await drained(res)
   }
 }
 

@@ -32,6 +32,12 @@ export interface Subscriber {
 }
 
 /**
+ * Told of the first subscriber of a URI (without its query), and of the last gone. A promise is of
+ * the time when updates arrive.
+ */
+type Followed = (uri: string, isFollowed: boolean) => Promise<void> | void
+
+/**
  * Who listens to what. Knows no transport: a subscriber delivers, or drops, by itself, so that
  * a slow one delays neither the others nor the producer.
  */
@@ -43,13 +49,14 @@ export class SubscriptionHub {
    * Of each subscriber: canonical URI, query included → the topic in the spelling it chose last.
    */
   readonly #bySubscriber = new Map<Subscriber, Map<string, Topic>>()
-  readonly #followed: (uri: string, isFollowed: boolean) => void
+  readonly #followed: Followed
+  /** URIs without query whose updates do not arrive yet. */
+  readonly #opening = new Map<string, Promise<void>>()
   #count = 0
 
-  /** `followed`: told of the first subscriber of a URI (without its query), and of the last gone. */
   constructor(
     limits: Pick<Limits, 'maxSubscriptions' | 'maxSubscriptionsPerSession'>,
-    followed: (uri: string, isFollowed: boolean) => void = () => {},
+    followed: Followed = () => {},
   ) {
     this.#limits = limits
     this.#followed = followed
@@ -70,13 +77,18 @@ export class SubscriptionHub {
   /**
    * For a subscriber that was added: one that was removed meanwhile must not come back.
    * `uri` is announced as the client wrote it; `canonical`, without its query, is matched. The
-   * same resource in another spelling replaces the earlier subscription.
+   * same resource in another spelling replaces the earlier subscription. A promise is of the time
+   * when updates arrive; it rejects when they never will, and the caller then unsubscribes.
    */
-  subscribe(subscriber: Subscriber, uri: string, canonical: string = uri): void {
+  subscribe(
+    subscriber: Subscriber,
+    uri: string,
+    canonical: string = uri,
+  ): Promise<void> | undefined {
     const own = this.#bySubscriber.get(subscriber)
     if (own === undefined) throw new ServiceError('session_ended', 'the session has ended')
     const before = own.get(canonical)
-    if (before?.uri === uri) return
+    if (before?.uri === uri) return this.#opening.get(before.base)
     if (before !== undefined) {
       own.delete(canonical)
       this.#release(before, subscriber)
@@ -98,7 +110,17 @@ export class SubscriptionHub {
     topic.subscribers.add(subscriber)
     own.set(canonical, topic)
     this.#count++
-    if (isFirst) this.#followed(base, true)
+    const opened = isFirst ? this.#followed(base, true) : undefined
+    if (opened instanceof Promise) {
+      const forget = () => {
+        if (this.#opening.get(base) === opening) this.#opening.delete(base)
+      }
+      const opening = opened.finally(forget)
+      // Each subscriber hears of a failure by the promise that it was given.
+      opening.catch(() => {})
+      this.#opening.set(base, opening)
+    }
+    return this.#opening.get(base)
   }
 
   /** In any spelling. Returns the one that was subscribed; null: there was no such subscription. */
@@ -146,7 +168,8 @@ export class SubscriptionHub {
     family?.delete(topic.uri)
     if (family?.size !== 0) return
     this.#topics.delete(topic.base)
-    this.#followed(topic.base, false)
+    this.#opening.delete(topic.base)
+    void this.#followed(topic.base, false)
   }
 }
 

@@ -60,6 +60,14 @@ export interface BlobContent {
   readonly _meta?: Readonly<Record<string, unknown>>
 }
 
+/** The array of contents as JSON text of another server, which is not parsed on its way. */
+export type RelayedContents = string | RelayedJson
+
+/** JSON text that is still coming: `open` yields its bytes in order. `cut` as above. */
+export interface RelayedJson {
+  open(cut: () => void): AsyncIterable<Uint8Array>
+}
+
 /** What `read` returns an array of: exactly one of `text` and `blob`. */
 export type Content = TextContent | BlobContent
 

@@ -2,7 +2,7 @@ import type { Completion } from './completion.ts'
 import type { ResourceListener } from './listeners.ts'
 import type { ListPage } from './listing.ts'
 import { chain, type MaybePromise } from './maybe-promise.ts'
-import type { Content, Reader, Template } from './producer.ts'
+import type { Content, Reader, RelayedContents, Template } from './producer.ts'
 import { isForWriters, type ServedResources } from './schemes.ts'
 
 /** The resources without those that are for writers, which are as if they were not served. */
@@ -32,6 +32,10 @@ export class ReadersView implements ServedResources {
   read(uri: unknown, reader?: Reader): MaybePromise<readonly Content[]> {
     this.#assertVisible(uri)
     return this.#all.read(uri, reader)
+  }
+
+  relay(uri: unknown, reader?: Reader): Promise<RelayedContents> | null {
+    return this.#all.relay?.(uri, reader) ?? null
   }
 
   assertSubscribable(uri: unknown): string {

@@ -6,6 +6,7 @@ import type {
   Content,
   Descriptor,
   Reader,
+  RelayedContents,
   Template,
 } from './producer.ts'
 import type { Completion } from './completion.ts'
@@ -23,6 +24,7 @@ const reservedSchemes: ReadonlySet<string> = new Set([
   'resources',
   'server',
   'ui',
+  'instance',
 ])
 
 /** Of no concern to callers who may change nothing: to them, none of these is served. */
@@ -121,8 +123,13 @@ export interface ServedResources {
     value: string,
     resolved?: ReadonlyMap<string, string>,
   ): Promise<Completion>
-  /** The URI (without its query) has its first subscriber, or none any more. */
-  followed?(uri: string, isFollowed: boolean): void
+  /**
+   * The URI (without its query) has its first subscriber, or none any more. A promise is of the time
+   * when its updates arrive.
+   */
+  followed?(uri: string, isFollowed: boolean): Promise<void> | void
+  /** The contents of a resource of another server, passed on as they come; null: `read` has it. */
+  relay?(uri: unknown, reader?: Reader): Promise<RelayedContents> | null
   /** Returns the unsubscribe. */
   listen(listener: ResourceListener): () => void
 }

@@ -42,9 +42,15 @@ export function createSessionMethods(parts: MethodParts | null): MethodTable {
     [
       'resources/subscribe',
       (params, session) => {
+        const canonical = registry.assertSubscribable(params.uri)
         // Those that are never pushed, too: the client holds them, so diagnostics count them.
-        hub.subscribe(session, String(params.uri), registry.assertSubscribable(params.uri))
-        return empty
+        const opening = hub.subscribe(session, String(params.uri), canonical)
+        return opening === undefined ? empty : opening.then(() => empty, refused)
+
+        function refused(error: unknown): never {
+          hub.unsubscribe(session, canonical)
+          throw error
+        }
       },
     ],
     [

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Logger } from '../../../lib/util/logger.ts'
+import { chain, type MaybePromise, recovered } from '../../resources/maybe-promise.ts'
 import type { Reader } from '../../resources/producer.ts'
 import type { RequestId, RpcError } from '../../../lib/mcp/json-rpc.ts'
 import { rpcCodes } from '../errors.ts'
@@ -68,11 +69,11 @@ export class StatelessEndpoint {
     if (method.kind === 'stream') {
       // A stream names its resources in its filter: a `uri` beside it would be kept while it is open.
       notes.uri = undefined
-      const refused = this.#stream(method, res, message, activity)
-      if (refused !== null) return sendJson(res, 200, refused)
-      activity?.end(true)
-      client?.opened(res)
-      return
+      return chain(this.#stream(method, res, message, activity), refused => {
+        if (refused !== null) return sendJson(res, 200, refused)
+        activity?.end(true)
+        client?.opened(res)
+      })
     }
     const required = method.requires?.(message.params)
     const missing = required === undefined ? null : missingCapabilities(required, message.params)
@@ -112,17 +113,16 @@ export class StatelessEndpoint {
 
   /** Null: the stream is open. */
   #stream(
-    method: StreamedMethod,
+    { open }: StreamedMethod,
     res: ServerResponse,
     request: RequestMessage,
     activity: Activity | null,
-  ): JsonText | null {
-    try {
-      method.open(res, request)
-      return null
-    } catch (error) {
-      return this.#failed(request, activity, error)
-    }
+  ): MaybePromise<JsonText | null> {
+    const { id, method } = request
+    return recovered<JsonText | null>(
+      () => chain(open(res, request), () => null),
+      error => this.#failed({ id, method }, activity, error),
+    )
   }
 
   #failed(

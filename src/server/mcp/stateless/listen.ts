@@ -5,6 +5,7 @@ import { isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
 import type { RequestId } from '../../../lib/mcp/json-rpc.ts'
 import type { Limits } from '../../../lib/config/limits.ts'
 import { ResourceUriInvalid } from '../../resources/errors.ts'
+import { all, chain, recovered } from '../../resources/maybe-promise.ts'
 import type { ServedResources } from '../../resources/schemes.ts'
 import { eventFrame, EventStream, type StreamEncoder } from '../event-stream.ts'
 import type { GatheredWrites } from '../send.ts'
@@ -41,14 +42,14 @@ export class ListenStreams {
   }
 
   /**
-   * Turns the answer into a stream; throws, with nothing written, what the client is to be told.
-   * `registry`: what the caller may read.
+   * Turns the answer into a stream; throws or rejects, with nothing written, with what the client is
+   * to be told. `registry`: what the caller may read.
    */
   listen(
     res: ServerResponse,
     { id, params }: Pick<RequestMessage, 'id' | 'params'>,
     registry: ServedResources,
-  ): void {
+  ): void | Promise<void> {
     const { hub, keepAlive, gathered, clock } = this.#parts
     this.#assertSpace(id)
     const { filter, wanted } = this.#wantedBy(params, registry)
@@ -57,20 +58,26 @@ export class ListenStreams {
     const shape = listenShape(id, filter.listChanged)
     const stream = new EventStream(res, shape, { gathered, now: () => clock.now() })
     hub.add(stream)
-    try {
-      for (const { uri, canonical } of wanted) hub.subscribe(stream, uri, canonical)
-    } catch (error) {
+    res.on('close', () => hub.remove(stream))
+    const refused = (error: unknown): never => {
       hub.remove(stream)
       throw error
     }
-    this.#open.set(stream, id)
-    const forget = keepAlive.add(stream)
-    res.on('close', () => {
-      forget()
-      hub.remove(stream)
-      this.#open.delete(stream)
-    })
-    stream.open(acknowledgement(id, honoured(filter, wanted)))
+    const open = (): void => {
+      if (res.destroyed) return
+      this.#open.set(stream, id)
+      const forget = keepAlive.add(stream)
+      res.on('close', () => {
+        forget()
+        this.#open.delete(stream)
+      })
+      stream.open(acknowledgement(id, honoured(filter, wanted)))
+    }
+    const opening = recovered(
+      () => all(wanted.map(({ uri, canonical }) => hub.subscribe(stream, uri, canonical))),
+      refused,
+    )
+    return chain(opening, open)
   }
 
   /** Ends every stream with its result: the server stops. */

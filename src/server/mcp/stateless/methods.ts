@@ -28,8 +28,11 @@ export interface StreamedMethod {
 
 type Method = AnsweredMethod | StreamedMethod
 
-/** Turns the answer into a stream. Throws, with nothing written, what the client is to be told. */
-export type ListenMethod = (res: ServerResponse, request: RequestMessage) => void
+/**
+ * Turns the answer into a stream. Throws or rejects, with nothing written, with what the client is to
+ * be told.
+ */
+export type ListenMethod = (res: ServerResponse, request: RequestMessage) => void | Promise<void>
 
 /** A method that is not in the table does not exist: 404, −32601. */
 export type MethodTable = ReadonlyMap<string, Method>

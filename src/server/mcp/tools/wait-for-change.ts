@@ -120,7 +120,7 @@ export class WaitForChange implements Tool {
     }
     hub.add(subscriber)
     try {
-      for (const [key, uri] of canonical) hub.subscribe(subscriber, uri, key)
+      for (const [key, uri] of canonical) hub.subscribe(subscriber, uri, key)?.catch(refuse)
     } catch (error) {
       hub.remove(subscriber)
       throw error
