@@ -6,6 +6,7 @@ import { checkPath } from './server-settings.ts'
 export interface GatewayFlags extends McpServerFlags {
   catalog?: string | undefined
   standby: boolean
+  aggregate?: boolean
 }
 
 export type GatewaySettings = Omit<GatewayOptions, 'log' | 'accessLog' | 'onElection' | 'patient'>
@@ -22,5 +23,6 @@ export async function readGatewaySettings(
     ...(await readMcpServerSettings(flags, env)),
     catalog: checkPath('catalog', flags.catalog),
     standby: flags.standby,
+    aggregate: flags.aggregate,
   }
 }

@@ -3,7 +3,7 @@ import { BaseCommand } from '../lib/cli/base-command.ts'
 import { authFlags } from './auth-flags.ts'
 import { defaultPorts } from './default-ports.ts'
 import { readGatewaySettings } from './gateway-settings.ts'
-import { addressFlags, pageFlag, runFlags, toolsFlag } from './server-flags.ts'
+import { addressFlags, aggregateFlag, pageFlag, runFlags, toolsFlag } from './server-flags.ts'
 
 /** Runs the gateway until a signal ends it. */
 export default class Gateway extends BaseCommand {
@@ -25,6 +25,10 @@ Environment: SERVICE_MCP_API_KEY (the key that clients must present), SERVICE_RE
     {
       description: 'in a script that must not wait for another gateway',
       command: '<%= config.bin %> gateway --no-standby --json',
+    },
+    {
+      description: 'one address for the scenes of all instances',
+      command: '<%= config.bin %> gateway --aggregate',
     },
     {
       description: 'inside a server',
@@ -50,6 +54,7 @@ Environment: SERVICE_MCP_API_KEY (the key that clients must present), SERVICE_RE
       default: true,
       allowNo: true,
     }),
+    aggregate: aggregateFlag,
     tools: toolsFlag,
     page: pageFlag,
     ...authFlags,

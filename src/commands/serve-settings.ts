@@ -19,6 +19,7 @@ export interface ServeFlags extends McpServerFlags {
   'host-token-file'?: string | undefined
   gateway?: boolean | undefined
   'gateway-port'?: number | undefined
+  aggregate?: boolean | undefined
 }
 
 export type ServeSettings = Omit<ServeOptions, 'log' | 'accessLog'>
@@ -50,8 +51,9 @@ export async function readServeSettings(
 }
 
 function readGateway(flags: ServeFlags): ServeOptions['gateway'] {
-  const { gateway = false, 'gateway-port': port = defaultPorts.gateway } = flags
-  if (gateway) return { port }
+  const { gateway = false, 'gateway-port': port = defaultPorts.gateway, aggregate = false } = flags
+  if (gateway) return { port, aggregate }
+  if (aggregate) throw usage('--aggregate is for --gateway', 'add --gateway')
   if (flags['gateway-port'] !== undefined) {
     throw usage('--gateway-port is for --gateway', 'add --gateway')
   }

@@ -65,6 +65,12 @@ export const toolsFlag = Flags.boolean({
   allowNo: true,
 })
 
+/** Of `gateway`, and of `serve --gateway`. */
+export const aggregateFlag = Flags.boolean({
+  description: 'serve the resources of all instances at the gateway, as instance://ID/…',
+  default: false,
+})
+
 /** Of `serve` and `gateway`. */
 export const pageFlag = Flags.boolean({
   description: 'serve the live page at / (on unless --no-page)',

@@ -139,6 +139,7 @@ export async function startGateway(
     self: { host: options.host, port, mcpUrl: url, startedMs },
     ring,
     tools: options.tools === true,
+    aggregate: options.aggregate === true,
     limits: allLimits,
     log,
   })

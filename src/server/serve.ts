@@ -6,6 +6,7 @@ import { monotonicClock, systemClock, systemTimer } from '../lib/util/time.ts'
 import { xdgFolder } from '../lib/config/paths.ts'
 import { tokenFile } from '../lib/instances/files.ts'
 import { createAuth } from './auth/create-auth.ts'
+import { withGatewayAccess } from './auth/gateway-access.ts'
 import { resolveAuthLimits } from './auth/limits.ts'
 import { createFsStore } from './artefacts/fs-store.ts'
 import { artefactRootIn } from './artefacts/helpers.ts'
@@ -149,7 +150,7 @@ export async function startServe(
     where: options,
     log,
     accessLog: options.accessLog,
-    auth: auth.policy,
+    auth: withGatewayAccess(auth.policy, { instanceId, hostToken: token.secret }),
     documents: () => auth.documents,
     presence: () => presences.current,
     limits,
@@ -221,7 +222,7 @@ export async function startServe(
     gateway &&
     (await import('./gateway.ts')).joinGateway({
       ...options,
-      port: gateway.port,
+      ...gateway,
       publicUrl: undefined,
       registryDir: registryDir.path,
     })

@@ -1,10 +1,12 @@
 import type { Instance } from './instance.ts'
 
+type Named = Pick<Instance, 'id' | 'dccType' | 'displayName' | 'scene'>
+
 /** What a word of the user names among the live instances. */
-export type Selection =
-  | { readonly kind: 'one'; readonly instance: Instance }
+export type Selection<One extends Named = Instance> =
+  | { readonly kind: 'one'; readonly instance: One }
   | { readonly kind: 'none' }
-  | { readonly kind: 'several'; readonly instances: readonly Instance[] }
+  | { readonly kind: 'several'; readonly instances: readonly One[] }
   /** Fewer than `minPrefixChars` digits of an id. */
   | { readonly kind: 'too_short' }
 
@@ -13,12 +15,12 @@ export const minPrefixChars = 4
 
 /**
  * The instance whose id is or begins with `word` (hyphens and case do not count), or that is the
- * only one of the kind `word`; without a word the only one there is.
+ * only one of the kind `word`, or with that name or document; without a word the only one there is.
  */
-export function selectInstance(
-  instances: readonly Instance[],
+export function selectInstance<One extends Named>(
+  instances: readonly One[],
   word: string | undefined,
-): Selection {
+): Selection<One> {
   if (word === undefined) return only(instances)
   const wanted = plainId(word)
   const exact = instances.filter(({ id }) => plainId(id) === wanted)
@@ -28,6 +30,8 @@ export function selectInstance(
     ({ id, dccType }) => dccType === word || (long && plainId(id).startsWith(wanted)),
   )
   if (named.length > 0) return only(named)
+  const said = instances.filter(instance => namesOf(instance).includes(word.toLowerCase()))
+  if (said.length > 0) return only(said)
   return !long && /^[0-9a-f]+$/.test(wanted) ? { kind: 'too_short' } : { kind: 'none' }
 }
 
@@ -38,7 +42,7 @@ export function namesId({ id }: Instance, word: string | undefined): boolean {
 }
 
 /** The shortest beginning of each id that names it alone, of at least eight characters. */
-export function shortIds(instances: readonly Instance[]): string[] {
+export function shortIds(instances: readonly Pick<Instance, 'id'>[]): string[] {
   const plain = instances.map(({ id }) => plainId(id))
   return plain.map(id => {
     for (let length = 8; length < id.length; length++) {
@@ -49,7 +53,14 @@ export function shortIds(instances: readonly Instance[]): string[] {
   })
 }
 
-function only(instances: readonly Instance[]): Selection {
+/** In lower case: its name, and its document as a path, as a file, and without its ending. */
+function namesOf({ displayName, scene }: Named): readonly string[] {
+  const file = scene?.replace(/^.*[\\/]/s, '') ?? ''
+  const names = [displayName, scene ?? '', file, file.replace(/\.[^.]*$/, '')]
+  return names.filter(Boolean).map(name => name.toLowerCase())
+}
+
+function only<One extends Named>(instances: readonly One[]): Selection<One> {
   const [instance] = instances
   if (instance === undefined) return { kind: 'none' }
   return instances.length === 1 ? { kind: 'one', instance } : { kind: 'several', instances }

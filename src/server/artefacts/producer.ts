@@ -30,7 +30,7 @@ interface ArtefactProducerOptions {
   shrink(file: Uint8Array<ArrayBuffer>, maxWidth: number): Promise<SmallerPicture | null>
 }
 
-const templates: readonly Template[] = Object.freeze([
+export const artefactTemplates: readonly Template[] = Object.freeze([
   Object.freeze({
     uriTemplate: 'artefact://sha256/{hex}',
     name: 'artefact',
@@ -182,7 +182,7 @@ export function createArtefactProducer(options: ArtefactProducerOptions): PagedP
     return { values: found.slice(0, maxCompletions), hasMore: true }
   }
 
-  return { scheme: 'artefact', list, page, read, templates: () => templates, complete }
+  return { scheme: 'artefact', list, page, read, templates: () => artefactTemplates, complete }
 }
 
 /** Descriptors are made once per reference; the store hands out the same one until it changes. */

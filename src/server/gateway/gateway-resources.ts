@@ -17,10 +17,13 @@ import { ClientsProducer, type ClientsSource, clientsUri } from '../resources/cl
 import { suggestedLimits } from '../resources/completion.ts'
 import { ResourceNotFound } from '../resources/errors.ts'
 import { KeptAnswers } from '../resources/kept-answers.ts'
-import type { Content, Descriptor, Template } from '../resources/producer.ts'
+import type { Content, Descriptor, Reader, RelayedContents, Template } from '../resources/producer.ts'
 import { limitParameter } from '../resources/query-parameters.ts'
 import type { ResourceUri } from '../resources/resource-uri.ts'
 import { eventTemplates } from './gateway-uris.ts'
+import type { InstanceCalls } from './relay/instance-calls.ts'
+import { InstanceProducer } from './relay/instance-producer.ts'
+import type { Instances } from './relay/instances.ts'
 
 interface GatewayParts extends DiagnosticParts {
   readonly directory: InstanceDirectory
@@ -31,12 +34,16 @@ interface GatewayParts extends DiagnosticParts {
   readonly clock?: Clock
   readonly timer?: Timer
   readonly log?: Logger
+  /** Absent: the resources of instances are not passed on. */
+  readonly relay?: { readonly instances: Instances; readonly calls: InstanceCalls } | undefined
 }
 
 /** The resources of a gateway, for the same endpoint that serves those of an application. */
 export class GatewayResources extends ResourceServer {
+  readonly #instances: Instances | undefined
+
   constructor(parts: GatewayParts) {
-    const { directory, ring, catalog, clients, limits, clock = systemClock } = parts
+    const { directory, ring, catalog, clients, relay, limits, clock = systemClock } = parts
     const rows = new InstanceRows(directory)
     const gateway = new GatewayProducer({
       rows,
@@ -49,12 +56,35 @@ export class GatewayResources extends ResourceServer {
       gateway,
       resources: new EventResources(ring, limits),
       ...(clients && { server: new ClientsProducer(clients, limits, false) }),
+      ...(relay && { instance: new InstanceProducer(relay.instances, relay.calls) }),
     }
     super({ ...parts, builtIns, whereToLook })
+    this.#instances = relay?.instances
     clients?.onChange(() => this.notify.resourceUpdated(clientsUri))
     this.onClose(() => clients?.close())
     this.onClose(announceInstances(directory, this.notify, ring))
     this.onClose(catalog.follow((before, now) => announceCatalog(before, now, this.notify)))
+  }
+
+  relay(uri: unknown, reader?: Reader): Promise<RelayedContents> | null {
+    if (this.#instances === undefined) return null
+    const { scheme, text, plain } = this.parsed(uri)
+    return scheme === 'instance' && plain ? this.#instances.relay(text, reader) : null
+  }
+
+  followed(uri: string, isFollowed: boolean): Promise<void> | void {
+    if (this.#instances === undefined || !uri.startsWith('instance:')) return
+    if (isFollowed && this.pushes(uri)) return this.#instances.follow(uri)
+    if (!isFollowed) this.#instances.unfollow(uri)
+  }
+
+  /** An update of a resource of an instance. */
+  instanceUpdated(uri: string): void {
+    this.notify.resourceUpdated(uri)
+  }
+
+  instanceListChanged(): void {
+    this.notify.listChanged()
   }
 }
 

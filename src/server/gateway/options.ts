@@ -21,6 +21,8 @@ export interface GatewayOptions extends ListenOptions {
   patient?: boolean | undefined
   /** Offer the read-only tools. Default false. */
   tools?: boolean | undefined
+  /** Pass the resources of instances on, under `instance://`. Default false. */
+  aggregate?: boolean | undefined
   /** Serve the live page. Default false. */
   page?: boolean | undefined
   /** Who may use `/mcp`; absent: everyone. */

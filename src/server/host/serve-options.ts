@@ -36,7 +36,7 @@ export interface ServeOptions extends ListenOptions {
   /** The host token itself, as found in the environment. Never empty. */
   hostTokenEnv?: string | undefined
   /** Compete for the gateway beside it, on this port of the same address. */
-  gateway?: { readonly port: number } | undefined
+  gateway?: { readonly port: number; readonly aggregate?: boolean } | undefined
   /** Who may use `/mcp` and `/artefacts`, here and at the gateway beside it; absent: everyone. */
   auth?: AuthSettings | undefined
   /** Which window may be shown, and how it is captured; absent: none. */

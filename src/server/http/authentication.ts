@@ -25,7 +25,7 @@ export interface AuthAccepted {
 /** Why a request is refused. */
 export interface AuthRefused {
   readonly ok: false
-  readonly status: 401 | 403 | 429 | 503
+  readonly status: 401 | 403 | 421 | 429 | 503
   /** RFC 6750 error code, absent when no credentials were sent at all. */
   readonly error?:
     'invalid_token' | 'insufficient_scope' | 'invalid_request' | 'temporarily_unavailable'

@@ -161,8 +161,8 @@ function createListener(parts: AppParts): RequestListener {
     principal?: string,
   ): void {
     const { status, error = 'invalid_request', description, retryAfterSeconds } = outcome
-    // 503 refuses no caller: another token would not help.
-    const isRefusal = status !== 503
+    // The others refuse no caller: another token would not help.
+    const isRefusal = status !== 503 && status !== 421
     if (isRefusal) parts.onRefused({ status, reason: reasonOf(outcome), peer, principal })
     const body = JsonText.of({ error, error_description: description })
     const headers = {

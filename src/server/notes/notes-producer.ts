@@ -27,7 +27,7 @@ const descriptors: readonly Descriptor[] = freezeAll([
   },
 ])
 
-const templates: readonly Template[] = freezeAll([
+export const notesTemplates: readonly Template[] = freezeAll([
   {
     uriTemplate: 'notes://{id}',
     name: 'A note',
@@ -73,7 +73,7 @@ export class NotesProducer implements BuiltIn {
   }
 
   templates(): readonly Template[] {
-    return templates
+    return notesTemplates
   }
 
   async complete(variable: string, prefix: string): Promise<readonly string[]> {

@@ -65,6 +65,9 @@ const shotTemplates: readonly Template[] = freezeAll([
   },
 ])
 
+/** All that a server may have. */
+export const captureTemplates = [...viewTemplates, ...shotTemplates] as const
+
 const views: readonly CaptureView[] = ['window', 'viewport']
 const maxShown = 100
 

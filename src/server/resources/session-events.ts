@@ -14,7 +14,7 @@ const maxShownChars = 40
 
 const annotations = { audience: ['user', 'assistant'], priority: 0.3 } as const
 
-const templates: readonly Template[] = freezeAll([
+export const sessionEventTemplates: readonly Template[] = freezeAll([
   {
     uriTemplate: 'events://session/{session_id}{?cursor,limit,drain}',
     name: 'Session events by cursor',
@@ -73,7 +73,7 @@ export class SessionEventsProducer implements BuiltIn {
   }
 
   templates(): readonly Template[] {
-    return templates
+    return sessionEventTemplates
   }
 
   complete(variable: string, typed: string, context: CompletionContext): readonly string[] {

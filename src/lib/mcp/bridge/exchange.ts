@@ -102,7 +102,7 @@ async function deliverAll(
 }
 
 /** Reads the start of a refusal; an incomplete one is enough beside the status. */
-async function readStart(answer: IncomingMessage): Promise<Buffer> {
+export async function readStart(answer: IncomingMessage): Promise<Buffer> {
   const chunks: Buffer[] = []
   let bytes = 0
   answer.setTimeout(refusalMs, () => answer.destroy())

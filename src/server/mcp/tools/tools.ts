@@ -8,7 +8,7 @@ import { listResourcesTool } from './list-resources.ts'
 import { openNotesUri } from '../../notes/note.ts'
 import type { Notes } from '../../notes/notes.ts'
 import { lookTool } from './look.ts'
-import { noteTools } from './notes.ts'
+import { listNotesDefinition, noteTools } from './notes.ts'
 import { querySceneTool } from './query-scene.ts'
 import { readResourceTool } from './read-resource.ts'
 import { sceneChangesTool } from './scene-changes.ts'
@@ -44,6 +44,17 @@ export function applicationTools(parts: ToolParts, notes?: Notes): ToolBox {
   const uris = notes === undefined ? [sceneCurrentUri] : [sceneCurrentUri, openNotesUri]
   const box = withWait(parts, uris, [...resourceTools(registry), ...scene])
   return notes === undefined ? box : { ...box, tools: [...box.tools, ...noteTools(notes)] }
+}
+
+/** How the tools are called that read an application; another program answers them. */
+export function applicationDefinitions(parts: ToolParts): readonly Tool['definition'][] {
+  const { registry, limits, timer } = parts
+  return [
+    querySceneTool(registry, limits.maxUriChars).definition,
+    sceneChangesTool(registry).definition,
+    lookTool({ registry, timer, clock: systemClock }).definition,
+    listNotesDefinition,
+  ]
 }
 
 /** The tools of `gateway`. */

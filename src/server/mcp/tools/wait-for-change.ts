@@ -173,6 +173,13 @@ export class WaitForChange implements Tool {
   }
 }
 
+export const sinceProperty = {
+  type: 'integer',
+  description: 'revision seen last: a newer scene answers at once',
+  minimum: 0,
+  maximum: Number.MAX_SAFE_INTEGER,
+} as const
+
 function definitionFor(defaultUris: readonly string[]) {
   const isScene = defaultUris.includes(sceneCurrentUri)
   const hasNotes = defaultUris.includes(openNotesUri)
@@ -194,14 +201,7 @@ function definitionFor(defaultUris: readonly string[]) {
           maxItems: maxUris,
           description: `resources to wait for; absent: ${defaultUris.join(' and ')}`,
         },
-        ...(isScene && {
-          since: {
-            type: 'integer' as const,
-            description: 'revision seen last: a newer scene answers at once',
-            minimum: 0,
-            maximum: Number.MAX_SAFE_INTEGER,
-          },
-        }),
+        ...(isScene && { since: sinceProperty }),
         timeout_s: {
           type: 'integer',
           description: 'seconds to wait at most',

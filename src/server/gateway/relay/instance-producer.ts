@@ -1,0 +1,133 @@
+import type { JsonObject } from '../../../lib/util/json.ts'
+import { isJsonObject } from '../../../lib/util/json.ts'
+import { artefactTemplates } from '../../artefacts/producer.ts'
+import { notesTemplates } from '../../notes/notes-producer.ts'
+import { type BuiltIn, freezeAll } from '../../resources/built-in.ts'
+import { captureTemplates } from '../../resources/capture.ts'
+import { ResourceNotFound } from '../../resources/errors.ts'
+import type { CompletionContext, Descriptor, Template } from '../../resources/producer.ts'
+import type { ResourceUri } from '../../resources/resource-uri.ts'
+import { sceneTemplates } from '../../resources/scene-listing.ts'
+import { isPolledScheme } from '../../resources/schemes.ts'
+import { sessionEventTemplates } from '../../resources/session-events.ts'
+import type { InstanceCalls } from './instance-calls.ts'
+import { parseInstanceUri } from './instance-uri.ts'
+import type { Instances } from './instances.ts'
+
+const root = 'instance://{instance_id}/'
+const any = `${root}{scheme}/{+path}`
+
+const unlisted: readonly Descriptor[] = Object.freeze([])
+
+/** Those that instances have, under their addresses at the gateway. */
+const templates: readonly Template[] = freezeAll([
+  {
+    uriTemplate: `${root}scene/current`,
+    name: 'Scene of an instance',
+    title: 'Scene of an instance',
+    description: 'The whole scene of one instance; with ?view=summary on one page',
+    mimeType: 'application/json',
+  },
+  ...[
+    ...sceneTemplates,
+    ...captureTemplates,
+    ...notesTemplates,
+    ...artefactTemplates,
+    ...sessionEventTemplates,
+  ].map(template => ({
+    ...template,
+    uriTemplate: template.uriTemplate.replace(/^([a-z]+):\/\//, `${root}$1/`),
+    name: `${template.name}, of an instance`,
+    title: `${template.title ?? template.name}, of an instance`,
+  })),
+  {
+    uriTemplate: any,
+    name: 'Any resource of an instance',
+    title: 'Any resource of an instance',
+    description: 'scheme://path of the instance is instance://<id>/scheme/path here',
+  },
+])
+
+/** The scheme `instance://`: what instances serve, at the address of the gateway. */
+export class InstanceProducer implements BuiltIn {
+  readonly #instances: Instances
+  readonly #calls: InstanceCalls
+
+  constructor(instances: Instances, calls: InstanceCalls) {
+    this.#instances = instances
+    this.#calls = calls
+  }
+
+  /** The listing of a gateway has its own resources alone. */
+  list(): readonly Descriptor[] {
+    return unlisted
+  }
+
+  templates(): readonly Template[] {
+    return templates
+  }
+
+  checkParameters({ text }: ResourceUri): void {
+    this.#instances.assertThere(this.#instances.find(text).instanceId)
+  }
+
+  /** Contents are relayed; what is not is no resource. */
+  read({ text }: ResourceUri): never {
+    throw new ResourceNotFound(text)
+  }
+
+  canonical({ text }: ResourceUri): string | undefined {
+    return this.#instances.canonical(text)
+  }
+
+  pushes({ text }: ResourceUri): boolean {
+    const parsed = parseInstanceUri(text)
+    return parsed !== null && !isPolledScheme(parsed.scheme)
+  }
+
+  async complete(
+    variable: string,
+    prefix: string,
+    { uriTemplate, resolved }: CompletionContext,
+  ): Promise<readonly string[]> {
+    if (variable === 'instance_id') {
+      const ids = this.#instances.live.map(({ record }) => record.instanceId)
+      return ids.filter(id => id.startsWith(prefix.toLowerCase()))
+    }
+    const selector = resolved.get('instance_id')
+    if (selector === undefined) return []
+    const { instanceId } = this.#instances.find(`instance://${selector}/scene/current`)
+    if (uriTemplate === any) return this.#listed(instanceId, variable, prefix, resolved)
+    const uri = uriTemplate.slice(root.length).replace('/', '://')
+    const others = Object.fromEntries([...resolved].filter(([name]) => name !== 'instance_id'))
+    const { completion } = await this.#calls.ask(instanceId, 'completion/complete', {
+      ref: { type: 'ref/resource', uri },
+      argument: { name: variable, value: prefix },
+      context: { arguments: others },
+    })
+    return isJsonObject(completion) ? textsIn(completion.values) : []
+  }
+
+  /** Schemes, or paths of one, that the instance lists. */
+  async #listed(
+    instanceId: string,
+    variable: string,
+    prefix: string,
+    resolved: ReadonlyMap<string, string>,
+  ): Promise<readonly string[]> {
+    const { resources } = await this.#calls.ask(instanceId, 'resources/list', {})
+    const entries: readonly JsonObject[] = Array.isArray(resources)
+      ? resources.filter(isJsonObject)
+      : []
+    const uris = entries.map(({ uri }) => String(uri).split('://'))
+    const values =
+      variable === 'scheme'
+        ? uris.map(([scheme = '']) => scheme)
+        : uris.flatMap(([scheme, path = '']) => (scheme === resolved.get('scheme') ? [path] : []))
+    return [...new Set(values)].filter(value => value.startsWith(prefix))
+  }
+}
+
+function textsIn(values: unknown): readonly string[] {
+  return Array.isArray(values) ? values.filter(value => typeof value === 'string') : []
+}

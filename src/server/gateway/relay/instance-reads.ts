@@ -1,0 +1,236 @@
+import type { IncomingMessage } from 'node:http'
+import { Unreachable } from '../../../lib/mcp/bridge/bridge-errors.ts'
+import { ServiceError } from '../../../lib/util/errors.ts'
+import type { Timer } from '../../../lib/util/time.ts'
+import type { Reader, RelayedContents, RelayedJson } from '../../resources/producer.ts'
+import { badAnswer, ContentsScanner } from './contents-scanner.ts'
+import { outerUri } from './instance-uri.ts'
+import { answeredError, errorIn, refusedError, unreachable } from './relay-errors.ts'
+import type { Upstream } from './upstream.ts'
+
+/** Until an answer begins: an application that is busy holds back its scene for some seconds. */
+const answerMs = 10_000
+/** Between two pieces of an answer. */
+const silenceMs = 30_000
+/** An answer up to this size is held, and shared by all who asked for it meanwhile. */
+const maxHeldBytes = 256 * 1024
+/** Reads of one instance at the same time. */
+const maxOpenReads = 256
+
+interface ReadsParts {
+  readonly instanceId: string
+  readonly upstream: Upstream
+  readonly timer: Timer
+}
+
+/** Held, or still coming: then one reader alone can take it. */
+type Answer = string | { take(): RelayedJson | null }
+
+/**
+ * Reads resources of one instance. Readers of one URI share a request: those who come while it is
+ * under way share the next one, because the resource may have changed since.
+ */
+export class InstanceReads {
+  readonly #parts: ReadsParts
+  /** URI at the gateway → the request under way, and the one that follows. */
+  readonly #lanes = new Map<string, { current: Flight; next: Flight | null }>()
+  #open = 0
+  #lastId = 0
+
+  constructor(parts: ReadsParts) {
+    this.#parts = parts
+  }
+
+  /** Rejects with a `ServiceError` for the reader. */
+  async read(inner: string, outer: string, reader?: Reader): Promise<RelayedContents> {
+    const flight = this.#flightFor(inner, outer)
+    const stay = flight.join(reader)
+    const answer = await flight.answer
+    if (typeof answer === 'string') {
+      stay()
+      return answer
+    }
+    const taken = answer.take()
+    if (taken !== null) return taken
+    stay()
+    // Too large to share: every further reader asks for itself.
+    const own = new Flight(signal => this.#ask(inner, outer, signal))
+    own.join(reader)
+    const again = await own.answer
+    return typeof again === 'string' ? again : (again.take() ?? '[]')
+  }
+
+  #flightFor(inner: string, outer: string): Flight {
+    const ask = (signal: AbortSignal) => this.#ask(inner, outer, signal)
+    const lane = this.#lanes.get(outer)
+    if (lane === undefined) {
+      const current = new Flight(ask)
+      this.#lanes.set(outer, { current, next: null })
+      void current.landed.then(() => this.#landed(outer))
+      return current
+    }
+    lane.next ??= new Flight(async signal => {
+      await lane.current.landed
+      return ask(signal)
+    })
+    return lane.next
+  }
+
+  #landed(outer: string): void {
+    const lane = this.#lanes.get(outer)
+    if (lane === undefined) return
+    const { next } = lane
+    if (next === null) {
+      this.#lanes.delete(outer)
+      return
+    }
+    this.#lanes.set(outer, { current: next, next: null })
+    void next.landed.then(() => this.#landed(outer))
+  }
+
+  async #ask(inner: string, outer: string, signal: AbortSignal): Promise<Answer> {
+    if (this.#open >= maxOpenReads) {
+      throw new ServiceError('limit_reached', `${maxOpenReads} reads of the instance are open`, {
+        hint: 'try again later',
+      })
+    }
+    this.#open++
+    const done = () => void this.#open--
+    try {
+      const { upstream } = this.#parts
+      const id = String(++this.#lastId)
+      const answer = await upstream.ask(id, 'resources/read', { uri: inner }, { answerMs, signal })
+      if (answer.statusCode !== 200) throw await refusedError(answer, outer)
+      const received = await this.#receive(answer, id, outer)
+      if (typeof received === 'string') done()
+      else answer.once('close', done)
+      return received
+    } catch (error) {
+      done()
+      throw error instanceof Unreachable ? unreachable(error.message) : error
+    }
+  }
+
+  /** Reads on until the answer is whole, or too large to be held. */
+  async #receive(answer: IncomingMessage, id: string, outer: string): Promise<Answer> {
+    const { instanceId, timer } = this.#parts
+    const rename = (uri: string, isOwn: boolean) =>
+      isOwn ? outer : (outerUri(instanceId, uri) ?? outer)
+    const scanner = new ContentsScanner({ id, rename })
+    const held: Buffer[] = []
+    const raw: Buffer[] = []
+    let bytes = 0
+    const { promise, resolve, reject } = Promise.withResolvers<'whole' | 'large'>()
+    const receive = (chunk: Buffer): void => {
+      try {
+        bytes += chunk.length
+        if (scanner.push(chunk, held)) raw.length = 0
+        else raw.push(chunk)
+        if (bytes > maxHeldBytes) resolve('large')
+      } catch (error) {
+        reject(error)
+      }
+    }
+    const cut = () => reject(unreachable('the connection was cut'))
+    const late = timer.after(silenceMs, () => reject(unreachable('it stopped answering')))
+    answer.on('data', receive)
+    answer.once('end', () => resolve('whole'))
+    answer.once('error', cut)
+    answer.once('close', cut)
+    try {
+      const outcome = await promise
+      if (outcome === 'whole') {
+        if (scanner.isError) throw answeredError(errorIn(Buffer.concat(raw)), outer)
+        scanner.end()
+        return Buffer.concat(held).toString()
+      }
+      if (raw.length > 0) throw badAnswer('it has too much around its contents')
+    } catch (error) {
+      answer.destroy()
+      throw error
+    } finally {
+      late()
+      answer.off('data', receive)
+    }
+    answer.pause()
+    return largeAnswer(answer, { scanner, held, timer })
+  }
+}
+
+/** One request, and those who wait for it: it ends when the last of them has left. */
+class Flight {
+  readonly answer: Promise<Answer>
+  /** Resolves when the request has succeeded or failed. */
+  readonly landed: Promise<void>
+  readonly #left = new AbortController()
+  #readers = 0
+
+  constructor(ask: (signal: AbortSignal) => Promise<Answer>) {
+    this.answer = ask(this.#left.signal)
+    this.landed = this.answer.then(
+      () => {},
+      () => {},
+    )
+  }
+
+  /** Returns the way to stop looking whether the reader leaves. */
+  join(reader: Reader | undefined): () => void {
+    this.#readers++
+    const left = () => {
+      if (--this.#readers === 0) this.#left.abort(new ServiceError('cancelled', 'nobody waits'))
+    }
+    return reader?.onLeave(left) ?? (() => {})
+  }
+}
+
+interface LargeParts {
+  readonly scanner: ContentsScanner
+  /** What came already. */
+  readonly held: readonly Buffer[]
+  readonly timer: Timer
+}
+
+/** The rest is read as fast as its one reader takes it. */
+function largeAnswer(answer: IncomingMessage, parts: LargeParts): Answer {
+  let isTaken = false
+  // Its reader may have gone before it could be sent.
+  const forget = parts.timer.after(silenceMs, () => answer.destroy())
+  return {
+    take() {
+      if (isTaken) return null
+      isTaken = true
+      return {
+        open(cut) {
+          forget()
+          return rest(answer, parts, cut)
+        },
+      }
+    },
+  }
+}
+
+async function* rest(
+  answer: IncomingMessage,
+  { scanner, held, timer }: LargeParts,
+  cut: () => void,
+): AsyncGenerator<Uint8Array> {
+  const pieces: Buffer[] = []
+  const chunks = answer[Symbol.asyncIterator]()
+  try {
+    yield* held
+    for (;;) {
+      // Runs only while it is read on: a slow reader is no silent instance.
+      const late = timer.after(silenceMs, () => answer.destroy())
+      const next = await chunks.next().finally(late)
+      if (next.done === true) break
+      scanner.push(next.value as Buffer, pieces)
+      yield* pieces.splice(0)
+    }
+    scanner.end()
+  } catch {
+    // Half of it is out: only a cut connection tells the reader that it is not whole.
+    cut()
+  } finally {
+    answer.destroy()
+  }
+}
