@@ -6,7 +6,14 @@ import { levelOf } from '../lib/cli/log-level.ts'
 import { authFlags } from './auth-flags.ts'
 import { defaultPorts } from './default-ports.ts'
 import { readServeSettings } from './serve-settings.ts'
-import { addressFlags, aggregateFlag, channelFlag, pageFlag, runFlags, toolsFlag } from './server-flags.ts'
+import {
+  addressFlags,
+  aggregateFlag,
+  channelFlag,
+  pageFlag,
+  runFlags,
+  toolsFlag,
+} from './server-flags.ts'
 import { readServeStdioSettings } from './stdio/serve-settings.ts'
 
 /** Runs the resource server until a signal ends it. */

@@ -1,9 +1,5 @@
 import { bearerToken } from '../../lib/auth/validate-bearer-token.ts'
-import {
-  gatewayKey,
-  gatewayKeyPrefix,
-  instanceHeader,
-} from '../../lib/instances/gateway-key.ts'
+import { gatewayKey, gatewayKeyPrefix, instanceHeader } from '../../lib/instances/gateway-key.ts'
 import type { Secret } from '../../lib/util/secret.ts'
 import type { AuthAccepted, AuthPolicy, AuthRefused } from '../http/authentication.ts'
 

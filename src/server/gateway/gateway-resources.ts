@@ -17,7 +17,13 @@ import { ClientsProducer, type ClientsSource, clientsUri } from '../resources/cl
 import { suggestedLimits } from '../resources/completion.ts'
 import { ResourceNotFound } from '../resources/errors.ts'
 import { KeptAnswers } from '../resources/kept-answers.ts'
-import type { Content, Descriptor, Reader, RelayedContents, Template } from '../resources/producer.ts'
+import type {
+  Content,
+  Descriptor,
+  Reader,
+  RelayedContents,
+  Template,
+} from '../resources/producer.ts'
 import { limitParameter } from '../resources/query-parameters.ts'
 import type { ResourceUri } from '../resources/resource-uri.ts'
 import { eventTemplates } from './gateway-uris.ts'

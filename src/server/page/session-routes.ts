@@ -144,7 +144,8 @@ const codes = {
   401: 'auth_refused',
   403: 'login_invalid',
   429: 'limit_reached',
-  421: 'request_refused', 503: 'overloaded',
+  421: 'request_refused',
+  503: 'overloaded',
 } as const
 
 function refusedLogin(refused: AuthRefused): Refusal {

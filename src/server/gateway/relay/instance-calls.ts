@@ -83,4 +83,3 @@ function tell(params: JsonObject, progress: Caller['progress'] | undefined): voi
   if (token !== progressToken || typeof done !== 'number') return
   progress?.report(done, Number(total), String(message))
 }
-

@@ -15,7 +15,7 @@ import { gatewayInfo, type Upstream } from './upstream.ts'
 /** For the answer to one message of the session. */
 const answerMs = 10_000
 /** A session without subscriptions is ended after this time: the next wait may need it again. */
-const idleMs = 5000
+const idleMs = 2000
 /** Subscriptions that are made again at the same time. */
 const renewedAtOnce = 8
 const tellMs = 2000
@@ -191,11 +191,7 @@ export class InstancePushes {
     return own
   }
 
-  async #stream(
-    session: OpenSession,
-    signal: AbortSignal,
-    begun: () => void,
-  ): Promise<Exchanged> {
+  async #stream(session: OpenSession, signal: AbortSignal, begun: () => void): Promise<Exchanged> {
     let burst = 0
     const { timer } = this.#parts
     const reset = setInterval(() => (burst = 0), burstPauseMs).unref()

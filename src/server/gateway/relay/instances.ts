@@ -125,7 +125,10 @@ export class Instances {
         const lines = candidates.map(({ entry }, at) => `${ids[at]}: ${labelOf(entry)}`)
         if (lines.length === 0) throw notNamed('no instance runs on this machine')
         const which = word === undefined ? '' : ` as "${word}"`
-        const found = selected.kind === 'several' ? `${lines.length} instances run${which}` : `no instance runs${which}`
+        const found =
+          selected.kind === 'several'
+            ? `${lines.length} instances run${which}`
+            : `no instance runs${which}`
         throw notNamed(`${found}; name one of them as "instance":\n${lines.join('\n')}`)
       }
     }

@@ -42,7 +42,8 @@ export async function refusedError(answer: IncomingMessage, outer: string): Prom
       'the gateway has one when the instance made its host token itself: start it without SERVICE_HOST_TOKEN and --host-token-file',
     )
   }
-  if (status === 421) return failed('another program has the address of the instance', 'instance_gone')
+  if (status === 421)
+    return failed('another program has the address of the instance', 'instance_gone')
   return failed(`the instance answers with HTTP ${status}`, 'instance_refused')
 }
 

@@ -1,0 +1,281 @@
+import { expect } from 'chai'
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { silentLogger } from '../../src/lib/util/logger.ts'
+import { startGateway } from '../../src/server/gateway.ts'
+import type { GatewayHandle } from '../../src/server/gateway/options.ts'
+import { writeInstance } from '../helpers/instance-files.ts'
+import { type Events, RawSession } from '../helpers/mcp.ts'
+import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
+import { callStateless, listenStateless } from '../helpers/stateless.ts'
+import { until } from './until.ts'
+
+const key = 'a-key-that-only-clients-of-maya-have'
+const sceneOf = (x: number) => ({
+  schema: 'dcc-scene/1',
+  document: { name: 'shot_010.blend' },
+  objects: [{ id: 'Cube', name: 'Cube', type: 'mesh', translate: [x, 0, 0] }],
+})
+
+describe('a gateway that aggregates', function () {
+  this.timeout(30_000)
+  let registryDir: string
+  let gateway: GatewayHandle
+  let blender: ServeProcess
+  let maya: ServeProcess
+  let session: RawSession
+  let events: Events
+
+  before(async () => {
+    registryDir = await mkdtemp(join(tmpdir(), 'gateway-aggregate-'))
+    const start = (dccType: string, env = {}) =>
+      startServeProcess({
+        registryDir,
+        env,
+        flags: ['--dcc-type', dccType, '--name', `my ${dccType}`],
+      })
+    ;[blender, maya] = await Promise.all([
+      start('blender'),
+      start('maya', { SERVICE_MCP_API_KEY: key }),
+    ])
+    gateway = await startGateway({
+      ...{ port: 0, host: '127.0.0.1', allowedHosts: [], allowedOrigins: [], registryDir },
+      ...{ standby: true, tools: true, aggregate: true, accessLog: () => {}, log: silentLogger },
+    })
+    await blender.post('scene', sceneOf(0))
+    await maya.post('scene', sceneOf(5))
+    session = await RawSession.open(gateway.url)
+    events = await session.listen()
+  })
+  after(async () => {
+    await gateway?.stop()
+    await Promise.all([blender?.stop(), maya?.stop()])
+    await rm(registryDir, { recursive: true, force: true })
+  })
+
+  const at = ({ instanceId }: ServeProcess, path = 'scene/current') =>
+    `instance://${instanceId}/${path}`
+  const read = async (uri: string) =>
+    (await callStateless(gateway.url, 'resources/read', { uri })).json
+  const call = async (name: string, args: object) =>
+    (await callStateless(gateway.url, 'tools/call', { name, arguments: args })).json.result
+  const positionIn = (answer: any) =>
+    JSON.parse(answer.result.contents[0].text).objects[0].translate[0]
+
+  describe('a read', () => {
+    it('answers as the instance does, under the address that was asked for', async () => {
+      const inner = await callStateless(blender.url, 'resources/read', { uri: 'scene://current' })
+      const outer = await read(at(blender))
+      const [{ uri, ...content }] = outer.result.contents
+      expect(uri).to.equal(at(blender))
+      const { uri: _, ...expected } = inner.json.result.contents[0]
+      expect(content).to.deep.equal(expected)
+      const inSession = await session.call('resources/read', { uri: at(blender) })
+      expect(inSession.result.contents).to.deep.equal(outer.result.contents)
+    })
+
+    it('takes the beginning of an id, and all that a read of the instance takes', async () => {
+      const uri = `instance://${blender.instanceId.slice(0, 8)}/scene/current?pointer=/document`
+      const { contents } = (await read(uri)).result
+      expect(contents[0].uri).to.equal(uri)
+      expect(JSON.parse(contents[0].text).value).to.deep.equal({ name: 'shot_010.blend' })
+    })
+
+    it('has the key of the gateway, also where clients need one', async () => {
+      expect((await callStateless(maya.url, 'resources/list')).status).to.equal(401)
+      expect(positionIn(await read(at(maya)))).to.equal(5)
+    })
+
+    it('drains no events, and shows nothing that is for the owner of the instance', async () => {
+      const drained = await read(at(blender, 'events/session/1?drain=true'))
+      expect(drained.error.message).to.include('never drains')
+      const clients = await read(at(blender, 'server/clients'))
+      expect(clients.error.message).to.include('no resource')
+    })
+
+    it('fails as that of the instance does, naming the address that was asked for', async () => {
+      const missing = at(blender, 'nothing/here')
+      const { error } = await read(missing)
+      expect([error.code, error.data.uri]).to.deep.equal([-32602, missing])
+      const inSession = await session.call('resources/read', { uri: missing })
+      expect(inSession.error.code).to.equal(-32002)
+      const wrong = await read(at(blender, 'scene/current?colour=red'))
+      expect(wrong.error.message).to.include('known: view, pointer')
+    })
+
+    it('gives large contents byte for byte', async () => {
+      const bytes = randomBytes(5_000_000)
+      const hex = await blender.store(bytes)
+      const { contents } = (await read(at(blender, `artefact/sha256/${hex}`))).result
+      expect(Buffer.from(contents[0].blob, 'base64').equals(bytes)).to.equal(true)
+      const scene = { note: `"\\${'é\n"'.repeat(200_000)}`, objects: [] }
+      await maya.post('scene', scene)
+      const answer = await read(at(maya))
+      expect(JSON.parse(answer.result.contents[0].text)).to.deep.equal(scene)
+      await maya.post('scene', sceneOf(5))
+    })
+  })
+
+  it('lists its own roots alone, and completes what instances have', async () => {
+    const { resources } = (await callStateless(gateway.url, 'resources/list')).json.result
+    expect(resources.map(({ uri }: any) => uri)).to.deep.equal([
+      ...['gateway://instances', 'gateway://diagnostics/process', 'gateway://diagnostics/audit'],
+      ...['gateway://diagnostics/metrics', 'gateway://catalog'],
+    ])
+    const complete = async (uri: string, name: string, value: string, more = {}) => {
+      const { json } = await callStateless(gateway.url, 'completion/complete', {
+        ref: { type: 'ref/resource', uri },
+        argument: { name, value },
+        context: { arguments: { ...more } },
+      })
+      return json.result.completion.values
+    }
+    const any = 'instance://{instance_id}/{scheme}/{+path}'
+    const chosen = { instance_id: blender.instanceId }
+    expect(await complete(any, 'instance_id', '')).to.have.members([
+      ...[blender.instanceId, maya.instanceId],
+    ])
+    expect(await complete(any, 'scheme', 'sc', chosen)).to.deep.equal(['scene'])
+    expect(await complete(any, 'path', 'c', { ...chosen, scheme: 'scene' })).to.include('current')
+    const { resourceTemplates } = (await callStateless(gateway.url, 'resources/templates/list'))
+      .json.result
+    const scene = resourceTemplates
+      .map(({ uriTemplate }: any) => uriTemplate)
+      .find((template: string) => /scene\/current\{\?.*type/.test(template))
+    expect(await complete(scene, 'type', 'm', chosen)).to.deep.equal(['mesh'])
+  })
+
+  describe('a subscription', () => {
+    it('hears of its instance alone, under the address that was subscribed', async () => {
+      const uri = `instance://${blender.instanceId.slice(0, 6)}/scene/current`
+      await session.call('resources/subscribe', { uri })
+      const stream = await listenStateless(gateway.url, { resourceSubscriptions: [at(maya)] })
+      await blender.post('scene', sceneOf(1))
+      await events.until(() => events.updates.includes(uri), 'the update of Blender')
+      await maya.post('scene', sceneOf(6))
+      await stream.until(() => stream.updates.includes(at(maya)), 'the update of Maya')
+      expect(new Set(events.updates)).to.deep.equal(new Set([uri]))
+      expect(new Set(stream.updates)).to.deep.equal(new Set([at(maya)]))
+      stream.close()
+      await session.call('resources/unsubscribe', { uri })
+    })
+
+    it('is one at the instance for all clients, and ends there with the last of them', async () => {
+      const subscriptions = async () => {
+        const { json } = await callStateless(blender.url, 'resources/read', {
+          uri: 'server://clients',
+        })
+        return JSON.parse(json.result.contents[0].text).clients.filter(
+          ({ name, streams }: any) => name === 'service-gateway' && streams > 0,
+        ).length
+      }
+      const listen = () => listenStateless(gateway.url, { resourceSubscriptions: [at(blender)] })
+      const streams = [await listen(), await listen(), await listen()]
+      expect(await subscriptions()).to.equal(1)
+      for (const stream of streams) stream.close()
+      await until(async () => (await subscriptions()) === 0, 'the end of the session', 20_000)
+    })
+
+    it('is refused for what can never be heard of', async () => {
+      const uri = 'instance://abcdef01/scene/current'
+      const { error } = await session.call('resources/subscribe', { uri })
+      expect(error.message).to.include('no such instance')
+      const nothing = await session.call('resources/subscribe', { uri: at(blender, 'app/x') })
+      expect(nothing.error.message).to.include('the instance says')
+    })
+  })
+
+  describe('the tools', () => {
+    it('read the instance that is named by its kind, its name or its id', async () => {
+      for (const instance of ['blender', 'my blender', blender.instanceId.slice(0, 5)]) {
+        const { content, structuredContent } = await call('query_scene', { instance })
+        expect(structuredContent.document.name).to.equal('shot_010.blend')
+        expect(content.at(-1).text).to.include('blender, my blender')
+      }
+    })
+
+    it('name those that run when it is not clear which one is meant', async () => {
+      for (const args of [{}, { instance: 'houdini' }]) {
+        const { isError, content } = await call('query_scene', args)
+        expect(isError).to.equal(true)
+        expect(content[0].text)
+          .to.include(blender.instanceId.slice(0, 8))
+          .and.include(maya.instanceId.slice(0, 8))
+      }
+    })
+
+    it('read, list and follow by addresses of either kind', async () => {
+      const inner = { instance: 'maya', uri: 'scene://current?pointer=/document/name' }
+      const outer = { uri: at(maya, 'scene/current?pointer=/document/name') }
+      const [first, second] = [
+        await call('read_resource', inner),
+        await call('read_resource', outer),
+      ]
+      expect(first.content[0].text).to.include('shot_010.blend')
+      expect(second.content).to.deep.equal(first.content)
+      const listed = await call('list_resources', { instance: 'maya', scheme: 'scene' })
+      expect(listed.content[0].text).to.include('scene://current')
+      const own = await call('list_resources', {})
+      expect(own.content[0].text).to.include('gateway://instances')
+    })
+
+    it('wait for one instance since a revision, and for several at once', async () => {
+      const { revision } = (await call('query_scene', { instance: 'blender' })).structuredContent
+      await blender.post('scene', sceneOf(2))
+      const since = await call('wait_for_change', { instance: 'blender', since: revision })
+      expect(since.content[0].text).to.include('Cube moved')
+      const waiting = call('wait_for_change', { uris: [at(blender), at(maya)] })
+      const isHeard = waiting.then(() => true)
+      // Until the wait has begun, what changes is what is there already.
+      for (
+        let x = 10;
+        !(await Promise.race([isHeard, blender.post('scene', sceneOf(x)).then(() => false)]));
+        x++
+      );
+      expect((await waiting).structuredContent).to.deep.equal({
+        changed: true,
+        uris: [at(blender)],
+      })
+    })
+  })
+
+  describe('an instance that has ended', () => {
+    it('is told of by its own error, with cause and time, and by an update', async () => {
+      const ending = await startServeProcess({ registryDir, flags: ['--dcc-type', 'houdini'] })
+      await until(async () => (await read(at(ending))).result !== undefined, 'the instance')
+      await session.call('resources/subscribe', { uri: at(ending) })
+      ending.signal('SIGKILL')
+      await ending.exited
+      await events.until(() => events.updates.includes(at(ending)), 'the update')
+      const { error } = await read(at(ending))
+      expect(error.message).to.match(/houdini.* has ended; last seen: 20.*; cause: /)
+      expect(error.data).to.include({ reason: 'instance_gone', instance_id: ending.instanceId })
+      expect(error.data.cause).to.be.a('string')
+      const { content } = await call('query_scene', { instance: ending.instanceId })
+      expect(content[0].text).to.include('has ended')
+      const again = await session.call('resources/subscribe', { uri: at(ending) })
+      expect(again.result ?? again.error.message).to.satisfy((said: unknown) =>
+        typeof said === 'string' ? said.includes('has ended') : true,
+      )
+    })
+
+    it('never answers with what another one has, at the same address', async () => {
+      // A record that names the address of Blender.
+      const forged = await writeInstance(registryDir, { url: blender.url })
+      const uri = `instance://${forged.record.instance_id}/scene/current`
+      await until(async () => !(await read(uri)).error?.message.includes('no such'), 'the record')
+      const { error } = await read(uri)
+      expect(error.message).to.include('another program has the address')
+      await forged.remove()
+    })
+  })
+
+  it('tells a model which instances run', async () => {
+    const { result } = (await callStateless(gateway.url, 'server/discover')).json
+    expect(result.instructions).to.include(
+      `${blender.instanceId.slice(0, 8)} (blender, my blender)`,
+    )
+  })
+})
