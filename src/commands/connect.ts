@@ -9,12 +9,12 @@ import { refuseJson } from './stdio/refuse-json.ts'
 export default class Connect extends BaseCommand {
   static override summary = 'Connect a stdio client to a running MCP endpoint'
 
-  static override usage = 'connect [URL | INSTANCE] [FLAGS]'
+  static override usage = 'connect [URL | INSTANCE | gateway] [FLAGS]'
 
   static override description = `Forwards JSON-RPC messages, one a line, from stdin to an MCP endpoint \
 on HTTP, and its answers and notifications to stdout. Without an argument it uses your only running \
-service-cli serve. Name an instance by its id, the start of it (4 characters or more), or a kind of \
-application that runs only once.
+service-cli serve. Name an instance by its id, the start of it (4 characters or more), its name or \
+document, or a kind of application that runs only once. The word gateway means the running gateway.
 
 Restores session, subscriptions and streams when the server restarts. Meant to be started by a \
 client; logs to stderr. Ends when stdin ends.
@@ -24,6 +24,10 @@ Environment: SERVICE_MCP_API_KEY (the API key), SERVICE_REGISTRY_DIR.`
   static override examples = [
     { description: 'the running instance', command: '<%= config.bin %> connect' },
     { description: 'the instance of Blender', command: '<%= config.bin %> connect blender' },
+    {
+      description: 'all of them, at gateway --aggregate',
+      command: '<%= config.bin %> connect gateway',
+    },
     { description: 'one of several', command: '<%= config.bin %> connect 3f2a91c0' },
     {
       description: 'an address, with the key from a file only you can read',

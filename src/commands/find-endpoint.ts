@@ -11,6 +11,7 @@ import { Secret } from '../lib/util/secret.ts'
 import { type Locate, shownUrl } from '../lib/mcp/bridge/context.ts'
 import { findApiKey } from './auth-settings.ts'
 import { checkPath } from './server-settings.ts'
+import { findGateway, gatewayWord, locateGateway } from './running-gateway.ts'
 import { chooseInstance } from './stdio/choose-instance.ts'
 import { locateInstance } from './stdio/locate-instance.ts'
 
@@ -30,7 +31,8 @@ export interface Endpoint {
 }
 
 /**
- * Finds the endpoint by an address or an instance; without `word`, the only running instance.
+ * Finds the endpoint by an address, the word `gateway` or an instance; without `word`, the only
+ * running instance.
  * `naming` shows how to choose one of several. Throws `usage_invalid`, `config_invalid` or, when no
  * instance runs, `network_failed`.
  */
@@ -49,6 +51,10 @@ export async function findEndpoint(
   }
   if (word === '') throw usage('the name of the instance is empty', 'a variable may be unset')
   const registryDir = selectStateDirectory(checkPath('registry-dir', flags['registry-dir']), env)
+  if (word === gatewayWord) {
+    const { url } = await findGateway(registryDir)
+    return { locate: locateGateway(registryDir), found: { url, gateway: true }, key }
+  }
   const mayHaveKey = ({ hostname: host, url }: Instance): boolean =>
     key === null || flags['allow-http'] || host === hostname() || !isExposed(url)
   const find = (also: (instance: Instance) => boolean) =>

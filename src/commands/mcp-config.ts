@@ -31,6 +31,10 @@ the tested clients.`
       command: '<%= config.bin %> mcp-config vscode --scope project --write',
     },
     {
+      description: 'one entry for all instances, by gateway --aggregate',
+      command: '<%= config.bin %> mcp-config claude-code --gateway --write',
+    },
+    {
       description: 'for a client without HTTP',
       command: '<%= config.bin %> mcp-config claude-desktop --write',
     },
@@ -48,6 +52,10 @@ the tested clients.`
     url: Flags.string({
       description: 'MCP endpoint of the entry',
       helpValue: 'URL',
+      exclusive: ['instance', 'gateway'],
+    }),
+    gateway: Flags.boolean({
+      description: 'the running gateway: with --aggregate one entry for every instance',
       exclusive: ['instance'],
     }),
     instance: Flags.string({

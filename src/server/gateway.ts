@@ -26,6 +26,8 @@ import {
   writeActiveGatewayFile,
 } from './gateway/active-gateway.ts'
 import { createRefusalLog } from './http/access-log.ts'
+import type { ArtefactDownload } from './http/artefact-download.ts'
+import { ServiceError } from '../lib/util/errors.ts'
 import { createRequestChecks } from './http/request-checks.ts'
 import { ServerSocket } from './http/server-socket.ts'
 import { Page } from './page/page.ts'
@@ -90,6 +92,11 @@ export async function startGateway(
         ...{ onRefused, limits, clock: systemClock, ticks: monotonicClock },
       })
     : undefined
+  let download: ArtefactDownload | undefined
+  const downloadWhenOpen: ArtefactDownload = async (...asked) => {
+    if (download === undefined) throw new ServiceError('overloaded', 'the gateway is starting')
+    await download(...asked)
+  }
   const handlers = createHandlers({
     ...createRequestChecks(options),
     page,
@@ -98,6 +105,7 @@ export async function startGateway(
     documents: auth.documents,
     activeGateway: { path: identityPath, handle: createIdentityRoute(() => active) },
     isReady: () => mcp.isOpen,
+    instances: options.aggregate ? downloadWhenOpen : undefined,
     onRefused,
     limits,
     log,
@@ -144,6 +152,7 @@ export async function startGateway(
     log,
   })
   opened.defer(() => assembled.close())
+  download = assembled.download
   mcp.open(assembled.endpoint)
   // Others may have the port before anything else here has ended.
   opened.defer(stopListening)

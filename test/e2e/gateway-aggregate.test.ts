@@ -1,13 +1,17 @@
 import { expect } from 'chai'
+import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
 import { silentLogger } from '../../src/lib/util/logger.ts'
 import { startGateway } from '../../src/server/gateway.ts'
 import type { GatewayHandle } from '../../src/server/gateway/options.ts'
 import { writeInstance } from '../helpers/instance-files.ts'
-import { type Events, RawSession } from '../helpers/mcp.ts'
+import { runCommand } from '../helpers/in-process.ts'
+import { type Events, initializeBody, RawSession } from '../helpers/mcp.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { callStateless, listenStateless } from '../helpers/stateless.ts'
 import { until } from './until.ts'
@@ -239,6 +243,39 @@ describe('a gateway that aggregates', function () {
         uris: [at(blender)],
       })
     })
+  })
+
+  it('hands out artefacts, whole and in ranges', async () => {
+    const bytes = randomBytes(1_000_000)
+    const hex = await maya.store(bytes, '?name=a.bin', 'text/html')
+    const base = new URL(gateway.url).origin
+    const url = `${base}/instances/${maya.instanceId.slice(0, 8)}/artefacts/sha256/${hex}`
+    const whole = await fetch(url)
+    expect(Buffer.from(await whole.arrayBuffer()).equals(bytes)).to.equal(true)
+    expect(whole.headers.get('content-security-policy')).to.include('sandbox')
+    const part = await fetch(url, { headers: { Range: 'bytes=10-19' } })
+    expect(part.status).to.equal(206)
+    expect(Buffer.from(await part.arrayBuffer()).equals(bytes.subarray(10, 20))).to.equal(true)
+    const known = await fetch(url, { headers: { 'If-None-Match': `"${hex}"` } })
+    expect(known.status).to.equal(304)
+    const other = await fetch(url.replace(maya.instanceId.slice(0, 8), blender.instanceId))
+    expect(other.status).to.equal(404)
+    expect((await fetch(url, { method: 'POST' })).status).to.equal(405)
+  })
+
+  it('is the one entry of a client, over HTTP and over stdio', async () => {
+    const flags = ['--gateway', '--registry-dir', registryDir]
+    const entry = await runCommand(['mcp-config', 'cursor', ...flags])
+    expect(entry.stdout).to.include(`"url": "${gateway.url}"`)
+    const desktop = await runCommand(['mcp-config', 'claude-desktop', ...flags])
+    const { command, args } = JSON.parse(desktop.stdout).mcpServers['service-gateway']
+    const client = spawn(command, args, { stdio: ['pipe', 'pipe', 'ignore'] })
+    const lines = createInterface({ input: client.stdout })[Symbol.asyncIterator]()
+    client.stdin.write(`${initializeBody()}\n`)
+    const { result } = JSON.parse(String((await lines.next()).value))
+    expect(result.instructions).to.include('my blender')
+    client.stdin.end()
+    await once(client, 'close')
   })
 
   describe('an instance that has ended', () => {

@@ -10,11 +10,13 @@ import type { Client, Place, Scope, Settings } from '../../lib/mcp/settings/clie
 import { selectStateDirectory } from '../../lib/config/paths.ts'
 import { userAgent } from '../../lib/util/version.ts'
 import { isLoopback } from '../../lib/util/address.ts'
+import { findGateway, gatewayWord } from '../running-gateway.ts'
 
 /** The flags as the parser returns them. */
 export interface McpConfigFlags {
   url?: string | undefined
   instance?: string | undefined
+  gateway?: boolean
   name?: string | undefined
   scope: Scope
   stdio: boolean
@@ -43,12 +45,12 @@ export async function readSettings(
     })
   }
   const registryDir = selectStateDirectory(flags['registry-dir'], env)
-  const log = warningsTo(output)
-  const also = (instance: Instance): boolean => namesId(instance, flags.instance)
-  const live = await liveInstances({ registryDir, log, nowMs: Date.now(), also })
-  const target = chooseTarget(flags, live)
+  const target = flags.gateway
+    ? await gatewayTarget(registryDir)
+    : await instanceTarget(registryDir, flags, output)
   const { url } = target
-  const joinsOrServes = client.stdioOnly === true && (target.assumed || target.word !== url)
+  const isInstance = !flags.gateway && target.word !== url
+  const joinsOrServes = client.stdioOnly === true && (target.assumed || isInstance)
   if (target.assumed) {
     output.note(
       joinsOrServes
@@ -68,6 +70,23 @@ export async function readSettings(
     : null
   for (const text of warningsOf({ url, keyed, bridge })) output.warn(text)
   return { name: name ?? target.name, url, keyed: keyed && keyFile === undefined, bridge }
+}
+
+/** Every instance at one address. */
+async function gatewayTarget(registryDir: string): Promise<Target> {
+  const { url } = await findGateway(registryDir)
+  return { url, name: 'service-gateway', word: gatewayWord, assumed: false }
+}
+
+async function instanceTarget(
+  registryDir: string,
+  flags: McpConfigFlags,
+  output: Output,
+): Promise<Target> {
+  const log = warningsTo(output)
+  const also = (instance: Instance): boolean => namesId(instance, flags.instance)
+  const live = await liveInstances({ registryDir, log, nowMs: Date.now(), also })
+  return chooseTarget(flags, live)
 }
 
 function connectWords({ word }: Target): string[] {

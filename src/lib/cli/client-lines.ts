@@ -14,11 +14,11 @@ interface ClientLineFacts {
 /** How to connect a client: with `mcp-config`, and by hand. Refers to a key, never shows it. */
 export function clientLines(facts: ClientLineFacts): string[] {
   const { name, url, keyed, command, isGateway = false } = facts
-  const choice = !isGateway ? [] : [`    --name ${name} --url ${url}`]
+  const choice = isGateway ? ' --gateway' : ''
   const header = `      --header 'Authorization: Bearer \${SERVICE_MCP_API_KEY}'`
   const secret = '     "headers":{"Authorization":"Bearer ${SERVICE_MCP_API_KEY}"}}}}'
   return [
-    ...continued(`  ${command} mcp-config claude-code --write`, choice),
+    `  ${command} mcp-config claude-code --write${choice}`,
     '  (also: claude-desktop, cursor, vscode, gemini-cli, codex, inspector, …)',
     '  or by hand:',
     ...continued(`    claude mcp add --transport http ${name} ${url}`, keyed ? [header] : []),

@@ -11,6 +11,8 @@ import { createProbedDirectory } from './probed-directory.ts'
 import { Probes } from './probes.ts'
 import { startReaper } from './reap.ts'
 import { gatewayInstructions } from './instructions.ts'
+import type { ArtefactDownload } from '../http/artefact-download.ts'
+import { relayDownload } from './relay/instance-downloads.ts'
 import { InstanceCalls } from './relay/instance-calls.ts'
 import { instanceTools } from './relay/instance-tools.ts'
 import { Instances } from './relay/instances.ts'
@@ -35,6 +37,8 @@ interface GatewayAssemblyParts {
 /** What a gateway serves once it has the port. */
 interface AssembledGateway {
   readonly endpoint: McpEndpoint
+  /** Absent: resources of instances are not passed on. */
+  readonly download: ArtefactDownload | undefined
   /** Looks at nothing any more; the endpoint is closed with the port. */
   close(): Promise<void>
 }
@@ -92,6 +96,7 @@ export async function assembleGateway(parts: GatewayAssemblyParts): Promise<Asse
   })
   return {
     endpoint,
+    download: instances && ((req, res, path) => relayDownload(req, res, path, instances)),
     async close() {
       resources.close()
       await Promise.all([stopReaper(), instances?.close(), directory.close()])

@@ -224,7 +224,7 @@ function artefactHeaders(ref: ArtefactRef, hex: string): Record<string, string> 
 }
 
 /** An artefact may be a page with a script: no browser may run it with our origin's rights. */
-const safetyHeaders = Object.freeze({
+export const safetyHeaders = Object.freeze({
   'Content-Security-Policy': "sandbox; default-src 'none'",
   'Cross-Origin-Resource-Policy': 'same-origin',
   'X-Content-Type-Options': 'nosniff',

@@ -44,6 +44,8 @@ export interface AppParts extends RequestChecks {
   page?: Page | undefined
   /** `/artefacts/sha256/<hex>`; absent: 404. */
   download?: ArtefactDownload | undefined
+  /** `/instances/…`, of which it is given what follows; absent: 404. */
+  instances?: ArtefactDownload | undefined
   isReady: () => boolean
   /** Well-known documents, without authentication. */
   documents?: PublicDocuments | undefined
@@ -66,6 +68,7 @@ export interface HostEndpoint {
 }
 
 const artefactPath = '/artefacts/sha256/'
+const instancesPath = '/instances/'
 
 /** What answers the requests of an MCP server. */
 export function createHandlers(parts: AppParts): Handlers {
@@ -91,10 +94,13 @@ function createListener(parts: AppParts): RequestListener {
   const open = new OpenAnswers()
   auth.onRevoked?.(principal => open.cut(principal))
 
+  const isOfInstance = (path: string) =>
+    parts.instances !== undefined && path.startsWith(instancesPath)
+
   function route(req: IncomingMessage, res: ServerResponse, notes: Notes): void | Promise<void> {
     const target = parseTarget(req.url ?? '')
     const path = (notes.path = target?.path ?? '')
-    const isHotPath = path === '/mcp' || path.startsWith(artefactPath)
+    const isHotPath = path === '/mcp' || path.startsWith(artefactPath) || isOfInstance(path)
     if (isHotPath) parts.cors.vary(res)
     const refusal = checkRequest(req, target, parts.guard)
     if (refusal !== null) return refuse(req, res, notes, refusal)
@@ -133,6 +139,7 @@ function createListener(parts: AppParts): RequestListener {
     }
     const { path } = notes
     if (path === '/mcp') return parts.mcp.handle(req, res, notes)
+    if (isOfInstance(path)) return parts.instances?.(req, res, path.slice(instancesPath.length))
     if (parts.download === undefined) {
       throw new ServiceError('route_not_found', 'artefacts are switched off on this server')
     }

@@ -12,7 +12,7 @@ import { describeSocketError, Unreachable } from './bridge-errors.ts'
 
 export interface HttpAsk {
   readonly url: URL
-  readonly method: 'POST' | 'GET' | 'DELETE'
+  readonly method: 'POST' | 'GET' | 'HEAD' | 'DELETE'
   readonly headers: Readonly<Record<string, string>>
   readonly body?: Buffer | undefined
   /** Idempotent: may be sent again when the server had just closed a kept connection. */

@@ -47,7 +47,7 @@ export function chooseTarget(
     case 'several':
       throw usage(
         `several servers are running: ${describe(selected.instances)}`,
-        'choose one with --instance ID or --url URL',
+        'choose one with --instance ID or --url URL, or all with --gateway',
       )
     case 'too_short':
       throw usage(`--instance ${asked.instance} is too short`, listHint(live))

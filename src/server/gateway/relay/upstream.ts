@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { gatewayKey, instanceHeader } from '../../../lib/instances/gateway-key.ts'
 import { tokenFile } from '../../../lib/instances/files.ts'
 import { readSecretFile } from '../../../lib/auth/secret-file.ts'
+import { postHeaders } from '../../../lib/mcp/bridge/context.ts'
 import { type HttpAsk, HttpLink } from '../../../lib/mcp/bridge/http-link.ts'
 import type { JsonObject } from '../../../lib/util/json.ts'
 import { Secret } from '../../../lib/util/secret.ts'
@@ -34,7 +35,9 @@ const meta = {
 /** How the gateway asks one instance: with its own key, never that of a caller. */
 export class Upstream {
   readonly url: URL
-  /** Of every request: another instance at this address refuses it. */
+  /** In every request: another instance at this address refuses it. */
+  readonly identity: Readonly<Record<string, string>>
+  /** Of every POST. */
   readonly headers: Readonly<Record<string, string>>
   readonly #parts: UpstreamParts
   #link: Promise<HttpLink> | null = null
@@ -42,11 +45,8 @@ export class Upstream {
   constructor(parts: UpstreamParts) {
     this.#parts = parts
     this.url = parts.url
-    this.headers = {
-      'Content-Type': 'application/json',
-      Accept: 'application/json, text/event-stream',
-      [instanceHeader]: parts.record.instanceId,
-    }
+    this.identity = { [instanceHeader]: parts.record.instanceId }
+    this.headers = { ...postHeaders, ...this.identity }
   }
 
   /** The connections to the instance, with the key where the account has one. */

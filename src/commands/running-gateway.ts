@@ -1,0 +1,42 @@
+import { ServiceError } from '../lib/util/errors.ts'
+import { isRunning, processStart } from '../lib/util/process.ts'
+import { fail, ok } from '../lib/util/result.ts'
+import type { Locate } from '../lib/mcp/bridge/context.ts'
+import { isDead } from '../lib/instances/instance.ts'
+import { defaultPorts } from './default-ports.ts'
+
+type ActiveGateway = import('../server/gateway/active-gateway.ts').ActiveGateway
+
+/** The word for the running gateway, in place of an instance. */
+export const gatewayWord = 'gateway'
+
+const none = 'no gateway runs'
+
+/**
+ * The gateway of the state directory, that of the usual port before others. Throws `network_failed`
+ * when none runs.
+ */
+export async function findGateway(registryDir: string): Promise<ActiveGateway> {
+  const { listActiveGatewayFiles } = await import('../server/gateway/active-gateway.ts')
+  const files = await listActiveGatewayFiles(registryDir)
+  const usual = files.filter(({ port }) => port === defaultPorts.gateway)
+  for (const { written } of [...usual, ...files]) if (await isThere(written)) return written
+  throw new ServiceError('network_failed', none, { hint: 'service-cli gateway --aggregate' })
+}
+
+/** The running gateway, also after another one has taken over. */
+export function locateGateway(registryDir: string): Locate {
+  return async () => {
+    try {
+      const { url, pid } = await findGateway(registryDir)
+      return ok({ url: new URL(url), name: null, pid })
+    } catch (error) {
+      if (error instanceof ServiceError) return fail(none)
+      throw error
+    }
+  }
+}
+
+async function isThere({ pid, pidStart }: ActiveGateway): Promise<boolean> {
+  return !isDead(pidStart, isRunning(pid), await processStart(pid))
+}

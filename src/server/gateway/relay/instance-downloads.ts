@@ -1,0 +1,90 @@
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
+import { pipeline } from 'node:stream/promises'
+import { Unreachable } from '../../../lib/mcp/bridge/bridge-errors.ts'
+import { isArtefactHex } from '../../../lib/mcp/uris.ts'
+import { ServiceError } from '../../../lib/util/errors.ts'
+import { safetyHeaders } from '../../http/artefact-download.ts'
+import type { Instances } from './instances.ts'
+import { refusedError, unreachable } from './relay-errors.ts'
+
+const form = /^([^/]+)\/artefacts\/sha256\/([^/]+)$/
+const answerMs = 10_000
+/** A reader that takes nothing for this long is cut, and an instance that gives nothing. */
+const stallMs = 60_000
+
+const askedHeaders = ['range', 'if-range', 'if-none-match'] as const
+const answeredHeaders = [
+  ...['content-type', 'content-length', 'content-range', 'content-disposition'],
+  ...['accept-ranges', 'etag', 'last-modified', 'cache-control', 'retry-after'],
+] as const
+const passedOn: ReadonlySet<number> = new Set([200, 206, 304, 404, 416])
+
+/**
+ * Answers `GET` and `HEAD /instances/<id>/artefacts/sha256/<hex>` with what the instance answers,
+ * as fast as the reader takes it. `path` is what follows `/instances/`.
+ */
+export async function relayDownload(
+  req: IncomingMessage,
+  res: ServerResponse,
+  path: string,
+  instances: Instances,
+): Promise<void> {
+  const [, selector = '', hex = ''] = form.exec(path) ?? []
+  if (!isArtefactHex(hex)) throw new ServiceError('route_not_found', 'nothing is served here')
+  const { method } = req
+  if (method !== 'GET' && method !== 'HEAD') {
+    res.setHeader('Allow', 'GET, HEAD')
+    throw new ServiceError('method_not_allowed', 'an artefact can be read with GET or HEAD')
+  }
+  const { instanceId } = instances.find(`instance://${selector}/artefact/sha256/${hex}`)
+  instances.assertThere(instanceId)
+  const left = new AbortController()
+  res.once('close', () => left.abort(new ServiceError('cancelled', 'the reader left')))
+  const answer = await ask(instances, instanceId, {
+    ...{ method, hex, signal: left.signal },
+    headers: only(req.headers, askedHeaders),
+  })
+  const { statusCode = 0 } = answer
+  if (!passedOn.has(statusCode)) throw await refusedError(answer, `/instances/${path}`)
+  // The page of the gateway has the same origin: whatever an instance says, no browser runs it.
+  res.writeHead(statusCode, { ...only(answer.headers, answeredHeaders), ...safetyHeaders })
+  res.setTimeout(stallMs, () => res.destroy())
+  // A cut on either side cuts the other: nobody takes half an artefact for a whole one.
+  await pipeline(answer, res).catch(() => void res.destroy())
+}
+
+function only(headers: IncomingHttpHeaders, names: readonly string[]): Record<string, string> {
+  return Object.fromEntries(
+    names.flatMap(name => {
+      const value = headers[name]
+      return typeof value === 'string' ? [[name, value]] : []
+    }),
+  )
+}
+
+interface Asked {
+  readonly method: 'GET' | 'HEAD'
+  readonly hex: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly signal: AbortSignal
+}
+
+async function ask(
+  instances: Instances,
+  instanceId: string,
+  { method, hex, headers, signal }: Asked,
+): Promise<IncomingMessage> {
+  const { upstream } = instances.relayTo(instanceId)
+  try {
+    const link = await upstream.link()
+    return await link.ask({
+      url: new URL(`/artefacts/sha256/${hex}`, upstream.url),
+      method,
+      headers: { ...upstream.identity, ...headers },
+      ...{ repeatable: true, answerMs, isHeld: true, signal },
+    })
+  } catch (error) {
+    if (!(error instanceof Unreachable)) throw error
+    throw (await instances.goneNow(instanceId)) ?? unreachable(error.message)
+  }
+}
