@@ -77,17 +77,21 @@ describe('serve --gateway', () => {
 
   it('takes the port of gateways, or another one', async () => {
     const { gateway } = await readServeSettings({ ...serve, gateway: true }, {})
-    expect(gateway).to.deep.equal({ port: 9765 })
-    const flags = { gateway: true, 'gateway-port': 9000, limit: ['maxSessions=3'] }
+    expect(gateway).to.deep.equal({ port: 9765, aggregate: false })
+    const flags = {
+      ...{ gateway: true, 'gateway-port': 9000, aggregate: true },
+      limit: ['maxSessions=3'],
+    }
     const settings = await readServeSettings({ ...serve, ...flags }, {})
-    expect(settings.gateway).to.deep.equal({ port: 9000 })
+    expect(settings.gateway).to.deep.equal({ port: 9000, aggregate: true })
     expect(settings.limits).to.deep.equal({ maxSessions: 3 })
     expect(await readServeSettings(serve, {})).to.have.property('gateway', undefined)
   })
 
-  it('refuses --gateway-port without --gateway', async () => {
-    const flags = { ...serve, 'gateway-port': 9000 }
-    const error = await readServeSettings(flags, {}).catch(cause => cause)
-    expect(error).to.include({ code: 'usage_invalid', hint: 'add --gateway' })
-  })
+  for (const flags of [{ 'gateway-port': 9000 }, { aggregate: true }]) {
+    it(`refuses --${Object.keys(flags)[0]} without --gateway`, async () => {
+      const error = await readServeSettings({ ...serve, ...flags }, {}).catch(cause => cause)
+      expect(error).to.include({ code: 'usage_invalid', hint: 'add --gateway' })
+    })
+  }
 })

@@ -49,7 +49,7 @@ export async function relayDownload(
   // The page of the gateway has the same origin: whatever an instance says, no browser runs it.
   res.writeHead(statusCode, { ...only(answer.headers, answeredHeaders), ...safetyHeaders })
   res.setTimeout(stallMs, () => res.destroy())
-  // A cut on either side cuts the other: nobody takes half an artefact for a whole one.
+  // A cut on either side cuts the other, so that half an artefact is never taken for a whole one.
   await pipeline(answer, res).catch(() => void res.destroy())
 }
 

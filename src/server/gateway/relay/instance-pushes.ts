@@ -37,7 +37,7 @@ interface PushesParts {
   readonly log: Logger
 }
 
-/** One URI that somebody at the gateway follows. */
+/** One URI that clients of the gateway follow. */
 interface Followed {
   /** Settles when the first subscription is accepted, or refused. */
   readonly accepted: PromiseWithResolvers<void>
@@ -104,17 +104,17 @@ export class InstancePushes {
     })
   }
 
-  /** Goes on after the instance was gone, if anybody still follows it. */
+  /** Goes on after the instance was gone, for the clients that still follow it. */
   resume(): void {
     if (this.#running !== null || this.#followed.size === 0) return
     this.#running = this.#run().finally(() => {
       this.#running = null
-      // Somebody may have come at the very end.
+      // A client may have come at the very end.
       if (!this.#closing.signal.aborted && this.#hasUnanswered()) this.resume()
     })
   }
 
-  /** Somebody who waits for an answer has none. */
+  /** Does a client still wait for the first answer? */
   #hasUnanswered(): boolean {
     return [...this.#followed.values()].some(each => !each.wasAccepted)
   }
@@ -221,7 +221,7 @@ export class InstancePushes {
   #heard(method: string, { uri }: JsonObject): void {
     if (method === 'notifications/resources/list_changed') this.#parts.listChanged()
     if (method !== 'notifications/resources/updated' || typeof uri !== 'string') return
-    // Of nothing else is anybody told.
+    // Other updates are passed on to no client.
     if (this.#followed.has(uri)) this.#parts.updated(uri)
   }
 
@@ -261,7 +261,7 @@ export class InstancePushes {
     const refused = await this.#call(session, 'resources/subscribe', inner)
     const followed = this.#followed.get(inner)
     if (followed === undefined) return
-    // What changed while nobody listened is not known.
+    // What changed without a stream is not known.
     if (followed.wasAccepted) return this.#parts.updated(inner)
     if (refused === null) {
       followed.wasAccepted = true

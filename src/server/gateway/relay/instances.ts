@@ -81,7 +81,7 @@ export class Instances {
     return this.#parts.directory.entries.filter(({ verdict }) => verdict.health !== 'dead')
   }
 
-  /** Throws `ResourceNotFound` or `ResourceUriInvalid`, also for an instance nobody knows. */
+  /** Throws `ResourceNotFound` or `ResourceUriInvalid`, also for an unknown instance. */
   find(text: string): Found {
     const parsed = parseInstanceUri(text)
     if (parsed === null || ownSchemes.has(parsed.scheme)) {

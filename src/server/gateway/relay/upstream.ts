@@ -94,7 +94,7 @@ export class Upstream {
   async #open(): Promise<HttpLink> {
     const { record, instancesDir, timer } = this.#parts
     const file = tokenFile(instancesDir, record.instanceId)
-    // Without a file the token is known to nobody here; the instance may let everybody read.
+    // Without the file the token is unknown here; the instance may need no key at all.
     const token = await readSecretFile(file, 'host token').catch(() => null)
     const key = token === null ? null : gatewayKey(new Secret(token))
     return new HttpLink({ limits: { connectMs }, key, env: {}, timer, userAgent })

@@ -43,7 +43,7 @@ describe('chooseTarget', () => {
     [
       {},
       [blender, maya],
-      `several servers are running: 11111111 (blender, ${at(8765)}), 33333333 (maya, ${at(8767)}); choose one with --instance ID or --url URL`,
+      `several servers are running: 11111111 (blender, ${at(8765)}), 33333333 (maya, ${at(8767)}); choose one with --instance ID or --url URL, or all with --gateway`,
     ],
     [{ instance: 'maya' }, [blender, maya], `${at(8767)} as maya by maya`],
     [{ instance: '2222' }, [blender, second], `${at(8766)} as blender by ${at(8766)}`],
@@ -51,7 +51,7 @@ describe('chooseTarget', () => {
     [
       { instance: 'blender' },
       [blender, second],
-      `several servers are running: 11111111 (blender, ${at(8765)}), 22222222 (blender, ${at(8766)}); choose one with --instance ID or --url URL`,
+      `several servers are running: 11111111 (blender, ${at(8765)}), 22222222 (blender, ${at(8766)}); choose one with --instance ID or --url URL, or all with --gateway`,
     ],
     [
       { instance: '11' },
