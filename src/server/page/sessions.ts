@@ -10,6 +10,7 @@ export const codeMs = 5 * minuteMs
 export const sessionMs = 12 * 60 * minuteMs
 export const tokenMs = 10 * minuteMs
 const maxCodes = 20
+/** Of all links together, and of each key. */
 const maxSessions = 100
 /** Each tab has one, and a new one before the old one expires. */
 const maxTokens = 10
@@ -27,6 +28,7 @@ export interface PageSession {
   /** Milliseconds since the epoch. */
   readonly expiresAtMs: number
   isEnded: boolean
+  /** Shared by the sessions of a key. */
   readonly uploads: UploadQuota
 }
 
@@ -59,6 +61,8 @@ export class PageSessions {
   readonly #codes = new Map<string, number>()
   readonly #sessions = new Map<string, Entry>()
   readonly #tokens = new Map<string, { readonly session: PageSession; readonly untilMs: number }>()
+  /** By the principal of a key: a new login must not start a new hour. */
+  readonly #uploadsOfKeys = new Map<string, UploadQuota>()
   readonly #listeners = new Set<(principal: string) => void>()
   #opened = 0
 
@@ -83,7 +87,7 @@ export class PageSessions {
     return this.#clock.now() < untilMs
   }
 
-  /** Returns the cookie of a new session; the oldest one makes room. */
+  /** Returns the cookie of a new session; the oldest one by links, or of its key, makes room. */
   open({ mayWrite, keyHolder, expiresAtMs = Infinity }: Opening): string {
     const cookie = newSecret()
     const nowMs = this.#clock.now()
@@ -93,10 +97,10 @@ export class PageSessions {
       mayNote: keyHolder === null,
       expiresAtMs: Math.min(nowMs + sessionMs, expiresAtMs),
       isEnded: false,
-      uploads: new UploadQuota(this.#limits.maxPageUploadBytes, this.#clock),
+      uploads: this.#uploadsOf(keyHolder),
     }
     this.#sessions.set(digestOf(cookie), { session, keyHolder, tokens: [] })
-    for (const oldest of excess(this.#sessions, maxSessions)) this.#end(oldest)
+    for (const oldest of excess(this.#openedWith(keyHolder), maxSessions)) this.#end(oldest)
     return cookie
   }
 
@@ -135,15 +139,27 @@ export class PageSessions {
 
   /** Ends the sessions that were opened with a key. */
   endOf(keyHolder: string): void {
-    for (const [digest, entry] of [...this.#sessions]) {
-      if (entry.keyHolder === keyHolder) this.#end(digest)
-    }
+    for (const digest of this.#openedWith(keyHolder).keys()) this.#end(digest)
+    this.#uploadsOfKeys.delete(keyHolder)
   }
 
   /** Calls back with the principal of each session that ends. Returns the way to stop listening. */
   onEnded(listener: (principal: string) => void): () => void {
     this.#listeners.add(listener)
     return () => void this.#listeners.delete(listener)
+  }
+
+  /** Oldest first. Null: with links. */
+  #openedWith(keyHolder: string | null): ReadonlyMap<string, Entry> {
+    return new Map([...this.#sessions].filter(([, entry]) => entry.keyHolder === keyHolder))
+  }
+
+  #uploadsOf(keyHolder: string | null): UploadQuota {
+    const fresh = () => new UploadQuota(this.#limits.maxPageUploadBytes, this.#clock)
+    if (keyHolder === null) return fresh()
+    const quota = this.#uploadsOfKeys.get(keyHolder) ?? fresh()
+    this.#uploadsOfKeys.set(keyHolder, quota)
+    return quota
   }
 
   #end(digest: string): void {

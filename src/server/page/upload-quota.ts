@@ -2,7 +2,7 @@ import type { Clock } from '../../lib/util/time.ts'
 
 const windowMs = 60 * 60_000
 
-/** How many bytes a session may upload in an hour, counted from its first upload. */
+/** How many bytes a login may upload in an hour, counted from its first upload. */
 export class UploadQuota {
   readonly #maxBytes: number
   readonly #clock: Clock

@@ -112,7 +112,28 @@ describe('logins of the page', () => {
     expect([isIn(token), isIn(kept)]).to.deep.equal([false, true])
   })
 
-  it('are the newest hundred', () => {
+  it('make no room for those of a key, which end its own oldest', () => {
+    const byKey = { mayWrite: false, keyHolder: 'key:reader' }
+    const others = [sessions.open(byLink), sessions.open({ ...byKey, keyHolder: 'key:anna' })]
+    const cookies = Array.from({ length: 101 }, () => sessions.open(byKey))
+    expect(ended).to.deep.equal(['page:3'])
+    expect(sessions.createToken(cookies[0]!)).to.equal(null)
+    for (const cookie of others) expect(sessions.createToken(cookie)).to.be.a('string')
+  })
+
+  it('share the uploads of a key, also after logging out, and not those of links', () => {
+    const byKey = { mayWrite: true, keyHolder: 'key:writer' }
+    const uploadsOf = (cookie: string) => sessions.ofToken(tokenOf(cookie))!.uploads
+    const first = sessions.open(byKey)
+    expect(uploadsOf(first).take(10)).to.equal(true)
+    sessions.end(first)
+    expect(uploadsOf(sessions.open(byKey)).take(1)).to.equal(false)
+    expect(uploadsOf(sessions.open({ ...byKey, keyHolder: 'key:anna' })).take(1)).to.equal(true)
+    expect(uploadsOf(sessions.open(byLink)).take(10)).to.equal(true)
+    expect(uploadsOf(sessions.open(byLink)).take(10)).to.equal(true)
+  })
+
+  it('by links are the newest hundred', () => {
     const cookies = Array.from({ length: 101 }, () => sessions.open(byLink))
     expect(ended).to.deep.equal(['page:1'])
     expect(cookies.map(cookie => sessions.createToken(cookie) !== null)).to.deep.equal([
