@@ -168,7 +168,7 @@ function Note({ live, id }: { live: Live; id: string }) {
 }
 
 function targetText({ name, gone }: NoteDetail['targets'][number]): string {
-  return gone === true ? `${name} (no longer in the scene)` : name
+  return gone === true ? `${name} (not in the scene)` : name
 }
 
 function Pictures({

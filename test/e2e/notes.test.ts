@@ -73,6 +73,28 @@ describe('notes of people', function () {
     events.close()
   })
 
+  it('find an object by its name, and ask for an id where several have it', async () => {
+    const objects = [
+      { id: 'a1', name: 'Lamp' },
+      { id: 'b2', name: 'Cube' },
+      { id: 'c3', name: 'Cube' },
+    ]
+    await serve.post('scene', { objects })
+    expect((await command('add', 'Too bright', '--object', 'Lamp', '--object=b2')).code).to.equal(0)
+    const { targets } = (await read('notes://1')) as any
+    expect(targets).to.deep.equal([
+      { id: 'a1', name: 'Lamp' },
+      { id: 'b2', name: 'Cube' },
+    ])
+    const refused = await command('add', 'Too low', '--object', 'Cube')
+    expect(refused.code).not.to.equal(0)
+    expect(refused.stderr).to.contain('2 objects have the name "Cube"; use an id: b2, c3')
+    await serve.post('scene', { objects: [{ name: 'Lamp' }] })
+    expect((await add({ targets: ['Lamp'] })).targets).to.deep.equal([{ id: 'Lamp', name: 'Lamp' }])
+    const byName = (await read('notes://2')) as any
+    expect(byName.targets).to.deep.equal([{ id: 'Lamp', name: 'Lamp' }])
+  })
+
   it('are in the audit, each action with its actor and without its text', async () => {
     const { id } = await add({ author: 'ada', text: 'secret plan' })
     await tool('answer_note', { id, text: 'secret answer' })

@@ -26,7 +26,7 @@ ${hostEnvironment}`
 
   static override flags = {
     object: Flags.string({
-      description: 'id of an object of the note (repeatable)',
+      description: 'id or name of an object of the note (repeatable)',
       helpValue: 'ID',
       multiple: true,
     }),

@@ -1,8 +1,9 @@
 import { isVector, type JsonChange } from '../util/json-diff.ts'
 import { isJsonObject } from '../util/json.ts'
+import { counted } from '../util/amounts.ts'
 import { cleanText } from '../util/text.ts'
 
-/** A step of a delta; `id` and `name` are those of the object that it is in. */
+/** A step of a delta; `id` and `name` are those of the object that it is in; it may have one alone. */
 export type SceneChange = (JsonChange | OmissionChange) & {
   readonly id?: unknown
   readonly name?: unknown
@@ -30,7 +31,7 @@ export function describeChanges(changes: readonly SceneChange[]): readonly strin
       if (text !== undefined) lines.push({ id: undefined, text, more: 0 })
       continue
     }
-    const { id } = change
+    const id = change.id ?? change.name
     const last = lines.at(-1)
     if (last !== undefined && id !== undefined && last.id === id) add(last, changeOf(change))
     else lines.push({ id, text: sentence(change), more: 0 })
@@ -78,7 +79,7 @@ interface Line {
 }
 
 function sentence(change: SceneChange): string {
-  if (change.id === undefined) return wholeItem(change) ?? changeOf(change)
+  if (!isInItem(change)) return wholeItem(change) ?? changeOf(change)
   return `${nameOf(change)} ${changeOf(change)}`
 }
 
@@ -108,11 +109,11 @@ function nameOf({ id, name }: { readonly id?: unknown; readonly name?: unknown }
 
 function changeOf(change: SceneChange): string {
   const { path, kind } = change
-  const isInItem = change.id !== undefined
+  const ofItem = isInItem(change)
   const parts = path
     .slice(1)
     .split('/')
-    .slice(isInItem ? 2 : 0)
+    .slice(ofItem ? 2 : 0)
   const member = short(
     parts.map(part => part.replaceAll('~1', '/').replaceAll('~0', '~')).join('.'),
   )
@@ -123,14 +124,57 @@ function changeOf(change: SceneChange): string {
   const { before, after } = change
   if (isPoint(before) && isPoint(after)) {
     const moved = after.map((value, axis) => value - before[axis]!)
-    const what = isInItem ? '' : `${member} `
+    const what = ofItem ? '' : `${member} `
     const where = member.startsWith('world_') ? ' in the world' : ''
     if (/translate|location|position/.test(member))
       return `${what}moved ${alongAxes(moved, '')}${where}`
     if (/^rotate|^rotation/.test(member)) return `${what}rotated ${alongAxes(moved, '°')}`
   }
   if (isMatrix(before) && isMatrix(after)) return `${member} changed`
+  if (isList(before) && isList(after)) return listChange(member, before, after)
   return `${member} ${valueText(before)} → ${valueText(after)}`
+}
+
+function isInItem({ id, name }: SceneChange): boolean {
+  return id !== undefined || name !== undefined
+}
+
+function isList(value: unknown): value is readonly unknown[] {
+  return Array.isArray(value) && !isVector(value)
+}
+
+/** "objects: Lamp added; Cube removed", or how long the lists are where their items have no names. */
+function listChange(member: string, before: readonly unknown[], after: readonly unknown[]): string {
+  const [old, now] = [namesIn(before), namesIn(after)]
+  const parts = [
+    ['added', [...now].filter(name => !old.has(name))],
+    ['removed', [...old].filter(name => !now.has(name))],
+  ] as const
+  const words = parts.flatMap(([verb, names]) =>
+    names.length === 0 ? [] : [`${few(names)} ${verb}`],
+  )
+  if (words.length > 0) return `${member}: ${words.join('; ')}`
+  if (before.length === after.length) return `${member} changed`
+  return `${member}: ${counted(before.length, 'item')} → ${after.length}`
+}
+
+function namesIn(list: readonly unknown[]): ReadonlySet<string> {
+  return new Set(list.flatMap(item => itemLabel(item) ?? []))
+}
+
+/** What an item calls itself; null: it has neither name nor id. */
+function itemLabel(item: unknown): string | null {
+  if (typeof item === 'string') return short(item)
+  if (!isJsonObject(item)) return null
+  const label = item.name ?? item.id
+  return typeof label === 'string' || typeof label === 'number' ? short(String(label)) : null
+}
+
+const maxNames = 5
+
+function few(names: readonly string[]): string {
+  const shown = names.slice(0, maxNames).join(', ')
+  return names.length > maxNames ? `${shown} and ${names.length - maxNames} more` : shown
 }
 
 /** Too many numbers to be read one by one. */
@@ -166,7 +210,13 @@ function valueText(value: unknown): string {
   if (typeof value === 'string') return short(value)
   if (Array.isArray(value) && value.length === 0) return 'none'
   if (isVector(value)) return `(${value.map(each => Number(each.toPrecision(4))).join(', ')})`
-  return short(JSON.stringify(value))
+  if (Array.isArray(value)) {
+    const names = value.map(itemLabel)
+    return names.includes(null) ? counted(value.length, 'item') : few(names.map(String))
+  }
+  if (!isJsonObject(value)) return String(value)
+  const members = Object.keys(value).map(short)
+  return itemLabel(value) ?? (members.length === 0 ? 'empty' : `{${few(members)}}`)
 }
 
 function short(text: string): string {

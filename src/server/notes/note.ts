@@ -1,7 +1,10 @@
+import { ServiceError } from '../../lib/util/errors.ts'
 import type { NoteProof } from '../../lib/mcp/note-proof.ts'
 import type { JsonObject } from '../../lib/util/json.ts'
 
 export const openNotesUri = 'notes://open'
+
+const maxShownIds = 5
 
 /** Members of a note have the same names in memory, in its file and on the wire. */
 export interface Note {
@@ -73,6 +76,31 @@ export function nextState(state: NoteState, action: NoteAction): NoteState | nul
 /** Does it wait for the agent or for the person? */
 export function isOpen({ state }: Pick<Note, 'state'>): boolean {
   return state !== 'accepted' && state !== 'closed'
+}
+
+/**
+ * Targets with the ids and names of their objects, where only one of both was given. `objects`: names
+ * by id.
+ * Throws `body_invalid` for a name that several objects have.
+ */
+export function resolveTargets(
+  targets: readonly NoteTarget[],
+  objects: ReadonlyMap<string, string>,
+): readonly NoteTarget[] {
+  return targets.map(target => {
+    const { id: given } = target
+    const named = objects.get(given)
+    // An id alone was taken for the name, too.
+    if (named !== undefined) return target.name === given ? { id: given, name: named } : target
+    const ids = [...objects].flatMap(([id, name]) => (name === given ? [id] : []))
+    if (ids.length > 1) {
+      const shown = ids.slice(0, maxShownIds).join(', ')
+      const detail = `${ids.length} objects have the name "${given}"; use an id: ${shown}`
+      throw new ServiceError('body_invalid', detail)
+    }
+    const [id] = ids
+    return id === undefined ? target : { id, name: given }
+  })
 }
 
 /** The names of the objects that are still there, are gone, or have another name now. */

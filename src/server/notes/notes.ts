@@ -9,7 +9,14 @@ import type { BuiltIn } from '../resources/built-in.ts'
 import type { NotesSource } from '../resources/notes-source.ts'
 import type { SceneNow } from '../resources/scene.ts'
 import type { Prover } from './prover.ts'
-import { isOpen, nextState, type Note, type NoteAction, openNotesUri } from './note.ts'
+import {
+  isOpen,
+  nextState,
+  type Note,
+  type NoteAction,
+  openNotesUri,
+  resolveTargets,
+} from './note.ts'
 import { NotesProducer, whole } from './notes-producer.ts'
 import { fittingNotes } from './shown-notes.ts'
 
@@ -126,9 +133,15 @@ export class Notes implements NotesSource {
     return findNote(await this.list(), word)
   }
 
-  /** Throws `limit_reached` when the document has as many notes as it may. */
-  async add(input: NoteInput): Promise<Note> {
+  /**
+   * Throws `limit_reached` when the document has as many notes as it may, and `body_invalid` when a
+   * target is the name of several objects.
+   */
+  async add(given: NoteInput): Promise<Note> {
     const { clock, revision, prover } = this.#parts
+    const objects = given.targets.length === 0 ? undefined : this.#scene?.().names
+    const targets = resolveTargets(given.targets, objects ?? new Map())
+    const input = { ...given, targets }
     const folder = this.#folder
     const id = randomBytes(4).toString('hex')
     // Before agents are told, who would change what is to be kept.

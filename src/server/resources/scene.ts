@@ -105,7 +105,7 @@ export class SceneProducer implements BuiltIn {
     return {
       revision,
       frame: typeof frame === 'number' ? frame : null,
-      names: new Map(named.map(({ id, name = id }) => [String(id), String(name)])),
+      names: new Map(named.map(({ id, name }) => [String(id ?? name), String(name ?? id)])),
     }
   }
 

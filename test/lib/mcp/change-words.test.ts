@@ -19,7 +19,10 @@ describe('a change in words', () => {
     [changed('scale', [1, 1, 1], [1.23456, 1, 1]), 'Cube scale (1, 1, 1) → (1.235, 1, 1)'],
     [changed('energy', 10, 0.1 + 0.2), 'Cube energy 10 → 0.3'],
     [changed('type', 'POINT', 'SUN'), 'Cube type POINT → SUN'],
-    [changed('a~1b', null, { c: 1 }), 'Cube a/b null → {"c":1}'],
+    [changed('a~1b', null, { c: 1 }), 'Cube a/b null → {c}'],
+    [changed('material', { name: 'Gold' }, { name: 'Iron' }), 'Cube material Gold → Iron'],
+    [changed('tags', 'old', ['a', 'b']), 'Cube tags old → a, b'],
+    [changed('points', null, [[1, 2], {}]), 'Cube points null → 2 items'],
     [{ path: '/objects/0/bevel', kind: 'added', after: 2, ...inCube }, 'Cube bevel set to 2'],
     [{ path: '/objects/0/bevel', kind: 'removed', before: 2, ...inCube }, 'Cube bevel removed'],
     [{ path: '/frame', kind: 'changed', before: 1, after: 2 }, 'frame 1 → 2'],
@@ -31,6 +34,25 @@ describe('a change in words', () => {
       { path: '/objects/0', kind: 'added', after: { ...inCube, type: 'mesh' } },
       'Cube (mesh) added',
     ],
+    [
+      { path: '/objects/0/frame', kind: 'changed', before: 1, after: 2, name: 'Cube' },
+      'Cube frame 1 → 2',
+    ],
+    [
+      {
+        ...{ path: '/objects', kind: 'changed', before: ['Cube', 'Lamp'] },
+        after: ['Cube', 'Key', 'Fill', 'Rim', 'Sun', 'Sky', 'Moon'],
+      },
+      'objects: Key, Fill, Rim, Sun, Sky and 1 more added; Lamp removed',
+    ],
+    [
+      {
+        ...{ path: '/objects', kind: 'changed' },
+        ...{ before: [{ name: 'Cube' }], after: [{ name: 'Cube' }, { name: 'Lamp' }] },
+      },
+      'objects: Lamp added',
+    ],
+    [{ path: '/rows', kind: 'changed', before: [{}], after: [{}, { a: 1 }] }, 'rows: 1 item → 2'],
     [
       { path: '/objects/0', kind: 'omitted', before: inCube },
       'Cube no longer listed, and still in the scene',
