@@ -3,6 +3,7 @@ import { liveAppKey } from '../../src/lib/mcp/live-app.ts'
 import { pause, retryDelay } from '../../src/lib/util/time.ts'
 import { timer } from '../live/refresh.ts'
 import { type Carrier, type Connection, type Content, McpError } from '../mcp/carrier.ts'
+import { serverNow } from '../mcp/server-clock.ts'
 import type { Bridge } from './bridge.ts'
 
 /** The most that the server gives in one slice, and more slices than any answer should have. */
@@ -105,14 +106,14 @@ export function createBridgeCarrier({ bridge, isShown }: CarrierParts): Carrier 
     schemes.value = await servedSchemes(signal)
     connection.value = { kind: 'live' }
     for (;;) {
-      const startedMs = Date.now()
+      const startedMs = performance.now()
       const next = wait(turn.revision, signal)
       // Only now: what changed before the wait began is read, what changes later ends the wait.
       if (turn.isNewScene) tell(sceneUri)
       // Notes have no revision by which the wait could know of earlier changes.
       tell(notesUri)
       turn = await next
-      await pause(timer, minTurnMs - (Date.now() - startedMs), signal)
+      await pause(timer, minTurnMs - (performance.now() - startedMs), signal)
     }
   }
 
@@ -125,7 +126,7 @@ export function createBridgeCarrier({ bridge, isShown }: CarrierParts): Carrier 
       } catch (error) {
         if (signal.aborted) break
         if (connection.peek().kind === 'live') [attempt, lostMs] = [0, null]
-        lostMs ??= Date.now()
+        lostMs ??= serverNow()
         connection.value = { kind: 'lost', sinceMs: lostMs, reason: (error as Error).message }
         await pause(timer, retryDelay(attempt++, Math.random), signal)
       }

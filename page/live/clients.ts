@@ -73,5 +73,8 @@ function readWords(uri: string): string {
   if (uri.startsWith('artefact://')) return 'read a file'
   if (uri.startsWith('notes://')) return 'read the notes'
   if (uri.startsWith('audit://')) return 'read what was done'
+  if (uri.startsWith('events://')) return 'read the events of a session'
+  if (uri.startsWith('gateway://')) return 'read the list of instances'
+  if (uri.startsWith('server://')) return 'read who is connected'
   return `read ${uri}`
 }

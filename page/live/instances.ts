@@ -13,7 +13,10 @@ export interface InstanceRow {
   readonly status: string
   readonly health: string
   readonly reason?: string | null
-  readonly scene?: string | null
+  readonly scene: string | null
+  /** Of a scene that no application sent. */
+  readonly scene_set_at: string | null
+  readonly application: { readonly connected: boolean }
   readonly mcp_url: string
 }
 

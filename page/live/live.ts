@@ -3,6 +3,7 @@ import type { Carrier, Descriptor } from '../mcp/carrier.ts'
 import type { PageWrites } from '../mcp/page-writes.ts'
 import type { Login } from '../mcp/login.ts'
 import { type ClientRow, followClients } from './clients.ts'
+import { Drafts } from './drafts.ts'
 import { followFiles } from './files.ts'
 import { followInstances, type InstanceRow } from './instances.ts'
 import { NotesState } from './notes.ts'
@@ -20,15 +21,21 @@ export interface Live {
   readonly files: ReadonlySignal<readonly Descriptor[] | null>
   readonly instances: ReadonlySignal<readonly InstanceRow[] | null>
   /** What a person may do on the page; null inside of a chat. */
-  readonly person: { readonly login: Login; readonly writes: PageWrites } | null
+  readonly person: Person | null
 }
 
-export function createLive(carrier: Carrier, person: Live['person']): Live {
+interface Person {
+  readonly login: Login
+  readonly writes: PageWrites
+  readonly drafts: Drafts
+}
+
+export function createLive(carrier: Carrier, signedIn: Omit<Person, 'drafts'> | null): Live {
   const scene = new SceneState(carrier)
   return {
     carrier,
     scene,
-    person,
+    person: signedIn && { ...signedIn, drafts: new Drafts() },
     picture: new Picture(carrier),
     notes: new NotesState(carrier),
     clients: followClients(carrier),

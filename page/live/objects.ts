@@ -2,11 +2,13 @@ import { signal, type ReadonlySignal } from '@preact/signals'
 import { omitUndefined } from '../../src/lib/util/members.ts'
 import type { SceneChange } from '../../src/lib/mcp/change-words.ts'
 import { type Carrier, McpError, readJson } from '../mcp/carrier.ts'
+import { serverNow } from '../mcp/server-clock.ts'
 import type { SceneState } from './scene.ts'
 
 const pageSize = 1000
 /** More rows than anybody scrolls through: the search of the server finds the rest. */
 const maxRows = 20_000
+const maxTextChars = 200
 const fields = ['name', 'type', 'parent', 'visible', 'selected'] as const
 
 /** What the tree shows of an object. */
@@ -110,7 +112,7 @@ export class Objects {
     const changed = new Map(this.#changed.value)
     for (const change of changes) {
       const id = applyTo(rows, change)
-      if (id !== null) changed.set(id, Date.now())
+      if (id !== null) changed.set(id, serverNow())
     }
     this.#changed.value = changed
     const grown = rows.size - state.rows.size
@@ -143,17 +145,19 @@ export function applyTo(rows: Map<string, ObjectRow>, change: SceneChange): stri
   const [member = ''] = change.path.split('/').slice(3)
   const row = rows.get(id)
   if (row !== undefined && fields.includes(member as never)) {
-    rows.set(id, { ...row, [member]: 'after' in change ? change.after : undefined })
+    rows.set(id, rowOf({ ...row, [member]: 'after' in change ? change.after : undefined }, id))
   }
   return id
 }
 
 function rowOf(item: Partial<ObjectRow>, id: string): ObjectRow {
   const { name, type, parent, visible, selected } = item
+  // A row has no room for more.
   const text = (value: unknown) =>
-    value === undefined || value === null ? undefined : String(value)
+    value === undefined || value === null ? undefined : String(value).slice(0, maxTextChars)
   return omitUndefined({
-    ...{ id, name: text(name), type: text(type), parent: text(parent) },
+    ...{ id, name: text(name), type: text(type) },
+    parent: parent === undefined || parent === null ? undefined : String(parent),
     ...{ visible, selected },
   }) as ObjectRow
 }

@@ -1,5 +1,6 @@
 import { signal, type ReadonlySignal } from '@preact/signals'
 import { type Carrier, listKey, McpError } from '../mcp/carrier.ts'
+import { serverNow } from '../mcp/server-clock.ts'
 import { refresher } from './refresh.ts'
 
 const windowUri = 'capture://current_window'
@@ -27,6 +28,7 @@ export type PictureState =
 export class Picture {
   readonly #carrier: Carrier
   readonly #state = signal<PictureState>({ kind: 'none', reason: null })
+  /** By the clock that nobody sets. */
   #restUntilMs = 0
   #watched = 0
   #isDue = true
@@ -62,18 +64,19 @@ export class Picture {
   async #take(): Promise<void> {
     clearTimeout(this.#timer)
     if (!this.#isDue || this.#watched === 0 || document.hidden) return
-    const waitMs = this.#restUntilMs - Date.now()
+    const waitMs = this.#restUntilMs - performance.now()
     if (waitMs > 0) {
       this.#timer = window.setTimeout(() => void this.#take(), waitMs)
       return
     }
     this.#isDue = false
-    const startedMs = Date.now()
+    const startedMs = performance.now()
     // Until it is known what it takes.
     this.#restUntilMs = startedMs + mostMs
-    const state = await this.#read(startedMs)
-    const tookMs = Date.now() - startedMs
-    this.#restUntilMs = Date.now() + Math.min(mostMs, Math.max(leastMs, tookMs * shareOfTime))
+    const state = await this.#read(serverNow())
+    const endedMs = performance.now()
+    const restMs = Math.max(leastMs, (endedMs - startedMs) * shareOfTime)
+    this.#restUntilMs = endedMs + Math.min(mostMs, restMs)
     this.#state.value = state
     if (this.#isDue) await this.#take()
   }

@@ -1,6 +1,7 @@
 import { signal, type ReadonlySignal } from '@preact/signals'
 import { describeChanges, type SceneChange } from '../../src/lib/mcp/change-words.ts'
 import type { Carrier, Content } from '../mcp/carrier.ts'
+import { serverNow } from '../mcp/server-clock.ts'
 import { refresher } from './refresh.ts'
 
 const sceneUri = 'scene://current'
@@ -29,11 +30,12 @@ export interface Application {
   readonly as_of?: string
 }
 
-/** `scene://current?view=summary`; another form of scene has `members` instead. */
+/** `scene://current?view=summary`; a scene of another form has `members` instead. */
 export interface Summary {
   readonly status?: 'no_snapshot'
-  readonly hint?: string
   readonly schema?: string
+  /** Of a scene of another form; a number where there are too many. */
+  readonly members?: Readonly<Record<string, unknown>> | number
   readonly dcc?: { readonly type?: string; readonly version?: string }
   readonly document?: {
     readonly name?: string
@@ -171,7 +173,7 @@ export class SceneState {
     if (last !== undefined && isSame(last, ids)) {
       // A dragged object is one entry, with the whole way that it went.
       const { delta: whole } = await this.#read(last.since)
-      const entry = { ...last, atMs: Date.now(), lines: linesOf(whole) }
+      const entry = { ...last, atMs: serverNow(), lines: linesOf(whole) }
       this.#changes.value = [entry, ...others]
       return
     }
@@ -179,7 +181,7 @@ export class SceneState {
   }
 
   #add(since: number, lines: readonly string[], ids: readonly string[]): void {
-    const now = Date.now()
+    const now = serverNow()
     const entry = { id: ++this.#lastEntry, startMs: now, atMs: now, lines, ids, since }
     this.#changes.value = [entry, ...this.#changes.value].slice(0, maxEntries)
   }
@@ -194,8 +196,8 @@ function linesOf({ changes = [], reset, truncated }: Delta): readonly string[] {
 
 function isSame(last: ChangeEntry, ids: readonly string[]): boolean {
   return (
-    Date.now() - last.atMs < mergeMs &&
-    Date.now() - last.startMs < maxMergeMs &&
+    serverNow() - last.atMs < mergeMs &&
+    serverNow() - last.startMs < maxMergeMs &&
     ids.length > 0 &&
     ids.length === last.ids.length &&
     ids.every(id => last.ids.includes(id))

@@ -1,14 +1,16 @@
 import { signal, type ReadonlySignal } from '@preact/signals'
-import { refusalOf } from './transport.ts'
+import { reach, refusalOf } from './transport.ts'
 
 const sessionPath = '/page/session'
 /** Tokens are renewed before they expire. */
 const earlyMs = 60_000
 /** Only says that a session may exist: the session itself is in a cookie that scripts cannot read. */
 const hintKey = 'service-page.session'
+const probeKey = 'service-page.probe'
 
 interface Token {
   readonly text: string
+  /** By the clock that no one sets. */
   readonly untilMs: number
 }
 
@@ -27,9 +29,11 @@ export class Login {
   #asking: Promise<Token | null> | null = null
 
   constructor() {
-    // Another tab has logged in.
+    // Another tab has logged in, or out.
     window.addEventListener('storage', ({ key, newValue }) => {
-      if (key === hintKey && newValue !== null) void this.token().catch(() => null)
+      if (key !== hintKey) return
+      if (newValue === null) this.#drop()
+      else void this.token().catch(() => null)
     })
   }
 
@@ -50,7 +54,8 @@ export class Login {
   /** Null without a session. `refused` is a token that the server no longer takes. */
   async token(refused?: string): Promise<string | null> {
     const known = this.#token
-    if (known !== null && known.text !== refused && known.untilMs > Date.now()) return known.text
+    if (known !== null && known.text !== refused && known.untilMs > performance.now())
+      return known.text
     if (known === null && !hasHint()) return null
     this.#asking ??= this.#ask().finally(() => (this.#asking = null))
     return (await this.#asking)?.text ?? null
@@ -94,7 +99,7 @@ export class Login {
     if (response.status === 401 || response.status === 403) this.#forget()
     if (!response.ok) return null
     const { token, expires_in, notes } = (await response.json()) as TokenAnswer
-    this.#token = { text: token, untilMs: Date.now() + expires_in * 1000 - earlyMs }
+    this.#token = { text: token, untilMs: performance.now() + expires_in * 1000 - earlyMs }
     this.#isLoggedIn.value = true
     this.#mayNote.value = notes
     this.#tokens.value++
@@ -103,6 +108,10 @@ export class Login {
 
   #forget(): void {
     setHint(false)
+    this.#drop()
+  }
+
+  #drop(): void {
     this.#token = null
     this.#isLoggedIn.value = false
     this.#mayNote.value = false
@@ -114,7 +123,7 @@ function send(
   path: string,
   { body, headers = {} }: { body?: string; headers?: Record<string, string> } = {},
 ): Promise<Response> {
-  return fetch(path, {
+  return reach(path, {
     method,
     headers: { 'Service-Page': '1', ...headers },
     ...(body !== undefined && { body }),
@@ -123,10 +132,13 @@ function send(
   })
 }
 
-/** Storage may be switched off: then each page asks. */
+/** Storage may be full or switched off: then each page asks. */
 function hasHint(): boolean {
   try {
-    return localStorage.getItem(hintKey) !== null
+    if (localStorage.getItem(hintKey) !== null) return true
+    localStorage.setItem(probeKey, probeKey)
+    localStorage.removeItem(probeKey)
+    return false
   } catch {
     return true
   }

@@ -1,5 +1,5 @@
 import type { Login } from './login.ts'
-import { refusalOf } from './transport.ts'
+import { reach, refusalOf } from './transport.ts'
 
 /** What a person says about a picture or objects. */
 export interface NewNote {
@@ -51,7 +51,7 @@ export class PageWrites {
     init: RequestInit = {},
   ): Promise<Response> {
     const send = (token: string | null) =>
-      fetch(path, {
+      reach(path, {
         ...init,
         headers: {
           'Service-Page': '1',

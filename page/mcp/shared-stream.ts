@@ -48,7 +48,11 @@ export function shareStream({ listen, told }: SharedParts): void {
       const { signal } = shown
       channel?.postMessage('state')
       if (locks === undefined) void start(signal)
-      else locks.request(name, { signal }, () => start(signal)).catch(() => {})
+      else {
+        const held = locks.request(name, { signal }, () => start(signal))
+        // Refused where the browser keeps no data of this site.
+        held.catch(() => (signal.aborted ? undefined : start(signal)))
+      }
     }
   }
   document.addEventListener('visibilitychange', look)

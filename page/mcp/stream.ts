@@ -1,5 +1,6 @@
 import { retryDelay } from '../../src/lib/util/time.ts'
 import { McpError } from './carrier.ts'
+import { serverNow } from './server-clock.ts'
 import { opened, type Transport } from './transport.ts'
 
 /** Two keep-alives of the server, and some more. */
@@ -37,7 +38,7 @@ export async function keepListening(parts: StreamParts, signal: AbortSignal): Pr
       await parts.loginChanged(signal)
       continue
     }
-    lostMs ??= Date.now()
+    lostMs ??= serverNow()
     parts.told({ kind: 'lost', sinceMs: lostMs, reason: reason.message })
     await soon(retryDelay(attempt++, Math.random), signal)
   }

@@ -1,4 +1,5 @@
 import { McpError } from './carrier.ts'
+import { heedDate } from './server-clock.ts'
 
 export interface RpcMessage {
   readonly id?: number
@@ -72,9 +73,11 @@ export class McpHttp {
 }
 
 /** `fetch`, whose own error is not for people. */
-async function reach(address: string, init: RequestInit): Promise<Response> {
+export async function reach(address: string, init: RequestInit): Promise<Response> {
   try {
-    return await fetch(address, init)
+    const response = await fetch(address, init)
+    heedDate(response.headers.get('Date'))
+    return response
   } catch {
     throw new Error('the server cannot be reached')
   }

@@ -2,7 +2,9 @@ import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import type { PixelBox } from '../../src/lib/mcp/note-proof.ts'
 import type { Carrier } from '../mcp/carrier.ts'
-import { type Pin, PinMark } from './pin-picture.tsx'
+import type { Pin } from '../live/drafts.ts'
+import { PinMark } from './pin-picture.tsx'
+import { tellSize } from './small.tsx'
 
 interface CompareProps {
   readonly carrier: Carrier
@@ -27,9 +29,11 @@ export function Compare({ carrier, before, after, pin, difference }: CompareProp
         <img
           src={first}
           alt="Before"
-          onLoad={({ currentTarget: { naturalWidth: width, naturalHeight: height } }) =>
-            (size.value = { width, height })
-          }
+          onLoad={({ currentTarget }) => {
+            const { naturalWidth: width, naturalHeight: height, parentElement } = currentTarget
+            size.value = { width, height }
+            tellSize(currentTarget, parentElement)
+          }}
         />
         {pin !== undefined && <PinMark pin={pin} />}
         {second !== null && (

@@ -29,10 +29,14 @@ export function flatten(
   }
   // Objects whose parents are in a circle are below no root.
   const reached = new Set<string>()
-  const reach = (row: ObjectRow): void => {
-    if (reached.has(row.id)) return
-    reached.add(row.id)
-    for (const child of children.get(row.id) ?? []) reach(child)
+  const reach = (root: ObjectRow): void => {
+    // No recursion here and below: a chain of parents may be as long as the scene.
+    const waiting = [root]
+    for (let row = waiting.pop(); row !== undefined; row = waiting.pop()) {
+      if (reached.has(row.id)) continue
+      reached.add(row.id)
+      for (const child of children.get(row.id) ?? []) waiting.push(child)
+    }
   }
   roots.forEach(reach)
   for (const row of rows.values()) {
@@ -42,18 +46,22 @@ export function flatten(
   }
   const flat: TreeRow[] = []
   const shown = new Set<string>()
-  const add = (siblings: readonly ObjectRow[], level: number): void => {
-    for (const [at, row] of siblings.entries()) {
-      if (shown.has(row.id)) continue
-      shown.add(row.id)
-      const below = children.get(row.id) ?? []
-      const isOpen = below.length > 0 && !closed.has(row.id)
-      const { length: childCount } = below
-      flat.push({ row, level, childCount, isOpen, position: at + 1, siblings: siblings.length })
-      if (isOpen) add(below, level + 1)
-    }
+  // The lists that are gone through now, the deepest last.
+  const open = [{ list: roots, at: 0 }]
+  for (let level = open.at(-1); level !== undefined; level = open.at(-1)) {
+    const { list, at } = level
+    const row = list[at]
+    level.at++
+    if (row === undefined) open.pop()
+    if (row === undefined || shown.has(row.id)) continue
+    shown.add(row.id)
+    const below = children.get(row.id) ?? []
+    const isOpen = below.length > 0 && !closed.has(row.id)
+    const { length: childCount } = below
+    const place = { level: open.length, position: at + 1, siblings: list.length }
+    flat.push({ row, childCount, isOpen, ...place })
+    if (isOpen) open.push({ list: below, at: 0 })
   }
-  add(roots, 1)
   return flat
 }
 

@@ -1,13 +1,14 @@
 import { signal } from '@preact/signals'
+import { serverNow } from '../mcp/server-clock.ts'
 import { durationText } from '../../src/lib/util/amounts.ts'
 
 /** The time, for texts such as "3 s ago"; moves on once a second while the page is shown. */
-export const nowMs = signal(Date.now())
+export const nowMs = signal(serverNow())
 
 setInterval(() => {
-  if (!document.hidden) nowMs.value = Date.now()
+  if (!document.hidden) nowMs.value = serverNow()
 }, 1000)
-document.addEventListener('visibilitychange', () => (nowMs.value = Date.now()))
+document.addEventListener('visibilitychange', () => (nowMs.value = serverNow()))
 
 /** "just now", "12 s ago". */
 export function ago(atMs: number): string {

@@ -1,49 +1,41 @@
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
+import type { Drafts, Pin } from '../live/drafts.ts'
 import type { Carrier } from '../mcp/carrier.ts'
-
-/** A place on a picture: shares of its width and height, from the top left. */
-export type Pin = readonly [number, number]
-
-/** What a note needs of the picture that a person pointed at. */
-export interface Pointed {
-  readonly pin: Pin
-  /** With it the application draws the same picture again. */
-  readonly view: object
-}
+import { tellSize } from './small.tsx'
 
 interface PinPictureProps {
   readonly carrier: Carrier
-  readonly pointed: Pointed | null
-  readonly onPoint: (pointed: Pointed | null) => void
+  readonly drafts: Pick<Drafts, 'view' | 'pin'>
 }
 
 const uri = 'capture://viewport?max_width=1280'
 const step = 0.02
 
 /** The view on the screen, to point at something in it. */
-export function PinPicture({ carrier, pointed, onPoint }: PinPictureProps) {
-  const source = useSignal<string | null>(null)
-  const view = useSignal<object | null>(null)
+export function PinPicture({ carrier, drafts }: PinPictureProps) {
   const trouble = useSignal<string | null>(null)
   useEffect(() => {
+    // A view that was pointed at before another screen was shown is kept.
+    if (drafts.view.value !== null) return
+    let isOver = false
     carrier.read(uri).then(
       ({ blob, mimeType, _meta }) => {
-        const { view: drawn } = (_meta?.['service-cli/capture'] ?? {}) as { view?: object }
-        if (drawn === undefined) trouble.value = 'The application cannot draw this view again.'
-        else view.value = drawn
-        source.value = `data:${mimeType};base64,${blob}`
+        if (isOver) return
+        const { view } = (_meta?.['service-cli/capture'] ?? {}) as { view?: object }
+        if (view === undefined) trouble.value = 'The application cannot draw this view again.'
+        else drafts.view.value = { source: `data:${mimeType};base64,${blob}`, view }
       },
       (error: Error) => (trouble.value = error.message),
     )
-  }, [carrier])
-  if (source.value === null) return <p class="quiet">{trouble.value ?? 'Taking a picture …'}</p>
-  const drawn = view.value
-  if (drawn === null) return <p class="quiet">{trouble.value}</p>
-  const [x, y] = pointed?.pin ?? [0.5, 0.5]
+    return () => void (isOver = true)
+  }, [carrier, drafts])
+  const drawn = drafts.view.value
+  if (drawn === null) return <p class="quiet">{trouble.value ?? 'Taking a picture …'}</p>
+  const [x, y] = drafts.pin.value ?? [0.5, 0.5]
   const point = (left: number, top: number) => {
     const within = (share: number) => Math.round(Math.min(1, Math.max(0, share)) * 1e4) / 1e4
-    onPoint({ pin: [within(left), within(top)], view: drawn })
+    drafts.pin.value = [within(left), within(top)]
   }
   const keys: Readonly<Record<string, Pin>> = {
     ArrowLeft: [-step, 0],
@@ -69,8 +61,12 @@ export function PinPicture({ carrier, pointed, onPoint }: PinPictureProps) {
         point((event.clientX - left) / width, (event.clientY - top) / height)
       }}
     >
-      <img src={source.value} alt="The view on the screen" />
-      {pointed !== null && <PinMark pin={pointed.pin} />}
+      <img
+        src={drawn.source}
+        alt="The view on the screen"
+        onLoad={({ currentTarget }) => tellSize(currentTarget, currentTarget.parentElement)}
+      />
+      {drafts.pin.value !== null && <PinMark pin={drafts.pin.value} />}
     </div>
   )
 }

@@ -1,5 +1,6 @@
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
+import { useLayoutEffect, useRef } from 'preact/hooks'
 import { ago } from './now.ts'
 
 /** A time in words, with the exact one on hover. */
@@ -21,6 +22,15 @@ export function Empty({ title, children }: { title: string; children?: Component
       {children}
     </div>
   )
+}
+
+/** Tells the style sheet how large a picture is: small ones grow, to twice their size at most. */
+export function tellSize(
+  { naturalWidth, naturalHeight }: HTMLImageElement,
+  element: HTMLElement | null,
+): void {
+  element?.style.setProperty('--width', String(naturalWidth))
+  element?.style.setProperty('--height', String(naturalHeight))
 }
 
 /** A text to copy, and the button that copies it. */
@@ -50,7 +60,10 @@ export function Copyable({ text, label }: { text: string; label: string }) {
   )
 }
 
-/** A button whose work may fail; says why beside it. */
+/**
+ * A button whose work may fail; says why beside it. It keeps the focus of the keyboard while it works,
+ * and leaves it to the content of the page when it goes.
+ */
 export function Action({
   children,
   run,
@@ -64,7 +77,17 @@ export function Action({
 }) {
   const isBusy = useSignal(false)
   const failure = useSignal<string | null>(null)
+  const button = useRef<HTMLButtonElement>(null)
+  useLayoutEffect(() => {
+    const { current } = button
+    return () => {
+      if (document.activeElement !== current) return
+      document.getElementById('content')?.focus({ preventScroll: true })
+    }
+  }, [])
+  const isOff = disabled || isBusy.value
   const start = async () => {
+    if (isOff) return
     isBusy.value = true
     failure.value = null
     try {
@@ -76,7 +99,7 @@ export function Action({
   }
   return (
     <span class="action">
-      <button type="button" class={kind} disabled={disabled || isBusy.value} onClick={start}>
+      <button ref={button} type="button" class={kind} aria-disabled={isOff} onClick={start}>
         {children}
       </button>
       {failure.value !== null && (

@@ -7,6 +7,8 @@ const rowHeight = 28
 /** Rows above and below those that are seen. */
 const spare = 10
 const changedForMs = 10_000
+/** Deeper rows would be out of sight. */
+const maxIndents = 12
 
 interface TreeProps {
   readonly rows: readonly TreeRow[]
@@ -144,7 +146,7 @@ function Row({ id, tree, isSelected, changedMs, onSelect, onToggle }: RowProps) 
       aria-selected={isSelected}
       aria-expanded={childCount > 0 ? isOpen : undefined}
       class={classes.filter(Boolean).join(' ')}
-      style={{ paddingLeft: `${(level - 1) * 16 + 4}px` }}
+      style={{ paddingLeft: `${Math.min(level - 1, maxIndents) * 16 + 4}px` }}
       onClick={() => onSelect(row.id)}
     >
       <span

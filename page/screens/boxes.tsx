@@ -4,6 +4,7 @@ import type { Live } from '../live/live.ts'
 import type { Objects } from '../live/objects.ts'
 import { refresher } from '../live/refresh.ts'
 import { readJson } from '../mcp/carrier.ts'
+import { serverNow } from '../mcp/server-clock.ts'
 import { boxesOf, type Placed } from '../parts/boxes-of.ts'
 import type { BoxView } from '../three/box-view.ts'
 
@@ -65,7 +66,7 @@ export function Boxes({ live, objects, selected, onSelect }: BoxesProps) {
 
   useSignalEffect(() => {
     const up = live.scene.summary.value?.axes?.up === 'y' ? 'y' : 'z'
-    const now = Date.now()
+    const now = serverNow()
     const changed = objects.changed.value
     view.value?.show(
       boxesOf(placed.value, up),

@@ -4,7 +4,7 @@ import { sizeText } from '../../src/lib/util/amounts.ts'
 import { hashOf } from '../live/files.ts'
 import type { Live } from '../live/live.ts'
 import type { Carrier, Descriptor } from '../mcp/carrier.ts'
-import { Action, Ago, Empty } from '../parts/small.tsx'
+import { Action, Ago, Empty, tellSize } from '../parts/small.tsx'
 
 /** Larger pictures of other types than PNG have no preview: they would be sent whole. */
 const maxPreviewBytes = 2_000_000
@@ -98,7 +98,11 @@ function Preview({ carrier, file }: { carrier: Carrier; file: Descriptor }) {
       {source.value === null ? (
         <span class="quiet">{kindOf(file)}</span>
       ) : (
-        <img src={source.value} alt="" />
+        <img
+          src={source.value}
+          alt=""
+          onLoad={({ currentTarget }) => tellSize(currentTarget, currentTarget)}
+        />
       )}
     </div>
   )

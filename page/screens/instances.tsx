@@ -33,7 +33,7 @@ function Instance({ row }: { row: InstanceRow }) {
   return (
     <li class="card">
       <strong>{display_name}</strong>
-      <span>{scene ?? 'no document'}</span>
+      <span>{scene ?? documentWords(row)}</span>
       <span class="quiet">
         {dcc_type}, {instance_short}
       </span>
@@ -46,6 +46,12 @@ function Instance({ row }: { row: InstanceRow }) {
       )}
     </li>
   )
+}
+
+/** The list names the documents of applications alone. */
+function documentWords({ application, scene_set_at }: InstanceRow): string {
+  if (scene_set_at !== null) return 'a scene posted by a program'
+  return application.connected ? 'document not known' : 'no application connected'
 }
 
 /** The address comes from a record that any program of this user can write: http alone is a link. */

@@ -4,7 +4,7 @@ import type { Live } from '../live/live.ts'
 import { type NoteDetail, type NoteEntry, type NoteRow, waitsForPerson } from '../live/notes.ts'
 import type { NoteProof } from '../../src/lib/mcp/note-proof.ts'
 import { Compare } from '../parts/compare.tsx'
-import { PinPicture, type Pointed } from '../parts/pin-picture.tsx'
+import { PinPicture } from '../parts/pin-picture.tsx'
 import { Action, Ago, Empty } from '../parts/small.tsx'
 
 /** What the person has said, what the AI has answered, and what really changed. */
@@ -67,11 +67,16 @@ function State({ row }: { row: Pick<NoteRow, 'state'> }) {
 }
 
 function NewNote({ live, onMade }: { live: Live; onMade: (id: string) => void }) {
-  const text = useSignal('')
-  const isPointing = useSignal(false)
-  const pointed = useSignal<Pointed | null>(null)
   const { person } = live
+  const isPointing = useSignal(person !== null && person.drafts.view.value !== null)
   if (person === null) return null
+  const { drafts, writes } = person
+  const text = drafts.text('note')
+  const pointAtNothing = () => {
+    isPointing.value = false
+    drafts.view.value = null
+    drafts.pin.value = null
+  }
   if (!person.login.mayNote.value) {
     return (
       <p class="quiet">
@@ -94,13 +99,15 @@ function NewNote({ live, onMade }: { live: Live; onMade: (id: string) => void })
       <Action
         kind="primary"
         disabled={text.value.trim() === ''}
-        run={async () => {
-          const { id } = await person.writes.addNote({ text: text.value, ...pointed.value })
-          onMade(id)
-          text.value = ''
-          pointed.value = null
-          isPointing.value = false
-        }}
+        run={() =>
+          drafts.send(text, async sent => {
+            const [pin, drawn] = [drafts.pin.value, drafts.view.value]
+            const place = pin === null || drawn === null ? {} : { pin, view: drawn.view }
+            const { id } = await writes.addNote({ text: sent, ...place })
+            onMade(id)
+            pointAtNothing()
+          })
+        }
       >
         Make a note
       </Action>
@@ -109,20 +116,14 @@ function NewNote({ live, onMade }: { live: Live; onMade: (id: string) => void })
           type="button"
           aria-expanded={isPointing.value}
           onClick={() => {
-            isPointing.value = !isPointing.value
-            pointed.value = null
+            if (isPointing.value) pointAtNothing()
+            else isPointing.value = true
           }}
         >
           {isPointing.value ? 'Point at nothing' : 'Point at something'}
         </button>
       )}
-      {isPointing.value && (
-        <PinPicture
-          carrier={live.carrier}
-          pointed={pointed.value}
-          onPoint={next => (pointed.value = next)}
-        />
-      )}
+      {isPointing.value && <PinPicture carrier={live.carrier} drafts={drafts} />}
     </div>
   )
 }
@@ -236,10 +237,10 @@ function Lines({
 }
 
 function Decide({ live, id, state }: { live: Live; id: string; state: NoteRow['state'] }) {
-  const reply = useSignal('')
   const { person } = live
   if (person === null || !person.login.mayNote.value) return null
-  const { writes } = person
+  const { writes, drafts } = person
+  const reply = drafts.text(`reply ${id}`)
   const isOver = state === 'accepted' || state === 'closed'
   const canReply = state === 'answered' || isOver
   return (
@@ -263,10 +264,7 @@ function Decide({ live, id, state }: { live: Live; id: string; state: NoteRow['s
           </label>
           <Action
             disabled={reply.value.trim() === ''}
-            run={async () => {
-              await writes.act(id, 'reopen', reply.value)
-              reply.value = ''
-            }}
+            run={() => drafts.send(reply, sent => writes.act(id, 'reopen', sent))}
           >
             Reply
           </Action>

@@ -3,7 +3,7 @@ import { counted } from '../../src/lib/util/amounts.ts'
 import { lastDone } from '../live/clients.ts'
 import type { Live } from '../live/live.ts'
 import type { Application, SceneMeta, Summary } from '../live/scene.ts'
-import { Ago, Empty } from '../parts/small.tsx'
+import { Ago, Empty, tellSize } from '../parts/small.tsx'
 
 /** Is the application there, what does it show, what changed, and who looks. */
 export function NowScreen({ live }: { live: Live }) {
@@ -31,7 +31,10 @@ function Headline({ summary, meta }: { summary: Summary; meta: SceneMeta }) {
     return (
       <section class="headline">
         <h1>{there === null ? 'No application is connected' : `${nameOf(there)} is connected`}</h1>
-        <p>{summary.hint}</p>
+        <p>
+          {meta.set_at === null ? 'No scene has come yet.' : 'Its scene was withdrawn.'} The next
+          one appears here by itself.
+        </p>
         {there === null && (
           <p>
             In Blender: run <code>service-cli adapter blender</code>, install the file that it
@@ -41,19 +44,31 @@ function Headline({ summary, meta }: { summary: Summary; meta: SceneMeta }) {
       </section>
     )
   }
-  const { document, dcc } = summary
-  const title = document?.name ?? (dcc === undefined ? 'a scene' : 'an unsaved document')
+  const { dcc } = summary
   const type = application?.dcc_type ?? dcc?.type
   const program = type === undefined ? [] : [[titleCase(type), dcc?.version].join(' ').trim()]
   return (
     <section class="headline">
       <h1>
-        Your AI can see <strong>{title}</strong>
+        Your AI can see <strong>{titleOf(summary)}</strong>
       </h1>
       <p>{[...factsOf(summary), ...program].join(' · ')}</p>
       <Presence application={application} setAt={meta.set_at} />
     </section>
   )
+}
+
+const maxNamed = 3
+
+/** The document; of a scene of another form, what is in it. */
+function titleOf({ document, schema, members }: Summary): string {
+  if (document !== undefined) return document.name ?? 'an unsaved document'
+  if (schema !== undefined) return 'a scene without a name'
+  if (typeof members !== 'object') return 'a large scene'
+  const names = Object.keys(members)
+  if (names.length === 0) return 'an empty scene'
+  const more = names.length > maxNamed ? ' and more' : ''
+  return `a scene with ${names.slice(0, maxNamed).join(', ')}${more}`
 }
 
 /** Whether what is shown is what the application shows now. */
@@ -123,7 +138,11 @@ function CurrentPicture({ live }: { live: Live }) {
   }
   return (
     <figure class="picture">
-      <img src={state.source} alt="What the application shows" />
+      <img
+        src={state.source}
+        alt="What the application shows"
+        onLoad={({ currentTarget }) => tellSize(currentTarget, currentTarget)}
+      />
       <figcaption class={state.stale === null ? '' : 'warning'}>
         Taken <Ago at={state.atMs} />
         {state.stale === null

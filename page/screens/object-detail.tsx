@@ -85,10 +85,11 @@ export function valueWords(value: unknown, member = ''): string {
 }
 
 function NoteOnObject({ live, id, name }: { live: Live; id: string; name: string }) {
-  const text = useSignal('')
   const made = useSignal(false)
   const { person, carrier } = live
   if (person === null || !carrier.schemes.value.has('notes')) return null
+  const { drafts, writes } = person
+  const text = drafts.text(`object ${id}`)
   if (!person.login.mayNote.value) {
     return (
       <p class="quiet">
@@ -114,11 +115,12 @@ function NoteOnObject({ live, id, name }: { live: Live; id: string; name: string
       <Action
         kind="primary"
         disabled={text.value.trim() === ''}
-        run={async () => {
-          await person.writes.addNote({ text: text.value, targets: [{ id, name }] })
-          text.value = ''
-          made.value = true
-        }}
+        run={() =>
+          drafts.send(text, async sent => {
+            await writes.addNote({ text: sent, targets: [{ id, name }] })
+            made.value = true
+          })
+        }
       >
         Make a note
       </Action>

@@ -43,6 +43,8 @@ interface ServerRun<Settings, Handle extends Stoppable> {
   readonly warning?: OpenWarning | null
   /** For a terminal alone: it may show a login link. */
   readonly banner: (handle: Handle, shown: Shown) => string | Promise<string>
+  /** What a terminal is told after the banner, as soon as it is known; empty: nothing. */
+  readonly addition?: (handle: Handle, shown: Shown) => Promise<string>
 }
 
 /** Time to flush the log at the end. */
@@ -90,8 +92,11 @@ export async function runServer<Settings, Handle extends Stoppable>(
       throw error
     }
     const isShown = readable && !json && !quiet
-    if (isShown) log.print(await run.banner(handle, { colour, command: currentCommand() }))
-    else log.info({ url, ...facts }, 'listening')
+    const shown = { colour, command: currentCommand() }
+    if (isShown) {
+      log.print(await run.banner(handle, shown))
+      void run.addition?.(handle, shown).then(text => text !== '' && log.print(text))
+    } else log.info({ url, ...facts }, 'listening')
     const { warning } = run
     // The banner already contains the `info` message.
     if (warning && (!isShown || warning.level === 'warn')) log[warning.level]({}, warning.message)

@@ -2,6 +2,7 @@ import { renderBanner } from '../lib/cli/banner.ts'
 import type { CaptureFacts } from '../lib/cli/capture-lines.ts'
 import { entryName } from '../lib/mcp/settings/choose-target.ts'
 import { pause, systemTimer } from '../lib/util/time.ts'
+import { pageLines } from '../lib/cli/page-lines.ts'
 import type { OutputFlags } from '../lib/cli/log-level.ts'
 import type { ServeCaptureState } from '../server/host/serve-options.ts'
 import { describeAccess } from './auth-settings.ts'
@@ -36,6 +37,10 @@ export async function runServe(settings: ServeSettings, output: OutputFlags): Pr
           ...describeAccess(settings),
           ...shown,
         }),
+      addition: async ({ gatewayPageLogin }, { colour }) => {
+        const lines = pageLines(await gatewayPageLogin(), colour, { label: 'Gateway page' })
+        return lines.map(line => `${line}\n`).join('')
+      },
     },
     output,
   )

@@ -172,7 +172,11 @@ type JoinOptions = Omit<GatewayOptions, 'standby' | 'patient' | 'onElection'>
  * Runs the gateway beside another server of this process, active or standby. A failure of the
  * gateway is logged and never ends that server.
  */
-export function joinGateway(options: JoinOptions): { stop(): Promise<void> } {
+export function joinGateway(options: JoinOptions): {
+  /** Resolves once it is active; with null when it never will be. */
+  readonly active: Promise<GatewayHandle | null>
+  stop(): Promise<void>
+} {
   const { log } = options
   const cancel = new AbortController()
   const rules = { standby: true, patient: true }
@@ -188,6 +192,7 @@ export function joinGateway(options: JoinOptions): { stop(): Promise<void> } {
     },
   )
   return {
+    active: starting,
     async stop() {
       cancel.abort()
       const handle = await starting

@@ -234,6 +234,7 @@ export async function startServe(
     hostTokenFile: token.file,
     instanceId,
     pageLogin: () => server.pageLoginUrl(),
+    gatewayPageLogin: async () => (await companion?.active)?.pageLogin() ?? null,
     capture: capture?.source ?? null,
     // Side by side: each may take its whole grace time.
     ...stoppable(() => Promise.all([companion?.stop(), running.disposeAsync()])),

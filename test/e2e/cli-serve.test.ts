@@ -7,6 +7,7 @@ import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
+import { freePort } from '../helpers/free-port.ts'
 import { useLink } from '../helpers/page.ts'
 import { cleanEnv, exitOf, firstLine, root, startProgram, textOf } from '../helpers/program.ts'
 import { skipBecause } from '../helpers/skip.ts'
@@ -72,6 +73,18 @@ describe('service-cli serve', () => {
     expect(banner).to.contain('opens once, within five minutes')
     expect((await useLink(base, link)).status).to.equal(204)
     expect((await useLink(base, link)).status).to.equal(403)
+    child.stdin?.write('\x03')
+    expect(await exitOf(child)).to.equal(0)
+  })
+
+  it('shows below the banner a link to the page of the gateway beside it', async function () {
+    if (!existsSync('/usr/bin/script')) skipBecause(this, 'needs script')
+    const child = serveOnTerminal(['--gateway', '--gateway-port', `${await freePort()}`])
+    const shown = await readUntil(child.stdout, /Gateway page[^]*#login=\S+\s/)
+    const [, below = ''] = shown.split('Gateway page')
+    const [link = '', base = ''] = /(http\S+)\/#login=\S+/.exec(below) ?? []
+    expect((await useLink(base, link)).status).to.equal(204)
+    expect((await fetch(`${base}/host/v1/notes`, { method: 'POST' })).status).to.equal(404)
     child.stdin?.write('\x03')
     expect(await exitOf(child)).to.equal(0)
   })
@@ -248,13 +261,13 @@ async function initialize(url: string, key?: string): Promise<number> {
   return answer.status
 }
 
-function readUntil(stream: Readable | null, mark: string): Promise<string> {
+function readUntil(stream: Readable | null, mark: string | RegExp): Promise<string> {
   return new Promise((resolve, reject) => {
     let text = ''
     stream?.on('data', chunk => {
       text += String(chunk)
-      if (text.includes(mark)) resolve(text)
+      if (typeof mark === 'string' ? text.includes(mark) : mark.test(text)) resolve(text)
     })
-    stream?.once('end', () => reject(new Error(`no "${mark}" in: ${text}`)))
+    stream?.once('end', () => reject(new Error(`no "${String(mark)}" in: ${text}`)))
   })
 }

@@ -39,7 +39,7 @@ export function renderBanner(facts: BannerFacts): string {
   const lines = [
     '',
     ...labelled('MCP endpoint', facts.url, facts.colour),
-    ...pageLines(facts.page, facts.colour, `later: ${facts.command} page`),
+    ...pageLines(facts.page, facts.colour, { later: `later: ${facts.command} page` }),
     ...labelled('Host link', facts.hostUrl, facts.colour),
     ...labelled('Host token', facts.hostTokenFile ?? 'from SERVICE_HOST_TOKEN', facts.colour),
     `${bold('Checked')}       Host and Origin, the host token${facts.keyed ? ', the API key' : facts.tokens ? ', access tokens' : ''}`,

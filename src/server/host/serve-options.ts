@@ -77,6 +77,8 @@ export interface ServeHandle extends Stoppable {
   readonly instanceId: string
   /** A fresh link that logs a browser in to the page; null: there is no page. */
   readonly pageLogin: () => string | null
+  /** A link to the page of the gateway beside it, once that is active; null: there is no such page. */
+  readonly gatewayPageLogin: () => Promise<string | null>
   /** Whether the window can be captured, and why not; null: it is switched off. */
   readonly capture: ServeCaptureState | null
 }

@@ -77,6 +77,7 @@ describe('JoinOrServe', () => {
         hostTokenFile: null,
         instanceId: 'own',
         pageLogin: () => null,
+        gatewayPageLogin: async () => null,
         capture: null,
         closed: this.end.promise,
         stop: async () => void this.stops++,

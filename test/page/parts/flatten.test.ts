@@ -34,6 +34,16 @@ describe('the rows of the tree', () => {
     expect(ids(flatten(rows, new Set()))).to.deep.equal(['1 C', '1 A', '2 B'])
   })
 
+  it('shows chains of parents of any length', () => {
+    const chain = Array.from({ length: 20_000 }, (_, at) => ({
+      id: `O${at}`,
+      ...(at > 0 && { parent: `O${at - 1}` }),
+    }))
+    expect(flatten(rowsOf(...chain), new Set()).at(-1)).to.include({ level: 20_000 })
+    const circle = [{ ...chain[0]!, parent: 'O19999' }, ...chain.slice(1)]
+    expect(flatten(rowsOf(...circle), new Set())).to.have.lengthOf(20_000)
+  })
+
   it('finds objects by name and type in any case', () => {
     expect(ids(search(family, 'LIGHT'))).to.deep.equal(['1 Sun'])
     expect(ids(search(family, 'a'))).to.deep.equal(['1 Arm', '1 Hand'])
