@@ -1,5 +1,6 @@
 import { signal, type ReadonlySignal } from '@preact/signals'
 import { omitUndefined } from '../../src/lib/util/members.ts'
+import { cleanText } from '../../src/lib/util/text.ts'
 import type { SceneChange } from '../../src/lib/mcp/change-words.ts'
 import { type Carrier, McpError, readJson } from '../mcp/carrier.ts'
 import { serverNow } from '../mcp/server-clock.ts'
@@ -154,7 +155,7 @@ function rowOf(item: Partial<ObjectRow>, id: string): ObjectRow {
   const { name, type, parent, visible, selected } = item
   // A row has no room for more.
   const text = (value: unknown) =>
-    value === undefined || value === null ? undefined : String(value).slice(0, maxTextChars)
+    value === undefined || value === null ? undefined : cleanText(String(value), maxTextChars)
   return omitUndefined({
     ...{ id, name: text(name), type: text(type) },
     parent: parent === undefined || parent === null ? undefined : String(parent),

@@ -29,11 +29,9 @@ export class Login {
   #asking: Promise<Token | null> | null = null
 
   constructor() {
-    // Another tab has logged in, or out.
+    // Another tab has logged in.
     window.addEventListener('storage', ({ key, newValue }) => {
-      if (key !== hintKey) return
-      if (newValue === null) this.#drop()
-      else void this.token().catch(() => null)
+      if (key === hintKey && newValue !== null) void this.token().catch(() => null)
     })
   }
 
@@ -108,10 +106,6 @@ export class Login {
 
   #forget(): void {
     setHint(false)
-    this.#drop()
-  }
-
-  #drop(): void {
     this.#token = null
     this.#isLoggedIn.value = false
     this.#mayNote.value = false

@@ -159,7 +159,7 @@ function Row({ id, tree, isSelected, changedMs, onSelect, onToggle }: RowProps) 
       >
         {childCount === 0 ? '' : isOpen ? '▾' : '▸'}
       </span>
-      <span class="name">{row.name ?? row.id}</span>
+      <span class="name">{row.name || row.id}</span>
       {row.selected === true && <span class="tag">selected</span>}
       {row.visible === false && <span class="tag">hidden</span>}
       {isNew && <span class="tag new">changed</span>}

@@ -3,6 +3,7 @@ import { useEffect } from 'preact/hooks'
 import type { Live } from '../live/live.ts'
 import { type NoteDetail, type NoteEntry, type NoteRow, waitsForPerson } from '../live/notes.ts'
 import type { NoteProof } from '../../src/lib/mcp/note-proof.ts'
+import { cleanText } from '../../src/lib/util/text.ts'
 import { Compare } from '../parts/compare.tsx'
 import { PinPicture } from '../parts/pin-picture.tsx'
 import { Action, Ago, Empty } from '../parts/small.tsx'
@@ -168,8 +169,11 @@ function Note({ live, id }: { live: Live; id: string }) {
   )
 }
 
+const maxNameChars = 100
+
 function targetText({ name, gone }: NoteDetail['targets'][number]): string {
-  return gone === true ? `${name} (not in the scene)` : name
+  const clean = cleanText(name, maxNameChars)
+  return gone === true ? `${clean} (not in the scene)` : clean
 }
 
 function Pictures({

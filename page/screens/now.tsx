@@ -1,5 +1,6 @@
 import { useEffect } from 'preact/hooks'
 import { counted } from '../../src/lib/util/amounts.ts'
+import { cleanText } from '../../src/lib/util/text.ts'
 import { lastDone } from '../live/clients.ts'
 import type { Live } from '../live/live.ts'
 import type { Application, SceneMeta, Summary } from '../live/scene.ts'
@@ -59,16 +60,17 @@ function Headline({ summary, meta }: { summary: Summary; meta: SceneMeta }) {
 }
 
 const maxNamed = 3
+const maxNameChars = 200
 
 /** The document; of a scene of another form, what is in it. */
 function titleOf({ document, schema, members }: Summary): string {
-  if (document !== undefined) return document.name ?? 'an unsaved document'
+  if (document !== undefined) return cleanText(document.name ?? 'an unsaved document', maxNameChars)
   if (schema !== undefined) return 'a scene without a name'
   if (typeof members !== 'object') return 'a large scene'
   const names = Object.keys(members)
   if (names.length === 0) return 'an empty scene'
   const more = names.length > maxNamed ? ' and more' : ''
-  return `a scene with ${names.slice(0, maxNamed).join(', ')}${more}`
+  return `a scene with ${cleanText(names.slice(0, maxNamed).join(', '), maxNameChars)}${more}`
 }
 
 /** Whether what is shown is what the application shows now. */
@@ -122,7 +124,7 @@ function factsOf({ objects, time, selection, mode, document }: Summary): readonl
 
 function selectionText({ count = 0, active }: NonNullable<Summary['selection']>): string {
   if (count === 0) return 'nothing selected'
-  return count === 1 && active ? `${active} selected` : `${count} selected`
+  return count === 1 && active ? `${cleanText(active, maxNameChars)} selected` : `${count} selected`
 }
 
 function CurrentPicture({ live }: { live: Live }) {

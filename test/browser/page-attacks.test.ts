@@ -1,0 +1,123 @@
+import { expect } from 'chai'
+import { once } from 'node:events'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Browser } from 'playwright-core'
+import { newTab, newVisit, startBrowser, type Visit } from '../helpers/browser.ts'
+import { PageBrowser } from '../helpers/page.ts'
+import { ask } from '../helpers/mcp.ts'
+import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
+import { callStateless } from '../helpers/stateless.ts'
+
+/** Another program on this machine, whose pages count as those of the same site. */
+describe('the live page beside a page of another port of its host', function () {
+  this.timeout(60_000)
+  let browser: Browser
+  let serve: ServeProcess
+  let foreign: Server
+  let visit: Visit
+  let tab: Visit
+  let origin: string
+  const cookies: string[] = []
+
+  before(async function () {
+    browser = await startBrowser(this)
+    serve = await startServeProcess()
+    await serve.post('scene', { objects: ['Cube'] })
+    foreign = createServer((req, res) => {
+      cookies.push(req.headers.cookie ?? '')
+      res.writeHead(200, { 'Content-Type': 'text/html' }).end('<title>foreign</title>')
+    })
+    await once(foreign.listen(0, '127.0.0.1'), 'listening')
+    origin = `http://127.0.0.1:${(foreign.address() as AddressInfo).port}`
+    visit = await newVisit(browser)
+    const { json } = await serve.post('page-login', {})
+    await visit.open(json.url)
+    tab = await newTab(visit)
+    await tab.page.goto(`${origin}/`)
+  })
+  after(async () => {
+    await browser?.close()
+    foreign?.close()
+    await serve?.stop()
+  })
+
+  const isUnharmed = async () => {
+    const { page } = visit
+    await page.bringToFront()
+    await page.reload()
+    await page.getByRole('button', { name: 'Log out' }).waitFor()
+    const { json } = await callStateless(serve.url, 'resources/read', { uri: 'notes://all' })
+    expect(JSON.parse(json.result.contents[0].text).notes).to.deep.equal([])
+  }
+
+  it('does nothing that it asks for, with all that a browser can send', async () => {
+    const answers = await tab.page.evaluate<string[]>(`Promise.all([
+      ['POST', '/page/session/token'], ['DELETE', '/page/session'], ['POST', '/page/session'],
+      ['POST', '/page/notes'], ['POST', '/page/artefacts'], ['POST', '/mcp'], ['GET', '/mcp'],
+      ['GET', '/page/app.js'], ['GET', '/'], ['POST', '/host/v1/page-login'],
+    ].flatMap(([method, path]) => [{}, { mode: 'no-cors' }, { headers: { 'Service-Page': '1' } }].map(
+      init => fetch('${serve.base}' + path, {
+        method, credentials: 'include', ...(method === 'POST' && { body: '{"text":"x"}' }), ...init,
+      }).then(async answer => answer.type + answer.status + await answer.text(), () => 'failed'),
+    )))`)
+    // No answer can be read: "opaque" is an answer that the browser keeps to itself.
+    expect(new Set(answers)).to.deep.equal(new Set(['failed', 'opaque0']))
+    await isUnharmed()
+  })
+
+  it('does nothing that its forms and beacons post', async () => {
+    const { page } = tab
+    const paths = ['/page/session/token', '/page/session', '/page/notes', '/page/notes/1/close']
+    for (const path of paths) {
+      for (const type of ['text/plain', 'application/x-www-form-urlencoded']) {
+        await page.goto(`${origin}/`)
+        const answered = page.waitForNavigation()
+        await page.evaluate(`(() => {
+          navigator.sendBeacon('${serve.base}${path}', '{"text":"x"}')
+          const form = document.createElement('form')
+          Object.assign(form, { method: 'POST', action: '${serve.base}${path}', enctype: '${type}' })
+          form.innerHTML = '<input name=\\'{"text":"\\' value=\\'"}\\'>'
+          document.body.append(form)
+          form.submit()
+        })()`)
+        expect((await answered)?.status(), path).to.equal(403)
+      }
+    }
+    await page.goto(`${origin}/`)
+    await isUnharmed()
+  })
+
+  it('keeps a page that opened it from seeing it, and from logging it out by its address', async () => {
+    const [opened] = await Promise.all([
+      tab.context.waitForEvent('page'),
+      tab.page.evaluate(`void (globalThis.opened = open('${serve.base}/'))`),
+    ])
+    await opened.getByRole('button', { name: 'Log out' }).waitFor()
+    const seen = await tab.page.evaluate<string>(
+      `(() => { try { return opened.document.title } catch (error) { return error.name } })()`,
+    )
+    expect(seen).to.equal('SecurityError')
+    await tab.page.evaluate(`void (opened.location = '${serve.base}/#login=guessed')`)
+    await opened.waitForURL(`${serve.base}/`)
+    await opened.getByRole('button', { name: 'Log out' }).waitFor()
+    await opened.close()
+    await isUnharmed()
+  })
+
+  it('gives a program that got the cookie what the browser may do, until the log-out', async () => {
+    await tab.page.goto(`${origin}/anything`)
+    expect(cookies.join()).not.to.contain('service-page')
+    await tab.page.goto(`${origin}/page/session`)
+    const stolen = cookies.at(-1) ?? ''
+    expect(stolen).to.match(/^service-page-\d+=/)
+    const thief = new PageBrowser(serve.base, {
+      ...(await ask(serve.base)),
+      ...{ status: 204, headers: { 'set-cookie': [stolen] } },
+    })
+    expect((await thief.askToken()).status).to.equal(200)
+    await visit.page.getByRole('button', { name: 'Log out' }).click()
+    await visit.page.getByRole('button', { name: 'Log out' }).waitFor({ state: 'detached' })
+    expect((await thief.askToken()).status).to.equal(401)
+  })
+})
