@@ -1,4 +1,4 @@
-import { lstatSync, mkdirSync } from 'node:fs'
+import { lstatSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { Clock } from '../../lib/util/time.ts'
 import type { Logger } from '../../lib/util/logger.ts'
@@ -6,7 +6,7 @@ import { ensurePrivateDirectory, fsyncDirectory } from '../../lib/util/posix.ts'
 import type { Limits } from '../../lib/config/limits.ts'
 import type { EntryIndex } from './entry-index.ts'
 import type { EntryLocks } from './entry-lock.ts'
-import { type FsWork, type ShardTable, shardNames } from './shard-table.ts'
+import type { FsWork, ShardTable } from './shard-table.ts'
 import type { ArtefactOrigin } from './store.ts'
 
 /** Folders of a store. */
@@ -46,10 +46,6 @@ export async function createLayout(root: string, log: Logger): Promise<FsLayout>
   await ensurePrivateDirectory(root, log)
   for (const path of [layout.bodies, layout.temp, layout.locks, layout.quarantine]) {
     await ensurePrivateDirectory(path)
-  }
-  // All at once: a folder made by a put would cost that put one more wait for the disk.
-  for (const shard of shardNames) {
-    mkdirSync(join(layout.bodies, shard), { recursive: true, mode: 0o700 })
   }
   await fsyncDirectory(layout.bodies)
   await fsyncDirectory(root)

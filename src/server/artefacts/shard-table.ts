@@ -29,7 +29,7 @@ interface Shard {
 /** Clocks of file systems tick in steps of some milliseconds: two changes may share one time. */
 const settleMs = 100
 
-export const shardNames: readonly string[] = Object.freeze(
+const shardNames: readonly string[] = Object.freeze(
   Array.from({ length: 256 }, (_, at) => at.toString(16).padStart(2, '0')),
 )
 
@@ -82,9 +82,11 @@ export class ShardTable {
     work.shardChecks++
     const stats = fs.statSync(shard.dir, { bigint: true, throwIfNoEntry: false })
     const mtimeNs = stats?.mtimeNs ?? 0n
-    if (mtimeNs === shard.mtimeNs && shard.settled) return
+    // The first put of a shard creates its folder, and indexes its own entry.
+    const isUnused = stats === undefined && !index.shard(shard.name)?.size
+    if (mtimeNs === shard.mtimeNs && (shard.settled || isUnused)) return
 
-    const settled = Date.now() - Number(mtimeNs / 1_000_000n) > settleMs
+    const settled = stats !== undefined && Date.now() - Number(mtimeNs / 1_000_000n) > settleMs
     const { found, gone } = this.#scan(shard, stats !== undefined)
     index.remove(gone)
     if (into === undefined) index.put(found)

@@ -6,7 +6,7 @@ import { defaultLimits } from '../../../src/lib/config/limits.ts'
 import { ownMark } from '../../../src/server/artefacts/marks.ts'
 import { withFolder } from '../../helpers/folder.ts'
 import { settableClock } from '../../helpers/settable-clock.ts'
-import { age, bodyPath, bytesHashedTo, noTimers, open, sha256 } from './support.ts'
+import { age, bytesHashedTo, noTimers, open, sha256, writeOrphan } from './support.ts'
 
 describe('filesystem artefact store shared by processes', () => {
   it('shows the changes of one store in another', () =>
@@ -139,8 +139,7 @@ describe('filesystem artefact store shared by processes', () => {
       const kept = (await store.put(randomBytes(8))).ref
       const gone = ownMark().replace(/-\d+-\d+$/, '-4194303-1')
       const orphan = bytesHashedTo('1')
-      const path = bodyPath(root, sha256(orphan))
-      fs.writeFileSync(path, orphan)
+      const path = writeOrphan(root, orphan)
       fs.writeFileSync(join(root, 'tmp', `${gone}.x`), 'half')
       fs.writeFileSync(join(root, 'tmp', `00000000-1-1.x`), 'of another machine')
       fs.writeFileSync(join(root, 'locks', sha256(orphan)), `${gone} x`)
@@ -169,9 +168,8 @@ describe('filesystem artefact store shared by processes', () => {
   it('keeps a body without sidecar while its entry is locked by a running process', () =>
     withFolder(async root => {
       const bytes = randomBytes(8)
-      const path = bodyPath(root, sha256(bytes))
       await (await open(root)).close()
-      fs.writeFileSync(path, bytes)
+      const path = writeOrphan(root, bytes)
       const lock = join(root, 'locks', sha256(bytes))
       fs.writeFileSync(lock, `${ownMark()} x`)
       const store = await open(root)

@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import * as fs from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { type Limits, resolveLimits } from '../../../src/lib/config/limits.ts'
 import {
   type FsStore,
@@ -55,6 +55,14 @@ export function useStores() {
 
 export function bodyPath(root: string, hex: string): string {
   return join(root, 'sha256', hex.slice(0, 2), hex)
+}
+
+/** A body without an entry, as an interrupted put leaves it; returns its path. */
+export function writeOrphan(root: string, bytes: Buffer): string {
+  const path = bodyPath(root, sha256(bytes))
+  fs.mkdirSync(dirname(path), { recursive: true })
+  fs.writeFileSync(path, bytes)
+  return path
 }
 
 /** Changes the last byte of a stored body. */
