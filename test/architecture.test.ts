@@ -57,7 +57,7 @@ const packages: readonly (readonly [RegExp, (file: string) => boolean])[] = [
   [/^node:/, () => true],
   [/^@oclif\//, file => file === 'main.ts' || below('commands', 'lib/cli')(file)],
   [/^@inquirer\//, below('commands', 'lib/cli')],
-  [/^(pino|string-width)$/, below('lib/cli')],
+  [/^(pino|fast-string-width)$/, below('lib/cli')],
   [/^fflate$/, below('lib/util')],
   [/^got$/, below('lib/accounts')],
   [/^jsonc-parser$/, below('lib/mcp')],

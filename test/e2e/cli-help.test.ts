@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import stringWidth from 'string-width'
+import stringWidth from 'fast-string-width'
 import { commandNames, loadCommands } from '../../src/commands/index.ts'
 import { cleanEnv, runProgram } from '../helpers/program.ts'
 

@@ -1,4 +1,4 @@
-import stringWidth from 'string-width'
+import stringWidth from 'fast-string-width'
 import { cleanText } from '../util/text.ts'
 import { paint, terminalWidth } from './terminal.ts'
 import { isJsonObject } from '../util/json.ts'

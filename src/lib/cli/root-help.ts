@@ -1,4 +1,3 @@
-import stringWidth from 'string-width'
 import { wrapWords } from './format.ts'
 
 interface RootHelp {
@@ -22,7 +21,7 @@ const accounts = [
 export function renderRootHelp({ commands, width }: RootHelp): string {
   const known = new Set([...first, ...accounts, ...last])
   const others = [...commands.keys()].filter(name => !known.has(name))
-  const names = [...commands.keys(), ...last].map(name => stringWidth(name))
+  const names = [...commands.keys(), ...last].map(name => name.length)
   const indent = ' '.repeat(Math.max(...names) + 4)
   const lines = (wanted: readonly string[]): string[] =>
     wanted.flatMap(name => {
