@@ -6,7 +6,7 @@ import { freePort } from '../helpers/free-port.ts'
 import { startGatewayProcess } from '../helpers/gateway-process.ts'
 import { runCommand } from '../helpers/in-process.ts'
 import { bearer } from '../helpers/keyed-server.ts'
-import { ask, Events, RawSession } from '../helpers/mcp.ts'
+import { ask, Events, RawSession, rpc } from '../helpers/mcp.ts'
 import { cleanEnv } from '../helpers/program.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { statelessHeaders, statelessMeta } from '../helpers/stateless.ts'
@@ -105,6 +105,31 @@ describe('server://clients of serve', function () {
     stream.close()
     await session.delete()
     expect(named(await pageOf(agent), 'test')).to.equal(undefined)
+  })
+
+  it('counts no call of a tool that failed, in both transports', async () => {
+    const session = await RawSession.open(serve.url, '2025-03-26')
+    const agent = statelessClient(serve.url, 'failing')
+    const calls = [
+      { name: 'query_scene', arguments: {} },
+      // Fails at once, and after a while: the application draws no picture.
+      { name: 'scene_changes', arguments: { since: 'x' } },
+      { name: 'look', arguments: {} },
+    ]
+    const failures: unknown[] = []
+    for (const call of calls) {
+      for (const client of [session, agent]) {
+        failures.push((await client.call('tools/call', call)).result.isError)
+      }
+    }
+    const [batched] = (await session.post(`[${rpc('tools/call', calls[2])}]`)).json
+    failures.push(batched.result.isError)
+    expect(failures).to.deep.equal([undefined, undefined, true, true, true, true, true])
+    const page = await pageOf(agent)
+    for (const name of ['test', 'failing']) {
+      expect(named(page, name).last_call.tool).to.equal('query_scene')
+    }
+    await session.delete()
   })
 
   it('is listed once and read by tools, too', async () => {

@@ -16,8 +16,11 @@ export class JsonText {
   readonly parts: readonly JsonPart[]
   /** NaN: not known before it is sent. */
   readonly byteLength: number
+  /** The result of a tool that failed. */
+  readonly isFailure: boolean
 
-  constructor(parts: readonly JsonPart[]) {
+  constructor(parts: readonly JsonPart[], { isFailure = false } = {}) {
+    this.isFailure = isFailure
     this.parts = parts.map(asBytesWhenLarge)
     this.byteLength = parts.reduce((sum, part) => sum + partLength(part), 0)
   }
@@ -89,6 +92,7 @@ export function errorMessage(id: RequestId | null | undefined, error: RpcError):
 class EnvelopedText implements JsonText {
   readonly parts: readonly JsonPart[]
   readonly byteLength: number
+  readonly isFailure: boolean
 
   constructor(head: string, inner: JsonText, addedLength: number) {
     const [only] = inner.parts
@@ -97,5 +101,6 @@ class EnvelopedText implements JsonText {
         ? [`${head}${only}${tail}`]
         : [head, ...inner.parts, tail]
     this.byteLength = inner.byteLength + addedLength
+    this.isFailure = inner.isFailure
   }
 }

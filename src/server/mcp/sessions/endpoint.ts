@@ -279,7 +279,7 @@ export class SessionEndpoint {
 }
 
 function answered(id: RequestId, text: JsonText, activity: Activity | null): JsonText {
-  activity?.end(true)
+  activity?.end(!text.isFailure)
   return resultMessage(id, text)
 }
 

@@ -141,7 +141,7 @@ function answered(
   opening: ResultOpening,
   activity: Activity | null,
 ): JsonText {
-  activity?.end(true)
+  activity?.end(!text.isFailure)
   return resultMessage(id, text, opening)
 }
 

@@ -37,7 +37,7 @@ export function createToolMethods(tools: readonly Tool[], log: Logger): ToolMeth
   const serialise = (result: ToolResult) => {
     const known = results.get(result)
     if (known !== undefined) return known
-    const text = new JsonText(resultParts(result))
+    const text = new JsonText(resultParts(result), { isFailure: result.isError === true })
     // A tool that returns the same frozen result again says "unchanged".
     if (Object.isFrozen(result)) results.set(result, text)
     return text
