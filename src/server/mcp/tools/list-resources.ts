@@ -1,4 +1,5 @@
-import type { Descriptor, Template } from '../../resources/producer.ts'
+import { setImmediate } from 'node:timers/promises'
+import type { Descriptor, Reader, Template } from '../../resources/producer.ts'
 import type { ListPage } from '../../resources/listing.ts'
 import type { ServedResources } from '../../resources/schemes.ts'
 import { cleanText } from '../../../lib/util/text.ts'
@@ -6,10 +7,11 @@ import { failedResult, textResult, type Tool, type ToolResult } from './tool.ts'
 
 const defaultLimit = 50
 const maxLimit = 500
-/** Pages of the listing that one call looks through. */
-const maxPages = 1000
+/** Each entry is searched for each word. */
+const maxQueryChars = 200
 const maxNameChars = 120
 const maxDescriptionChars = 600
+const maxTemplateChars = 2048
 
 const text = { type: 'string' } as const
 
@@ -66,7 +68,11 @@ export function listResourcesTool(registry: ServedResources): Tool {
         required: ['resources', 'templates'],
       },
     },
-    async call({ query = '', scheme, limit = defaultLimit, cursor = '0' }) {
+    async call({ query = '', scheme, limit = defaultLimit, cursor = '0' }, { reader }) {
+      if (String(query).length > maxQueryChars) {
+        const message = `argument "query" must have at most ${maxQueryChars} characters`
+        return failedResult('argument_invalid', message)
+      }
       const words = String(query).toLowerCase().split(/\s+/).filter(Boolean)
       const wants = matcher(words, scheme === undefined ? undefined : String(scheme))
       if (!/^\d{1,9}$/.test(String(cursor))) {
@@ -74,7 +80,7 @@ export function listResourcesTool(registry: ServedResources): Tool {
       }
       const from = Number(cursor)
       const to = from + Number(limit)
-      const { found, hasMore } = await collect(registry, wants, from, to)
+      const { found, hasMore } = await collect(registry, wants, { from, to, reader })
       const templates = from > 0 ? [] : registry.templates().filter(wants)
       return answer(templates, found, hasMore ? String(to) : undefined)
     },
@@ -99,20 +105,34 @@ function addressOf(entry: Entry): string {
   return 'uri' in entry ? entry.uri : entry.uriTemplate
 }
 
-/** The matching entries from `from` to `to`, and whether more follow. */
+interface Range {
+  readonly from: number
+  readonly to: number
+  readonly reader: Reader | undefined
+}
+
+/**
+ * The matching entries from `from` to `to`, and whether more follow. Other requests are answered
+ * between two pages, and no page is made for a caller who has left.
+ */
 async function collect(
   registry: ServedResources,
   wants: (entry: Entry) => boolean,
-  from: number,
-  to: number,
+  { from, to, reader }: Range,
 ): Promise<{ found: readonly Descriptor[]; hasMore: boolean }> {
   const matching: Descriptor[] = []
+  let hasLeft = false
+  const forget = reader?.onLeave(() => (hasLeft = true))
   let cursor: string | undefined
-  for (let page = 0; page < maxPages; page++) {
-    const { descriptors, nextCursor }: ListPage = await registry.page(cursor)
-    matching.push(...descriptors.filter(wants))
-    if (matching.length > to || nextCursor === undefined) break
-    cursor = nextCursor
+  try {
+    do {
+      if (cursor !== undefined) await setImmediate()
+      const { descriptors, nextCursor }: ListPage = await registry.page(cursor)
+      matching.push(...descriptors.filter(wants))
+      cursor = nextCursor
+    } while (cursor !== undefined && matching.length <= to && !hasLeft)
+  } finally {
+    forget?.()
   }
   return { found: matching.slice(from, to), hasMore: matching.length > to }
 }
@@ -125,7 +145,8 @@ function answer(
   const lines = [
     ...templates.map(
       ({ uriTemplate, description, name }) =>
-        `${uriTemplate}: ${cleanText(description ?? name, maxDescriptionChars)}`,
+        `${cleanText(uriTemplate, maxTemplateChars)}: ` +
+        cleanText(description ?? name, maxDescriptionChars),
     ),
     ...found.map(lineOf),
     ...(next === undefined ? [] : [`more: cursor="${next}"`]),

@@ -1,5 +1,5 @@
 import { isJsonObject } from '../../../lib/util/json.ts'
-import { base64Length } from '../../../lib/util/text.ts'
+import { base64Length, cleanText } from '../../../lib/util/text.ts'
 import { ResourceUriInvalid } from '../../resources/errors.ts'
 import { all, chain, type MaybePromise, recovered } from '../../resources/maybe-promise.ts'
 import type { BlobContent, Content, TextContent } from '../../resources/producer.ts'
@@ -29,6 +29,8 @@ export const maxCharsProperty = {
 
 /** Wide enough for models, which scale larger pictures down. */
 const maxPictureWidth = 1568
+/** Of a URI and of a type in a line about them. */
+const maxShownChars = 200
 /** Base64 characters of a picture that is sent to a model. */
 const maxPictureChars = 4 * 1024 * 1024
 
@@ -181,8 +183,8 @@ function pictureOrFacts(content: BlobContent): ToolContent[] {
     return [{ type: 'image', mimeType, data: blob }]
   }
   const bytes = Math.floor(chars / 4) * 3
-  const [plain] = uri.split('?')
-  const text = `${plain}: ${mimeType}, about ${bytes} bytes; not shown, because it is not a text or picture of moderate size`
+  const [plain = ''] = uri.split('?')
+  const text = `${cleanText(plain, maxShownChars)}: ${cleanText(mimeType, maxShownChars)}, about ${bytes} bytes; not shown, because it is not a text or picture of moderate size`
   return [{ type: 'text', text }]
 }
 

@@ -1,0 +1,77 @@
+import { expect } from 'chai'
+import { until } from '../../../e2e/until.ts'
+import { RawSession, startServer, type TestServer } from '../../../helpers/mcp.ts'
+import { callStateless, statelessHeaders, statelessRequest } from '../../../helpers/stateless.ts'
+
+const entries = 20_000
+const all = { name: 'list_resources', arguments: { query: 'not in any of them' } }
+
+describe('list_resources of a listing with very many pages', () => {
+  let server: TestServer
+  let pages = 0
+  beforeEach(async () => {
+    pages = 0
+    const list = Object.freeze(
+      Array.from({ length: entries }, (_, at) => Object.freeze({ uri: `many://${at}`, name: 'x' })),
+    )
+    server = await startServer({ enableTools: true, limits: { pageSize: 1 } }, {}, own => {
+      const resources = own.resources()
+      resources.addProducer({ scheme: 'many', list: () => list, read: () => [] })
+      const page = resources.page.bind(resources)
+      resources.page = cursor => {
+        pages++
+        return page(cursor)
+      }
+    })
+  })
+  afterEach(() => server.stop())
+
+  it('lets other requests be answered meanwhile, and looks through all', async () => {
+    const searching = callStateless(server.url, 'tools/call', all)
+    await until(() => pages > 0, 'the first page')
+    expect((await callStateless(server.url, 'tools/list')).status).to.equal(200)
+    expect(pages).to.be.below(entries)
+    const { content } = (await searching).json.result
+    expect(content[0].text).to.equal('no resource matches')
+    expect(pages).to.be.above(entries)
+  })
+
+  it('ends when the caller leaves, by its connection or by a cancellation', async () => {
+    const body = JSON.stringify(statelessRequest('tools/call', all))
+    const headers = statelessHeaders('tools/call', all)
+    const gone = new AbortController()
+    const left = fetch(server.url, { method: 'POST', headers, body, signal: gone.signal })
+    const session = await RawSession.open(server.url)
+    const cancelled = session.call('tools/call', all).catch((error: unknown) => error)
+    await until(() => pages > 2, 'both search')
+    gone.abort()
+    await left.catch(() => {})
+    const params = { requestId: 1 }
+    await session.post(
+      JSON.stringify({ jsonrpc: '2.0', method: 'notifications/cancelled', params }),
+    )
+    expect(await cancelled).to.equal(undefined)
+    let before = -1
+    await until(() => {
+      const isOver = pages === before
+      before = pages
+      return isOver
+    }, 'no further page')
+    expect(pages).to.be.below(2 * entries)
+  })
+
+  it('finds what is behind the thousandth page', async () => {
+    const params = { name: 'list_resources', arguments: { query: `many://${entries - 1}` } }
+    const { json } = await callStateless(server.url, 'tools/call', params)
+    expect(json.result.structuredContent.resources).to.have.length(1)
+  })
+
+  it('is over at once for a cursor beyond the end, which says so', async () => {
+    for (const cursor of ['999999999', String(entries + 10)]) {
+      const params = { name: 'list_resources', arguments: { cursor, scheme: 'many' } }
+      const { structuredContent } = (await callStateless(server.url, 'tools/call', params)).json
+        .result
+      expect(structuredContent).to.deep.equal({ resources: [], templates: [] })
+    }
+  })
+})
