@@ -1,0 +1,219 @@
+import { expect } from 'chai'
+import { request } from 'node:http'
+import { silentLogger } from '../../../../src/lib/util/logger.ts'
+import { ok } from '../../../../src/lib/util/result.ts'
+import type { Content, Descriptor } from '../../../../src/server/resources/producer.ts'
+import type { SubscriptionHub } from '../../../../src/server/mcp/subscriptions.ts'
+import { applicationTools } from '../../../../src/server/mcp/tools/tools.ts'
+import { until } from '../../../e2e/until.ts'
+import { type ServeProcess, startServeProcess } from '../../../helpers/serve-process.ts'
+import { MemoryBackend } from '../../../helpers/memory-capture.ts'
+import { RawSession, rpc, startServer, type TestServer } from '../../../helpers/mcp.ts'
+import { callStateless, statelessHeaders, statelessRequest } from '../../../helpers/stateless.ts'
+
+/** A request that the test can cut. */
+interface Sent {
+  cut(): void
+  /** Its text; null when it was cut. */
+  readonly answer: Promise<string | null>
+}
+
+type Send = (params: { name: string; arguments: object }, id: number) => Sent
+
+function send(url: string, headers: Record<string, string>, body: string): Sent {
+  const call = request(url, { method: 'POST', headers, agent: false })
+  const answer = new Promise<string | null>(resolve => {
+    call.on('error', () => resolve(null))
+    call.on('response', res => {
+      let text = ''
+      res.setEncoding('utf8').on('data', (part: string) => (text += part))
+      res.on('close', () => resolve(res.complete ? text : null))
+    })
+  })
+  call.end(body)
+  return { answer, cut: () => void call.destroy() }
+}
+
+const sendStateless =
+  (url: string): Send =>
+  (params, id) =>
+    send(
+      url,
+      statelessHeaders('tools/call', params),
+      JSON.stringify(statelessRequest('tools/call', params, id)),
+    )
+
+/** What the application is asked for and has not answered. */
+class Questions {
+  readonly open: (() => void)[] = []
+  asked = 0
+
+  /** Answered when the test says so. */
+  ask<Value>(value: Value): Promise<Value> {
+    this.asked++
+    return new Promise(resolve => this.open.push(() => resolve(value)))
+  }
+
+  answer(): void {
+    for (const answer of this.open.splice(0)) answer()
+  }
+}
+
+const calls: [name: string, args: object][] = [
+  ['list_resources', { scheme: 'app' }],
+  ['read_resource', { uri: 'app://a' }],
+  ['query_scene', {}],
+  ['scene_changes', {}],
+  ['look', {}],
+  ['wait_for_change', {}],
+]
+
+describe('a caller that leaves in the midst of a call', () => {
+  let server: TestServer
+  let questions: Questions
+  let backend: MemoryBackend
+  let hub: SubscriptionHub
+  let waits: ReadonlySet<unknown>
+  let errors: unknown[]
+  let logged: (string | number | null | undefined)[]
+
+  beforeEach(async () => {
+    questions = new Questions()
+    backend = new MemoryBackend()
+    backend.held = true
+    errors = []
+    logged = []
+    server = await startServer(
+      { enableTools: true },
+      {
+        capture: backend,
+        accessLog: ({ rpc, status }) => void (rpc?.startsWith('tools/call') && logged.push(status)),
+        log: { ...silentLogger, error: (fields: unknown) => void errors.push(fields) },
+        tools: parts => {
+          hub = parts.hub
+          waits = parts.waits!
+          return applicationTools(parts)
+        },
+      },
+      own =>
+        own.resources().addProducer({
+          scheme: 'app',
+          list: () => questions.ask<Descriptor[]>([{ uri: 'app://a', name: 'a' }]),
+          read: uri => questions.ask<Content[]>([{ uri, text: 'a' }]),
+        }),
+    )
+    const resources = server.server.resources()
+    resources.scene.tell({ instanceId: 'run', dccType: 'blender', connected: true })
+    resources.setSceneText('{"objects":[]}', 'run')
+    resources.scene.demand.supply({
+      refresh: () => questions.ask(true),
+      demand: () => {},
+    })
+  })
+  afterEach(() => server.stop())
+
+  const begun = (name: string) => {
+    if (name === 'wait_for_change') return () => waits.size > 0
+    if (name === 'look') return () => backend.takings.length > 0
+    return () => questions.asked > 0
+  }
+  const go = () => {
+    questions.answer()
+    for (const { outcome } of backend.takings) outcome.resolve(ok(backend.picture(40)))
+    server.server.resources().notifyUpdated('app://a')
+  }
+
+  const ways: [string, (name: string, args: object) => Promise<void>][] = [
+    [
+      'by closing its connection, of 2026-07-28',
+      async (name, args) => {
+        const sent = sendStateless(server.url)({ name, arguments: args }, 1)
+        await until(begun(name), 'the call')
+        sent.cut()
+        expect(await sent.answer).to.equal(null)
+        await until(() => logged.length > 0, 'the server knows')
+        expect(logged).to.deep.equal([null])
+      },
+    ],
+    [
+      'by a cancellation, in a session',
+      async (name, args) => {
+        const session = await RawSession.open(server.url)
+        const body = rpc('tools/call', { name, arguments: args }, 7)
+        const sent = send(server.url, session.headers, body)
+        await until(begun(name), 'the call')
+        const params = { requestId: 7 }
+        await session.post(
+          JSON.stringify({ jsonrpc: '2.0', method: 'notifications/cancelled', params }),
+        )
+        // A call whose work would not notice runs to its end, and is answered.
+        go()
+        const answer = await sent.answer
+        if (answer !== '') expect(answer).to.contain('"id":7')
+      },
+    ],
+    [
+      'by closing its connection, in a session',
+      async (name, args) => {
+        const session = await RawSession.open(server.url)
+        const body = rpc('tools/call', { name, arguments: args }, 7)
+        const sent = send(server.url, session.headers, body)
+        await until(begun(name), 'the call')
+        sent.cut()
+        expect(await sent.answer).to.equal(null)
+        await until(() => logged.length > 0, 'the server knows')
+        // In this transport the call goes on, until it is cancelled or its session ends.
+        await session.delete()
+      },
+    ],
+  ]
+  for (const [way, leave] of ways) {
+    for (const [name, args] of calls) {
+      it(`${name}: leaves nothing behind, and the next is answered, ${way}`, async () => {
+        await leave(name, args)
+        go()
+        backend.held = false
+        await until(() => waits.size === 0, 'no wait')
+        expect(hub.size).to.deep.equal({ subscriptions: 0, subscribers: 0 })
+        const next = sendStateless(server.url)({ name, arguments: { ...args } }, 2)
+        if (name === 'wait_for_change') await until(() => waits.size > 0, 'a wait')
+        let answer: string | null | undefined
+        void next.answer.then(text => (answer = text))
+        await until(() => {
+          questions.answer()
+          if (waits.size > 0) server.server.resources().setSceneText('{"objects":[]}', 'run')
+          return answer !== undefined
+        }, 'the next answer')
+        expect(answer).to.contain('"id":2').and.not.contain('isError')
+        expect(errors).to.deep.equal([])
+      })
+    }
+  }
+})
+
+describe('a caller that leaves in the midst of a call about notes', function () {
+  this.timeout(30_000)
+  let serve: ServeProcess
+  before(async () => {
+    serve = await startServeProcess()
+  })
+  after(() => serve.stop())
+
+  const note = async () => {
+    const { json } = await callStateless(serve.url, 'resources/read', { uri: 'notes://1' })
+    return JSON.parse(json.result.contents[0].text)
+  }
+
+  it('has answered the note once, and its proof is made', async () => {
+    await serve.post('scene', { objects: [] })
+    await serve.post('notes', { text: 'Higher' })
+    const args = { id: '1', text: 'done' }
+    const sent = sendStateless(serve.url)({ name: 'answer_note', arguments: args }, 1)
+    // Kept at once; the proof waits until the scene is still.
+    await until(async () => (await note()).state === 'answered', 'the answer')
+    sent.cut()
+    expect(await sent.answer).to.equal(null)
+    await until(async () => (await note()).entries[0].proof !== undefined, 'the proof')
+    expect((await note()).entries).to.have.length(1)
+  })
+})
