@@ -30,8 +30,8 @@ describe('SubscriptionHub', () => {
   it('tells a subscriber the URI it subscribed, query included, when the base changes', () => {
     const hub = new SubscriptionHub(limits)
     const one = added(hub)
-    hub.subscribe(one, 'audit://recent?limit=10')
-    hub.subscribe(one, 'audit://recent')
+    void hub.subscribe(one, 'audit://recent?limit=10')
+    void hub.subscribe(one, 'audit://recent')
     hub.resourceUpdated('audit://recent')
     expect(one.told).to.have.members(['audit://recent?limit=10', 'audit://recent'])
   })
@@ -40,8 +40,8 @@ describe('SubscriptionHub', () => {
     const hub = new SubscriptionHub(limits)
     const one = added(hub)
     const other = added(hub)
-    hub.subscribe(one, 'a://1')
-    hub.subscribe(other, 'a://2')
+    void hub.subscribe(one, 'a://1')
+    void hub.subscribe(other, 'a://2')
     hub.resourceUpdated('a://1')
     expect(one.told).to.deep.equal(['a://1'])
     expect(other.told).to.deep.equal([])
@@ -50,8 +50,8 @@ describe('SubscriptionHub', () => {
   it('counts a repeated subscription once', () => {
     const hub = new SubscriptionHub(limits)
     const one = added(hub)
-    hub.subscribe(one, 'a://1')
-    hub.subscribe(one, 'a://1')
+    void hub.subscribe(one, 'a://1')
+    void hub.subscribe(one, 'a://1')
     added(hub)
     expect(hub.size).to.deep.equal({ subscriptions: 1, subscribers: 1 })
     hub.unsubscribe(one, 'a://1')
@@ -63,8 +63,8 @@ describe('SubscriptionHub', () => {
   it('takes several spellings of one resource for one subscription, in the last spelling', () => {
     const hub = new SubscriptionHub(limits)
     const [one, other] = [added(hub), added(hub)]
-    for (const uri of ['A://1', 'a://%31', 'A://1']) hub.subscribe(one, uri, 'a://1')
-    hub.subscribe(other, 'a://%31', 'a://1')
+    for (const uri of ['A://1', 'a://%31', 'A://1']) void hub.subscribe(one, uri, 'a://1')
+    void hub.subscribe(other, 'a://%31', 'a://1')
     hub.resourceUpdated('a://1')
     expect([one.told, other.told]).to.deep.equal([['A://1'], ['a://%31']])
     expect(hub.size).to.deep.equal({ subscriptions: 2, subscribers: 2 })
@@ -77,16 +77,16 @@ describe('SubscriptionHub', () => {
   it('takes another spelling also where there is no room for another subscription', () => {
     const hub = new SubscriptionHub({ maxSubscriptions: 1, maxSubscriptionsPerSession: 1 })
     const one = added(hub)
-    hub.subscribe(one, 'a://1')
-    hub.subscribe(one, 'A://1', 'a://1')
+    void hub.subscribe(one, 'a://1')
+    void hub.subscribe(one, 'A://1', 'a://1')
     expect(hub.size.subscriptions).to.equal(1)
   })
 
   it('forgets everything of a removed subscriber', () => {
     const hub = new SubscriptionHub(limits)
     const one = added(hub)
-    hub.subscribe(one, 'a://1')
-    hub.subscribe(one, 'a://2')
+    void hub.subscribe(one, 'a://1')
+    void hub.subscribe(one, 'a://2')
     hub.remove(one)
     hub.resourceUpdated('a://1')
     hub.listChanged()
@@ -99,14 +99,14 @@ describe('SubscriptionHub', () => {
   it('refuses more than a session may hold, and more than the server may hold', () => {
     const hub = new SubscriptionHub(limits)
     const one = added(hub)
-    for (const uri of ['a://1', 'a://2', 'a://3']) hub.subscribe(one, uri)
+    for (const uri of ['a://1', 'a://2', 'a://3']) void hub.subscribe(one, uri)
     expect(() => hub.subscribe(one, 'a://4')).to.throw('may subscribe to 3')
     const other = added(hub)
-    hub.subscribe(other, 'a://1')
-    hub.subscribe(other, 'a://2')
+    void hub.subscribe(other, 'a://1')
+    void hub.subscribe(other, 'a://2')
     expect(() => hub.subscribe(other, 'a://3')).to.throw('as many subscriptions as it may')
     hub.remove(one)
-    hub.subscribe(other, 'a://3')
+    void hub.subscribe(other, 'a://3')
     expect(hub.size.subscriptions).to.equal(3)
   })
 
@@ -124,9 +124,44 @@ describe('SubscriptionHub', () => {
     for (let n = 0; n < 200; n++) {
       const each = listener()
       hub.add(each)
-      hub.subscribe(each, 'scene://current')
+      void hub.subscribe(each, 'scene://current')
     }
     for (let n = 0; n < 10; n++) hub.resourceUpdated('scene://current')
     expect(encodings).to.equal(1)
+  })
+
+  describe('of a URI whose updates arrive later', () => {
+    it('tells every subscriber when they do, and asks for them once', async () => {
+      const arrived = Promise.withResolvers<void>()
+      const asked: string[] = []
+      const hub = new SubscriptionHub(limits, (uri, isFollowed) => {
+        asked.push(`${uri} ${isFollowed}`)
+        return isFollowed ? arrived.promise : undefined
+      })
+      const [one, other] = [added(hub), added(hub)]
+      const opened = [hub.subscribe(one, 'a://1'), hub.subscribe(other, 'a://1?x=1')]
+      arrived.resolve()
+      await Promise.all(opened)
+      expect(hub.subscribe(added(hub), 'a://1')).to.equal(undefined)
+      expect(opened.every(each => each instanceof Promise)).to.equal(true)
+      hub.remove(one)
+      hub.remove(other)
+      expect(asked).to.deep.equal(['a://1 true'])
+    })
+
+    it('fails for every subscriber, and is asked for again by the next one', async () => {
+      let asked = 0
+      const hub = new SubscriptionHub(limits, (_, isFollowed) =>
+        isFollowed ? Promise.reject(new Error(`refused ${++asked}`)) : undefined,
+      )
+      const [one, other] = [added(hub), added(hub)]
+      const opened = [hub.subscribe(one, 'a://1'), hub.subscribe(other, 'a://1')]
+      const failures = await Promise.allSettled(opened)
+      expect(failures.map(({ status }) => status)).to.deep.equal(['rejected', 'rejected'])
+      hub.remove(one)
+      hub.remove(other)
+      const again = await Promise.allSettled([hub.subscribe(added(hub), 'a://1')])
+      expect(again[0]).to.have.nested.property('reason.message', 'refused 2')
+    })
   })
 })

@@ -14,6 +14,8 @@ const answerMs = 60_000
 const maxAnswerBytes = 16 * 1024 * 1024
 const maxHeldBytes = 64 * 1024 * 1024
 const progressToken = 1
+/** Calls of one instance at the same time; most of them wait for a change. */
+const maxOpenCalls = 256
 
 interface CallsParts {
   readonly instances: Instances
@@ -21,10 +23,17 @@ interface CallsParts {
   readonly log: Logger
 }
 
+type Call = [
+  method: string,
+  params: JsonObject,
+  caller?: Partial<Pick<Caller, 'reader' | 'progress'>>,
+]
+
 /** Requests to instances whose answers are taken apart here: tools and completions. */
 export class InstanceCalls {
   readonly #parts: CallsParts
   readonly #budget = new ByteBudget(maxHeldBytes)
+  readonly #open = new Map<string, number>()
   #lastId = 0
 
   constructor(parts: CallsParts) {
@@ -32,11 +41,26 @@ export class InstanceCalls {
   }
 
   /** The result; rejects with a `ServiceError`. */
-  async ask(
+  async ask(instanceId: string, ...call: Call): Promise<JsonObject> {
+    const open = this.#open.get(instanceId) ?? 0
+    if (open >= maxOpenCalls) {
+      throw new ServiceError('limit_reached', `${maxOpenCalls} calls of the instance are open`, {
+        hint: 'try again later',
+      })
+    }
+    this.#open.set(instanceId, open + 1)
+    try {
+      return await this.#ask(instanceId, ...call)
+    } finally {
+      const left = (this.#open.get(instanceId) ?? 1) - 1
+      if (left > 0) this.#open.set(instanceId, left)
+      else this.#open.delete(instanceId)
+    }
+  }
+
+  async #ask(
     instanceId: string,
-    method: string,
-    params: JsonObject,
-    { reader, progress }: Partial<Pick<Caller, 'reader' | 'progress'>> = {},
+    ...[method, params, { reader, progress } = {}]: Call
   ): Promise<JsonObject> {
     const { instances, timer, log } = this.#parts
     instances.assertThere(instanceId)

@@ -177,7 +177,8 @@ class Flight {
   join(reader: Reader | undefined): () => void {
     this.#readers++
     const left = () => {
-      if (--this.#readers === 0) this.#left.abort(new ServiceError('cancelled', 'every reader has left'))
+      if (--this.#readers === 0)
+        this.#left.abort(new ServiceError('cancelled', 'every reader has left'))
     }
     return reader?.onLeave(left) ?? (() => {})
   }

@@ -39,7 +39,7 @@ describe('Sessions', () => {
   it('ends when idle, counted from its last use', () => {
     const { clock, sessions, open, hub } = setUp()
     const session = open()
-    hub.subscribe(session, 'a://b')
+    void hub.subscribe(session, 'a://b')
     clock.timeMs = 999
     expect(sessions.find(session.id, 'p')).to.equal(session)
     clock.timeMs = 1998
