@@ -3,6 +3,7 @@
  * argument a session is looked up once and kept: what is left out is the look-up in the database,
  * and nothing else.
  */
+import { Metrics } from '../../src/server/http/metrics.ts'
 import { systemClock } from '../../src/lib/util/time.ts'
 import type { AccountStore, SessionState } from '../../src/server/accounts/account-store.ts'
 import { corsMethods, createAccountsListener } from '../../src/server/accounts/app.ts'
@@ -47,7 +48,7 @@ const listener = createAccountsListener({
   version: '0.0.0',
   limits,
   log,
-  accessLog: ignore,
+  metrics: new Metrics('registry', ignore),
 })
 const server = createServer({ noDelay: true, keepAlive: true }, listener)
 server.listen(0, '127.0.0.1', 4096, () => announce(server.address() as AddressInfo))

@@ -7,6 +7,7 @@ import { resolveAccountLimits } from './accounts/limits.ts'
 import { createAccountServices } from './accounts/services.ts'
 import { sweepRegularly } from './accounts/audit-trail.ts'
 import type { ListenOptions } from './http/listen-options.ts'
+import { Metrics } from './http/metrics.ts'
 import { createRequestChecks } from './http/request-checks.ts'
 import { ServerSocket } from './http/server-socket.ts'
 import { stoppable } from '../lib/util/stoppable.ts'
@@ -71,7 +72,7 @@ export async function startAccountsServer(
     version,
     limits,
     log,
-    accessLog: options.accessLog,
+    metrics: new Metrics('registry', options.accessLog),
   })
   cancelled.throwIfAborted()
   await socket.bind({ listener })

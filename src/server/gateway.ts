@@ -28,6 +28,7 @@ import {
 import { createRefusalLog } from './http/access-log.ts'
 import type { ArtefactDownload } from './http/artefact-download.ts'
 import { ServiceError } from '../lib/util/errors.ts'
+import { Metrics } from './http/metrics.ts'
 import { createRequestChecks } from './http/request-checks.ts'
 import { ServerSocket } from './http/server-socket.ts'
 import { Page } from './page/page.ts'
@@ -97,6 +98,7 @@ export async function startGateway(
     if (download === undefined) throw new ServiceError('overloaded', 'the gateway is starting')
     await download(...asked)
   }
+  const metrics = new Metrics('gateway', options.accessLog)
   const handlers = createHandlers({
     ...createRequestChecks(options),
     page,
@@ -109,7 +111,8 @@ export async function startGateway(
     onRefused,
     limits,
     log,
-    accessLog: options.accessLog,
+    accessLog: metrics.accessLog,
+    metrics,
   })
   const candidate = { instanceId, port: options.port, registry }
   const { from } = await winPort({
@@ -153,6 +156,7 @@ export async function startGateway(
   })
   opened.defer(() => assembled.close())
   download = assembled.download
+  metrics.add(assembled.gauges)
   mcp.open(assembled.endpoint)
   // Others may have the port before anything else here has ended.
   opened.defer(stopListening)

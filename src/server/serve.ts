@@ -26,6 +26,7 @@ import { baseUrlOf } from './http/listen-options.ts'
 import { stoppable } from '../lib/util/stoppable.ts'
 import { ClientTable } from './mcp/client-table.ts'
 import { applicationTools } from './mcp/tools/tools.ts'
+import { Metrics } from './http/metrics.ts'
 import { McpHttpServer } from './mcp/mcp-http-server.ts'
 import { type Limits, resolveLimits } from '../lib/config/limits.ts'
 import { openStateDirectory, selectStateDirectory } from '../lib/instances/state-directory.ts'
@@ -140,6 +141,7 @@ export async function startServe(
         ...{ clock: systemClock, timer: systemTimer, log },
       })
     : undefined
+  const metrics = new Metrics('serve', options.accessLog)
   const server = new McpHttpServer(config, {
     notes,
     checkpoints,
@@ -149,7 +151,8 @@ export async function startServe(
     tools: parts => applicationTools(parts, notes),
     where: options,
     log,
-    accessLog: options.accessLog,
+    accessLog: metrics.accessLog,
+    metrics,
     auth: withGatewayAccess(auth.policy, { instanceId, hostToken: token.secret }),
     documents: () => auth.documents,
     presence: () => presences.current,

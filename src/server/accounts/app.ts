@@ -2,9 +2,10 @@ import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { getRequestListener, RequestError } from '@hono/node-server'
 import type { Logger } from '../../lib/util/logger.ts'
-import { type AccessLog, createRefusalLog, logWhenClosed, shortened } from '../http/access-log.ts'
+import { createRefusalLog, logWhenClosed, shortened } from '../http/access-log.ts'
 import { checkRequest, type Refusal } from '../http/guards.ts'
 import { accepts } from '../http/media.ts'
+import { type Metrics, metricsPath } from '../http/metrics.ts'
 import { sendProblem } from '../http/problem.ts'
 import { parseTarget, type RequestTarget } from '../http/request-target.ts'
 import type { RequestChecks } from '../http/request-checks.ts'
@@ -27,7 +28,8 @@ interface AccountsListenerParts extends RequestChecks {
   readonly version: string
   readonly limits: Pick<Limits, 'bodyTimeoutMs' | 'maxBodyMs' | 'refusedBodyDrainMs'>
   readonly log: Logger
-  readonly accessLog: AccessLog
+  /** Also told of every request, for the access log. */
+  readonly metrics: Metrics
 }
 
 const slugOfRefusal: Record<Refusal['reason'], ProblemSlug> = {
@@ -97,7 +99,8 @@ export function createAccountsListener(parts: AccountsListenerParts): RequestLis
       const message = `the query has more than ${limits.maxQueryMembers} members`
       throw new AccountsProblem('malformed-request', message)
     }
-    if (!accepts(req.headers.accept, 'application/json')) {
+    const isOfMetrics = target?.path === metricsPath
+    if (!isOfMetrics && !accepts(req.headers.accept, 'application/json')) {
       throw new AccountsProblem('not-acceptable', 'the answer is application/json')
     }
     if (target?.path === '*') throw new AccountsProblem('not-found', 'nothing is served at *')
@@ -107,7 +110,7 @@ export function createAccountsListener(parts: AccountsListenerParts): RequestLis
     const call = describeCall(req, randomUUID(), parts.peerOf)
     const target = parseTarget(req.url ?? '')
     const path = loggedPath(target?.path ?? '')
-    logWhenClosed(parts, res, () => ({
+    logWhenClosed(parts.metrics, res, () => ({
       path,
       rpc: undefined,
       principal: call.principal,
@@ -118,6 +121,8 @@ export function createAccountsListener(parts: AccountsListenerParts): RequestLis
       cors.vary(res)
       check(req, target)
       if (cors.admit(req, res)) return
+      // Counts of the whole server are for its machine.
+      if (path === metricsPath && parts.metrics.answers(req)) return parts.metrics.send(res)
       serve(req, res, call).catch((error: unknown) => refuse(res, call, error))
     } catch (error) {
       refuse(res, call, error)

@@ -18,7 +18,9 @@ import { instanceTools } from './relay/instance-tools.ts'
 import { Instances } from './relay/instances.ts'
 import { gatewayTools } from '../mcp/tools/tools.ts'
 import { ClientTable } from '../mcp/client-table.ts'
-import { createMcpEndpoint, type McpEndpoint } from '../mcp/endpoint.ts'
+import { activityGauges, createMcpEndpoint, type McpEndpoint } from '../mcp/endpoint.ts'
+import type { Gauge } from '../http/metrics.ts'
+import type { InstanceDirectory } from './instance-directory.ts'
 import type { Limits } from '../../lib/config/limits.ts'
 
 interface GatewayAssemblyParts {
@@ -39,6 +41,7 @@ interface AssembledGateway {
   readonly endpoint: McpEndpoint
   /** Absent: resources of instances are not passed on. */
   readonly download: ArtefactDownload | undefined
+  readonly gauges: () => readonly Gauge[]
   /** Looks at nothing any more; the endpoint is closed with the port. */
   close(): Promise<void>
 }
@@ -97,9 +100,23 @@ export async function assembleGateway(parts: GatewayAssemblyParts): Promise<Asse
   return {
     endpoint,
     download: instances && ((req, res, path) => relayDownload(req, res, path, instances)),
+    gauges: () => [...activityGauges(endpoint.activity()), instanceGauge(directory)],
     async close() {
       resources.close()
       await Promise.all([stopReaper(), instances?.close(), directory.close()])
     },
+  }
+}
+
+function instanceGauge({ entries }: InstanceDirectory): Gauge {
+  const health = ['live', 'stale', 'unhealthy', 'dead'] as const
+  return {
+    name: 'service_cli_instances',
+    help: 'Instances of this machine, by health.',
+    by: 'health',
+    values: health.map(label => ({
+      label,
+      value: entries.filter(({ verdict }) => verdict.health === label).length,
+    })),
   }
 }

@@ -19,6 +19,7 @@ import {
   challenge,
   writeRefused,
 } from '../http/authentication.ts'
+import { type Metrics, metricsPath } from '../http/metrics.ts'
 import { OpenAnswers } from '../http/open-answers.ts'
 import { checkRequest, type Refusal, refusalError } from '../http/guards.ts'
 import { retryHeaders, toProblem, writeProblem } from '../http/problem.ts'
@@ -49,6 +50,8 @@ export interface AppParts extends RequestChecks {
   isReady: () => boolean
   /** Well-known documents, without authentication. */
   documents?: PublicDocuments | undefined
+  /** What was counted, for this machine and for holders of a key; absent: 404. */
+  metrics?: Metrics | undefined
   /** Tells standby gateways who is active. Not logged: each of them asks twice a second. */
   activeGateway?: { readonly path: string; readonly handle: RequestListener }
   onRefused: (refused: RefusedRequest) => void
@@ -116,7 +119,9 @@ function createListener(parts: AppParts): RequestListener {
     if (page?.serves(path) === true) return page.handle(req, res, path, notes)
 
     if (parts.cors.admit(req, res)) return
-    if (!isHotPath) return publicRoutes(req, res)
+    const metrics = path === metricsPath && req.method === 'GET' ? parts.metrics : undefined
+    if (metrics?.answers(req)) return metrics.send(res)
+    if (!isHotPath && metrics === undefined) return publicRoutes(req, res)
 
     const outcome = auth.authenticate({ headers: req.headers, peer: notes.peer })
     return outcome instanceof Promise
@@ -139,6 +144,7 @@ function createListener(parts: AppParts): RequestListener {
     }
     const { path } = notes
     if (path === '/mcp') return parts.mcp.handle(req, res, notes)
+    if (path === metricsPath) return parts.metrics?.send(res)
     if (isOfInstance(path)) return parts.instances?.(req, res, path.slice(instancesPath.length))
     if (parts.download === undefined) {
       throw new ServiceError('route_not_found', 'artefacts are switched off on this server')

@@ -6,6 +6,7 @@ import { version } from '../../lib/util/version.ts'
 import { readBody } from '../http/body.ts'
 import { isJsonType, isUncoded } from '../http/media.ts'
 import { awaitTurn } from '../http/open-answers.ts'
+import type { Gauge } from '../http/metrics.ts'
 import type { Limits } from '../../lib/config/limits.ts'
 import type { ServedResources } from '../resources/schemes.ts'
 import { classify } from './classify-request.ts'
@@ -215,6 +216,20 @@ export interface EndpointActivity {
   readonly subscriptions: number
   /** Sessions and listen streams with at least one subscription. */
   readonly subscribers: number
+}
+
+/** The activity for `/metrics`. */
+export function activityGauges(activity: EndpointActivity): readonly Gauge[] {
+  const gauge = (name: string, help: string, value: number) => ({
+    ...{ name: `service_cli_${name}`, help },
+    values: [{ value }],
+  })
+  return [
+    gauge('sessions', 'Open MCP sessions.', activity.sessions),
+    gauge('streams', 'Open event streams.', activity.streams),
+    gauge('subscriptions', 'Subscriptions of all clients.', activity.subscriptions),
+    gauge('pending_calls', 'Calls that are not answered yet.', activity.pendingCalls),
+  ]
 }
 
 /** The same methods, counting the calls whose answers take time. */

@@ -21,7 +21,7 @@ import { createPictureMaker } from '../capture/png/picture-maker.ts'
 import { noApplication } from '../capture/target.ts'
 import { WindowCapture } from '../capture/window-capture.ts'
 import { windowCaptureLimits } from '../capture/window-limits.ts'
-import { createMcpEndpoint, type McpEndpoint } from './endpoint.ts'
+import { activityGauges, createMcpEndpoint, type McpEndpoint } from './endpoint.ts'
 import { Page, type PageParts } from '../page/page.ts'
 import { applicationTools, type ToolParts, withLiveApp } from './tools/tools.ts'
 import { applicationInstructions } from '../host/instructions.ts'
@@ -177,7 +177,7 @@ export class McpHttpServer {
   #assemble(): AppParts {
     const resourcesEnabled = this.#config.enableResources ?? true
     const [registry, store] = [this.#registry, this.#store]
-    const { auth = openPolicy, presence, accessLog = accessLogOn(this.#log) } = this.#parts
+    const { auth = openPolicy, presence, metrics, accessLog = accessLogOn(this.#log) } = this.#parts
     const common = { limits: this.#limits, log: this.#log }
     registry.freeze()
     this.#ownWindow?.aim(ok({ pid: process.pid, title: null }))
@@ -192,8 +192,11 @@ export class McpHttpServer {
       applicationInstructions(registry.scene, presence?.() ?? null, hasTools, hasNotes)
     const served = { registry, resourcesEnabled, tools, instructions }
     const { clients } = this.#parts
-    const endpoint = { ...common, ...served, clients, clock: this.#ticks }
-    this.#endpoint ??= createMcpEndpoint(endpoint)
+    const endpoint = (this.#endpoint ??= createMcpEndpoint({
+      ...{ ...common, ...served, clients },
+      clock: this.#ticks,
+    }))
+    metrics?.add(() => activityGauges(endpoint.activity()))
     const onRefused = createRefusalLog(this.#ticks, ({ status, reason, peer, principal }) => {
       const actor = principal ?? peer
       const outcome = { denied: { reason } }
@@ -207,7 +210,8 @@ export class McpHttpServer {
     const hasDownload = store !== null && resourcesEnabled
     return {
       ...{ ...common, ...checks, auth, onRefused, accessLog, host },
-      mcp: this.#endpoint,
+      mcp: endpoint,
+      metrics,
       page: this.#page ?? undefined,
       download: hasDownload ? createArtefactDownload({ ...common, store }) : undefined,
       documents: this.#documents(),

@@ -7,6 +7,7 @@ import type { CaptureBackend } from '../capture/backend.ts'
 import type { CaptureLimits } from '../capture/limits.ts'
 import type { Presence } from '../host/link/presence.ts'
 import type { AccessLog, RefusedRequest } from '../http/access-log.ts'
+import type { Metrics } from '../http/metrics.ts'
 import type { AuthPolicy } from '../http/authentication.ts'
 import type { ListenOptions } from '../http/listen-options.ts'
 import type { PublicDocuments } from '../http/public-routes.ts'
@@ -42,6 +43,8 @@ export interface ServerParts extends McpServices {
   where?: ListenOptions
   /** Default: the access entries go to `log`. */
   accessLog?: AccessLog
+  /** Serve `/metrics`. */
+  metrics?: Metrics
   /** Bounds beside the public ones; replaced by tests. */
   limits?: Partial<Limits & CaptureLimits>
   clock?: Clock

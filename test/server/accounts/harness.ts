@@ -1,3 +1,4 @@
+import { Metrics } from '../../../src/server/http/metrics.ts'
 import { expect } from 'chai'
 import { connect } from 'node:net'
 import { createSecretKey, randomBytes } from 'node:crypto'
@@ -135,7 +136,7 @@ export async function withAccountsServer(
     version: '0.0.0',
     limits,
     log,
-    accessLog: entry => accessed.push(entry),
+    metrics: new Metrics('registry', entry => accessed.push(entry)),
   })
   const listening = await listen(where, { listener, limits, log })
   opened.defer(() => listening.stop(() => {}))
