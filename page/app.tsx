@@ -8,7 +8,7 @@ import { LoginScreen } from './screens/login.tsx'
 import { NotesScreen } from './screens/notes.tsx'
 import { NowScreen } from './screens/now.tsx'
 import { SceneScreen } from './screens/scene.tsx'
-import { Action } from './parts/small.tsx'
+import { Action, Empty } from './parts/small.tsx'
 import { ConnectionState, LostNotice, NotesBadge } from './parts/top.tsx'
 
 interface Screen {
@@ -50,6 +50,8 @@ export function App({ live, loginFailure }: AppProps) {
   const { carrier } = live
   const shown = useComputed(() => {
     const served = carrier.schemes.value
+    // Not known yet. A server without resources has none.
+    if (served.size === 0 && carrier.connection.value.kind !== 'live') return []
     return screens.filter(({ scheme }) => scheme === null || served.has(scheme))
   })
   const current = shown.value.find(({ id }) => id === screenId.value) ?? shown.value[0]
@@ -82,7 +84,8 @@ export function App({ live, loginFailure }: AppProps) {
       )}
       <LostNotice live={live} />
       <main id="content" tabIndex={-1} class={kind === 'lost' ? 'stale' : ''}>
-        {isLogin ? <LoginScreen live={live} /> : current && <current.show live={live} />}
+        {isLogin && <LoginScreen live={live} />}
+        {!isLogin && (current ? <current.show live={live} /> : <Empty title="Connecting …" />)}
       </main>
     </>
   )

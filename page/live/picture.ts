@@ -8,7 +8,6 @@ const viewportUri = 'capture://viewport'
 /** A picture costs the application at most one part in so many of its time. */
 const shareOfTime = 50
 const leastMs = 1000
-const mostMs = 30_000
 const width = 1280
 /** An application tells of a change before its window shows it. */
 const drawnMs = 300
@@ -32,6 +31,7 @@ export class Picture {
   #restUntilMs = 0
   #watched = 0
   #isDue = true
+  #isTaking = false
   #timer = 0
 
   constructor(carrier: Carrier) {
@@ -63,7 +63,7 @@ export class Picture {
 
   async #take(): Promise<void> {
     clearTimeout(this.#timer)
-    if (!this.#isDue || this.#watched === 0 || document.hidden) return
+    if (!this.#isDue || this.#isTaking || this.#watched === 0 || document.hidden) return
     const waitMs = this.#restUntilMs - performance.now()
     if (waitMs > 0) {
       this.#timer = window.setTimeout(() => void this.#take(), waitMs)
@@ -71,12 +71,11 @@ export class Picture {
     }
     this.#isDue = false
     const startedMs = performance.now()
-    // Until it is known what it takes.
-    this.#restUntilMs = startedMs + mostMs
+    this.#isTaking = true
     const state = await this.#read(serverNow())
+    this.#isTaking = false
     const endedMs = performance.now()
-    const restMs = Math.max(leastMs, (endedMs - startedMs) * shareOfTime)
-    this.#restUntilMs = endedMs + Math.min(mostMs, restMs)
+    this.#restUntilMs = endedMs + Math.max(leastMs, (endedMs - startedMs) * shareOfTime)
     this.#state.value = state
     if (this.#isDue) await this.#take()
   }

@@ -24,7 +24,11 @@ export function createHttpCarrier(login: Login): Carrier {
   const followers = new Map<string, Set<() => void>>()
   const tell = (key: string) => followers.get(key)?.forEach(changed => changed())
 
+  /** The newest event that says whether there is a stream. */
+  let state: StreamEvent | null = null
+
   function told(event: StreamEvent): void {
+    if (event.kind !== 'updated' && event.kind !== 'listChanged') state = event
     switch (event.kind) {
       case 'updated':
         return tell(event.uri)
@@ -33,9 +37,10 @@ export function createHttpCarrier(login: Login): Carrier {
         void readSchemes().then(() => tell(listKey))
         return
       case 'open':
-        connection.value = { kind: 'live' }
         // Updates may have been missed, and the server may be another one.
         void readSchemes().then(() => {
+          if (state !== event) return
+          connection.value = { kind: 'live' }
           for (const key of followers.keys()) if (isServed(key)) tell(key)
         })
         return

@@ -81,6 +81,23 @@ describe('the live page in trouble', function () {
     await context.close()
   })
 
+  it('shows no screen before it knows which ones the server has', async () => {
+    const { page, context } = await newVisit(browser)
+    const held = Promise.withResolvers<void>()
+    await page.route('**/mcp', async route => {
+      if (route.request().postData()?.includes('resources/templates/list') === true) {
+        await held.promise
+      }
+      await route.continue()
+    })
+    await page.goto(`${serve.base}/`)
+    await page.getByRole('heading', { name: 'Connecting …' }).waitFor()
+    expect(await page.getByRole('navigation').getByRole('link').count()).to.equal(0)
+    held.resolve()
+    await sees(page)
+    await context.close()
+  })
+
   it('logs all tabs of a browser out at once', async () => {
     const visit = await newVisit(browser)
     await visit.open(await link())
