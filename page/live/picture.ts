@@ -8,6 +8,8 @@ const viewportUri = 'capture://viewport'
 /** A picture costs the application at most one part in so many of its time. */
 const shareOfTime = 50
 const leastMs = 1000
+/** A read that waited for a busy application or a slow network says little of its cost. */
+const mostMs = 30_000
 const width = 1280
 /** An application tells of a change before its window shows it. */
 const drawnMs = 300
@@ -75,7 +77,8 @@ export class Picture {
     const state = await this.#read(serverNow())
     this.#isTaking = false
     const endedMs = performance.now()
-    this.#restUntilMs = endedMs + Math.max(leastMs, (endedMs - startedMs) * shareOfTime)
+    const restMs = Math.max(leastMs, (endedMs - startedMs) * shareOfTime)
+    this.#restUntilMs = endedMs + Math.min(mostMs, restMs)
     this.#state.value = state
     if (this.#isDue) await this.#take()
   }
