@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { runCommand } from '../helpers/in-process.ts'
 import { LinkClient } from '../helpers/link.ts'
 import { RawSession } from '../helpers/mcp.ts'
@@ -21,11 +21,25 @@ describe('checkpoints of the scene', function () {
     session = await RawSession.open(serve.url)
   }
 
-  beforeEach(async () => {
+  const restart = async () => {
+    await serve.stop()
+    await start()
+  }
+  const openDocument = async (path: string) => {
+    expect((await serve.post('app', { document: { path } })).status).to.equal(200)
+  }
+
+  before(async () => {
     home = await mkdtemp(join(tmpdir(), 'checkpoints-'))
     await start()
   })
-  afterEach(async () => {
+  let shots = 0
+  /** Checkpoints are of a document: each test has one of its own. */
+  beforeEach(async () => {
+    await openDocument(`/shots/new-${shots++}.hip`)
+    session = await RawSession.open(serve.url)
+  })
+  after(async () => {
     await serve.stop()
     await rm(home, { recursive: true, force: true })
   })
@@ -50,8 +64,8 @@ describe('checkpoints of the scene', function () {
     expect(made.json.checkpoint).to.include({ name: 'before lights', by: 'ada' })
     await setScene([cube(0), lamp])
     await add('after')
-    await serve.stop()
-    await start()
+    await restart()
+    await openDocument(`/shots/new-${shots - 1}.hip`)
     const revision = await setScene([cube(1), lamp])
     const uri = 'scene://delta?since=before%20lights'
     const since = await read(uri)
@@ -130,6 +144,7 @@ describe('checkpoints of the scene', function () {
   })
 
   it('are refused without a scene, under a number, a used or a reserved name', async () => {
+    await restart()
     expect((await add('early')).json.detail).to.include('has sent no scene')
     await setScene([cube(0)])
     for (const name of ['12', '', '../up', 'note-0123abcd', 'a'.repeat(65)]) {
@@ -154,22 +169,25 @@ describe('checkpoints of the scene', function () {
   })
 
   it('leave the others when a file is damaged', async () => {
+    const documents = join(home, 'data/service-cli/documents')
+    const scenes = async () =>
+      (await readdir(documents, { recursive: true })).filter(path => path.endsWith('.gz'))
     await setScene([cube(0)])
+    await add('other')
+    const before = await scenes()
     await add('one')
-    const root = join(home, 'data/service-cli/documents')
-    const [document = ''] = await readdir(root)
-    const folder = join(root, document, 'checkpoints')
-    const [scene = ''] = (await readdir(folder)).filter(name => name.endsWith('.gz'))
-    await writeFile(join(folder, scene), 'not a scene')
-    await writeFile(join(folder, `${'0'.repeat(32)}.json`), '{')
+    const [scene = ''] = (await scenes()).filter(path => !before.includes(path))
+    await writeFile(join(documents, scene), 'not a scene')
+    await writeFile(join(documents, dirname(scene), `${'0'.repeat(32)}.json`), '{')
     await add('two')
-    expect((await read('scene://checkpoints')).checkpoints).to.have.length(2)
+    expect((await read('scene://checkpoints')).checkpoints).to.have.length(3)
     const damaged = await session.call('resources/read', { uri: 'scene://delta?since=one' })
     expect(damaged.error.message).to.include('checkpoint "one" cannot be read')
     expect((await read('scene://delta?since=two')).changes).to.deep.equal([])
   })
 
   it('are made over the host link', async () => {
+    await restart()
     const app = await LinkClient.connect(serve)
     const make = (name: string) => app.ask({ type: 'checkpoint.add', name, by: 'ada' })
     expect(await make('one')).to.include({ type: 'error', code: 'not_found' })
@@ -178,7 +196,7 @@ describe('checkpoints of the scene', function () {
     expect(await make('one')).to.include({ type: 'error', code: 'invalid' })
     expect(await make('12')).to.include({ type: 'error', code: 'invalid' })
     expect((await read('scene://checkpoints')).checkpoints).to.have.length(1)
-    app.ws.close()
+    await app.bye()
   })
 
   it('are made and removed in the terminal', async () => {

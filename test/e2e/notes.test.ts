@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { runCommand } from '../helpers/in-process.ts'
 import { LinkClient } from '../helpers/link.ts'
 import { RawSession } from '../helpers/mcp.ts'
@@ -15,17 +15,30 @@ describe('notes of people', function () {
   let home: string
   let serve: ServeProcess
   let session: RawSession
+  let shots = 0
+  let document: { path: string }
   const env = () => ({ HOME: home, XDG_DATA_HOME: join(home, 'data') })
   const start = async (flags: string[] = []) => {
     serve = await startServeProcess({ env: env(), registryDir: home, flags })
     session = await RawSession.open(serve.url)
   }
 
-  beforeEach(async () => {
+  const restart = async (flags: string[] = []) => {
+    await serve.stop()
+    await start(flags)
+  }
+
+  before(async () => {
     home = await mkdtemp(join(tmpdir(), 'notes-'))
     await start()
   })
-  afterEach(async () => {
+  /** Notes are of a document: each test has one of its own. */
+  beforeEach(async () => {
+    document = { path: `/shots/new-${shots++}.blend` }
+    expect((await serve.post('app', { document })).status).to.equal(200)
+    session = await RawSession.open(serve.url)
+  })
+  after(async () => {
     await serve.stop()
     await rm(home, { recursive: true, force: true })
   })
@@ -37,6 +50,12 @@ describe('notes of people', function () {
     (await serve.post('notes', { text: 'Too bright', ...members })).json.note
   const act = (id: string, action: string, members: object = {}) =>
     serve.post(`notes/${id}/${action}`, members)
+  /** The folder of the document that has this note. */
+  const folderOf = async (id: string) => {
+    const documents = join(home, 'data/service-cli/documents')
+    const paths = await readdir(documents, { recursive: true })
+    return join(documents, dirname(paths.find(path => path.endsWith(`${id}.json`)) ?? ''))
+  }
   const command = (...words: string[]) =>
     runCommand(['notes', ...words, `--registry-dir=${home}`], {
       env: { ...env(), SERVICE_REGISTRY_DIR: home },
@@ -102,7 +121,7 @@ describe('notes of people', function () {
     await act(id, 'reopen', { by: 'bob', text: 'secret wish' })
     await act(id, 'close', { by: 'ada' })
     await act(id, 'accept', { by: 'ada' })
-    const audit = await read('audit://recent')
+    const audit = await read('audit://recent?limit=5')
     expect(
       audit['entries'].map(({ action, actor, params }: any) => [action, actor, params]),
     ).to.deep.equal(
@@ -199,6 +218,7 @@ describe('notes of people', function () {
 
   it('are shared by the servers of a document: each change once, each number once', async () => {
     const other = await startServeProcess({ env: env() })
+    await other.post('app', { document })
     const theirs = await RawSession.open(other.url)
     const events = await theirs.listen()
     await theirs.call('resources/subscribe', { uri: open })
@@ -270,8 +290,7 @@ describe('notes of people', function () {
 
   it('are settled also when agents have answered as often as they may', async () => {
     const { id } = await add()
-    const [document = ''] = await readdir(join(home, 'data/service-cli/documents'))
-    const path = join(home, 'data/service-cli/documents', document, 'notes', `${id}.json`)
+    const path = join(await folderOf(id), `${id}.json`)
     const note = JSON.parse(await readFile(path, 'utf8'))
     // As long as an answer can be as JSON, with the longest proofs.
     const text = '\u0001'.repeat(4000)
@@ -290,8 +309,7 @@ describe('notes of people', function () {
 
   it('are found by a beginning of their id, also one of digits alone', async () => {
     const note = await add()
-    const [document = ''] = await readdir(join(home, 'data/service-cli/documents'))
-    const folder = join(home, 'data/service-cli/documents', document, 'notes')
+    const folder = await folderOf(note.id)
     const copy = { ...note, id: '01234abc', number: 2, text: 'of digits' }
     await writeFile(join(folder, '01234abc.json'), JSON.stringify(copy))
     for (const word of ['2', '01234', '01234abc']) {
@@ -300,9 +318,8 @@ describe('notes of people', function () {
   })
 
   it('survive a damaged file among them', async () => {
-    await add()
-    const [document = ''] = await readdir(join(home, 'data/service-cli/documents'))
-    const folder = join(home, 'data/service-cli/documents', document, 'notes')
+    const { id } = await add()
+    const folder = await folderOf(id)
     await writeFile(join(folder, '0123abcd.json'), '{"half')
     expect((await read(open))['total']).to.equal(1)
     expect(await add()).to.include({ number: 2 })
@@ -311,6 +328,7 @@ describe('notes of people', function () {
   })
 
   it('are made and settled from the terminal', async () => {
+    await restart() // without a scene
     const made = await command('add', 'Too bright', '--object', 'Lamp', '--by', 'ada')
     expect(made.stderr).to.equal('')
     expect(made.stdout).to.match(/^1 {2}open {6}[0-9a-f]{8} {2}ada: Too bright \(Lamp\)\n$/)
@@ -354,16 +372,15 @@ describe('notes of people', function () {
     const empty = await app.ask({ type: 'note.add', note: { text: '' } })
     expect(empty).to.include({ type: 'error', code: 'invalid' })
     expect(empty.message).to.include('/note/text')
-    app.ws.close()
+    await app.bye()
   })
 
   it('are not there with --no-notes', async () => {
-    await serve.stop()
-    await start(['--no-notes'])
+    await restart(['--no-notes'])
     const app = await LinkClient.connect(serve, { notes: true })
     const told = await app.ask({ type: 'note.add', note: { text: 'Too bright' } })
     expect(told).to.include({ type: 'error', code: 'unsupported' })
-    app.ws.close()
+    await app.bye()
     const { tools } = (await session.call('tools/list')).result
     expect(tools.map(({ name }: any) => name)).not.to.include.members(['list_notes'])
     expect((await session.call('resources/read', { uri: open })).error.code).to.equal(-32002)
