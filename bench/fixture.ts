@@ -48,6 +48,13 @@ export function makeSceneText(revision: number): string {
   return JSON.stringify(scene)
 }
 
+/** The scene as `serve` has it, with facts beside it as long as its own. */
+export function sceneContent(text: string): object {
+  const facts = { revision: 1_795_571_881_183, set_at: '2026-11-25T01:58:01.200Z' }
+  const _meta = { 'service-cli/scene': { ...facts, size: text.length, application: null } }
+  return { uri: sceneUri, mimeType: 'application/json', text, _meta }
+}
+
 /** Bytes that look random and are the same in every run; another `seed`, other bytes. */
 export function makeBlob(seed: number, size = blobBytes): Buffer {
   const key = createHash('sha256').update(`bench ${seed}`).digest()

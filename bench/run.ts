@@ -13,6 +13,7 @@ import { measureBlob } from './rows/blob.ts'
 import { rowName } from './rows/eras.ts'
 import { measureCaptureBeside } from './rows/capture-beside.ts'
 import { measureFanOut } from './rows/fan-out.ts'
+import { measureInitialize } from './rows/initialize.ts'
 import { measureInstances } from './rows/instances.ts'
 import { measureGateway } from './rows/gateway.ts'
 import { measureList } from './rows/list.ts'
@@ -60,6 +61,7 @@ const rowsOf = (era: Era): Readonly<Record<string, Row>> => ({
 const rows: Readonly<Record<string, Row>> = {
   ...rowsOf('session'),
   ...rowsOf('stateless'),
+  initialize: measureInitialize,
   'read-key': measureReadKey,
   'read-oauth': measureReadOAuth,
   tools: measureTools,

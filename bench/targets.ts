@@ -11,6 +11,7 @@ export const targetNames = [
   'bare-http',
   'bare-http again',
   'bare-parsed',
+  'bare-prepared',
   'plain-hono',
   'sdk1',
   'sdk',
@@ -86,8 +87,12 @@ function commandOf(options: StartOptions, own: string): string[] {
     const further = options.serveArguments ?? []
     return [options.entry, 'serve', '--port', '0', '--json', '--registry-dir', registry, ...further]
   }
-  const file = `servers/${options.name.replace(' again', '')}.ts`
-  return [fileURLToPath(new URL(file, import.meta.url))]
+  if (options.name === 'bare-prepared') return [serverFile('bare-parsed'), 'prepared']
+  return [serverFile(options.name.replace(' again', ''))]
+}
+
+function serverFile(name: string): string {
+  return fileURLToPath(new URL(`servers/${name}.ts`, import.meta.url))
 }
 
 /** Keys and folders of whoever runs the benchmark stay out of it. */

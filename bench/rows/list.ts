@@ -15,7 +15,7 @@ const wanted = 8
 export async function measureList(bench: Bench, era: Era): Promise<Measured> {
   const notes: string[] = []
   const load = bench.startLoad()
-  const names = speakersOf(era, bench.settings.targets)
+  const names = speakersOf(era, bench.settings.targets, { withPrepared: true })
   const ours = await startAll(
     bench,
     names.filter(name => name === 'serve'),
@@ -41,10 +41,10 @@ export async function measureList(bench: Bench, era: Era): Promise<Measured> {
         return [call]
       },
       warmMs: bench.pick(1500, 400),
-      measureMs: bench.pick(1000, 250),
+      measureMs: bench.pick(300, 250),
     }),
   )
-  const compared = await compare(entries, bench.pick(5, 3))
+  const compared = await compare(entries, bench.pick(21, 3))
   return {
     name: rowName('list', era),
     title: `resources/list, ${fixture.descriptors.length} resources, ${connections} connections${titleEnd(era)}`,

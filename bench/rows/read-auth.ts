@@ -6,7 +6,7 @@ import { createKeyStore } from '../../src/lib/config/key-store.ts'
 import { keyDigest, newKey } from '../../src/lib/auth/keys-file.ts'
 import type { Bench, Load } from '../bench.ts'
 import { compare, type Entry } from '../compare.ts'
-import { sceneUri } from '../fixture.ts'
+import { sceneContent, sceneUri } from '../fixture.ts'
 import { postScene } from '../host-link.ts'
 import type { Measured } from '../table.ts'
 import type { Target } from '../targets.ts'
@@ -103,7 +103,7 @@ function readEntry(
   const callers = tokens.length === 0 ? [target] : tokens.map(token => withToken(target, token))
   const [first = target] = callers
   const texts = callers.flatMap(caller => callTexts(era, caller, [call]))
-  const contents = [{ uri: sceneUri, mimeType: 'application/json', text: sceneText }]
+  const contents = [sceneContent(sceneText)]
   let sessions: readonly string[] = []
   return {
     name,

@@ -1,6 +1,6 @@
 import type { Bench } from '../bench.ts'
 import { compare, startAll } from '../compare.ts'
-import { sceneUri } from '../fixture.ts'
+import { sceneContent, sceneUri } from '../fixture.ts'
 import { postScene } from '../host-link.ts'
 import type { Era } from '../load/eras.ts'
 import type { Measured } from '../table.ts'
@@ -12,11 +12,12 @@ const connections = 16
 /** resources/read of a scene of 2 KB: guards on, audit wired, access log written to a file. */
 export async function measureRead(bench: Bench, era: Era): Promise<Measured> {
   const notes: string[] = []
-  const targets = await startAll(bench, speakersOf(era, bench.settings.targets), notes)
+  const names = speakersOf(era, bench.settings.targets, { withPrepared: true })
+  const targets = await startAll(bench, names, notes)
   const load = bench.startLoad()
   const { sceneText } = bench.fixture
   const call = { method: 'resources/read', params: { uri: sceneUri } }
-  const contents = [{ uri: sceneUri, mimeType: 'application/json', text: sceneText }]
+  const contents = [sceneContent(sceneText)]
   const entries = targets.map(target =>
     requestEntry(load, {
       name: target.name,
@@ -29,10 +30,10 @@ export async function measureRead(bench: Bench, era: Era): Promise<Measured> {
         return [call]
       },
       warmMs: bench.pick(1500, 400),
-      measureMs: bench.pick(1000, 250),
+      measureMs: bench.pick(300, 250),
     }),
   )
-  const compared = await compare(entries, bench.pick(7, 3))
+  const compared = await compare(entries, bench.pick(21, 3))
   return {
     name: rowName('read', era),
     title: `resources/read, 2 KB of JSON, ${connections} connections${titleEnd(era)}`,

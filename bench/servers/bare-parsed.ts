@@ -1,4 +1,7 @@
-/** node:http written plainly: JSON.parse, the session looked up, JSON.stringify of the answer. */
+/**
+ * node:http written plainly: JSON.parse, the session looked up, JSON.stringify of the answer. With
+ * the argument "prepared" each result is serialised once, and only the id is put before it.
+ */
 import { randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { readFixture, sceneUri } from '../fixture.ts'
@@ -19,6 +22,8 @@ interface Session {
 }
 
 const fixture = readFixture()
+const isPrepared = process.argv[2] === 'prepared'
+const prepared = new Map<string, string>()
 const sessions = new Map<string, Session>()
 const listening = new Map<ServerResponse, number>()
 
@@ -34,7 +39,7 @@ async function onPost(request: IncomingMessage, response: ServerResponse): Promi
   const message = JSON.parse(await readText(request)) as Message
   if (request.url === '/host/v1/scene') {
     sceneChanged()
-    sendJson(response, { ok: true })
+    sendText(response, '{"ok":true}')
     return
   }
   if (isStateless(request)) {
@@ -45,7 +50,7 @@ async function onPost(request: IncomingMessage, response: ServerResponse): Promi
     const id = randomUUID()
     sessions.set(id, { subscribed: new Set() })
     response.setHeader('Mcp-Session-Id', id)
-    sendJson(response, { jsonrpc: '2.0', id: message.id, result: initializeResult })
+    sendResult(response, message.id, 'initialize', () => initializeResult)
     return
   }
   const session = find(request)
@@ -56,16 +61,16 @@ async function onPost(request: IncomingMessage, response: ServerResponse): Promi
   } else {
     const uri = message.params?.uri ?? ''
     if (message.method === 'resources/subscribe') session.subscribed.add(uri)
-    const result = resultOf(fixture, message.method, uri)
-    sendJson(response, { jsonrpc: '2.0', id: message.id, result })
+    const { id, method } = message
+    sendResult(response, id, method + uri, () => resultOf(fixture, method, uri))
   }
 }
 
 function onStateless(response: ServerResponse, { id = 0, method, params }: Message): void {
   const uri = params?.uri ?? ''
   if (method !== 'subscriptions/listen') {
-    const result = { ...statelessOpening, ...resultOf(fixture, method, uri) }
-    sendJson(response, { jsonrpc: '2.0', id, result })
+    const result = () => ({ ...statelessOpening, ...resultOf(fixture, method, uri) })
+    sendResult(response, id, `stateless ${method}${uri}`, result)
     return
   }
   listening.set(response, id)
@@ -108,8 +113,21 @@ function readText(request: IncomingMessage): Promise<string> {
   })
 }
 
-function sendJson(response: ServerResponse, value: unknown): void {
-  const text = JSON.stringify(value)
+/** `key`: of the prepared result. */
+function sendResult(
+  response: ServerResponse,
+  id: number | undefined,
+  key: string,
+  result: () => object,
+): void {
+  if (!isPrepared)
+    return sendText(response, JSON.stringify({ jsonrpc: '2.0', id, result: result() }))
+  let text = prepared.get(key)
+  if (text === undefined) prepared.set(key, (text = JSON.stringify(result())))
+  sendText(response, `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${text}}`)
+}
+
+function sendText(response: ServerResponse, text: string): void {
   response.setHeader('Content-Type', 'application/json')
   response.setHeader('Content-Length', Buffer.byteLength(text))
   response.end(text)

@@ -1,5 +1,5 @@
 /** The little of MCP that the hand-written comparison servers speak. */
-import { sceneUri, type LoadedFixture } from '../fixture.ts'
+import { sceneContent, sceneUri, type LoadedFixture } from '../fixture.ts'
 import { metaKeys, statelessVersion } from '../load/eras.ts'
 import { protocolVersion } from '../load/http-text.ts'
 import type { IncomingMessage } from 'node:http'
@@ -21,7 +21,7 @@ export function resultOf(fixture: LoadedFixture, method: string, uri: string): o
   if (method === 'resources/list') return { resources: fixture.descriptors }
   if (method !== 'resources/read') return {}
   if (uri === sceneUri) {
-    return { contents: [{ uri, mimeType: 'application/json', text: fixture.sceneText }] }
+    return { contents: [sceneContent(fixture.sceneText)] }
   }
   return { contents: [{ uri, mimeType: fixture.blobMime, blob: base64Of(fixture) }] }
 }

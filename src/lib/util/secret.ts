@@ -127,6 +127,8 @@ const keyOwners = new Set(['api', 'access', 'private', 'secret', 'signing', 'enc
  * parameters named like a secret hidden.
  */
 export function withoutSecrets(uri: string): string {
+  // What nearly all requests name has no part that may hold one.
+  if (!/[@?#]/.test(uri)) return uri
   const [whole = ''] = uri.split('#', 1)
   const [address = '', ...queries] = whole.split('?')
   const shown = address.replace(/^([^/:]*:\/*)[^/]*@/, '$1')

@@ -19,7 +19,7 @@ import {
   tableFor,
   type WriteRules,
 } from '../request-context.ts'
-import { errorMessage, JsonText, resultMessage } from '../json-text.ts'
+import { errorMessage, type JsonText, resultMessage } from '../json-text.ts'
 import {
   type Inbound,
   isBatch,
@@ -31,7 +31,13 @@ import type { KeepAlive } from '../keep-alive.ts'
 import { progressOf } from '../progress.ts'
 import type { Caller } from '../tools/tool.ts'
 import { answerBatch } from './batch.ts'
-import { allowsBatches, initializeResult, parseInitialize, sessionCodes } from './initialize.ts'
+import {
+  allowsBatches,
+  createInitializeResults,
+  parseInitialize,
+  sessionCodes,
+  type SessionRevision,
+} from './initialize.ts'
 import { sessionEncoder } from './encoder.ts'
 import { findSession, type Session, type Sessions } from './sessions.ts'
 import type { MethodTable } from './methods.ts'
@@ -55,9 +61,11 @@ interface SessionEndpointParts {
 export class SessionEndpoint {
   readonly #parts: SessionEndpointParts
   #lastGoodAccept: string | undefined
+  readonly #initializeResult: (revision: SessionRevision) => JsonText
 
   constructor(parts: SessionEndpointParts) {
     this.#parts = parts
+    this.#initializeResult = createInitializeResults(parts.identity, parts)
   }
 
   post(
@@ -167,12 +175,8 @@ export class SessionEndpoint {
     }
     const messages = values.map(parseMessage)
     if (messages.some(message => 'method' in message && message.method === 'initialize')) {
-      return this.#refuse(
-        res,
-        400,
-        rpcCodes.invalidRequest,
-        'initialize must not be part of a batch',
-      )
+      const message = 'initialize must not be part of a batch'
+      return this.#refuse(res, 400, rpcCodes.invalidRequest, message)
     }
     notes.rpc = `batch of ${values.length}`
     for (const message of messages) applyNotification(message, session)
@@ -193,7 +197,7 @@ export class SessionEndpoint {
     request: RequestMessage,
     notes: RequestContext,
   ): void | Promise<void> {
-    const { sessions, identity } = this.#parts
+    const { sessions } = this.#parts
     if (req.headers['mcp-session-id'] !== undefined) {
       if (this.#session(req, res, notes, request.id) === null) return
       const message = 'this session is initialised already; start a new one without its header'
@@ -209,7 +213,7 @@ export class SessionEndpoint {
       const message = 'every session of this server is in use; try again later'
       return this.#refuse(res, 503, rpcCodes.refused, message, request.id, { 'Retry-After': '30' })
     }
-    const result = JsonText.membersOf(initializeResult(revision.value, identity, this.#parts))
+    const result = this.#initializeResult(revision.value)
     return sendJson(res, 200, resultMessage(request.id, result), { 'Mcp-Session-Id': session.id })
   }
 

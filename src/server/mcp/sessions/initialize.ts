@@ -2,6 +2,7 @@ import { isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
 import { fail, ok, type Result } from '../../../lib/util/result.ts'
 import type { ServerIdentity } from '../request-context.ts'
 import { rpcCodes, type RpcCodeTable } from '../errors.ts'
+import { JsonText } from '../json-text.ts'
 
 /** The revision to speak, from the params of `initialize`. */
 export function parseInitialize(params: JsonObject): Result<SessionRevision, string> {
@@ -17,6 +18,26 @@ interface Served {
   readonly resourcesEnabled: boolean
   /** Never without resources. */
   readonly toolsEnabled: boolean
+}
+
+/** The answer to `initialize`, serialised again when the instructions have changed. */
+export function createInitializeResults(
+  server: ServerIdentity,
+  served: Served,
+): (revision: SessionRevision) => JsonText {
+  const texts = new Map<SessionRevision, JsonText>()
+  let known = ''
+  return revision => {
+    const { instructions } = server
+    if (instructions !== known) texts.clear()
+    known = instructions
+    let text = texts.get(revision)
+    if (text === undefined) {
+      text = JsonText.membersOf(initializeResult(revision, { ...server, instructions }, served))
+      texts.set(revision, text)
+    }
+    return text
+  }
 }
 
 /** InitializeResult. A capability appears only where the revision defines it. */

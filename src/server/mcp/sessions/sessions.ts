@@ -60,6 +60,8 @@ export class Sessions {
   readonly #clock: Clock
   readonly #limits: SessionLimits
   readonly #sweeper: NodeJS.Timeout
+  /** As of the last look at all, the idlest last: one look serves many who need room. */
+  #idle: { readonly session: Session; readonly seenMs: number }[] = []
 
   constructor(parts: SessionsParts) {
     this.#hub = parts.hub
@@ -134,14 +136,28 @@ export class Sessions {
   }
 
   #evictIdlest(): boolean {
-    let idlest: Session | undefined
-    for (const session of this.#byId.values()) {
-      if (session.stream !== null) continue
-      if (idlest === undefined || session.lastSeenMs < idlest.lastSeenMs) idlest = session
+    let idlest = this.#nextIdle()
+    if (idlest === undefined) {
+      this.#idle = [...this.#byId.values()]
+        .filter(session => session.stream === null)
+        .map(session => ({ session, seenMs: session.lastSeenMs }))
+        .sort((a, b) => a.seenMs - b.seenMs)
+        .reverse()
+      idlest = this.#nextIdle()
     }
     if (idlest === undefined) return false
     this.end(idlest)
     return true
+  }
+
+  /** All that were used since the look are less idle than those that were not. */
+  #nextIdle(): Session | undefined {
+    for (let next = this.#idle.pop(); next !== undefined; next = this.#idle.pop()) {
+      const { session, seenMs } = next
+      const isIdle = session.stream === null && session.lastSeenMs === seenMs
+      if (isIdle && this.isLive(session)) return session
+    }
+    return undefined
   }
 }
 

@@ -81,6 +81,35 @@ describe('Sessions', () => {
     expect(sessions.size).to.equal(3)
   })
 
+  it('ends the longest idle one each time, whatever was used since it last made room', () => {
+    const { clock, sessions, open } = setUp(6)
+    const all = Array.from({ length: 6 }, () => {
+      clock.timeMs++
+      return open()
+    })
+    const isLive = () => all.map(session => sessions.isLive(session))
+    open()
+    expect(isLive()).to.deep.equal([false, true, true, true, true, true])
+    clock.timeMs++
+    // Used, streaming, and ended by its client.
+    sessions.find(all[1]!.id, 'p')
+    all[2]!.stream = stream
+    sessions.end(all[3]!)
+    for (let count = 0; count < 2; count++) open()
+    expect(isLive()).to.deep.equal([false, true, true, false, false, true])
+    for (let count = 0; count < 2; count++) open()
+    expect(isLive()).to.deep.equal([false, true, true, false, false, false])
+    clock.timeMs++
+    sessions.find(all[1]!.id, 'p')
+    open()
+    expect(isLive()).to.deep.equal([false, true, true, false, false, false])
+    for (let count = 0; count < 4; count++) {
+      clock.timeMs++
+      open()
+    }
+    expect(isLive()).to.deep.equal([false, false, true, false, false, false])
+  })
+
   it('has no room when every session has a stream', () => {
     const { sessions, open } = setUp(2)
     for (const session of [open(), open()]) session.stream = stream
