@@ -44,6 +44,11 @@ export interface GatewayLimits {
   /** An instance that failed to answer so often in a row is unhealthy. */
   maxProbeFailures: number
 
+  /** An instance must have begun an answer to a client of the gateway within this time. */
+  instanceAnswerMs: number
+  /** An instance that sends nothing more of an answer for so long has stopped answering. */
+  instanceSilenceMs: number
+
   /** A gateway that stands by tries this often to take the port. */
   electionRetryMs: number
   /** The program that holds the port must have identified itself within this time. */
@@ -101,6 +106,9 @@ export const defaultGatewayLimits: Readonly<GatewayLimits> = {
   maxProbes: 32,
   maxProbeAnswerBytes: 4 * KiB,
   maxProbeFailures: 2,
+
+  instanceAnswerMs: 10_000,
+  instanceSilenceMs: 30_000,
 
   electionRetryMs: 500,
   activeProbeMs: 1500,

@@ -1,3 +1,4 @@
+import type { GatewayLimits } from '../../../lib/config/gateway-limits.ts'
 import { Unreachable } from '../../../lib/mcp/bridge/bridge-errors.ts'
 import { ByteBudget } from '../../../lib/mcp/bridge/byte-budget.ts'
 import { exchange, type Exchanged } from '../../../lib/mcp/bridge/exchange.ts'
@@ -8,12 +9,10 @@ import { openedSession, sessionHeaders } from '../../../lib/mcp/bridge/session.t
 import type { JsonObject } from '../../../lib/util/json.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import type { Logger } from '../../../lib/util/logger.ts'
-import { pause, retryDelay, type Timer } from '../../../lib/util/time.ts'
+import { monotonicClock, pause, retryDelay, type Timer } from '../../../lib/util/time.ts'
 import { answeredError, unreachable } from './relay-errors.ts'
 import { gatewayInfo, type Upstream } from './upstream.ts'
 
-/** For the answer to one message of the session. */
-const answerMs = 10_000
 /** A session without subscriptions is ended after this time: the next wait may need it again. */
 const idleMs = 2000
 /** Subscriptions that are made again at the same time. */
@@ -34,6 +33,7 @@ interface PushesParts {
   /** Why the instance will not come back; null: it may. */
   readonly gone: () => Promise<ServiceError | null>
   readonly timer: Timer
+  readonly limits: Pick<GatewayLimits, 'instanceAnswerMs'>
   readonly log: Logger
 }
 
@@ -147,11 +147,14 @@ export class InstancePushes {
 
   /** Those who wait for the first answer are told that there is none. */
   #refuseNew(error: ServiceError): void {
-    for (const [inner, { accepted, wasAccepted }] of this.#followed) {
-      if (wasAccepted) continue
-      this.#followed.delete(inner)
-      accepted.reject(error)
-    }
+    for (const inner of this.#followed.keys()) this.#refuse(inner, error)
+  }
+
+  #refuse(inner: string, error: unknown): void {
+    const followed = this.#followed.get(inner)
+    if (followed === undefined || followed.wasAccepted) return
+    this.#followed.delete(inner)
+    followed.accepted.reject(error)
   }
 
   /** Opens a session and follows its stream to the end. Never rejects. */
@@ -192,16 +195,16 @@ export class InstancePushes {
   }
 
   async #stream(session: OpenSession, signal: AbortSignal, begun: () => void): Promise<Exchanged> {
+    const { timer, limits } = this.#parts
     let burst = 0
-    const { timer } = this.#parts
-    const reset = setInterval(() => (burst = 0), burstPauseMs).unref()
-    const ended = await exchange(
+    let burstSinceMs = 0
+    return exchange(
       await this.#exchangeParts(null),
       {
         url: this.#parts.upstream.url,
         method: 'GET',
         headers: { ...session.headers, Accept: 'text/event-stream' },
-        ...{ repeatable: true, answerMs, isHeld: true, signal },
+        ...{ repeatable: true, answerMs: limits.instanceAnswerMs, isHeld: true, signal },
       },
       {
         begun,
@@ -209,13 +212,16 @@ export class InstancePushes {
           for (const message of messages) {
             if (message.kind === 'notification') this.#heard(message.method, message.params)
           }
+          const nowMs = monotonicClock.now()
+          if (nowMs - burstSinceMs > burstPauseMs) {
+            burst = 0
+            burstSinceMs = nowMs
+          }
           if (++burst >= maxBurst) await pause(timer, burstPauseMs, signal)
           return true
         },
       },
     )
-    clearInterval(reset)
-    return ended
   }
 
   #heard(method: string, { uri }: JsonObject): void {
@@ -249,8 +255,9 @@ export class InstancePushes {
           await this.#subscribe(session, inner)
         }
       }
-    } catch {
+    } catch (error) {
       // The stream tells that the session is lost, or will not end: then the next one starts anew.
+      if (!session.end.signal.aborted) this.#refuse(inner, (await this.#parts.gone()) ?? error)
       session.end.abort()
     } finally {
       busy.delete(inner)
@@ -267,9 +274,8 @@ export class InstancePushes {
       followed.wasAccepted = true
       return followed.accepted.resolve()
     }
-    this.#followed.delete(inner)
     session.held.delete(inner)
-    followed.accepted.reject(refused)
+    this.#refuse(inner, refused)
   }
 
   /** Null, or why the instance refuses. Rejects when the session is lost. */
@@ -292,7 +298,9 @@ export class InstancePushes {
     signal: AbortSignal,
   ) {
     const id = ++this.#lastId
-    const { url } = this.#parts.upstream
+    const { upstream, limits } = this.#parts
+    const { url } = upstream
+    const answerMs = limits.instanceAnswerMs
     const parts = await this.#exchangeParts(answerMs)
     const asked = { url, headers, id, method, params, answerMs, isHeld: true, signal }
     const answer = await askOnce(parts, asked)

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { Unreachable } from '../../../lib/mcp/bridge/bridge-errors.ts'
+import type { GatewayLimits } from '../../../lib/config/gateway-limits.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import type { Timer } from '../../../lib/util/time.ts'
 import type { Reader, RelayedContents, RelayedJson } from '../../resources/producer.ts'
@@ -8,10 +9,6 @@ import { outerUri } from './instance-uri.ts'
 import { answeredError, errorIn, refusedError, unreachable } from './relay-errors.ts'
 import type { Upstream } from './upstream.ts'
 
-/** Until an answer begins: an application that is busy holds back its scene for some seconds. */
-const answerMs = 10_000
-/** Between two pieces of an answer. */
-const silenceMs = 30_000
 /** An answer up to this size is held, and shared by all who asked for it meanwhile. */
 const maxHeldBytes = 256 * 1024
 /** Reads of one instance at the same time. */
@@ -21,6 +18,8 @@ interface ReadsParts {
   readonly instanceId: string
   readonly upstream: Upstream
   readonly timer: Timer
+  /** An application that is busy holds back its scene for some seconds. */
+  readonly limits: Pick<GatewayLimits, 'instanceAnswerMs' | 'instanceSilenceMs'>
 }
 
 /** Held, or still coming: then one reader alone can take it. */
@@ -69,10 +68,12 @@ export class InstanceReads {
       void current.landed.then(() => this.#landed(outer))
       return current
     }
-    lane.next ??= new Flight(async signal => {
-      await lane.current.landed
-      return ask(signal)
-    })
+    if (lane.next === null || lane.next.isAbandoned) {
+      lane.next = new Flight(async signal => {
+        await lane.current.landed
+        return ask(signal)
+      })
+    }
     return lane.next
   }
 
@@ -97,7 +98,8 @@ export class InstanceReads {
     this.#open++
     const done = () => void this.#open--
     try {
-      const { upstream } = this.#parts
+      const { upstream, limits } = this.#parts
+      const answerMs = limits.instanceAnswerMs
       const id = String(++this.#lastId)
       const answer = await upstream.ask(id, 'resources/read', { uri: inner }, { answerMs, signal })
       if (answer.statusCode !== 200) throw await refusedError(answer, outer)
@@ -113,7 +115,8 @@ export class InstanceReads {
 
   /** Reads on until the answer is whole, or too large to be held. */
   async #receive(answer: IncomingMessage, id: string, outer: string): Promise<Answer> {
-    const { instanceId, timer } = this.#parts
+    const { instanceId, timer, limits } = this.#parts
+    const silenceMs = limits.instanceSilenceMs
     const rename = (uri: string, isOwn: boolean) =>
       isOwn ? outer : (outerUri(instanceId, uri) ?? outer)
     const scanner = new ContentsScanner({ id, rename })
@@ -153,7 +156,7 @@ export class InstanceReads {
       answer.off('data', receive)
     }
     answer.pause()
-    return largeAnswer(answer, { scanner, held, timer })
+    return largeAnswer(answer, { scanner, held, timer, silenceMs })
   }
 }
 
@@ -173,6 +176,11 @@ class Flight {
     )
   }
 
+  /** Its readers have all left: it fails. */
+  get isAbandoned(): boolean {
+    return this.#left.signal.aborted
+  }
+
   /** Returns the way to stop looking whether the reader leaves. */
   join(reader: Reader | undefined): () => void {
     this.#readers++
@@ -189,13 +197,14 @@ interface LargeParts {
   /** What came already. */
   readonly held: readonly Buffer[]
   readonly timer: Timer
+  readonly silenceMs: number
 }
 
 /** The rest is read as fast as its one reader takes it. */
 function largeAnswer(answer: IncomingMessage, parts: LargeParts): Answer {
   let isTaken = false
   // Its reader may have gone before it could be sent.
-  const forget = parts.timer.after(silenceMs, () => answer.destroy())
+  const forget = parts.timer.after(parts.silenceMs, () => answer.destroy())
   return {
     take() {
       if (isTaken) return null
@@ -212,7 +221,7 @@ function largeAnswer(answer: IncomingMessage, parts: LargeParts): Answer {
 
 async function* rest(
   answer: IncomingMessage,
-  { scanner, held, timer }: LargeParts,
+  { scanner, held, timer, silenceMs }: LargeParts,
   cut: () => void,
 ): AsyncGenerator<Uint8Array> {
   const pieces: Buffer[] = []

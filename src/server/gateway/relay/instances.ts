@@ -1,4 +1,5 @@
 import { minPrefixChars, selectInstance, shortIds } from '../../../lib/instances/select-instance.ts'
+import type { GatewayLimits } from '../../../lib/config/gateway-limits.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import type { Logger } from '../../../lib/util/logger.ts'
 import { type Clock, type Timer, toRfc3339 } from '../../../lib/util/time.ts'
@@ -26,6 +27,7 @@ export interface InstancesParts {
   readonly instancesDir: string
   readonly clock: Clock
   readonly timer: Timer
+  readonly limits: Pick<GatewayLimits, 'instanceAnswerMs' | 'instanceSilenceMs'>
   readonly log: Logger
   /** `uri` as clients of the gateway know it, canonical. */
   readonly updated: (uri: string) => void
@@ -173,7 +175,7 @@ export class Instances {
   relayTo(instanceId: string): Relay {
     const known = this.#relays.get(instanceId)
     if (known !== undefined) return known
-    const { directory, hostname, instancesDir, timer, log } = this.#parts
+    const { directory, hostname, instancesDir, timer, limits, log } = this.#parts
     const entry = directory.entries.find(({ record }) => record.instanceId === instanceId)
     if (entry === undefined) throw unreachable('it is not known any more')
     const at = probeUrl(entry.record, hostname)
@@ -183,9 +185,9 @@ export class Instances {
     const { updated, listChanged } = this.#parts
     const relay = {
       upstream,
-      reads: new InstanceReads({ instanceId, upstream, timer }),
+      reads: new InstanceReads({ instanceId, upstream, timer, limits }),
       pushes: new InstancePushes({
-        ...{ upstream, listChanged, timer, log },
+        ...{ upstream, listChanged, timer, limits, log },
         updated: inner => updated(outerUri(instanceId, inner) ?? inner),
         gone: () => this.goneNow(instanceId),
       }),
