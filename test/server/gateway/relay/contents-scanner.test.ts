@@ -51,7 +51,10 @@ function expected(contents: readonly Record<string, unknown>[]): unknown {
 }
 
 const text = fc.string({ unit: 'binary', maxLength: 20 })
-const name = fc.oneof(text, fc.constantFrom('uri', 'id', 'contents', 'error', 'summary_uri', 'text'))
+const name = fc.oneof(
+  text,
+  fc.constantFrom('uri', 'id', 'contents', 'error', 'summary_uri', 'text'),
+)
 const value = fc.letrec(tie => ({
   any: fc.oneof(
     { maxDepth: 4 },
@@ -66,8 +69,9 @@ const value = fc.letrec(tie => ({
 })).any
 const content = fc.record({ uri: text, text, _meta: value }, { requiredKeys: [] })
 const escaped = (json: string) =>
-  json.replace(/[^\n\r\t -~]|u(?=ri")/g, char =>
-    `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  json.replace(
+    /[^\n\r\t -~]|u(?=ri")/g,
+    char => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
   )
 
 describe('the scanner of contents', () => {

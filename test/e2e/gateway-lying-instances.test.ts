@@ -1,0 +1,269 @@
+import { expect } from 'chai'
+import { mkdtemp, rm } from 'node:fs/promises'
+import type { ServerResponse } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { silentLogger } from '../../src/lib/util/logger.ts'
+import { startGateway } from '../../src/server/gateway.ts'
+import type { GatewayHandle } from '../../src/server/gateway/options.ts'
+import { RawSession } from '../helpers/mcp.ts'
+import { contentsOf, startScriptedInstance, updateOf } from '../helpers/scripted-instance.ts'
+import type { ScriptedInstance } from '../helpers/scripted-instance.ts'
+import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
+import {
+  callStateless,
+  listenStateless,
+  statelessHeaders,
+  statelessRequest,
+} from '../helpers/stateless.ts'
+import { until } from './until.ts'
+
+/** Shorter than the default, so that nobody waits for it, and long for a busy machine. */
+const limits = { instanceAnswerMs: 4000, instanceSilenceMs: 4000 }
+
+describe('an instance that lies', function () {
+  this.timeout(30_000)
+  let registryDir: string
+  let gateway: GatewayHandle
+  let good: ServeProcess
+  let bad: ScriptedInstance
+  const openResponses = new Set<ServerResponse>()
+
+  before(async () => {
+    registryDir = await mkdtemp(join(tmpdir(), 'gateway-lying-'))
+    good = await startServeProcess({ registryDir, flags: ['--dcc-type', 'blender'] })
+    gateway = await startGateway({
+      ...{ port: 0, host: '127.0.0.1', allowedHosts: [], allowedOrigins: [], registryDir, limits },
+      ...{ standby: true, tools: true, aggregate: true, accessLog: () => {}, log: silentLogger },
+    })
+  })
+  after(async () => {
+    await gateway?.stop()
+    await good?.stop()
+    await rm(registryDir, { recursive: true, force: true })
+  })
+  beforeEach(async () => {
+    bad = await startScriptedInstance(registryDir)
+    await until(async () => {
+      const { error } = await read(at(bad))
+      return error === undefined
+    }, 'the instance')
+  })
+  afterEach(async () => {
+    for (const res of openResponses) res.destroy()
+    openResponses.clear()
+    await bad.stop()
+  })
+
+  const at = ({ instanceId }: { instanceId: string }, path = 'scene/current') =>
+    `instance://${instanceId}/${path}`
+  const read = async (uri: string) =>
+    (await callStateless(gateway.url, 'resources/read', { uri })).json
+
+  let value = 0
+  /** A reader and a follower of the good instance have what it has now. */
+  async function expectGoodServed(): Promise<void> {
+    const stream = await listenStateless(gateway.url, { resourceSubscriptions: [at(good)] })
+    await good.post('scene', { value: ++value })
+    await stream.until(() => stream.updates.includes(at(good)), 'the update of the good one')
+    stream.close()
+    expect(JSON.parse((await read(at(good))).result.contents[0].text)).to.deep.equal({ value })
+  }
+
+  /** Writes without end, as fast as it is taken, until the connection is gone. */
+  function flood(res: ServerResponse, piece: string): void {
+    openResponses.add(res)
+    const more = (): void => {
+      for (let n = 0; n < 100; n++) if (res.destroyed || !res.write(piece)) break
+    }
+    res.on('drain', more)
+    more()
+  }
+
+  it('gives contents under the address that was asked for, or another one of its own', async () => {
+    const own = at(bad)
+    const lies = [
+      'scene://current',
+      at(good),
+      'gateway://instances',
+      'file:///etc/passwd',
+      'no uri',
+    ]
+    for (const lie of lies) {
+      bad.onRead = ({ res, id }) => {
+        const contents = [lie, lie].map(uri => ({ uri, text: 'x' }))
+        res.end(JSON.stringify({ jsonrpc: '2.0', id, result: { contents } }))
+      }
+      const { contents } = (await read(own)).result
+      expect(contents[0].uri, lie).to.equal(own)
+      expect(contents[1].uri, lie).to.satisfy((uri: string) => uri.startsWith(at(bad, '')))
+    }
+  })
+
+  const answers: Readonly<Record<string, (id: unknown, uri: string) => string>> = {
+    'with another id': (_, uri) => contentsOf(uri, 'x', 'another'),
+    'with no JSON': () => 'Hello.',
+    'with nothing': () => '',
+    'with a list': () => '[]',
+    'with half an answer': (id, uri) => contentsOf(uri, 'x', id).slice(0, -3),
+    'with no contents': id => JSON.stringify({ jsonrpc: '2.0', id, result: {} }),
+    'with two results': (id, uri) => contentsOf(uri, 'x', id) + contentsOf(uri, 'y', id),
+    'with an error of no form': id => JSON.stringify({ jsonrpc: '2.0', id, error: [1] }),
+    'with much before the contents': (id, uri) =>
+      `{"a":"${'a'.repeat(1_000_000)}",${contentsOf(uri, 'x', id).slice(1)}`,
+    'with brackets without end': () => '['.repeat(1_000_000),
+    'with a name without end': () => `{"${'n'.repeat(1_000_000)}`,
+  }
+  for (const [how, answer] of Object.entries(answers)) {
+    it(`makes only its readers fail when it answers ${how}`, async () => {
+      bad.onRead = ({ res, id, uri }) => void res.end(answer(id, uri))
+      const { error } = await read(at(bad))
+      expect(error?.data?.reason).to.equal('instance_answer_invalid')
+      await expectGoodServed()
+    })
+  }
+
+  it('makes only its readers fail when it is cut in the middle', async () => {
+    bad.onRead = ({ res, id, uri }) => {
+      res.write(contentsOf(uri, 'x', id).slice(0, -3))
+      setImmediate(() => res.destroy())
+    }
+    expect((await read(at(bad))).error.data.reason).to.equal('instance_unreachable')
+    await expectGoodServed()
+  })
+
+  it('never lets half of large contents pass as whole ones', async () => {
+    bad.onRead = ({ res, id, uri }) => {
+      const large = contentsOf(uri, 'x'.repeat(2_000_000), id).slice(0, -3)
+      res.write(large, () => res.destroy())
+    }
+    expect(await read(at(bad)).catch((error: Error) => error)).to.be.instanceOf(Error)
+    await expectGoodServed()
+  })
+
+  const silences: Readonly<Record<string, (res: ServerResponse) => void>> = {
+    'before it answers': () => {},
+    'after the head of its answer': res => res.flushHeaders(),
+    'in the middle of its answer': res => void res.write('{"result":{"contents":[{"te'),
+  }
+  for (const [how, silent] of Object.entries(silences)) {
+    it(`makes only its readers wait when it stops ${how}`, async () => {
+      bad.onRead = ({ res }) => {
+        openResponses.add(res)
+        silent(res)
+      }
+      const answer = read(at(bad))
+      let hasFailed = false
+      void answer.then(() => (hasFailed = true))
+      await expectGoodServed()
+      expect(hasFailed).to.equal(false)
+      expect((await answer).error.data.reason).to.equal('instance_unreachable')
+    })
+  }
+
+  it('harms no other when its answers have no end', async () => {
+    const endless = async (start: string) => {
+      bad.onRead = ({ res }) => {
+        res.write(start)
+        flood(res, 'A'.repeat(16_384))
+      }
+      const body = JSON.stringify(statelessRequest('resources/read', { uri: at(bad) }))
+      const headers = statelessHeaders('resources/read', { uri: at(bad) })
+      return fetch(gateway.url, { method: 'POST', headers, body })
+    }
+    for (const start of ['{"x":"', '']) {
+      const { error } = (await (await endless(start)).json()) as any
+      expect(error?.data?.reason, start).to.equal('instance_answer_invalid')
+    }
+    // Contents are passed on until their reader leaves.
+    const answer = await endless('{"result":{"contents":[{"blob":"')
+    await expectGoodServed()
+    await answer.body?.cancel()
+    await until(() => bad.open === 0, 'the end of every request')
+  })
+
+  it('is not asked any longer by a reader who left', async () => {
+    bad.onRead = ({ res }) => void openResponses.add(res)
+    const left = new AbortController()
+    const before = bad.asked.length
+    const body = JSON.stringify(statelessRequest('resources/read', { uri: at(bad) }))
+    const headers = statelessHeaders('resources/read', { uri: at(bad) })
+    const { signal } = left
+    const answer = fetch(gateway.url, { method: 'POST', headers, body, signal })
+    answer.catch(() => {})
+    await until(() => bad.asked.length > before, 'the request')
+    left.abort()
+    await until(() => bad.open === 0, 'the end of the request')
+  })
+
+  it('is named when it asks for a key', async () => {
+    bad.status = 401
+    const { error } = await read(at(bad))
+    expect([error.data.reason, error.message]).to.satisfy(
+      ([reason, message]: string[]) => reason === 'instance_auth' && message?.includes('401'),
+    )
+    const session = await RawSession.open(gateway.url)
+    const refused = await session.call('resources/subscribe', { uri: at(bad) })
+    expect(refused.error.message).to.include('401')
+    await expectGoodServed()
+  })
+
+  describe('about updates', () => {
+    it('reaches those only who follow what it names', async () => {
+      const followed = [at(bad), at(bad, 'app/one')]
+      const stream = await listenStateless(gateway.url, { resourceSubscriptions: followed })
+      const others = await listenStateless(gateway.url, {
+        resourceSubscriptions: [at(good), 'gateway://catalog'],
+      })
+      const lies = [at(bad), at(good), 'scene://other', 'app://two', 'gateway://catalog', '']
+      for (const lie of lies) bad.send(updateOf(lie))
+      bad.send('data: {"jsonrpc":"2.0","method":"notifications/resources/updated"}\n\n')
+      bad.send('data: no JSON\n\n:\n\n')
+      bad.send(updateOf('app://one'))
+      await stream.until(() => stream.updates.length > 0, 'the last update')
+      await expectGoodServed()
+      await others.until(() => others.updates.length > 0, 'the update of the good one')
+      expect(stream.updates).to.deep.equal([at(bad, 'app/one')])
+      expect(new Set(others.updates)).to.deep.equal(new Set([at(good)]))
+      stream.close()
+      others.close()
+    })
+
+    it('harms no other when they have no end', async () => {
+      const stream = await listenStateless(gateway.url, { resourceSubscriptions: [at(bad)] })
+      const pieces = [
+        updateOf('scene://current'),
+        'data: {"jsonrpc":"2.0","method":"notifications/resources/list_changed"}\n\n',
+        `data: ${'x'.repeat(1000)}`,
+      ]
+      for (const piece of pieces) {
+        let isOver = false
+        const more = (): void => {
+          for (let n = 0; n < 500; n++) bad.send(piece)
+          if (!isOver) setTimeout(more, 5)
+        }
+        more()
+        await expectGoodServed()
+        isOver = true
+      }
+      await stream.until(() => stream.updates.includes(at(bad)), 'its own updates')
+      stream.close()
+    })
+
+    it('is refused for those who subscribe when it refuses, or does not answer', async () => {
+      const session = await RawSession.open(gateway.url)
+      const subscribe = (path: string) =>
+        session.call('resources/subscribe', { uri: at(bad, path) })
+      bad.onSubscribe = ({ res, id }) =>
+        void res
+          .writeHead(200, { 'Content-Type': 'application/json' })
+          .end(JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32603, message: 'never' } }))
+      expect((await subscribe('app/refused')).error.message).to.include('the instance says: never')
+      bad.onSubscribe = ({ res }) => void openResponses.add(res)
+      const waiting = subscribe('app/silent')
+      await until(() => bad.asked.some(({ uri }) => uri === 'app://silent'), 'the request')
+      await expectGoodServed()
+      expect((await waiting).error.message).to.include('cannot be reached')
+    })
+  })
+})

@@ -1,0 +1,113 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { InstanceFile } from '../../src/server/host/instance-record.ts'
+import { writeInstance } from './instance-files.ts'
+
+interface Asked {
+  readonly id: unknown
+  readonly method: string
+  readonly uri: string
+}
+
+/** A request, and the response that the test writes. */
+export interface HeldRead extends Asked {
+  readonly res: ServerResponse
+}
+
+type Script = (read: HeldRead) => void
+
+export interface ScriptedInstance {
+  readonly instanceId: string
+  /** Ends in `/mcp`. */
+  readonly url: string
+  /** What it was asked, in order. */
+  readonly asked: readonly Asked[]
+  /** Requests that it has not answered and that nobody has given up. */
+  readonly open: number
+  /** Answers `resources/read`. */
+  onRead: Script
+  /** Answers `resources/subscribe`; the default accepts. */
+  onSubscribe: Script
+  /** Answers everything with this status, when it is set. */
+  status: number | null
+  /** Over every open stream. */
+  send(text: string): void
+  stop(): Promise<void>
+}
+
+export const contentsOf = (uri: string, text = 'true', id: unknown = 1) =>
+  JSON.stringify({ jsonrpc: '2.0', id, result: { contents: [{ uri, text }] } })
+
+export const updateOf = (uri: string) =>
+  `data: {"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":${JSON.stringify(uri)}}}\n\n`
+
+/** A real HTTP server with the record of an instance, which answers what the test says. */
+export async function startScriptedInstance(registryDir: string): Promise<ScriptedInstance> {
+  const asked: Asked[] = []
+  const streams = new Set<ServerResponse>()
+  let open = 0
+  const answer = (res: ServerResponse, id: unknown, result: object, headers = {}) => {
+    res.writeHead(200, { 'Content-Type': 'application/json', ...headers })
+    res.end(JSON.stringify({ jsonrpc: '2.0', id, result }))
+  }
+
+  async function respond(req: IncomingMessage, res: ServerResponse): Promise<void> {
+    if (instance.status !== null) return void res.writeHead(instance.status).end()
+    if (req.url === '/readyz' || req.method === 'DELETE') return void res.end()
+    if (req.method === 'GET') {
+      streams.add(res)
+      res.on('close', () => streams.delete(res))
+      res.writeHead(200, { 'Content-Type': 'text/event-stream' }).flushHeaders()
+      return
+    }
+    let body = ''
+    for await (const chunk of req.setEncoding('utf8')) body += chunk
+    const { id, method, params = {} } = JSON.parse(body)
+    const one = { id, method, uri: params.uri }
+    asked.push(one)
+    open++
+    res.once('close', () => open--)
+    if (method === 'resources/read') return instance.onRead({ ...one, res })
+    if (method === 'resources/subscribe') return instance.onSubscribe({ ...one, res })
+    if (method === 'initialize') {
+      const serverInfo = { name: 'scripted', version: '1' }
+      const { protocolVersion } = params
+      const result = { protocolVersion, serverInfo, capabilities: { resources: {} } }
+      return answer(res, id, result, { 'Mcp-Session-Id': 'one' })
+    }
+    if (id === undefined) return void res.writeHead(202).end()
+    answer(res, id, {})
+  }
+
+  const server = createServer((req, res) => {
+    req.on('error', () => {})
+    res.on('error', () => {})
+    void respond(req, res)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const url = `http://127.0.0.1:${port}/mcp`
+  const file: InstanceFile = await writeInstance(registryDir, { url })
+  const instance: ScriptedInstance = {
+    instanceId: file.record.instance_id,
+    url,
+    asked,
+    get open() {
+      return open
+    },
+    onRead: ({ res, uri, id }) => void res.end(contentsOf(uri, 'true', id)),
+    onSubscribe: ({ res, id }) => answer(res, id, {}),
+    status: null,
+    send(text) {
+      for (const stream of streams) stream.write(text)
+    },
+    async stop() {
+      await file.remove()
+      server.closeAllConnections()
+      server.close()
+    },
+  }
+  return instance
+}

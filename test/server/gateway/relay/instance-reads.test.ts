@@ -1,0 +1,146 @@
+import { expect } from 'chai'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { defaultGatewayLimits } from '../../../../src/lib/config/gateway-limits.ts'
+import { systemTimer } from '../../../../src/lib/util/time.ts'
+import { InstanceReads } from '../../../../src/server/gateway/relay/instance-reads.ts'
+import { Upstream } from '../../../../src/server/gateway/relay/upstream.ts'
+import type { RelayedContents } from '../../../../src/server/resources/producer.ts'
+import { until } from '../../../e2e/until.ts'
+import {
+  contentsOf,
+  type HeldRead,
+  type ScriptedInstance,
+  startScriptedInstance,
+} from '../../../helpers/scripted-instance.ts'
+
+async function textOf(answer: Promise<RelayedContents>): Promise<string> {
+  const contents = await answer
+  if (typeof contents === 'string') return JSON.parse(contents)[0].text
+  const chunks: Uint8Array[] = []
+  const cut = () => expect.fail('the contents are cut')
+  for await (const chunk of contents.open(cut)) chunks.push(chunk)
+  return JSON.parse(Buffer.concat(chunks).toString())[0].text
+}
+
+describe('the reads of one instance', () => {
+  let registryDir: string
+  let instance: ScriptedInstance
+  let upstream: Upstream
+  let reads: InstanceReads
+  /** What the instance has not answered. */
+  let held: HeldRead[]
+
+  beforeEach(async () => {
+    registryDir = await mkdtemp(join(tmpdir(), 'instance-reads-'))
+    instance = await startScriptedInstance(registryDir)
+    held = []
+    instance.onRead = read => void held.push(read)
+    const { instanceId } = instance
+    const instancesDir = join(registryDir, 'instances')
+    const timer = systemTimer
+    upstream = new Upstream({
+      record: { instanceId },
+      url: new URL(instance.url),
+      ...{ instancesDir, timer },
+    })
+    reads = new InstanceReads({ instanceId, upstream, timer, limits: defaultGatewayLimits })
+  })
+  afterEach(async () => {
+    upstream.close()
+    await instance.stop()
+    await rm(registryDir, { recursive: true, force: true })
+  })
+
+  /** One who reads, and may leave. */
+  function reader(uri: string) {
+    let left = () => {}
+    const onLeave = (run: () => void) => {
+      left = run
+      return () => void (left = () => {})
+    }
+    const answer = reads.read(uri, `outer:${uri}`, { onLeave })
+    answer.catch(() => {})
+    return { answer, leave: () => left() }
+  }
+  const untilHeld = (count: number) =>
+    until(() => held.length === count, `${count} requests at the instance`)
+  function answerOne(text: string): void {
+    const { res, uri, id } = held.shift()!
+    res.end(contentsOf(uri, text, id))
+  }
+
+  it('are two for 50 readers of one URI: the one under way, and one for all who come', async () => {
+    const first = reader('scene://current')
+    await untilHeld(1)
+    const others = Array.from({ length: 49 }, () => reader('scene://current'))
+    answerOne('before')
+    expect(await textOf(first.answer)).to.equal('before')
+    await untilHeld(1)
+    answerOne('after')
+    const texts = await Promise.all(others.map(({ answer }) => textOf(answer)))
+    expect(new Set(texts)).to.deep.equal(new Set(['after']))
+    expect(instance.asked.length).to.equal(2)
+  })
+
+  it('are one for each URI', async () => {
+    const uris = ['scene://current', 'scene://current?view=summary', 'app://x']
+    const readers = uris.map(reader)
+    await untilHeld(3)
+    while (held.length > 0) answerOne(held[0]!.uri)
+    expect(await Promise.all(readers.map(({ answer }) => textOf(answer)))).to.deep.equal(uris)
+  })
+
+  it('go on for those who stay, and end with the last who leaves', async () => {
+    const [first, second, third] = [0, 1, 2].map(() => reader('app://a'))
+    await untilHeld(1)
+    first?.leave()
+    await expectRejected(first?.answer)
+    second?.leave()
+    const [{ res }] = held.splice(0) as [HeldRead]
+    await until(() => res.destroyed, 'the end of the request')
+    await untilHeld(1)
+    answerOne('there')
+    expect(await textOf(third!.answer)).to.equal('there')
+    expect(instance.asked.length).to.equal(2)
+  })
+
+  it('succeed for one who comes after all that waited have left', async () => {
+    const first = reader('app://a')
+    await untilHeld(1)
+    reader('app://a').leave()
+    const late = reader('app://a')
+    answerOne('first')
+    expect(await textOf(first.answer)).to.equal('first')
+    await untilHeld(1)
+    answerOne('late')
+    expect(await textOf(late.answer)).to.equal('late')
+  })
+
+  it('are tried again after a failure', async () => {
+    const [first, second] = [reader('app://a'), reader('app://a')]
+    await untilHeld(1)
+    held.shift()?.res.destroy()
+    await expectRejected(first.answer)
+    await untilHeld(1)
+    answerOne('there')
+    expect(await textOf(second.answer)).to.equal('there')
+  })
+
+  it('of contents that are too large to be shared are made once for each reader', async () => {
+    const large = 'x'.repeat(1_000_000)
+    instance.onRead = ({ res, uri, id }) => void res.end(contentsOf(uri, large, id))
+    const readers = Array.from({ length: 5 }, () => reader('app://a'))
+    const texts = await Promise.all(readers.map(({ answer }) => textOf(answer)))
+    expect(texts.every(text => text === large)).to.equal(true)
+  })
+})
+
+async function expectRejected(answer: Promise<unknown> | undefined): Promise<void> {
+  const outcome = await answer?.then(
+    () => 'fulfilled',
+    () => 'rejected',
+  )
+  expect(outcome).to.equal('rejected')
+}
