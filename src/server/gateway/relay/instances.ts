@@ -139,7 +139,8 @@ export class Instances {
   /** The contents as they come from the instance. */
   async relay(text: string, reader?: Reader): Promise<RelayedContents> {
     const { instanceId, inner } = this.find(text)
-    if (/[?&]drain=(?!false(?:&|$))/i.test(inner)) {
+    const query = new URLSearchParams(inner.slice(inner.indexOf('?') + 1))
+    if (!['false', '0'].includes(query.get('drain') ?? 'false')) {
       throw new ResourceUriInvalid('a gateway never drains events: leave out drain')
     }
     this.assertThere(instanceId)
