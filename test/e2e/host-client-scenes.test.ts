@@ -12,8 +12,8 @@ import { Wire } from '../helpers/wire.ts'
 import { replay } from '../properties/replay.ts'
 
 const token = 'a-token-that-outlives-the-server'
-/** So small that the scene of 20,000 objects comes in more than a hundred parts. */
-const flags = ['--limit', 'maxMessageBytes=100000']
+/** So small that the scene of 5,000 objects comes in more than a hundred parts. */
+const flags = ['--limit', 'maxMessageBytes=30000']
 const rounds = 3
 const budgetMs = 60_000
 
@@ -64,13 +64,13 @@ describe('HostClient: scenes that are patched', function () {
   const cutAmong = (scene: object, share: number, kill = () => {}) =>
     wire.cutAfter(1 + Math.floor(share * JSON.stringify(scene).length), kill)
 
-  /** Messages are compared as text: a failure that shows 20,000 objects helps nobody. */
+  /** Messages are compared as text: a failure that shows 5,000 objects helps nobody. */
   const isEqual = (text: string, scene: object) => text === JSON.stringify(scene)
 
   const anyShare = fc.double({ min: 0, max: 1, noNaN: true })
 
-  it('send 20,000 objects in parts, and one that changes in 2 KB', async () => {
-    const scene = { objects: propsOf(20_000), frame: 1 }
+  it('send 5,000 objects in parts, and one that changes in 2 KB', async () => {
+    const scene = { objects: propsOf(5_000), frame: 1 }
     host.setScene(scene)
     const first = await host.sceneSettled()
     expect(isEqual((await read()).text, scene)).to.equal(true)
@@ -78,10 +78,10 @@ describe('HostClient: scenes that are patched', function () {
     host.patchScene({ objects: [prop(0, 7)] })
     expect(await host.sceneSettled()).to.equal(Number(first) + 1)
     expect(wire.bytes - before).to.be.within(600, 2000)
-    host.patchScene({ objects: [prop(20_000)], removed: ['Prop.19999'] })
+    host.patchScene({ objects: [prop(5_000)], removed: ['Prop.4999'] })
     host.patchScene({ members: { frame: 2 } })
     expect(await host.sceneSettled()).to.equal(Number(first) + 2)
-    const objects = [prop(0, 7), ...scene.objects.slice(1, -1), prop(20_000)]
+    const objects = [prop(0, 7), ...scene.objects.slice(1, -1), prop(5_000)]
     expect(isEqual((await read()).text, { objects, frame: 2 })).to.equal(true)
     const { result } = await session.call('resources/read', { uri: `scene://delta?since=${first}` })
     expect(result.contents[0].text.length).to.be.lessThan(4000)
@@ -89,7 +89,7 @@ describe('HostClient: scenes that are patched', function () {
 
   it('leave the scene before until the last part, and come whole after a lost link', async () => {
     const small = { objects: [prop(0)] }
-    const large = { objects: propsOf(20_000, 1) }
+    const large = { objects: propsOf(5_000, 1) }
     await fc.assert(
       fc.asyncProperty(anyShare, async share => {
         host.setScene(small)
@@ -120,7 +120,7 @@ describe('HostClient: scenes that are patched', function () {
   }
 
   it('arrive whole after the server was killed among the parts', async () => {
-    const large = { objects: propsOf(20_000, 1) }
+    const large = { objects: propsOf(5_000, 1) }
     await fc.assert(
       fc.asyncProperty(anyShare, async share => {
         host.setScene({ objects: [prop(0)] })

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { artefactPutBytes } from '../../src/index.ts'
-import { monotonicClock, systemClock, systemTimer } from '../../src/lib/util/time.ts'
+import { type Clock, monotonicClock, systemClock, systemTimer } from '../../src/lib/util/time.ts'
 import { createKeyStore, type KeyStore } from '../../src/lib/config/key-store.ts'
 import { keyDigest, type NamedKey, newKey } from '../../src/lib/auth/keys-file.ts'
 import { silentLogger } from '../../src/lib/util/logger.ts'
@@ -68,11 +68,14 @@ export async function startKeyedServer(
     mode = 'api-key',
     limits = {},
     config = {},
+    clock,
   }: {
     key?: string
     mode?: 'none' | 'api-key'
     limits?: Partial<AuthLimits>
     config?: McpHttpConfig
+    /** Of all but the keys. */
+    clock?: Clock
   } = {},
 ): Promise<KeyedServer> {
   const auth = await createAuth(
@@ -86,10 +89,14 @@ export async function startKeyedServer(
   const audit = new AuditLog()
   const events = new SessionEventBuffer({ sessionId: 's' })
   const whole = { enableArtefactResources: true, registryDir: keys.folder, ...config }
-  const running = await startServer(whole, { auth: auth.policy }, server => {
-    server.resources().wireAuditLog(audit)
-    server.resources().registerSessionEventBuffer(events)
-  })
+  const running = await startServer(
+    whole,
+    { auth: auth.policy, ...(clock && { clock }) },
+    server => {
+      server.resources().wireAuditLog(audit)
+      server.resources().registerSessionEventBuffer(events)
+    },
+  )
   return {
     ...{ url: running.url, base: running.base, audit, events },
     setScene: scene => void running.server.resources().setScene(scene),
