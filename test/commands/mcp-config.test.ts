@@ -15,8 +15,7 @@ interface Said {
   error: ServiceError | null
 }
 
-describe('mcp-config', function () {
-  this.timeout(20_000)
+describe('mcp-config', () => {
   let home: string
   let registryDir: string
   let running: ServeHandle[]

@@ -22,7 +22,7 @@ const flags = [...quickLimits, '--bound=refreshGraceMs=600000']
  */
 export function testKilledAccounts(rounds: number): void {
   describe('a registry under kill -9', function () {
-    this.timeout(30_000 + rounds * 15_000)
+    this.timeout(60_000 + rounds * 15_000)
 
     it(`keeps every registration and every refresh that it answered, ${rounds} times`, async () => {
       const folder = mkdtempSync(join(tmpdir(), 'registry-kill-'))

@@ -7,7 +7,7 @@ const MiB = 1024 * 1024
 /** Records posted by the hundred to the real program, somebody listening. */
 export function describeAuditFlood(count: number): void {
   describe(`${count} audit records`, function () {
-    this.timeout(20_000 + count / 10)
+    this.timeout(60_000 + count / 10)
     let serve: ServeProcess
 
     before(async () => {

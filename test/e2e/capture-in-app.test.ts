@@ -13,8 +13,7 @@ import { until } from './until.ts'
 const uri = 'capture://current_window'
 const listChanged = 'notifications/resources/list_changed'
 
-describe('capture://current_window, taken by the application itself', function () {
-  this.timeout(20_000)
+describe('capture://current_window, taken by the application itself', () => {
   let folder: string
   let serve: ServeHandle
   let session: RawSession

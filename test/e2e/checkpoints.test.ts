@@ -10,8 +10,7 @@ import { type ServeProcess, startServeProcess } from '../helpers/serve-process.t
 const cube = (x: number) => ({ id: 'Cube', name: 'Cube', translate: [x, 0, 0] })
 const lamp = { id: 'Lamp', name: 'Lamp' }
 
-describe('checkpoints of the scene', function () {
-  this.timeout(60_000)
+describe('checkpoints of the scene', () => {
   let home: string
   let serve: ServeProcess
   let session: RawSession

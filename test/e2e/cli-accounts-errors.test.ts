@@ -21,8 +21,7 @@ const cases: { args: string[]; input: string; code: number; says: string }[] = [
   { args: ['login', 'bob'], input: secret, code: 2, says: '--password-stdin' },
 ]
 
-describe('errors of the account commands as programs', function () {
-  this.timeout(60_000)
+describe('errors of the account commands as programs', () => {
   let registry: LiteralAccounts
   let home: AccountHome
 
@@ -103,8 +102,7 @@ describe('errors of the account commands as programs', function () {
   })
 })
 
-describe('start of the account commands', function () {
-  this.timeout(60_000)
+describe('start of the account commands', () => {
   let home: AccountHome
 
   before(() => {

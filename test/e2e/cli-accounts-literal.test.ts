@@ -5,8 +5,7 @@ import { type LiteralAccounts, startLiteralAccounts } from '../helpers/literal-a
 
 const password = 'correct horse 41'
 
-describe('service-cli against a registry that answers literally as the specification', function () {
-  this.timeout(60_000)
+describe('service-cli against a registry that answers literally as the specification', () => {
   let registry: LiteralAccounts
   let home: AccountHome
 

@@ -18,8 +18,7 @@ import { skipBecause } from '../helpers/skip.ts'
 // No part of it appears in a prompt or an address.
 const password = 'typed Secret Ending'
 
-describe('service-cli on a terminal', function () {
-  this.timeout(60_000)
+describe('service-cli on a terminal', () => {
   let registry: LiteralAccounts
   let home: AccountHome
 

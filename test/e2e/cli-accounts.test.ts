@@ -7,8 +7,7 @@ import { type AccountsProcess, startAccountsProcess } from '../helpers/accounts-
 
 const password = 'correct horse 41'
 
-describe('service-cli against its own registry', function () {
-  this.timeout(60_000)
+describe('service-cli against its own registry', () => {
   let registry: AccountsProcess
   let passage: Passage
   let home: AccountHome

@@ -25,8 +25,7 @@ const init = 'bl_info = {"name": "Service CLI Link", "version": (1, 2, 3)}\n'
 const client = 'VERSION = "1.2.3"\n'
 
 /** The real program as it is installed, with adapters of a few lines. */
-describe('service-cli adapter', function () {
-  this.timeout(30_000)
+describe('service-cli adapter', () => {
   let parent: string
   let installed: string
   let folder: string

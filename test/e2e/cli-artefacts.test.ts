@@ -13,8 +13,7 @@ import { runOnTerminal, whyNoTerminal } from '../helpers/pseudo-terminal.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { skipBecause } from '../helpers/skip.ts'
 
-describe('service-cli artefacts', function () {
-  this.timeout(60_000)
+describe('service-cli artefacts', () => {
   let home: string
   let serve: ServeProcess
   const bytes = randomBytes(3_000_000)

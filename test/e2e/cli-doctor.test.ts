@@ -13,8 +13,7 @@ import { startServeProcess } from '../helpers/serve-process.ts'
 import { skipBecause } from '../helpers/skip.ts'
 import { until } from './until.ts'
 
-describe('service-cli doctor', function () {
-  this.timeout(30_000)
+describe('service-cli doctor', () => {
   let home: string
   let registryDir: string
 

@@ -6,8 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { cleanEnv, exitOf, firstLine, startProgram } from '../helpers/program.ts'
 
-describe('a command whose server hangs', function () {
-  this.timeout(60_000)
+describe('a command whose server hangs', () => {
   let home: string
   let server: Server
   const sockets = new Set<Socket>()

@@ -11,8 +11,7 @@ import { exitOf, startProgram } from '../helpers/program.ts'
 import { startServeProcess } from '../helpers/serve-process.ts'
 import { until } from './until.ts'
 
-describe('service-cli instances', function () {
-  this.timeout(30_000)
+describe('service-cli instances', () => {
   let registryDir: string
   const folder = () => `--registry-dir=${registryDir}`
 

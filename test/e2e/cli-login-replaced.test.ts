@@ -5,8 +5,7 @@ import { createCaller, password, quickLimits } from '../helpers/accounts-caller.
 import { type AccountsProcess, startAccountsProcess } from '../helpers/accounts-process.ts'
 import { until } from './until.ts'
 
-describe('a login that takes the place of another', function () {
-  this.timeout(60_000)
+describe('a login that takes the place of another', () => {
   let registry: AccountsProcess
   let passage: Passage
   let home: AccountHome

@@ -6,8 +6,7 @@ import { join } from 'node:path'
 import { exitOf, root, textOf } from '../helpers/program.ts'
 import { skipBecause } from '../helpers/skip.ts'
 
-describe('service-cli for a uid without a passwd entry', function () {
-  this.timeout(60_000)
+describe('service-cli for a uid without a passwd entry', () => {
   /** Not given by any system. */
   const uid = 54_321
   let folder: string

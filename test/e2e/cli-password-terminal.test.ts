@@ -9,8 +9,7 @@ import { skipBecause } from '../helpers/skip.ts'
 const second = 'typed Password 94'
 const third = 'typed Password 95'
 
-describe('service-cli password on a terminal', function () {
-  this.timeout(60_000)
+describe('service-cli password on a terminal', () => {
   let registry: AccountsProcess
   let home: AccountHome
 

@@ -9,8 +9,7 @@ import { type AccountsProcess, startAccountsProcess } from '../helpers/accounts-
 const passwords = ['correct horse 41', 'second horse 42', 'third horse 43', 'fourth horse 44']
 const [first = '', second = '', third = '', fourth = ''] = passwords
 
-describe('service-cli password', function () {
-  this.timeout(60_000)
+describe('service-cli password', () => {
   let registry: AccountsProcess
   let passage: Passage
   let owner: AccountsOwner

@@ -8,8 +8,7 @@ import { skipBecause } from '../helpers/skip.ts'
 
 const password = 'typed Secret Ending'
 
-describe('service-cli register on a terminal', function () {
-  this.timeout(60_000)
+describe('service-cli register on a terminal', () => {
   let registry: AccountsProcess
   let home: AccountHome
 

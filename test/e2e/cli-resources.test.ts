@@ -5,8 +5,7 @@ import { join } from 'node:path'
 import { runCommand } from '../helpers/in-process.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 
-describe('service-cli resources', function () {
-  this.timeout(60_000)
+describe('service-cli resources', () => {
   let registryDir: string
   let serve: ServeProcess
   const folder = () => `--registry-dir=${registryDir}`

@@ -9,8 +9,7 @@ import { createCaller, password, quickLimits } from '../helpers/accounts-caller.
 import { type AccountsProcess, startAccountsProcess } from '../helpers/accounts-process.ts'
 import { skipBecause } from '../helpers/skip.ts'
 
-describe('several logins of one person', function () {
-  this.timeout(60_000)
+describe('several logins of one person', () => {
   let first: AccountsProcess
   let second: AccountsProcess
   let home: AccountHome

@@ -9,8 +9,7 @@ import { type AccountsOwner, createAccountsOwner } from '../helpers/accounts-own
 import { type AccountsProcess, startAccountsProcess } from '../helpers/accounts-process.ts'
 import { skipBecause } from '../helpers/skip.ts'
 
-describe('service-cli when stdout cannot be written', function () {
-  this.timeout(60_000)
+describe('service-cli when stdout cannot be written', () => {
   let registry: AccountsProcess
   let owner: AccountsOwner
   let home: AccountHome

@@ -9,8 +9,7 @@ import { type ServeProcess, startServeProcess } from '../helpers/serve-process.t
 import { until } from './until.ts'
 import { follow } from './follow.ts'
 
-describe('service-cli resources watch of what goes away', function () {
-  this.timeout(60_000)
+describe('service-cli resources watch of what goes away', () => {
   let registryDir: string
   let serve: ServeProcess
   const folder = () => `--registry-dir=${registryDir}`
@@ -82,9 +81,9 @@ describe('service-cli resources watch of what goes away', function () {
       serve.signal(how)
       await serve.exited
       serve = await start()
-      await until(() => watch.lines().length === 3, 'the line of the restart', 20_000)
+      await until(() => watch.lines().length === 3, 'the line of the restart')
       await serve.post('scene', { frame: 1 })
-      await until(() => watch.lines().length === 4, 'the change', 20_000)
+      await until(() => watch.lines().length === 4, 'the change')
       watch.child.kill('SIGTERM')
       expect(await exitOf(watch.child)).to.equal(0)
       const [first, , restarted, change] = watch.json()
@@ -132,7 +131,7 @@ describe('service-cli resources watch of what goes away', function () {
     await askedTwice(application)
     const answeredMs = Date.now()
     isBusy = false
-    await until(() => watch.lines().length === 5, 'the line about the server', 20_000)
+    await until(() => watch.lines().length === 5, 'the line about the server')
     watch.child.kill('SIGTERM')
     expect(await exitOf(watch.child)).to.equal(0)
     application.ws.close()

@@ -11,8 +11,7 @@ import { type ServeProcess, startServeProcess } from '../helpers/serve-process.t
 import { until } from './until.ts'
 import { follow } from './follow.ts'
 
-describe('service-cli resources watch', function () {
-  this.timeout(60_000)
+describe('service-cli resources watch', () => {
   let registryDir: string
   let serve: ServeProcess
   const folder = () => `--registry-dir=${registryDir}`
@@ -60,7 +59,7 @@ describe('service-cli resources watch', function () {
       await serve.stop()
       serve = await start()
       await append('after the restart')
-      await until(() => messages().length === 12, 'the event after the restart', 20_000)
+      await until(() => messages().length === 12, 'the event after the restart')
       expect(messages()).to.deep.equal([...old, 'new', 'after the restart'])
       await until(() => watch.stderr().endsWith('\n'), 'the warning')
       expect(watch.stderr()).to.match(

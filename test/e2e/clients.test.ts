@@ -69,8 +69,7 @@ async function follow(page: StatelessClient) {
   }
 }
 
-describe('server://clients of serve', function () {
-  this.timeout(40_000)
+describe('server://clients of serve', () => {
   let serve: ServeProcess
   before(async () => {
     serve = await startServeProcess()
@@ -194,8 +193,7 @@ describe('server://clients of serve', function () {
   })
 })
 
-describe('server://clients, for callers who may only read', function () {
-  this.timeout(40_000)
+describe('server://clients, for callers who may only read', () => {
   let home: string
   let serve: ServeProcess
   let reader: Record<string, string>
@@ -273,8 +271,7 @@ describe('server://clients of a server without resources', () => {
   })
 })
 
-describe('server://clients of a gateway', function () {
-  this.timeout(30_000)
+describe('server://clients of a gateway', () => {
   it('is read and pushed without being listed', async () => {
     const registryDir = await mkdtemp(join(tmpdir(), 'gateway-clients-'))
     const gateway = startGatewayProcess({ port: await freePort(), registryDir })

@@ -7,8 +7,7 @@ import { until } from './until.ts'
 const MiB = 1024 * 1024
 const scene = 'scene://current'
 
-describe('delivery by the real program', function () {
-  this.timeout(30_000)
+describe('delivery by the real program', () => {
   let serve: ServeProcess
 
   before(async () => {

@@ -20,8 +20,7 @@ import { tapFetch } from '../clients/wire.ts'
 
 const instances = 'gateway://instances'
 
-describe('the newest SDK clients at a gateway', function () {
-  this.timeout(20_000)
+describe('the newest SDK clients at a gateway', () => {
   let folder: string
   let gateway: GatewayHandle
 

@@ -12,8 +12,7 @@ import { runProgram } from '../helpers/program.ts'
 import { skipBecause } from '../helpers/skip.ts'
 import { until } from './until.ts'
 
-describe('the election of a gateway', function () {
-  this.timeout(60_000)
+describe('the election of a gateway', () => {
   let registryDir: string
   let port: number
   const running = new Set<GatewayProcess>()

@@ -14,8 +14,7 @@ import { until } from './until.ts'
 const uri = 'gateway://instances'
 const staleMs = 1500
 
-describe('a subscriber of gateway://instances', function () {
-  this.timeout(30_000)
+describe('a subscriber of gateway://instances', () => {
   let registryDir: string
   let gateway: GatewayHandle
   let session: RawSession

@@ -7,8 +7,7 @@ import { RawSession } from '../helpers/mcp.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { until } from './until.ts'
 
-describe('notes of a program with the client', function () {
-  this.timeout(30_000)
+describe('notes of a program with the client', () => {
   let home: string
   let serve: ServeProcess
   let host: HostClient | null
@@ -102,6 +101,6 @@ describe('notes of a program with the client', function () {
     await until(() => shown.at(-1)?.pictures === null, 'the end of the link')
     expect(shown.at(-1)?.notes).to.deep.equal([])
     await start()
-    await until(() => states()?.join() === 'answered', 'the same note', 20_000)
+    await until(() => states()?.join() === 'answered', 'the same note')
   })
 })

@@ -20,8 +20,7 @@ const budgetMs = 60_000
 const prop = (at: number, x = 0) => ({ id: `Prop.${at}`, x, note: 'n'.repeat(600) })
 const propsOf = (count: number, x = 0) => Array.from({ length: count }, (_, at) => prop(at, x))
 
-describe('HostClient: scenes that are patched', function () {
-  this.timeout(60_000)
+describe('HostClient: scenes that are patched', () => {
   let registryDir: string
   let serve: ServeProcess
   let wire: Wire

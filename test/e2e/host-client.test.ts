@@ -15,8 +15,7 @@ import { until } from './until.ts'
 
 const MiB = 1024 * 1024
 
-describe('the client of the host link with the real program', function () {
-  this.timeout(30_000)
+describe('the client of the host link with the real program', () => {
   let registryDir: string
   let serve: ServeProcess
   const hosts: HostClient[] = []

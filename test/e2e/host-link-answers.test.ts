@@ -9,9 +9,7 @@ const MiB = 1024 * 1024
 /** Long enough for a hundred connections on a machine at work. */
 const deadlineMs = 4000
 
-describe('answers of an application over the host link', function () {
-  // What is never answered takes its whole deadline.
-  this.timeout(30_000)
+describe('answers of an application over the host link', () => {
   let serve: ServeProcess
   let session: RawSession
   let app: LinkClient

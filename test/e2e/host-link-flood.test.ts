@@ -8,8 +8,7 @@ const MiB = 1024 * 1024
 const smallMessages = 20_000
 const scenes = 2000
 
-describe('a flood over the host link of the real program', function () {
-  this.timeout(60_000)
+describe('a flood over the host link of the real program', () => {
   let serve: ServeProcess
   let session: RawSession
 

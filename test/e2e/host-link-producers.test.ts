@@ -10,9 +10,7 @@ const listChanged = 'notifications/resources/list_changed'
 const graceMs = 1500
 const listMs = 4000
 
-describe('schemes of an application over the host link', function () {
-  // What is never answered takes its whole deadline.
-  this.timeout(30_000)
+describe('schemes of an application over the host link', () => {
   let serve: ServeProcess
   let session: RawSession
   let events: Events

@@ -16,7 +16,7 @@ export function describeLargeArtefact(mib: number): void {
   const size = mib * MiB + 1
 
   describe(`an artefact of ${mib} MiB`, function () {
-    this.timeout(20_000 + mib * 300)
+    this.timeout(60_000 + mib * 300)
     let serve: ServeProcess
     let session: RawSession
     let hex: string

@@ -9,8 +9,7 @@ import { type ServeProcess, startServeProcess } from '../helpers/serve-process.t
 const count = 1000
 const long = (at: number) => `wish ${at} "<&\n${'x'.repeat(3900)}`
 
-describe('a thousand notes of 4,000 characters', function () {
-  this.timeout(60_000)
+describe('a thousand notes of 4,000 characters', () => {
   let home: string
   let serve: ServeProcess
   let session: RawSession

@@ -20,8 +20,7 @@ async function letsIn(url: string, key: string): Promise<boolean> {
   )
 }
 
-describe('keys made and revoked beside a running server', function () {
-  this.timeout(30_000)
+describe('keys made and revoked beside a running server', () => {
   let registryDir: string
   let serve: ServeProcess
 

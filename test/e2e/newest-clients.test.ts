@@ -8,8 +8,7 @@ import { type Connection, type Prepared, prepare, runScenario } from '../clients
 import { runStatelessScenario, type StatelessConnection } from '../clients/stateless-scenario.ts'
 import { startServe } from '../clients/serve.ts'
 
-describe('the newest SDK clients', function () {
-  this.timeout(20_000)
+describe('the newest SDK clients', () => {
   let folder: string
   let prepared: Prepared
 

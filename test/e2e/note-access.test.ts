@@ -13,8 +13,7 @@ import { until } from './until.ts'
 
 const revisions = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'] as const
 
-describe('answer_note, for callers who may only read', function () {
-  this.timeout(30_000)
+describe('answer_note, for callers who may only read', () => {
   let home: string
   let serve: ServeProcess
   let reader: string
@@ -73,14 +72,14 @@ describe('answer_note, for callers who may only read', function () {
       const send = (message: object) =>
         void child.stdin?.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
       send(hello)
-      await until(() => lines().length > 0, 'the answer to initialize', 20_000)
+      await until(() => lines().length > 0, 'the answer to initialize')
       send({ method: 'notifications/initialized' })
       send({ id: 2, method: 'tools/list' })
       const answer = () =>
         lines()
           .map(line => JSON.parse(line))
           .find(({ id }) => id === 2)
-      await until(() => answer() !== undefined, 'the list', 20_000)
+      await until(() => answer() !== undefined, 'the list')
       child.kill()
       await exitOf(child)
       return namesOf(answer())

@@ -21,8 +21,7 @@ const rig = { id: 'Rig', name: 'Rig', parent: null, materials: ['Gold'] }
 const gold = (rough: number) => ({ id: 'Gold', name: 'Gold', rough })
 const steel = (rough: number) => ({ id: 'Steel', name: 'Steel', rough })
 
-describe('the proof of an answer', function () {
-  this.timeout(60_000)
+describe('the proof of an answer', () => {
   let home: string
   let serve: ServeProcess
   let session: RawSession

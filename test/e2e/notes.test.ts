@@ -10,8 +10,7 @@ import { until } from './until.ts'
 
 const open = 'notes://open'
 
-describe('notes of people', function () {
-  this.timeout(60_000)
+describe('notes of people', () => {
   let home: string
   let serve: ServeProcess
   let session: RawSession

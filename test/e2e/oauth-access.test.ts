@@ -5,8 +5,7 @@ import { newKey, sign } from '../helpers/openid.ts'
 import { stateless, statelessHeaders, statelessRequest } from '../helpers/stateless.ts'
 import { OAuthServers } from './oauth-servers.ts'
 
-describe('an access token of the provider', function () {
-  this.timeout(20_000)
+describe('an access token of the provider', () => {
   let key: JWK
   let servers: OAuthServers
   let token: string
@@ -176,9 +175,7 @@ describe('an access token of the provider', function () {
   })
 })
 
-describe('the settings of a provider', function () {
-  this.timeout(20_000)
-
+describe('the settings of a provider', () => {
   it('may name another audience, and others that tokens have beside it', async () => {
     const key = await newKey('signing')
     const settings = { audience: 'urn:studio:mcp', otherAudiences: ['account'] }

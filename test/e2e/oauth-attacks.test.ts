@@ -8,8 +8,7 @@ import type { RawSession } from '../helpers/mcp.ts'
 import { encode, newKey, publicOf, sign, signAs } from '../helpers/openid.ts'
 import { OAuthServers } from './oauth-servers.ts'
 
-describe('a forged token', function () {
-  this.timeout(20_000)
+describe('a forged token', () => {
   let key: JWK
   let servers: OAuthServers
   let session: RawSession

@@ -22,8 +22,7 @@ interface LoginTransport {
   finishAuth(answer: unknown): Promise<void>
 }
 
-describe('clients with a provider in front', function () {
-  this.timeout(20_000)
+describe('clients with a provider in front', () => {
   let provider: OpenIdServer
   let folder: string
   let serving: Awaited<ReturnType<typeof startServe>>

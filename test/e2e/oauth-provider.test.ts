@@ -7,8 +7,7 @@ import { until } from './until.ts'
 
 const minute = 60_000
 
-describe('the keys of the provider', function () {
-  this.timeout(20_000)
+describe('the keys of the provider', () => {
   let servers: OAuthServers
 
   afterEach(() => servers?.close())

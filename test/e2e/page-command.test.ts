@@ -10,8 +10,7 @@ import { type ServeProcess, startServeProcess } from '../helpers/serve-process.t
 import { skipBecause } from '../helpers/skip.ts'
 import { until } from './until.ts'
 
-describe('service-cli page', function () {
-  this.timeout(30_000)
+describe('service-cli page', () => {
   let home: string
   let serve: ServeProcess
 

@@ -8,8 +8,7 @@ import { exchange, requestText } from './raw-socket.ts'
 
 const key = 'a-key-of-thirty-two-characters-or-so'
 
-describe('logging in to the page', function () {
-  this.timeout(30_000)
+describe('logging in to the page', () => {
   let serve: ServeProcess
 
   before(async () => {

@@ -7,8 +7,7 @@ import { fromPage, PageBrowser, useKey, useLink } from '../helpers/page.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { callStateless, listenStateless } from '../helpers/stateless.ts'
 
-describe('notes and uploads of the page', function () {
-  this.timeout(30_000)
+describe('notes and uploads of the page', () => {
   let serve: ServeProcess
   let browser: PageBrowser
 

@@ -22,8 +22,7 @@ const key = 'an-api-key-of-thirty-two-characters'
 const scene = 'scene://current'
 const info = { name: 'newest', version: '1' }
 
-describe('the newest SDK clients at a server with a key', function () {
-  this.timeout(20_000)
+describe('the newest SDK clients at a server with a key', () => {
   let folder: string
   let serve: ServeHandle
   let setScene: (scene: object) => Promise<void>

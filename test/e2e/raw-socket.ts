@@ -76,7 +76,7 @@ export class RawSocket {
   }
 
   /** Waits for the condition or the end of the connection. */
-  async waitFor(condition: () => boolean, what: string, deadlineMs = 25_000): Promise<void> {
+  async waitFor(condition: () => boolean, what: string, deadlineMs = 55_000): Promise<void> {
     let late = false
     const timer = setTimeout(() => {
       late = true

@@ -10,8 +10,7 @@ import { type AccountsProcess, startAccountsProcess } from '../helpers/accounts-
 import { skipBecause } from '../helpers/skip.ts'
 import { until } from './until.ts'
 
-describe('administration of a registry that runs', function () {
-  this.timeout(60_000)
+describe('administration of a registry that runs', () => {
   let registry: AccountsProcess
   let owner: AccountsOwner
   let caller: ReturnType<typeof createCaller>
@@ -179,9 +178,7 @@ describe('administration of a registry that runs', function () {
   })
 })
 
-describe('tokens of a retired key', function () {
-  this.timeout(60_000)
-
+describe('tokens of a retired key', () => {
   it('are good until they expire, and no longer', async () => {
     const limits = ['--limit', 'accessTokenMs=6000', '--bound=clockToleranceMs=0']
     const registry = await startAccountsProcess({ flags: [...quickLimits, ...limits] })

@@ -10,8 +10,7 @@ import { type AccountsOwner, createAccountsOwner } from '../helpers/accounts-own
 import { type AccountsProcess, startAccountsProcess } from '../helpers/accounts-process.ts'
 import { until } from './until.ts'
 
-describe('backup of a registry that runs', function () {
-  this.timeout(60_000)
+describe('backup of a registry that runs', () => {
   let folder: string
   let dataDir: string
   let backup: string
@@ -176,8 +175,7 @@ describe('backup of a registry that runs', function () {
   })
 })
 
-describe('the data folder of a registry', function () {
-  this.timeout(60_000)
+describe('the data folder of a registry', () => {
   let folder: string
 
   before(() => {

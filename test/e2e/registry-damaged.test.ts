@@ -29,8 +29,7 @@ const damages: [what: string, damage: Damage, says: RegExp][] = [
   ['its keys are a symbolic link', file => replaceByLink(keysOf(file)), /symbolic link/],
 ]
 
-describe('a registry does not start', function () {
-  this.timeout(60_000)
+describe('a registry does not start', () => {
   let folder: string
   let stopped: string
   let killed: string

@@ -9,8 +9,7 @@ import { startAccountsProcess } from '../helpers/accounts-process.ts'
 const auth = '/api/v1/auth'
 const name = 'registry.studio.example'
 
-describe('service-cli registry --public-url', function () {
-  this.timeout(30_000)
+describe('service-cli registry --public-url', () => {
   let folder: string
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'registry-public-'))

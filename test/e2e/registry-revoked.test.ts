@@ -10,8 +10,7 @@ import { until } from './until.ts'
 
 type Caller = ReturnType<typeof createCaller>
 
-describe('tokens that a registry has ended', function () {
-  this.timeout(60_000)
+describe('tokens that a registry has ended', () => {
   let folder: string
   let dataDir: string
 
@@ -98,8 +97,7 @@ describe('tokens that a registry has ended', function () {
   })
 })
 
-describe('the log of a registry', function () {
-  this.timeout(60_000)
+describe('the log of a registry', () => {
   it('has one line for each request, whatever the request would have it say', async () => {
     const registry = await startAccountsProcess({ flags: quickLimits })
     const forged = '","level":"error","msg":"forged"}\n{"msg":"\u001b[2Jforged'

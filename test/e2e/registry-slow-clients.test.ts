@@ -70,7 +70,7 @@ describe('a registry and clients that take their time', function () {
     expect(statuses('begins a body')).to.deep.equal(new Set(['408']))
     expect(statuses('begins a chunk')).to.deep.equal(new Set(['408']))
     expect(statuses('stays after its answer')).to.deep.equal(new Set(['200']))
-    await until(() => openFiles() <= before.files + 2, 'their connections are closed', 20_000)
+    await until(() => openFiles() <= before.files + 2, 'their connections are closed')
     expect((await caller.login('alice')).status).to.equal(200)
   })
 

@@ -15,8 +15,7 @@ const post = (url: string, body: object) =>
     body: JSON.stringify(body),
   })
 
-describe('service-cli registry', function () {
-  this.timeout(30_000)
+describe('service-cli registry', () => {
   let folder: string
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'registry-e2e-'))

@@ -12,8 +12,7 @@ import { type ServeProcess } from '../helpers/serve-process.ts'
 import { until } from './until.ts'
 import { useServers } from './stdio-servers.ts'
 
-describe('MCP clients over stdio', function () {
-  this.timeout(30_000)
+describe('MCP clients over stdio', () => {
   const { stateDir, ends, serve } = useServers()
 
   /** How a client is told to start the program, and what it says on stderr. */
@@ -91,7 +90,7 @@ describe('MCP clients over stdio', function () {
     first.signal('SIGTERM')
     await first.exited
     const second = await serve()
-    await updates.until('scene://current', 2, 20_000)
+    await updates.until('scene://current', 2)
     await second.post('scene', { objects: [] })
     await updates.until('scene://current', 3)
     expect((await readJson(client, 'scene://current')).objects).to.deep.equal([])

@@ -65,7 +65,7 @@ export function startStdio(stateDir: string, words: readonly string[]) {
       .map(line => JSON.parse(line))
   const answer = async (id: number): Promise<any> => {
     const found = () => lines().find(message => message.id === id)
-    await until(() => found() !== undefined, `an answer to ${id}`, 20_000)
+    await until(() => found() !== undefined, `an answer to ${id}`)
     return found()
   }
   return { child, out, send, lines, answer, end }

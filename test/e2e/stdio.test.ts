@@ -7,8 +7,7 @@ import { exitOf } from '../helpers/program.ts'
 import { until } from './until.ts'
 import { hello, useServers } from './stdio-servers.ts'
 
-describe('service-cli over stdio', function () {
-  this.timeout(30_000)
+describe('service-cli over stdio', () => {
   const { stateDir, serve, start } = useServers()
 
   const instances = async () =>
@@ -46,7 +45,7 @@ describe('service-cli over stdio', function () {
     await second.answer(2)
     expect(await endOf(first.child)).to.equal(0)
     const told = () => second.lines().some(({ method }) => method?.endsWith('updated'))
-    await until(told, 'the update of its own server', 20_000)
+    await until(told, 'the update of its own server')
     const started = () => second.out.stderr.includes('started a server that ends with this client')
     await until(started, 'the line on stderr')
     expect(await endOf(second.child)).to.equal(0)
@@ -62,13 +61,9 @@ describe('service-cli over stdio', function () {
     await program.answer(2)
     await first.stop()
     const said = (text: string) => program.out.stderr.split(text).length - 1
-    await until(
-      () => said('started a server that ends with this client') === 1,
-      'its own server',
-      20_000,
-    )
+    await until(() => said('started a server that ends with this client') === 1, 'its own server')
     const second = await serve('--dcc-type', 'blender')
-    await until(() => said('connected to the server again') === 2, 'the way back', 20_000)
+    await until(() => said('connected to the server again') === 2, 'the way back')
     await until(async () => (await instances()).length === 1, 'the end of its own server')
     const updates = () => program.lines().filter(({ method }) => method?.endsWith('updated')).length
     const before = updates()

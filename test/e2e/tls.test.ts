@@ -20,8 +20,7 @@ import { until } from './until.ts'
 const info = { name: 'tls', version: '1' }
 const { Client, StreamableHTTPClientTransport } = v2 as unknown as Sdk
 
-describe('TLS', function () {
-  this.timeout(30_000)
+describe('TLS', () => {
   let folder: string
   let files: { certFile: string; keyFile: string }
   let prepared: Prepared

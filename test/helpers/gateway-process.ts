@@ -53,7 +53,7 @@ export function startGatewayProcess(settings: GatewaySettings): GatewayProcess {
     stderr: () => stderr,
     async line(event) {
       const ended = () => child.exitCode !== null || child.signalCode !== null
-      await until(() => find(event) !== undefined || ended(), `the line "${event}"`, 20_000)
+      await until(() => find(event) !== undefined || ended(), `the line "${event}"`)
       const found = find(event)
       if (found === undefined) throw new Error(`no "${event}" before the end: ${stderr}`)
       return found

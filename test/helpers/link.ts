@@ -108,7 +108,7 @@ export class LinkClient {
   }
 
   /** Resolves when the condition holds; it is looked at with every message. */
-  async until(condition: () => boolean, what: string, deadlineMs = 25_000): Promise<void> {
+  async until(condition: () => boolean, what: string, deadlineMs = 55_000): Promise<void> {
     let late = false
     const timer = setTimeout(() => {
       late = true

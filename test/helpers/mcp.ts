@@ -175,7 +175,7 @@ export class Events {
 
   /** Resolves when the condition holds; fails when the stream ends or the deadline passes before. */
   async until(condition: () => boolean, what = 'the expected messages'): Promise<void> {
-    const deadline = setTimeout(() => this.close(), 25_000)
+    const deadline = setTimeout(() => this.close(), 55_000)
     try {
       while (!condition()) {
         if (this.#ended) throw new Error(`${what} never came; got ${JSON.stringify(this.messages)}`)

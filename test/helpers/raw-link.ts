@@ -141,7 +141,7 @@ export class RawLink {
   }
 
   /** Waits for the condition or the end of the connection; fails when neither comes. */
-  async until(condition: () => boolean, what: string, deadlineMs = 25_000): Promise<void> {
+  async until(condition: () => boolean, what: string, deadlineMs = 55_000): Promise<void> {
     let late = false
     const timer = setTimeout(() => {
       late = true

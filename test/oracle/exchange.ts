@@ -16,7 +16,7 @@ export interface RawRequest {
 }
 
 /** A server that has not answered by then never will. */
-const patienceMs = 20_000
+const patienceMs = 50_000
 
 export function createAgent(): Agent {
   return new Agent({ keepAlive: true, maxSockets: 8 })

@@ -15,8 +15,7 @@ import { type ReferenceServer, startReference } from './reference-server.ts'
 const inFlight = 8
 const docs = readFileSync(new URL('../../docs/protocol.md', import.meta.url), 'utf8')
 
-describe('the same raw requests to the official SDK', function () {
-  this.timeout(60_000)
+describe('the same raw requests to the official SDK', () => {
   const agents: Agent[] = [createAgent(), createAgent()]
   const used = new Set<(typeof differences)[number]>()
   const seen = { statuses: new Set<number>(), codes: new Set<string>() }

@@ -31,7 +31,7 @@ export interface Answer {
 }
 
 /** Nothing that is asked may take longer, however loaded the machine is. */
-const deadlineMs = 20_000
+const deadlineMs = 50_000
 
 export function fillIn({ method, path, headers, body, damage }: Made, places: Places): Sent {
   const fill = (text: string) =>

@@ -44,12 +44,15 @@ export function createEntryLocks(options: EntryLockOptions): EntryLocks {
         seen = found
         seenAt = now
       }
-      if (found !== null && mayBreak(found, now - seenAt, patienceMs)) breakLock(path, found)
-      else await delay(wait)
+      if (found !== null && mayBreak(found, now - seenAt, patienceMs)) {
+        breakLock(path, found)
+        continue
+      }
       if (now - startedAt > waitFactor * patienceMs) {
         const hint = `remove ${path} if no process uses it`
         throw new ServiceError('storage_failed', 'an artefact stayed locked', { hint })
       }
+      await delay(wait)
     }
   }
 

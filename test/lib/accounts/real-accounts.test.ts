@@ -19,9 +19,7 @@ function clientFor({ base, clock }: AccountsServer) {
   return connectAccounts({ server, entry: undefined, configPath: '/none', env: {}, clock })
 }
 
-describe('registry client and our registry', function () {
-  this.timeout(20_000)
-
+describe('registry client and our registry', () => {
   it('makes every call and reads every answer', () =>
     withAccountsServer(async registry => {
       const client = clientFor(registry)

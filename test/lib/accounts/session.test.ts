@@ -11,9 +11,7 @@ import { login, minuteMs, withCase } from './saved-login.ts'
 import { clientOf, expectNoLeak, jwt, thrownBy } from './support.ts'
 import { ServiceError } from '../../../src/lib/util/errors.ts'
 
-describe('saved login', function () {
-  this.timeout(20_000)
-
+describe('saved login', () => {
   it('is used without a lock and without a write while it is fresh', () =>
     withCase(async ({ registry, save, whoami, path }) => {
       await save(login(registry, 6 * minuteMs))
@@ -261,7 +259,7 @@ describe('saved login', function () {
       expect(entry?.accessToken?.reveal()).to.equal(registry.access)
       expect(entry?.refreshToken?.reveal()).to.equal(registry.refresh)
       expect(fs.statSync(path).mode & 0o777).to.equal(0o600)
-    })).timeout(60_000)
+    }))
 })
 
 describe('given token', () => {

@@ -58,8 +58,7 @@ async function withProxy<T>(
   }
 }
 
-describe('registry client, certificates and proxies', function () {
-  this.timeout(20_000)
+describe('registry client, certificates and proxies', () => {
   let folder = ''
   let tls: { key: Buffer; cert: Buffer }
   const caFile = () => join(folder, 'cert.pem')

@@ -22,9 +22,7 @@ async function failures(url: string, options: Parameters<typeof clientOf>[1] = {
   return found.map(error => expectNoLeak(error, secrets))
 }
 
-describe('transport of the registry client', function () {
-  this.timeout(20_000)
-
+describe('transport of the registry client', () => {
   it('says network_failed, without a secret, when nothing listens', async () => {
     const port = await freePort()
     for (const failure of await failures(`http://127.0.0.1:${port}`)) {

@@ -8,7 +8,7 @@ export type Message = Record<string, any>
 /** Rejects after a while with what was waited for: no test hangs without a word. */
 export async function within<Value>(promise: Promise<Value>, what: string): Promise<Value> {
   const { promise: late, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(() => reject(new Error(`waited in vain for ${what}`)), 25_000)
+  const timer = setTimeout(() => reject(new Error(`waited in vain for ${what}`)), 55_000)
   try {
     return await Promise.race([promise, late])
   } finally {

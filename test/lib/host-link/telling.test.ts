@@ -131,8 +131,7 @@ describe('HostClient, telling the server', () => {
       expect((await peer.next('scene.set', 2)).scene.objects).to.deep.equal([{ id: 'Cube', x: 1 }])
     })
 
-    it('takes no memory while the server is slow', async function () {
-      this.timeout(30_000)
+    it('takes no memory while the server is slow', async () => {
       setFlagsFromString('--expose-gc')
       const collect: () => void = runInNewContext('gc')
       const { host, peer } = await bench.linked({ answer: () => null })

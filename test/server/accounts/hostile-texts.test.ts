@@ -111,7 +111,7 @@ describe('text with a meaning in other formats', () => {
         await expectUnharmed(registry, accounts)
       },
       { limits },
-    )).timeout(60_000)
+    ))
 
   it('is text in every part of a path', () =>
     withAccountsServer(async registry => {

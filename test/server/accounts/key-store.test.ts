@@ -160,8 +160,7 @@ describe('key store', () => {
     expect(ring.refresh).to.have.length(31 + 1)
   })
 
-  it('loses no rotation of several processes', function () {
-    this.timeout(60_000)
+  it('loses no rotation of several processes', () => {
     return withKeys(async options => {
       const store = await openKeyStore(options)
       const run = promisify(execFile)

@@ -10,8 +10,7 @@ import { collect } from './support.ts'
 const script = join(import.meta.dirname, 'scripts', 'put-same.ts')
 
 describe('artefact store shared by processes', () => {
-  it('ends with one whole entry each, under the latest expiry of all', function () {
-    this.timeout(30_000)
+  it('ends with one whole entry each, under the latest expiry of all', () => {
     return withFolder(async root => {
       const watching = await createFsStore({ root })
       const workers = ['0', '1', '2', '3', '4']

@@ -62,8 +62,7 @@ class Flood {
 }
 
 function describeFlood(transport: TransportName, other: TransportName): void {
-  describe(`a client of the ${transport} transport, beside a flood of the ${other} transport`, function () {
-    this.timeout(60_000)
+  describe(`a client of the ${transport} transport, beside a flood of the ${other} transport`, () => {
     let running: TestServer
     let client: Client
     let shown = 0

@@ -114,5 +114,5 @@ describe('a client that takes nothing of a large answer', () => {
       host.close()
       await server.stop()
     }
-  }).timeout(10_000)
+  })
 })

@@ -26,7 +26,7 @@ export interface BridgeOptions {
   readonly timer?: Timer
 }
 
-const waitMs = 25_000
+const waitMs = 55_000
 
 /** A client on the two ends of a bridge, in this process. */
 export class BridgeClient {

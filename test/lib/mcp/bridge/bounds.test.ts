@@ -156,7 +156,7 @@ describe('the bounds of the bridge', () => {
     expect(slow.notified('notifications/message').map(({ number }) => number)).to.deep.equal(
       Array.from({ length: count }, (_, at) => at + 1),
     )
-  }).timeout(30_000)
+  })
 
   it('reads no further from a client that does not read', async () => {
     const endpoint = await echo()

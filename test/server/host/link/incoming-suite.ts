@@ -18,7 +18,7 @@ function messageOf(type: string, form: MessageForm): fc.Arbitrary<Record<string,
 /** Whatever is written, and whatever is done to it: one answer, and the right one. */
 export function describeIncoming(numRuns: number): void {
   describe(`messages of the host link, ${numRuns} of each kind`, function () {
-    this.timeout(20_000 + numRuns * 50)
+    this.timeout(60_000 + numRuns * 50)
     const runs = { numRuns }
 
     it('are one of five things, for any text', () => {

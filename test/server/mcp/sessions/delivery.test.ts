@@ -37,7 +37,7 @@ describe('delivery to streams', () => {
       )
     }
     for (const { events } of all) expect(events.updates).to.deep.equal(Array(20).fill(scene))
-  }).timeout(30_000)
+  })
 
   it('notifies for an equal scene and for null, too', async () => {
     const { events } = await subscriber()
@@ -146,7 +146,7 @@ describe('delivery to streams', () => {
       await healthy.events.until(() => healthy.events.updates.length === n)
     }
     expect(await healthy.session.readJson(scene)).to.deep.equal({ n: 2000 })
-  }).timeout(30_000)
+  })
 
   it('tells every healthy stream about the last state of a burst of 10,000', async () => {
     const all = []
@@ -167,5 +167,5 @@ describe('delivery to streams', () => {
         }
       }),
     )
-  }).timeout(30_000)
+  })
 })

@@ -47,7 +47,7 @@ describe('an answer that is not taken', () => {
     } finally {
       await running.stop()
     }
-  }).timeout(20_000)
+  })
 
   it('shares the bytes of the scene among its readers', async () => {
     const running = await startServer()
@@ -75,7 +75,7 @@ describe('an answer that is not taken', () => {
       for (const socket of sockets) socket.destroy()
       await running.stop()
     }
-  }).timeout(20_000)
+  })
 
   it('is refused beyond the bound, and served again when others are done', async () => {
     const held = new UnsentAnswerBudget(250_000)
