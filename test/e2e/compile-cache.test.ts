@@ -21,7 +21,7 @@ describe('the cache of compiled code', () => {
   let shared: string
   const env = (extra: NodeJS.ProcessEnv = {}) =>
     cleanEnv({ HOME: home, TMPDIR: shared, XDG_CACHE_HOME: undefined, ...extra })
-  const run = (extra?: NodeJS.ProcessEnv) => runProgram(['nosuch'], { env: env(extra) })
+  const run = (extra?: NodeJS.ProcessEnv) => runProgram(['whoami', 'nosuch'], { env: env(extra) })
 
   beforeEach(async function () {
     if (process.getuid === undefined) skipBecause(this, 'owners and modes are of POSIX systems')

@@ -62,8 +62,8 @@ describe('stopping the real program', () => {
     await expectClean()
   })
 
-  it('lets a running read of 64 MiB finish', async () => {
-    const hex = await uploadGenerated(serve, 64 * 1024 * 1024)
+  it('lets a running read of 16 MiB finish', async () => {
+    const hex = await uploadGenerated(serve, 16 * 1024 * 1024)
     const session = await RawSession.open(serve.url)
     const read = new BlobRead(serve, session.id, `artefact://sha256/${hex}`)
     await until(() => read.bytes > 0, 'the first bytes')
@@ -76,7 +76,7 @@ describe('stopping the real program', () => {
     serve.signal('SIGTERM')
     await serve.exited
     serve = await startServeProcess({ registryDir, flags: ['--limit=stopGraceMs=500'] })
-    const hex = await uploadGenerated(serve, 64 * 1024 * 1024)
+    const hex = await uploadGenerated(serve, 16 * 1024 * 1024)
     const session = await RawSession.open(serve.url)
     const read = new BlobRead(serve, session.id, `artefact://sha256/${hex}`)
     await until(() => read.bytes > 0, 'the first bytes')
@@ -94,7 +94,7 @@ describe('stopping the real program', () => {
   })
 
   it('refuses connections from the signal on', async () => {
-    const hex = await uploadGenerated(serve, 64 * 1024 * 1024)
+    const hex = await uploadGenerated(serve, 16 * 1024 * 1024)
     const session = await RawSession.open(serve.url)
     const read = new BlobRead(serve, session.id, `artefact://sha256/${hex}`)
     await until(() => read.bytes > 0, 'the first bytes')

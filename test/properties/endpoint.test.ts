@@ -1,3 +1,3 @@
 import { describeEndpoint } from './endpoint-suite.ts'
 
-describeEndpoint(Number(process.env.FUZZ_CASES ?? 5000))
+describeEndpoint(Number(process.env.FUZZ_CASES ?? 2000))
