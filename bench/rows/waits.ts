@@ -26,6 +26,7 @@ export async function measureWaits(bench: Bench): Promise<Measured> {
       entry('idle streams', 'serve', openStreams),
       entry('waiting calls', 'serve', openWaits),
       entry('idle streams of bare-http', 'bare-http', openStreams),
+      entry('held calls of bare-http', 'bare-http', openWaits),
     ],
     bench.pick(3, 1),
   )
@@ -41,6 +42,7 @@ export async function measureWaits(bench: Bench): Promise<Measured> {
     ],
     rounds,
     notes: [
+      'held calls: requests that are answered when the scene changes, with nothing done in between',
       'garbage collected before each look at the memory; the first ones also grow the heap itself',
       ...notes,
     ],

@@ -22,6 +22,8 @@ const uploads = join(fixture.folder, 'uploads')
 /** Each with the update as it goes to that stream. */
 const streams = new Map<ServerResponse, Buffer>()
 const update = Buffer.from(updateEvent(sceneUri))
+/** Calls that are answered when the scene changes. */
+const waiting = new Set<ServerResponse>()
 
 const inSessions = answersAfter({})
 const stateless = answersAfter(statelessOpening)
@@ -79,6 +81,8 @@ function onPost(request: IncomingMessage, response: ServerResponse, body: Buffer
   if (request.url === '/mcp') onMessage(request, response, body)
   else if (request.url === '/host/v1/scene') {
     for (const [stream, update] of streams) stream.write(update)
+    for (const call of waiting) sendText(call, '{"changed":true}')
+    waiting.clear()
     sendText(response, '{"ok":true}')
   } else {
     void putDurably(uploads, body).then(hex => {
@@ -102,6 +106,9 @@ function onMessage(request: IncomingMessage, response: ServerResponse, body: Buf
     else sendBlob(response, answers.blob, id)
   } else if (text.includes('resources/list')) {
     sendText(response, `${answers.list}${id}}`)
+  } else if (text.includes('wait_for_change')) {
+    waiting.add(response)
+    response.on('close', () => waiting.delete(response))
   } else if (text.includes('"initialize"')) {
     response.setHeader('Mcp-Session-Id', randomUUID())
     sendText(response, `${initialized}${id}}`)
