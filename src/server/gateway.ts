@@ -32,6 +32,7 @@ import { Metrics } from './http/metrics.ts'
 import { createRequestChecks } from './http/request-checks.ts'
 import { ServerSocket } from './http/server-socket.ts'
 import { Page } from './page/page.ts'
+import { chain } from './resources/maybe-promise.ts'
 import { stoppable } from '../lib/util/stoppable.ts'
 import { resolveLimits } from '../lib/config/limits.ts'
 import { openStateDirectory, selectStateDirectory } from '../lib/instances/state-directory.ts'
@@ -151,6 +152,7 @@ export async function startGateway(
     ring,
     tools: options.tools === true,
     aggregate: options.aggregate === true,
+    mayUseKey: () => chain(auth.policy.authenticate(stranger), ({ ok }) => !ok),
     limits: allLimits,
     log,
   })
@@ -169,6 +171,9 @@ export async function startGateway(
   const facts = { url, port, instanceId, registryDir, pageLogin }
   return { ...facts, ...stoppable(() => running.disposeAsync()) }
 }
+
+/** A caller without a key. */
+const stranger = { headers: {}, peer: 'gateway' }
 
 type JoinOptions = Omit<GatewayOptions, 'standby' | 'patient' | 'onElection'>
 

@@ -11,12 +11,12 @@ import { startGateway } from '../../src/server/gateway.ts'
 import type { GatewayHandle } from '../../src/server/gateway/options.ts'
 import { writeInstance } from '../helpers/instance-files.ts'
 import { runCommand } from '../helpers/in-process.ts'
-import { type Events, initializeBody, RawSession } from '../helpers/mcp.ts'
+import { ask, type Events, initializeBody, RawSession } from '../helpers/mcp.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { callStateless, listenStateless } from '../helpers/stateless.ts'
 import { until } from './until.ts'
 
-const key = 'a-key-that-only-clients-of-maya-have'
+const key = 'a-key-that-only-clients-of-it-have'
 const sceneOf = (x: number) => ({
   schema: 'dcc-scene/1',
   document: { name: 'shot_010.blend' },
@@ -32,22 +32,17 @@ describe('a gateway that aggregates', function () {
   let session: RawSession
   let events: Events
 
+  const options = () => ({
+    ...{ port: 0, host: '127.0.0.1', allowedHosts: [], allowedOrigins: [], registryDir },
+    ...{ standby: true, tools: true, aggregate: true, accessLog: () => {}, log: silentLogger },
+  })
+
   before(async () => {
     registryDir = await mkdtemp(join(tmpdir(), 'gateway-aggregate-'))
-    const start = (dccType: string, env = {}) =>
-      startServeProcess({
-        registryDir,
-        env,
-        flags: ['--dcc-type', dccType, '--name', `my ${dccType}`],
-      })
-    ;[blender, maya] = await Promise.all([
-      start('blender'),
-      start('maya', { SERVICE_MCP_API_KEY: key }),
-    ])
-    gateway = await startGateway({
-      ...{ port: 0, host: '127.0.0.1', allowedHosts: [], allowedOrigins: [], registryDir },
-      ...{ standby: true, tools: true, aggregate: true, accessLog: () => {}, log: silentLogger },
-    })
+    const start = (dccType: string) =>
+      startServeProcess({ registryDir, flags: ['--dcc-type', dccType, '--name', `my ${dccType}`] })
+    ;[blender, maya] = await Promise.all([start('blender'), start('maya')])
+    gateway = await startGateway(options())
     await blender.post('scene', sceneOf(0))
     await maya.post('scene', sceneOf(5))
     session = await RawSession.open(gateway.url)
@@ -65,8 +60,6 @@ describe('a gateway that aggregates', function () {
     (await callStateless(gateway.url, 'resources/read', { uri })).json
   const call = async (name: string, args: object) =>
     (await callStateless(gateway.url, 'tools/call', { name, arguments: args })).json.result
-  const positionIn = (answer: any) =>
-    JSON.parse(answer.result.contents[0].text).objects[0].translate[0]
 
   describe('a read', () => {
     it('answers as the instance does, under the address that was asked for', async () => {
@@ -87,9 +80,29 @@ describe('a gateway that aggregates', function () {
       expect(JSON.parse(contents[0].text).value).to.deep.equal({ name: 'shot_010.blend' })
     })
 
-    it('has the key of the gateway, also where clients need one', async () => {
-      expect((await callStateless(maya.url, 'resources/list')).status).to.equal(401)
-      expect(positionIn(await read(at(maya)))).to.equal(5)
+    it('opens an instance that asks for a key only where its own clients need one', async () => {
+      const keyed = await startServeProcess({ registryDir, env: { SERVICE_MCP_API_KEY: key } })
+      await keyed.post('scene', sceneOf(7))
+      const uri = at(keyed)
+      await until(async () => !(await read(uri)).error?.message.includes('no such'), 'the record')
+      const { error } = await read(uri)
+      expect([error.data.reason, error.message]).to.deep.equal([
+        'instance_auth',
+        'the instance asks for a key (HTTP 401)',
+      ])
+      const own = { Authorization: 'Bearer a-key-of-the-clients-of-the-gateway' }
+      const guarded = await startGateway({
+        ...options(),
+        auth: {
+          mode: 'api-key',
+          key: own.Authorization.slice('Bearer '.length),
+          keysFile: join(registryDir, 'no-keys.json'),
+        },
+      })
+      const client = await RawSession.open(guarded.url, '2025-11-25', own)
+      expect((await client.readJson(uri)).objects[0].translate[0]).to.equal(7)
+      await guarded.stop()
+      await keyed.stop()
     })
 
     it('drains no events, and shows nothing that is for the owner of the instance', async () => {
@@ -184,6 +197,20 @@ describe('a gateway that aggregates', function () {
       await until(async () => (await subscriptions()) === 0, 'the end of the session', 20_000)
     })
 
+    it('is left out of a stream when its instance has ended, and the others stay', async () => {
+      const ended = await startServeProcess({ registryDir })
+      await until(async () => (await read(at(ended))).result !== undefined, 'the instance')
+      await ended.stop()
+      await until(async () => (await read(at(ended))).error !== undefined, 'its end')
+      const uris = [at(ended), at(blender), 'gateway://instances']
+      const stream = await listenStateless(gateway.url, { resourceSubscriptions: uris })
+      const { notifications } = stream.messages[0].params
+      expect(notifications.resourceSubscriptions).to.deep.equal(uris.slice(1))
+      await blender.post('scene', sceneOf(4))
+      await stream.until(() => stream.updates.includes(at(blender)), 'the update')
+      stream.close()
+    })
+
     it('is refused for what can never be heard of', async () => {
       const uri = 'instance://abcdef01/scene/current'
       const { error } = await session.call('resources/subscribe', { uri })
@@ -194,6 +221,12 @@ describe('a gateway that aggregates', function () {
   })
 
   describe('the tools', () => {
+    /** Calls that wait at the instance. */
+    const waitsAt = async ({ base }: ServeProcess) => {
+      const { text } = await ask(`${base}/metrics`, { method: 'GET', headers: {} })
+      return Number(/^service_cli_pending_calls (\d+)$/m.exec(text)?.[1])
+    }
+
     it('read the instance that is named by its kind, its name or its id', async () => {
       for (const instance of ['blender', 'my blender', blender.instanceId.slice(0, 5)]) {
         const { content, structuredContent } = await call('query_scene', { instance })
@@ -233,17 +266,13 @@ describe('a gateway that aggregates', function () {
       const since = await call('wait_for_change', { instance: 'blender', since: revision })
       expect(since.content[0].text).to.include('Cube moved')
       const waiting = call('wait_for_change', { uris: [at(blender), at(maya)] })
-      const isHeard = waiting.then(() => true)
-      // Until the wait has begun, what changes is what is there already.
-      for (
-        let x = 10;
-        !(await Promise.race([isHeard, blender.post('scene', sceneOf(x)).then(() => false)]));
-        x++
-      );
-      expect((await waiting).structuredContent).to.deep.equal({
-        changed: true,
-        uris: [at(blender)],
-      })
+      await until(async () => (await waitsAt(maya)) === 1, 'the wait at Maya')
+      await until(async () => (await waitsAt(blender)) === 1, 'the wait at Blender')
+      await blender.post('scene', sceneOf(3))
+      const { structuredContent } = await waiting
+      expect(structuredContent).to.include({ changed: true })
+      expect(structuredContent.uris).to.deep.equal([at(blender)])
+      await until(async () => (await waitsAt(maya)) === 0, 'the end of the wait at Maya')
     })
   })
 

@@ -13,12 +13,12 @@ import { startReaper } from './reap.ts'
 import { gatewayInstructions } from './instructions.ts'
 import type { ArtefactDownload } from '../http/artefact-download.ts'
 import { relayDownload } from './relay/instance-downloads.ts'
-import { InstanceCalls } from './relay/instance-calls.ts'
 import { instanceTools } from './relay/instance-tools.ts'
 import { Instances } from './relay/instances.ts'
 import { gatewayTools } from '../mcp/tools/tools.ts'
 import { ClientTable } from '../mcp/client-table.ts'
 import { activityGauges, createMcpEndpoint, type McpEndpoint } from '../mcp/endpoint.ts'
+import type { MaybePromise } from '../resources/maybe-promise.ts'
 import type { Gauge } from '../http/metrics.ts'
 import type { InstanceDirectory } from './instance-directory.ts'
 import type { Limits } from '../../lib/config/limits.ts'
@@ -32,6 +32,8 @@ interface GatewayAssemblyParts {
   readonly tools: boolean
   /** Pass the resources of instances on. */
   readonly aggregate: boolean
+  /** Are clients of the gateway asked for a key? */
+  readonly mayUseKey: () => MaybePromise<boolean>
   readonly limits: Limits & GatewayLimits
   readonly log: Logger
 }
@@ -48,7 +50,7 @@ interface AssembledGateway {
 
 /** Resolves after the first scan, so that no client sees a partial list. */
 export async function assembleGateway(parts: GatewayAssemblyParts): Promise<AssembledGateway> {
-  const { instancesDir, catalog, self, ring, tools, aggregate, limits, log } = parts
+  const { instancesDir, catalog, self, ring, tools, aggregate, mayUseKey, limits, log } = parts
   const clocks = { clock: systemClock, ticks: monotonicClock, timer: systemTimer }
   const machine = { hostname: hostname(), instancesDir, ...clocks, limits, log }
   const files = await openFsDirectory(machine)
@@ -63,18 +65,14 @@ export async function assembleGateway(parts: GatewayAssemblyParts): Promise<Asse
   const clients = new ClientTable(clocks)
   const instances = aggregate
     ? new Instances({
-        ...{ ...machine, directory },
+        ...{ ...machine, directory, mayUseKey },
         updated: uri => resources.instanceUpdated(uri),
         listChanged: () => resources.instanceListChanged(),
       })
     : undefined
-  const relay = instances && {
-    instances,
-    calls: new InstanceCalls({ instances, timer: systemTimer, log }),
-  }
   const resources = new GatewayResources({
     clients,
-    relay,
+    instances,
     directory,
     ring,
     catalog,
@@ -90,7 +88,7 @@ export async function assembleGateway(parts: GatewayAssemblyParts): Promise<Asse
     clients,
     resourcesEnabled: true,
     tools: tools
-      ? toolParts => (relay ? instanceTools(toolParts, relay) : gatewayTools(toolParts))
+      ? toolParts => (instances ? instanceTools(toolParts, instances) : gatewayTools(toolParts))
       : undefined,
     instructions: () => gatewayInstructions(tools, instances),
     limits,

@@ -27,7 +27,6 @@ import type {
 import { limitParameter } from '../resources/query-parameters.ts'
 import type { ResourceUri } from '../resources/resource-uri.ts'
 import { eventTemplates } from './gateway-uris.ts'
-import type { InstanceCalls } from './relay/instance-calls.ts'
 import { InstanceProducer } from './relay/instance-producer.ts'
 import type { Instances } from './relay/instances.ts'
 
@@ -41,7 +40,7 @@ interface GatewayParts extends DiagnosticParts {
   readonly timer?: Timer
   readonly log?: Logger
   /** Absent: the resources of instances are not passed on. */
-  readonly relay?: { readonly instances: Instances; readonly calls: InstanceCalls } | undefined
+  readonly instances?: Instances | undefined
 }
 
 /** The resources of a gateway, for the same endpoint that serves those of an application. */
@@ -49,7 +48,7 @@ export class GatewayResources extends ResourceServer {
   readonly #instances: Instances | undefined
 
   constructor(parts: GatewayParts) {
-    const { directory, ring, catalog, clients, relay, limits, clock = systemClock } = parts
+    const { directory, ring, catalog, clients, instances, limits, clock = systemClock } = parts
     const rows = new InstanceRows(directory)
     const gateway = new GatewayProducer({
       rows,
@@ -62,10 +61,10 @@ export class GatewayResources extends ResourceServer {
       gateway,
       resources: new EventResources(ring, limits),
       ...(clients && { server: new ClientsProducer(clients, limits, false) }),
-      ...(relay && { instance: new InstanceProducer(relay.instances, relay.calls) }),
+      ...(instances && { instance: new InstanceProducer(instances) }),
     }
     super({ ...parts, builtIns, whereToLook })
-    this.#instances = relay?.instances
+    this.#instances = instances
     clients?.onChange(() => this.notify.resourceUpdated(clientsUri))
     this.onClose(() => clients?.close())
     this.onClose(announceInstances(directory, this.notify, ring))

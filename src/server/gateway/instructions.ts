@@ -1,6 +1,7 @@
 import { shortIds } from '../../lib/instances/select-instance.ts'
 import type { InstanceEntry } from './instance-directory.ts'
-import { type Instances, labelOf } from './relay/instances.ts'
+import { labelOf } from './relay/ended-instances.ts'
+import type { Instances } from './relay/instances.ts'
 
 /** Instances that are named one by one. */
 const maxNamed = 12

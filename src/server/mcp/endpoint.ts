@@ -244,7 +244,7 @@ export class PendingCalls {
     return {
       list: params => this.#counted(methods.list(params)),
       listTemplates: params => this.#counted(methods.listTemplates(params)),
-      read: (params, reader) => this.#counted(methods.read(params, reader)),
+      read: (...asked) => this.#counted(methods.read(...asked)),
       complete: params => this.#counted(methods.complete(params)),
     }
   }

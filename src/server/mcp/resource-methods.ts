@@ -1,5 +1,6 @@
 import { asBuffer } from '../../lib/util/text.ts'
 import { isJsonObject, type JsonObject } from '../../lib/util/json.ts'
+import { ServiceError } from '../../lib/util/errors.ts'
 import { ResourceUriInvalid } from '../resources/errors.ts'
 import type { BlobContent, Content, Reader, RelayedContents } from '../resources/producer.ts'
 import type { ListPage } from '../resources/listing.ts'
@@ -18,7 +19,8 @@ type Answer = JsonText | Promise<JsonText>
 export interface ResourceMethods {
   list(params: JsonObject): Answer
   listTemplates(params: JsonObject): Answer
-  read(params: JsonObject, reader?: Reader): Answer
+  /** `isBatched`: other answers follow in the same text. */
+  read(params: JsonObject, reader?: Reader, isBatched?: boolean): Answer
   complete(params: JsonObject): Answer
 }
 
@@ -56,9 +58,9 @@ export function createResourceMethods(
       if (cursorOf(params) !== undefined) throw new ResourceUriInvalid('unknown cursor')
       return JsonText.membersOf({ resourceTemplates: registry.templates() })
     },
-    read(params, reader) {
+    read(params, reader, isBatched = false) {
       const relayed = registry.relay?.(params.uri, reader) ?? null
-      if (relayed !== null) return relayed.then(relayedText)
+      if (relayed !== null) return relayed.then(contents => relayedText(contents, isBatched))
       const contents = registry.read(params.uri, reader)
       return contents instanceof Promise
         ? contents.then(serialiseContents)
@@ -83,8 +85,10 @@ export function createResourceMethods(
   }
 }
 
-function relayedText(contents: RelayedContents): JsonText {
+function relayedText(contents: RelayedContents, isBatched: boolean): JsonText {
   if (typeof contents === 'string') return new JsonText([`"contents":${contents}`])
+  // One that breaks off would break the other answers, too.
+  if (isBatched) throw new ServiceError('resource_failed', 'too large for a batch: read it alone')
   return new JsonText(['"contents":', contents])
 }
 

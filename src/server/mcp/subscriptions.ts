@@ -89,16 +89,13 @@ export class SubscriptionHub {
     if (own === undefined) throw new ServiceError('session_ended', 'the session has ended')
     const before = own.get(canonical)
     if (before?.uri === uri) return this.#opening.get(before.base)
-    if (before !== undefined) {
-      own.delete(canonical)
-      this.#release(before, subscriber)
-    }
-    if (own.size >= this.#limits.maxSubscriptionsPerSession) {
+    const added = before === undefined ? 1 : 0
+    if (own.size + added > this.#limits.maxSubscriptionsPerSession) {
       throw limitReached(
         `one client may subscribe to ${this.#limits.maxSubscriptionsPerSession} URIs at a time`,
       )
     }
-    if (this.#count >= this.#limits.maxSubscriptions) {
+    if (this.#count + added > this.#limits.maxSubscriptions) {
       throw limitReached('the server holds as many subscriptions as it may')
     }
     const base = withoutQuery(canonical)
@@ -110,6 +107,8 @@ export class SubscriptionHub {
     topic.subscribers.add(subscriber)
     own.set(canonical, topic)
     this.#count++
+    // The family never gets empty by another spelling: it would be given up and asked for again.
+    if (before !== undefined) this.#release(before, subscriber)
     const opened = isFirst ? this.#followed(base, true) : undefined
     if (opened instanceof Promise) {
       const forget = () => {
@@ -131,6 +130,12 @@ export class SubscriptionHub {
     own.delete(canonical)
     this.#release(topic, subscriber)
     return topic.uri
+  }
+
+  /** Gives up what was refused, unless it was subscribed in another spelling since. */
+  refused(subscriber: Subscriber, uri: string, canonical: string): void {
+    if (this.#bySubscriber.get(subscriber)?.get(canonical)?.uri !== uri) return
+    this.unsubscribe(subscriber, canonical)
   }
 
   /** Forgets the subscriber and all it subscribed to. */

@@ -72,9 +72,16 @@ export function ownReadError(
   uri: string,
   log: Logger,
 ): ServiceError {
-  if (error instanceof ServiceError && isForReader(error)) return error
+  if (error instanceof ServiceError && isForReader(error)) return naming(error, uri)
   log.error({ err: error, scheme, uri }, 'resource read failed')
   return producerFailure(scheme, 'producer_failed')
+}
+
+/** Every answer "not found" says of what: clients tell it by that in 2026-07-28. */
+function naming(error: ServiceError, uri: string): ServiceError {
+  const { code, message, hint, data } = error
+  if (code !== 'resource_not_found' || data?.['uri'] !== undefined) return error
+  return new ServiceError(code, message, { hint, data: { ...data, uri }, cause: error })
 }
 
 function isForReader({ code }: ServiceError): boolean {

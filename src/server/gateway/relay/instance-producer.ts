@@ -10,9 +10,8 @@ import type { ResourceUri } from '../../resources/resource-uri.ts'
 import { sceneTemplates } from '../../resources/scene-listing.ts'
 import { isPolledScheme } from '../../resources/schemes.ts'
 import { sessionEventTemplates } from '../../resources/session-events.ts'
-import type { InstanceCalls } from './instance-calls.ts'
 import { parseInstanceUri } from './instance-uri.ts'
-import type { Instances } from './instances.ts'
+import { type Instances, ownSchemes } from './instances.ts'
 
 const root = 'instance://{instance_id}/'
 const any = `${root}{scheme}/{+path}`
@@ -51,11 +50,9 @@ const templates: readonly Template[] = freezeAll([
 /** The scheme `instance://`: what instances serve, at the address of the gateway. */
 export class InstanceProducer implements BuiltIn {
   readonly #instances: Instances
-  readonly #calls: InstanceCalls
 
-  constructor(instances: Instances, calls: InstanceCalls) {
+  constructor(instances: Instances) {
     this.#instances = instances
-    this.#calls = calls
   }
 
   /** The listing of a gateway has its own resources alone. */
@@ -100,7 +97,7 @@ export class InstanceProducer implements BuiltIn {
     if (uriTemplate === any) return this.#listed(instanceId, variable, prefix, resolved)
     const uri = uriTemplate.slice(root.length).replace('/', '://')
     const others = Object.fromEntries([...resolved].filter(([name]) => name !== 'instance_id'))
-    const { completion } = await this.#calls.ask(instanceId, 'completion/complete', {
+    const { completion } = await this.#instances.call(instanceId, 'completion/complete', {
       ref: { type: 'ref/resource', uri },
       argument: { name: variable, value: prefix },
       context: { arguments: others },
@@ -115,11 +112,13 @@ export class InstanceProducer implements BuiltIn {
     prefix: string,
     resolved: ReadonlyMap<string, string>,
   ): Promise<readonly string[]> {
-    const { resources } = await this.#calls.ask(instanceId, 'resources/list', {})
+    const { resources } = await this.#instances.call(instanceId, 'resources/list', {})
     const entries: readonly JsonObject[] = Array.isArray(resources)
       ? resources.filter(isJsonObject)
       : []
-    const uris = entries.map(({ uri }) => String(uri).split('://'))
+    const uris = entries
+      .map(({ uri }) => String(uri).split('://'))
+      .filter(([scheme = '']) => !ownSchemes.has(scheme))
     const values =
       variable === 'scheme'
         ? uris.map(([scheme = '']) => scheme)

@@ -2,9 +2,10 @@ import type { IncomingMessage } from 'node:http'
 import { Unreachable } from '../../../lib/mcp/bridge/bridge-errors.ts'
 import type { GatewayLimits } from '../../../lib/config/gateway-limits.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
-import type { Timer } from '../../../lib/util/time.ts'
+import { monotonicClock, type Timer } from '../../../lib/util/time.ts'
 import type { Reader, RelayedContents, RelayedJson } from '../../resources/producer.ts'
 import { badAnswer, ContentsScanner } from './contents-scanner.ts'
+import { Flight } from './flight.ts'
 import { outerUri } from './instance-uri.ts'
 import { answeredError, errorIn, refusedError, unreachable } from './relay-errors.ts'
 import type { Upstream } from './upstream.ts'
@@ -32,7 +33,9 @@ type Answer = string | { take(): RelayedJson | null }
 export class InstanceReads {
   readonly #parts: ReadsParts
   /** URI at the gateway → the request under way, and the one that follows. */
-  readonly #lanes = new Map<string, { current: Flight; next: Flight | null }>()
+  readonly #lanes = new Map<string, { current: Flight<Answer>; next: Flight<Answer> | null }>()
+  /** Failures of an instance that did not answer in time. */
+  readonly #silences = new WeakSet<object>()
   #open = 0
   #lastId = 0
 
@@ -43,34 +46,36 @@ export class InstanceReads {
   /** Rejects with a `ServiceError` for the reader. */
   async read(inner: string, outer: string, reader?: Reader): Promise<RelayedContents> {
     const flight = this.#flightFor(inner, outer)
-    const stay = flight.join(reader)
+    const release = flight.join(reader)
     const answer = await flight.answer
     if (typeof answer === 'string') {
-      stay()
+      release()
       return answer
     }
     const taken = answer.take()
     if (taken !== null) return taken
-    stay()
+    release()
     // Too large to share: every further reader asks for itself.
-    const own = new Flight(signal => this.#ask(inner, outer, signal))
+    const own = new Flight<Answer>(signal => this.#ask(inner, outer, signal))
     own.join(reader)
     const again = await own.answer
-    return typeof again === 'string' ? again : (again.take() ?? '[]')
+    const rest = typeof again === 'string' ? again : again.take()
+    if (rest === null) throw new Error('an answer has two readers')
+    return rest
   }
 
-  #flightFor(inner: string, outer: string): Flight {
+  #flightFor(inner: string, outer: string): Flight<Answer> {
     const ask = (signal: AbortSignal) => this.#ask(inner, outer, signal)
     const lane = this.#lanes.get(outer)
     if (lane === undefined) {
-      const current = new Flight(ask)
+      const current = new Flight<Answer>(ask)
       this.#lanes.set(outer, { current, next: null })
       void current.landed.then(() => this.#landed(outer))
       return current
     }
     if (lane.next === null || lane.next.isAbandoned) {
-      lane.next = new Flight(async signal => {
-        await lane.current.landed
+      lane.next = new Flight<Answer>(async signal => {
+        await lane.current.answer.catch((error: unknown) => this.#rethrowSilence(error))
         return ask(signal)
       })
     }
@@ -89,6 +94,11 @@ export class InstanceReads {
     void next.landed.then(() => this.#landed(outer))
   }
 
+  /** The next request would only wait as long. */
+  #rethrowSilence(error: unknown): void {
+    if (error instanceof Error && this.#silences.has(error)) throw error
+  }
+
   async #ask(inner: string, outer: string, signal: AbortSignal): Promise<Answer> {
     if (this.#open >= maxOpenReads) {
       throw new ServiceError('limit_reached', `${maxOpenReads} reads of the instance are open`, {
@@ -97,19 +107,26 @@ export class InstanceReads {
     }
     this.#open++
     const done = () => void this.#open--
+    const startedMs = monotonicClock.now()
+    const { upstream, limits } = this.#parts
     try {
-      const { upstream, limits } = this.#parts
       const answerMs = limits.instanceAnswerMs
       const id = String(++this.#lastId)
       const answer = await upstream.ask(id, 'resources/read', { uri: inner }, { answerMs, signal })
-      if (answer.statusCode !== 200) throw await refusedError(answer, outer)
+      if (answer.statusCode !== 200) {
+        upstream.refused(answer.statusCode)
+        throw await refusedError(answer, outer)
+      }
       const received = await this.#receive(answer, id, outer)
       if (typeof received === 'string') done()
       else answer.once('close', done)
       return received
     } catch (error) {
       done()
-      throw error instanceof Unreachable ? unreachable(error.message) : error
+      if (!(error instanceof Unreachable)) throw error
+      const failure = unreachable(error.message)
+      if (monotonicClock.now() - startedMs >= limits.instanceAnswerMs) this.#silences.add(failure)
+      throw failure
     }
   }
 
@@ -145,7 +162,7 @@ export class InstanceReads {
       if (outcome === 'whole') {
         if (scanner.isError) throw answeredError(errorIn(Buffer.concat(raw)), outer)
         scanner.end()
-        return Buffer.concat(held).toString()
+        return checked(Buffer.concat(held).toString())
       }
       if (raw.length > 0) throw badAnswer('it has too much around its contents')
     } catch (error) {
@@ -160,35 +177,13 @@ export class InstanceReads {
   }
 }
 
-/** One request, and those who wait for it: it ends when the last of them has left. */
-class Flight {
-  readonly answer: Promise<Answer>
-  /** Resolves when the request has succeeded or failed. */
-  readonly landed: Promise<void>
-  readonly #left = new AbortController()
-  #readers = 0
-
-  constructor(ask: (signal: AbortSignal) => Promise<Answer>) {
-    this.answer = ask(this.#left.signal)
-    this.landed = this.answer.then(
-      () => {},
-      () => {},
-    )
-  }
-
-  /** Its readers have all left: it fails. */
-  get isAbandoned(): boolean {
-    return this.#left.signal.aborted
-  }
-
-  /** Returns the way to stop looking whether the reader leaves. */
-  join(reader: Reader | undefined): () => void {
-    this.#readers++
-    const left = () => {
-      if (--this.#readers === 0)
-        this.#left.abort(new ServiceError('cancelled', 'every reader has left'))
-    }
-    return reader?.onLeave(left) ?? (() => {})
+/** What is held can be looked at: a broken answer costs its readers alone. */
+function checked(json: string): string {
+  try {
+    JSON.parse(json)
+    return json
+  } catch {
+    throw badAnswer('it is not JSON')
   }
 }
 

@@ -1,7 +1,12 @@
 import { isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
-import type { BlobContent } from '../../resources/producer.ts'
-import { shortId } from '../instance-rows.ts'
-import type { Caller, Tool, ToolContent, ToolResult } from '../../mcp/tools/tool.ts'
+import type { BlobContent, Reader } from '../../resources/producer.ts'
+import {
+  type Caller,
+  failedResult,
+  type Tool,
+  type ToolContent,
+  type ToolResult,
+} from '../../mcp/tools/tool.ts'
 import {
   applicationDefinitions,
   gatewayTools,
@@ -9,86 +14,161 @@ import {
   type ToolParts,
 } from '../../mcp/tools/tools.ts'
 import { sinceProperty } from '../../mcp/tools/wait-for-change.ts'
-import type { InstanceCalls } from './instance-calls.ts'
-import { parseInstanceUri } from './instance-uri.ts'
-import { type Instances, labelOf } from './instances.ts'
+import { shortId } from '../instance-rows.ts'
+import { labelOf } from './ended-instances.ts'
+import { outerUri, parseInstanceUri } from './instance-uri.ts'
+import type { Instances } from './instances.ts'
 
-interface InstanceToolsParts {
-  readonly instances: Instances
-  readonly calls: InstanceCalls
-}
+const naming =
+  'its id or the first digits of it, the kind of application, or the name of its document'
 
+/** Of a tool that only instances have. */
 const instanceProperty = {
   type: 'string',
-  description:
-    'which instance: its id or the first digits of it, the kind of application, or the name of its ' +
-    'document; absent: the only one that runs',
+  description: `which instance: ${naming}; absent: the only one that runs`,
+} as const
+
+/** Of a tool that the gateway has, too. */
+const otherProperty = {
+  type: 'string',
+  description: `the instance to ask instead of the gateway: ${naming}; URIs are then as it calls them`,
 } as const
 
 /**
  * The tools of a gateway that passes resources of instances on: its own, and those that read an
  * application. The instance that is meant answers the call.
  */
-export function instanceTools(parts: ToolParts, relay: InstanceToolsParts): ToolBox {
+export function instanceTools(parts: ToolParts, instances: Instances): ToolBox {
   const own = gatewayTools(parts)
   return {
     ...own,
     tools: [
-      ...own.tools.map(tool => withInstance(tool, relay)),
-      ...applicationDefinitions(parts).map(definition => forwarded(definition, relay)),
+      ...own.tools.map(tool => withInstance(tool, instances)),
+      ...applicationDefinitions(parts).map(definition => forwarded(definition, instances)),
     ],
   }
 }
 
 /** A tool of the gateway that an instance answers when one is named. */
-function withInstance(tool: Tool, relay: InstanceToolsParts): Tool {
+function withInstance(tool: Tool, instances: Instances): Tool {
+  const isWait = tool.definition.name === 'wait_for_change'
+  const more = isWait ? { since: sinceProperty } : {}
   return {
     ...tool,
-    definition: defined(
-      tool.definition,
-      'With instance: what that instance serves, URIs as it calls them.',
-    ),
-    call({ instance, ...args }, caller) {
-      if (instance !== undefined) return forward(tool, { instance, ...args }, caller, relay)
+    definition: defined(tool.definition, { instance: otherProperty, ...more }),
+    call(args, caller) {
+      if (isWait && caller.isBatched) return tool.call(args, caller)
+      if (args.instance !== undefined) return forward(tool, args, caller, instances)
+      if (isWait) return wait(tool, args, caller, instances)
       const parsed = typeof args.uri === 'string' ? parseInstanceUri(args.uri) : null
       if (parsed === null) return tool.call(args, caller)
       // The instance cuts its text, so that little of it comes here.
       const named = { ...args, uri: parsed.inner, instance: parsed.selector }
-      return forward(tool, named, caller, relay)
+      return forward(tool, named, caller, instances)
     },
   }
 }
 
-function forwarded(definition: Tool['definition'], relay: InstanceToolsParts): Tool {
-  const tool = { definition: defined(definition, '') }
-  return { ...tool, call: (args, caller) => forward(tool, args, caller, relay) }
+function forwarded(definition: Tool['definition'], instances: Instances): Tool {
+  const tool = { definition: defined(definition, { instance: instanceProperty }) }
+  return { ...tool, call: (args, caller) => forward(tool, args, caller, instances) }
 }
 
-function defined(definition: Tool['definition'], more: string): Tool['definition'] {
-  const { inputSchema, description, name } = definition
-  const properties = {
-    instance: instanceProperty,
-    ...inputSchema.properties,
-    ...(name === 'wait_for_change' && { since: sinceProperty }),
-  }
-  return {
-    ...definition,
-    description: more === '' ? description : `${description} ${more}`,
-    inputSchema: { ...inputSchema, properties },
-  }
+function defined(
+  definition: Tool['definition'],
+  more: Tool['definition']['inputSchema']['properties'],
+): Tool['definition'] {
+  const { inputSchema } = definition
+  const properties = { ...more, ...inputSchema.properties }
+  return { ...definition, inputSchema: { ...inputSchema, properties } }
 }
 
 async function forward(
   { definition: { name } }: Pick<Tool, 'definition'>,
   { instance, ...args }: JsonObject,
-  caller: Caller,
-  { instances, calls }: InstanceToolsParts,
+  caller: Pick<Caller, 'reader' | 'progress'>,
+  instances: Instances,
 ): Promise<ToolResult> {
   const entry = instances.choose(instance === undefined ? undefined : String(instance))
   const { instanceId } = entry.record
-  const result = await calls.ask(instanceId, 'tools/call', { name, arguments: args }, caller)
+  const asked = { name, arguments: { ...args, ...innerUri(args.uri, instanceId, instances) } }
+  const result = await instances.call(instanceId, 'tools/call', asked, caller)
   const from = `instance ${shortId(instanceId)}: ${labelOf(entry)}`
   return { ...resultOf(result), content: [...contentOf(result), { type: 'text', text: from }] }
+}
+
+/** The URI as the instance calls it, where it was given as the gateway does. */
+function innerUri(uri: unknown, instanceId: string, instances: Instances) {
+  const parsed = typeof uri === 'string' ? parseInstanceUri(uri) : null
+  if (typeof uri !== 'string' || parsed === null) return {}
+  return instances.find(uri).instanceId === instanceId ? { uri: parsed.inner } : {}
+}
+
+/**
+ * Waits at every instance that has one of the resources, and at the gateway for its own: the first
+ * that tells of a change, or of a failure, ends the others.
+ */
+async function wait(
+  tool: Tool,
+  { since, ...args }: JsonObject,
+  caller: Caller,
+  instances: Instances,
+): Promise<ToolResult> {
+  const uris: readonly unknown[] = Array.isArray(args.uris) ? args.uris : []
+  const own = uris.filter(uri => parseInstanceUri(String(uri)) === null)
+  const byInstance = new Map<string, string[]>()
+  for (const uri of uris.filter(uri => !own.includes(uri))) {
+    const { instanceId, inner } = instances.find(String(uri))
+    byInstance.set(instanceId, [...(byInstance.get(instanceId) ?? []), inner])
+  }
+  const isOne = byInstance.size === 1 && own.length === 0
+  if (since !== undefined && !isOne) {
+    return failedResult('argument_invalid', 'since is a revision of one instance: name that alone')
+  }
+  if (byInstance.size === 0) return tool.call(args, caller)
+  const first = new Departure(caller.reader)
+  const one = { ...caller, reader: first }
+  const waits = [...byInstance].map(async ([instanceId, inner]) => {
+    const asked = { ...args, uris: inner, instance: instanceId, ...(isOne && { since }) }
+    return withOuterUris(await forward(tool, asked, one, instances), instanceId)
+  })
+  if (own.length > 0) waits.push(Promise.resolve(tool.call({ ...args, uris: own }, one)))
+  try {
+    return await Promise.race(waits)
+  } finally {
+    for (const each of waits) each.catch(() => {})
+    first.leave()
+  }
+}
+
+function withOuterUris(result: ToolResult, instanceId: string): ToolResult {
+  const { structuredContent: data } = result
+  if (!Array.isArray(data?.uris)) return result
+  const uris = data.uris.map(uri => outerUri(instanceId, String(uri)) ?? uri)
+  return { ...result, structuredContent: { ...data, uris } }
+}
+
+/** Leaves when the caller does, or when one of several waits has ended. */
+class Departure implements Reader {
+  readonly #waiting = new Set<() => void>()
+  readonly #release: () => void
+  #hasLeft = false
+
+  constructor(caller: Reader | undefined) {
+    this.#release = caller?.onLeave(() => this.leave()) ?? (() => {})
+  }
+
+  onLeave(left: () => void): () => void {
+    if (this.#hasLeft) left()
+    else this.#waiting.add(left)
+    return () => void this.#waiting.delete(left)
+  }
+
+  leave(): void {
+    this.#hasLeft = true
+    this.#release()
+    for (const left of this.#waiting) left()
+  }
 }
 
 function resultOf({ structuredContent, isError }: JsonObject): Omit<ToolResult, 'content'> {

@@ -28,6 +28,12 @@ export function outerUri(instanceId: string, inner: string): string | null {
   return `instance://${instanceId}/${scheme.toLowerCase()}/${rest}`
 }
 
+/** Would reading the URI take events away from others? */
+export function drains(inner: string): boolean {
+  const query = new URLSearchParams(inner.slice(inner.indexOf('?') + 1))
+  return !['false', '0'].includes(query.get('drain') ?? 'false')
+}
+
 /** The one spelling under which updates of it are announced. */
 export function canonicalOuter(instanceId: string, { inner }: InstanceUri): string {
   return outerUri(instanceId, normaliseUri(inner)) ?? inner

@@ -35,16 +35,20 @@ export async function refusedError(answer: IncomingMessage, outer: string): Prom
   const { statusCode: status = 0 } = answer
   const error = errorIn(await readStart(answer))
   if (isJsonObject(error)) return answeredError(error, outer)
-  if (status === 401 || status === 403) {
+  if (status === 401) {
     return failed(
-      `the instance asks for a key (HTTP ${status})`,
+      'the instance asks for a key (HTTP 401)',
       'instance_auth',
-      'the gateway has one when the instance made its host token itself: start it without SERVICE_HOST_TOKEN and --host-token-file',
+      'give the gateway a key for its clients: only then it opens instances that ask for one; an instance started with SERVICE_HOST_TOKEN or --host-token-file stays closed',
     )
   }
   if (status === 421)
     return failed('another program has the address of the instance', 'instance_gone')
   return failed(`the instance answers with HTTP ${status}`, 'instance_refused')
+}
+
+export function isUnreachable(error: unknown): error is ServiceError {
+  return error instanceof ServiceError && error.data?.['reason'] === 'instance_unreachable'
 }
 
 export function unreachable(why: string): ServiceError {

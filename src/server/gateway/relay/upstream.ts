@@ -9,15 +9,20 @@ import { Secret } from '../../../lib/util/secret.ts'
 import type { Timer } from '../../../lib/util/time.ts'
 import { userAgent, version } from '../../../lib/util/version.ts'
 import { encodeHeaderValue, metaKeys } from '../../../lib/mcp/request-metadata.ts'
-import type { DirectoryRecord } from '../instance-directory.ts'
+import type { MaybePromise } from '../../resources/maybe-promise.ts'
 
 const connectMs = 5000
 const revision = '2026-07-28'
 
 interface UpstreamParts {
-  readonly record: Pick<DirectoryRecord, 'instanceId'>
-  /** Its MCP endpoint, on this machine. */
-  readonly url: URL
+  readonly instanceId: string
+  /** Its MCP endpoint, on this machine, as its record says now. Throws a `ServiceError`. */
+  readonly locate: () => URL
+  /**
+   * A gateway that lets every caller read must not open an instance that asks for a key: then no key
+   * is sent.
+   */
+  readonly mayUseKey: () => MaybePromise<boolean>
   /** `<registry_dir>/instances` */
   readonly instancesDir: string
   readonly timer: Timer
@@ -34,25 +39,41 @@ const meta = {
 
 /** How the gateway asks one instance: with its own key, never that of a caller. */
 export class Upstream {
-  readonly url: URL
   /** In every request: another instance at this address refuses it. */
   readonly identity: Readonly<Record<string, string>>
   /** Of every POST. */
   readonly headers: Readonly<Record<string, string>>
   readonly #parts: UpstreamParts
-  #link: Promise<HttpLink> | null = null
+  #keyed: Promise<HttpLink | null> | null = null
+  readonly #open: HttpLink
 
   constructor(parts: UpstreamParts) {
     this.#parts = parts
-    this.url = parts.url
-    this.identity = { [instanceHeader]: parts.record.instanceId }
+    this.identity = { [instanceHeader]: parts.instanceId }
     this.headers = { ...postHeaders, ...this.identity }
+    this.#open = this.#linkWith(null)
   }
 
-  /** The connections to the instance, with the key where the account has one. */
-  link(): Promise<HttpLink> {
-    this.#link ??= this.#open()
-    return this.#link
+  get url(): URL {
+    return this.#parts.locate()
+  }
+
+  /** The connections to the instance, with a key where there is one and it may be used. */
+  async link(): Promise<HttpLink> {
+    if (!(await this.#parts.mayUseKey())) return this.#open
+    this.#keyed ??= this.#openKeyed()
+    const keyed = await this.#keyed
+    if (keyed !== null) return keyed
+    // The file may be written again.
+    this.#keyed = null
+    return this.#open
+  }
+
+  /** The status of an answer that refuses a request: the key may be another one now. */
+  refused(status: number | undefined): void {
+    if (status !== 401) return
+    void this.#keyed?.then(link => link?.close())
+    this.#keyed = null
   }
 
   /** Sends a request of 2026-07-28. Rejects with `Unreachable`, or the reason of the signal. */
@@ -88,15 +109,20 @@ export class Upstream {
   }
 
   close(): void {
-    void this.#link?.then(link => link.close())
+    this.#open.close()
+    void this.#keyed?.then(link => link?.close())
   }
 
-  async #open(): Promise<HttpLink> {
-    const { record, instancesDir, timer } = this.#parts
-    const file = tokenFile(instancesDir, record.instanceId)
-    // Without the file the token is unknown here; the instance may need no key at all.
+  /** Null: the host token is unknown here; the instance may need no key at all. */
+  async #openKeyed(): Promise<HttpLink | null> {
+    const { instanceId, instancesDir } = this.#parts
+    const file = tokenFile(instancesDir, instanceId)
     const token = await readSecretFile(file, 'host token').catch(() => null)
-    const key = token === null ? null : gatewayKey(new Secret(token))
+    return token === null ? null : this.#linkWith(gatewayKey(new Secret(token)))
+  }
+
+  #linkWith(key: Secret | null): HttpLink {
+    const { timer } = this.#parts
     return new HttpLink({ limits: { connectMs }, key, env: {}, timer, userAgent })
   }
 }

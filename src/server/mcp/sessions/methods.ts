@@ -37,18 +37,22 @@ export function createSessionMethods(parts: MethodParts | null): MethodTable {
     ...toolMethods(tools),
     ['resources/list', params => resources.list(params)],
     ['resources/templates/list', params => resources.listTemplates(params)],
-    ['resources/read', (params, _session, { reader }) => resources.read(params, reader)],
+    [
+      'resources/read',
+      (params, _session, { reader, isBatched }) => resources.read(params, reader, isBatched),
+    ],
     ['completion/complete', params => resources.complete(params)],
     [
       'resources/subscribe',
       (params, session) => {
         const canonical = registry.assertSubscribable(params.uri)
         // Those that are never pushed, too: the client holds them, so diagnostics count them.
-        const opening = hub.subscribe(session, String(params.uri), canonical)
+        const uri = String(params.uri)
+        const opening = hub.subscribe(session, uri, canonical)
         return opening === undefined ? empty : opening.then(() => empty, refused)
 
         function refused(error: unknown): never {
-          hub.unsubscribe(session, canonical)
+          hub.refused(session, uri, canonical)
           throw error
         }
       },

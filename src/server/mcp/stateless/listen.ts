@@ -5,7 +5,7 @@ import { isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
 import type { RequestId } from '../../../lib/mcp/json-rpc.ts'
 import type { Limits } from '../../../lib/config/limits.ts'
 import { ResourceUriInvalid } from '../../resources/errors.ts'
-import { all, chain, recovered } from '../../resources/maybe-promise.ts'
+import { all, chain, type MaybePromise, recovered } from '../../resources/maybe-promise.ts'
 import type { ServedResources } from '../../resources/schemes.ts'
 import { eventFrame, EventStream, type StreamEncoder } from '../event-stream.ts'
 import type { GatheredWrites } from '../send.ts'
@@ -34,7 +34,8 @@ interface Wanted {
 /** `subscriptions/listen`: the streams that the stateless transport has in place of sessions. */
 export class ListenStreams {
   readonly #parts: ListenParts
-  readonly #open = new Map<EventStream, RequestId>()
+  /** Also those that wait for another server. */
+  readonly #streams = new Map<EventStream, { readonly id: RequestId; isOpen: boolean }>()
   #closed = false
 
   constructor(parts: ListenParts) {
@@ -50,46 +51,67 @@ export class ListenStreams {
     { id, params }: Pick<RequestMessage, 'id' | 'params'>,
     registry: ServedResources,
   ): void | Promise<void> {
-    const { hub, keepAlive, gathered, clock } = this.#parts
+    const { hub, gathered, clock } = this.#parts
     this.#assertSpace(id)
-    const { filter, wanted } = this.#wantedBy(params, registry)
+    const { filter, wanted, failures } = this.#wantedBy(params, registry)
     // A client that left while it was being authenticated has no stream to keep.
     if (res.destroyed) return
     const shape = listenShape(id, filter.listChanged)
     const stream = new EventStream(res, shape, { gathered, now: () => clock.now() })
     hub.add(stream)
-    res.on('close', () => hub.remove(stream))
-    const refused = (error: unknown): never => {
+    this.#streams.set(stream, { id, isOpen: false })
+    const forget = () => {
       hub.remove(stream)
-      throw error
+      this.#streams.delete(stream)
     }
-    const open = (): void => {
-      if (res.destroyed) return
-      this.#open.set(stream, id)
-      const forget = keepAlive.add(stream)
-      res.on('close', () => {
-        forget()
-        this.#open.delete(stream)
+    res.on('close', forget)
+    const honour = (each: Wanted): MaybePromise<Wanted | null> =>
+      chain(hub.subscribe(stream, each.uri, each.canonical), () => each)
+    // What another server refuses costs the stream nothing else.
+    const orNull = (each: Wanted): MaybePromise<Wanted | null> => {
+      const honoured = honour(each)
+      if (!(honoured instanceof Promise)) return honoured
+      return honoured.catch((error: unknown) => {
+        failures.push(error)
+        hub.refused(stream, each.uri, each.canonical)
+        return null
       })
-      stream.open(acknowledgement(id, honoured(filter, wanted)))
     }
-    const opening = recovered(
-      () => all(wanted.map(({ uri, canonical }) => hub.subscribe(stream, uri, canonical))),
-      refused,
+    return recovered(
+      () =>
+        chain(all(wanted.map(orNull)), found => {
+          const left = found.filter(each => each !== null)
+          if (failures.length > 0 && left.length === 0 && !filter.listChanged) throw failures[0]
+          this.#begin(res, stream, acknowledgement(id, honoured(filter, left)))
+        }),
+      error => {
+        forget()
+        throw error
+      },
     )
-    return chain(opening, open)
+  }
+
+  #begin(res: ServerResponse, stream: EventStream, first: Buffer): void {
+    const waiting = this.#streams.get(stream)
+    if (res.destroyed || waiting === undefined) return
+    if (this.#closed) throw refused('server_stopping', 'the server is stopping')
+    waiting.isOpen = true
+    res.on('close', this.#parts.keepAlive.add(stream))
+    stream.open(first)
   }
 
   /** Ends every stream with its result: the server stops. */
   close(): void {
     this.#closed = true
-    for (const [stream, id] of this.#open) stream.end(streamResult(id, this.#parts.identity))
+    for (const [stream, { id, isOpen }] of this.#streams) {
+      if (isOpen) stream.end(streamResult(id, this.#parts.identity))
+    }
   }
 
   #assertSpace(id: RequestId): void {
     const { maxListenStreams, maxListenIdChars } = this.#parts.limits
     if (this.#closed) throw refused('server_stopping', 'the server is stopping')
-    if (this.#open.size >= maxListenStreams) {
+    if (this.#streams.size >= maxListenStreams) {
       const message = 'the server holds as many streams as it may; try again later'
       throw refused('listen_limit', message)
     }
@@ -104,7 +126,7 @@ export class ListenStreams {
   #wantedBy(
     params: JsonObject,
     registry: ServedResources,
-  ): { filter: Filter; wanted: readonly Wanted[] } {
+  ): { filter: Filter; wanted: readonly Wanted[]; failures: unknown[] } {
     const { limits } = this.#parts
     const parsed = parseFilter(params)
     if (!parsed.ok) throw new ResourceUriInvalid(parsed.failure)
@@ -115,10 +137,28 @@ export class ListenStreams {
       throw refused('subscription_limit', message)
     }
     // Of several spellings of one resource the last one counts.
-    const spellings = new Map(uris.map(uri => [registry.assertSubscribable(uri), uri]))
+    const spellings = new Map<string, string>()
+    const failures: unknown[] = []
+    for (const uri of uris) {
+      try {
+        spellings.set(registry.assertSubscribable(uri), uri)
+      } catch (error) {
+        if (!isGone(error)) throw error
+        failures.push(error)
+      }
+    }
     const wanted = Array.from(spellings, ([canonical, uri]) => ({ uri, canonical }))
-    return { filter, wanted: wanted.filter(({ canonical }) => registry.pushes(canonical)) }
+    return {
+      filter,
+      wanted: wanted.filter(({ canonical }) => registry.pushes(canonical)),
+      failures,
+    }
   }
+}
+
+/** A client that listens again, with the URIs that it had, keeps those that are left. */
+function isGone(error: unknown): boolean {
+  return error instanceof ServiceError && error.data?.['reason'] === 'instance_gone'
 }
 
 /** What the acknowledgement says: types and URIs that never come are left out. */

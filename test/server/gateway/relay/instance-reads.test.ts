@@ -41,8 +41,9 @@ describe('the reads of one instance', () => {
     const instancesDir = join(registryDir, 'instances')
     const timer = systemTimer
     upstream = new Upstream({
-      record: { instanceId },
-      url: new URL(instance.url),
+      instanceId,
+      locate: () => new URL(instance.url),
+      mayUseKey: () => true,
       ...{ instancesDir, timer },
     })
     reads = new InstanceReads({ instanceId, upstream, timer, limits: defaultGatewayLimits })

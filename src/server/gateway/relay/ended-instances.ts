@@ -1,0 +1,80 @@
+import { ServiceError } from '../../../lib/util/errors.ts'
+import { type Clock, toRfc3339 } from '../../../lib/util/time.ts'
+import type { InstanceDirectory, InstanceEntry } from '../instance-directory.ts'
+import { shortId } from '../instance-rows.ts'
+
+/** Instances that ended and are remembered, so that readers are told. */
+const maxEnded = 1000
+
+interface Ended {
+  readonly entry: InstanceEntry
+  readonly lastSeenMs: number | null
+  readonly cause: string
+}
+
+interface EndedParts {
+  readonly directory: InstanceDirectory
+  readonly clock: Clock
+}
+
+/** What became of the instances that run no more, also of those that left no record. */
+export class EndedInstances {
+  readonly #parts: EndedParts
+  readonly #removed = new Map<string, Ended>()
+
+  constructor(parts: EndedParts) {
+    this.#parts = parts
+  }
+
+  /** Of those without a record. */
+  get ids(): Iterable<string> {
+    return this.#removed.keys()
+  }
+
+  /** Its record was removed. */
+  remember(entry: InstanceEntry): void {
+    const { health, reason } = entry.verdict
+    const cause = health === 'dead' ? reason : 'it stopped and removed its record'
+    const lastSeenMs = this.#parts.clock.now()
+    this.#removed.set(entry.record.instanceId, { entry, lastSeenMs, cause })
+    const [oldest] = this.#removed.keys()
+    if (this.#removed.size > maxEnded && oldest !== undefined) this.#removed.delete(oldest)
+  }
+
+  /** True: it was thought to have ended, and its record is back. */
+  forget(instanceId: string): boolean {
+    return this.#removed.delete(instanceId)
+  }
+
+  /** The error for its readers; null: it has not ended. */
+  errorOf(instanceId: string): ServiceError | null {
+    const ended = this.#find(instanceId)
+    if (ended === null) return null
+    const { entry, lastSeenMs, cause } = ended
+    const seen = lastSeenMs === null ? 'unknown' : toRfc3339(lastSeenMs)
+    const message = `${labelOf(entry)} (${shortId(instanceId)}) has ended; last seen: ${seen}; cause: ${cause}`
+    return new ServiceError('resource_not_found', message, {
+      hint: 'gateway://instances has those that run',
+      data: {
+        uri: `gateway://instances/${instanceId}`,
+        ...{ reason: 'instance_gone', instance_id: instanceId, last_seen: seen, cause },
+      },
+    })
+  }
+
+  #find(instanceId: string): Ended | null {
+    const { clock, directory } = this.#parts
+    const entry = directory.entries.find(({ record }) => record.instanceId === instanceId)
+    if (entry === undefined) return this.#removed.get(instanceId) ?? null
+    const { health, heartbeatAgeMs: ageMs, reason } = entry.verdict
+    if (health !== 'dead') return null
+    const lastSeenMs = ageMs === null ? null : clock.now() - ageMs
+    return { entry, lastSeenMs, cause: reason || 'unknown' }
+  }
+}
+
+/** For people and models. */
+export function labelOf({ record }: InstanceEntry): string {
+  const { dccType, displayName, scene } = record
+  return [dccType, displayName, scene].filter(Boolean).join(', ')
+}
