@@ -25,7 +25,7 @@ import {
   identityPath,
   writeActiveGatewayFile,
 } from './gateway/active-gateway.ts'
-import { createRefusalLog } from './http/access-log.ts'
+import { createRefusalLog } from './http/refusal-log.ts'
 import type { ArtefactDownload } from './http/artefact-download.ts'
 import { ServiceError } from '../lib/util/errors.ts'
 import { Metrics } from './http/metrics.ts'

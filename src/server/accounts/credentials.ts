@@ -11,7 +11,7 @@ import {
   unknownAddresses,
   unknownAddressesFactor,
 } from './login-limits.ts'
-import type { Passwords } from './passwords.ts'
+import type { Passwords } from './password-hashing.ts'
 import { AccountsProblem } from './problems.ts'
 
 interface PasswordAttempt {

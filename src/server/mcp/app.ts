@@ -5,12 +5,8 @@ import { isOwnUserAgent } from '../../lib/util/version.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { withoutSecrets } from '../../lib/util/secret.ts'
-import {
-  type AccessLog,
-  logWhenClosed,
-  type RefusedRequest,
-  shortened,
-} from '../http/access-log.ts'
+import { type AccessLog, logWhenClosed, shortened } from '../http/access-log.ts'
+import type { RefusedRequest } from '../http/refusal-log.ts'
 import type { ArtefactDownload } from '../http/artefact-download.ts'
 import {
   type AuthOutcome,

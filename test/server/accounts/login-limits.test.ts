@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { request } from 'node:http'
 import { maxWaitingHashes } from '../../../src/server/accounts/hash-queue.ts'
-import { createPasswords } from '../../../src/server/accounts/passwords.ts'
+import { createPasswords } from '../../../src/server/accounts/password-hashing.ts'
 import { skipBecause } from '../../helpers/skip.ts'
 import {
   auth,

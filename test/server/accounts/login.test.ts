@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { AccountStore } from '../../../src/server/accounts/account-store.ts'
-import { createPasswords } from '../../../src/server/accounts/passwords.ts'
+import { createPasswords } from '../../../src/server/accounts/password-hashing.ts'
 import { auth, logIn, cheapHashing, withAccountsServer } from './harness.ts'
 
 describe('login', () => {

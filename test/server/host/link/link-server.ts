@@ -7,7 +7,7 @@ import { peerOfConnection } from '../../../../src/server/http/trusted-proxies.ts
 import { createHostEndpoint } from '../../../../src/server/host/host-endpoint.ts'
 import type { LinkedPictures } from '../../../../src/server/capture/host-backend.ts'
 import type { Presence } from '../../../../src/server/host/link/presence.ts'
-import type { RefusedRequest } from '../../../../src/server/http/access-log.ts'
+import type { RefusedRequest } from '../../../../src/server/http/refusal-log.ts'
 import { McpHttpServer } from '../../../../src/server/mcp/mcp-http-server.ts'
 import { type Limits, resolveLimits } from '../../../../src/lib/config/limits.ts'
 import { recordingLog } from '../../../helpers/recording-log.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createRefusalLog } from '../../../src/server/http/access-log.ts'
+import { createRefusalLog } from '../../../src/server/http/refusal-log.ts'
 
 describe('createRefusalLog', () => {
   const recordedAt = (timesMs: number[]) => {
