@@ -8,7 +8,6 @@ import {
   opened,
   readEvents,
   resultOf,
-  type RpcMessage,
   type Transport,
 } from './transport.ts'
 
@@ -44,7 +43,7 @@ export class Session implements Transport {
 
   async #ask(method: string, params: object): Promise<Record<string, unknown>> {
     const response = await this.#http.post(method, params, await this.#opened())
-    return resultOf((await response.json()) as RpcMessage, response.status)
+    return resultOf(response)
   }
 
   #opened(): Promise<Record<string, string>> {
@@ -59,7 +58,7 @@ export class Session implements Transport {
     const clientInfo = { name: clientName, title: clientTitle, version }
     const params = { protocolVersion: revision, capabilities: {}, clientInfo }
     const response = await this.#http.post('initialize', params, {})
-    resultOf((await response.json()) as RpcMessage, response.status)
+    await resultOf(response)
     const headers = {
       'MCP-Protocol-Version': revision,
       'Mcp-Session-Id': response.headers.get('Mcp-Session-Id') ?? '',

@@ -6,7 +6,6 @@ import {
   type McpHttp,
   readEvents,
   resultOf,
-  type RpcMessage,
   type Transport,
 } from './transport.ts'
 
@@ -28,7 +27,7 @@ export class Stateless implements Transport {
 
   async request(method: string, params: object): Promise<Record<string, unknown>> {
     const response = await this.#post(method, params)
-    return resultOf((await response.json()) as RpcMessage, response.status)
+    return resultOf(response)
   }
 
   async listen(uris: readonly string[], heard: Heard, signal: AbortSignal): Promise<void> {

@@ -99,7 +99,7 @@ function withToken(init: McpInit, token: string | null): RequestInit {
 /** Reads the messages of an event stream until it ends. */
 export async function readEvents(response: Response, heard: Heard): Promise<void> {
   if (response.body === null || !isEventStream(response)) {
-    resultOf((await response.json()) as RpcMessage, response.status)
+    await resultOf(response)
     return
   }
   let rest = ''
@@ -117,7 +117,11 @@ export async function readEvents(response: Response, heard: Heard): Promise<void
 }
 
 /** The result of an answer. Throws `McpError` for an error in it. */
-export function resultOf({ result, error }: RpcMessage, status: number): Record<string, unknown> {
+export async function resultOf(response: Response): Promise<Record<string, unknown>> {
+  const { status } = response
+  const { result, error }: RpcMessage = await response.json().catch(() => {
+    throw new Error('the answer is not whole, or not one of this server')
+  })
   if (result !== undefined) return result
   const reason = error?.data?.reason
   throw new McpError(

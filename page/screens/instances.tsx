@@ -35,10 +35,10 @@ function Instance({ row }: { row: InstanceRow }) {
       <strong>{display_name}</strong>
       <span>{scene ?? documentWords(row)}</span>
       <span class="quiet">
-        {dcc_type}, {instance_short}
+        {dcc_type === 'unknown' ? instance_short : `${dcc_type}, ${instance_short}`}
       </span>
       <span class={`state ${status}`}>{status.replaceAll('_', ' ')}</span>
-      {reason && <span class="quiet">{reason}</span>}
+      {status !== 'available' && reason && <span class="quiet">{reason}</span>}
       {page !== null && status !== 'dead' && (
         <a class="button" href={page}>
           Open its page

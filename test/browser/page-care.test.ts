@@ -134,6 +134,8 @@ describe('the live page in the hands of a person', function () {
     await own.open(new URL('/', url).href)
     const card = own.page.locator('.card')
     await card.getByText('a scene posted by a program').waitFor()
+    await card.getByText('available', { exact: true }).waitFor()
+    expect(await card.textContent()).not.to.match(/heartbeat|unknown,/)
     await serve.post('scene', 'null')
     await card.getByText('no application connected').waitFor()
     await own.context.close()

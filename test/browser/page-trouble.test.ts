@@ -98,6 +98,21 @@ describe('the live page in trouble', function () {
     await context.close()
   })
 
+  it('says that an answer is not whole, and reads again', async () => {
+    const { page, context } = await newVisit(browser)
+    let isCut = true
+    await page.route('**/mcp', async route => {
+      const isSummary = route.request().postData()?.includes('view=summary') === true
+      const answer = { contentType: 'application/json', body: '{"result":' }
+      await (isCut && isSummary ? route.fulfill(answer) : route.continue())
+    })
+    await page.goto(`${serve.base}/`)
+    await page.getByRole('heading', { name: 'the answer is not whole' }).waitFor()
+    isCut = false
+    await sees(page)
+    await context.close()
+  })
+
   it('logs all tabs of a browser out at once', async () => {
     const visit = await newVisit(browser)
     await visit.open(await link())
