@@ -249,7 +249,7 @@ describe('a change in words', () => {
     const words = (since: number) =>
       describeChanges(payload(resources, `scene://delta?since=${since}`)['changes'] as any)
     expect(words(first)).to.have.members([
-      'Cube matrix changed, materials ["Red"] → none, selected',
+      'Cube matrix changed, materials Red → none, selected',
       'Lamp renamed Key',
       'Fill added',
     ])
