@@ -29,11 +29,10 @@ export class EntryIndex {
     return this.#shards.get(name)
   }
 
-  /** Newest first. A prefix of two digits or more costs one shard, a shorter one what is taken. */
+  /** Newest first. A prefix of two digits or more visits one shard only. */
   *startingWith(prefix: string): Generator<Entry> {
-    const shard =
-      prefix.length < 2 ? undefined : [...(this.shard(prefix.slice(0, 2))?.values() ?? [])]
-    for (const entry of shard?.sort(compare) ?? this.#ordered) {
+    const shard = () => [...(this.shard(prefix.slice(0, 2))?.values() ?? [])].sort(compare)
+    for (const entry of prefix.length < 2 ? this.#ordered : shard()) {
       if (entry.hex.startsWith(prefix)) yield entry
     }
   }

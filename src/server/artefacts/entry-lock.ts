@@ -169,7 +169,7 @@ function breakLock(path: string, seen: string): void {
   fs.rmSync(aside, { force: true })
 }
 
-/** Listeners are notified when a lock is released, because every change holds one. */
+/** Calls `changed` after each task that held a lock: every change holds one. */
 export function telling(locks: EntryLocks, changed: () => void): EntryLocks {
   return {
     ...locks,

@@ -111,7 +111,13 @@ const maxStores = 8
  * The stores opened by this process: reading a large folder again for every call would cost
  * seconds. They hold no timer, file or listener, so nothing keeps the process alive.
  */
-const stores = new Map<string, { inode: number | null; opened: Promise<FsStore> }>()
+const stores = new Map<string, OpenedStore>()
+
+interface OpenedStore {
+  /** Of its folder, once that is there. */
+  inode: number | null
+  readonly opened: Promise<FsStore>
+}
 
 function storeAt(root = defaultArtefactRoot()): Promise<FsStore> {
   const path = resolve(root)
@@ -122,7 +128,7 @@ function storeAt(root = defaultArtefactRoot()): Promise<FsStore> {
   }
   const limits = { ...defaultLimits, artefactSweepMs: 0, artefactPollMs: 0 }
   const opened = createFsStore({ root: path, limits })
-  const kept: { inode: number | null; opened: Promise<FsStore> } = { inode: null, opened }
+  const kept: OpenedStore = { inode: null, opened }
   stores.set(path, kept)
   opened.then(
     () => (kept.inode = inodeOf(path)),

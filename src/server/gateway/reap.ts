@@ -18,9 +18,9 @@ interface ReaperOptions {
 }
 
 /**
- * Deletes the record and the token of an instance of this machine that has been dead for a while,
- * for as long as a gateway runs. What a record says is checked anew before anything is deleted.
- * Returns the stop, which resolves when nothing more will be.
+ * Deletes record and token of each instance of this machine that has been dead for a while. The
+ * record is checked again before anything is deleted. Returns a function that stops the reaper and
+ * resolves when no deletion is under way.
  */
 export function startReaper(options: ReaperOptions): () => Promise<void> {
   const { directory, ticks, timer, limits, log } = options

@@ -9,7 +9,7 @@ import { boundedJson } from '../resources/bounded-json.ts'
 import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
 
 /**
- * Parses an instance record, which any program may have written, or says why it is none. Texts
+ * Parses an instance record, which any program may have written, or says why it is invalid. Texts
  * become single lines that are safe to show, cut to their bounds. How to feed the instance is
  * left out; of `host_url` only the origin is kept, for health checks.
  */

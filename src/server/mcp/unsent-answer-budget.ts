@@ -4,14 +4,13 @@ import { errorMessage, type JsonText } from './json-text.ts'
 
 interface Admitted {
   readonly text: JsonText
-  /** To be called when the answer is out, or its client gone; null when nothing is held. */
+  /** Called when the answer is sent or its client gone; null when nothing is held. */
   readonly release: (() => void) | null
 }
 
 /**
- * Bounds the memory of answers whose clients have not taken them yet. Bytes shared by many
- * answers (the scene, a kept blob) count once. Small texts and streamed blobs hold next to
- * nothing and always pass.
+ * Bounds the memory of large answers that clients have not read yet. Bytes shared by several
+ * answers (the scene, a cached blob) count once; small texts and streamed blobs are free.
  */
 export class UnsentAnswerBudget {
   readonly #maxBytes: number
@@ -36,12 +35,8 @@ export class UnsentAnswerBudget {
       return { text: errorMessage(id, error), release: null }
     }
     for (const part of large) this.#hold(part)
-    return {
-      text,
-      release: () => {
-        for (const part of large.splice(0)) this.#letGo(part)
-      },
-    }
+    // `splice`, so that a second call releases nothing.
+    return { text, release: () => large.splice(0).forEach(part => this.#release(part)) }
   }
 
   #hold(part: Uint8Array): void {
@@ -50,7 +45,7 @@ export class UnsentAnswerBudget {
     this.#users.set(part, users + 1)
   }
 
-  #letGo(part: Uint8Array): void {
+  #release(part: Uint8Array): void {
     const users = (this.#users.get(part) ?? 1) - 1
     if (users > 0) {
       this.#users.set(part, users)

@@ -39,7 +39,7 @@ export const rgbaLayout: PixelLayout = {
   blue: 0xff0000,
 }
 
-/** What is wrong otherwise. */
+/** Converts a picture to RGB, or says what is wrong with it. */
 export function toRgb(raw: RawPicture): Result<RgbPicture, string> {
   const { bytes, width, height, stride, layout } = raw
   const { bytesPerPixel, order } = layout

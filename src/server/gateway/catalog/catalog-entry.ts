@@ -20,7 +20,7 @@ export interface CatalogEntry {
   readonly license?: string
 }
 
-/** How the package comes to where it is used; told to the reader, never carried out. */
+/** How the package is installed; shown to clients, never executed. */
 export interface CatalogInstall {
   readonly type: (typeof installTypes)[number]
   readonly url?: string
