@@ -1,6 +1,19 @@
-import { startGatewayServer, type TestGateway } from '../helpers/gateway.ts'
+import { monotonicClock, systemClock } from '../../src/lib/util/time.ts'
+import { bundledCatalog } from '../../src/lib/util/adapter-files.ts'
+import { silentLogger } from '../../src/lib/util/logger.ts'
+import { createHandlers } from '../../src/server/mcp/app.ts'
+import { CatalogFile } from '../../src/server/gateway/catalog/catalog-file.ts'
+import { EventRing } from '../../src/server/gateway/event-ring.ts'
+import { GatewayResources } from '../../src/server/gateway/gateway-resources.ts'
+import { resolveGatewayLimits } from '../../src/lib/config/gateway-limits.ts'
+import { accessLogOn } from '../../src/server/http/access-log.ts'
+import { listen } from '../../src/server/http/listen.ts'
+import { openPolicy } from '../../src/server/http/authentication.ts'
+import { createRequestChecks } from '../../src/server/http/request-checks.ts'
+import { createMcpEndpoint } from '../../src/server/mcp/endpoint.ts'
+import { resolveLimits } from '../../src/lib/config/limits.ts'
+import { entry, MemoryDirectory } from '../helpers/memory-directory.ts'
 import { RawSession } from '../helpers/mcp.ts'
-import { entry } from '../helpers/memory-directory.ts'
 
 export const ids = {
   blender: 'a1b2c3d4-0000-4000-8000-000000000001',
@@ -14,7 +27,7 @@ export interface Gateway extends TestGateway {
 
 /** A gateway that sees Blender alive, Maya stale and Houdini dead. */
 export async function servingGateway(check: (gateway: Gateway) => Promise<unknown>): Promise<void> {
-  const gateway = await startGatewayServer({ limits: { listChangedIntervalMs: 20 } })
+  const gateway = await startGatewayServer()
   try {
     gateway.directory.put(
       entry({ instanceId: ids.blender }),
@@ -24,5 +37,67 @@ export async function servingGateway(check: (gateway: Gateway) => Promise<unknow
     await check({ ...gateway, session: await RawSession.open(gateway.url) })
   } finally {
     await gateway.stop()
+  }
+}
+
+interface TestGateway {
+  readonly url: string
+  readonly directory: MemoryDirectory
+  readonly ring: EventRing
+  stop(): Promise<void>
+}
+
+/** The real endpoint on a free port, over the resources of a gateway. */
+async function startGatewayServer(): Promise<TestGateway> {
+  const host = '127.0.0.1'
+  const limits = { ...resolveLimits(), ...resolveGatewayLimits(), listChangedIntervalMs: 20 }
+  const log = silentLogger
+  const directory = new MemoryDirectory()
+  const ring = new EventRing(limits)
+  const catalog = await CatalogFile.open({ path: bundledCatalog, source: 'bundled', limits, log })
+  let port = 0
+  const resources = new GatewayResources({
+    directory,
+    ring,
+    catalog,
+    limits,
+    self: () => ({
+      host,
+      port,
+      mcpUrl: `http://${host}:${port}/mcp`,
+      startedMs: systemClock.now(),
+    }),
+    activity: () => endpoint.activity(),
+    probeOf: () => null,
+    whyNotProbed: () => null,
+  })
+  const endpoint = createMcpEndpoint({
+    registry: resources,
+    resourcesEnabled: true,
+    instructions: () => 'Read gateway://instances first.',
+    limits,
+    clock: monotonicClock,
+    log,
+  })
+  const handlers = createHandlers({
+    ...createRequestChecks({ host }),
+    mcp: endpoint,
+    auth: openPolicy,
+    isReady: () => true,
+    onRefused: () => {},
+    limits,
+    log,
+    accessLog: accessLogOn(log),
+  })
+  const listening = await listen({ host, port: 0 }, { ...handlers, limits, log })
+  port = listening.address.port
+  return {
+    url: `http://${host}:${port}/mcp`,
+    directory,
+    ring,
+    async stop() {
+      await listening.stop(() => endpoint.close())
+      resources.close()
+    },
   }
 }
