@@ -23,8 +23,7 @@ const sceneOf = (x: number) => ({
   objects: [{ id: 'Cube', name: 'Cube', type: 'mesh', translate: [x, 0, 0] }],
 })
 
-describe('a gateway that aggregates', function () {
-  this.timeout(30_000)
+describe('a gateway that aggregates', () => {
   let registryDir: string
   let gateway: GatewayHandle
   let blender: ServeProcess

@@ -21,8 +21,7 @@ import { until } from './until.ts'
 /** Shorter than the default, so that nobody waits for it, and long for a busy machine. */
 const limits = { instanceAnswerMs: 4000, instanceSilenceMs: 4000 }
 
-describe('an instance that lies', function () {
-  this.timeout(30_000)
+describe('an instance that lies', () => {
   let registryDir: string
   let gateway: GatewayHandle
   let good: ServeProcess

@@ -38,8 +38,7 @@ function parse(text: string): Map<string, number> {
   return samples
 }
 
-describe('/metrics', function () {
-  this.timeout(30_000)
+describe('/metrics', () => {
   let registryDir: string
   let serve: ServeProcess
   let gateway: GatewayProcess

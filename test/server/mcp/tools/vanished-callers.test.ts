@@ -191,8 +191,7 @@ describe('a caller that leaves in the midst of a call', () => {
   }
 })
 
-describe('a caller that leaves in the midst of a call about notes', function () {
-  this.timeout(30_000)
+describe('a caller that leaves in the midst of a call about notes', () => {
   let serve: ServeProcess
   before(async () => {
     serve = await startServeProcess()
