@@ -3,6 +3,7 @@ import { cleanText } from '../../util/text.ts'
 import { Throttle } from '../../util/throttle.ts'
 import { pause, retryDelay } from '../../util/time.ts'
 import { jsonRpcCodes, type RpcError } from '../json-rpc.ts'
+import { longestWaitSeconds } from '../longest-wait.ts'
 import { type BridgeContext, postHeaders } from './context.ts'
 import type { ServerText } from './exchange.ts'
 import { askServer, type OwnAnswer, statelessHeaders, withMeta } from './own-request.ts'
@@ -13,8 +14,6 @@ import { rpcErrorOf } from './bridge-errors.ts'
 const capability = 'claude/channel'
 const maxContentChars = 2000
 const maxLineChars = 400
-/** The most that `wait_for_change` accepts. */
-const waitSeconds = 45
 /** Calls begin at most this often while the scene changes all the time. */
 const minWaitMs = 500
 
@@ -93,7 +92,7 @@ export class Channel {
     signal.addEventListener('abort', () => throttle.stop())
     while (!signal.aborted) {
       const rested = pause(timer, minWaitMs, signal)
-      const given = { since: state.seen, timeout_s: waitSeconds }
+      const given = { since: state.seen, timeout_s: longestWaitSeconds }
       // Looked at while the wait is open: a note that is made later ends the wait.
       const [outcome] = await Promise.all([
         this.#call('wait_for_change', given, signal),
@@ -182,7 +181,7 @@ export class Channel {
     const answer = await askServer(this.#context, {
       target: ready.value,
       headers: { ...postHeaders, ...statelessHeaders(method, params) },
-      heldMs: name === 'wait_for_change' ? waitSeconds * 1000 : 0,
+      heldMs: name === 'wait_for_change' ? longestWaitSeconds * 1000 : 0,
       ...{ method, params, signal },
     })
     if (signal.aborted) return { kind: 'failed', reason: '' }

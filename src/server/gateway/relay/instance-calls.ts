@@ -1,17 +1,17 @@
 import type { GatewayLimits } from '../../../lib/config/gateway-limits.ts'
 import { ByteBudget } from '../../../lib/mcp/bridge/byte-budget.ts'
 import { exchange } from '../../../lib/mcp/bridge/exchange.ts'
+import { longestWaitSeconds } from '../../../lib/mcp/longest-wait.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import type { JsonObject } from '../../../lib/util/json.ts'
 import type { Logger } from '../../../lib/util/logger.ts'
 import type { Timer } from '../../../lib/util/time.ts'
 import type { Caller } from '../../mcp/tools/tool.ts'
-import { maxWaitSeconds } from '../../mcp/tools/wait-for-change.ts'
 import { answeredError, unreachable } from './relay-errors.ts'
 import type { Upstream } from './upstream.ts'
 
 /** A call that waits for a change ends by itself before. */
-const waitMs = maxWaitSeconds * 1000 + 15_000
+const waitMs = longestWaitSeconds * 1000 + 15_000
 /** Any other tool: an application draws a picture in some seconds. */
 const toolMs = 30_000
 /** A picture for a model is smaller. */
