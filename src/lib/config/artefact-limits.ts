@@ -1,4 +1,7 @@
-/** The bounds of artefacts, on the disk and as they are read; part of `Limits`. */
+/**
+ * The bounds of artefacts that only tests replace; part of `Limits`. Public ones, such as
+ * `maxArtefactBytes`, are in `./limits.ts`.
+ */
 export interface ArtefactLimits {
   /** Bytes of encoded blobs kept for repeated reads. */
   blobCacheBytes: number
