@@ -56,7 +56,7 @@ export async function readAuth(
   const opening = findOpening(place)
   if (!flags['allow-unauthenticated'] && opening !== null) {
     throw usage(
-      `${opening} lets other machines in and no key is asked of them`,
+      `${opening} exposes the server to the network without authentication`,
       'make a key with service-cli keys create, set SERVICE_MCP_API_KEY or --api-key-file, or pass --allow-unauthenticated if this is meant',
     )
   }

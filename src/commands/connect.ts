@@ -11,10 +11,10 @@ export default class Connect extends BaseCommand {
 
   static override usage = 'connect [URL | INSTANCE | gateway] [FLAGS]'
 
-  static override description = `Forwards JSON-RPC messages, one a line, from stdin to an MCP endpoint \
-on HTTP, and its answers and notifications to stdout. Without an argument it uses your only running \
+  static override description = `Forwards JSON-RPC messages from stdin to an HTTP MCP endpoint, and \
+writes what it returns to stdout. Without an argument it uses your only running \
 service-cli serve. Name an instance by its id, the start of it (4 characters or more), its name or \
-document, or a kind of application that runs only once. The word gateway means the running gateway.
+document, or a kind of application that runs only once. The word gateway names the running gateway.
 
 Restores session, subscriptions and streams when the server restarts. Meant to be started by a \
 client; logs to stderr. Ends when stdin ends.

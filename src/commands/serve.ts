@@ -102,7 +102,7 @@ default), SERVICE_REGISTRY_DIR.`
     capture: Flags.option({ options: captureModes })({
       description: 'window capture: auto, native, x11, host (the application) or off',
       default: 'auto',
-      helpValue: 'WAY',
+      helpValue: 'METHOD',
     }),
     'capture-title': Flags.string({
       description: 'part of the window title, to find the window without a process id',

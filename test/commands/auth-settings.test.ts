@@ -137,7 +137,9 @@ describe('readAuth', () => {
   })
 
   it('lets other machines in with authentication, or when it is meant', async () => {
-    expect(await refusal({ auth: 'none' }, {}, '0.0.0.0')).to.contain('lets other machines in')
+    expect(await refusal({ auth: 'none' }, {}, '0.0.0.0')).to.contain(
+      'exposes the server to the network',
+    )
     const meant = { auth: 'none', 'allow-unauthenticated': true } as const
     expect(await read(meant, {}, '0.0.0.0')).to.include({ mode: 'none' })
     const oauth = { auth: 'oauth', 'oauth-issuer': 'https://a.example' } as const
@@ -161,7 +163,9 @@ describe('readAuth', () => {
     ]
     for (const place of outside) {
       const flag = place.publicUrl === undefined ? '--trusted-proxy' : '--public-url'
-      expect(await at(place)).to.match(new RegExp(`^usage_invalid: ${flag} .* lets other machines`))
+      expect(await at(place)).to.match(
+        new RegExp(`^usage_invalid: ${flag} .* exposes the server to the network`),
+      )
       expect(await at(place, { 'allow-unauthenticated': true })).to.equal('none')
       const oauth = { auth: 'oauth', 'oauth-issuer': 'https://a.example' } as const
       expect(await at(place, oauth)).to.equal('oauth')

@@ -52,8 +52,8 @@ describe('readGatewaySettings', () => {
   }
 
   const refused: [flags: Partial<GatewayFlags>, message: string][] = [
-    [{ host: '0.0.0.0' }, 'lets other machines in'],
-    [{ 'trusted-proxy': ['127.0.0.1'] }, 'lets other machines in'],
+    [{ host: '0.0.0.0' }, 'exposes the server to the network'],
+    [{ 'trusted-proxy': ['127.0.0.1'] }, 'exposes the server to the network'],
     [{ catalog: '' }, '--catalog is empty'],
     [{ 'registry-dir': '' }, '--registry-dir is empty'],
     [{ limit: ['electionRetryMs=500'] }, 'unknown limit "electionRetryMs"'],

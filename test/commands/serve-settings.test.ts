@@ -109,10 +109,10 @@ describe('readServeSettings', () => {
   }
 
   const refused: [flags: Partial<ServeFlags>, env: NodeJS.ProcessEnv, message: string][] = [
-    [{ host: '0.0.0.0' }, {}, '--host 0.0.0.0 lets other machines in'],
-    [{ host: '::' }, {}, '--host :: lets'],
+    [{ host: '0.0.0.0' }, {}, '--host 0.0.0.0 exposes the server to the network'],
+    [{ host: '::' }, {}, '--host :: exposes'],
     [{ host: 'a b' }, {}, '--host a b is neither'],
-    [{ host: '0.0.0.0' }, { SERVICE_MCP_API_KEY: '' }, 'lets other machines in'],
+    [{ host: '0.0.0.0' }, { SERVICE_MCP_API_KEY: '' }, 'exposes the server to the network'],
     [{ 'tls-cert': 'c.pem' }, {}, '--tls-cert needs --tls-key'],
     [{ 'tls-key': 'k.pem' }, {}, '--tls-key needs --tls-cert'],
     [{ 'tls-cert': '', 'tls-key': 'k.pem' }, {}, '--tls-cert is empty'],
@@ -121,7 +121,7 @@ describe('readServeSettings', () => {
     [{ 'trusted-proxy': ['0.0.0.0/0'] }, {}, '--trusted-proxy 0.0.0.0/0 is neither'],
     [{ 'trusted-proxy': ['::/0'] }, {}, '--trusted-proxy ::/0 is neither'],
     [{ 'trusted-proxy': [''] }, {}, '--trusted-proxy  is neither'],
-    [{ 'public-url': 'https://a.example' }, {}, 'lets other machines in'],
+    [{ 'public-url': 'https://a.example' }, {}, 'exposes the server to the network'],
     [{ 'public-url': 'ftp://a' }, {}, '--public-url'],
     [{ 'public-url': 'https://u:p@a' }, {}, '--public-url'],
     [{ 'public-url': 'nonsense' }, {}, '--public-url'],

@@ -9,7 +9,7 @@ export default class NotesAdd extends BaseCommand {
   static override summary = 'Make a note about the open document'
 
   static override description = `Makes a note about the document that is open in the application, for \
-an agent to act on. Agents that wait for notes://open are told.
+an agent to act on. Notifies agents that subscribe to notes://open.
 
 ${hostEnvironment}`
 
