@@ -15,6 +15,7 @@ import { measureCaptureBeside } from './rows/capture-beside.ts'
 import { measureFanOut } from './rows/fan-out.ts'
 import { measureInitialize } from './rows/initialize.ts'
 import { measureInstances } from './rows/instances.ts'
+import { measureAggregate } from './rows/aggregate.ts'
 import { measureGateway } from './rows/gateway.ts'
 import { measureList } from './rows/list.ts'
 import { measureMemory } from './rows/memory.ts'
@@ -79,6 +80,7 @@ const rows: Readonly<Record<string, Row>> = {
   'session-lookup': measureSessionLookUp,
   login: measureLogin,
   gateway: measureGateway,
+  aggregate: measureAggregate,
 }
 
 const help = `usage: npm run bench -- [row…] [--quick] [--markdown] [--json FILE]

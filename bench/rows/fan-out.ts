@@ -87,7 +87,7 @@ async function measureOnce(load: Load, target: Target, plan: FanOutPlan): Promis
 /** Makes `count` updates and says what the streams opened for the target heard of them. */
 export function fanOut(
   load: Load,
-  target: Target,
+  target: Pick<Target, 'host' | 'cpuMs'> & { readonly name: string },
   kind: 'oneAtATime' | 'burst',
   count: number,
 ): Promise<FanOutResult & { serverCpuMs: number; loadCpu: number }> {

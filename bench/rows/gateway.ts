@@ -1,21 +1,18 @@
-import { mkdirSync, mkdtempSync, readFileSync } from 'node:fs'
+import { mkdtempSync } from 'node:fs'
 import { join } from 'node:path'
 import { performance } from 'node:perf_hooks'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Bench } from '../bench.ts'
-import { Child } from '../child.ts'
 import { compare, type Entry } from '../compare.ts'
 import { readCpuMs } from '../cpu.ts'
+import { startGateway } from '../gateways.ts'
 import { type Herd, startHerd } from '../instances.ts'
 import { medianOf } from '../stats.ts'
 import type { Measured } from '../table.ts'
-import { cleanEnvironment } from '../targets.ts'
 
-const startMs = 30_000
 const reads = 20
 /** So short that the row need not wait for half a minute, and longer than a heartbeat. */
 const staleMs = 7000
-const probe = new URL('../servers/probe.ts', import.meta.url).href
 
 /** What a gateway costs that nobody asks, and how long the list takes. */
 export async function measureGateway(bench: Bench): Promise<Measured> {
@@ -32,7 +29,8 @@ export async function measureGateway(bench: Bench): Promise<Measured> {
     const own = mkdtempSync(join(bench.folder, 'gateway-'))
     const registryDir = join(own, 'registry')
     herds.push(await startHerd(registryDir, records, beating))
-    const gateway = await startGateway(bench, own, registryDir)
+    const stale = ['--limit', `instanceStaleMs=${staleMs}`]
+    const gateway = await startGateway(bench, registryDir, stale)
     entries.push({
       name,
       measure: async () => {
@@ -66,22 +64,6 @@ export async function measureGateway(bench: Bench): Promise<Measured> {
   } finally {
     for (const herd of herds) herd.stop()
   }
-}
-
-async function startGateway(bench: Bench, own: string, registryDir: string) {
-  const logFile = join(own, 'stderr.log')
-  mkdirSync(own, { recursive: true })
-  const { entry } = bench.settings
-  const stale = ['--limit', `instanceStaleMs=${staleMs}`]
-  const argv = [entry, 'gateway', '--port', '0', '--json', '--registry-dir', registryDir, ...stale]
-  const child = bench.adopt(
-    new Child({ argv: ['--import', probe, ...argv], env: cleanEnvironment(), logFile }),
-  )
-  const line = await child.firstLine(startMs).catch((error: Error) => {
-    const log = readFileSync(logFile, 'utf8').trim().split('\n').slice(-3).join(' | ')
-    throw new Error(`the gateway did not start: ${error.message}; ${log}`)
-  })
-  return { pid: child.pid, url: (JSON.parse(line) as { url: string }).url }
 }
 
 async function cpuOf(pid: number, windowMs: number): Promise<number> {

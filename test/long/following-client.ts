@@ -13,6 +13,8 @@ interface Followed {
   stream: Events | null
   /** The gateway said that the instance is gone, and took no subscription. */
   isOver: boolean
+  /** Why the gateway took no subscription the last time. */
+  refused: string | null
 }
 
 const isGone = (message: string) => /has ended|no such instance/.test(message)
@@ -22,8 +24,6 @@ export class FollowingClient {
   readonly followed = new Map<string, Followed>()
   /** URIs of updates that it did not ask for. */
   readonly foreign: string[] = []
-  /** For the report of a client that waits. */
-  doing = ''
   updates = 0
   reads = 0
   readonly #url: string
@@ -36,9 +36,16 @@ export class FollowingClient {
     this.#transport = transport
   }
 
+  /** In one spelling: a session that subscribes in another one replaces the first. */
   follow(uri: string): void {
     if (this.followed.has(uri)) return
-    this.followed.set(uri, { value: null, isDirty: false, stream: null, isOver: false })
+    this.followed.set(uri, {
+      value: null,
+      isDirty: false,
+      stream: null,
+      isOver: false,
+      refused: null,
+    })
   }
 
   /** Only a client of the stateless transport, which ends the stream, hears nothing from then on. */
@@ -51,13 +58,10 @@ export class FollowingClient {
   /** Does what there is to do now. Never rejects: without a gateway it is tried again. */
   async step(): Promise<void> {
     try {
-      this.doing = 'connecting'
       await this.#connect()
-      this.doing = 'subscribing'
       const entries = [...this.followed]
       await Promise.all(entries.map(([uri, one]) => this.#subscribe(uri, one)))
       for (const [uri, { stream }] of entries) if (stream !== null) this.#hear(stream, uri)
-      this.doing = 'reading'
       await Promise.all(entries.map(([uri, one]) => this.#read(uri, one)))
     } catch {
       // The gateway was killed; the streams tell it, too.
@@ -80,6 +84,7 @@ export class FollowingClient {
     if (one.isOver || one.stream?.ended === false) return
     one.stream = null
     const refused = await this.#open(uri, one)
+    one.refused = refused
     if (refused === null) one.isDirty = true
     else if (isGone(refused)) Object.assign(one, { value: 'gone', isDirty: false, isOver: true })
   }

@@ -1,0 +1,130 @@
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { performance } from 'node:perf_hooks'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Bench, Load } from '../bench.ts'
+import { compare, type Entry } from '../compare.ts'
+import { readCpuMs } from '../cpu.ts'
+import { sceneUri } from '../fixture.ts'
+import { startGateway } from '../gateways.ts'
+import { postScene } from '../host-link.ts'
+import { callText } from '../load/eras.ts'
+import type { Place } from '../load/http-text.ts'
+import type { Measured } from '../table.ts'
+import type { Target } from '../targets.ts'
+import { fanOut } from './fan-out.ts'
+import { underLoad } from './requests.ts'
+
+const era = 'stateless'
+const connections = 16
+const streams = 200
+const knownMs = 10_000
+
+/** One way to the resources of an instance. */
+interface Way {
+  readonly name: string
+  readonly place: Place
+  /** Of the scene: one for each connection, all of the same resource. */
+  readonly uris: readonly string[]
+  /** All processes on the way. */
+  readonly pids: readonly number[]
+}
+
+/** Reads and pushes of one instance: direct, and through a gateway that aggregates. */
+export async function measureAggregate(bench: Bench): Promise<Measured> {
+  const registryDir = join(bench.folder, 'aggregate')
+  const serve = await bench.start('serve', { registryDir })
+  await postScene(serve, bench.fixture.sceneText)
+  const gateway = await startGateway(bench, registryDir, ['--aggregate'])
+  const [id = ''] = readdirSync(join(registryDir, 'instances'))
+    .filter(name => name.endsWith('.json'))
+    .map(name => name.slice(0, -'.json'.length))
+  const url = new URL(gateway.url)
+  const direct: Way = {
+    name: 'direct',
+    place: serve.mcp,
+    uris: [sceneUri],
+    pids: [serve.pid],
+  }
+  const through: Way = {
+    name: 'through the gateway',
+    place: { port: Number(url.port), path: url.pathname },
+    // In different spellings: readers of one spelling share a request.
+    uris: Array.from(
+      { length: connections },
+      (_, at) => `instance://${id.slice(0, 20 + at)}/scene/current`,
+    ),
+    pids: [serve.pid, gateway.pid],
+  }
+  const shared = { ...through, name: 'through it, one spelling', uris: through.uris.slice(0, 1) }
+  await untilKnown(gateway.url, id)
+  const load = bench.startLoad()
+  const entries = [direct, through, shared].map(way => entryOf(bench, load, serve, way))
+  const { rounds, notes } = await compare(entries, bench.pick(7, 3))
+  return {
+    name: 'aggregate',
+    title: 'an instance, direct and through a gateway with --aggregate',
+    reference: 'direct',
+    columns: [
+      { title: 'read: cpu ratio', figure: 'cpuUs', show: 'inverse' },
+      { title: 'us/read', figure: 'cpuUs', show: 'value' },
+      { title: 'reads/s', figure: 'rps', show: 'value' },
+      { title: 'p50 ms', figure: 'p50Ms', show: 'value' },
+      { title: 'push: cpu ratio', figure: 'pushUs', show: 'inverse' },
+      { title: 'us/notif', figure: 'pushUs', show: 'value' },
+      { title: 'ms to all', figure: 'pushMs', show: 'value' },
+      { title: 'delivered', figure: 'delivered', show: 'value' },
+    ],
+    rounds,
+    notes: [
+      'cpu: of the server and of the gateway together; ratios above 1 cost less than direct ones',
+      `read: 2 KB over ${connections} connections, revision 2026-07-28; readers of one spelling of a URI share requests`,
+      `push: one update after the other to ${streams} streams`,
+      ...notes,
+    ],
+  }
+}
+
+function entryOf(bench: Bench, load: Load, serve: Target, way: Way): Entry {
+  const { name, place, uris, pids } = way
+  const cpuMs = async () => pids.reduce((total, pid) => total + (readCpuMs(pid) ?? Number.NaN), 0)
+  const target = { ...serve, port: place.port, mcp: place, cpuMs }
+  const texts = uris.map(uri => callText(era, place, { method: 'resources/read', params: { uri } }))
+  const sessions = new Array<string>(connections).fill('')
+  const read = (milliseconds: number) => underLoad(load, target, texts, sessions, milliseconds)
+  const push = (count: number) => fanOut(load, { ...target, name }, 'oneAtATime', count)
+  return {
+    name,
+    prepare: async () => {
+      await read(bench.pick(3000, 1000))
+      await load.ask('openStreams', { name, era, place, uri: uris[0], count: streams })
+      await push(10)
+      await load.ask('closeStreams', name)
+    },
+    measure: async () => {
+      const figures = await read(bench.pick(2000, 1000))
+      await load.ask('openStreams', { name, era, place, uri: uris[0], count: streams })
+      const pushed = await push(bench.pick(100, 40))
+      await load.ask('closeStreams', name)
+      return {
+        ...figures,
+        pushUs: (pushed.serverCpuMs * 1000) / pushed.notifications,
+        pushMs: pushed.p50Ms,
+        delivered: pushed.delivered,
+      }
+    },
+  }
+}
+
+/** The gateway has seen the record of the instance. */
+async function untilKnown(url: string, id: string): Promise<void> {
+  const { origin } = new URL(url)
+  const end = performance.now() + knownMs
+  for (;;) {
+    const path = `/instances/${id}/artefacts/sha256/${'0'.repeat(64)}`
+    const text = await (await fetch(`${origin}${path}`)).text()
+    if (!text.includes('no such instance')) return
+    if (performance.now() > end) throw new Error('the gateway does not know the instance')
+    await delay(100)
+  }
+}
