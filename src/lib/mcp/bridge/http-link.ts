@@ -154,8 +154,10 @@ class StaleConnection extends Unreachable {}
 
 function whenConnected(req: ClientRequest, url: URL, connected: () => void): void {
   req.once('socket', (socket: Socket) => {
-    socket.setKeepAlive(true, probeMs)
-    socket.setNoDelay(true)
+    if (!req.reusedSocket) {
+      socket.setKeepAlive(true, probeMs)
+      socket.setNoDelay(true)
+    }
     if (!socket.connecting) return connected()
     socket.once(url.protocol === 'https:' ? 'secureConnect' : 'connect', connected)
   })

@@ -151,7 +151,9 @@ export class InstanceReads {
         reject(error)
       }
     }
-    const cut = () => reject(unreachable('the connection was cut'))
+    let isSettled = false
+    // Called after every answer: an error is costly.
+    const cut = () => isSettled || reject(unreachable('the connection was cut'))
     const late = timer.after(silenceMs, () => reject(unreachable('it stopped answering')))
     answer.on('data', receive)
     answer.once('end', () => resolve('whole'))
@@ -169,6 +171,7 @@ export class InstanceReads {
       answer.destroy()
       throw error
     } finally {
+      isSettled = true
       late()
       answer.off('data', receive)
     }
