@@ -80,8 +80,14 @@ export function refuseForeignListeners(agent: Agent, refusal: () => Error): void
   const create = agent.createConnection.bind(agent)
   agent.createConnection = (options, done) => {
     const socket = create(options) as Socket
-    const failed = (error: Error) => done?.(error, socket)
-    socket.once('error', failed)
+    let isTold = false
+    const tell = (error: Error | null): void => {
+      if (!isTold) done?.(error, socket)
+      isTold = true
+    }
+    socket.once('error', tell)
+    // A server that ends may close a connection without an error, and the request must not hang.
+    socket.once('close', () => tell(Object.assign(new Error('closed'), { code: 'ECONNRESET' })))
     socket.once('connect', () => {
       void readTables().then(tables => {
         if (socket.destroyed) return
@@ -90,8 +96,8 @@ export function refuseForeignListeners(agent: Agent, refusal: () => Error): void
           socket.destroy(refusal())
           return
         }
-        socket.off('error', failed)
-        done?.(null, socket)
+        socket.off('error', tell)
+        tell(null)
       })
     })
     return undefined
