@@ -1,7 +1,13 @@
 import { expect } from 'chai'
 import { once } from 'node:events'
-import { createServer } from 'node:net'
-import { findPortHolder, listeningInodes, programName } from '../../../src/lib/util/port-holder.ts'
+import { Agent, get } from 'node:http'
+import { type AddressInfo, createServer } from 'node:net'
+import {
+  findPortHolder,
+  listeningInodes,
+  programName,
+  refuseForeignListeners,
+} from '../../../src/lib/util/port-holder.ts'
 import { skipBecause } from '../../helpers/skip.ts'
 
 const table = `  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
@@ -47,4 +53,18 @@ describe('programName', () => {
   for (const [line, name] of cases) {
     it(`shows ${JSON.stringify(line)} as ${name}`, () => expect(programName(line)).to.equal(name))
   }
+})
+
+describe('refuseForeignListeners', () => {
+  it('fails a request whose server closes the connection at once', async () => {
+    const server = createServer(socket => socket.end()).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const agent = new Agent({ keepAlive: true })
+    refuseForeignListeners(agent, () => new Error('foreign'))
+    const { port } = server.address() as AddressInfo
+    const request = get({ host: '127.0.0.1', port, agent })
+    const [error] = await once(request, 'error').catch((reason: Error) => [reason])
+    expect(error.code).to.equal('ECONNRESET')
+    server.close()
+  })
 })
