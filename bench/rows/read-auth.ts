@@ -27,7 +27,7 @@ export async function measureReadKey(bench: Bench): Promise<Measured> {
   const keyFile = join(bench.folder, 'key')
   writeFileSync(keyFile, key, { mode: 0o600 })
   const configured = ['--auth', 'api-key', '--api-key-file', keyFile]
-  const { registryDir, named } = await makeNamedKey(bench)
+  const { env, named } = await makeNamedKey(bench)
   // A server for each: one that were asked twice a round would be the better warmed.
   const entries = [
     readEntry(bench, load, reference, await bench.start('serve'), []),
@@ -40,7 +40,7 @@ export async function measureReadKey(bench: Bench): Promise<Measured> {
     ),
     readEntry(
       ...([bench, load, 'named key'] as const),
-      await bench.start('serve', { serveArguments: ['--auth', 'api-key'], registryDir }),
+      await bench.start('serve', { serveArguments: ['--auth', 'api-key'], env }),
       [named],
     ),
   ]
@@ -81,14 +81,15 @@ export async function measureReadOAuth(bench: Bench): Promise<Measured> {
   }
 }
 
-async function makeNamedKey(bench: Bench): Promise<{ registryDir: string; named: string }> {
-  const registryDir = join(mkdtempSync(join(bench.folder, 'keys-')), 'registry')
+/** `env`: of a server that has the key. */
+async function makeNamedKey(bench: Bench): Promise<{ env: Record<string, string>; named: string }> {
+  const folder = mkdtempSync(join(bench.folder, 'keys-'))
   const named = newKey()
   const sha256 = keyDigest(named)
   const createdAt = new Date().toISOString()
   const key = { name: 'bench', sha256, scope: 'read', createdAt, expiresAt: null } as const
-  await createKeyStore(registryDir).update(() => [key])
-  return { registryDir, named }
+  await createKeyStore(join(folder, 'service-cli', 'keys.json')).update(() => [key])
+  return { env: { XDG_CONFIG_HOME: folder }, named }
 }
 
 /** Reads with the tokens in turn; without any, with no `Authorization`. */

@@ -12,6 +12,8 @@ import type { Target, TargetName } from '../targets.ts'
 
 const settleMs = 2000
 const opensAtOnce = 32
+/** Longer than a call may wait. */
+const answerMs = 60_000
 
 /** What a call of `wait_for_change` costs while it waits, beside an idle stream. */
 export async function measureWaits(bench: Bench): Promise<Measured> {
@@ -65,6 +67,7 @@ async function measureOpen(
     await postScene(target, bench.fixture.sceneText)
     // What the first ones load and compile stays out of the measurement.
     const warm = await open(bench, target, 50)
+    await delay(settleMs)
     await postScene(target, bench.fixture.sceneText)
     await warm()
     const none = await target.residentBytes()
@@ -108,8 +111,12 @@ async function openWaits(_: Bench, { mcp: { port, path } }: Target, count: numbe
 }
 
 async function waitOnce(options: RequestOptions, body: string): Promise<boolean> {
-  const req = request(options)
+  const req = request({ ...options, signal: AbortSignal.timeout(answerMs) })
   req.end(body)
-  const [res] = (await once(req, 'response')) as [IncomingMessage]
-  return (await res.setEncoding('utf8').toArray()).join('').includes('"changed":true')
+  try {
+    const [res] = (await once(req, 'response')) as [IncomingMessage]
+    return (await res.setEncoding('utf8').toArray()).join('').includes('"changed":true')
+  } catch {
+    return false
+  }
 }
