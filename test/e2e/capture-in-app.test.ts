@@ -26,7 +26,7 @@ describe('capture://current_window, taken by the application itself', () => {
       ...{ port: 0, host: '127.0.0.1', allowedHosts: [], allowedOrigins: [] },
       ...{ dccType: 'unknown', registryDir: folder, artefacts: false, resources: true },
       ...{ accessLog: () => {}, log: silentLogger },
-      limits: { listChangedIntervalMs: 20, linkCaptureMs: 1000, captureReuseMs: 0 },
+      limits: { listChangedIntervalMs: 20, linkCaptureMs: 3000, captureReuseMs: 0 },
       capture: { mode: 'host' },
     })
     host = new HostClient({ app: { dccType: 'paint', mode: 'gui' }, registryDir: folder })
@@ -217,7 +217,7 @@ describe('capture://current_window, taken by the application itself', () => {
     const reading = reason()
     let answered = false
     void reading.then(() => (answered = true))
-    for (let n = 0; n < 20; n++) await session.readJson('scene://current')
+    for (let n = 0; n < 3; n++) await session.readJson('scene://current')
     expect(answered).to.equal(false)
     expect(await reading).to.equal('timeout')
     never.resolve(pngOf(1, 1))
