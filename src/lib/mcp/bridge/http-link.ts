@@ -14,7 +14,8 @@ export interface HttpAsk {
   readonly url: URL
   readonly method: 'POST' | 'GET' | 'HEAD' | 'DELETE'
   readonly headers: Readonly<Record<string, string>>
-  readonly body?: Buffer | undefined
+  /** As text it leaves in one piece with the headers. */
+  readonly body?: Buffer | string | undefined
   /** Idempotent: may be sent again when the server had just closed a kept connection. */
   readonly repeatable: boolean
   /** Time until the answer begins. */
@@ -73,7 +74,7 @@ export class HttpLink {
     signal.throwIfAborted()
     const { key, limits, timer, userAgent } = this.#parts
     const secret = key === null ? {} : { Authorization: `Bearer ${key.reveal()}` }
-    const length = body === undefined ? {} : { 'Content-Length': String(body.length) }
+    const length = body === undefined ? {} : { 'Content-Length': String(Buffer.byteLength(body)) }
     const { request } = url.protocol === 'https:' ? https : http
     return new Promise((resolve, reject) => {
       const req = request(url, {

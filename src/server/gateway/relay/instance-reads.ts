@@ -156,7 +156,10 @@ export class InstanceReads {
     const cut = () => isSettled || reject(unreachable('the connection was cut'))
     const late = timer.after(silenceMs, () => reject(unreachable('it stopped answering')))
     answer.on('data', receive)
-    answer.once('end', () => resolve('whole'))
+    answer.once('end', () => {
+      isSettled = true
+      resolve('whole')
+    })
     answer.once('error', cut)
     answer.once('close', cut)
     try {

@@ -100,7 +100,7 @@ export class Upstream {
         'Mcp-Method': method,
         ...(typeof about === 'string' ? { 'Mcp-Name': encodeHeaderValue(about) } : {}),
       },
-      body: Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, method, params: sent })),
+      body: JSON.stringify({ jsonrpc: '2.0', id, method, params: sent }),
       repeatable: true,
       answerMs,
       isHeld: true,

@@ -1,0 +1,88 @@
+/**
+ * The memory of a gateway that aggregates: while a large artefact goes through it, and of
+ * subscriptions at many instances. Usage: node bench/aggregate-memory.ts [MiB] [instances] [subscriptions]
+ */
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { request } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { freePort } from '../test/helpers/free-port.ts'
+import { startGatewayProcess } from '../test/helpers/gateway-process.ts'
+import { RawSession } from '../test/helpers/mcp.ts'
+import { type ServeProcess, startServeProcess } from '../test/helpers/serve-process.ts'
+import { statelessHeaders, statelessRequest } from '../test/helpers/stateless.ts'
+
+const [mib = 1024, count = 20] = process.argv.slice(2, 4).map(Number)
+const subscriptions = Number(process.argv[4] ?? 1000)
+const MiB = 1024 * 1024
+
+const registryDir = await mkdtemp(join(tmpdir(), 'aggregate-memory-'))
+const gateway = startGatewayProcess({ port: await freePort(), registryDir, flags: ['--aggregate'] })
+const { url, pid } = await gateway.line('listening')
+
+/** Bytes: now, and the most since the start. */
+async function memory(): Promise<{ now: number; peak: number }> {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8')
+  const of = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(status)?.[1])
+  return { now: of('VmRSS') * 1024, peak: of('VmHWM') * 1024 }
+}
+
+/** Reads the answer and forgets it; resolves with its bytes. */
+function bytesOf(address: string, method: string, headers = {}, body?: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const req = request(address, { method, headers }, res => {
+      let bytes = 0
+      res.on('data', (chunk: Buffer) => (bytes += chunk.length))
+      res.on('end', () => resolve(bytes))
+      res.on('error', reject)
+    })
+    req.on('error', reject)
+    req.end(body)
+  })
+}
+
+const serves: ServeProcess[] = []
+for (let started = 0; started < count; started++) {
+  serves.push(await startServeProcess({ registryDir }))
+}
+const [first] = serves
+if (first === undefined) throw new Error('there must be one instance')
+const hex = await first.store(Buffer.alloc(mib * MiB, 'large'))
+
+const before = await memory()
+const path = `/instances/${first.instanceId}/artefacts/sha256/${hex}`
+const downloaded = await bytesOf(new URL(path, url).href, 'GET')
+const uri = `instance://${first.instanceId}/artefact/sha256/${hex}`
+const body = JSON.stringify(statelessRequest('resources/read', { uri }))
+const read = await bytesOf(url, 'POST', statelessHeaders('resources/read', { uri }), body)
+const after = await memory()
+console.log(
+  `${mib} MiB by download (${downloaded} bytes) and by resources/read (${read} bytes): ` +
+    `peak ${Math.round(after.peak / MiB)} MiB, ${Math.round(before.now / MiB)} MiB before`,
+)
+
+const each = subscriptions / count
+const sessions = await Promise.all(serves.map(() => RawSession.open(url)))
+await Promise.all(sessions.map(session => session.listen()))
+const ask = async (method: string) => {
+  for (const [at, session] of sessions.entries()) {
+    for (let number = 1; number <= each; number++) {
+      const uri = `instance://${serves[at]?.instanceId}/notes/${number}`
+      const { error } = await session.call(method, { uri })
+      if (error !== undefined) throw new Error(error.message)
+    }
+  }
+}
+// What requests cost is no part of it.
+await ask('resources/subscribe')
+await ask('resources/unsubscribe')
+const start = await memory()
+await ask('resources/subscribe')
+const end = await memory()
+const kib = (end.now - start.now) / subscriptions / 1024
+console.log(`${subscriptions} subscriptions at ${count} instances: ${kib.toFixed(1)} KiB each`)
+
+await gateway.stop()
+await Promise.all(serves.map(serve => serve.stop()))
+await rm(registryDir, { recursive: true, force: true })
+process.exit()
