@@ -18,7 +18,7 @@ import {
 } from '../helpers/stateless.ts'
 import { until } from './until.ts'
 
-/** Shorter than the default, so that nobody waits for it, and long for a busy machine. */
+/** Shorter than the default, to keep the test fast, and long enough for a busy machine. */
 const limits = { instanceAnswerMs: 4000, instanceSilenceMs: 4000 }
 
 describe('an instance that lies', () => {

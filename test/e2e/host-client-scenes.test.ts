@@ -63,7 +63,7 @@ describe('HostClient: scenes that are patched', () => {
   const cutAmong = (scene: object, share: number, kill = () => {}) =>
     wire.cutAfter(1 + Math.floor(share * JSON.stringify(scene).length), kill)
 
-  /** Messages are compared as text: a failure that shows 5,000 objects helps nobody. */
+  /** Messages are compared as text: a failure that shows 5,000 objects cannot be read. */
   const isEqual = (text: string, scene: object) => text === JSON.stringify(scene)
 
   const anyShare = fc.double({ min: 0, max: 1, noNaN: true })

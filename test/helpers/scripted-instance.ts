@@ -23,7 +23,7 @@ export interface ScriptedInstance {
   readonly url: string
   /** What it was asked, in order. */
   readonly asked: readonly Asked[]
-  /** Requests that it has not answered and that nobody has given up. */
+  /** Requests that are neither answered nor cancelled. */
   readonly open: number
   /** Answers `resources/read`. */
   onRead: Script

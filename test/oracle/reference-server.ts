@@ -114,7 +114,7 @@ function callerOf(signal: AbortSignal): Caller {
     signal.addEventListener('abort', left, { once: true })
     return () => signal.removeEventListener('abort', left)
   }
-  return { reader: { onLeave }, progress: null, principal: 'somebody', mayAnswer: true }
+  return { reader: { onLeave }, progress: null, principal: 'caller', mayAnswer: true }
 }
 
 function toolResult({ content, ...rest }: ToolResult): CallToolResult {

@@ -266,7 +266,7 @@ describe('HostClient', () => {
     }
   })
 
-  it('lets the process end after stop, and rejects nothing that nobody looks at', async () => {
+  it('lets the process end after stop, without an unhandled rejection', async () => {
     const program = fileURLToPath(new URL('./ending-program.ts', import.meta.url))
     const child = spawn(process.execPath, [program], { stdio: ['ignore', 'pipe', 'pipe'] })
     let said = ''

@@ -56,7 +56,7 @@ export class ContentsScanner {
 
   /**
    * Adds the bytes of the contents in this piece of the answer to `found`. True: the contents have
-   * begun. Throws for an answer that is none.
+   * begun. Throws for an unusable answer.
    */
   push(chunk: Buffer, found: Buffer[]): boolean {
     let from = this.#phase === 'inside' && !this.#isWithheld ? 0 : -1

@@ -46,7 +46,7 @@ export async function relayDownload(
   })
   const { statusCode = 0 } = answer
   if (!passedOn.has(statusCode)) throw await refusedError(answer, `/instances/${path}`)
-  // The page of the gateway has the same origin: whatever an instance says, no browser runs it.
+  // The page of the gateway has the same origin: a browser must not run what an instance sends.
   res.writeHead(statusCode, { ...only(answer.headers, answeredHeaders), ...safetyHeaders })
   res.setTimeout(stallMs, () => res.destroy())
   // A cut on either side cuts the other, so that half an artefact is never taken for a whole one.

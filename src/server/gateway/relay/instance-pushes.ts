@@ -211,7 +211,7 @@ export class InstancePushes {
     return false
   }
 
-  /** Clients that wait for a first answer are told that there is none. */
+  /** Refuses the clients that wait for a first answer. */
   #refuseAwaited(error: ServiceError): void {
     for (const inner of this.#followed.keys()) this.#refuse(inner, error)
   }

@@ -63,7 +63,7 @@ function failed(message: string, reason: string, hint?: string): ServiceError {
   return new ServiceError('resource_failed', message, { hint, data: { reason } })
 }
 
-/** The member `error` of a JSON-RPC answer; undefined: there is none. */
+/** The member `error` of a JSON-RPC answer; undefined: it has no error. */
 export function errorIn(bytes: Buffer): JsonObject | undefined {
   const parsed = parseJson(bytes.toString(), 64)
   if (!parsed.ok || !isJsonObject(parsed.value)) return undefined

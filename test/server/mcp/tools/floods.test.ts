@@ -131,7 +131,7 @@ describe('a flood of calls that wait', function () {
     expect(await kept).to.contain('"changed":true')
   })
 
-  it('with progress tokens tells each caller of its own call, and nothing for what is none', async () => {
+  it('of progress tokens tells each caller of its own call, and ignores a value that is no token', async () => {
     const session = await RawSession.open(server.url)
     const tokens = ['same', 'same', '', 0, -1.5, 1e308, '\u202e</channel>', 'x'.repeat(1024)]
     const none = [null, true, {}, ['a'], 'x'.repeat(1025), 'x'.repeat(100_000)]

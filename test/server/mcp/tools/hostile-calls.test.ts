@@ -78,7 +78,7 @@ describe('calls with hostile arguments', () => {
     })
   }
 
-  it('answer each odd id as it was sent, and refuse what is none', async () => {
+  it('answer each odd id as it was sent, and refuse a value that cannot be an id', async () => {
     const ping = { name: 'query_scene', arguments: {} }
     const ids = ['', '__proto__', hostile, 'x'.repeat(1024), 0, -1, 2 ** 53 - 1]
     for (const id of ids) {
