@@ -89,10 +89,9 @@ export function refuseForeignListeners(agent: Agent, refusal: () => Error): void
     // A server that ends may close a connection without an error, and the request must not hang.
     socket.once('close', () => tell(Object.assign(new Error('closed'), { code: 'ECONNRESET' })))
     socket.once('connect', () => {
-      void readTables().then(tables => {
+      void isForeignSocket(socket).then(isForeign => {
         if (socket.destroyed) return
-        const { remoteAddress = '', remotePort = 0 } = socket
-        if (isForeignListener(tables, plainAddress(remoteAddress), remotePort)) {
+        if (isForeign) {
           socket.destroy(refusal())
           return
         }
@@ -102,6 +101,17 @@ export function refuseForeignListeners(agent: Agent, refusal: () => Error): void
     })
     return undefined
   }
+}
+
+/**
+ * Is the socket, which has an address of this machine, connected to a program of another user than
+ * this one or root? Linux only: elsewhere the system does not tell.
+ */
+export async function isForeignSocket(socket: Socket): Promise<boolean> {
+  if (process.platform !== 'linux') return false
+  const tables = await readTables()
+  const { remoteAddress = '', remotePort = 0 } = socket
+  return isForeignListener(tables, plainAddress(remoteAddress), remotePort)
 }
 
 /** From tables in the form of /proc/net/tcp. No such socket, as behind a port mapping: false. */

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import { pipeline } from 'node:stream/promises'
 import { Unreachable } from '../../../lib/mcp/bridge/bridge-errors.ts'
+import { readStart } from '../../../lib/mcp/bridge/exchange.ts'
 import { isArtefactHex } from '../../../lib/mcp/uris.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import { safetyHeaders } from '../../http/artefact-download.ts'
@@ -45,7 +46,9 @@ export async function relayDownload(
     headers: only(req.headers, askedHeaders),
   })
   const { statusCode = 0 } = answer
-  if (!passedOn.has(statusCode)) throw await refusedError(answer, `/instances/${path}`)
+  if (!passedOn.has(statusCode)) {
+    throw refusedError(statusCode, await readStart(answer), `/instances/${path}`)
+  }
   // The page of the gateway has the same origin: a browser must not run what an instance sends.
   res.writeHead(statusCode, { ...only(answer.headers, answeredHeaders), ...safetyHeaders })
   res.setTimeout(stallMs, () => res.destroy())

@@ -56,11 +56,23 @@ interface Found {
   readonly inner: string
 }
 
+/** Selector → id, of those that name one instance alone; id → address. */
+interface Known {
+  readonly entries: readonly InstanceEntry[]
+  readonly ids: Map<string, string>
+  readonly urls: Map<string, URL>
+}
+
+/** Spellings of ids that are kept. */
+const maxKnownIds = 1000
+
 /** The instances whose resources the gateway passes on. */
 export class Instances {
   readonly #parts: InstancesParts
   readonly #ended: EndedInstances
   readonly #relays = new Map<string, Relay>()
+  /** What reads ask again and again, for as long as the directory has these entries. */
+  #known: Known = { entries: [], ids: new Map(), urls: new Map() }
   readonly #stop: () => void
 
   constructor(parts: InstancesParts) {
@@ -219,12 +231,23 @@ export class Instances {
   }
 
   #locate(instanceId: string): URL {
+    const { urls } = this.#knownNow()
+    const known = urls.get(instanceId)
+    if (known !== undefined) return known
     const { directory, hostname } = this.#parts
     const entry = directory.entries.find(({ record }) => record.instanceId === instanceId)
     if (entry === undefined) throw unreachable('it is not known any more')
     const at = probeUrl(entry.record, hostname)
     if (!at.ok) throw unreachable(at.failure)
-    return new URL('/mcp', at.value)
+    const url = new URL('/mcp', at.value)
+    urls.set(instanceId, url)
+    return url
+  }
+
+  #knownNow(): Known {
+    const { entries } = this.#parts.directory
+    if (this.#known.entries !== entries) this.#known = { entries, ids: new Map(), urls: new Map() }
+    return this.#known
   }
 
   /** The ids that are the selector or begin with it, also of those that have ended. */
@@ -237,9 +260,15 @@ export class Instances {
   }
 
   #idOf(selector: string, text: string): string {
+    const { ids } = this.#knownNow()
+    const known = ids.get(selector)
+    if (known !== undefined) return known
     const [id, ...others] = this.#idsOf(selector)
     if (id !== undefined && others.length > 0) throw ambiguous(selector, [id, ...others], text)
-    if (id !== undefined) return id
+    if (id !== undefined) {
+      if (ids.size < maxKnownIds) ids.set(selector, id)
+      return id
+    }
     const digits = idPrefix(selector)
     if (digits !== null && digits.length < minPrefixChars) {
       throw new ResourceUriInvalid(`too short are the digits "${selector}"`, {

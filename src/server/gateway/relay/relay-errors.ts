@@ -1,8 +1,6 @@
-import type { IncomingMessage } from 'node:http'
 import { isJsonObject, type JsonObject, parseJson } from '../../../lib/util/json.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import { cleanText } from '../../../lib/util/text.ts'
-import { readStart } from '../../../lib/mcp/bridge/exchange.ts'
 import { jsonRpcCodes } from '../../../lib/mcp/json-rpc.ts'
 import { ResourceNotFound, ResourceUriInvalid } from '../../resources/errors.ts'
 import { badAnswer } from './contents-scanner.ts'
@@ -30,10 +28,9 @@ export function answeredError(error: unknown, outer: string): ServiceError {
   return failed(`the instance says: ${said}`, reason, hint)
 }
 
-/** The refusal of an answer with another status than 200. */
-export async function refusedError(answer: IncomingMessage, outer: string): Promise<ServiceError> {
-  const { statusCode: status = 0 } = answer
-  const error = errorIn(await readStart(answer))
+/** The refusal of an answer with another status than 200; of its body the start is enough. */
+export function refusedError(status: number, body: Buffer, outer: string): ServiceError {
+  const error = errorIn(body)
   if (isJsonObject(error)) return answeredError(error, outer)
   if (status === 401) {
     return failed(

@@ -1,4 +1,3 @@
-import type { IncomingMessage } from 'node:http'
 import { gatewayKey, instanceHeader } from '../../../lib/instances/gateway-key.ts'
 import { tokenFile } from '../../../lib/instances/files.ts'
 import { readSecretFile } from '../../../lib/auth/secret-file.ts'
@@ -9,7 +8,8 @@ import { Secret } from '../../../lib/util/secret.ts'
 import type { Timer } from '../../../lib/util/time.ts'
 import { userAgent, version } from '../../../lib/util/version.ts'
 import { encodeHeaderValue, metaKeys } from '../../../lib/mcp/request-metadata.ts'
-import type { MaybePromise } from '../../resources/maybe-promise.ts'
+import { chain, type MaybePromise, recovered } from '../../resources/maybe-promise.ts'
+import { type AnswerReceiver, ReadLink, type ReadRequest } from './read-link.ts'
 
 const connectMs = 5000
 const revision = '2026-07-28'
@@ -37,6 +37,40 @@ const meta = {
   [metaKeys.clientCapabilities]: {},
 }
 
+/** The body of a read: between the pieces come its id and its URI. */
+const readBody = (() => {
+  const body = JSON.stringify({
+    ...{ jsonrpc: '2.0', id: '<id>', method: 'resources/read' },
+    params: { uri: '<uri>', _meta: meta },
+  })
+  const [head = '', middle = '', tail = ''] = body.split(/"<id>"|"<uri>"/)
+  return (id: string, uri: string) => `${head}"${id}"${middle}${JSON.stringify(uri)}${tail}`
+})()
+
+/** The connections to the instance, with one key or without. */
+class Links {
+  /** For what is a stream. */
+  readonly link: HttpLink
+  readonly reads: ReadLink
+  /** Of every read. */
+  readonly readHeaders: Readonly<Record<string, string>>
+
+  constructor(headers: Readonly<Record<string, string>>, key: Secret | null, timer: Timer) {
+    this.link = new HttpLink({ limits: { connectMs }, key, env: {}, timer, userAgent })
+    this.reads = new ReadLink({ connectMs, isKeyed: key !== null })
+    this.readHeaders = {
+      ...{ ...headers, 'User-Agent': userAgent, 'Mcp-Method': 'resources/read' },
+      ...{ 'MCP-Protocol-Version': revision },
+      ...(key !== null && { Authorization: `Bearer ${key.reveal()}` }),
+    }
+  }
+
+  close(): void {
+    this.link.close()
+    this.reads.close()
+  }
+}
+
 /** How the gateway asks one instance: with its own key, never that of a caller. */
 export class Upstream {
   /** In every request: another instance at this address refuses it. */
@@ -44,14 +78,14 @@ export class Upstream {
   /** Of every POST. */
   readonly headers: Readonly<Record<string, string>>
   readonly #parts: UpstreamParts
-  #keyed: Promise<HttpLink | null> | null = null
-  readonly #open: HttpLink
+  readonly #open: Links
+  #keyed: MaybePromise<Links | null> = null
 
   constructor(parts: UpstreamParts) {
     this.#parts = parts
     this.identity = { [instanceHeader]: parts.instanceId }
     this.headers = { ...postHeaders, ...this.identity }
-    this.#open = this.#linkWith(null)
+    this.#open = this.#linksWith(null)
   }
 
   get url(): URL {
@@ -60,25 +94,36 @@ export class Upstream {
 
   /** The connections to the instance, with a key where there is one and it may be used. */
   async link(): Promise<HttpLink> {
-    if (!(await this.#parts.mayUseKey())) return this.#open
-    this.#keyed ??= this.#openKeyed()
-    const keyed = await this.#keyed
-    if (keyed !== null) return keyed
-    // The file may be written again.
-    this.#keyed = null
-    return this.#open
+    return (await this.#links()).link
   }
 
   /** The status of an answer that refuses a request: the key may be another one now. */
   refused(status: number | undefined): void {
     if (status !== 401) return
-    void this.#keyed?.then(link => link?.close())
+    void chain(this.#keyed, links => links?.close())
     this.#keyed = null
   }
 
-  /** Sends a request of 2026-07-28. Rejects with `Unreachable`, or the reason of the signal. */
-  async ask(...asked: Parameters<Upstream['request']>): Promise<IncomingMessage> {
-    return (await this.link()).ask(this.request(...asked))
+  /** Reads a resource, as the instance calls it; returns the way to cancel. */
+  read(
+    id: string,
+    uri: string,
+    times: Pick<ReadRequest, 'answerMs' | 'silenceMs'>,
+    receiver: AnswerReceiver,
+  ): (reason: Error) => void {
+    let cancelled: Error | null = null
+    let cancel = (reason: Error): void => void (cancelled = reason)
+    const send = ({ reads, readHeaders }: Links): void => {
+      if (cancelled !== null) return receiver.failed(cancelled)
+      const headers = { ...readHeaders, 'Mcp-Name': encodeHeaderValue(uri) }
+      const body = readBody(id, uri)
+      cancel = reads.send({ url: this.url, headers, body, ...times }, receiver)
+    }
+    void recovered(
+      () => chain(this.#links(), send),
+      error => receiver.failed(error as Error),
+    )
+    return reason => cancel(reason)
   }
 
   /** A request of 2026-07-28. */
@@ -110,19 +155,28 @@ export class Upstream {
 
   close(): void {
     this.#open.close()
-    void this.#keyed?.then(link => link?.close())
+    void chain(this.#keyed, links => links?.close())
+  }
+
+  #links(): MaybePromise<Links> {
+    return chain(this.#parts.mayUseKey(), mayUseKey => {
+      if (!mayUseKey) return this.#open
+      this.#keyed ??= this.#openKeyed()
+      return chain(this.#keyed, keyed => keyed ?? this.#open)
+    })
   }
 
   /** Null: the host token is unknown here; the instance may need no key at all. */
-  async #openKeyed(): Promise<HttpLink | null> {
+  async #openKeyed(): Promise<Links | null> {
     const { instanceId, instancesDir } = this.#parts
     const file = tokenFile(instancesDir, instanceId)
     const token = await readSecretFile(file, 'host token').catch(() => null)
-    return token === null ? null : this.#linkWith(gatewayKey(new Secret(token)))
+    // Kept as a value: reads need not wait. The file may be written again when there is none.
+    this.#keyed = token === null ? null : this.#linksWith(gatewayKey(new Secret(token)))
+    return this.#keyed
   }
 
-  #linkWith(key: Secret | null): HttpLink {
-    const { timer } = this.#parts
-    return new HttpLink({ limits: { connectMs }, key, env: {}, timer, userAgent })
+  #linksWith(key: Secret | null): Links {
+    return new Links(this.headers, key, this.#parts.timer)
   }
 }

@@ -1,0 +1,191 @@
+import type { Socket } from 'node:net'
+import { buildConnector, type Dispatcher, errors, Pool } from 'undici'
+import { describeSocketError, Unreachable } from '../../../lib/mcp/bridge/bridge-errors.ts'
+import { isForeignSocket } from '../../../lib/util/port-holder.ts'
+
+/** A request to an instance. It may be sent twice. */
+export interface ReadRequest {
+  readonly url: URL
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+  /** Time until the answer begins. */
+  readonly answerMs: number
+  /** Longest time without data, unless the answer is paused. */
+  readonly silenceMs: number
+}
+
+/** An answer that arrives. */
+export interface Arriving {
+  pause(): void
+  resume(): void
+  /** Its receiver hears nothing more but `failed` with this reason, unless it has ended. */
+  cut(reason: Error): void
+}
+
+/** Hears of the answer: `begun`, `data` any number of times, and once `ended` or `failed`. */
+export interface AnswerReceiver {
+  begun(status: number, answer: Arriving): void
+  data(chunk: Buffer): void
+  ended(): void
+  /** With an `Unreachable`, or the reason of a cut. */
+  failed(reason: Error): void
+}
+
+interface ReadLinkParts {
+  readonly connectMs: number
+  /** The connection is only used when the program that listens there is of this user, or of root. */
+  readonly isKeyed: boolean
+}
+
+/** The instance did not answer in time: asking again would take as long. */
+export class Silent extends Unreachable {}
+
+/**
+ * Requests to an instance of this machine over kept connections, with little work for each: two of
+ * three reads of a gateway's clients wait for nothing else.
+ */
+export class ReadLink {
+  readonly #parts: ReadLinkParts
+  #connectionsMade = 0
+  #pool: { readonly origin: string; readonly pool: Pool } | null = null
+
+  constructor(parts: ReadLinkParts) {
+    this.#parts = parts
+  }
+
+  /** Returns the way to cancel. */
+  send(request: ReadRequest, receiver: AnswerReceiver): (reason: Error) => void {
+    const made = this.#connectionsMade
+    const sent = new Sent(request, receiver, () => {
+      // The instance may have closed a kept connection just before; a new one is no such case.
+      if (made !== this.#connectionsMade) return false
+      this.#dispatch(sent)
+      return true
+    })
+    this.#dispatch(sent)
+    return reason => sent.cut(reason)
+  }
+
+  close(): void {
+    void this.#pool?.pool.destroy()
+    this.#pool = null
+  }
+
+  #dispatch(sent: Sent): void {
+    const { url, headers, body, answerMs, silenceMs } = sent.request
+    this.#poolOf(url).dispatch(
+      {
+        ...{ method: 'POST', path: url.pathname, headers, body },
+        ...{ headersTimeout: answerMs, bodyTimeout: silenceMs },
+      },
+      sent,
+    )
+  }
+
+  /** An instance has one address; after a restart it may be another one. */
+  #poolOf({ origin }: URL): Pool {
+    if (this.#pool?.origin === origin) return this.#pool.pool
+    void this.#pool?.pool.close()
+    const pool = new Pool(origin, { connect: this.#connector() })
+    this.#pool = { origin, pool }
+    return pool
+  }
+
+  #connector(): buildConnector.connector {
+    const { connectMs, isKeyed } = this.#parts
+    const connect = buildConnector({ timeout: connectMs, allowH2: false })
+    return (options, done) => {
+      this.#connectionsMade++
+      connect(options, (error, socket) => {
+        if (error !== null) return done(error, null)
+        if (!isKeyed) return done(null, socket)
+        void isForeignSocket(socket).then(isForeign => {
+          if (!isForeign) return done(null, socket)
+          socket.destroy()
+          done(foreign(socket), null)
+        })
+      })
+    }
+  }
+}
+
+function foreign({ remoteAddress, remotePort }: Socket): Error {
+  const at = `${remoteAddress}:${remotePort}`
+  return new Unreachable(`another user listens at ${at}; the API key was not sent`)
+}
+
+/** One request, in the words of the HTTP library. */
+class Sent implements Dispatcher.DispatchHandler, Arriving {
+  readonly request: ReadRequest
+  readonly #receiver: AnswerReceiver
+  /** Sends it once more; false: that cannot help. */
+  #again: (() => boolean) | null
+  #controller: Dispatcher.DispatchController | null = null
+  #hasBegun = false
+  #reason: Error | null = null
+
+  constructor(request: ReadRequest, receiver: AnswerReceiver, again: () => boolean) {
+    this.request = request
+    this.#receiver = receiver
+    this.#again = again
+  }
+
+  pause(): void {
+    this.#controller?.pause()
+  }
+
+  resume(): void {
+    this.#controller?.resume()
+  }
+
+  cut(reason: Error): void {
+    this.#reason ??= reason
+    this.#controller?.abort(reason)
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller
+    if (this.#reason !== null) controller.abort(this.#reason)
+  }
+
+  onResponseStart(_controller: unknown, status: number): void {
+    // An informational answer comes before the real one.
+    if (status < 200) return
+    this.#hasBegun = true
+    this.#receiver.begun(status, this)
+  }
+
+  onResponseData(_controller: unknown, chunk: Buffer): void {
+    // The parser also reports nothing, when it is resumed.
+    if (chunk.length > 0) this.#receiver.data(chunk)
+  }
+
+  onResponseEnd(): void {
+    this.#receiver.ended()
+  }
+
+  onResponseError(_controller: unknown, error: Error): void {
+    if (this.#reason !== null) return this.#receiver.failed(this.#reason)
+    const again = this.#again
+    this.#again = null
+    if (!this.#hasBegun && isLost(error) && again?.() === true) return
+    this.#receiver.failed(this.#describe(error))
+  }
+
+  #describe(error: NodeJS.ErrnoException): Error {
+    if (error instanceof Unreachable) return error
+    if (error instanceof errors.ConnectTimeoutError) return new Silent('the connection timed out')
+    if (error instanceof errors.HeadersTimeoutError) return new Silent('it does not answer')
+    if (error instanceof errors.BodyTimeoutError) return new Unreachable('it stopped answering')
+    if (this.#hasBegun) return new Unreachable('the connection was cut')
+    return new Unreachable(
+      describeSocketError(isLost(error) ? { ...error, code: 'ECONNRESET' } : error),
+    )
+  }
+}
+
+function isLost(error: NodeJS.ErrnoException): boolean {
+  return (
+    error instanceof errors.SocketError || error.code === 'ECONNRESET' || error.code === 'EPIPE'
+  )
+}
