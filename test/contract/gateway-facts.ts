@@ -1,10 +1,12 @@
-import { monotonicClock, systemClock } from '../../src/lib/util/time.ts'
+import { hostname } from 'node:os'
+import { monotonicClock, systemClock, systemTimer } from '../../src/lib/util/time.ts'
 import { bundledCatalog } from '../../src/lib/util/adapter-files.ts'
 import { silentLogger } from '../../src/lib/util/logger.ts'
 import { createHandlers } from '../../src/server/mcp/app.ts'
 import { CatalogFile } from '../../src/server/gateway/catalog/catalog-file.ts'
 import { EventRing } from '../../src/server/gateway/event-ring.ts'
 import { GatewayResources } from '../../src/server/gateway/gateway-resources.ts'
+import { Instances } from '../../src/server/gateway/relay/instances.ts'
 import { resolveGatewayLimits } from '../../src/lib/config/gateway-limits.ts'
 import { accessLogOn } from '../../src/server/http/access-log.ts'
 import { listen } from '../../src/server/http/listen.ts'
@@ -12,8 +14,10 @@ import { openPolicy } from '../../src/server/http/authentication.ts'
 import { createRequestChecks } from '../../src/server/http/request-checks.ts'
 import { createMcpEndpoint } from '../../src/server/mcp/endpoint.ts'
 import { resolveLimits } from '../../src/lib/config/limits.ts'
+import { gatewayForms } from '../helpers/gateway-forms.ts'
 import { entry, MemoryDirectory } from '../helpers/memory-directory.ts'
 import { RawSession } from '../helpers/mcp.ts'
+import { facts } from './facts.ts'
 
 export const ids = {
   blender: 'a1b2c3d4-0000-4000-8000-000000000001',
@@ -21,13 +25,26 @@ export const ids = {
   houdini: 'ffff0000-0000-4000-8000-000000000003',
 }
 
-export interface Gateway extends TestGateway {
-  session: RawSession
+interface Gateway extends TestGateway {
+  readonly session: RawSession
+}
+
+type GatewayCheck = (gateway: Gateway) => Promise<unknown>
+
+/** A section of the specification, or a row of our decisions, as one test a fact and a form. */
+export function gatewayFacts(
+  section: string,
+  rows: readonly (readonly [fact: string, check: GatewayCheck])[],
+): void {
+  for (const { form, aggregate } of gatewayForms) {
+    const checked = rows.map(([fact, check]) => [fact, () => serving(aggregate, check)] as const)
+    facts(`${section}, ${form}`, checked)
+  }
 }
 
 /** A gateway that sees Blender alive, Maya stale and Houdini dead. */
-export async function servingGateway(check: (gateway: Gateway) => Promise<unknown>): Promise<void> {
-  const gateway = await startGatewayServer()
+async function serving(aggregate: boolean, check: GatewayCheck): Promise<void> {
+  const gateway = await startGatewayServer(aggregate)
   try {
     gateway.directory.put(
       entry({ instanceId: ids.blender }),
@@ -48,7 +65,7 @@ interface TestGateway {
 }
 
 /** The real endpoint on a free port, over the resources of a gateway. */
-async function startGatewayServer(): Promise<TestGateway> {
+async function startGatewayServer(aggregate: boolean): Promise<TestGateway> {
   const host = '127.0.0.1'
   const limits = { ...resolveLimits(), ...resolveGatewayLimits(), listChangedIntervalMs: 20 }
   const log = silentLogger
@@ -56,7 +73,16 @@ async function startGatewayServer(): Promise<TestGateway> {
   const ring = new EventRing(limits)
   const catalog = await CatalogFile.open({ path: bundledCatalog, source: 'bundled', limits, log })
   let port = 0
+  const instances = aggregate
+    ? new Instances({
+        ...{ directory, hostname: hostname(), instancesDir: '/none', mayUseKey: () => false },
+        ...{ clock: systemClock, timer: systemTimer, limits, log },
+        updated: uri => resources.instanceUpdated(uri),
+        listChanged: () => resources.instanceListChanged(),
+      })
+    : undefined
   const resources = new GatewayResources({
+    instances,
     directory,
     ring,
     catalog,
@@ -98,6 +124,7 @@ async function startGatewayServer(): Promise<TestGateway> {
     async stop() {
       await listening.stop(() => endpoint.close())
       resources.close()
+      await instances?.close()
     },
   }
 }

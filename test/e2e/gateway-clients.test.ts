@@ -7,6 +7,7 @@ import { silentLogger } from '../../src/lib/util/logger.ts'
 import type { GatewayHandle } from '../../src/server/gateway/options.ts'
 import { startGateway } from '../../src/server/gateway.ts'
 import { startServe } from '../../src/server/serve.ts'
+import { gatewayForms } from '../helpers/gateway-forms.ts'
 import {
   loadSdk,
   type Sdk,
@@ -20,7 +21,11 @@ import { tapFetch } from '../clients/wire.ts'
 
 const instances = 'gateway://instances'
 
-describe('the newest SDK clients at a gateway', () => {
+for (const { form, aggregate } of gatewayForms) {
+  describe(`the newest SDK clients at a gateway ${form}`, () => testClients(aggregate))
+}
+
+function testClients(aggregate: boolean): void {
   let folder: string
   let gateway: GatewayHandle
 
@@ -31,7 +36,7 @@ describe('the newest SDK clients at a gateway', () => {
 
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'gateway-clients-'))
-    gateway = await startGateway({ ...common(), standby: false })
+    gateway = await startGateway({ ...common(), standby: false, aggregate })
   })
   afterEach(async () => {
     await gateway.stop()
@@ -109,4 +114,4 @@ describe('the newest SDK clients at a gateway', () => {
     expect((await readJson(client, instances)).instances).to.deep.equal([])
     await client.close()
   }
-})
+}

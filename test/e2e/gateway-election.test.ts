@@ -6,6 +6,7 @@ import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { freePort } from '../helpers/free-port.ts'
+import { gatewayForms } from '../helpers/gateway-forms.ts'
 import { type GatewayProcess, startGatewayProcess } from '../helpers/gateway-process.ts'
 import { RawSession } from '../helpers/mcp.ts'
 import { runProgram } from '../helpers/program.ts'
@@ -45,10 +46,15 @@ describe('the election of a gateway', () => {
     return lines.map((line: string) => JSON.parse(line).event)
   }
 
-  it('yields with SIGTERM at once, and ends with 0', async () => {
-    const active = start()
+  // The other steps come before a gateway knows what it serves.
+  for (const { form, flags } of gatewayForms) {
+    it(`yields with SIGTERM at once, and ends with 0, ${form}`, () => expectYield(flags))
+  }
+
+  async function expectYield(flags: readonly string[]): Promise<void> {
+    const active = start(...flags)
     const { url } = await active.line('listening')
-    const standby = start()
+    const standby = start(...flags)
     await standby.line('standby')
     const session = await RawSession.open(url)
     const events = await session.listen()
@@ -63,7 +69,7 @@ describe('the election of a gateway', () => {
       `gateway-${port}.json`,
       'instances',
     ])
-  })
+  }
 
   it('elects exactly one of three that stand by, and the others stand by behind it', async () => {
     const active = start()

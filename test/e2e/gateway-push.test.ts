@@ -6,6 +6,7 @@ import { silentLogger } from '../../src/lib/util/logger.ts'
 import type { InstanceFile } from '../../src/server/host/instance-record.ts'
 import type { GatewayHandle } from '../../src/server/gateway/options.ts'
 import { startGateway } from '../../src/server/gateway.ts'
+import { gatewayForms } from '../helpers/gateway-forms.ts'
 import { writeInstance } from '../helpers/instance-files.ts'
 import { type Events, RawSession } from '../helpers/mcp.ts'
 import { startServeProcess } from '../helpers/serve-process.ts'
@@ -14,7 +15,11 @@ import { until } from './until.ts'
 const uri = 'gateway://instances'
 const staleMs = 1500
 
-describe('a subscriber of gateway://instances', () => {
+for (const { form, aggregate } of gatewayForms) {
+  describe(`a subscriber of gateway://instances, ${form}`, () => testPushes(aggregate))
+}
+
+function testPushes(aggregate: boolean): void {
   let registryDir: string
   let gateway: GatewayHandle
   let session: RawSession
@@ -24,7 +29,7 @@ describe('a subscriber of gateway://instances', () => {
     registryDir = await mkdtemp(join(tmpdir(), 'gateway-push-'))
     gateway = await startGateway({
       ...{ port: 0, host: '127.0.0.1', allowedHosts: [], allowedOrigins: [], registryDir },
-      ...{ standby: true, accessLog: () => {}, log: silentLogger },
+      ...{ standby: true, aggregate, accessLog: () => {}, log: silentLogger },
       limits: { instanceStaleMs: staleMs },
     })
     session = await RawSession.open(gateway.url)
@@ -86,4 +91,4 @@ describe('a subscriber of gateway://instances', () => {
     expect((await rowOf(id)).health).to.equal('stale')
     await instance.remove()
   })
-})
+}

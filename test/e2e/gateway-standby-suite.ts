@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { freePort } from '../helpers/free-port.ts'
+import { gatewayForms } from '../helpers/gateway-forms.ts'
 import { type GatewayProcess, startGatewayProcess } from '../helpers/gateway-process.ts'
 import { writeInstance } from '../helpers/instance-files.ts'
 import { type Events, RawSession } from '../helpers/mcp.ts'
@@ -47,7 +48,7 @@ async function idsOf({ session }: Subscriber): Promise<string[]> {
 }
 
 /**
- * Kills the active gateway, `rounds` times. The standby takes the port, lists every instance at the
+ * Kills the active gateway, `rounds` times for each form. The standby takes the port, lists every instance at the
  * first read and notifies new subscribers. Prints the longest takeover.
  */
 export function testStandby(rounds: number): void {
@@ -68,13 +69,16 @@ export function testStandby(rounds: number): void {
       await rm(registryDir, { recursive: true, force: true })
     })
 
-    function start(port: number): GatewayProcess {
-      const gateway = startGatewayProcess({ port, registryDir })
-      running.add(gateway)
-      return gateway
+    for (const { form, flags } of gatewayForms) {
+      it(`takes over from a killed gateway ${rounds} times, ${form}`, () => killAndWatch(flags))
     }
 
-    it(`takes over from a killed gateway ${rounds} times`, async () => {
+    async function killAndWatch(flags: readonly string[]): Promise<void> {
+      const start = (port: number): GatewayProcess => {
+        const gateway = startGatewayProcess({ port, registryDir, flags })
+        running.add(gateway)
+        return gateway
+      }
       const port = await freePort()
       const other = await writeInstance(registryDir)
       const ids = [serve.instanceId, other.record.instance_id].toSorted()
@@ -110,6 +114,6 @@ export function testStandby(rounds: number): void {
         await other.remove()
       }
       console.log(`      took over within ${Math.round(Math.max(...times))} ms at most`)
-    })
+    }
   })
 }

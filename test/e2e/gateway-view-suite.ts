@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { freePort } from '../helpers/free-port.ts'
+import { gatewayForms } from '../helpers/gateway-forms.ts'
 import { type GatewayProcess, startGatewayProcess } from '../helpers/gateway-process.ts'
 import { RawSession } from '../helpers/mcp.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
@@ -21,41 +22,49 @@ interface Seen {
 }
 
 /**
- * Starts, kills and restarts `count` real servers, `rounds` times. The gateway shows the state of
- * each, and a running one never as anything but live. Prints the longest delay.
+ * Starts, kills and restarts `count` real servers, `rounds` times. A gateway of each form shows the
+ * state of each server, and a running one never as anything but live. Prints the longest delay.
  */
 export function testGatewayView(count: number, rounds: number): void {
   describe('the view of a gateway', function () {
     this.timeout(60_000 + count * rounds * 15_000)
     let registryDir: string
-    let gateway: GatewayProcess
-    let session: RawSession
+    let gateways: { gateway: GatewayProcess; session: RawSession }[] = []
     const live = new Map<string, ServeProcess>()
-    /** Seen once: from now on it must be there, and live, until it is killed. */
+    /** Seen by all once: from now on it must be there, and live, until it is killed. */
     const known = new Set<string>()
 
     before(async () => {
       registryDir = await mkdtemp(join(tmpdir(), 'gateway-view-'))
-      gateway = startGatewayProcess({ port: await freePort(), registryDir })
-      session = await RawSession.open((await gateway.line('listening')).url)
+      const starting = gatewayForms.map(async ({ flags }) => {
+        const gateway = startGatewayProcess({ port: await freePort(), registryDir, flags })
+        const session = await RawSession.open((await gateway.line('listening')).url)
+        return { gateway, session }
+      })
+      gateways = await Promise.all(starting)
     })
     after(async () => {
       for (const serve of live.values()) serve.signal('SIGKILL')
       await Promise.all([...live.values()].map(serve => serve.exited))
-      await gateway.stop()
+      await Promise.all(gateways.map(({ gateway }) => gateway.stop()))
       await rm(registryDir, { recursive: true, force: true })
     })
 
-    async function look(): Promise<Map<string, Seen>> {
-      const { instances } = await session.readJson(uri)
-      return new Map(instances.map((row: Seen) => [row.instance_id, row]))
+    /** What each gateway shows, by instance. */
+    function look(): Promise<Map<string, Seen>[]> {
+      const reads = gateways.map(async ({ session }) => {
+        const { instances } = await session.readJson(uri)
+        return new Map<string, Seen>(instances.map((row: Seen) => [row.instance_id, row]))
+      })
+      return Promise.all(reads)
     }
 
-    function expectLiveOnes(seen: Map<string, Seen>, living: readonly string[]): void {
+    function expectLiveOnes(all: readonly Map<string, Seen>[], living: readonly string[]): void {
       for (const id of living) {
-        const row = seen.get(id)
-        if (row?.health === 'live') known.add(id)
-        else if (known.has(id)) expect.fail(`${id} lives, and is ${JSON.stringify(row ?? 'gone')}`)
+        const rows = all.map(seen => seen.get(id))
+        if (rows.every(row => row?.health === 'live')) known.add(id)
+        else if (known.has(id))
+          expect.fail(`${id} lives, and is ${JSON.stringify(rows.map(row => row ?? 'gone'))}`)
       }
     }
 
@@ -95,8 +104,9 @@ export function testGatewayView(count: number, rounds: number): void {
         await whileWatching(startMissing)
         const startedMs = performance.now()
         const allLive = async () => {
-          const seen = await look()
-          return [...live.keys()].every(id => seen.get(id)?.health === 'live')
+          const all = await look()
+          const isLive = (id: string) => all.every(seen => seen.get(id)?.health === 'live')
+          return [...live.keys()].every(isLive)
         }
         await until(allLive, `round ${round}: all are live`)
         slowestMs = Math.max(slowestMs, performance.now() - startedMs)
@@ -109,13 +119,12 @@ export function testGatewayView(count: number, rounds: number): void {
           serve.signal('SIGKILL')
         }
         const shown = async () => {
-          const seen = await look()
-          expectLiveOnes(seen, [...live.keys()])
+          const all = await look()
+          expectLiveOnes(all, [...live.keys()])
           // Removed by a server that starts, or shown as what it is.
-          return victims.every(({ instanceId }) => {
-            const health = seen.get(instanceId)?.health
-            return health === undefined || health === 'dead'
-          })
+          return victims.every(({ instanceId }) =>
+            all.every(seen => (seen.get(instanceId)?.health ?? 'dead') === 'dead'),
+          )
         }
         await until(shown, `round ${round}: the killed ones are dead`)
         slowestMs = Math.max(slowestMs, performance.now() - diedMs)

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import type { AccessEntry } from '../../src/lib/util/logger.ts'
 import { until } from '../e2e/until.ts'
 import { freePort } from '../helpers/free-port.ts'
+import { gatewayForms } from '../helpers/gateway-forms.ts'
 import { ask, RawSession } from '../helpers/mcp.ts'
 import { baseOf, createMemoryLog, keyed, useGateways } from './gateway/gateways.ts'
 
@@ -12,9 +13,17 @@ const identityPath = '/gateway/v1/resident'
 describe('startGateway', () => {
   const { stateDir, files, start, serve, stop } = useGateways()
 
-  it('serves the instances of the state directory and describes itself by path and file', async () => {
+  // The other cases come before a gateway knows what it serves, or do not depend on it.
+  for (const { form, aggregate } of gatewayForms) {
+    it(`serves the instances and describes itself by path and file, ${form}`, () =>
+      expectInstances(aggregate))
+    it(`logs voluntary_yield when it stops and leaves no file behind, ${form}`, () =>
+      expectYield(aggregate))
+  }
+
+  async function expectInstances(aggregate: boolean): Promise<void> {
     const instance = await serve({})
-    const gateway = await start()
+    const gateway = await start({ aggregate })
     const session = await RawSession.open(gateway.url)
     const { instances } = await session.readJson('gateway://instances')
     expect(instances).to.have.length(1)
@@ -30,17 +39,17 @@ describe('startGateway', () => {
     expect((await stat(file)).mode & 0o777).to.equal(0o600)
     expect(JSON.stringify(json)).not.to.contain(stateDir())
     expect((await ask(`${baseOf(gateway)}/readyz`)).json).to.deep.equal({ status: 'ready' })
-  })
+  }
 
-  it('logs voluntary_yield when it stops and leaves no file behind', async () => {
+  async function expectYield(aggregate: boolean): Promise<void> {
     const log = createMemoryLog()
-    const gateway = await start({ log })
+    const gateway = await start({ log, aggregate })
     await gateway.stop()
     await gateway.closed
     expect(await files()).to.deep.equal(['instances'])
     const events = log.lines.map(({ event }) => event).filter(event => event !== undefined)
     expect(events).to.deep.equal(['election_won', 'voluntary_yield'])
-  })
+  }
 
   it('identifies itself without a key, never to web pages, and logs no access', async () => {
     const entries: AccessEntry[] = []

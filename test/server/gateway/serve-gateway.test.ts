@@ -3,15 +3,20 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { until } from '../../e2e/until.ts'
 import { freePort } from '../../helpers/free-port.ts'
+import { gatewayForms } from '../../helpers/gateway-forms.ts'
 import { ask, RawSession } from '../../helpers/mcp.ts'
 import { baseOf, createMemoryLog, keyed, useGateways } from './gateways.ts'
 
 describe('the gateway of serve', () => {
   const { files, serve, stop } = useGateways()
 
-  it('serves on its own port with its own sessions', async () => {
+  for (const { form, aggregate } of gatewayForms) {
+    it(`serves on its own port with its own sessions, ${form}`, () => expectOwnSessions(aggregate))
+  }
+
+  async function expectOwnSessions(aggregate: boolean): Promise<void> {
     const port = await freePort()
-    const instance = await serve({ gateway: { port } })
+    const instance = await serve({ gateway: { port, aggregate } })
     const url = `http://127.0.0.1:${port}/mcp`
     await until(() => isReady(url), 'the gateway listens')
     const session = await RawSession.open(url)
@@ -21,10 +26,15 @@ describe('the gateway of serve', () => {
     const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' })
     const foreign = await ask(instance.url, { method: 'POST', headers: elsewhere, body })
     expect(foreign.status).to.equal(404)
+    const { resources } = (await session.call('resources/list')).result
+    expect(resources).to.have.length(5)
+    const uri = `instance://${instance.instanceId}/scene/current`
+    const { error } = await session.call('resources/read', { uri })
+    expect(error === undefined).to.equal(aggregate)
     await stop(instance)
     expect(await isReady(url)).to.equal(false)
     expect(await files()).to.deep.equal(['instances'])
-  })
+  }
 
   it('requires the key of the server', async () => {
     const port = await freePort()
