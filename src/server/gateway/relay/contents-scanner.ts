@@ -14,6 +14,8 @@ const maxFrameBytes = 256 * 1024
 /** Bytes of a name or an address that is looked at. */
 const maxTextBytes = 16 * 1024
 const maxDepth = 64
+/** A string that means what it says: printable ASCII without escapes. */
+const plain = /^[\x20-\x5b\x5d-\x7e]*$/
 
 interface ScannerParts {
   /** The answer must be to this request. */
@@ -42,7 +44,8 @@ export class ContentsScanner {
   /** The string that is being read: kept when it matters. */
   #string: 'none' | 'skipped' | 'kept' = 'none'
   #isEscaped = false
-  #kept: Buffer[] = []
+  /** One character for each byte. */
+  #kept = ''
   #keptBytes = 0
 
   constructor(parts: ScannerParts) {
@@ -69,7 +72,7 @@ export class ContentsScanner {
     while (at < chunk.length) {
       if (this.#string !== 'none') {
         const end = this.#endOfString(chunk, at)
-        if (this.#string === 'kept') this.#keep(chunk.subarray(at, end))
+        if (this.#string === 'kept') this.#keep(chunk, at, end)
         at = end + 1
         if (end === chunk.length) break
         const written = this.#closeString()
@@ -179,10 +182,10 @@ export class ContentsScanner {
     return chunk.length
   }
 
-  #keep(bytes: Buffer): void {
-    this.#keptBytes += bytes.length
+  #keep(chunk: Buffer, from: number, to: number): void {
+    this.#keptBytes += to - from
     if (this.#keptBytes > maxTextBytes) throw badAnswer('it has a name or an address without end')
-    this.#kept.push(Buffer.from(bytes))
+    this.#kept += chunk.toString('latin1', from, to)
   }
 
   /** The string in its other spelling, quotes included; null: it stays as it is. */
@@ -205,11 +208,12 @@ export class ContentsScanner {
   }
 
   #keptText(): string {
-    const json = `"${Buffer.concat(this.#kept).toString()}"`
-    this.#kept = []
+    const kept = this.#kept
+    this.#kept = ''
     this.#keptBytes = 0
+    if (plain.test(kept)) return kept
     try {
-      return String(JSON.parse(json))
+      return String(JSON.parse(`"${Buffer.from(kept, 'latin1').toString()}"`))
     } catch {
       throw badAnswer('it is not JSON')
     }
