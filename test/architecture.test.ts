@@ -48,7 +48,7 @@ const rules: Readonly<Record<string, Rule>> = {
     !(below('server/mcp/sessions')(file) && below('server/mcp/stateless')(target)) &&
     !(below('server/mcp/stateless')(file) && below('server/mcp/sessions')(target)),
   'only database folders import SQLite': (file, { target }) =>
-    target !== 'node:sqlite' || /\/(sqlite|postgres)\//.test(file) || below('lib/config')(file),
+    target !== 'node:sqlite' || /\/sqlite\//.test(file) || below('lib/config')(file),
   'no file imports node:module': (_, { target }) => target !== 'node:module',
 }
 
@@ -67,6 +67,7 @@ const packages: readonly (readonly [RegExp, (file: string) => boolean])[] = [
   [/^@zxcvbn-ts\/language-common$/, below('server/accounts')],
   [/^(node-screenshots|pngjs)$/, below('server/capture')],
   [/^ws$/, below('lib/host-link', 'server')],
+  [/^pg$/, below('server/database')],
 ]
 
 describe('architecture', () => {
@@ -142,6 +143,8 @@ describe('architecture', () => {
     ['server/resources/a.ts', `import { x } from 'node:crypto'`, false],
     ['server/accounts/a.ts', `import { x } from 'node:sqlite'`, true],
     ['server/accounts/sqlite/a.ts', `import { x } from 'node:sqlite'`, false],
+    ['server/accounts/postgres/a.ts', `import { x } from 'node:sqlite'`, true],
+    ['server/accounts/postgres/a.ts', `import pg from 'pg'`, true],
     ['server/accounts/a.ts', `import got from 'got'`, true],
     ['server/host/a.ts', `import { x } from '../../lib/host-link/wire.ts'`, false],
     ['server/http/a.ts', `import { x } from '../../commands/serve.ts'`, true],

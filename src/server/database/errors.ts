@@ -1,0 +1,87 @@
+import { connectionReason, isTlsError } from '../../lib/util/connection-reason.ts'
+import { messageOf, ServiceError } from '../../lib/util/errors.ts'
+
+/** The SQLSTATE of PostgreSQL or the code of a socket; null for any other error. */
+export function databaseCode(error: unknown): string | null {
+  if (!(error instanceof Error) || !('code' in error)) return null
+  return typeof error.code === 'string' ? error.code : null
+}
+
+/** A value that must be there once is there already. */
+export function isTaken(error: unknown): boolean {
+  return databaseCode(error) === '23505'
+}
+
+/** A serialization failure or a deadlock: the same transaction can be tried again. */
+export function isConflict(error: unknown): boolean {
+  const code = databaseCode(error)
+  return code === '40001' || code === '40P01'
+}
+
+/** An error of one statement: its connection can be used again. */
+export function isOfStatement(error: unknown): boolean {
+  const { severity } = error as { severity?: unknown }
+  return severity === 'ERROR'
+}
+
+/** What is wrong and what to do, by SQLSTATE or its class (PostgreSQL, appendix A). */
+const answers: Readonly<Record<string, readonly [reason: string, hint: string]>> = {
+  '28P01': ['the password is wrong', 'check the user and the password of the address'],
+  '28000': ['the user may not log in', 'check the user of the address and pg_hba.conf'],
+  '3D000': ['the database does not exist', 'create it with createdb'],
+  '42501': ['permission denied', 'give the user all rights in its schema'],
+  '25006': ['it is read-only', 'name the primary server, not a standby'],
+  '53300': ['too many connections', 'raise max_connections, or run fewer servers'],
+  '55P03': ['another transaction kept it locked', 'try again'],
+  '57014': ['the statement took too long', 'try again; look at the load of the database'],
+  '57': ['PostgreSQL is starting or stopping', 'try again when it runs'],
+  '08': ['the connection was cut', 'try again when PostgreSQL runs'],
+  XX: ['it is damaged', 'look at the log of PostgreSQL, and restore a backup'],
+}
+
+/** Texts of the driver, which gives them no code. */
+const driverTexts: readonly (readonly [RegExp, readonly [reason: string, hint: string]])[] = [
+  [
+    /does not support SSL/,
+    ['it has no TLS', 'turn TLS on there; ?sslmode=disable sends everything unencrypted'],
+  ],
+  [
+    /password must be a( non-empty)? string/,
+    ['it asks for a password', 'give it in SERVICE_DATABASE_URL, PGPASSWORD or a PGPASSFILE'],
+  ],
+  [
+    /timeout exceeded when trying to connect/,
+    ['no connection became free in time', 'look at the load of the database'],
+  ],
+  [/timeout/i, ['no answer in time', 'check host, port and network']],
+  [/Connection terminated|not queryable/, ['the connection was cut', 'try again']],
+  [/after calling end on the pool/, ['it is closed', 'open it again']],
+]
+
+/**
+ * What a caller gets for `error`; `what` says what did not happen. Errors that are not of the
+ * database stay what they are. The details of PostgreSQL, which may hold values, are left out.
+ */
+export function toDatabaseError(error: unknown, address: string, what: string): unknown {
+  if (error instanceof ServiceError) return error
+  const code = databaseCode(error)
+  const text = messageOf(error)
+  const driver = driverTexts.find(([form]) => form.test(text))
+  if (code === null && driver === undefined) return error
+  if (code === '53100') {
+    const hint = 'free space on the disk of PostgreSQL'
+    return new ServiceError('storage_full', `${address}: ${what}: its disk is full`, { hint })
+  }
+  const known = code === null ? undefined : (answers[code] ?? answers[code.slice(0, 2)])
+  const [reason, hint] = known ??
+    driver?.[1] ?? [
+      // Names tables and columns, no values.
+      code !== null && /^[0-9A-Z]{5}$/.test(code) ? `${text} (${code})` : socketReason(code ?? ''),
+      'check host, port and network, and that PostgreSQL runs',
+    ]
+  return new ServiceError('storage_failed', `${address}: ${what}: ${reason}`, { hint })
+}
+
+function socketReason(code: string): string {
+  return isTlsError(code) ? `TLS: ${connectionReason(code)}` : connectionReason(code)
+}

@@ -1,0 +1,210 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type pg from 'pg'
+import { readFile } from 'node:fs/promises'
+import { readProblem, ServiceError, usage } from '../../lib/util/errors.ts'
+import type { Logger } from '../../lib/util/logger.ts'
+import { isConflict, isOfStatement, toDatabaseError } from './errors.ts'
+import { databaseName, type DatabaseSettings } from './settings.ts'
+
+type SqlValue = string | number | boolean | null | Buffer | readonly string[] | readonly number[]
+
+/** Statements on one connection. Their columns are named as the members of `Row`. */
+export interface Queries {
+  /** The text is prepared once for each connection: write it as a constant. */
+  rows<Row>(sql: string, ...values: SqlValue[]): Promise<Row[]>
+  /** The first row. */
+  row<Row>(sql: string, ...values: SqlValue[]): Promise<Row | undefined>
+  /** Returns how many rows changed. */
+  change(sql: string, ...values: SqlValue[]): Promise<number>
+  /** Several statements, without values and without a limit of time. */
+  script(sql: string): Promise<void>
+}
+
+/** A pool of connections to one database. Rejects with `storage_failed` or `storage_full`. */
+export interface Database {
+  /** For messages: host, port and database. */
+  readonly name: string
+  /** Runs statements on one connection. `what` is what to say when it fails. */
+  run<Value>(what: string, action: (queries: Queries) => Promise<Value>): Promise<Value>
+  /**
+   * Runs `action` in a transaction (READ COMMITTED), which is on the disk before this resolves.
+   * After a deadlock it is run again, on the state before it.
+   */
+  transact<Value>(what: string, action: (queries: Queries) => Promise<Value>): Promise<Value>
+  /** A connection of its own, which the caller ends. */
+  connect(): Promise<pg.Client>
+  /** Waits for what runs. */
+  close(): Promise<void>
+}
+
+export interface DatabaseOptions {
+  readonly settings: DatabaseSettings
+  readonly log: Logger
+  /** How long to wait for a connection. A statement may take twice as long. */
+  readonly waitMs: number
+  /** Default 10. */
+  readonly maxConnections?: number
+}
+
+const maxAttempts = 8
+const bigint = 20
+
+/** Loads the driver and connects once, so that a wrong address is told at once. */
+export async function openDatabase(options: DatabaseOptions): Promise<Database> {
+  const { settings, log, waitMs, maxConnections = 10 } = options
+  const driver = await loadDriver()
+  const name = databaseName(settings)
+  const config: pg.ClientConfig = {
+    ...(await connection(settings)),
+    application_name: 'service-cli',
+    keepAlive: true,
+    connectionTimeoutMillis: waitMs,
+    // The second one is for a server that does not answer any more.
+    statement_timeout: 2 * waitMs,
+    query_timeout: 3 * waitMs,
+    types: {
+      // Counts and times, which are far below 2 ** 53.
+      getTypeParser: ((id: number, format: 'text') =>
+        id === bigint ? Number : driver.types.getTypeParser(id, format)) as never,
+    },
+  }
+  const pool = new driver.Pool({ ...config, max: maxConnections })
+  const noted = (error: Error) => log.debug({ reason: error.message }, 'a connection was lost')
+  // Without a listener the process would end. A query in flight fails as well.
+  pool.on('error', noted)
+  pool.on('connect', client => void client.on('error', noted))
+  let closed: Promise<void> | null = null
+
+  const database: Database = {
+    name,
+    run: (what, action) => orDatabaseError(what, () => onConnection(action)),
+
+    transact: (what, action) =>
+      orDatabaseError(what, async () => {
+        for (let attempt = 1; ; attempt++) {
+          try {
+            return await onConnection(queries => transaction(queries, action))
+          } catch (error) {
+            if (!isConflict(error) || attempt === maxAttempts) throw error
+          }
+          await delay(2 ** attempt * Math.random())
+        }
+      }),
+
+    async connect() {
+      const client = new driver.Client(config)
+      await client.connect()
+      return client
+    },
+
+    close: () => (closed ??= pool.end()),
+  }
+
+  async function onConnection<Value>(action: (queries: Queries) => Promise<Value>): Promise<Value> {
+    const client = await pool.connect()
+    let broken = false
+    try {
+      return await action(queriesOf(client, error => (broken ||= !isOfStatement(error))))
+    } finally {
+      client.release(broken)
+    }
+  }
+
+  async function orDatabaseError<Value>(
+    what: string,
+    action: () => Promise<Value>,
+  ): Promise<Value> {
+    try {
+      return await action()
+    } catch (error) {
+      throw toDatabaseError(error, name, what)
+    }
+  }
+
+  try {
+    await database.run('it cannot be opened', queries => queries.rows('SELECT 1'))
+    return database
+  } catch (error) {
+    await database.close()
+    throw error
+  }
+}
+
+async function transaction<Value>(
+  queries: Queries,
+  action: (queries: Queries) => Promise<Value>,
+): Promise<Value> {
+  await queries.change('BEGIN')
+  try {
+    const value = await action(queries)
+    await queries.change('COMMIT')
+    return value
+  } catch (error) {
+    // On a lost connection PostgreSQL has rolled back already.
+    await queries.change('ROLLBACK').catch(() => {})
+    throw error
+  }
+}
+
+const statementNames = new Map<string, string>()
+
+/** Names are the same on each connection; PostgreSQL keeps the plan under them. */
+function statementName(sql: string): string {
+  const name = statementNames.get(sql) ?? `s${statementNames.size}`
+  statementNames.set(sql, name)
+  return name
+}
+
+function queriesOf(client: pg.PoolClient, failed: (error: unknown) => void): Queries {
+  async function query(config: pg.QueryConfig & { query_timeout?: number }) {
+    try {
+      return await client.query(config)
+    } catch (error) {
+      failed(error)
+      throw error
+    }
+  }
+  const prepared = (sql: string, values: unknown[]) =>
+    query({ name: statementName(sql), text: sql, values })
+  return {
+    rows: async (sql, ...values) => (await prepared(sql, values)).rows,
+    row: async (sql, ...values) => (await prepared(sql, values)).rows[0],
+    change: async (sql, ...values) => (await prepared(sql, values)).rowCount ?? 0,
+    script: async sql => void (await query({ text: sql, query_timeout: dayMs })),
+  }
+}
+
+const dayMs = 24 * 60 * 60 * 1000
+
+async function connection(settings: DatabaseSettings): Promise<pg.ClientConfig> {
+  const { host, port, database, user, password, tls, rootCertificate, options } = settings
+  return {
+    host,
+    port,
+    database,
+    ...(user === undefined ? {} : { user }),
+    ...(password === undefined ? {} : { password: password.reveal() }),
+    ...(options === undefined ? {} : { options }),
+    ssl: tls && (rootCertificate === undefined ? true : { ca: await readRoot(rootCertificate) }),
+  }
+}
+
+async function readRoot(file: string): Promise<string> {
+  try {
+    return await readFile(file, 'utf8')
+  } catch (error) {
+    throw usage(`sslrootcert: ${file} cannot be read (${readProblem(error)})`)
+  }
+}
+
+/** An optional dependency, which only an installation with a database needs. */
+async function loadDriver(): Promise<typeof pg> {
+  try {
+    return (await import('pg')).default
+  } catch (error) {
+    throw new ServiceError('config_invalid', 'the package pg, which PostgreSQL needs, is missing', {
+      cause: error,
+      hint: 'npm install pg, where service-cli is installed',
+    })
+  }
+}

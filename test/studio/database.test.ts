@@ -1,0 +1,232 @@
+import { expect } from 'chai'
+import { silentLogger } from '../../src/lib/util/logger.ts'
+import { systemTimer } from '../../src/lib/util/time.ts'
+import { isTaken } from '../../src/server/database/errors.ts'
+import { listen } from '../../src/server/database/listener.ts'
+import { migrate } from '../../src/server/database/migrations.ts'
+import { type Database, openDatabase } from '../../src/server/database/pool.ts'
+import { parseDatabaseUrl } from '../../src/server/database/settings.ts'
+import { until } from '../e2e/until.ts'
+import { failureOf } from '../helpers/failure.ts'
+import { freePort } from '../helpers/free-port.ts'
+import { recordingLog } from '../helpers/recording-log.ts'
+import { type Postgres, startPostgres } from './postgres.ts'
+
+describe('a pool of connections to PostgreSQL', () => {
+  let postgres: Postgres
+  let database: Database
+  before(async function () {
+    postgres = await startPostgres(this)
+  })
+  after(() => postgres?.remove())
+  beforeEach(async () => {
+    database = await postgres.open(await postgres.schema())
+  })
+  afterEach(() => database.close())
+
+  const one = (on = database) =>
+    on.run('a question was not answered', queries => queries.row<{ x: number }>('SELECT 1 AS x'))
+
+  it('returns numbers for counts and times', async () => {
+    const row = await database.run('x', queries =>
+      queries.row('SELECT count(*) AS count, 1767225600000::bigint AS "atMs"'),
+    )
+    expect(row).to.deep.equal({ count: 1, atMs: 1_767_225_600_000 })
+  })
+
+  it('undoes what an action changed before it failed, and goes on with the same connection', async () => {
+    await database.run('x', queries => queries.script('CREATE TABLE t (x INTEGER PRIMARY KEY)'))
+    const add = (x: number) => (queries: { change(sql: string, x: number): Promise<number> }) =>
+      queries.change('INSERT INTO t VALUES ($1)', x)
+    await database.transact('x', add(1))
+    let seen: unknown
+    const failing = database.transact('a row was not added', async queries => {
+      await add(2)(queries)
+      await add(1)(queries).catch(error => {
+        seen = error
+        throw error
+      })
+    })
+    const failure = await failureOf(() => failing)
+    expect(failure.code).to.equal('storage_failed')
+    expect(failure.message).to.match(/a row was not added: duplicate key/)
+    expect(isTaken(seen)).to.equal(true)
+    expect(await database.run('x', q => q.rows('SELECT x FROM t'))).to.deep.equal([{ x: 1 }])
+  })
+
+  it('runs a transaction again after a deadlock', async () => {
+    await database.run('x', queries =>
+      queries.script('CREATE TABLE t (id INTEGER, x INTEGER); INSERT INTO t VALUES (1, 0), (2, 0)'),
+    )
+    const sql = 'UPDATE t SET x = x + 1 WHERE id = $1'
+    const both = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    let runs = 0
+    const change = (own: 0 | 1) =>
+      database.transact('x', async queries => {
+        runs++
+        await queries.change(sql, own + 1)
+        both[own]?.resolve()
+        await both[1 - own]?.promise
+        await queries.change(sql, 2 - own)
+      })
+    await Promise.all([change(0), change(1)])
+    expect(runs).to.equal(3)
+    const sums = await database.run('x', q => q.rows('SELECT x FROM t ORDER BY id'))
+    expect(sums).to.deep.equal([{ x: 2 }, { x: 2 }])
+  })
+
+  it('answers again after all connections were ended, and after a crash of PostgreSQL', async () => {
+    await Promise.all(Array.from({ length: 10 }, () => one()))
+    await postgres.cutAll()
+    // One of the connections may be found out by a statement.
+    await until(async () => (await one().catch(() => null)) !== null, 'an answer')
+    await Promise.all(Array.from({ length: 10 }, () => one()))
+
+    postgres.stop('immediate')
+    const failure = await failureOf(() => one())
+    expect(failure.code).to.equal('storage_failed')
+    expect(failure.message).to.contain(`${database.name}: a question was not answered`)
+    postgres.start()
+    await until(async () => (await one().catch(() => null)) !== null, 'an answer')
+  })
+
+  it('fails a statement whose connection is ended, and no process', async () => {
+    const slow = database.run('x', queries => queries.rows('SELECT pg_sleep(60)'))
+    const failed = failureOf(() => slow)
+    await until(async () => {
+      const rows = await one().then(() =>
+        database.run('x', q =>
+          q.rows(`SELECT 1 FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%'`),
+        ),
+      )
+      return rows.length > 0
+    }, 'the statement that waits')
+    await postgres.cutAll()
+    expect((await failed).code).to.equal('storage_failed')
+  })
+
+  it('refuses after it was closed, which it may be twice', async () => {
+    await database.close()
+    await database.close()
+    expect((await failureOf(() => one())).message).to.contain('it is closed')
+  })
+
+  describe('that cannot be opened', () => {
+    const word = 'not-to-be-shown'
+    const open = (url: string) =>
+      failureOf(() =>
+        openDatabase({
+          settings: parseDatabaseUrl(url, 'the test'),
+          log: silentLogger,
+          waitMs: 2000,
+        }),
+      )
+    const withUser = (user: string) => postgres.url().replace('//app@', `//${user}:${word}@`)
+
+    it('says so of a wrong password, and does not show it', async () => {
+      await database.run('x', queries =>
+        queries.script(`CREATE ROLE locked LOGIN PASSWORD 'right'`),
+      )
+      await postgres.requirePassword('locked')
+      for (const [url, reason] of [
+        [withUser('locked'), 'the password is wrong'],
+        [postgres.url().replace('//app@', '//locked@'), 'it asks for a password'],
+      ] as const) {
+        const failure = await open(url)
+        expect(failure.code).to.equal('storage_failed')
+        expect(failure.message).to.contain(reason)
+        expect(JSON.stringify({ ...failure, text: String(failure) })).not.to.contain(word)
+      }
+    })
+
+    it('says so of an unknown database', async () => {
+      const failure = await open(withUser('app').replace('/postgres', '/nothing'))
+      expect(failure.message).to.match(/\/nothing: .*the database does not exist$/)
+      expect(failure.hint).to.contain('createdb')
+    })
+
+    it('says so of a port where nothing listens', async () => {
+      const failure = await open(`postgres://app:${word}@127.0.0.1:${await freePort()}/postgres`)
+      expect(failure.message).to.contain('connection refused')
+      expect(String(failure.stack)).not.to.contain(word)
+    })
+
+    it('says so of a server without TLS', async () => {
+      const failure = await open(postgres.url('sslmode=verify-full'))
+      expect(failure.message).to.contain('it has no TLS')
+      expect(failure.hint).to.contain('sslmode=disable')
+    })
+  })
+
+  describe('migrations', () => {
+    const first = { number: 1, name: 'first', sql: 'CREATE TABLE a (x TEXT)' }
+    const second = {
+      number: 2,
+      name: 'second',
+      sql: `ALTER TABLE a ADD COLUMN y TEXT; INSERT INTO a VALUES ('x', 'y')`,
+    }
+    const rows = () => database.run('x', queries => queries.rows('SELECT x, y FROM a'))
+
+    it('are applied once by servers that start at the same time', async () => {
+      const schema = await postgres.schema()
+      await database.close()
+      database = await postgres.open(schema)
+      const others = await Promise.all([1, 2, 3].map(() => postgres.open(schema)))
+      const all = [database, ...others, ...others]
+      await Promise.all(all.map(each => migrate(each, 'test', [first, second])))
+      await Promise.all(others.map(other => other.close()))
+      expect(await rows()).to.have.length(1)
+    })
+
+    it('go on from the last one that was applied', async () => {
+      await migrate(database, 'test', [first])
+      const broken = { ...second, sql: 'CREATE TABLE b (x TEXT); CREATE TABLE b (x TEXT)' }
+      const failure = await failureOf(() => migrate(database, 'test', [first, broken]))
+      expect(failure.message).to.contain('its tables for test cannot be made')
+      await migrate(database, 'test', [first, second])
+      await migrate(database, 'another', [])
+      expect(await rows()).to.have.length(1)
+    })
+
+    it('refuse tables of a newer version, and of a changed step', async () => {
+      await migrate(database, 'test', [first, second])
+      for (const known of [[first], [{ ...first, sql: 'CREATE TABLE c (x TEXT)' }, second]]) {
+        const failure = await failureOf(() => migrate(database, 'test', known))
+        expect(failure.message).to.contain('another version of this program')
+        expect(failure.hint).to.contain('newest version')
+      }
+      expect(await rows()).to.have.length(1)
+    })
+  })
+
+  it('hears notices, and again after its connection was ended, with a look at everything', async () => {
+    const log = recordingLog()
+    const heard: string[] = []
+    let looks = 0
+    const stop = listen({
+      database,
+      channel: 'test_channel',
+      timer: systemTimer,
+      log,
+      onNotice: payload => void heard.push(payload),
+      reread: async () => void looks++,
+      pollMs: 60_000,
+    })
+    const tell = (word: string) =>
+      database.run('x', queries => queries.rows(`SELECT pg_notify('test_channel', $1)`, word))
+    await until(() => looks === 1, 'look 1')
+    await tell('before')
+    await until(() => heard.includes('before'), 'notice before')
+
+    await postgres.cutAll()
+    await until(() => looks === 2, 'look 2')
+    await until(async () => (await tell('after').catch(() => null)) !== null, 'a notice sent')
+    await until(() => heard.includes('after'), 'notice after')
+
+    postgres.restart('immediate')
+    await until(() => looks === 3, 'look 3')
+    stop()
+    await tell('too late').catch(() => {})
+    expect(heard).not.to.include('too late')
+  })
+})

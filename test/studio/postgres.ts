@@ -1,0 +1,126 @@
+import { spawnSync, type SpawnSyncOptions } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import {
+  appendFile,
+  chmod,
+  chown,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  writeFile,
+} from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { silentLogger } from '../../src/lib/util/logger.ts'
+import { type Database, openDatabase } from '../../src/server/database/pool.ts'
+import { type DatabaseSettings, parseDatabaseUrl } from '../../src/server/database/settings.ts'
+import { freePort } from '../helpers/free-port.ts'
+import { skipBecause } from '../helpers/skip.ts'
+
+/** Where Debian and others put the programs of PostgreSQL. */
+const programs = '/usr/lib/postgresql'
+
+/** A PostgreSQL of a test file, in its own folder on a free port. */
+export interface Postgres {
+  /** An address of the database; `parameters` as in `options=…`. */
+  url(parameters?: string): string
+  settings(parameters?: string): DatabaseSettings
+  /** The address of a new schema, for one test. */
+  schema(): Promise<string>
+  open(url?: string): Promise<Database>
+  /** A role that may log in only with its password; the others need none. */
+  requirePassword(role: string): Promise<void>
+  /** Ends every connection to the database but that of the call. */
+  cutAll(): Promise<void>
+  /** `immediate` is a crash. */
+  restart(mode?: 'fast' | 'immediate'): void
+  stop(mode?: 'fast' | 'immediate'): void
+  start(): void
+  remove(): Promise<void>
+}
+
+/** Starts one in a `before` hook; skips the suite, with the reason, where there is none. */
+export async function startPostgres(context: Mocha.Context): Promise<Postgres> {
+  const bin = await findPrograms()
+  if (bin === null) skipBecause(context, 'PostgreSQL is not installed')
+  const folder = await mkdtemp(join(tmpdir(), 'service-cli-postgres-'))
+  const run = runnerOf(folder, bin)
+  const data = join(folder, 'data')
+  const port = await freePort()
+  await run.own()
+  run('initdb', '-D', data, '-U', 'app', '--auth=trust', '--no-sync', '-E', 'UTF8', '--locale=C')
+  const lines = [`listen_addresses='127.0.0.1'`, `port=${port}`, `unix_socket_directories=''`]
+  await appendFile(join(data, 'postgresql.conf'), lines.map(line => `${line}\n`).join(''))
+  const log = join(folder, 'log')
+  const start = () => run('pg_ctl', '-D', data, '-l', log, '-w', '-t', '30', 'start')
+  const stop = (mode = 'fast') => run('pg_ctl', '-D', data, '-w', '-m', mode, 'stop')
+  start()
+  const url = (parameters = '') =>
+    `postgres://app@127.0.0.1:${port}/postgres${parameters === '' ? '' : `?${parameters}`}`
+  const settings = (parameters = '') => parseDatabaseUrl(url(parameters), 'the test')
+  const open = (at = url()) =>
+    openDatabase({ settings: parseDatabaseUrl(at, 'the test'), log: silentLogger, waitMs: 5000 })
+  let schemas = 0
+
+  async function script(sql: string): Promise<void> {
+    const database = await open()
+    await database.run('a test', queries => queries.script(sql))
+    await database.close()
+  }
+
+  return {
+    url,
+    settings,
+    open,
+    async schema() {
+      const name = `test_${++schemas}`
+      await script(`CREATE SCHEMA ${name}`)
+      return url(`options=${encodeURIComponent(`-c search_path=${name}`)}`)
+    },
+    async requirePassword(role) {
+      const file = join(data, 'pg_hba.conf')
+      const line = `host all ${role} 127.0.0.1/32 scram-sha-256\n`
+      await writeFile(file, line + (await readFile(file, 'utf8')))
+      await script('SELECT pg_reload_conf()')
+    },
+    cutAll: () =>
+      script(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+        WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()`),
+    restart(mode) {
+      stop(mode)
+      start()
+    },
+    stop,
+    start,
+    async remove() {
+      stop('immediate')
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+async function findPrograms(): Promise<string | null> {
+  if (!existsSync(programs)) return null
+  const versions = (await readdir(programs)).sort((a, b) => Number(b) - Number(a))
+  const folder = versions.map(version => join(programs, version, 'bin'))[0] ?? ''
+  return existsSync(join(folder, 'initdb')) ? folder : null
+}
+
+/** Runs programs of PostgreSQL, which refuses to run as root: then as the user of the package. */
+function runnerOf(folder: string, bin: string) {
+  const isRoot = process.getuid?.() === 0
+  const id = (flag: string) => Number(spawnSync('id', [flag, 'postgres']).stdout)
+  const user: SpawnSyncOptions = isRoot ? { uid: id('-u'), gid: id('-g') } : {}
+  const run = (program: string, ...args: string[]): void => {
+    // Not a pipe: the server would keep it open.
+    const options: SpawnSyncOptions = { ...user, cwd: folder, stdio: 'ignore' }
+    const { status, error } = spawnSync(join(bin, program), args, options)
+    if (status !== 0) throw new Error(`${program} failed: ${error?.message ?? status}`)
+  }
+  async function own(): Promise<void> {
+    if (isRoot) await chown(folder, Number(user.uid), Number(user.gid))
+    await chmod(folder, 0o700)
+  }
+  return Object.assign(run, { own })
+}
