@@ -68,6 +68,7 @@ const packages: readonly (readonly [RegExp, (file: string) => boolean])[] = [
   [/^(node-screenshots|pngjs)$/, below('server/capture')],
   [/^ws$/, below('lib/host-link', 'server')],
   [/^pg$/, below('server/database')],
+  [/^undici$/, below('server/gateway')],
 ]
 
 describe('architecture', () => {

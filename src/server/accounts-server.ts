@@ -1,9 +1,8 @@
 import { isLoopback } from '../lib/util/address.ts'
 import { systemClock, systemTimer } from '../lib/util/time.ts'
 import { corsMethods, createAccountsListener } from './accounts/app.ts'
-import { isThere, openAccountsStore, dataFiles } from './accounts/data-folder.ts'
-import { followKeys, openKeyStore } from './accounts/keys/open-key-store.ts'
 import { resolveAccountLimits } from './accounts/limits.ts'
+import { openAccounts } from './accounts/open-accounts.ts'
 import { createAccountServices } from './accounts/services.ts'
 import { sweepRegularly } from './accounts/audit-trail.ts'
 import type { ListenOptions } from './http/listen-options.ts'
@@ -26,29 +25,17 @@ export async function startAccountsServer(
   const { log } = options
   const limits = { ...resolveLimits(options.limits), ...resolveAccountLimits(options.limits) }
   const clock = systemClock
-  const files = dataFiles(options.dataDir)
 
   // Ended in reverse order: at the stop, or at once when a later step of the start fails.
   await using opened = new AsyncDisposableStack()
-  const isKnown = await isThere(files.database)
-  const store = await openAccountsStore({
-    dataDir: options.dataDir,
-    clock,
-    log,
-    busyMs: limits.maxStoreWaitMs,
-  })
+  const { dataDir, database } = options
+  const busyMs = limits.maxStoreWaitMs
+  const accounts = await openAccounts({ dataDir, database, clock, log, busyMs })
+  const { store } = accounts
   opened.defer(() => store.close())
   cancelled.throwIfAborted()
-  const keys = await openKeyStore({
-    replaces: isKnown,
-    file: files.keys,
-    clock,
-    log,
-    lifetimes: limits,
-    rotationMs: limits.keyRotationMs,
-    busyMs: limits.maxStoreWaitMs,
-  })
-  opened.defer(followKeys(keys, { timer: systemTimer, log, pollMs: limits.keyPollMs }))
+  const keys = await accounts.openKeys({ lifetimes: limits, rotationMs: limits.keyRotationMs })
+  opened.defer(accounts.followKeys(keys, limits.keyPollMs))
   opened.defer(sweepRegularly({ store, clock, timer: systemTimer, log, limits }))
 
   const socket = await ServerSocket.open(options, { limits, log })

@@ -24,6 +24,7 @@ export interface AccountsProcessSettings {
   flags?: readonly string[]
   /** Kept at the end when given. */
   dataDir?: string
+  env?: Readonly<Record<string, string>>
 }
 
 /** Starts the built program and waits for its line. Rejects with its stderr when it ends instead. */
@@ -35,7 +36,7 @@ export async function startAccountsProcess(
   const { flags = [] } = settings
   const port = flags.includes('--port') ? [] : ['--port', '0']
   const args = ['registry', ...port, '--json', '--data-dir', dataDir]
-  const env = cleanEnv({ HOME: home })
+  const env = cleanEnv({ HOME: home, ...settings.env })
   const child = startProgram([...args, ...flags], { env })
   let written = ''
   child.stderr?.setEncoding('utf8').on('data', text => (written += text))

@@ -3,12 +3,13 @@ import * as Flags from '@oclif/core/flags'
 import { accountFlags, BaseCommand, globalFlags } from '../../lib/cli/base-command.ts'
 import { type Output, processOutput, warningsTo } from '../../lib/cli/output.ts'
 import { adminLimits, type Range } from '../../server/accounts/admin-limits.ts'
+import { databaseFlag, readDatabase } from '../database-flag.ts'
 import { selectDataDir } from './data-dir.ts'
 
 type Operations = typeof import('../../server/accounts/admin/operations.ts')
 type Admin = import('../../server/accounts/admin/open-admin.ts').Admin
 
-/** Base of the commands of the operator: they work on the files, whether the server runs or not. */
+/** Base of the commands of the operator: they work on the data, whether the server runs or not. */
 export abstract class AdminCommand extends BaseCommand {
   static override baseFlags = {
     ...globalFlags,
@@ -16,12 +17,14 @@ export abstract class AdminCommand extends BaseCommand {
       description: 'folder of the database and the keys',
       helpValue: 'DIR',
     }),
+    ...databaseFlag,
     'no-input': accountFlags['no-input'],
   }
 }
 
 interface AdminFlags {
   readonly 'data-dir'?: string | undefined
+  readonly database?: string | undefined
   readonly json: boolean
   readonly quiet: boolean
 }
@@ -37,8 +40,9 @@ export async function administer(
 ): Promise<void> {
   const output = processOutput(flags)
   const dataDir = selectDataDir(flags['data-dir'], process.env)
+  const database = readDatabase(flags.database, process.env)
   const operations = await import('../../server/accounts/admin/operations.ts')
-  await using admin = await operations.openAdmin({ dataDir, log: warningsTo(output) })
+  await using admin = await operations.openAdmin({ dataDir, database, log: warningsTo(output) })
   await action({ admin, operations, output })
 }
 

@@ -2,6 +2,7 @@ import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../../lib/cli/base-command.ts'
 import { registrationModes } from '../../lib/accounts/protocol.ts'
 import { defaultPorts } from '../default-ports.ts'
+import { databaseFlag } from '../database-flag.ts'
 import { addressFlags, runFlags } from '../server-flags.ts'
 import { readAccountsSettings } from './settings.ts'
 
@@ -22,6 +23,11 @@ need an invitation, and commonly guessed passwords are refused.`
       command: '<%= config.bin %> registry --public-url https://registry.studio.example',
     },
     {
+      description: 'one of several on a PostgreSQL database',
+      command:
+        'SERVICE_DATABASE_URL=postgres://registry:…@db.studio.example/studio <%= config.bin %> registry',
+    },
+    {
       description: 'start from a script: a free port, one JSON line when it listens',
       command: '<%= config.bin %> registry --port 0 --json',
     },
@@ -37,6 +43,7 @@ need an invitation, and commonly guessed passwords are refused.`
       description: 'folder of the database and the keys',
       helpValue: 'DIR',
     }),
+    ...databaseFlag,
     registration: Flags.option({ options: registrationModes })({
       description: 'open, invite or closed [default: open on this machine, else invite]',
       helpValue: 'MODE',

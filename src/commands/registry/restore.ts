@@ -2,6 +2,7 @@ import * as Flags from '@oclif/core/flags'
 import { resolve } from 'node:path'
 import { counted } from '../../lib/util/amounts.ts'
 import { processOutput, warningsTo } from '../../lib/cli/output.ts'
+import { readDatabase } from '../database-flag.ts'
 import { AdminCommand } from './admin-command.ts'
 import { selectDataDir } from './data-dir.ts'
 
@@ -39,6 +40,10 @@ a revoked token. Ends all sessions unless --keep-sessions is given. Stop the acc
     const { flags } = await this.parse(RegistryRestore)
     const output = processOutput(flags)
     const dataDir = selectDataDir(flags['data-dir'], process.env)
+    if (readDatabase(flags.database, process.env) !== undefined) {
+      const { notByBackup } = await import('../../server/accounts/admin/backup.ts')
+      throw notByBackup()
+    }
     const { restore } = await import('../../server/accounts/admin/restore.ts')
     const done = await restore({
       from: resolve(flags.from),

@@ -1,5 +1,6 @@
 import { renderAccountsBanner } from '../../lib/cli/accounts-banner.ts'
 import type { OutputFlags } from '../../lib/cli/log-level.ts'
+import { databaseName } from '../../server/database/settings.ts'
 import { runServer } from '../run-server.ts'
 import type { AccountsServerSettings } from './settings.ts'
 
@@ -9,6 +10,7 @@ export async function runAccountsServer(
   output: OutputFlags,
 ): Promise<void> {
   const { dataDir } = settings
+  const database = settings.database === undefined ? null : databaseName(settings.database)
   await runServer(
     {
       settings,
@@ -22,9 +24,12 @@ export async function runAccountsServer(
         }
         return handle
       },
-      listening: ({ url, registration }) => ({ url, registration, data_dir: dataDir }),
+      listening: ({ url, registration }) => ({
+        ...{ url, registration, data_dir: dataDir },
+        ...(database === null ? {} : { database }),
+      }),
       banner: ({ url, registration, local }, shown) =>
-        renderAccountsBanner({ url, registration, local, dataDir, ...shown }),
+        renderAccountsBanner({ url, registration, local, dataDir, database, ...shown }),
     },
     output,
   )

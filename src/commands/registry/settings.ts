@@ -2,6 +2,7 @@ import type { RegistrationMode } from '../../lib/accounts/protocol.ts'
 import { checkAccountLimits, defaultPublicAccountLimits } from '../../server/accounts/limits.ts'
 import { checkLimits, type PublicLimits } from '../../lib/config/limits.ts'
 import type { AccountsServerOptions } from '../../server/accounts/options.ts'
+import { readDatabase } from '../database-flag.ts'
 import { readLimitFlags } from '../limit-flag.ts'
 import { type AddressFlags, readAddress } from '../server-settings.ts'
 import { selectDataDir } from './data-dir.ts'
@@ -9,6 +10,7 @@ import { selectDataDir } from './data-dir.ts'
 /** The flags of `registry` as the parser returns them. */
 export interface AccountsServerFlags extends AddressFlags {
   'data-dir'?: string | undefined
+  database?: string | undefined
   registration?: RegistrationMode | undefined
   limit?: string[] | undefined
 }
@@ -30,6 +32,7 @@ export function readAccountsSettings(
   return {
     ...readAddress(flags),
     dataDir: selectDataDir(flags['data-dir'], env),
+    database: readDatabase(flags.database, env),
     limits: readLimitFlags(flags.limit ?? [], limitSets),
     registration: flags.registration,
   }

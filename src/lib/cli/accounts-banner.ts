@@ -8,6 +8,8 @@ export interface AccountsBannerFacts {
   /** Only this machine can reach it. */
   readonly local: boolean
   readonly dataDir: string
+  /** Host and name of a PostgreSQL database. */
+  readonly database: string | null
   readonly colour: boolean
   /** How to run this program. */
   readonly command: string
@@ -28,6 +30,7 @@ export function renderAccountsBanner(facts: AccountsBannerFacts): string {
     '',
     ...labelled('Registry', facts.url, facts.colour),
     ...labelled('Data', facts.dataDir, facts.colour),
+    ...(facts.database === null ? [] : labelled('Database', facts.database, facts.colour)),
     `${bold('Registration')}  ${admission[facts.registration]}`,
     ...(unencrypted ? unencryptedNotice.map(warn) : []),
     '',

@@ -113,10 +113,9 @@ export interface AccountStore {
   clearFailures(name: string, source?: string): Promise<void>
 
   /**
-   * Appends. Of one action of one account only the newest `maxAuditRowsOfAccount` stay, of callers
-   * without an account `maxAuditRowsOfStrangers`. Of all rows about `maxRows` stay: the accounts
-   * with the most rows lose theirs with the earliest end, so no account loses any while another has
-   * more. Callers without an account count as one account.
+   * Appends. Of one action of one account only the newest `maxAuditRowsOf` it stay. Of all rows
+   * about `maxRows` stay: the accounts with the most rows lose theirs with the earliest end, so no
+   * account loses any while another has more. Callers without an account count as one account.
    */
   audit(
     entry: AuditRow,
@@ -130,8 +129,6 @@ export interface AccountStore {
    * `beforeMs`, and failures forgotten before it. Returns how many rows went.
    */
   sweep(beforeMs: number): Promise<number>
-  /** A consistent copy while others write; `target` must not exist. */
-  backup(target: string): Promise<void>
   /** Resolves when the store takes changes: writes one, at most once a second. */
   ping(): Promise<void>
   close(): Promise<void>
@@ -213,11 +210,6 @@ export interface LoginFailures {
   readonly forgottenAtMs: number
   readonly lastMs: number
 }
-
-/** Entries of one action of one account: ten a day for a quarter. */
-export const maxAuditRowsOfAccount = 1000
-/** The same of all callers without an account together, who are many. */
-export const maxAuditRowsOfStrangers = 10_000
 
 export interface AuditRow {
   readonly atMs: number

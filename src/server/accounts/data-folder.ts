@@ -3,10 +3,9 @@ import { join } from 'node:path'
 import type { Clock } from '../../lib/util/time.ts'
 import { errnoOf, isMissing, ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
-import type { AccountStore } from './account-store.ts'
 import { openDataFolder } from './sqlite/check-files.ts'
 import { takeFileLock, withFileLock } from '../../lib/config/file-lock.ts'
-import { openSqliteStore } from './sqlite/sqlite-store.ts'
+import { openSqliteStore, type SqliteStore } from './sqlite/sqlite-store.ts'
 
 export interface DataFiles {
   readonly database: string
@@ -42,7 +41,7 @@ interface DataFolderOptions {
 }
 
 /** The accounts of the folder, which is not replaced by a restore until they are closed. */
-export async function openAccountsStore(options: DataFolderOptions): Promise<AccountStore> {
+export async function openAccountsStore(options: DataFolderOptions): Promise<SqliteStore> {
   const { dataDir, clock, log, busyMs, create = true } = options
   const files = dataFiles(dataDir)
   if (!create && !(await isThere(files.database))) throw absent(dataDir)

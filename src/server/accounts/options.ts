@@ -2,6 +2,7 @@ import type { Logger } from '../../lib/util/logger.ts'
 import type { RegistrationMode } from '../../lib/accounts/protocol.ts'
 import type { AccountLimits } from './limits.ts'
 import type { AccessLog } from '../http/access-log.ts'
+import type { DatabaseSettings } from '../database/settings.ts'
 import type { Limits } from '../../lib/config/limits.ts'
 import type { ListenOptions } from '../http/listen-options.ts'
 import type { Stoppable } from '../../lib/util/stoppable.ts'
@@ -10,8 +11,10 @@ import type { Stoppable } from '../../lib/util/stoppable.ts'
 export interface AccountsServerOptions extends ListenOptions {
   /** Also the issuer (`iss`) of the tokens. */
   publicUrl?: string | undefined
-  /** Folder of the database and the keys. */
+  /** Folder of the database and the keys; with `database`, of the wrapping key. */
   dataDir: string
+  /** A PostgreSQL database in place of the one in the folder. */
+  database?: DatabaseSettings | undefined
   /** Default: open where only this machine reaches the accounts server, by invitation elsewhere. */
   registration?: RegistrationMode | undefined
   log: Logger

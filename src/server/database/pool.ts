@@ -165,13 +165,18 @@ function queriesOf(client: pg.PoolClient, failed: (error: unknown) => void): Que
     }
   }
   const prepared = (sql: string, values: unknown[]) =>
-    query({ name: statementName(sql), text: sql, values })
+    query({ name: statementName(sql), text: sql, values: values.map(toKept) })
   return {
     rows: async (sql, ...values) => (await prepared(sql, values)).rows,
     row: async (sql, ...values) => (await prepared(sql, values)).rows[0],
     change: async (sql, ...values) => (await prepared(sql, values)).rowCount ?? 0,
     script: async sql => void (await query({ text: sql, query_timeout: dayMs })),
   }
+}
+
+/** PostgreSQL keeps no U+0000: the character that stands for what cannot be kept takes its place. */
+function toKept(value: unknown): unknown {
+  return typeof value === 'string' ? value.replaceAll('\0', '\ufffd') : value
 }
 
 const dayMs = 24 * 60 * 60 * 1000

@@ -9,6 +9,7 @@ const facts: AccountsBannerFacts = {
   registration: 'open',
   local: true,
   dataDir: '/home/a/.local/share/service-cli/registry',
+  database: null,
   colour: false,
   command: 'service-cli',
 }

@@ -237,7 +237,8 @@ export function describeAccountStore(name: string, open: () => Promise<StoreUnde
       expect(await add('a\ud800')).to.equal('created')
       // The second is kept as the character that stands for what cannot be kept.
       expect(await add('a\udfff')).to.not.equal('created')
-      expect((await store.findAccount('a\0b'))?.username).to.equal('a\0b')
+      // PostgreSQL keeps no U+0000.
+      expect((await store.findAccount('a\0b'))?.username).to.be.oneOf(['a\0b', 'a\ufffdb'])
       expect((await store.findAccount('a'))?.username).to.equal('a')
       await store.ping()
     })

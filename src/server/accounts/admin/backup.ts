@@ -17,12 +17,13 @@ import { parseJson } from '../../../lib/util/json.ts'
  * fails half-way leaves nothing. Throws `file_exists` for a folder that holds something.
  */
 export async function backUp(admin: Admin, folder: string) {
-  const { store, files, clock, log } = admin
+  const { files, clock, log } = admin
+  if (files === null) throw notByBackup()
   const made = await openTarget(folder)
   const path = (name: string) => join(folder, name)
   try {
     const createdAtMs = clock.now()
-    await store.backup(path(backupFiles.database))
+    await files.copyDatabase(path(backupFiles.database))
     // After the database: the keys of everything in it are among them.
     const keys = await readKeyText(files.keys, log)
     if (keys === null) throw noKeys(files.keys)
@@ -71,6 +72,12 @@ async function written(path: string) {
   const facts = await factsOfFile(path)
   if (facts !== null) return facts
   throw new ServiceError('storage_failed', `${path} vanished while the backup was made`)
+}
+
+/** For `backup` and `restore`. */
+export function notByBackup(): ServiceError {
+  const hint = 'use pg_dump and pg_restore, and keep a copy of wrapping.key in the data folder'
+  return new ServiceError('usage_invalid', 'PostgreSQL has its own tools for backups', { hint })
 }
 
 function taken(folder: string, what: string): ServiceError {

@@ -1,17 +1,16 @@
 import { type Clock, systemClock } from '../../../lib/util/time.ts'
 import type { Logger } from '../../../lib/util/logger.ts'
 import { defaultLimits } from '../../../lib/config/limits.ts'
-import type { AccountStore, AuditRow } from '../account-store.ts'
+import type { DatabaseSettings } from '../../database/settings.ts'
+import type { AuditRow } from '../account-store.ts'
 import { keepAuditUntil } from '../audit-trail.ts'
-import { type DataFiles, openAccountsStore, dataFiles } from '../data-folder.ts'
+import { type Accounts, openAccounts } from '../open-accounts.ts'
 
-/** The files of an accounts server, opened by their owner; the server may run or not. */
-export interface Admin extends AsyncDisposable {
-  readonly store: AccountStore
-  readonly files: DataFiles
+/** The data of an accounts server, opened by its owner; the server may run or not. */
+export interface Admin extends AsyncDisposable, Omit<Accounts, 'followKeys'> {
   readonly clock: Clock
   readonly log: Logger
-  /** Writes down what was done: who has the files needs no account, and leaves a trace. */
+  /** Writes down what was done: who has the data needs no account, and leaves a trace. */
   record(
     action: AdminAction,
     accountId: string | null,
@@ -36,6 +35,7 @@ type AdminAction =
 
 interface AdminOptions {
   readonly dataDir: string
+  readonly database?: DatabaseSettings | undefined
   readonly log: Logger
   readonly clock?: Clock
 }
@@ -44,12 +44,12 @@ interface AdminOptions {
  * Makes nothing. Throws `storage_failed` when there is no accounts server, `registry_dir_unsafe`.
  */
 export async function openAdmin(options: AdminOptions): Promise<Admin> {
-  const { dataDir, log, clock = systemClock } = options
+  const { log, clock = systemClock } = options
   const busyMs = defaultLimits.maxStoreWaitMs
-  const store = await openAccountsStore({ dataDir, clock, log, busyMs, create: false })
+  const accounts = await openAccounts({ ...options, clock, busyMs, create: false })
+  const { store } = accounts
   return {
-    store,
-    files: dataFiles(dataDir),
+    ...accounts,
     clock,
     log,
     async record(action, accountId, details = {}) {

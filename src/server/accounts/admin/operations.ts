@@ -1,4 +1,4 @@
-/** What the operator can do with the files of an accounts server. */
+/** What the operator can do with the data of an accounts server. */
 export { readAudit } from './audit.ts'
 export { backUp } from './backup.ts'
 export { makeInvite, makeResetCode, revokeInvite, revokeResetCode } from './codes.ts'

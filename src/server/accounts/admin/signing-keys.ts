@@ -1,7 +1,6 @@
 import { rfc3339OrNull, toRfc3339 } from '../../../lib/util/time.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import { defaultLimits } from '../../../lib/config/limits.ts'
-import { openKeyStore } from '../keys/open-key-store.ts'
 import type { KeyFacts, KeyStore } from '../keys/key-store.ts'
 import type { Admin } from './open-admin.ts'
 
@@ -29,15 +28,11 @@ export async function rotateKeys(
   return { compromised, keys: keys.list().map(keyView) }
 }
 
-function openKeys({ files, clock, log }: Admin): Promise<KeyStore> {
-  return openKeyStore({
-    file: files.keys,
-    clock,
-    log,
+function openKeys(admin: Admin): Promise<KeyStore> {
+  return admin.openKeys({
     // How long tokens live is for the server to say: no key is forgotten from here.
     lifetimes: { accessTokenMs: never, refreshTokenMs: never },
     rotationMs: defaultLimits.keyRotationMs,
-    busyMs: defaultLimits.maxStoreWaitMs,
     create: false,
   })
 }

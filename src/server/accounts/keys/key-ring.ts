@@ -1,6 +1,6 @@
 import type { KeyState } from './key-store.ts'
 
-/** What the file holds. */
+/** What is stored. */
 export interface KeyRing {
   readonly signing: readonly SigningKey[]
   readonly refresh: readonly RefreshKey[]

@@ -10,12 +10,12 @@ export interface KeyStore {
   /**
    * The key that was published ahead becomes the one in use, and another one is published ahead.
    * Tokens of the replaced key stay valid until they expire; of a `compromised` one, and of all
-   * others that the file held, they are void at once.
+   * others that were stored, they are void at once.
    */
   rotate(options?: { readonly compromised?: boolean }): Promise<void>
   /**
-   * Takes over what another process wrote, and rotates when it is time. A file that cannot be used
-   * is an error once; the keys at hand stay. A running server has `followKeys` do this.
+   * Takes over what another process stored, and rotates when it is time. Keys that cannot be used
+   * are an error once; the keys at hand stay. A running server does this again and again.
    */
   update(): Promise<void>
 }

@@ -1,9 +1,5 @@
-import {
-  type AccountStore,
-  type AuditRow,
-  maxAuditRowsOfAccount,
-  maxAuditRowsOfStrangers,
-} from '../account-store.ts'
+import type { AccountStore, AuditRow } from '../account-store.ts'
+import { auditExcess, isAuditTrimmed, maxAuditRowsOf } from '../store-bounds.ts'
 import type { Database } from './database.ts'
 
 type AuditMethods = Pick<AccountStore, 'audit' | 'listAudit'>
@@ -27,14 +23,8 @@ export function auditTable(database: Database): AuditMethods {
   const ofAccount = database.prepare<Row>(`${select} WHERE account_id = ? ORDER BY id DESC LIMIT ?`)
 
   function trimAll(maxRows: number): void {
-    const rows = counts.all()
-    const kept = fairShares(
-      rows.map(({ count }) => count),
-      maxRows,
-    )
-    for (const [at, { accountId, count }] of rows.entries()) {
-      const excess = count - (kept[at] ?? 0)
-      if (excess > 0) trimAccount.run(accountId, excess)
+    for (const { accountId, count } of auditExcess(counts.all(), maxRows)) {
+      trimAccount.run(accountId, count)
     }
   }
 
@@ -43,12 +33,8 @@ export function auditTable(database: Database): AuditMethods {
       database.write('an audit entry was not written', () => {
         const values = [atMs, action, accountId, address, JSON.stringify(details), untilMs] as const
         const { lastInsertRowid } = insert.run(...values)
-        const most = accountId === null ? maxAuditRowsOfStrangers : maxAuditRowsOfAccount
-        trimOne.run(accountId, action, most)
-        // Counting reads a whole index: once for each hundredth part of the rows.
-        const every = Math.max(1, Math.floor(maxRows / 100))
-        if (Number(lastInsertRowid) % every !== 0) return
-        trimAll(maxRows)
+        trimOne.run(accountId, action, maxAuditRowsOf(accountId))
+        if (isAuditTrimmed(Number(lastInsertRowid), maxRows)) trimAll(maxRows)
       }),
 
     listAudit: ({ accountId, limit }) =>
@@ -57,19 +43,4 @@ export function auditTable(database: Database): AuditMethods {
         return rows.map(row => ({ ...row, details: JSON.parse(row.details) }))
       }),
   }
-}
-
-/**
- * Shares out `total` among counts in descending order, the smallest first: each gets all it has or
- * as much as every larger one.
- */
-function fairShares(counts: readonly number[], total: number): number[] {
-  const shares: number[] = []
-  let left = total
-  for (let at = counts.length - 1; at >= 0; at--) {
-    const share = Math.min(counts[at] ?? 0, Math.floor(left / (at + 1)))
-    shares[at] = share
-    left -= share
-  }
-  return shares
 }

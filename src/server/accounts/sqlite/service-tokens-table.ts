@@ -1,4 +1,5 @@
 import type { AccountRow, AccountStore, ServiceTokenRow } from '../account-store.ts'
+import { maxRevokedTokens, touchEveryMs } from '../store-bounds.ts'
 import { accountColumns, type Database } from './database.ts'
 
 type ServiceTokenMethods = Pick<
@@ -10,12 +11,6 @@ type ServiceTokenMethods = Pick<
   | 'countServiceTokens'
   | 'revokeServiceToken'
 >
-
-/** The use of a token is noted at most this often: not every request is to write. */
-const touchEveryMs = 60_000
-
-/** As many as may live by default: an account that makes and revokes tokens fills no disk. */
-const maxRevoked = 500
 
 const select = `SELECT id, account_id AS accountId, name, secret_hash AS secretHash, scopes,
   created_at_ms AS createdAtMs, expires_at_ms AS expiresAtMs, last_used_at_ms AS lastUsedAtMs,
@@ -64,7 +59,7 @@ export function serviceTokensTable(database: Database): ServiceTokenMethods {
 
   const forget = database.prepare(`DELETE FROM service_tokens WHERE id IN
     (SELECT id FROM service_tokens WHERE account_id = ? AND revoked_at_ms IS NOT NULL
-     ORDER BY revoked_at_ms DESC LIMIT -1 OFFSET ${maxRevoked})`)
+     ORDER BY revoked_at_ms DESC LIMIT -1 OFFSET ${maxRevokedTokens})`)
 
   return {
     createServiceToken: token =>

@@ -3,6 +3,7 @@ import type { Clock } from '../../../lib/util/time.ts'
 import { type Logger, silentLogger } from '../../../lib/util/logger.ts'
 import { defaultLimits } from '../../../lib/config/limits.ts'
 import type { AccountRow, AccountStore, LoginFailures } from '../account-store.ts'
+import { maxFailureRows, sweepBatch, trimFailuresEvery } from '../store-bounds.ts'
 import { accountsTable } from './accounts-table.ts'
 import { auditTable } from './audit-table.ts'
 import { backupDatabase } from './backup.ts'
@@ -13,6 +14,11 @@ import { migrations } from './schema.ts'
 import { serviceTokensTable } from './service-tokens-table.ts'
 import { sessionsTable } from './sessions-table.ts'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+
+export interface SqliteStore extends AccountStore {
+  /** A consistent copy while others write; `target` must not exist. */
+  backup(target: string): Promise<void>
+}
 
 interface SqliteStoreOptions {
   /** Its folder becomes private to this user. */
@@ -35,7 +41,7 @@ interface SqliteStoreOptions {
  * what to do, for what is damaged, foreign, cut, of a newer version or cannot be written;
  * `storage_full`.
  */
-export async function openSqliteStore(options: SqliteStoreOptions): Promise<AccountStore> {
+export async function openSqliteStore(options: SqliteStoreOptions): Promise<SqliteStore> {
   const { file, clock, log = silentLogger, create = true } = options
   const { busyMs = defaultLimits.maxStoreWaitMs } = options
   const db = await openDatabase({ file, clock, log, busyMs, create, migrations })
@@ -62,7 +68,7 @@ interface Context {
 /** `readyz` is public, and each test write waits for the disk. */
 const testWriteEveryMs = 1000
 
-function createStore(db: DatabaseSync, database: Database, context: Context): AccountStore {
+function createStore(db: DatabaseSync, database: Database, context: Context): SqliteStore {
   const { file, clock, log, busyMs, watch } = context
   const meta = database.prepare<{ value: string }>('SELECT value FROM meta WHERE name = ?')
   const registryId = meta.get('registry_id')?.value ?? ''
@@ -105,25 +111,22 @@ function createStore(db: DatabaseSync, database: Database, context: Context): Ac
   }
 }
 
-/** So many at a time: between them requests are answered. */
-const batch = 500
-
 /** One statement for each kind of row that is over. */
 const sweeps: readonly string[] = [
   `DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE expires_at_ms < ?1
-     UNION SELECT id FROM sessions WHERE revoked_at_ms < ?1 LIMIT ${batch})`,
+     UNION SELECT id FROM sessions WHERE revoked_at_ms < ?1 LIMIT ${sweepBatch})`,
   `DELETE FROM service_tokens WHERE id IN (SELECT id FROM service_tokens
-     WHERE expires_at_ms < ?1 OR revoked_at_ms < ?1 LIMIT ${batch})`,
+     WHERE expires_at_ms < ?1 OR revoked_at_ms < ?1 LIMIT ${sweepBatch})`,
   `DELETE FROM invites WHERE hash IN
-     (SELECT hash FROM invites WHERE expires_at_ms < ?1 LIMIT ${batch})`,
+     (SELECT hash FROM invites WHERE expires_at_ms < ?1 LIMIT ${sweepBatch})`,
   `DELETE FROM reset_codes WHERE account_id IN
-     (SELECT account_id FROM reset_codes WHERE expires_at_ms < ?1 LIMIT ${batch})`,
+     (SELECT account_id FROM reset_codes WHERE expires_at_ms < ?1 LIMIT ${sweepBatch})`,
   `DELETE FROM reserved_names WHERE username_key IN
-     (SELECT username_key FROM reserved_names WHERE until_ms < ?1 LIMIT ${batch})`,
+     (SELECT username_key FROM reserved_names WHERE until_ms < ?1 LIMIT ${sweepBatch})`,
   `DELETE FROM audit WHERE id IN
-     (SELECT id FROM audit WHERE keep_until_ms < ?1 LIMIT ${batch})`,
+     (SELECT id FROM audit WHERE keep_until_ms < ?1 LIMIT ${sweepBatch})`,
   `DELETE FROM login_failures WHERE (name, source) IN
-     (SELECT name, source FROM login_failures WHERE forgotten_at_ms < ?1 LIMIT ${batch})`,
+     (SELECT name, source FROM login_failures WHERE forgotten_at_ms < ?1 LIMIT ${sweepBatch})`,
 ]
 
 function sweeper(database: Database): Pick<AccountStore, 'sweep'> {
@@ -133,7 +136,7 @@ function sweeper(database: Database): Pick<AccountStore, 'sweep'> {
       let swept = 0
       for (const statement of statements) {
         // Ends: each round but the last takes a whole batch away.
-        for (let gone = batch; gone === batch; swept += gone) {
+        for (let gone = sweepBatch; gone === sweepBatch; swept += gone) {
           gone = await database.write('what is over was not removed', () =>
             Number(statement.run(beforeMs).changes),
           )
@@ -207,11 +210,6 @@ type FailureMethods = Pick<
   'findFailures' | 'listFailures' | 'addFailure' | 'clearFailures'
 >
 
-/** About 15 MB. Filling it takes an attacker 40 minutes of hashing on one core. */
-const maxFailureRows = 100_000
-/** Trimming reads the whole index, so it is not done at each failure. */
-const trimEvery = 1000
-
 function failuresTable(database: Database): FailureMethods {
   const select = `SELECT source, forgotten_at_ms AS forgottenAtMs, last_ms AS lastMs
     FROM login_failures WHERE name = ?`
@@ -241,7 +239,7 @@ function failuresTable(database: Database): FailureMethods {
     addFailure: (name, sources, nowMs, forgetMs) =>
       database.write('a failed login was not recorded', () => {
         for (const source of sources) add.run(name, source, nowMs, forgetMs)
-        if (++added % trimEvery === 0) trim.run(maxFailureRows)
+        if (++added % trimFailuresEvery === 0) trim.run(maxFailureRows)
       }),
 
     clearFailures: (name, source) =>

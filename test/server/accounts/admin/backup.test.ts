@@ -8,7 +8,7 @@ import { withAdmin } from './support.ts'
 
 describe('backup of a registry', () => {
   it('is a folder of database, keys and a list of both, for this user alone', () =>
-    withAdmin(async ({ admin, folder }) => {
+    withAdmin(async ({ admin, folder, files }) => {
       const out = join(folder, 'copy')
       const before = process.umask(0)
       try {
@@ -21,7 +21,7 @@ describe('backup of a registry', () => {
       expect(names).to.deep.equal(['backup.json', 'keys.json', 'registry.db'])
       for (const name of names) expect(fs.statSync(join(out, name)).mode & 0o777).to.equal(0o600)
       expect(fs.readFileSync(join(out, 'keys.json'))).to.deep.equal(
-        fs.readFileSync(admin.files.keys),
+        fs.readFileSync(files.keys),
       )
       const [entry] = (await readAudit(admin, { limit: 1 })).entries
       expect(entry?.action).to.equal('registry.backed_up')
@@ -57,11 +57,11 @@ describe('backup of a registry', () => {
     }))
 
   it('leaves nothing when it fails: without keys, or with damaged ones', () =>
-    withAdmin(async ({ admin, folder }) => {
+    withAdmin(async ({ admin, folder, files }) => {
       const out = join(folder, 'copy')
-      fs.writeFileSync(admin.files.keys, 'no keys')
+      fs.writeFileSync(files.keys, 'no keys')
       expect((await failureOf(() => backUp(admin, out))).code).to.equal('config_invalid')
-      fs.rmSync(admin.files.keys)
+      fs.rmSync(files.keys)
       expect((await failureOf(() => backUp(admin, out))).message).to.contain('no key file')
       expect(fs.existsSync(out)).to.equal(false)
     }))

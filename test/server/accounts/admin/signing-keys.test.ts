@@ -10,7 +10,7 @@ const states = (list: Awaited<ReturnType<typeof listKeys>>, use: string) =>
 
 describe('administration of the signing keys', () => {
   it('puts the key into use that was published ahead, and shows no secret', () =>
-    withAdmin(async ({ admin }) => {
+    withAdmin(async ({ admin, files }) => {
       const before = states(await listKeys(admin), 'signing')
       const [active, next] = before.map(([id]) => id)
       const after = await rotateKeys(admin, { compromised: false })
@@ -22,7 +22,7 @@ describe('administration of the signing keys', () => {
         ['0', 'retired'],
         ['1', 'active'],
       ])
-      const { signing, refresh } = JSON.parse(readFileSync(admin.files.keys, 'utf8'))
+      const { signing, refresh } = JSON.parse(readFileSync(files.keys, 'utf8'))
       const shown = JSON.stringify(await listKeys(admin))
       for (const { jwk } of signing) expect(shown).not.to.contain(jwk.d)
       for (const { secret } of refresh) expect(shown).not.to.contain(secret)
@@ -46,10 +46,10 @@ describe('administration of the signing keys', () => {
     }))
 
   it('makes no keys in place of lost or damaged ones', () =>
-    withAdmin(async ({ admin }) => {
-      writeFileSync(admin.files.keys, '{}')
+    withAdmin(async ({ admin, files }) => {
+      writeFileSync(files.keys, '{}')
       expect((await failureOf(() => rotateKeys(admin, {}))).code).to.equal('config_invalid')
-      rmSync(admin.files.keys)
+      rmSync(files.keys)
       expect((await failureOf(() => listKeys(admin))).message).to.contain('there is no key file')
     }))
 })

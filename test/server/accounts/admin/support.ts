@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { silentLogger } from '../../../../src/lib/util/logger.ts'
 import { type Admin, openAdmin } from '../../../../src/server/accounts/admin/open-admin.ts'
-import { openAccountsStore, dataFiles } from '../../../../src/server/accounts/data-folder.ts'
+import { type DataFiles, dataFiles, openAccountsStore } from '../../../../src/server/accounts/data-folder.ts'
 import { openKeyStore } from '../../../../src/server/accounts/keys/open-key-store.ts'
 import { withFolder } from '../../../helpers/folder.ts'
 import { settableClock } from '../../../helpers/settable-clock.ts'
@@ -12,6 +12,7 @@ export interface Scene {
   readonly clock: ReturnType<typeof settableClock>
   readonly folder: string
   readonly dataDir: string
+  readonly files: DataFiles
 }
 
 /** The registry of Alice and Bob, as a server leaves it, in the hands of its owner. */
@@ -21,7 +22,7 @@ export function withAdmin(use: (scene: Scene) => Promise<void>): Promise<void> {
     const clock = settableClock()
     await makeAccounts(dataDir, clock)
     await using admin = await openAdmin({ dataDir, log: silentLogger, clock })
-    await use({ admin, clock, folder, dataDir })
+    await use({ admin, clock, folder, dataDir, files: dataFiles(dataDir) })
   })
 }
 

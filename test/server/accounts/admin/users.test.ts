@@ -199,9 +199,9 @@ describe('administration of accounts', () => {
     }))
 
   it('removes no entry of the audit: how many are kept is for a server to say', () =>
-    withAdmin(async ({ admin }) => {
+    withAdmin(async ({ admin, files }) => {
       const rows = defaultAccountLimits.maxAuditRows + 1
-      const db = new DatabaseSync(admin.files.database)
+      const db = new DatabaseSync(files.database)
       db.exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT ${rows})
         INSERT INTO audit (at_ms, action, details) SELECT i, 'x', '{}' FROM n`)
       await unlockUser(admin, 'alice')

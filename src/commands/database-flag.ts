@@ -1,0 +1,37 @@
+import * as Flags from '@oclif/core/flags'
+import {
+  type DatabaseSettings,
+  databaseVariable,
+  parseDatabaseUrl,
+} from '../server/database/settings.ts'
+import { usage } from '../lib/util/errors.ts'
+
+/** The flag of servers that may share a PostgreSQL database. */
+export const databaseFlag = {
+  database: Flags.string({
+    description: 'PostgreSQL in place of files: postgres://USER@HOST/NAME',
+    helpValue: 'URL',
+  }),
+}
+
+/**
+ * The flag, else the variable, which may have a password. Undefined without both. Throws
+ * `usage_invalid`.
+ */
+export function readDatabase(
+  flag: string | undefined,
+  env: NodeJS.ProcessEnv,
+): DatabaseSettings | undefined {
+  if (flag !== undefined) {
+    const settings = parseDatabaseUrl(flag, '--database')
+    if (settings.password === undefined) return settings
+    throw usage(
+      '--database has a password, which other users of this machine can see',
+      `pass the address in ${databaseVariable}, or the password in PGPASSWORD or a PGPASSFILE`,
+    )
+  }
+  const variable = env[databaseVariable]
+  return variable === undefined || variable === ''
+    ? undefined
+    : parseDatabaseUrl(variable, databaseVariable)
+}

@@ -1,0 +1,99 @@
+import { join } from 'node:path'
+import { ServiceError } from '../../lib/util/errors.ts'
+import type { Logger } from '../../lib/util/logger.ts'
+import { type Clock, systemTimer } from '../../lib/util/time.ts'
+import { listen } from '../database/listener.ts'
+import { openDatabase } from '../database/pool.ts'
+import { databaseName, type DatabaseSettings } from '../database/settings.ts'
+import type { AccountStore } from './account-store.ts'
+import { type DataFiles, dataFiles, isThere, openAccountsStore } from './data-folder.ts'
+import type { KeyStore } from './keys/key-store.ts'
+import { followKeys, keyUpdater, openKeyStore } from './keys/open-key-store.ts'
+import { type KeyOptions, openStoredKeys } from './keys/stored-keys.ts'
+import { hasAccounts, openPostgresStore } from './postgres/postgres-store.ts'
+import { keysChannel, storedKeyRing } from './postgres/stored-key-ring.ts'
+import { openDataFolder } from './sqlite/check-files.ts'
+
+/** The accounts and the keys of an accounts server, in files or in a database. */
+export interface Accounts {
+  readonly store: AccountStore
+  /** For a backup; null where the database has tools of its own for that. */
+  readonly files: AccountFiles | null
+  openKeys(options: Omit<KeyOptions, 'clock' | 'log'>): Promise<KeyStore>
+  /** Keeps a running server on the keys as they are stored. Returns the stop. */
+  followKeys(keys: KeyStore, pollMs: number): () => void
+}
+
+export interface AccountFiles extends DataFiles {
+  /** A consistent copy of the database while others write; `target` must not exist. */
+  copyDatabase(target: string): Promise<void>
+}
+
+interface AccountsOptions {
+  readonly dataDir: string
+  /** In its place: the folder has only the wrapping key then. */
+  readonly database?: DatabaseSettings | undefined
+  readonly clock: Clock
+  readonly log: Logger
+  readonly busyMs: number
+  /** Make what is missing. Default true. */
+  readonly create?: boolean
+}
+
+/** Opens them, until `store` is closed. */
+export function openAccounts(options: AccountsOptions): Promise<Accounts> {
+  const { database } = options
+  return database === undefined ? openFiles(options) : openDatabaseAccounts(options, database)
+}
+
+async function openFiles(options: AccountsOptions): Promise<Accounts> {
+  const { dataDir, clock, log, busyMs } = options
+  const files = dataFiles(dataDir)
+  const isKnown = await isThere(files.database)
+  const store = await openAccountsStore(options)
+  return {
+    store,
+    files: { ...files, copyDatabase: target => store.backup(target) },
+    openKeys: keyOptions =>
+      openKeyStore({
+        ...{ replaces: isKnown, ...keyOptions, file: files.keys, clock, log, busyMs },
+      }),
+    followKeys: (keys, pollMs) => followKeys(keys, { timer: systemTimer, log, pollMs }),
+  }
+}
+
+async function openDatabaseAccounts(
+  { dataDir, clock, log, busyMs, create = true }: AccountsOptions,
+  settings: DatabaseSettings,
+): Promise<Accounts> {
+  const database = await openDatabase({ settings, log, waitMs: busyMs })
+  try {
+    if (!create && !(await hasAccounts(database))) throw absent(settings)
+    const store = await openPostgresStore({ database, clock })
+    const file = join(dataDir, 'wrapping.key')
+    const ring = storedKeyRing({ database, file, registryId: store.registryId, log })
+    return {
+      store,
+      files: null,
+      async openKeys(keyOptions) {
+        await openDataFolder(dataDir, log)
+        return openStoredKeys(ring, { ...keyOptions, clock, log })
+      },
+      followKeys(keys) {
+        const update = keyUpdater(keys, log)
+        const channel = keysChannel
+        const options = { database, channel, timer: systemTimer, log, reread: update }
+        return listen({ ...options, onNotice: () => void update() })
+      },
+    }
+  } catch (error) {
+    await database.close()
+    throw error
+  }
+}
+
+function absent(settings: DatabaseSettings): ServiceError {
+  const name = databaseName(settings)
+  const hint = 'check the address; service-cli registry --database makes one'
+  return new ServiceError('storage_failed', `there is no accounts server in ${name}`, { hint })
+}

@@ -1,0 +1,60 @@
+import type { Database, Queries } from '../../database/pool.ts'
+import type { AccountStore, AuditRow } from '../account-store.ts'
+import { auditExcess, isAuditTrimmed, maxAuditRowsOf } from '../store-bounds.ts'
+
+type AuditMethods = Pick<AccountStore, 'audit' | 'listAudit'>
+
+const insert = `INSERT INTO accounts_audit
+  (at_ms, action, account_id, address, details, keep_until_ms) VALUES ($1, $2, $3, $4, $5, $6)
+  RETURNING id`
+// A range of the index: `id IN (…)` would read the whole table.
+const trimOne = `DELETE FROM accounts_audit WHERE account_id = $1 AND action = $2
+  AND id <= (SELECT id FROM accounts_audit WHERE account_id = $1 AND action = $2
+    ORDER BY id DESC LIMIT 1 OFFSET $3)`
+const counts = `SELECT account_id AS "accountId", count(*) AS count
+  FROM accounts_audit GROUP BY account_id ORDER BY count DESC`
+const trimAccount = `DELETE FROM accounts_audit WHERE id IN
+  (SELECT id FROM accounts_audit WHERE account_id = $1 ORDER BY keep_until_ms, id LIMIT $2)`
+// Of several servers one trims; the others go on.
+const lock = `SELECT pg_try_advisory_xact_lock(hashtext('accounts_audit')) AS mine`
+const select = `SELECT at_ms AS "atMs", action, account_id AS "accountId", address, details
+  FROM accounts_audit`
+
+type Row = Omit<AuditRow, 'details'> & { readonly details: string }
+
+export function auditTable(database: Database): AuditMethods {
+  return {
+    audit: ({ atMs, action, accountId, address, details }, { untilMs, maxRows }) =>
+      database.transact('an audit entry was not written', async queries => {
+        const account = accountId ?? ''
+        const values = [atMs, action, account, address, JSON.stringify(details), untilMs] as const
+        const row = await queries.row<{ id: number }>(insert, ...values)
+        await queries.change(trimOne, account, action, maxAuditRowsOf(accountId))
+        if (isAuditTrimmed(row?.id ?? 0, maxRows)) await trimAll(queries, maxRows)
+      }),
+
+    listAudit: ({ accountId, limit }) =>
+      database.run('the audit was not listed', async queries => {
+        const rows =
+          accountId === undefined
+            ? await queries.rows<Row>(`${select} ORDER BY id DESC LIMIT $1`, limit)
+            : await queries.rows<Row>(
+                `${select} WHERE account_id = $1 ORDER BY id DESC LIMIT $2`,
+                ...([accountId, limit] as const),
+              )
+        return rows.map(row => ({
+          ...row,
+          accountId: row.accountId === '' ? null : row.accountId,
+          details: JSON.parse(row.details),
+        }))
+      }),
+  }
+}
+
+async function trimAll(queries: Queries, maxRows: number): Promise<void> {
+  if ((await queries.row<{ mine: boolean }>(lock))?.mine !== true) return
+  const rows = await queries.rows<{ accountId: string; count: number }>(counts)
+  for (const { accountId, count } of auditExcess(rows, maxRows)) {
+    await queries.change(trimAccount, accountId, count)
+  }
+}

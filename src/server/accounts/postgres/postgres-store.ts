@@ -1,0 +1,90 @@
+import type { Clock } from '../../../lib/util/time.ts'
+import { migrate } from '../../database/migrations.ts'
+import type { Database } from '../../database/pool.ts'
+import type { AccountStore } from '../account-store.ts'
+import { sweepBatch } from '../store-bounds.ts'
+import { accountsTable } from './accounts-table.ts'
+import { auditTable } from './audit-table.ts'
+import { codesTable } from './codes-table.ts'
+import { failuresTable } from './failures-table.ts'
+import { migrations } from './schema.ts'
+import { serviceTokensTable } from './service-tokens-table.ts'
+import { sessionsTable } from './sessions-table.ts'
+
+/** `readyz` is public, and each test write waits for the disk. */
+const testWriteEveryMs = 1000
+
+/** Were the tables of an accounts server made in this database? */
+export async function hasAccounts(database: Database): Promise<boolean> {
+  const found = await database.run('it cannot be read', queries =>
+    queries.row<{ name: string | null }>(`SELECT to_regclass('accounts_meta') AS name`),
+  )
+  return found?.name != null
+}
+
+/**
+ * The accounts in a PostgreSQL database, which any number of accounts servers may share. Makes
+ * their tables where there are none. Closing the store closes the database.
+ */
+export async function openPostgresStore({
+  database,
+  clock,
+}: {
+  readonly database: Database
+  readonly clock: Clock
+}): Promise<AccountStore> {
+  await migrate(database, 'accounts', migrations)
+  const meta = await database.run('it cannot be read', queries =>
+    queries.row<{ value: string }>(`SELECT value FROM accounts_meta WHERE name = 'registry_id'`),
+  )
+  let writtenMs = -Infinity
+  return {
+    registryId: meta?.value ?? '',
+    ...accountsTable(database),
+    ...sessionsTable(database),
+    ...serviceTokensTable(database),
+    ...codesTable(database),
+    ...failuresTable(database),
+    ...auditTable(database),
+
+    async sweep(beforeMs) {
+      let swept = 0
+      for (const sql of sweeps) {
+        // Ends: each round but the last takes a whole batch away.
+        for (let gone = sweepBatch; gone === sweepBatch; swept += gone) {
+          gone = await database.run('what is over was not removed', queries =>
+            queries.change(sql, beforeMs),
+          )
+        }
+      }
+      return swept
+    },
+
+    async ping() {
+      const nowMs = clock.now()
+      // `abs`: a clock that was set back.
+      const isDue = Math.abs(nowMs - writtenMs) >= testWriteEveryMs
+      const sql = isDue
+        ? `UPDATE accounts_meta SET value = now()::text WHERE name = 'test_write'`
+        : `SELECT value FROM accounts_meta WHERE name = 'test_write'`
+      await database.run('it cannot be written', queries => queries.change(sql))
+      if (isDue) writtenMs = nowMs
+    },
+
+    close: () => database.close(),
+  }
+}
+
+/** One statement for each kind of row that is over. Rows that another sweep removes are left. */
+const sweeps = [
+  ['sessions', 'id', 'expires_at_ms < $1 OR revoked_at_ms < $1'],
+  ['service_tokens', 'id', 'expires_at_ms < $1 OR revoked_at_ms < $1'],
+  ['invites', 'hash', 'expires_at_ms < $1'],
+  ['reset_codes', 'account_id', 'expires_at_ms < $1'],
+  ['reserved_names', 'username_key', 'until_ms < $1'],
+  ['accounts_audit', 'id', 'keep_until_ms < $1'],
+  ['login_failures', 'name, source', 'forgotten_at_ms < $1'],
+].map(
+  ([table, key, isOver]) => `DELETE FROM ${table} WHERE (${key}) IN
+    (SELECT ${key} FROM ${table} WHERE ${isOver} LIMIT ${sweepBatch} FOR UPDATE SKIP LOCKED)`,
+)

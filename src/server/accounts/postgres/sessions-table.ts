@@ -1,0 +1,115 @@
+import type { Database, Queries } from '../../database/pool.ts'
+import type {
+  AccountRow,
+  AccountStore,
+  NewSession,
+  SessionRow,
+  SessionState,
+} from '../account-store.ts'
+
+type SessionMethods = Pick<
+  AccountStore,
+  | 'createSession'
+  | 'findSession'
+  | 'rotateSession'
+  | 'listSessions'
+  | 'listSessionAddresses'
+  | 'revokeSession'
+  | 'revokeSessions'
+>
+
+const columns = `sessions.id, account_id AS "accountId", sessions.created_at_ms AS "createdAtMs",
+  expires_at_ms AS "expiresAtMs", address, user_agent AS "userAgent", counter,
+  rotated_at_ms AS "rotatedAtMs", revoked_at_ms AS "revokedAtMs",
+  revoked_reason AS "revokedReason"`
+
+const insertColumns = 'id, account_id, created_at_ms, expires_at_ms, address, user_agent'
+const insert = `INSERT INTO sessions (${insertColumns}) VALUES ($1, $2, $3, $4, $5, $6)`
+// Locks the account: a change of its password ends this session too, or makes it impossible.
+const begin = `INSERT INTO sessions (${insertColumns})
+  SELECT $1, id, $3::bigint, $4::bigint, $5, $6 FROM accounts
+  WHERE id = $2 AND disabled_at_ms IS NULL AND ($7::text IS NULL OR password_hash = $7) FOR SHARE`
+/** One statement, one state of both: what every request asks for. */
+const find = `SELECT ${columns}, username, username_key AS "usernameKey", email,
+  email_key AS "emailKey", password_hash AS "passwordHash",
+  accounts.created_at_ms AS "accountCreatedAtMs", disabled_at_ms AS "disabledAtMs"
+  FROM sessions JOIN accounts ON accounts.id = account_id WHERE sessions.id = $1`
+const rotate = `UPDATE sessions SET counter = counter + 1, rotated_at_ms = $1
+  WHERE id = $2 AND counter = $3 AND revoked_at_ms IS NULL AND expires_at_ms > $1`
+const list = `SELECT ${columns} FROM sessions
+  WHERE account_id = $1 AND revoked_at_ms IS NULL AND expires_at_ms > $2
+  ORDER BY created_at_ms DESC, id DESC`
+const addresses = `SELECT DISTINCT address FROM sessions
+  WHERE account_id = $1 AND address IS NOT NULL`
+const revokeAll = `UPDATE sessions SET revoked_at_ms = $1, revoked_reason = $2
+  WHERE account_id = $3 AND revoked_at_ms IS NULL AND expires_at_ms > $1`
+
+/** For a transaction of the caller: as it is, whatever the state of the account. */
+export async function insertSession(queries: Queries, session: NewSession): Promise<void> {
+  await queries.change(insert, ...insertValues(session))
+}
+
+const insertValues = (session: NewSession) => {
+  const { id, accountId, createdAtMs, expiresAtMs, address, userAgent } = session
+  return [id, accountId, createdAtMs, expiresAtMs, address, userAgent] as const
+}
+
+export function sessionsTable(database: Database): SessionMethods {
+  return {
+    createSession: (session, { passwordHash } = {}) =>
+      database.run('a session was not created', async queries => {
+        const values = insertValues(session)
+        return (await queries.change(begin, ...values, passwordHash ?? null)) > 0
+      }),
+
+    findSession: id =>
+      database.run('a session was not found', async queries => {
+        const row = await queries.row<FoundRow>(find, id)
+        return row === undefined ? null : toState(row)
+      }),
+
+    rotateSession: (id, counter, nowMs) =>
+      database.run(
+        'a session was not refreshed',
+        async queries => (await queries.change(rotate, nowMs, id, counter)) > 0,
+      ),
+
+    listSessions: (accountId, nowMs) =>
+      database.run('sessions were not listed', queries =>
+        queries.rows<SessionRow>(list, accountId, nowMs),
+      ),
+
+    listSessionAddresses: accountId =>
+      database.run('session addresses were not listed', async queries => {
+        const rows = await queries.rows<{ address: string }>(addresses, accountId)
+        return rows.map(({ address }) => address)
+      }),
+
+    revokeSession: (accountId, id, reason, nowMs) =>
+      database.run('a session was not ended', async queries => {
+        const sql = `${revokeAll} AND id = $4`
+        return (await queries.change(sql, nowMs, reason, accountId, id)) > 0
+      }),
+
+    revokeSessions: (accountId, reason, nowMs) =>
+      database.run('sessions were not ended', queries =>
+        queries.change(revokeAll, nowMs, reason, accountId),
+      ),
+  }
+}
+
+type FoundRow = SessionRow &
+  Omit<AccountRow, 'id' | 'createdAtMs'> & { readonly accountCreatedAtMs: number }
+
+function toState(row: FoundRow): SessionState {
+  const { username, usernameKey, email, emailKey, passwordHash, disabledAtMs, ...rest } = row
+  const { accountCreatedAtMs, ...session } = rest
+  return {
+    session,
+    account: {
+      id: session.accountId,
+      ...{ username, usernameKey, email, emailKey, passwordHash, disabledAtMs },
+      createdAtMs: accountCreatedAtMs,
+    },
+  }
+}

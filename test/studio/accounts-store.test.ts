@@ -1,0 +1,31 @@
+import type { AccountStore } from '../../src/server/accounts/account-store.ts'
+import { openPostgresStore } from '../../src/server/accounts/postgres/postgres-store.ts'
+import { settableClock } from '../helpers/settable-clock.ts'
+import { describeAccountStore } from '../server/accounts/account-store-suite.ts'
+import { type Postgres, startPostgres } from './postgres.ts'
+
+describe('accounts in PostgreSQL', () => {
+  let postgres: Postgres
+  before(async function () {
+    postgres = await startPostgres(this)
+  })
+  after(() => postgres?.remove())
+
+  describeAccountStore('PostgreSQL', async () => {
+    const url = await postgres.schema()
+    const opened: AccountStore[] = []
+    const again = async () => {
+      const database = await postgres.open(url)
+      const store = await openPostgresStore({ database, clock: settableClock() })
+      opened.push(store)
+      return store
+    }
+    return {
+      store: await again(),
+      again,
+      async remove() {
+        for (const store of opened) await store.close()
+      },
+    }
+  })
+})
