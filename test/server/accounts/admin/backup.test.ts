@@ -20,9 +20,7 @@ describe('backup of a registry', () => {
       const names = fs.readdirSync(out).toSorted()
       expect(names).to.deep.equal(['backup.json', 'keys.json', 'registry.db'])
       for (const name of names) expect(fs.statSync(join(out, name)).mode & 0o777).to.equal(0o600)
-      expect(fs.readFileSync(join(out, 'keys.json'))).to.deep.equal(
-        fs.readFileSync(files.keys),
-      )
+      expect(fs.readFileSync(join(out, 'keys.json'))).to.deep.equal(fs.readFileSync(files.keys))
       const [entry] = (await readAudit(admin, { limit: 1 })).entries
       expect(entry?.action).to.equal('registry.backed_up')
     }))

@@ -1,7 +1,11 @@
 import { join } from 'node:path'
 import { silentLogger } from '../../../../src/lib/util/logger.ts'
 import { type Admin, openAdmin } from '../../../../src/server/accounts/admin/open-admin.ts'
-import { type DataFiles, dataFiles, openAccountsStore } from '../../../../src/server/accounts/data-folder.ts'
+import {
+  type DataFiles,
+  dataFiles,
+  openAccountsStore,
+} from '../../../../src/server/accounts/data-folder.ts'
 import { openKeyStore } from '../../../../src/server/accounts/keys/open-key-store.ts'
 import { withFolder } from '../../../helpers/folder.ts'
 import { settableClock } from '../../../helpers/settable-clock.ts'
