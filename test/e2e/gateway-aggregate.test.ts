@@ -159,6 +159,7 @@ describe('a gateway that aggregates', () => {
     expect(await complete(any, 'path', 'c', { ...chosen, scheme: 'scene' })).to.include('current')
     const { resourceTemplates } = (await callStateless(gateway.url, 'resources/templates/list'))
       .json.result
+    expect(JSON.stringify(resourceTemplates)).to.not.include('drain')
     const scene = resourceTemplates
       .map(({ uriTemplate }: any) => uriTemplate)
       .find((template: string) => /scene\/current\{\?.*type/.test(template))
@@ -227,7 +228,7 @@ describe('a gateway that aggregates', () => {
     }
 
     it('read the instance that is named by its kind, its name or its id', async () => {
-      for (const instance of ['blender', 'my blender', blender.instanceId.slice(0, 5)]) {
+      for (const instance of ['Blender', 'my blender', blender.instanceId.slice(0, 5)]) {
         const { content, structuredContent } = await call('query_scene', { instance })
         expect(structuredContent.document.name).to.equal('shot_010.blend')
         expect(content.at(-1).text).to.include('blender, my blender')
@@ -321,6 +322,9 @@ describe('a gateway that aggregates', () => {
       expect(error.data.cause).to.be.a('string')
       const { content } = await call('query_scene', { instance: ending.instanceId })
       expect(content[0].text).to.include('has ended')
+      const command = ['resources', 'read', at(ending), '--url', gateway.url]
+      const { stderr } = await runCommand(command)
+      expect(stderr).to.match(/not found: houdini.* has ended; last seen: 20.*; cause: /)
       const again = await session.call('resources/subscribe', { uri: at(ending) })
       expect(again.result ?? again.error.message).to.satisfy((said: unknown) =>
         typeof said === 'string' ? said.includes('has ended') : true,

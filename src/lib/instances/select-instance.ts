@@ -14,8 +14,9 @@ export type Selection<One extends Named = Instance> =
 export const minPrefixChars = 4
 
 /**
- * The instance whose id is or begins with `word` (hyphens and case do not count), or that is the
- * only one of the kind `word`, or with that name or document; without a word the only one there is.
+ * The instance whose id is or begins with `word` (hyphens do not count), or that is the only one of
+ * the kind `word`, or with that name or document; without a word the only one there is. Case does
+ * not count.
  */
 export function selectInstance<One extends Named>(
   instances: readonly One[],
@@ -26,11 +27,13 @@ export function selectInstance<One extends Named>(
   const exact = instances.filter(({ id }) => plainId(id) === wanted)
   if (exact.length > 0) return only(exact)
   const long = wanted.length >= minPrefixChars
+  const lower = word.toLowerCase()
   const named = instances.filter(
-    ({ id, dccType }) => dccType === word || (long && plainId(id).startsWith(wanted)),
+    ({ id, dccType }) =>
+      dccType.toLowerCase() === lower || (long && plainId(id).startsWith(wanted)),
   )
   if (named.length > 0) return only(named)
-  const said = instances.filter(instance => namesOf(instance).includes(word.toLowerCase()))
+  const said = instances.filter(instance => namesOf(instance).includes(lower))
   if (said.length > 0) return only(said)
   return !long && /^[0-9a-f]+$/.test(wanted) ? { kind: 'too_short' } : { kind: 'none' }
 }

@@ -166,7 +166,7 @@ describe('selectInstance', () => {
     ['fade', all, one(maya)],
     ['fad', all, { kind: 'too_short' }],
     ['maya', all, one(maya)],
-    ['Maya', all, none],
+    ['Maya', all, one(maya)],
     ['blender', all, { kind: 'several', instances: [a, b] }],
     ['houdini', all, none],
     // A kind that is also the beginning of an id is both.

@@ -57,10 +57,7 @@ function rpcFailure({ code, message, data }: RpcError, facts: FailureFacts): Ser
     uri !== undefined &&
     (code === notFoundCode || (code === jsonRpcCodes.invalidParams && named))
   )
-    return new ServiceError('resource_not_found', `resource ${cleanText(uri, 300)} not found`, {
-      data: { said },
-      hint,
-    })
+    return notFound(cleanText(uri, 300), said, hint)
   if (code === jsonRpcCodes.methodNotFound) {
     return new ServiceError('request_refused', `the server does not know ${method}`, {
       hint: 'it may offer only tools, or run with --no-resources',
@@ -71,6 +68,16 @@ function rpcFailure({ code, message, data }: RpcError, facts: FailureFacts): Ser
     return new ServiceError('resource_failed', `the server failed: ${said}${reason}`, { hint })
   }
   return new ServiceError('request_refused', `the server refuses ${method}: ${said}`, { hint })
+}
+
+/** With what the server says beside that: what became of the resource, or where to look. */
+function notFound(uri: string, said: string, hint: string | undefined): ServiceError {
+  const generic = /^(?:no resource at|resource not found:?)\s*/i
+  const [begin = ''] = generic.exec(said) ?? []
+  const rest = said.slice(begin.length)
+  const more = (rest.startsWith(uri) ? rest.slice(uri.length) : rest).replace(/^[;:,.]?\s*/, '')
+  const message = `resource ${uri} not found${more === '' ? '' : `: ${more}`}`
+  return new ServiceError('resource_not_found', message, { hint })
 }
 
 function httpFailure(refused: Refused, { url, keyed }: FailureFacts): ServiceError {

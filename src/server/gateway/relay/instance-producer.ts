@@ -32,7 +32,7 @@ const templates: readonly Template[] = freezeAll([
     ...captureTemplates,
     ...notesTemplates,
     ...artefactTemplates,
-    ...sessionEventTemplates,
+    ...sessionEventTemplates.map(withoutDrain),
   ].map(template => ({
     ...template,
     uriTemplate: template.uriTemplate.replace(/^([a-z]+):\/\//, `${root}$1/`),
@@ -46,6 +46,15 @@ const templates: readonly Template[] = freezeAll([
     description: 'scheme://path of the instance is instance://<id>/scheme/path here',
   },
 ])
+
+/** A gateway takes no events away from others. */
+function withoutDrain(template: Template): Template {
+  return {
+    ...template,
+    uriTemplate: template.uriTemplate.replace(',drain', ''),
+    description: 'Events of a session with an id greater than `cursor`',
+  }
+}
 
 /** The scheme `instance://`: what instances serve, at the address of the gateway. */
 export class InstanceProducer implements BuiltIn {

@@ -271,10 +271,13 @@ export class Instances {
     }
     const digits = idPrefix(selector)
     if (digits !== null && digits.length < minPrefixChars) {
-      throw new ResourceUriInvalid(`too short are the digits "${selector}"`, {
-        hint: 'gateway://instances has the ids',
-        data: { uri: text },
-      })
+      throw new ResourceUriInvalid(
+        `the digits "${selector}" are too short: write at least ${minPrefixChars}`,
+        {
+          hint: 'gateway://instances has the ids',
+          data: { uri: text },
+        },
+      )
     }
     const error = new ResourceNotFound(text)
     error.message += '; no such instance is known, gateway://instances has the ids'

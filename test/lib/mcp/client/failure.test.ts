@@ -31,6 +31,20 @@ describe('failureOf', () => {
     })
   }
 
+  const notFound: [says: string, message: string][] = [
+    [`no resource at ${uri}; read scene://current`, `${uri} not found: read scene://current`],
+    [`no resource at ${uri}`, `${uri} not found`],
+    ['Resource not found', `${uri} not found`],
+    [`Resource not found: ${uri}`, `${uri} not found`],
+    ['maya has ended; cause: killed', `${uri} not found: maya has ended; cause: killed`],
+  ]
+  for (const [says, message] of notFound) {
+    it(`shows of "${says}" what is beside the URI`, () => {
+      const error = { code: -32602, message: says, data: { uri } }
+      expect(failureOf({ kind: 'error', error }, facts).message).to.equal(`resource ${message}`)
+    })
+  }
+
   const refused = (status: number, headers: Record<string, string> = {}) =>
     ({ kind: 'refused', status, headers, body: Buffer.alloc(0) }) as const
   const outcomes: [answer: Parameters<typeof failureOf>[0], code: string, says: RegExp][] = [
