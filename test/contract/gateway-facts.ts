@@ -76,6 +76,7 @@ async function startGatewayServer(aggregate: boolean): Promise<TestGateway> {
   const instances = aggregate
     ? new Instances({
         ...{ directory, hostname: hostname(), instancesDir: '/none', mayUseKey: () => false },
+        isOwn: () => false,
         ...{ clock: systemClock, timer: systemTimer, limits, log },
         updated: uri => resources.instanceUpdated(uri),
         listChanged: () => resources.instanceListChanged(),

@@ -340,6 +340,17 @@ describe('a gateway that aggregates', () => {
       expect(error.message).to.include('another program has the address')
       await forged.remove()
     })
+
+    it('never has the gateway ask itself', async () => {
+      const forged = await writeInstance(registryDir, { url: gateway.url })
+      const uri = `instance://${forged.record.instance_id}/scene/current`
+      await until(async () => !(await read(uri)).error?.message.includes('no such'), 'the record')
+      const message = 'its address is that of this gateway'
+      expect((await read(uri)).error.message).to.include(message)
+      const { content } = await call('query_scene', { instance: forged.record.instance_id })
+      expect(content[0].text).to.include(message)
+      await forged.remove()
+    })
   })
 
   it('tells a model which instances run', async () => {

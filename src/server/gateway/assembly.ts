@@ -53,19 +53,16 @@ export async function assembleGateway(parts: GatewayAssemblyParts): Promise<Asse
   const { instancesDir, catalog, self, ring, tools, aggregate, mayUseKey, limits, log } = parts
   const clocks = { clock: systemClock, ticks: monotonicClock, timer: systemTimer }
   const machine = { hostname: hostname(), instancesDir, ...clocks, limits, log }
+  // A record that names its own port would have it ask itself.
+  const isOwn = (url: URL): boolean => Number(url.port) === self.port
   const files = await openFsDirectory(machine)
-  const probes = new Probes({
-    ...machine,
-    directory: files,
-    // Its own port: a record that names it would have it ask itself.
-    isOwn: url => Number(url.port) === self.port,
-  })
+  const probes = new Probes({ ...machine, directory: files, isOwn })
   const directory = createProbedDirectory({ directory: files, probes, limits, log })
   const stopReaper = startReaper({ ...machine, directory })
   const clients = new ClientTable(clocks)
   const instances = aggregate
     ? new Instances({
-        ...{ ...machine, directory, mayUseKey },
+        ...{ ...machine, directory, isOwn, mayUseKey },
         updated: uri => resources.instanceUpdated(uri),
         listChanged: () => resources.instanceListChanged(),
       })

@@ -31,6 +31,8 @@ interface InstancesParts {
   readonly hostname: string
   /** `<registry_dir>/instances` */
   readonly instancesDir: string
+  /** Is this the address of the gateway itself? */
+  readonly isOwn: (url: URL) => boolean
   readonly mayUseKey: () => MaybePromise<boolean>
   readonly clock: Clock
   readonly timer: Timer
@@ -234,11 +236,12 @@ export class Instances {
     const { urls } = this.#knownNow()
     const known = urls.get(instanceId)
     if (known !== undefined) return known
-    const { directory, hostname } = this.#parts
+    const { directory, hostname, isOwn } = this.#parts
     const entry = directory.entries.find(({ record }) => record.instanceId === instanceId)
     if (entry === undefined) throw unreachable('it is not known any more')
     const at = probeUrl(entry.record, hostname)
     if (!at.ok) throw unreachable(at.failure)
+    if (isOwn(at.value)) throw unreachable('its address is that of this gateway')
     const url = new URL('/mcp', at.value)
     urls.set(instanceId, url)
     return url
