@@ -185,6 +185,8 @@ describe('selectInstance', () => {
       'abcd1234000040008000000000000001',
       'abcd1234000040008000000000000009',
     ])
+    const near = ['abcd1234-1', 'abcd5678-1', 'abcd1234-2'].map(id => instance({ id }))
+    expect(shortIds(near)).to.deep.equal(['abcd12341', 'abcd5678', 'abcd12342'])
   })
 })
 

@@ -8,6 +8,7 @@ import {
 import { ServiceError } from '../../../lib/util/errors.ts'
 import type { JsonObject } from '../../../lib/util/json.ts'
 import type { Logger } from '../../../lib/util/logger.ts'
+import { cleanText } from '../../../lib/util/text.ts'
 import type { Clock, Timer } from '../../../lib/util/time.ts'
 import { ResourceNotFound, ResourceUriInvalid } from '../../resources/errors.ts'
 import type { MaybePromise } from '../../resources/maybe-promise.ts'
@@ -42,6 +43,11 @@ interface InstancesParts {
   readonly updated: (uri: string) => void
   readonly listChanged: () => void
 }
+
+/** Instances that an error names, for a caller to choose from. */
+const maxCandidates = 20
+/** Of a caller, in an error. */
+const maxWordChars = 100
 
 /** The gateway's way to one instance. */
 interface Relay {
@@ -138,12 +144,15 @@ export class Instances {
     }
     const candidates = selected.kind === 'several' ? selected.instances : named
     const ids = shortIds(candidates)
-    const lines = candidates.map(({ entry }, at) => `${ids[at]}: ${labelOf(entry)}`)
-    if (lines.length === 0) throw notNamed('no instance runs on this machine')
-    const which = word === undefined ? '' : ` as "${word}"`
+    if (candidates.length === 0) throw notNamed('no instance runs on this machine')
+    const lines = candidates
+      .slice(0, maxCandidates)
+      .map(({ entry }, at) => `${ids[at]}: ${labelOf(entry)}`)
+    if (candidates.length > maxCandidates) lines.push('gateway://instances has all of them')
+    const which = word === undefined ? '' : ` as "${cleanText(word, maxWordChars)}"`
     const found =
       selected.kind === 'several'
-        ? `${lines.length} instances run${which}`
+        ? `${candidates.length} instances run${which}`
         : `no instance runs${which}`
     throw notNamed(`${found}; name one of them as "instance":\n${lines.join('\n')}`)
   }
@@ -312,7 +321,7 @@ function notNamed(message: string): ServiceError {
 }
 
 function ambiguous(selector: string, ids: readonly string[], uri?: string): ServiceError {
-  const shown = ids.slice(0, 20)
+  const shown = ids.slice(0, maxCandidates)
   return new ResourceUriInvalid(`several instances begin with the digits "${selector}"`, {
     hint: `write more digits: ${shown.join(', ')}`,
     data: { ...(uri !== undefined && { uri }), candidates: shown },
