@@ -42,16 +42,16 @@ export interface DatabaseOptions {
   readonly log: Logger
   /** How long to wait for a connection. A statement may take twice as long. */
   readonly waitMs: number
-  /** Default 10. */
-  readonly maxConnections?: number
 }
 
 const maxAttempts = 8
+/** A query takes less than a millisecond; PostgreSQL allows 100 connections by default. */
+const maxConnections = 10
 const bigint = 20
 
 /** Loads the driver and connects once, so that a wrong address is told at once. */
 export async function openDatabase(options: DatabaseOptions): Promise<Database> {
-  const { settings, log, waitMs, maxConnections = 10 } = options
+  const { settings, log, waitMs } = options
   const driver = await loadDriver()
   const name = databaseName(settings)
   const config: pg.ClientConfig = {

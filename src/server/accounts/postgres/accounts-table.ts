@@ -1,21 +1,8 @@
 import type { Database } from '../../database/pool.ts'
-import type { AccountRow, AccountStore, CreateOutcome } from '../account-store.ts'
+import type { AccountMethods, AccountRow, CreateOutcome } from '../account-store.ts'
 import { accountColumns } from './columns.ts'
 import { revokeServiceTokens } from './service-tokens-table.ts'
 import { insertSession } from './sessions-table.ts'
-
-type AccountMethods = Pick<
-  AccountStore,
-  | 'createAccount'
-  | 'findAccount'
-  | 'getAccount'
-  | 'countAccounts'
-  | 'listAccounts'
-  | 'setDisabled'
-  | 'replaceHash'
-  | 'changePassword'
-  | 'deleteAccount'
->
 
 const select = `SELECT ${accountColumns} FROM accounts`
 const byKey = `${select} WHERE username_key = $1 OR email_key = $1

@@ -1,16 +1,6 @@
 import type { Database } from '../../database/pool.ts'
-import type { AccountRow, AccountStore } from '../account-store.ts'
+import type { AccountRow, CodeMethods } from '../account-store.ts'
 import { accountColumns } from './columns.ts'
-
-type CodeMethods = Pick<
-  AccountStore,
-  | 'createInvite'
-  | 'hasInvite'
-  | 'deleteInvite'
-  | 'createResetCode'
-  | 'findByResetCode'
-  | 'useResetCode'
->
 
 const invite = 'INSERT INTO invites (hash, created_at_ms, expires_at_ms) VALUES ($1, $2, $3)'
 const hasInvite = 'SELECT 1 FROM invites WHERE hash = $1 AND expires_at_ms > $2'

@@ -1,11 +1,6 @@
 import type { Database } from '../../database/pool.ts'
-import type { AccountStore, LoginFailures } from '../account-store.ts'
+import type { FailureMethods, LoginFailures } from '../account-store.ts'
 import { maxFailureRows, trimFailuresEvery } from '../store-bounds.ts'
-
-type FailureMethods = Pick<
-  AccountStore,
-  'findFailures' | 'listFailures' | 'addFailure' | 'clearFailures'
->
 
 const select = `SELECT source, forgotten_at_ms AS "forgottenAtMs", last_ms AS "lastMs"
   FROM login_failures WHERE name = $1`

@@ -1,17 +1,7 @@
 import type { Database, Queries } from '../../database/pool.ts'
-import type { AccountRow, AccountStore, ServiceTokenRow } from '../account-store.ts'
+import type { AccountRow, ServiceTokenMethods, ServiceTokenRow } from '../account-store.ts'
 import { maxRevokedTokens, touchEveryMs } from '../store-bounds.ts'
 import { accountColumns } from './columns.ts'
-
-type ServiceTokenMethods = Pick<
-  AccountStore,
-  | 'createServiceToken'
-  | 'findServiceToken'
-  | 'touchServiceToken'
-  | 'listServiceTokens'
-  | 'countServiceTokens'
-  | 'revokeServiceToken'
->
 
 const select = `SELECT id, account_id AS "accountId", name, secret_hash AS "secretHash", scopes,
   created_at_ms AS "createdAtMs", expires_at_ms AS "expiresAtMs",

@@ -1,22 +1,11 @@
 import type { Database, Queries } from '../../database/pool.ts'
 import type {
   AccountRow,
-  AccountStore,
   NewSession,
+  SessionMethods,
   SessionRow,
   SessionState,
 } from '../account-store.ts'
-
-type SessionMethods = Pick<
-  AccountStore,
-  | 'createSession'
-  | 'findSession'
-  | 'rotateSession'
-  | 'listSessions'
-  | 'listSessionAddresses'
-  | 'revokeSession'
-  | 'revokeSessions'
->
 
 const columns = `sessions.id, account_id AS "accountId", sessions.created_at_ms AS "createdAtMs",
   expires_at_ms AS "expiresAtMs", address, user_agent AS "userAgent", counter,

@@ -1,20 +1,7 @@
-import type { AccountRow, AccountStore, CreateOutcome } from '../account-store.ts'
+import type { AccountMethods, AccountRow, CreateOutcome } from '../account-store.ts'
 import { accountColumns, type Database, isTaken } from './database.ts'
 import { serviceTokenRevoker } from './service-tokens-table.ts'
 import { insertSession } from './sessions-table.ts'
-
-type AccountMethods = Pick<
-  AccountStore,
-  | 'createAccount'
-  | 'findAccount'
-  | 'getAccount'
-  | 'countAccounts'
-  | 'listAccounts'
-  | 'setDisabled'
-  | 'replaceHash'
-  | 'changePassword'
-  | 'deleteAccount'
->
 
 /** Undoes a transaction in the middle, with what is to be answered then. */
 class Undone extends Error {

@@ -1,16 +1,6 @@
-import type { AccountRow, AccountStore, ServiceTokenRow } from '../account-store.ts'
+import type { AccountRow, ServiceTokenMethods, ServiceTokenRow } from '../account-store.ts'
 import { maxRevokedTokens, touchEveryMs } from '../store-bounds.ts'
 import { accountColumns, type Database } from './database.ts'
-
-type ServiceTokenMethods = Pick<
-  AccountStore,
-  | 'createServiceToken'
-  | 'findServiceToken'
-  | 'touchServiceToken'
-  | 'listServiceTokens'
-  | 'countServiceTokens'
-  | 'revokeServiceToken'
->
 
 const select = `SELECT id, account_id AS accountId, name, secret_hash AS secretHash, scopes,
   created_at_ms AS createdAtMs, expires_at_ms AS expiresAtMs, last_used_at_ms AS lastUsedAtMs,

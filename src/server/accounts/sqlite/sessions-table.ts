@@ -1,16 +1,5 @@
-import type { AccountRow, AccountStore, NewSession, SessionRow } from '../account-store.ts'
+import type { AccountRow, NewSession, SessionMethods, SessionRow } from '../account-store.ts'
 import { accountColumns, type Database } from './database.ts'
-
-type SessionMethods = Pick<
-  AccountStore,
-  | 'createSession'
-  | 'findSession'
-  | 'rotateSession'
-  | 'listSessions'
-  | 'listSessionAddresses'
-  | 'revokeSession'
-  | 'revokeSessions'
->
 
 const select = `SELECT id, account_id AS accountId, created_at_ms AS createdAtMs,
   expires_at_ms AS expiresAtMs, address, user_agent AS userAgent, counter,

@@ -2,7 +2,13 @@ import type { DatabaseSync } from 'node:sqlite'
 import type { Clock } from '../../../lib/util/time.ts'
 import { type Logger, silentLogger } from '../../../lib/util/logger.ts'
 import { defaultLimits } from '../../../lib/config/limits.ts'
-import type { AccountRow, AccountStore, LoginFailures } from '../account-store.ts'
+import type {
+  AccountRow,
+  AccountStore,
+  CodeMethods,
+  FailureMethods,
+  LoginFailures,
+} from '../account-store.ts'
 import { maxFailureRows, sweepBatch, trimFailuresEvery } from '../store-bounds.ts'
 import { accountsTable } from './accounts-table.ts'
 import { auditTable } from './audit-table.ts'
@@ -148,16 +154,6 @@ function sweeper(database: Database): Pick<AccountStore, 'sweep'> {
   }
 }
 
-type CodeMethods = Pick<
-  AccountStore,
-  | 'createInvite'
-  | 'hasInvite'
-  | 'deleteInvite'
-  | 'createResetCode'
-  | 'findByResetCode'
-  | 'useResetCode'
->
-
 /** Invitations (used up where accounts are created) and codes for a lost password. */
 function codesTable(database: Database): CodeMethods {
   const invite = database.prepare(
@@ -204,11 +200,6 @@ function codesTable(database: Database): CodeMethods {
       ),
   }
 }
-
-type FailureMethods = Pick<
-  AccountStore,
-  'findFailures' | 'listFailures' | 'addFailure' | 'clearFailures'
->
 
 function failuresTable(database: Database): FailureMethods {
   const select = `SELECT source, forgotten_at_ms AS forgottenAtMs, last_ms AS lastMs
