@@ -83,6 +83,9 @@ describe('accounts servers on one PostgreSQL database', () => {
     expect(backup.code).to.not.equal(0)
     expect(backup.stderr).to.contain('pg_dump')
     expect(fs.existsSync(data('copy'))).to.equal(false)
+    const restore = await registry('restore', '--from', data('copy'))
+    expect(restore.code).to.not.equal(0)
+    expect(restore.stderr).to.contain('pg_restore')
   })
 
   it('refuse to start without the key that the signing keys are encrypted with', async () => {
@@ -93,6 +96,12 @@ describe('accounts servers on one PostgreSQL database', () => {
     expect(ended.code).to.not.equal(0)
     expect(ended.stderr).to.contain('wrapping.key').and.to.contain('copy that file')
     expect(fs.existsSync(join(data('three'), 'wrapping.key'))).to.equal(false)
+  })
+
+  it('make one set of keys when two of one data folder start at once', async () => {
+    const [one, two] = await Promise.all([start('one'), start('one')])
+    const { access_token: access } = await createCaller(one.url).register('ada')
+    expect(await createCaller(two.url).me(access)).to.equal('200')
   })
 
   it('keep keys in the database that the database alone cannot read', async () => {

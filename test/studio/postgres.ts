@@ -40,7 +40,7 @@ export interface Postgres {
   remove(): Promise<void>
 }
 
-/** Starts one in a `before` hook; skips the suite, with the reason, where there is none. */
+/** Starts one in a `before` hook; skips the suite, with the reason, where it is not installed. */
 export async function startPostgres(context: Mocha.Context): Promise<Postgres> {
   const bin = await findPrograms()
   if (bin === null) skipBecause(context, 'PostgreSQL is not installed')

@@ -21,7 +21,7 @@ export interface KeyRingSource {
   readonly name: string
   /** What to do when the text is damaged or gone. */
   readonly hints: { readonly damaged: string; readonly absent: string }
-  /** Null when there is none. */
+  /** Null when it was never written. */
   read(): Promise<string | null>
   /** Keeps what `next` makes of the text; no other process changes it meanwhile. */
   change(next: (text: string | null) => Promise<string>): Promise<void>
@@ -35,7 +35,7 @@ export interface KeyOptions {
   /** `keyRotationMs` of the limits. */
   readonly rotationMs: number
   readonly log?: Logger
-  /** Make keys when there are none. Default true. */
+  /** Make keys when they are missing. Default true. */
   readonly create?: boolean
   /** Missing keys are lost ones: tokens may have been made with them. Default false. */
   readonly replaces?: boolean

@@ -19,7 +19,7 @@ const dropFailures = `DELETE FROM login_failures WHERE name IN
 const reserve = `INSERT INTO reserved_names (username_key, until_ms) VALUES ($1, $2)
   ON CONFLICT (username_key) DO UPDATE SET until_ms = excluded.until_ms`
 
-/** Undoes a transaction in the middle, with what is to be answered then. */
+/** Undoes the transaction in which it is thrown; `outcome` is the answer. */
 class Undone extends Error {
   readonly outcome: CreateOutcome
 

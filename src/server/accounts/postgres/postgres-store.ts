@@ -24,7 +24,7 @@ export async function hasAccounts(database: Database): Promise<boolean> {
 
 /**
  * The accounts in a PostgreSQL database, which any number of accounts servers may share. Makes
- * their tables where there are none. Closing the store closes the database.
+ * their tables when they are missing. Closing the store closes the database.
  */
 export async function openPostgresStore({
   database,

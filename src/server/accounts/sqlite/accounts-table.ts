@@ -3,7 +3,7 @@ import { accountColumns, type Database, isTaken } from './database.ts'
 import { serviceTokenRevoker } from './service-tokens-table.ts'
 import { insertSession } from './sessions-table.ts'
 
-/** Undoes a transaction in the middle, with what is to be answered then. */
+/** Undoes the transaction in which it is thrown; `outcome` is the answer. */
 class Undone extends Error {
   readonly outcome: CreateOutcome
 

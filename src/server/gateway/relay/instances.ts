@@ -1,23 +1,16 @@
 import type { GatewayLimits } from '../../../lib/config/gateway-limits.ts'
-import {
-  minPrefixChars,
-  plainId,
-  selectInstance,
-  shortIds,
-} from '../../../lib/instances/select-instance.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import type { JsonObject } from '../../../lib/util/json.ts'
 import type { Logger } from '../../../lib/util/logger.ts'
-import { cleanText } from '../../../lib/util/text.ts'
 import type { Clock, Timer } from '../../../lib/util/time.ts'
 import { ResourceNotFound, ResourceUriInvalid } from '../../resources/errors.ts'
 import type { MaybePromise } from '../../resources/maybe-promise.ts'
 import type { Reader, RelayedContents } from '../../resources/producer.ts'
 import type { InstanceDirectory, InstanceEntry } from '../instance-directory.ts'
-import { idPrefix } from '../instance-query.ts'
 import { probeUrl } from '../probes.ts'
-import { EndedInstances, labelOf } from './ended-instances.ts'
+import { EndedInstances } from './ended-instances.ts'
 import { type Call, InstanceCalls } from './instance-calls.ts'
+import { InstanceNames } from './instance-names.ts'
 import { InstancePushes } from './instance-pushes.ts'
 import { InstanceReads } from './instance-reads.ts'
 import { canonicalOuter, drains, outerUri, parseInstanceUri } from './instance-uri.ts'
@@ -44,11 +37,6 @@ interface InstancesParts {
   readonly listChanged: () => void
 }
 
-/** Instances that an error names, for a caller to choose from. */
-const maxCandidates = 20
-/** Of a caller, in an error. */
-const maxWordChars = 100
-
 /** The gateway's way to one instance. */
 interface Relay {
   readonly upstream: Upstream
@@ -64,28 +52,22 @@ interface Found {
   readonly inner: string
 }
 
-/** Selector → id, of those that name one instance alone; id → address. */
-interface Known {
-  readonly entries: readonly InstanceEntry[]
-  readonly ids: Map<string, string>
-  readonly urls: Map<string, URL>
-}
-
-/** Spellings of ids that are kept. */
-const maxKnownIds = 1000
-
 /** The instances whose resources the gateway passes on. */
 export class Instances {
   readonly #parts: InstancesParts
   readonly #ended: EndedInstances
   readonly #relays = new Map<string, Relay>()
-  /** What reads ask again and again, for as long as the directory has these entries. */
-  #known: Known = { entries: [], ids: new Map(), urls: new Map() }
+  readonly #names: InstanceNames
+  /** Instance id → address, for as long as the directory has these entries. */
+  #addresses: { readonly entries: readonly InstanceEntry[]; readonly urls: Map<string, URL> } = {
+    ...{ entries: [], urls: new Map() },
+  }
   readonly #stop: () => void
 
   constructor(parts: InstancesParts) {
     this.#parts = parts
     this.#ended = new EndedInstances(parts)
+    this.#names = new InstanceNames(parts.directory, this.#ended)
     this.#stop = parts.directory.onChange(changes => {
       for (const change of changes) {
         if (!('entry' in change)) continue
@@ -105,7 +87,12 @@ export class Instances {
 
   /** Those that run, in their order. */
   get live(): readonly InstanceEntry[] {
-    return this.#parts.directory.entries.filter(({ verdict }) => verdict.health !== 'dead')
+    return this.#names.live
+  }
+
+  /** The instance that a word of a caller names: an id, a kind, a document; absent: the only one. */
+  choose(word: string | undefined): InstanceEntry {
+    return this.#names.choose(word)
   }
 
   /** Throws `ResourceNotFound` or `ResourceUriInvalid`, also for an unknown instance. */
@@ -116,45 +103,15 @@ export class Instances {
       error.message += '; the scene of an instance is instance://<id>/scene/current'
       throw error
     }
-    return { instanceId: this.#idOf(parsed.selector, text), inner: parsed.inner }
+    return { instanceId: this.#names.idOf(parsed.selector, text), inner: parsed.inner }
   }
 
   /** The one spelling under which updates are announced; undefined: there is no such instance. */
   canonical(text: string): string | undefined {
     const parsed = parseInstanceUri(text)
-    const [id, ...others] = parsed === null ? [] : this.#idsOf(parsed.selector)
+    const [id, ...others] = parsed === null ? [] : this.#names.idsOf(parsed.selector)
     if (parsed === null || id === undefined || others.length > 0) return undefined
     return canonicalOuter(id, parsed)
-  }
-
-  /** The instance that a word of a caller names: an id, a kind, a document; absent: the only one. */
-  choose(word: string | undefined): InstanceEntry {
-    const named = this.live.map(entry => {
-      const { instanceId: id, dccType, displayName, scene } = entry.record
-      return { id, dccType, displayName, scene, entry }
-    })
-    const selected = selectInstance(named, word)
-    const [id, ...others] = word === undefined ? [] : this.#idsOf(word)
-    // Digits of one that has ended must not choose another one.
-    if (id !== undefined && others.length > 0) throw ambiguous(word ?? '', [id, ...others])
-    if (selected.kind === 'one') return selected.instance.entry
-    if (id !== undefined) this.assertThere(id)
-    if (selected.kind === 'too_short') {
-      throw notNamed(`"${word}" is too short: at least ${minPrefixChars} digits of the id`)
-    }
-    const candidates = selected.kind === 'several' ? selected.instances : named
-    const ids = shortIds(candidates)
-    if (candidates.length === 0) throw notNamed('no instance runs on this machine')
-    const lines = candidates
-      .slice(0, maxCandidates)
-      .map(({ entry }, at) => `${ids[at]}: ${labelOf(entry)}`)
-    if (candidates.length > maxCandidates) lines.push('gateway://instances has all of them')
-    const which = word === undefined ? '' : ` as "${cleanText(word, maxWordChars)}"`
-    const found =
-      selected.kind === 'several'
-        ? `${candidates.length} instances run${which}`
-        : `no instance runs${which}`
-    throw notNamed(`${found}; name one of them as "instance":\n${lines.join('\n')}`)
   }
 
   /** The contents as they come from the instance. */
@@ -242,11 +199,13 @@ export class Instances {
   }
 
   #locate(instanceId: string): URL {
-    const { urls } = this.#knownNow()
+    const { directory, hostname, isOwn } = this.#parts
+    const { entries } = directory
+    if (this.#addresses.entries !== entries) this.#addresses = { entries, urls: new Map() }
+    const { urls } = this.#addresses
     const known = urls.get(instanceId)
     if (known !== undefined) return known
-    const { directory, hostname, isOwn } = this.#parts
-    const entry = directory.entries.find(({ record }) => record.instanceId === instanceId)
+    const entry = entries.find(({ record }) => record.instanceId === instanceId)
     if (entry === undefined) throw unreachable('it is not known any more')
     const at = probeUrl(entry.record, hostname)
     if (!at.ok) throw unreachable(at.failure)
@@ -254,46 +213,6 @@ export class Instances {
     const url = new URL('/mcp', at.value)
     urls.set(instanceId, url)
     return url
-  }
-
-  #knownNow(): Known {
-    const { entries } = this.#parts.directory
-    if (this.#known.entries !== entries) this.#known = { entries, ids: new Map(), urls: new Map() }
-    return this.#known
-  }
-
-  /** The ids that are the selector or begin with it, also of those that have ended. */
-  #idsOf(selector: string): readonly string[] {
-    const digits = idPrefix(selector)
-    if (digits === null || digits.length < minPrefixChars) return []
-    const known = this.#parts.directory.entries.map(({ record }) => record.instanceId)
-    const ids = [...new Set([...known, ...this.#ended.ids])]
-    return ids.filter(id => plainId(id).startsWith(digits))
-  }
-
-  #idOf(selector: string, text: string): string {
-    const { ids } = this.#knownNow()
-    const known = ids.get(selector)
-    if (known !== undefined) return known
-    const [id, ...others] = this.#idsOf(selector)
-    if (id !== undefined && others.length > 0) throw ambiguous(selector, [id, ...others], text)
-    if (id !== undefined) {
-      if (ids.size < maxKnownIds) ids.set(selector, id)
-      return id
-    }
-    const digits = idPrefix(selector)
-    if (digits !== null && digits.length < minPrefixChars) {
-      throw new ResourceUriInvalid(
-        `the digits "${selector}" are too short: write at least ${minPrefixChars}`,
-        {
-          hint: 'gateway://instances has the ids',
-          data: { uri: text },
-        },
-      )
-    }
-    const error = new ResourceNotFound(text)
-    error.message += '; no such instance is known, gateway://instances has the ids'
-    throw error
   }
 
   #isRemoved(instanceId: string): boolean {
@@ -314,16 +233,4 @@ export class Instances {
       this.#parts.updated(outerUri(instanceId, inner) ?? inner)
     }
   }
-}
-
-function notNamed(message: string): ServiceError {
-  return new ServiceError('resource_uri_invalid', message)
-}
-
-function ambiguous(selector: string, ids: readonly string[], uri?: string): ServiceError {
-  const shown = ids.slice(0, maxCandidates)
-  return new ResourceUriInvalid(`several instances begin with the digits "${selector}"`, {
-    hint: `write more digits: ${shown.join(', ')}`,
-    data: { ...(uri !== undefined && { uri }), candidates: shown },
-  })
 }

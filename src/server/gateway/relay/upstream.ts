@@ -171,7 +171,7 @@ export class Upstream {
     const { instanceId, instancesDir } = this.#parts
     const file = tokenFile(instancesDir, instanceId)
     const token = await readSecretFile(file, 'host token').catch(() => null)
-    // Kept as a value: reads need not wait. The file may be written again when there is none.
+    // Kept as a value, so that reads need not wait. A missing file may be written later.
     this.#keyed = token === null ? null : this.#linksWith(gatewayKey(new Secret(token)))
     return this.#keyed
   }
