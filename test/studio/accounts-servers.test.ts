@@ -10,7 +10,12 @@ import { cleanEnv, runProgram } from '../helpers/program.ts'
 import { type Postgres, startPostgres } from './postgres.ts'
 
 /** A kill between the write and its answer costs the client a retry, not its session. */
-const flags = [...quickLimits, '--bound=refreshGraceMs=600000']
+const flags = [
+  ...quickLimits.filter(flag => !flag.includes('keyPollMs')),
+  '--bound=refreshGraceMs=600000',
+  // Only a notice tells of a rotated key.
+  '--bound=keyPollMs=600000',
+]
 
 describe('accounts servers on one PostgreSQL database', () => {
   let postgres: Postgres

@@ -79,10 +79,10 @@ async function openDatabaseAccounts(
         await openDataFolder(dataDir, log)
         return openStoredKeys(ring, { ...keyOptions, clock, log })
       },
-      followKeys(keys) {
+      followKeys(keys, pollMs) {
         const update = keyUpdater(keys, log)
         const channel = keysChannel
-        const options = { database, channel, timer: systemTimer, log, reread: update }
+        const options = { database, channel, timer: systemTimer, log, reread: update, pollMs }
         return listen({ ...options, onNotice: () => void update() })
       },
     }

@@ -5,6 +5,7 @@ import { HttpLink } from '../../../src/lib/mcp/bridge/http-link.ts'
 import { isForeignListener } from '../../../src/lib/util/port-holder.ts'
 import { Secret } from '../../../src/lib/util/secret.ts'
 import { systemTimer } from '../../../src/lib/util/time.ts'
+import { ReadLink } from '../../../src/server/gateway/relay/read-link.ts'
 import { skipBecause } from '../../helpers/skip.ts'
 
 const row = (local: string, uid: number, state = '0A') =>
@@ -30,36 +31,64 @@ describe('isForeignListener', () => {
   }
 })
 
-describe('HttpLink', () => {
-  it('sends no key to a port that another user holds', async function () {
-    if (process.platform !== 'linux' || process.geteuid?.() !== 0) {
-      skipBecause(this, 'needs Linux and root')
-    }
-    const program = `require('net').createServer(s => s.on('data', d => {
-        process.stdout.write(d)
-        s.end('HTTP/1.1 200 OK\\r\\nContent-Length: 0\\r\\n\\r\\n')
-      })).listen(0, '127.0.0.1', function () { console.log(this.address().port) })`
-    const run = (uid: number) => spawn(process.execPath, ['-e', program], { uid, cwd: '/' })
-    for (const uid of [0, 65_534]) {
-      const child = run(uid)
-      let output = ''
-      child.stdout.on('data', chunk => (output += chunk))
-      const parts = { limits: { connectMs: 60_000 }, env: {}, timer: systemTimer }
-      const link = new HttpLink({ ...parts, key: new Secret('k'.repeat(40)) })
-      try {
-        await once(child.stdout, 'data')
-        const url = new URL(`http://127.0.0.1:${output.trim()}/mcp`)
-        const { signal } = new AbortController()
-        const ask = { url, method: 'GET', headers: {}, repeatable: true, answerMs: 60_000 } as const
-        const answer = await link.ask({ ...ask, signal }).catch((error: Error) => error.message)
-        if (uid === 0) expect(answer).to.include({ statusCode: 200 })
-        else expect(answer).to.match(/another user listens at .*; the API key was not sent/)
-      } finally {
-        link.close()
-        child.kill()
-        await once(child, 'close')
+/** One request with the key; its status, or why it was not sent. */
+type Ask = (url: URL, key: string) => Promise<string>
+
+async function askByHttpLink(url: URL, key: string): Promise<string> {
+  const parts = { limits: { connectMs: 60_000 }, env: {}, timer: systemTimer }
+  const link = new HttpLink({ ...parts, key: new Secret(key) })
+  const { signal } = new AbortController()
+  const ask = { url, method: 'GET', headers: {}, repeatable: true, answerMs: 60_000 } as const
+  const answer = link.ask({ ...ask, signal }).then(({ statusCode }) => String(statusCode))
+  return answer.catch((error: Error) => error.message).finally(() => link.close())
+}
+
+async function askByReadLink(url: URL, key: string): Promise<string> {
+  const link = new ReadLink({ connectMs: 60_000, isKeyed: true })
+  const headers = { Authorization: `Bearer ${key}` }
+  const { promise, resolve } = Promise.withResolvers<string>()
+  link.send(
+    { ...{ url, headers, body: '{}' }, answerMs: 60_000, silenceMs: 60_000 },
+    {
+      begun: status => resolve(String(status)),
+      data() {},
+      ended() {},
+      failed: reason => resolve(reason.message),
+    },
+  )
+  return promise.finally(() => link.close())
+}
+
+const askers: Readonly<Record<string, Ask>> = {
+  'a client': askByHttpLink,
+  'the reads of a gateway': askByReadLink,
+}
+for (const [name, ask] of Object.entries(askers)) {
+  describe(`the key of ${name}`, () => {
+    it('is not sent to a port that another user holds', async function () {
+      if (process.platform !== 'linux' || process.geteuid?.() !== 0) {
+        skipBecause(this, 'needs Linux and root')
       }
-      expect(output.includes('kkkk')).to.equal(uid === 0)
-    }
+      const program = `require('net').createServer(s => s.on('data', d => {
+          process.stdout.write(d)
+          s.end('HTTP/1.1 200 OK\\r\\nContent-Length: 0\\r\\n\\r\\n')
+        })).listen(0, '127.0.0.1', function () { console.log(this.address().port) })`
+      const run = (uid: number) => spawn(process.execPath, ['-e', program], { uid, cwd: '/' })
+      for (const uid of [0, 65_534]) {
+        const child = run(uid)
+        let output = ''
+        child.stdout.on('data', chunk => (output += chunk))
+        try {
+          await once(child.stdout, 'data')
+          const answer = await ask(new URL(`http://127.0.0.1:${output.trim()}/mcp`), 'k'.repeat(40))
+          if (uid === 0) expect(answer).to.equal('200')
+          else expect(answer).to.match(/another user listens at .*; the API key was not sent/)
+        } finally {
+          child.kill()
+          await once(child, 'close')
+        }
+        expect(output.includes('kkkk')).to.equal(uid === 0)
+      }
+    })
   })
-})
+}

@@ -31,6 +31,7 @@ describe('the reads of one instance', () => {
   let reads: InstanceReads
   /** What the instance has not answered. */
   let held: HeldRead[]
+  const silenceMs = 1000
 
   beforeEach(async () => {
     registryDir = await mkdtemp(join(tmpdir(), 'instance-reads-'))
@@ -46,7 +47,8 @@ describe('the reads of one instance', () => {
       mayUseKey: () => true,
       ...{ instancesDir, timer },
     })
-    reads = new InstanceReads({ instanceId, upstream, timer, limits: defaultGatewayLimits })
+    const limits = { ...defaultGatewayLimits, instanceSilenceMs: silenceMs }
+    reads = new InstanceReads({ instanceId, upstream, timer, limits })
   })
   afterEach(async () => {
     upstream.close()
@@ -127,6 +129,29 @@ describe('the reads of one instance', () => {
     await untilHeld(1)
     answerOne('there')
     expect(await textOf(second.answer)).to.equal('there')
+  })
+
+  it('fail when the answer comes so slowly that it has no end', async () => {
+    instance.onRead = ({ res }) => {
+      res.write('{"jsonrpc":"2.0",')
+      const drip = setInterval(() => res.write(' '), silenceMs / 20)
+      res.once('close', () => clearInterval(drip))
+    }
+    const failure = await reader('app://a').answer.catch((error: Error) => error)
+    expect(failure).to.have.property('message').that.includes('it stopped answering')
+    await until(() => instance.open === 0, 'the request is cancelled')
+  })
+
+  it('of large contents are cut when the instance stops in the middle', async () => {
+    instance.onRead = ({ res, uri, id }) =>
+      void res.write(contentsOf(uri, 'x'.repeat(1_000_000), id).slice(0, 500_000))
+    const contents = await reader('app://a').answer
+    if (typeof contents === 'string') return expect.fail('the contents are held')
+    let isCut = false
+    for await (const chunk of contents.open(() => (isCut = true)))
+      expect(isCut, `${chunk}`).to.equal(false)
+    expect(isCut).to.equal(true)
+    await until(() => instance.open === 0, 'the request is cancelled')
   })
 
   it('of contents that are too large to be shared are made once for each reader', async () => {
