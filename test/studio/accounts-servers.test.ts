@@ -3,6 +3,10 @@ import { once } from 'node:events'
 import * as fs from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { silentLogger } from '../../src/lib/util/logger.ts'
+import { openPostgresStore } from '../../src/server/accounts/postgres/postgres-store.ts'
+import { storedKeyRing } from '../../src/server/accounts/postgres/stored-key-ring.ts'
+import { settableClock } from '../helpers/settable-clock.ts'
 import { until } from '../e2e/until.ts'
 import { createCaller, quickLimits } from '../helpers/accounts-caller.ts'
 import { type AccountsProcess, startAccountsProcess } from '../helpers/accounts-process.ts'
@@ -107,6 +111,19 @@ describe('accounts servers on one PostgreSQL database', () => {
     const [one, two] = await Promise.all([start('one'), start('one')])
     const { access_token: access } = await createCaller(one.url).register('ada')
     expect(await createCaller(two.url).me(access)).to.equal('200')
+  })
+
+  it('change the stored keys one after the other', async () => {
+    const url = env.SERVICE_DATABASE_URL
+    const database = await postgres.open(url)
+    await openPostgresStore({ database, clock: settableClock() })
+    const file = join(folder, 'wrapping.key')
+    const options = { database, file, registryId: 'one', log: silentLogger }
+    const rings = [storedKeyRing(options), storedKeyRing(options)]
+    const addOne = async (text: string | null) => String(Number(text ?? 0) + 1)
+    await Promise.all(rings.flatMap(ring => Array.from({ length: 20 }, () => ring.change(addOne))))
+    expect(await rings[0]?.read()).to.equal('40')
+    await database.close()
   })
 
   it('keep keys in the database that the database alone cannot read', async () => {

@@ -7,9 +7,8 @@ import { answeredError, errorIn, refusedError, unreachable } from './relay-error
 
 /** An answer up to this size is held, and shared by all who asked for it meanwhile. */
 const maxHeldBytes = 256 * 1024
-/** What is read of a refusal, and for how long. */
+/** What is read of a refusal. */
 const maxRefusalBytes = 64 * 1024
-const refusalMs = 2000
 
 /** The contents as text, or still coming: then one reader alone can take them. */
 export type Received = string | { take(): RelayedJson | null }
@@ -65,10 +64,9 @@ export class IncomingContents implements AnswerReceiver {
     this.#arriving = arriving
     this.#status = status
     if (status !== 200) refused(status)
-    const isRefusal = status !== 200
-    this.#cancelTimer = timer.after(isRefusal ? refusalMs : silenceMs, () => {
-      if (isRefusal) this.#refuse()
-      else this.#fail(unreachable('it stopped answering'))
+    this.#cancelTimer = timer.after(silenceMs, () => {
+      if (status === 200) this.#fail(unreachable('it stopped answering'))
+      else this.#refuse()
     })
   }
 

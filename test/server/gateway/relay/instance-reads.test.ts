@@ -6,6 +6,7 @@ import { defaultGatewayLimits } from '../../../../src/lib/config/gateway-limits.
 import { systemTimer } from '../../../../src/lib/util/time.ts'
 import { InstanceReads } from '../../../../src/server/gateway/relay/instance-reads.ts'
 import { Upstream } from '../../../../src/server/gateway/relay/upstream.ts'
+import type { ServerResponse } from 'node:http'
 import type { RelayedContents } from '../../../../src/server/resources/producer.ts'
 import { until } from '../../../e2e/until.ts'
 import {
@@ -139,6 +140,34 @@ describe('the reads of one instance', () => {
     }
     const failure = await reader('app://a').answer.catch((error: Error) => error)
     expect(failure).to.have.property('message').that.includes('it stopped answering')
+    await until(() => instance.open === 0, 'the request is cancelled')
+  })
+
+  it('fail with the status of a refusal that has no end, slow or fast', async () => {
+    let written = 0
+    const write = (res: ServerResponse, text: string) =>
+      void res.write(text, () => res.emit('more', (written += text.length)))
+    const bodies = [
+      (res: ServerResponse) => void setTimeout(() => write(res, ' '), silenceMs / 20),
+      (res: ServerResponse) => write(res, ' '.repeat(10_000)),
+    ]
+    for (const more of bodies) {
+      instance.onRead = ({ res }) => {
+        res.writeHead(503).flushHeaders()
+        res.on('more', () => res.destroyed || more(res))
+        more(res)
+      }
+      const failure = await reader('app://a').answer.catch((error: Error) => error)
+      expect(failure).to.have.property('message').that.includes('HTTP 503')
+      await until(() => instance.open === 0, 'the request is cancelled')
+    }
+    // What the system keeps between the two included.
+    expect(written).to.be.below(50_000_000)
+  })
+
+  it('of large contents that no reader takes are cancelled', async () => {
+    instance.onRead = ({ res, uri, id }) => void res.end(contentsOf(uri, 'x'.repeat(9_000_000), id))
+    expect(await reader('app://a').answer).to.be.an('object')
     await until(() => instance.open === 0, 'the request is cancelled')
   })
 
