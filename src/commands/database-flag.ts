@@ -26,7 +26,7 @@ export function readDatabase(
     const settings = parseDatabaseUrl(flag, '--database')
     if (settings.password === undefined) return settings
     throw usage(
-      '--database has a password, which other users of this machine can see',
+      '--database must not have a password: other users of this machine can see it',
       `pass the address in ${databaseVariable}, or the password in PGPASSWORD or a PGPASSFILE`,
     )
   }

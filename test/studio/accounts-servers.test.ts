@@ -83,7 +83,7 @@ describe('accounts servers on one PostgreSQL database', () => {
     await until(async () => (await two.me(before)) !== '200', 'the old keys are void there, too')
   })
 
-  it('let the operator work on the database, but for backups', async () => {
+  it('run the commands of the operator, except backup and restore', async () => {
     const one = createCaller((await start('one')).url)
     await one.register('ada')
     const listed = await registry('users', 'list', '--json')
@@ -103,7 +103,7 @@ describe('accounts servers on one PostgreSQL database', () => {
       env: cleanEnv(env),
     })
     expect(ended.code).to.not.equal(0)
-    expect(ended.stderr).to.contain('wrapping.key').and.to.contain('copy that file')
+    expect(ended.stderr).to.contain('wrapping.key').and.to.contain('from another accounts server')
     expect(fs.existsSync(join(data('three'), 'wrapping.key'))).to.equal(false)
   })
 
@@ -126,7 +126,7 @@ describe('accounts servers on one PostgreSQL database', () => {
     await database.close()
   })
 
-  it('keep keys in the database that the database alone cannot read', async () => {
+  it('store the signing keys only encrypted', async () => {
     await start('one')
     const database = await postgres.open(env.SERVICE_DATABASE_URL)
     const row = await database.run('a test', queries =>
@@ -155,7 +155,7 @@ describe('accounts servers on one PostgreSQL database', () => {
     expect((await fetch(`${one.url}/readyz`)).status).to.equal(200)
   })
 
-  it('lose nothing that was answered when one is killed and the database crashes', async () => {
+  it('lose no account that was answered when one is killed or the database crashes', async () => {
     const kept: { readonly access: string; readonly refresh: string }[] = []
     for (let round = 0; round < 4; round++) {
       const server = await start('one')

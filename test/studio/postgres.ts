@@ -14,7 +14,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { silentLogger } from '../../src/lib/util/logger.ts'
 import { type Database, openDatabase } from '../../src/server/database/pool.ts'
-import { type DatabaseSettings, parseDatabaseUrl } from '../../src/server/database/settings.ts'
+import { parseDatabaseUrl } from '../../src/server/database/settings.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { skipBecause } from '../helpers/skip.ts'
 
@@ -25,7 +25,6 @@ const programs = '/usr/lib/postgresql'
 export interface Postgres {
   /** An address of the database; `parameters` as in `options=…`. */
   url(parameters?: string): string
-  settings(parameters?: string): DatabaseSettings
   /** The address of a new schema, for one test. */
   schema(): Promise<string>
   open(url?: string): Promise<Database>
@@ -58,7 +57,6 @@ export async function startPostgres(context: Mocha.Context): Promise<Postgres> {
   start()
   const url = (parameters = '') =>
     `postgres://app@127.0.0.1:${port}/postgres${parameters === '' ? '' : `?${parameters}`}`
-  const settings = (parameters = '') => parseDatabaseUrl(url(parameters), 'the test')
   const open = (at = url()) =>
     openDatabase({ settings: parseDatabaseUrl(at, 'the test'), log: silentLogger, waitMs: 5000 })
   let schemas = 0
@@ -71,7 +69,6 @@ export async function startPostgres(context: Mocha.Context): Promise<Postgres> {
 
   return {
     url,
-    settings,
     open,
     async schema() {
       const name = `test_${++schemas}`

@@ -41,8 +41,8 @@ a revoked token. Ends all sessions unless --keep-sessions is given. Stop the acc
     const output = processOutput(flags)
     const dataDir = selectDataDir(flags['data-dir'], process.env)
     if (readDatabase(flags.database, process.env) !== undefined) {
-      const { notByBackup } = await import('../../server/accounts/admin/backup.ts')
-      throw notByBackup()
+      const { backupUnsupported } = await import('../../server/accounts/admin/backup.ts')
+      throw backupUnsupported()
     }
     const { restore } = await import('../../server/accounts/admin/restore.ts')
     const done = await restore({

@@ -104,8 +104,8 @@ export function refuseForeignListeners(agent: Agent, refusal: () => Error): void
 }
 
 /**
- * Is the socket, which has an address of this machine, connected to a program of another user than
- * this one or root? Linux only: elsewhere the system does not tell.
+ * Does a program of another user than this one or root listen at the other end of the socket, which
+ * is on this machine? Linux only: elsewhere the answer is false.
  */
 export async function isForeignSocket(socket: Socket): Promise<boolean> {
   if (process.platform !== 'linux') return false

@@ -113,8 +113,8 @@ export interface AccountStore {
   clearFailures(name: string, source?: string): Promise<void>
 
   /**
-   * Appends. Of one action of one account only the newest `maxAuditRowsOf` it stay. Of all rows
-   * about `maxRows` stay: the accounts with the most rows lose theirs with the earliest end, so no
+   * Appends, and keeps only the newest `maxAuditRowsOf(accountId)` entries of the action. Keeps about
+   * `maxRows` entries in all: the accounts with the most lose those with the earliest end, so no
    * account loses any while another has more. Callers without an account count as one account.
    */
   audit(

@@ -24,7 +24,7 @@ export interface Accounts {
   followKeys(keys: KeyStore, pollMs: number): () => void
 }
 
-export interface AccountFiles extends DataFiles {
+interface AccountFiles extends DataFiles {
   /** A consistent copy of the database while others write; `target` must not exist. */
   copyDatabase(target: string): Promise<void>
 }
@@ -79,12 +79,11 @@ async function openDatabaseAccounts(
         await openDataFolder(dataDir, log)
         return openStoredKeys(ring, { ...keyOptions, clock, log })
       },
-      followKeys(keys, pollMs) {
-        const update = keyUpdater(keys, log)
-        const channel = keysChannel
-        const options = { database, channel, timer: systemTimer, log, reread: update, pollMs }
-        return listen({ ...options, onNotice: () => void update() })
-      },
+      followKeys: (keys, pollMs) =>
+        listen({
+          ...{ database, channel: keysChannel, timer: systemTimer, log, pollMs },
+          reread: keyUpdater(keys, log),
+        }),
     }
   } catch (error) {
     await database.close()

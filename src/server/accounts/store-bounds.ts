@@ -24,13 +24,13 @@ export function maxAuditRowsOf(accountId: string | null): number {
   return accountId === null ? maxAuditRowsOfStrangers : maxAuditRowsOfAccount
 }
 
-/** Counting reads a whole index: once for each hundredth part of the rows. */
-export function isAuditTrimmed(id: number, maxRows: number): boolean {
+/** Counting reads a whole index, so it is done once in `maxRows / 100` entries. */
+export function isTrimDue(id: number, maxRows: number): boolean {
   return id % Math.max(1, Math.floor(maxRows / 100)) === 0
 }
 
-/** An account, null for callers without one, and how many of its audit entries are too many. */
-interface Excess<Id> {
+/** Audit entries of one account; callers without one have an id of the store's choice. */
+interface AuditCount<Id> {
   readonly accountId: Id
   readonly count: number
 }
@@ -39,8 +39,11 @@ interface Excess<Id> {
  * Which accounts have how many entries too many, of `maxRows` in all. `counts` are in descending
  * order. The smallest comes first: each keeps all it has or as much as every larger one.
  */
-export function auditExcess<Id>(counts: readonly Excess<Id>[], maxRows: number): Excess<Id>[] {
-  const excess: Excess<Id>[] = []
+export function auditExcess<Id>(
+  counts: readonly AuditCount<Id>[],
+  maxRows: number,
+): AuditCount<Id>[] {
+  const excess: AuditCount<Id>[] = []
   let left = maxRows
   for (const [at, { accountId, count }] of [...counts.entries()].toReversed()) {
     const share = Math.min(count, Math.floor(left / (at + 1)))

@@ -2,14 +2,9 @@ import { connectionReason, isTlsError } from '../../lib/util/connection-reason.t
 import { messageOf, ServiceError } from '../../lib/util/errors.ts'
 
 /** The SQLSTATE of PostgreSQL or the code of a socket; null for any other error. */
-export function databaseCode(error: unknown): string | null {
+function databaseCode(error: unknown): string | null {
   if (!(error instanceof Error) || !('code' in error)) return null
   return typeof error.code === 'string' ? error.code : null
-}
-
-/** A value that must be there once is there already. */
-export function isTaken(error: unknown): boolean {
-  return databaseCode(error) === '23505'
 }
 
 /** A serialization failure or a deadlock: the same transaction can be tried again. */
@@ -25,7 +20,7 @@ export function isOfStatement(error: unknown): boolean {
 }
 
 /** What is wrong and what to do, by SQLSTATE or its class (PostgreSQL, appendix A). */
-const answers: Readonly<Record<string, readonly [reason: string, hint: string]>> = {
+const reasons: Readonly<Record<string, readonly [reason: string, hint: string]>> = {
   '28P01': ['the password is wrong', 'check the user and the password of the address'],
   '28000': ['the user may not log in', 'check the user of the address and pg_hba.conf'],
   '3D000': ['the database does not exist', 'create it with createdb'],
@@ -36,7 +31,9 @@ const answers: Readonly<Record<string, readonly [reason: string, hint: string]>>
   '57014': ['the statement took too long', 'try again; look at the load of the database'],
   '57': ['PostgreSQL is starting or stopping', 'try again when it runs'],
   '08': ['the connection was cut', 'try again when PostgreSQL runs'],
-  XX: ['it is damaged', 'look at the log of PostgreSQL, and restore a backup'],
+  XX001: ['a table is damaged', 'look at the log of PostgreSQL, and restore a backup'],
+  XX002: ['an index is damaged', 'run REINDEX'],
+  XX: ['internal error', 'look at the log of PostgreSQL'],
 }
 
 /** Texts of the driver, which gives them no code. */
@@ -55,7 +52,7 @@ const driverTexts: readonly (readonly [RegExp, readonly [reason: string, hint: s
   ],
   [/timeout/i, ['no answer in time', 'check host, port and network']],
   [/Connection terminated|not queryable/, ['the connection was cut', 'try again']],
-  [/after calling end on the pool/, ['it is closed', 'open it again']],
+  [/after calling end on the pool/, ['it is closed', 'the server is stopping']],
 ]
 
 /**
@@ -72,7 +69,7 @@ export function toDatabaseError(error: unknown, address: string, what: string): 
     const hint = 'free space on the disk of PostgreSQL'
     return new ServiceError('storage_full', `${address}: ${what}: its disk is full`, { hint })
   }
-  const known = code === null ? undefined : (answers[code] ?? answers[code.slice(0, 2)])
+  const known = code === null ? undefined : (reasons[code] ?? reasons[code.slice(0, 2)])
   const [reason, hint] = known ??
     driver?.[1] ?? [
       // Names tables and columns, no values.

@@ -5,33 +5,30 @@ import { pause, repeat, retryDelay, type Timer } from '../../lib/util/time.ts'
 import { toDatabaseError } from './errors.ts'
 import type { Database } from './pool.ts'
 
-export interface ListenOptions {
+interface ListenerOptions {
   readonly database: Pick<Database, 'connect' | 'name'>
   /** A name of letters and `_`. All schemas of the database share it. */
   readonly channel: string
   readonly timer: Timer
   readonly log: Logger
-  /** A notice of any connection. It names what changed. */
-  onNotice(payload: string): void
   /**
-   * Anything may have changed unnoticed: after each LISTEN, since nothing is queued for a listener
-   * that is away, and every `pollMs`. Must not reject; runs once at a time.
+   * Runs after each notice and every `pollMs`, and after each LISTEN, since nothing is queued for a
+   * listener that is away. Never twice at once. Must not reject.
    */
   reread(): Promise<void>
-  /** Default 5 s. */
-  readonly pollMs?: number
+  readonly pollMs: number
 }
 
 /**
- * Listens for NOTIFY on a connection of its own. Connects again, with pauses that grow, after that
- * was lost. Returns the stop.
+ * Listens for NOTIFY on a connection of its own, and connects again with growing pauses when that is
+ * lost. Returns the stop.
  */
-export function listen(options: ListenOptions): () => void {
-  const { database, channel, timer, log, pollMs = 5000 } = options
+export function listen(options: ListenerOptions): () => void {
+  const { database, channel, timer, log, pollMs } = options
   const stopped = new AbortController()
   const { signal } = stopped
   const reread = oneAtATime(options.reread)
-  let check = () => {}
+  let probe = () => {}
 
   /** Resolves when the connection has ended. */
   async function follow(client: pg.Client): Promise<void> {
@@ -40,10 +37,10 @@ export function listen(options: ListenOptions): () => void {
     client.on('end', () => ended.resolve())
     const leave = () => ended.resolve()
     signal.addEventListener('abort', leave)
-    client.on('notification', ({ payload = '' }) => options.onNotice(payload))
+    client.on('notification', () => void reread())
     await client.query(`LISTEN ${channel}`)
-    // A connection that was cut without a word takes no statement, which has its time limit.
-    check = () => void client.query('SELECT 1').catch(() => ended.resolve())
+    // On a connection that was cut silently the statement times out.
+    probe = () => void client.query('SELECT 1').catch(() => ended.resolve())
     void reread()
     if (!signal.aborted) await ended.promise
     signal.removeEventListener('abort', leave)
@@ -58,10 +55,10 @@ export function listen(options: ListenOptions): () => void {
         attempt = 0
       } catch (error) {
         const reason = messageOf(toDatabaseError(error, database.name, 'notices are delayed'))
-        // Once for each time without a connection.
-        if (attempt === 1) log.warn({ reason }, 'changes in the database are polled')
+        // Logged once for each outage.
+        if (attempt === 1) log.warn({ reason }, 'no connection for notices: changes are polled')
       }
-      check = () => {}
+      probe = () => {}
       void client?.end().catch(() => {})
       await pause(timer, retryDelay(attempt, Math.random), signal)
     }
@@ -69,7 +66,7 @@ export function listen(options: ListenOptions): () => void {
 
   void run()
   const stopPolling = repeat(timer, pollMs, () => {
-    check()
+    probe()
     return reread()
   })
   return () => {

@@ -24,9 +24,6 @@ const ledger = `CREATE TABLE IF NOT EXISTS service_migrations (
   PRIMARY KEY (area, number)
 )`
 
-/** One for the schema of the whole program: `SvCr`. */
-const lock = 0x53764372
-
 /**
  * Brings the tables of `area` to the newest of `migrations`, each in a transaction of its own, also
  * when several servers start at once. Throws `storage_failed`, and changes nothing more, for tables
@@ -40,9 +37,10 @@ export async function migrate(
   const what = `its tables for ${area} cannot be made`
   for (;;) {
     const done = await database.transact(what, async queries => {
-      // Released at the end of the transaction. `script`: others may work for longer than a
-      // statement may take.
-      await queries.script(`SET LOCAL statement_timeout = 0; SELECT pg_advisory_xact_lock(${lock})`)
+      // `script`: a statement would time out while another server migrates.
+      await queries.script(
+        `SET LOCAL statement_timeout = 0; SELECT pg_advisory_xact_lock(hashtext('service_migrations'))`,
+      )
       await queries.script(ledger)
       const applied = await readApplied(queries, area)
       checkHistory(applied, migrations, database.name)
@@ -51,7 +49,10 @@ export async function migrate(
       await queries.script(next.sql)
       await queries.change(
         'INSERT INTO service_migrations (area, number, name, checksum) VALUES ($1, $2, $3, $4)',
-        ...([area, next.number, next.name, checksumOf(next)] as const),
+        area,
+        next.number,
+        next.name,
+        checksumOf(next),
       )
       return false
     })
@@ -76,12 +77,13 @@ function checkHistory(
     return known !== undefined && (known.number !== number || checksumOf(known) !== checksum)
   })
   if (applied.length <= migrations.length && wrong === undefined) return
-  const found = wrong === undefined ? `schema ${applied.length}` : `step ${wrong.number}`
-  const known = `this version knows ${migrations.length} steps`
+  const found =
+    wrong === undefined ? `${applied.length} migrations` : `another migration ${wrong.number}`
+  const known = `this version knows ${migrations.length}`
   throw new ServiceError(
     'storage_failed',
     `${name} was made by another version of this program (${found}; ${known})`,
-    { hint: 'use the newest version that any of its servers has' },
+    { hint: 'use the newest version that runs on this database' },
   )
 }
 

@@ -6,17 +6,17 @@ import type { Logger } from '../../lib/util/logger.ts'
 import { isConflict, isOfStatement, toDatabaseError } from './errors.ts'
 import { databaseName, type DatabaseSettings } from './settings.ts'
 
-type SqlValue = string | number | boolean | null | Buffer | readonly string[] | readonly number[]
+type SqlValue = string | number | null | Buffer | readonly string[]
 
 /** Statements on one connection. Their columns are named as the members of `Row`. */
 export interface Queries {
   /** The text is prepared once for each connection: write it as a constant. */
   rows<Row>(sql: string, ...values: SqlValue[]): Promise<Row[]>
-  /** The first row. */
-  row<Row>(sql: string, ...values: SqlValue[]): Promise<Row | undefined>
+  /** The first row; null when there is no row. */
+  row<Row>(sql: string, ...values: SqlValue[]): Promise<Row | null>
   /** Returns how many rows changed. */
   change(sql: string, ...values: SqlValue[]): Promise<number>
-  /** Several statements, without values and without a limit of time. */
+  /** Several statements, without values. Only `statement_timeout` limits their time. */
   script(sql: string): Promise<void>
 }
 
@@ -28,7 +28,7 @@ export interface Database {
   run<Value>(what: string, action: (queries: Queries) => Promise<Value>): Promise<Value>
   /**
    * Runs `action` in a transaction (READ COMMITTED), which is on the disk before this resolves.
-   * After a deadlock it is run again, on the state before it.
+   * After a deadlock it is run again, in a new transaction.
    */
   transact<Value>(what: string, action: (queries: Queries) => Promise<Value>): Promise<Value>
   /** A connection of its own, which the caller ends. */
@@ -37,7 +37,7 @@ export interface Database {
   close(): Promise<void>
 }
 
-export interface DatabaseOptions {
+interface DatabaseOptions {
   readonly settings: DatabaseSettings
   readonly log: Logger
   /** How long to wait for a connection. A statement may take twice as long. */
@@ -48,6 +48,7 @@ const maxAttempts = 8
 /** A query takes less than a millisecond; PostgreSQL allows 100 connections by default. */
 const maxConnections = 10
 const bigint = 20
+const dayMs = 24 * 60 * 60 * 1000
 
 /** Loads the driver and connects once, so that a wrong address is told at once. */
 export async function openDatabase(options: DatabaseOptions): Promise<Database> {
@@ -165,21 +166,20 @@ function queriesOf(client: pg.PoolClient, failed: (error: unknown) => void): Que
     }
   }
   const prepared = (sql: string, values: unknown[]) =>
-    query({ name: statementName(sql), text: sql, values: values.map(toKept) })
+    query({ name: statementName(sql), text: sql, values: values.map(toStorable) })
   return {
     rows: async (sql, ...values) => (await prepared(sql, values)).rows,
-    row: async (sql, ...values) => (await prepared(sql, values)).rows[0],
+    row: async (sql, ...values) => (await prepared(sql, values)).rows[0] ?? null,
     change: async (sql, ...values) => (await prepared(sql, values)).rowCount ?? 0,
+    // 0 would mean the default of the connection.
     script: async sql => void (await query({ text: sql, query_timeout: dayMs })),
   }
 }
 
-/** PostgreSQL keeps no U+0000: the character that stands for what cannot be kept takes its place. */
-function toKept(value: unknown): unknown {
+/** PostgreSQL refuses U+0000 in a text: U+FFFD takes its place. */
+function toStorable(value: unknown): unknown {
   return typeof value === 'string' ? value.replaceAll('\0', '\ufffd') : value
 }
-
-const dayMs = 24 * 60 * 60 * 1000
 
 async function connection(settings: DatabaseSettings): Promise<pg.ClientConfig> {
   const { host, port, database, user, password, tls, rootCertificate, options } = settings

@@ -18,7 +18,7 @@ import { parseJson } from '../../../lib/util/json.ts'
  */
 export async function backUp(admin: Admin, folder: string) {
   const { files, clock, log } = admin
-  if (files === null) throw notByBackup()
+  if (files === null) throw backupUnsupported()
   const made = await openTarget(folder)
   const path = (name: string) => join(folder, name)
   try {
@@ -75,9 +75,10 @@ async function written(path: string) {
 }
 
 /** For `backup` and `restore`. */
-export function notByBackup(): ServiceError {
+export function backupUnsupported(): ServiceError {
+  const message = 'registry backup and restore work on files, not on PostgreSQL'
   const hint = 'use pg_dump and pg_restore, and keep a copy of wrapping.key in the data folder'
-  return new ServiceError('usage_invalid', 'PostgreSQL has its own tools for backups', { hint })
+  return new ServiceError('usage_invalid', message, { hint })
 }
 
 function taken(folder: string, what: string): ServiceError {

@@ -51,9 +51,10 @@ export function accountsTable(database: Database): AccountMethods {
             // After the insert, which waits for a deletion of the name that is under way.
             const reserved = await queries.row(
               'SELECT 1 FROM reserved_names WHERE username_key = $1 AND until_ms > $2',
-              ...([usernameKey, createdAtMs] as const),
+              usernameKey,
+              createdAtMs,
             )
-            if (reserved !== undefined) throw new Undone('taken')
+            if (reserved !== null) throw new Undone('taken')
             await insertSession(queries, session)
             return 'created'
           },
@@ -65,15 +66,11 @@ export function accountsTable(database: Database): AccountMethods {
     },
 
     findAccount: key =>
-      database.run(
-        'an account was not found',
-        async queries => (await queries.row<AccountRow>(byKey, key)) ?? null,
-      ),
+      database.run('an account was not found', queries => queries.row<AccountRow>(byKey, key)),
 
     getAccount: id =>
-      database.run(
-        'an account was not found',
-        async queries => (await queries.row<AccountRow>(`${select} WHERE id = $1`, id)) ?? null,
+      database.run('an account was not found', queries =>
+        queries.row<AccountRow>(`${select} WHERE id = $1`, id),
       ),
 
     countAccounts: () =>
@@ -86,7 +83,8 @@ export function accountsTable(database: Database): AccountMethods {
       database.run('accounts were not listed', queries =>
         queries.rows<AccountRow>(
           `${select} WHERE username_key > $1 ORDER BY username_key LIMIT $2`,
-          ...([after, limit] as const),
+          after,
+          limit,
         ),
       ),
 
@@ -105,10 +103,7 @@ export function accountsTable(database: Database): AccountMethods {
     changePassword: ({ id, oldHash, newHash, keepSessionId, endTokens, nowMs }) =>
       database.transact('a password was not changed', async queries => {
         if ((await queries.change(setHash, id, newHash, oldHash)) === 0) return null
-        const ended = await queries.rows<{ living: boolean }>(
-          endSessions,
-          ...([nowMs, id, keepSessionId] as const),
-        )
+        const ended = await queries.rows<{ living: boolean }>(endSessions, nowMs, id, keepSessionId)
         await queries.change('DELETE FROM reset_codes WHERE account_id = $1', id)
         await queries.change(dropFailures, id)
         return {
@@ -125,7 +120,7 @@ export function accountsTable(database: Database): AccountMethods {
           'DELETE FROM accounts WHERE id = $1 RETURNING username_key AS key',
           id,
         )
-        if (row === undefined) return false
+        if (row === null) return false
         await queries.change(reserve, row.key, nameReservedUntilMs)
         return true
       }),

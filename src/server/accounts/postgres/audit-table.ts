@@ -1,6 +1,6 @@
 import type { Database, Queries } from '../../database/pool.ts'
 import type { AccountStore, AuditRow } from '../account-store.ts'
-import { auditExcess, isAuditTrimmed, maxAuditRowsOf } from '../store-bounds.ts'
+import { auditExcess, isTrimDue, maxAuditRowsOf } from '../store-bounds.ts'
 
 type AuditMethods = Pick<AccountStore, 'audit' | 'listAudit'>
 
@@ -15,7 +15,7 @@ const counts = `SELECT account_id AS "accountId", count(*) AS count
   FROM accounts_audit GROUP BY account_id ORDER BY count DESC`
 const trimAccount = `DELETE FROM accounts_audit WHERE id IN
   (SELECT id FROM accounts_audit WHERE account_id = $1 ORDER BY keep_until_ms, id LIMIT $2)`
-// Of several servers one trims; the others go on.
+// Only one server trims at a time; the others skip it.
 const lock = `SELECT pg_try_advisory_xact_lock(hashtext('accounts_audit')) AS mine`
 const select = `SELECT at_ms AS "atMs", action, account_id AS "accountId", address, details
   FROM accounts_audit`
@@ -30,7 +30,7 @@ export function auditTable(database: Database): AuditMethods {
         const values = [atMs, action, account, address, JSON.stringify(details), untilMs] as const
         const row = await queries.row<{ id: number }>(insert, ...values)
         await queries.change(trimOne, account, action, maxAuditRowsOf(accountId))
-        if (isAuditTrimmed(row?.id ?? 0, maxRows)) await trimAll(queries, maxRows)
+        if (isTrimDue(row?.id ?? 0, maxRows)) await trimAll(queries, maxRows)
       }),
 
     listAudit: ({ accountId, limit }) =>
@@ -40,7 +40,8 @@ export function auditTable(database: Database): AuditMethods {
             ? await queries.rows<Row>(`${select} ORDER BY id DESC LIMIT $1`, limit)
             : await queries.rows<Row>(
                 `${select} WHERE account_id = $1 ORDER BY id DESC LIMIT $2`,
-                ...([accountId, limit] as const),
+                accountId,
+                limit,
               )
         return rows.map(row => ({
           ...row,

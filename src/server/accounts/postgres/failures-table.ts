@@ -22,10 +22,9 @@ export function failuresTable(database: Database): FailureMethods {
   let added = 0
   return {
     findFailures: (name, source) =>
-      database.run('failed logins were not found', async queries => {
-        const row = await queries.row<LoginFailures>(`${select} AND source = $2`, name, source)
-        return row ?? null
-      }),
+      database.run('failed logins were not found', queries =>
+        queries.row<LoginFailures>(`${select} AND source = $2`, name, source),
+      ),
 
     listFailures: name =>
       database.run('failed logins were not listed', queries =>

@@ -11,15 +11,16 @@ import { migrations } from './schema.ts'
 import { serviceTokensTable } from './service-tokens-table.ts'
 import { sessionsTable } from './sessions-table.ts'
 
+const testWrite = `UPDATE accounts_meta SET value = now()::text WHERE name = 'test_write'`
 /** `readyz` is public, and each test write waits for the disk. */
 const testWriteEveryMs = 1000
 
-/** Were the tables of an accounts server made in this database? */
+/** Has an accounts server made its tables in this database? */
 export async function hasAccounts(database: Database): Promise<boolean> {
   const found = await database.run('it cannot be read', queries =>
     queries.row<{ name: string | null }>(`SELECT to_regclass('accounts_meta') AS name`),
   )
-  return found?.name != null
+  return typeof found?.name === 'string'
 }
 
 /**
@@ -64,10 +65,9 @@ export async function openPostgresStore({
       const nowMs = clock.now()
       // `abs`: a clock that was set back.
       const isDue = Math.abs(nowMs - writtenMs) >= testWriteEveryMs
-      const sql = isDue
-        ? `UPDATE accounts_meta SET value = now()::text WHERE name = 'test_write'`
-        : `SELECT value FROM accounts_meta WHERE name = 'test_write'`
-      await database.run('it cannot be written', queries => queries.change(sql))
+      await database.run<unknown>('it cannot be written', queries =>
+        isDue ? queries.change(testWrite) : queries.rows('SELECT 1'),
+      )
       if (isDue) writtenMs = nowMs
     },
 

@@ -49,13 +49,13 @@ export function serviceTokensTable(database: Database): ServiceTokenMethods {
     findServiceToken: secretHash =>
       database.run('a service token was not found', async queries => {
         const row = await queries.row<Row>(`${select} WHERE secret_hash = $1`, secretHash)
-        if (row === undefined) return null
-        // Asked after the token: an account that was disabled before is seen so.
+        if (row === null) return null
+        // Read after the token, so that an account that was disabled before is seen as disabled.
         const account = await queries.row<AccountRow>(
           `SELECT ${accountColumns} FROM accounts WHERE id = $1`,
           row.accountId,
         )
-        return account === undefined ? null : { token: toToken(row), account }
+        return account === null ? null : { token: toToken(row), account }
       }),
 
     touchServiceToken: (id, nowMs) =>

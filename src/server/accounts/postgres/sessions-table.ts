@@ -14,11 +14,11 @@ const columns = `sessions.id, account_id AS "accountId", sessions.created_at_ms 
 
 const insertColumns = 'id, account_id, created_at_ms, expires_at_ms, address, user_agent'
 const insert = `INSERT INTO sessions (${insertColumns}) VALUES ($1, $2, $3, $4, $5, $6)`
-// Locks the account: a change of its password ends this session too, or makes it impossible.
+// FOR SHARE: a change of the password under way either ends this session or prevents it.
 const begin = `INSERT INTO sessions (${insertColumns})
   SELECT $1, id, $3::bigint, $4::bigint, $5, $6 FROM accounts
   WHERE id = $2 AND disabled_at_ms IS NULL AND ($7::text IS NULL OR password_hash = $7) FOR SHARE`
-/** One statement, one state of both: what every request asks for. */
+// Of every request. One statement, so that session and account are of one moment.
 const find = `SELECT ${columns}, username, username_key AS "usernameKey", email,
   email_key AS "emailKey", password_hash AS "passwordHash",
   accounts.created_at_ms AS "accountCreatedAtMs", disabled_at_ms AS "disabledAtMs"
@@ -33,7 +33,7 @@ const addresses = `SELECT DISTINCT address FROM sessions
 const revokeAll = `UPDATE sessions SET revoked_at_ms = $1, revoked_reason = $2
   WHERE account_id = $3 AND revoked_at_ms IS NULL AND expires_at_ms > $1`
 
-/** For a transaction of the caller: as it is, whatever the state of the account. */
+/** Inserts in a transaction of the caller, whatever the state of the account. */
 export async function insertSession(queries: Queries, session: NewSession): Promise<void> {
   await queries.change(insert, ...insertValues(session))
 }
@@ -54,7 +54,7 @@ export function sessionsTable(database: Database): SessionMethods {
     findSession: id =>
       database.run('a session was not found', async queries => {
         const row = await queries.row<FoundRow>(find, id)
-        return row === undefined ? null : toState(row)
+        return row === null ? null : toState(row)
       }),
 
     rotateSession: (id, counter, nowMs) =>

@@ -29,23 +29,23 @@ export function storedKeyRing(options: StoredKeyRingOptions): KeyRingSource {
 
   async function unwrap(wrapped: Buffer): Promise<string> {
     wrappingKey ??= await readWrappingKey(file, log)
-    if (wrappingKey === null) throw unusable(`there is no file ${file} to decrypt them with`)
+    if (wrappingKey === null) throw unusable(`${file} is missing`)
     const text = wrappingKey.unwrap(wrapped, registryId)
     if (text !== null) return text
     wrappingKey = null
-    throw unusable(`they were encrypted with another key than that in ${file}`)
+    throw unusable(`${file} holds another key`)
   }
 
   async function read(queries: Queries): Promise<string | null> {
     const row = await queries.row<{ wrapped: Buffer }>(select)
-    return row === undefined ? null : unwrap(row.wrapped)
+    return row === null ? null : unwrap(row.wrapped)
   }
 
   function unusable(why: string): ServiceError {
     return new ServiceError(
       'config_invalid',
-      `the signing keys in ${database.name} cannot be used: ${why}`,
-      { hint: 'copy that file, private to its owner, from another accounts server or a backup' },
+      `the signing keys in ${database.name} cannot be decrypted: ${why}`,
+      { hint: `copy ${file} from another accounts server or a backup, with mode 0600` },
     )
   }
 

@@ -1,5 +1,5 @@
 import type { AccountStore, AuditRow } from '../account-store.ts'
-import { auditExcess, isAuditTrimmed, maxAuditRowsOf } from '../store-bounds.ts'
+import { auditExcess, isTrimDue, maxAuditRowsOf } from '../store-bounds.ts'
 import type { Database } from './database.ts'
 
 type AuditMethods = Pick<AccountStore, 'audit' | 'listAudit'>
@@ -34,7 +34,7 @@ export function auditTable(database: Database): AuditMethods {
         const values = [atMs, action, accountId, address, JSON.stringify(details), untilMs] as const
         const { lastInsertRowid } = insert.run(...values)
         trimOne.run(accountId, action, maxAuditRowsOf(accountId))
-        if (isAuditTrimmed(Number(lastInsertRowid), maxRows)) trimAll(maxRows)
+        if (isTrimDue(Number(lastInsertRowid), maxRows)) trimAll(maxRows)
       }),
 
     listAudit: ({ accountId, limit }) =>

@@ -10,7 +10,7 @@ const maxHeldBytes = 256 * 1024
 /** What is read of a refusal. */
 const maxRefusalBytes = 64 * 1024
 
-/** The contents as text, or still coming: then one reader alone can take them. */
+/** The contents as text, or as a stream that one reader can take. */
 export type Received = string | { take(): RelayedJson | null }
 
 interface ContentsParts {
@@ -20,7 +20,7 @@ interface ContentsParts {
   /** What the readers asked for, at the gateway. */
   readonly outer: string
   readonly timer: Timer
-  /** For an answer that is held, and for one that its reader does not take. */
+  /** Longest time for a held answer to end, and for a large one to be taken. */
   readonly silenceMs: number
   /** The instance refuses the request. */
   readonly refused: (status: number) => void
@@ -142,7 +142,7 @@ export class IncomingContents implements AnswerReceiver {
     const { timer, silenceMs } = this.#parts
     this.#state = 'large'
     this.#cancelTimer()
-    // Its reader may have gone before it could be sent.
+    // Its reader may have left before it could be sent.
     this.#cancelTimer = timer.after(silenceMs, () => this.#fail(unreachable('no reader takes it')))
     let isTaken = false
     this.#settle.resolve({

@@ -19,13 +19,14 @@ const maxWordChars = 100
 /** Spellings of ids that are kept. */
 const maxKnownIds = 1000
 
-/** Which instance is meant: by the digits of an address, or by a word of a caller. */
+/** Finds the instance that an address or a word of a caller names. */
 export class InstanceNames {
   readonly #directory: InstanceDirectory
   readonly #ended: EndedInstances
   /** Selector → id, of those that name one instance alone, while the directory has these entries. */
   #known: { readonly entries: readonly InstanceEntry[]; readonly ids: Map<string, string> } = {
-    ...{ entries: [], ids: new Map() },
+    entries: [],
+    ids: new Map(),
   }
 
   constructor(directory: InstanceDirectory, ended: EndedInstances) {

@@ -5,7 +5,7 @@ import type { Timer } from '../../../lib/util/time.ts'
 import type { Reader, RelayedContents } from '../../resources/producer.ts'
 import { Flight } from './flight.ts'
 import { IncomingContents, type Received } from './incoming-contents.ts'
-import { Silent } from './read-link.ts'
+import { AnswerTimeout } from './read-link.ts'
 import { unreachable } from './relay-errors.ts'
 import type { Upstream } from './upstream.ts'
 
@@ -115,7 +115,7 @@ export class InstanceReads {
     } catch (error) {
       if (!(error instanceof Unreachable)) throw error
       const failure = unreachable(error.message)
-      if (error instanceof Silent) this.#silences.add(failure)
+      if (error instanceof AnswerTimeout) this.#silences.add(failure)
       throw failure
     }
   }

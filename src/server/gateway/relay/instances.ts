@@ -60,7 +60,8 @@ export class Instances {
   readonly #names: InstanceNames
   /** Instance id → address, for as long as the directory has these entries. */
   #addresses: { readonly entries: readonly InstanceEntry[]; readonly urls: Map<string, URL> } = {
-    ...{ entries: [], urls: new Map() },
+    entries: [],
+    urls: new Map(),
   }
   readonly #stop: () => void
 

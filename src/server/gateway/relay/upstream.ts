@@ -49,7 +49,7 @@ const readBody = (() => {
 
 /** The connections to the instance, with one key or without. */
 class Links {
-  /** For what is a stream. */
+  /** For calls, downloads and event streams. */
   readonly link: HttpLink
   readonly reads: ReadLink
   /** Of every read. */
@@ -59,8 +59,10 @@ class Links {
     this.link = new HttpLink({ limits: { connectMs }, key, env: {}, timer, userAgent })
     this.reads = new ReadLink({ connectMs, isKeyed: key !== null })
     this.readHeaders = {
-      ...{ ...headers, 'User-Agent': userAgent, 'Mcp-Method': 'resources/read' },
-      ...{ 'MCP-Protocol-Version': revision },
+      ...headers,
+      'User-Agent': userAgent,
+      'MCP-Protocol-Version': revision,
+      'Mcp-Method': 'resources/read',
       ...(key !== null && { Authorization: `Bearer ${key.reveal()}` }),
     }
   }
