@@ -134,56 +134,6 @@ export interface AccountStore {
   close(): Promise<void>
 }
 
-/** The parts of a store, each beside its tables. */
-export type AccountMethods = Pick<
-  AccountStore,
-  | 'createAccount'
-  | 'findAccount'
-  | 'getAccount'
-  | 'countAccounts'
-  | 'listAccounts'
-  | 'setDisabled'
-  | 'replaceHash'
-  | 'changePassword'
-  | 'deleteAccount'
->
-
-export type SessionMethods = Pick<
-  AccountStore,
-  | 'createSession'
-  | 'findSession'
-  | 'rotateSession'
-  | 'listSessions'
-  | 'listSessionAddresses'
-  | 'revokeSession'
-  | 'revokeSessions'
->
-
-export type CodeMethods = Pick<
-  AccountStore,
-  | 'createInvite'
-  | 'hasInvite'
-  | 'deleteInvite'
-  | 'createResetCode'
-  | 'findByResetCode'
-  | 'useResetCode'
->
-
-export type FailureMethods = Pick<
-  AccountStore,
-  'findFailures' | 'listFailures' | 'addFailure' | 'clearFailures'
->
-
-export type ServiceTokenMethods = Pick<
-  AccountStore,
-  | 'createServiceToken'
-  | 'findServiceToken'
-  | 'touchServiceToken'
-  | 'listServiceTokens'
-  | 'countServiceTokens'
-  | 'revokeServiceToken'
->
-
 export interface NewAccount {
   readonly id: string
   /** As typed. */

@@ -1,8 +1,9 @@
 import type { Database } from '../../database/pool.ts'
-import type { AccountMethods, AccountRow, CreateOutcome } from '../account-store.ts'
+import type { AccountRow, AccountStore, CreateOutcome } from '../account-store.ts'
 import { accountColumns } from './columns.ts'
 import { revokeServiceTokens } from './service-tokens-table.ts'
 import { insertSession } from './sessions-table.ts'
+import { Undone } from '../store-rules.ts'
 
 const select = `SELECT ${accountColumns} FROM accounts`
 const byKey = `${select} WHERE username_key = $1 OR email_key = $1
@@ -19,17 +20,7 @@ const dropFailures = `DELETE FROM login_failures WHERE name IN
 const reserve = `INSERT INTO reserved_names (username_key, until_ms) VALUES ($1, $2)
   ON CONFLICT (username_key) DO UPDATE SET until_ms = excluded.until_ms`
 
-/** Undoes the transaction in which it is thrown; `outcome` is the answer. */
-class Undone extends Error {
-  readonly outcome: CreateOutcome
-
-  constructor(outcome: CreateOutcome) {
-    super(outcome)
-    this.outcome = outcome
-  }
-}
-
-export function accountsTable(database: Database): AccountMethods {
+export function accountsTable(database: Database) {
   return {
     async createAccount(account, { inviteHash, session }) {
       const { id, usernameKey, createdAtMs } = account
@@ -124,5 +115,5 @@ export function accountsTable(database: Database): AccountMethods {
         await queries.change(reserve, row.key, nameReservedUntilMs)
         return true
       }),
-  }
+  } satisfies Partial<AccountStore>
 }

@@ -1,8 +1,6 @@
 import type { Database, Queries } from '../../database/pool.ts'
 import type { AccountStore, AuditRow } from '../account-store.ts'
-import { auditExcess, isTrimDue, maxAuditRowsOf } from '../store-bounds.ts'
-
-type AuditMethods = Pick<AccountStore, 'audit' | 'listAudit'>
+import { auditExcess, isTrimDue, maxAuditRowsOf } from '../store-rules.ts'
 
 const insert = `INSERT INTO accounts_audit
   (at_ms, action, account_id, address, details, keep_until_ms) VALUES ($1, $2, $3, $4, $5, $6)
@@ -22,7 +20,7 @@ const select = `SELECT at_ms AS "atMs", action, account_id AS "accountId", addre
 
 type Row = Omit<AuditRow, 'details'> & { readonly details: string }
 
-export function auditTable(database: Database): AuditMethods {
+export function auditTable(database: Database) {
   return {
     audit: ({ atMs, action, accountId, address, details }, { untilMs, maxRows }) =>
       database.transact('an audit entry was not written', async queries => {
@@ -49,7 +47,7 @@ export function auditTable(database: Database): AuditMethods {
           details: JSON.parse(row.details),
         }))
       }),
-  }
+  } satisfies Partial<AccountStore>
 }
 
 async function trimAll(queries: Queries, maxRows: number): Promise<void> {

@@ -1,5 +1,5 @@
 import type { Database } from '../../database/pool.ts'
-import type { AccountRow, CodeMethods } from '../account-store.ts'
+import type { AccountRow, AccountStore } from '../account-store.ts'
 import { accountColumns } from './columns.ts'
 
 const invite = 'INSERT INTO invites (hash, created_at_ms, expires_at_ms) VALUES ($1, $2, $3)'
@@ -13,7 +13,7 @@ const byCode = `SELECT ${accountColumns} FROM accounts WHERE id =
 const use = 'DELETE FROM reset_codes WHERE account_id = $1 AND hash = $2 AND expires_at_ms > $3'
 
 /** Invitations (used up where accounts are created) and codes for a lost password. */
-export function codesTable(database: Database): CodeMethods {
+export function codesTable(database: Database) {
   return {
     createInvite: ({ hash, createdAtMs, expiresAtMs }) =>
       database.run('an invitation was not created', async queries => {
@@ -48,5 +48,5 @@ export function codesTable(database: Database): CodeMethods {
         'a reset code was not used',
         async queries => (await queries.change(use, accountId, hash, nowMs)) > 0,
       ),
-  }
+  } satisfies Partial<AccountStore>
 }

@@ -1,6 +1,6 @@
 import type { Database } from '../../database/pool.ts'
-import type { FailureMethods, LoginFailures } from '../account-store.ts'
-import { maxFailureRows, trimFailuresEvery } from '../store-bounds.ts'
+import type { AccountStore, LoginFailures } from '../account-store.ts'
+import { maxFailureRows, trimFailuresEvery } from '../store-rules.ts'
 
 const select = `SELECT source, forgotten_at_ms AS "forgottenAtMs", last_ms AS "lastMs"
   FROM login_failures WHERE name = $1`
@@ -18,7 +18,7 @@ const trim = `DELETE FROM login_failures WHERE (name, source) IN
   (SELECT name, source FROM login_failures ORDER BY forgotten_at_ms DESC OFFSET $1
    FOR UPDATE SKIP LOCKED)`
 
-export function failuresTable(database: Database): FailureMethods {
+export function failuresTable(database: Database) {
   let added = 0
   return {
     findFailures: (name, source) =>
@@ -41,5 +41,5 @@ export function failuresTable(database: Database): FailureMethods {
       database.run('failed logins were not cleared', async queries => {
         await queries.change(clear, name, source ?? null)
       }),
-  }
+  } satisfies Partial<AccountStore>
 }

@@ -2,7 +2,7 @@ import type { Clock } from '../../../lib/util/time.ts'
 import { migrate } from '../../database/migrations.ts'
 import type { Database } from '../../database/pool.ts'
 import type { AccountStore } from '../account-store.ts'
-import { sweepBatch } from '../store-bounds.ts'
+import { inBatches, sweepBatch, testWriteEveryMs } from '../store-rules.ts'
 import { accountsTable } from './accounts-table.ts'
 import { auditTable } from './audit-table.ts'
 import { codesTable } from './codes-table.ts'
@@ -12,8 +12,6 @@ import { serviceTokensTable } from './service-tokens-table.ts'
 import { sessionsTable } from './sessions-table.ts'
 
 const testWrite = `UPDATE accounts_meta SET value = now()::text WHERE name = 'test_write'`
-/** `readyz` is public, and each test write waits for the disk. */
-const testWriteEveryMs = 1000
 
 /** Has an accounts server made its tables in this database? */
 export async function hasAccounts(database: Database): Promise<boolean> {
@@ -51,12 +49,9 @@ export async function openPostgresStore({
     async sweep(beforeMs) {
       let swept = 0
       for (const sql of sweeps) {
-        // Ends: each round but the last takes a whole batch away.
-        for (let gone = sweepBatch; gone === sweepBatch; swept += gone) {
-          gone = await database.run('what is over was not removed', queries =>
-            queries.change(sql, beforeMs),
-          )
-        }
+        swept += await inBatches(() =>
+          database.run('what is over was not removed', queries => queries.change(sql, beforeMs)),
+        )
       }
       return swept
     },

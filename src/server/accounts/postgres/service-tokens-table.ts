@@ -1,6 +1,6 @@
 import type { Database, Queries } from '../../database/pool.ts'
-import type { AccountRow, ServiceTokenMethods, ServiceTokenRow } from '../account-store.ts'
-import { maxRevokedTokens, touchEveryMs } from '../store-bounds.ts'
+import type { AccountRow, AccountStore, ServiceTokenRow } from '../account-store.ts'
+import { maxRevokedTokens, touchEveryMs } from '../store-rules.ts'
 import { accountColumns } from './columns.ts'
 
 const select = `SELECT id, account_id AS "accountId", name, secret_hash AS "secretHash", scopes,
@@ -36,7 +36,7 @@ export async function revokeServiceTokens(
   return rows.map(toToken)
 }
 
-export function serviceTokensTable(database: Database): ServiceTokenMethods {
+export function serviceTokensTable(database: Database) {
   return {
     createServiceToken: token =>
       database.run('a service token was not created', async queries => {
@@ -81,5 +81,5 @@ export function serviceTokensTable(database: Database): ServiceTokenMethods {
         await queries.change(forget, accountId)
         return true
       }),
-  }
+  } satisfies Partial<AccountStore>
 }

@@ -1,8 +1,8 @@
 import type { Database, Queries } from '../../database/pool.ts'
 import type {
   AccountRow,
+  AccountStore,
   NewSession,
-  SessionMethods,
   SessionRow,
   SessionState,
 } from '../account-store.ts'
@@ -43,7 +43,7 @@ const insertValues = (session: NewSession) => {
   return [id, accountId, createdAtMs, expiresAtMs, address, userAgent] as const
 }
 
-export function sessionsTable(database: Database): SessionMethods {
+export function sessionsTable(database: Database) {
   return {
     createSession: (session, { passwordHash } = {}) =>
       database.run('a session was not created', async queries => {
@@ -84,7 +84,7 @@ export function sessionsTable(database: Database): SessionMethods {
       database.run('sessions were not ended', queries =>
         queries.change(revokeAll, nowMs, reason, accountId),
       ),
-  }
+  } satisfies Partial<AccountStore>
 }
 
 type FoundRow = SessionRow &

@@ -1,19 +1,10 @@
-import type { AccountMethods, AccountRow, CreateOutcome } from '../account-store.ts'
+import type { AccountRow, AccountStore } from '../account-store.ts'
 import { accountColumns, type Database, isTaken } from './database.ts'
 import { serviceTokenRevoker } from './service-tokens-table.ts'
 import { insertSession } from './sessions-table.ts'
+import { Undone } from '../store-rules.ts'
 
-/** Undoes the transaction in which it is thrown; `outcome` is the answer. */
-class Undone extends Error {
-  readonly outcome: CreateOutcome
-
-  constructor(outcome: CreateOutcome) {
-    super(outcome)
-    this.outcome = outcome
-  }
-}
-
-export function accountsTable(database: Database): AccountMethods {
+export function accountsTable(database: Database) {
   const select = `SELECT ${accountColumns} FROM accounts`
   const byId = database.prepare<AccountRow>(`${select} WHERE id = ?`)
   const byKey = database.prepare<AccountRow>(`${select} WHERE username_key = ?1 OR email_key = ?1
@@ -108,5 +99,5 @@ export function accountsTable(database: Database): AccountMethods {
         reserve.run(row.usernameKey, nameReservedUntilMs)
         return true
       }),
-  }
+  } satisfies Partial<AccountStore>
 }

@@ -1,12 +1,10 @@
 import type { AccountStore, AuditRow } from '../account-store.ts'
-import { auditExcess, isTrimDue, maxAuditRowsOf } from '../store-bounds.ts'
+import { auditExcess, isTrimDue, maxAuditRowsOf } from '../store-rules.ts'
 import type { Database } from './database.ts'
-
-type AuditMethods = Pick<AccountStore, 'audit' | 'listAudit'>
 
 type Row = Omit<AuditRow, 'details'> & { readonly details: string }
 
-export function auditTable(database: Database): AuditMethods {
+export function auditTable(database: Database) {
   const insert = database.prepare(`INSERT INTO audit
     (at_ms, action, account_id, address, details, keep_until_ms) VALUES (?, ?, ?, ?, ?, ?)`)
   // A range of the index: `id IN (…)` would read the whole table.
@@ -42,5 +40,5 @@ export function auditTable(database: Database): AuditMethods {
         const rows = accountId === undefined ? newest.all(limit) : ofAccount.all(accountId, limit)
         return rows.map(row => ({ ...row, details: JSON.parse(row.details) }))
       }),
-  }
+  } satisfies Partial<AccountStore>
 }

@@ -1,5 +1,5 @@
-import type { AccountRow, ServiceTokenMethods, ServiceTokenRow } from '../account-store.ts'
-import { maxRevokedTokens, touchEveryMs } from '../store-bounds.ts'
+import type { AccountRow, AccountStore, ServiceTokenRow } from '../account-store.ts'
+import { maxRevokedTokens, touchEveryMs } from '../store-rules.ts'
 import { accountColumns, type Database } from './database.ts'
 
 const select = `SELECT id, account_id AS accountId, name, secret_hash AS secretHash, scopes,
@@ -29,7 +29,7 @@ export function serviceTokenRevoker(
   }
 }
 
-export function serviceTokensTable(database: Database): ServiceTokenMethods {
+export function serviceTokensTable(database: Database) {
   const insert = database.prepare(`INSERT INTO service_tokens
     (id, account_id, name, secret_hash, scopes, created_at_ms, expires_at_ms)
     SELECT ?1, id, ?3, ?4, ?5, ?6, ?7 FROM accounts WHERE id = ?2 AND disabled_at_ms IS NULL`)
@@ -91,5 +91,5 @@ export function serviceTokensTable(database: Database): ServiceTokenMethods {
         forget.run(accountId)
         return true
       }),
-  }
+  } satisfies Partial<AccountStore>
 }

@@ -1,4 +1,4 @@
-import type { AccountRow, NewSession, SessionMethods, SessionRow } from '../account-store.ts'
+import type { AccountRow, AccountStore, NewSession, SessionRow } from '../account-store.ts'
 import { accountColumns, type Database } from './database.ts'
 
 const select = `SELECT id, account_id AS accountId, created_at_ms AS createdAtMs,
@@ -15,7 +15,7 @@ export function insertSession(database: Database): (session: NewSession) => void
   }
 }
 
-export function sessionsTable(database: Database): SessionMethods {
+export function sessionsTable(database: Database) {
   const insert = insertSession(database)
   const mayBegin = database.prepare(`SELECT 1 FROM accounts
     WHERE id = ?1 AND disabled_at_ms IS NULL AND (?2 IS NULL OR password_hash = ?2)`)
@@ -74,5 +74,5 @@ export function sessionsTable(database: Database): SessionMethods {
       database.write('sessions were not ended', () =>
         Number(revokeAll.run(nowMs, reason, accountId).changes),
       ),
-  }
+  } satisfies Partial<AccountStore>
 }

@@ -2,14 +2,14 @@ import type { DatabaseSync } from 'node:sqlite'
 import type { Clock } from '../../../lib/util/time.ts'
 import { type Logger, silentLogger } from '../../../lib/util/logger.ts'
 import { defaultLimits } from '../../../lib/config/limits.ts'
-import type {
-  AccountRow,
-  AccountStore,
-  CodeMethods,
-  FailureMethods,
-  LoginFailures,
-} from '../account-store.ts'
-import { maxFailureRows, sweepBatch, trimFailuresEvery } from '../store-bounds.ts'
+import type { AccountRow, AccountStore, LoginFailures } from '../account-store.ts'
+import {
+  inBatches,
+  maxFailureRows,
+  sweepBatch,
+  testWriteEveryMs,
+  trimFailuresEvery,
+} from '../store-rules.ts'
 import { accountsTable } from './accounts-table.ts'
 import { auditTable } from './audit-table.ts'
 import { backupDatabase } from './backup.ts'
@@ -70,9 +70,6 @@ interface Context {
   readonly busyMs: number
   readonly watch: () => void
 }
-
-/** `readyz` is public, and each test write waits for the disk. */
-const testWriteEveryMs = 1000
 
 function createStore(db: DatabaseSync, database: Database, context: Context): SqliteStore {
   const { file, clock, log, busyMs, watch } = context
@@ -141,13 +138,13 @@ function sweeper(database: Database): Pick<AccountStore, 'sweep'> {
     async sweep(beforeMs) {
       let swept = 0
       for (const statement of statements) {
-        // Ends: each round but the last takes a whole batch away.
-        for (let gone = sweepBatch; gone === sweepBatch; swept += gone) {
-          gone = await database.write('what is over was not removed', () =>
-            Number(statement.run(beforeMs).changes),
+        swept += await inBatches(async () => {
+          const { changes } = await database.write('what is over was not removed', () =>
+            statement.run(beforeMs),
           )
           await nextTurn()
-        }
+          return Number(changes)
+        })
       }
       return swept
     },
@@ -155,7 +152,7 @@ function sweeper(database: Database): Pick<AccountStore, 'sweep'> {
 }
 
 /** Invitations (used up where accounts are created) and codes for a lost password. */
-function codesTable(database: Database): CodeMethods {
+function codesTable(database: Database) {
   const invite = database.prepare(
     'INSERT INTO invites (hash, created_at_ms, expires_at_ms) VALUES (?, ?, ?)',
   )
@@ -198,10 +195,10 @@ function codesTable(database: Database): CodeMethods {
         'a reset code was not used',
         () => use.run(accountId, hash, nowMs).changes > 0,
       ),
-  }
+  } satisfies Partial<AccountStore>
 }
 
-function failuresTable(database: Database): FailureMethods {
+function failuresTable(database: Database) {
   const select = `SELECT source, forgotten_at_ms AS forgottenAtMs, last_ms AS lastMs
     FROM login_failures WHERE name = ?`
   const find = database.prepare<LoginFailures>(`${select} AND source = ?`)
@@ -237,5 +234,5 @@ function failuresTable(database: Database): FailureMethods {
       database.write('failed logins were not cleared', () => {
         clear.run(name, source ?? null)
       }),
-  }
+  } satisfies Partial<AccountStore>
 }

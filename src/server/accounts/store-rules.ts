@@ -1,4 +1,6 @@
-/** The bounds that every store of accounts keeps, whatever it is made of. */
+import type { CreateOutcome } from './account-store.ts'
+
+/** The rules of every store of accounts, whatever it is made of. */
 
 /** The use of a token is noted at most this often: not every request is to write. */
 export const touchEveryMs = 60_000
@@ -10,6 +12,9 @@ export const maxRevokedTokens = 500
 export const maxFailureRows = 100_000
 /** Trimming reads the whole index, so it is not done at each failure. */
 export const trimFailuresEvery = 1000
+
+/** `readyz` is public, and each test write waits for the disk. */
+export const testWriteEveryMs = 1000
 
 /** A sweep removes so many rows at a time: between them requests are answered. */
 export const sweepBatch = 500
@@ -51,4 +56,21 @@ export function auditExcess<Id>(
     left -= share
   }
   return excess
+}
+
+/** Runs `remove`, which removes `sweepBatch` rows at most, until less are left. Returns how many went. */
+export async function inBatches(remove: () => Promise<number>): Promise<number> {
+  let all = 0
+  for (let gone = sweepBatch; gone === sweepBatch; all += gone) gone = await remove()
+  return all
+}
+
+/** Undoes the transaction in which it is thrown; `outcome` is the answer. */
+export class Undone extends Error {
+  readonly outcome: CreateOutcome
+
+  constructor(outcome: CreateOutcome) {
+    super(outcome)
+    this.outcome = outcome
+  }
 }
