@@ -3,7 +3,7 @@ import { silentLogger } from '../../src/lib/util/logger.ts'
 import { systemTimer } from '../../src/lib/util/time.ts'
 import { listen } from '../../src/server/database/listener.ts'
 import { migrate } from '../../src/server/database/migrations.ts'
-import { type Database, openDatabase } from '../../src/server/database/pool.ts'
+import { type Database, openDatabase, type Queries } from '../../src/server/database/pool.ts'
 import { parseDatabaseUrl } from '../../src/server/database/settings.ts'
 import { until } from '../e2e/until.ts'
 import { failureOf } from '../helpers/failure.ts'
@@ -46,6 +46,58 @@ describe('a pool of connections to PostgreSQL', () => {
     expect(failure.code).to.equal('storage_failed')
     expect(failure.message).to.match(/a row was not added: duplicate key/)
     expect(await database.run('x', q => q.rows('SELECT x FROM t'))).to.deep.equal([{ x: 1 }])
+  })
+
+  it('says that a change may have been made when its connection is lost before the answer', async () => {
+    await database.run('x', queries =>
+      queries.script(`CREATE FUNCTION cut() RETURNS trigger LANGUAGE plpgsql AS
+          'BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NULL; END';
+        CREATE TABLE fragile (x INTEGER);
+        CREATE CONSTRAINT TRIGGER cut AFTER INSERT ON fragile DEFERRABLE INITIALLY DEFERRED
+          FOR EACH ROW EXECUTE FUNCTION cut()`),
+    )
+    const add = (queries: Queries) => queries.change('INSERT INTO fragile VALUES (1)')
+    const cut = (queries: Queries) => queries.rows('SELECT pg_terminate_backend(pg_backend_pid())')
+    for (const change of [
+      () => database.run('a row was not added', add),
+      () => database.transact('a row was not added', add),
+    ]) {
+      const failure = await failureOf(change)
+      expect(failure.message).to.include('a change was not confirmed')
+      expect(failure.hint).to.include('may have been made')
+    }
+    const before = await failureOf(() => database.transact('a row was not added', cut))
+    expect(before.message).to.include('a row was not added')
+  })
+
+  it('gives up the locks of a server that stops in the middle of a transaction', async () => {
+    const lock = (queries: Queries) => queries.rows('SELECT pg_advisory_xact_lock(1)')
+    const settings = parseDatabaseUrl(postgres.url(), 'the test')
+    const frozen = await openDatabase({ settings, log: silentLogger, waitMs: 200 })
+    const { promise: thawed, resolve: thaw } = Promise.withResolvers<void>()
+    const { promise: held, resolve: hold } = Promise.withResolvers<void>()
+    const stuck = frozen.transact('x', async queries => {
+      await lock(queries)
+      hold()
+      await thawed
+    })
+    await held
+    await database.transact('x', lock)
+    thaw()
+    expect((await failureOf(() => stuck)).code).to.equal('storage_failed')
+    await frozen.close()
+  })
+
+  it('reads what others have committed, whatever the default of the database', async () => {
+    const url = postgres.url(
+      `options=${encodeURIComponent('-c default_transaction_isolation=serializable')}`,
+    )
+    const strict = await postgres.open(url)
+    const level = (queries: Queries) => queries.row('SHOW transaction_isolation')
+    const expected = { transaction_isolation: 'read committed' }
+    expect(await strict.run('x', level)).to.deep.equal(expected)
+    expect(await strict.transact('x', level)).to.deep.equal(expected)
+    await strict.close()
   })
 
   it('runs a transaction again after a deadlock', async () => {

@@ -35,7 +35,7 @@ export async function findPortHolder(port: number): Promise<PortHolder | null> {
 
 /** Socket inodes of the sockets listening on `port`, from a table in the form of /proc/net/tcp. */
 export function listeningInodes(table: string, port: number): string[] {
-  const wanted = `:${port.toString(16).toUpperCase().padStart(4, '0')}`
+  const wanted = `:${portText(port)}`
   return table
     .split('\n')
     .slice(1)
@@ -109,26 +109,42 @@ export function refuseForeignListeners(agent: Agent, refusal: () => Error): void
  */
 export async function isForeignSocket(socket: Socket): Promise<boolean> {
   if (process.platform !== 'linux') return false
+  const { remoteAddress = '', remotePort: port = 0, localPort = 0 } = socket
   const tables = await readTables()
-  const { remoteAddress = '', remotePort = 0 } = socket
-  return isForeignListener(tables, plainAddress(remoteAddress), remotePort)
+  // Of a closed socket the other end is gone, too.
+  if (remoteAddress === '') return false
+  return isForeignPeer(tables, { address: plainAddress(remoteAddress), port, localPort })
 }
 
-/** From tables in the form of /proc/net/tcp. No such socket, as behind a port mapping: false. */
-export function isForeignListener(
+/** A connection of this process, by its other end. */
+interface Peer {
+  readonly address: string
+  readonly port: number
+  /** Of this process. */
+  readonly localPort: number
+}
+
+/**
+ * From tables in the form of /proc/net/tcp: who listens there, or has accepted the connection and
+ * listens no more. No such socket, as behind a port mapping: false.
+ */
+export function isForeignPeer(
   tables: string,
-  address: string,
-  port: number,
+  { address, port, localPort }: Peer,
   own = process.geteuid?.() ?? 0,
 ): boolean {
   const wanted = new Set(localAddresses(address))
-  const portText = port.toString(16).toUpperCase().padStart(4, '0')
   return tables.split('\n').some(line => {
-    const [, local = '', , state, , , , uid] = line.trim().split(/\s+/)
+    const [, local = '', remote = '', state, , , , uid] = line.trim().split(/\s+/)
     const [host = '', at] = local.split(':')
-    if (state !== '0A' || at !== portText || !wanted.has(host)) return false
-    return Number(uid) !== own && Number(uid) !== 0
+    if (at !== portText(port) || !wanted.has(host)) return false
+    const isPeer = state === '0A' || (state === '01' && remote.endsWith(`:${portText(localPort)}`))
+    return isPeer && Number(uid) !== own && Number(uid) !== 0
   })
+}
+
+function portText(port: number): string {
+  return port.toString(16).toUpperCase().padStart(4, '0')
 }
 
 /** How the tables write the addresses at which a listener gets connections to a loopback address. */

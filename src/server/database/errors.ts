@@ -19,6 +19,13 @@ export function isOfStatement(error: unknown): boolean {
   return severity === 'ERROR'
 }
 
+/** The connection was lost before PostgreSQL had confirmed a change. */
+export class Unconfirmed extends Error {
+  constructor(cause: unknown) {
+    super('a change was not confirmed', { cause })
+  }
+}
+
 /** What is wrong and what to do, by SQLSTATE or its class (PostgreSQL, appendix A). */
 const reasons: Readonly<Record<string, readonly [reason: string, hint: string]>> = {
   '28P01': ['the password is wrong', 'check the user and the password of the address'],
@@ -61,6 +68,12 @@ const driverTexts: readonly (readonly [RegExp, readonly [reason: string, hint: s
  */
 export function toDatabaseError(error: unknown, address: string, what: string): unknown {
   if (error instanceof ServiceError) return error
+  if (error instanceof Unconfirmed) {
+    const known = toDatabaseError(error.cause, address, 'a change was not confirmed')
+    if (!(known instanceof ServiceError)) return known
+    const hint = 'the change may have been made: look before you repeat it'
+    return new ServiceError(known.code, known.message, { hint })
+  }
   const code = databaseCode(error)
   const text = messageOf(error)
   const driver = driverTexts.find(([form]) => form.test(text))

@@ -40,7 +40,13 @@ export function listen(options: ListenerOptions): () => void {
     client.on('notification', () => void reread())
     await client.query(`LISTEN ${channel}`)
     // On a connection that was cut silently the statement times out.
-    probe = () => void client.query('SELECT 1').catch(() => ended.resolve())
+    let isProbing = false
+    probe = () => {
+      if (isProbing) return
+      isProbing = true
+      const done = () => void (isProbing = false)
+      client.query('SELECT 1').then(done, () => ended.resolve())
+    }
     void reread()
     if (!signal.aborted) await ended.promise
     signal.removeEventListener('abort', leave)

@@ -3,7 +3,7 @@ import type pg from 'pg'
 import { readFile } from 'node:fs/promises'
 import { readProblem, ServiceError, usage } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
-import { isConflict, isOfStatement, toDatabaseError } from './errors.ts'
+import { isConflict, isOfStatement, toDatabaseError, Unconfirmed } from './errors.ts'
 import { databaseName, type DatabaseSettings } from './settings.ts'
 
 type SqlValue = string | number | null | Buffer | readonly string[]
@@ -63,6 +63,8 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     // The second one is for a server that does not answer any more.
     statement_timeout: 2 * waitMs,
     query_timeout: 3 * waitMs,
+    // A server that stops in the middle must not keep others waiting for its locks.
+    idle_in_transaction_session_timeout: 3 * waitMs,
     types: {
       // Counts and times, which are far below 2 ** 53.
       getTypeParser: ((id: number, format: 'text') =>
@@ -78,13 +80,13 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
 
   const database: Database = {
     name,
-    run: (what, action) => orDatabaseError(what, () => onConnection(action)),
+    run: (what, action) => orDatabaseError(what, () => onConnection(alone(action))),
 
     transact: (what, action) =>
       orDatabaseError(what, async () => {
         for (let attempt = 1; ; attempt++) {
           try {
-            return await onConnection(queries => transaction(queries, action))
+            return await onConnection(transaction(action))
           } catch (error) {
             if (!isConflict(error) || attempt === maxAttempts) throw error
           }
@@ -101,13 +103,13 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     close: () => (closed ??= pool.end()),
   }
 
-  async function onConnection<Value>(action: (queries: Queries) => Promise<Value>): Promise<Value> {
+  async function onConnection<Value>(action: Action<Value>): Promise<Value> {
     const client = await pool.connect()
-    let broken = false
+    const state = { isLost: false }
     try {
-      return await action(queriesOf(client, error => (broken ||= !isOfStatement(error))))
+      return await action(queriesOf(client, state), state)
     } finally {
-      client.release(broken)
+      client.release(state.isLost)
     }
   }
 
@@ -131,20 +133,41 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
   }
 }
 
-async function transaction<Value>(
-  queries: Queries,
-  action: (queries: Queries) => Promise<Value>,
-): Promise<Value> {
-  await queries.change('BEGIN')
-  try {
-    const value = await action(queries)
-    await queries.change('COMMIT')
-    return value
-  } catch (error) {
-    // On a lost connection PostgreSQL has rolled back already.
-    await queries.change('ROLLBACK').catch(() => {})
-    throw error
+/** What is done on one connection, and whether that is lost meanwhile. */
+type Action<Value> = (queries: Queries, state: { readonly isLost: boolean }) => Promise<Value>
+
+/** Each change is a transaction of its own. */
+function alone<Value>(action: (queries: Queries) => Promise<Value>): Action<Value> {
+  return (queries, state) =>
+    action({
+      ...queries,
+      change: (sql, ...values) => confirmed(queries.change(sql, ...values), state),
+    })
+}
+
+function transaction<Value>(action: (queries: Queries) => Promise<Value>): Action<Value> {
+  return async (queries, state) => {
+    await queries.change('BEGIN')
+    try {
+      const value = await action(queries)
+      await confirmed(queries.change('COMMIT'), state)
+      return value
+    } catch (error) {
+      // On a lost connection PostgreSQL rolls back by itself.
+      if (!state.isLost) await queries.change('ROLLBACK').catch(() => {})
+      throw error
+    }
   }
+}
+
+/** Rejects with `Unconfirmed` when the connection was lost before PostgreSQL had answered. */
+function confirmed<Value>(
+  change: Promise<Value>,
+  state: { readonly isLost: boolean },
+): Promise<Value> {
+  return change.catch((error: unknown) => {
+    throw state.isLost ? new Unconfirmed(error) : error
+  })
 }
 
 const statementNames = new Map<string, string>()
@@ -156,12 +179,12 @@ function statementName(sql: string): string {
   return name
 }
 
-function queriesOf(client: pg.PoolClient, failed: (error: unknown) => void): Queries {
+function queriesOf(client: pg.PoolClient, state: { isLost: boolean }): Queries {
   async function query(config: pg.QueryConfig & { query_timeout?: number }) {
     try {
       return await client.query(config)
     } catch (error) {
-      failed(error)
+      state.isLost ||= !isOfStatement(error)
       throw error
     }
   }
@@ -189,7 +212,8 @@ async function connection(settings: DatabaseSettings): Promise<pg.ClientConfig> 
     database,
     ...(user === undefined ? {} : { user }),
     ...(password === undefined ? {} : { password: password.reveal() }),
-    ...(options === undefined ? {} : { options }),
+    // Whatever the role or the database has as its default.
+    options: `${options ?? ''} -c default_transaction_isolation=read\\ committed`,
     ssl: tls && (rootCertificate === undefined ? true : { ca: await readRoot(rootCertificate) }),
   }
 }

@@ -2,16 +2,16 @@ import { expect } from 'chai'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { HttpLink } from '../../../src/lib/mcp/bridge/http-link.ts'
-import { isForeignListener } from '../../../src/lib/util/port-holder.ts'
+import { isForeignPeer } from '../../../src/lib/util/port-holder.ts'
 import { Secret } from '../../../src/lib/util/secret.ts'
 import { systemTimer } from '../../../src/lib/util/time.ts'
 import { ReadLink } from '../../../src/server/gateway/relay/read-link.ts'
 import { skipBecause } from '../../helpers/skip.ts'
 
-const row = (local: string, uid: number, state = '0A') =>
-  `   0: ${local} 00000000:0000 ${state} 00000000:00000000 00:00000000 00000000 ${uid} 0 4711 1`
+const row = (local: string, uid: number, state = '0A', remote = '00000000:0000') =>
+  `   0: ${local} ${remote} ${state} 00000000:00000000 00:00000000 00000000 ${uid} 0 4711 1`
 
-describe('isForeignListener', () => {
+describe('isForeignPeer', () => {
   const v4 = '0100007F:223D'
   const anyV6 = `${'0'.repeat(32)}:223D`
   const cases: [string, string, string, boolean][] = [
@@ -22,11 +22,15 @@ describe('isForeignListener', () => {
     ['another user at ::1', row('00000000000000000000000001000000:223D', 1001), '::1', true],
     ['another user at another address', row('0200007F:223D', 1001), '127.0.0.1', false],
     ['another user at another port', row('0100007F:223E', 1001), '127.0.0.1', false],
-    ['a connection', row(v4, 1001, '01'), '127.0.0.1', false],
+    ['another connection', row(v4, 1001, '01', '0100007F:9C41'), '127.0.0.1', false],
+    ['another user who has accepted it', row(v4, 1001, '01', '0100007F:9C40'), '127.0.0.1', true],
+    ['this user who has accepted it', row(v4, 1000, '01', '0100007F:9C40'), '127.0.0.1', false],
   ]
   for (const [what, table, address, expected] of cases) {
     it(`returns ${expected} for ${what}`, () => {
-      expect(isForeignListener(table, address, 8765, 1000)).to.equal(expected)
+      expect(isForeignPeer(table, { address, port: 8765, localPort: 40_000 }, 1000)).to.equal(
+        expected,
+      )
     })
   }
 })
@@ -69,13 +73,15 @@ for (const [name, ask] of Object.entries(askers)) {
       if (process.platform !== 'linux' || process.geteuid?.() !== 0) {
         skipBecause(this, 'needs Linux and root')
       }
-      const program = `require('net').createServer(s => s.on('data', d => {
+      const program = `const server = require('net').createServer(s => {
+        if (process.argv[1] === 'closes') server.close()
+        s.on('data', d => {
           process.stdout.write(d)
           s.end('HTTP/1.1 200 OK\\r\\nContent-Length: 0\\r\\n\\r\\n')
-        })).listen(0, '127.0.0.1', function () { console.log(this.address().port) })`
-      const run = (uid: number) => spawn(process.execPath, ['-e', program], { uid, cwd: '/' })
-      for (const uid of [0, 65_534]) {
-        const child = run(uid)
+        })
+      }).listen(0, '127.0.0.1', function () { console.log(this.address().port) })`
+      for (const [uid, ...does] of [[0], [0, 'closes'], [65_534], [65_534, 'closes']] as const) {
+        const child = spawn(process.execPath, ['-e', program, ...does], { uid, cwd: '/' })
         let output = ''
         child.stdout.on('data', chunk => (output += chunk))
         try {

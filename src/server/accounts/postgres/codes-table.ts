@@ -5,7 +5,7 @@ import { accountColumns } from './columns.ts'
 const invite = 'INSERT INTO invites (hash, created_at_ms, expires_at_ms) VALUES ($1, $2, $3)'
 const hasInvite = 'SELECT 1 FROM invites WHERE hash = $1 AND expires_at_ms > $2'
 const reset = `INSERT INTO reset_codes (account_id, hash, expires_at_ms)
-  SELECT id, $2, $3::bigint FROM accounts WHERE id = $1
+  SELECT id, $2, $3::bigint FROM accounts WHERE id = $1 FOR SHARE
   ON CONFLICT (account_id)
   DO UPDATE SET hash = excluded.hash, expires_at_ms = excluded.expires_at_ms`
 const byCode = `SELECT ${accountColumns} FROM accounts WHERE id =

@@ -14,9 +14,8 @@ const add = `INSERT INTO login_failures AS old (name, source, forgotten_at_ms, l
       ELSE greatest(old.forgotten_at_ms, $3) END + $4,
     last_ms = $3`
 const clear = `DELETE FROM login_failures WHERE name = $1 AND ($2::text IS NULL OR source = $2)`
-const trim = `DELETE FROM login_failures WHERE (name, source) IN
-  (SELECT name, source FROM login_failures ORDER BY forgotten_at_ms DESC OFFSET $1
-   FOR UPDATE SKIP LOCKED)`
+const trim = `DELETE FROM login_failures WHERE forgotten_at_ms <=
+  (SELECT forgotten_at_ms FROM login_failures ORDER BY forgotten_at_ms DESC OFFSET $1 LIMIT 1)`
 
 export function failuresTable(database: Database) {
   let added = 0

@@ -40,15 +40,17 @@ export class InstanceReads {
   /** Rejects with a `ServiceError` for the reader. */
   async read(inner: string, outer: string, reader?: Reader): Promise<RelayedContents> {
     const flight = this.#flightFor(inner, outer)
-    const release = flight.join(reader)
+    const joined = flight.join(reader)
     const answer = await flight.answer
     if (typeof answer === 'string') {
-      release()
+      joined.release()
       return answer
     }
+    // One who has left would keep it from the others, and never send it.
+    if (joined.hasLeft) throw new ServiceError('cancelled', 'the reader has left')
     const taken = answer.take()
     if (taken !== null) return taken
-    release()
+    joined.release()
     // Too large to share: every further reader asks for itself.
     const own = new Flight<Received>(flight => this.#ask(inner, outer, flight))
     own.join(reader)
@@ -70,6 +72,7 @@ export class InstanceReads {
     if (lane.next === null || lane.next.isAbandoned) {
       lane.next = new Flight<Received>(async flight => {
         await lane.current.answer.catch((error: unknown) => this.#rethrowSilence(error))
+        flight.throwIfAbandoned()
         return ask(flight)
       })
     }

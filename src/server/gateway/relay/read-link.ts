@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import { buildConnector, type Dispatcher, errors, Pool } from 'undici'
+import { buildConnector, Client, type Dispatcher, errors, Pool } from 'undici'
 import { describeSocketError, Unreachable } from '../../../lib/mcp/bridge/bridge-errors.ts'
 import { isForeignSocket } from '../../../lib/util/port-holder.ts'
 
@@ -46,7 +46,6 @@ export class AnswerTimeout extends Unreachable {}
  */
 export class ReadLink {
   readonly #parts: ReadLinkParts
-  #connectionsMade = 0
   #pool: { readonly origin: string; readonly pool: Pool } | null = null
 
   constructor(parts: ReadLinkParts) {
@@ -55,31 +54,19 @@ export class ReadLink {
 
   /** Returns a function that cancels the request. */
   send(request: ReadRequest, receiver: AnswerReceiver): (reason: Error) => void {
-    const made = this.#connectionsMade
     const sent = new ReadDispatch(request, receiver, () => {
-      // Only a kept connection may have been closed by the instance just before.
-      if (made !== this.#connectionsMade) return false
-      this.#dispatch(sent)
-      return true
+      // Other kept connections may be closed as well.
+      const client = new Client(request.url.origin, { connect: this.#connector() })
+      dispatch(client, sent)
+      void client.close()
     })
-    this.#dispatch(sent)
+    dispatch(this.#poolOf(request.url), sent)
     return reason => sent.cut(reason)
   }
 
   close(): void {
     void this.#pool?.pool.destroy()
     this.#pool = null
-  }
-
-  #dispatch(sent: ReadDispatch): void {
-    const { url, headers, body, answerMs, silenceMs } = sent.request
-    this.#poolOf(url).dispatch(
-      {
-        ...{ method: 'POST', path: url.pathname, headers, body },
-        ...{ headersTimeout: answerMs, bodyTimeout: silenceMs },
-      },
-      sent,
-    )
   }
 
   /** An instance has one address; after a restart it may be another one. */
@@ -94,19 +81,35 @@ export class ReadLink {
   #connector(): buildConnector.connector {
     const { connectMs, isKeyed } = this.#parts
     const connect = buildConnector({ timeout: connectMs, allowH2: false })
-    return (options, done) => {
-      this.#connectionsMade++
+    if (!isKeyed) return connect
+    return (options, done) =>
       connect(options, (error, socket) => {
         if (error !== null) return done(error, null)
-        if (!isKeyed) return done(null, socket)
+        const refused = foreign(socket)
         void isForeignSocket(socket).then(isForeign => {
+          // Without this error undici connects again without end.
+          if (socket.destroyed) return done(connectionReset(), null)
           if (!isForeign) return done(null, socket)
           socket.destroy()
-          done(foreign(socket), null)
+          done(refused, null)
         })
       })
-    }
   }
+}
+
+function dispatch(dispatcher: Dispatcher, sent: ReadDispatch): void {
+  const { url, headers, body, answerMs, silenceMs } = sent.request
+  dispatcher.dispatch(
+    {
+      ...{ method: 'POST', path: url.pathname, headers, body },
+      ...{ headersTimeout: answerMs, bodyTimeout: silenceMs },
+    },
+    sent,
+  )
+}
+
+function connectionReset(): Error {
+  return Object.assign(new Error('closed'), { code: 'ECONNRESET' })
 }
 
 function foreign({ remoteAddress, remotePort }: Socket): Error {
@@ -118,13 +121,13 @@ function foreign({ remoteAddress, remotePort }: Socket): Error {
 class ReadDispatch implements Dispatcher.DispatchHandler, Arriving {
   readonly request: ReadRequest
   readonly #receiver: AnswerReceiver
-  /** Sends the request again; false when that cannot help. */
-  #again: (() => boolean) | null
+  /** Sends the request again, once. */
+  #again: (() => void) | null
   #controller: Dispatcher.DispatchController | null = null
   #hasBegun = false
   #reason: Error | null = null
 
-  constructor(request: ReadRequest, receiver: AnswerReceiver, again: () => boolean) {
+  constructor(request: ReadRequest, receiver: AnswerReceiver, again: () => void) {
     this.request = request
     this.#receiver = receiver
     this.#again = again
@@ -139,13 +142,16 @@ class ReadDispatch implements Dispatcher.DispatchHandler, Arriving {
   }
 
   cut(reason: Error): void {
-    this.#reason ??= reason
-    this.#controller?.abort(reason)
+    if (this.#reason !== null) return
+    this.#reason = reason
+    // Before the request has a connection nothing else tells the receiver.
+    if (this.#controller === null) this.#receiver.failed(reason)
+    else this.#controller.abort(reason)
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
+    if (this.#reason !== null && this.#controller === null) return controller.abort(this.#reason)
     this.#controller = controller
-    if (this.#reason !== null) controller.abort(this.#reason)
   }
 
   onResponseStart(_controller: unknown, status: number): void {
@@ -165,10 +171,18 @@ class ReadDispatch implements Dispatcher.DispatchHandler, Arriving {
   }
 
   onResponseError(_controller: unknown, error: Error): void {
-    if (this.#reason !== null) return this.#receiver.failed(this.#reason)
+    if (this.#reason !== null) {
+      // The receiver of a request that never had a connection knows already.
+      if (this.#controller !== null) this.#receiver.failed(this.#reason)
+      return
+    }
     const again = this.#again
     this.#again = null
-    if (!this.#hasBegun && isLost(error) && again?.() === true) return
+    // The instance may have closed a kept connection just before.
+    if (!this.#hasBegun && isLost(error) && again !== null) {
+      this.#controller = null
+      return again()
+    }
     this.#receiver.failed(this.#describe(error))
   }
 

@@ -124,12 +124,52 @@ describe('the reads of one instance', () => {
 
   it('are tried again after a failure', async () => {
     const [first, second] = [reader('app://a'), reader('app://a')]
-    await untilHeld(1)
-    held.shift()?.res.destroy()
+    // A lost request is sent once more.
+    for (let sent = 0; sent < 2; sent++) {
+      await untilHeld(1)
+      held.shift()?.res.destroy()
+    }
     await expectRejected(first.answer)
     await untilHeld(1)
     answerOne('there')
     expect(await textOf(second.answer)).to.equal('there')
+  })
+
+  it('are not hindered by hundreds of readers who left while they waited', async () => {
+    const first = reader('app://a')
+    await untilHeld(1)
+    for (let at = 0; at < 300; at++) reader('app://a').leave()
+    const good = reader('app://a')
+    answerOne('first')
+    expect(await textOf(first.answer)).to.equal('first')
+    const other = reader('app://b')
+    await untilHeld(2)
+    answerOne('second')
+    answerOne('other')
+    expect(await textOf(good.answer)).to.equal('second')
+    expect(await textOf(other.answer)).to.equal('other')
+    expect(instance.asked.filter(({ method }) => method === 'resources/read')).to.have.length(3)
+  })
+
+  it('of large contents are for a reader who has stayed', async () => {
+    const gone = reader('app://a')
+    const stays = reader('app://a')
+    await untilHeld(1)
+    const { res, uri, id } = held.shift()!
+    res.end(contentsOf(uri, 'first', id))
+    expect(await textOf(gone.answer)).to.equal('first')
+    const [left, living] = [reader('app://a'), reader('app://a')]
+    await untilHeld(1)
+    answerOne('second')
+    await textOf(stays.answer)
+    await untilHeld(1)
+    left.leave()
+    const large = 'x'.repeat(1_000_000)
+    answerOne(large)
+    await expectRejected(left.answer)
+    expect(await textOf(living.answer)).to.equal(large)
+    await until(() => instance.open === 0, 'no answer is left')
+    expect(instance.asked.filter(({ method }) => method === 'resources/read')).to.have.length(3)
   })
 
   it('fail when the answer comes so slowly that it has no end', async () => {

@@ -1,8 +1,9 @@
 import { expect } from 'chai'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, createServer as createNetServer } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { until } from '../../../e2e/until.ts'
 import { ReadLink } from '../../../../src/server/gateway/relay/read-link.ts'
 
 describe('the connections for reads of an instance', () => {
@@ -36,11 +37,11 @@ describe('the connections for reads of an instance', () => {
   })
 
   /** The body of the answer, or why there is none. */
-  function ask(body: string) {
+  function ask(body: string, by = link, to = url) {
     const { promise: answer, resolve } = Promise.withResolvers<string>()
     let text = ''
-    const cancel = link.send(
-      { url, headers: {}, body, ...times },
+    const cancel = by.send(
+      { url: to, headers: {}, body, ...times },
       {
         begun() {},
         data: chunk => void (text += chunk.toString()),
@@ -65,6 +66,29 @@ describe('the connections for reads of an instance', () => {
     }
     expect(await ask('second').answer).to.equal('after all')
     expect(bodies).to.deep.equal(['first', 'second', 'second'])
+  })
+
+  it('send several once more when the instance had closed all of their connections', async () => {
+    await Promise.all(['a', 'b', 'c', 'd'].map(body => ask(body).answer))
+    await nextTurn()
+    const held: IncomingMessage[] = []
+    respond = (_res, req) => void held.push(req)
+    const answers = ['a', 'b', 'c', 'd'].map(body => ask(body).answer)
+    await until(() => held.length === 4, 'four requests')
+    respond = res => res.end('after all')
+    for (const { socket } of held) socket.destroy()
+    expect(await Promise.all(answers)).to.deep.equal(Array.from({ length: 4 }, () => 'after all'))
+  })
+
+  it('fail when an instance that is asked with a key closes each connection at once', async () => {
+    const closing = createNetServer(socket => socket.end())
+    closing.listen(0, '127.0.0.1')
+    await once(closing, 'listening')
+    const keyed = new ReadLink({ connectMs: 60_000, isKeyed: true })
+    const to = new URL(`http://127.0.0.1:${(closing.address() as AddressInfo).port}/mcp`)
+    expect(await ask('first', keyed, to).answer).to.include('the connection was cut')
+    keyed.close()
+    closing.close()
   })
 
   it('send it no third time', async () => {
