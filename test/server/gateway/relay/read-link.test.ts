@@ -36,7 +36,7 @@ describe('the connections for reads of an instance', () => {
     respond = res => res.end('there')
   })
 
-  /** The body of the answer, or why there is none. */
+  /** The body of the answer, or why it failed. */
   function ask(body: string, by = link, to = url) {
     const { promise: answer, resolve } = Promise.withResolvers<string>()
     let text = ''
