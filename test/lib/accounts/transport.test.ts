@@ -76,6 +76,16 @@ describe('transport of the registry client', () => {
       },
     ))
 
+  it('says network_failed when the server answers with another protocol', () =>
+    withServer(
+      (_, { socket }) => {
+        socket?.end('HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n')
+      },
+      async ({ url }) => {
+        for (const failure of await failures(url)) expect(failure.code).to.equal('network_failed')
+      },
+    ))
+
   it('says tls_failed when a plain server is asked by https', () =>
     withServer(
       () => {},

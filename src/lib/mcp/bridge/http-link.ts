@@ -115,6 +115,11 @@ export class HttpLink {
         const text = describeSocketError(error)
         reject(reused ? new StaleConnection(text) : new Unreachable(text))
       })
+      // After a 101 there is neither an answer nor an error.
+      req.once('close', () => {
+        cancel()
+        reject(new Unreachable('it answered with another protocol'))
+      })
       req.end(body)
     })
   }

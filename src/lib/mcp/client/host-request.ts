@@ -64,6 +64,8 @@ export async function hostRequest(target: HostTarget, wanted: HostRequest): Prom
   const answered = new Promise<IncomingMessage>((resolve, reject) => {
     req.once('response', resolve)
     req.on('error', reject)
+    // After a 101 there is neither.
+    req.on('close', () => reject(new Error('it answered with another protocol')))
   })
   // Awaited below; prevents an unhandled rejection before that.
   answered.catch(() => {})

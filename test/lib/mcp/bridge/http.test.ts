@@ -64,12 +64,18 @@ describe('what the bridge makes of HTTP', () => {
 
   it('gives up a connection, or an answer, that does not come', async () => {
     const endpoint = await scripted(({ body }, res) => {
+      if (body.method === 'switch')
+        res.socket?.end(
+          'HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n',
+        )
       if (body.method === 'half')
         res.writeHead(200, { 'Content-Type': 'application/json' }).write('{')
     })
     const client = connect(endpoint.url, { limits: { answerMs: 50 } })
     expect((await client.call('ping')).error.message).to.contain('it does not answer')
     expect((await client.call('half')).error.data.reason).to.equal('answer_cut')
+    const { error } = await client.call('switch')
+    expect(error.message).to.contain('it answered with another protocol')
   })
 
   it('sends a request again where a kept connection had just ended, but no tool call', async () => {

@@ -59,6 +59,13 @@ describe('hostRequest', () => {
     expect([code, message]).to.deep.equal(['storage_failed', `${host} failed with HTTP 502`])
   })
 
+  it('fails when the server answers with another protocol', async () => {
+    const { code } = await failure(({ socket }) => {
+      socket.end('HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n')
+    })
+    expect(code).to.equal('network_failed')
+  })
+
   it('repeats the details of a server that fails', async () => {
     const { message } = await failure((_, res) => res.writeHead(507).end('{"detail":"disk full"}'))
     expect(message).to.equal('the server failed: disk full')
