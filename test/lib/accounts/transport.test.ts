@@ -1,5 +1,8 @@
 import { expect } from 'chai'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
+import { connect } from 'node:net'
 import { ServiceError } from '../../../src/lib/util/errors.ts'
 import { createTransport } from '../../../src/lib/accounts/transport.ts'
 import { defaultClientLimits } from '../../../src/lib/accounts/client-limits.ts'
@@ -52,6 +55,28 @@ describe('transport of the registry client', () => {
         expect(requests).to.have.length(3)
       },
     ))
+
+  it('says net_timeout when no connection comes', async () => {
+    // Its queue takes two connections; the third gets no answer to its first packet.
+    const script = `
+      require('node:net').createServer().listen({ port: 0, host: '127.0.0.1', backlog: 1 }, function () {
+        require('node:fs').writeSync(1, String(this.address().port))
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)
+      })`
+    const frozen = spawn(process.execPath, ['--eval', script])
+    const [chunk] = await once(frozen.stdout, 'data')
+    const port = Number(chunk)
+    const queued = [connect(port, '127.0.0.1'), connect(port, '127.0.0.1')]
+    try {
+      await Promise.all(queued.map(socket => once(socket, 'connect')))
+      const client = clientOf(`http://127.0.0.1:${port}`, { limits: { connectTimeoutMs: 150 } })
+      const error = await thrownBy(() => client.me(new Secret(token)))
+      expect(expectNoLeak(error, secrets).code).to.equal('net_timeout')
+    } finally {
+      for (const socket of queued) socket.destroy()
+      frozen.kill('SIGKILL')
+    }
+  })
 
   it('says net_timeout when an answer never ends', () =>
     withServer(
