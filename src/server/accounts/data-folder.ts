@@ -44,7 +44,7 @@ interface DataFolderOptions {
 export async function openAccountsStore(options: DataFolderOptions): Promise<SqliteStore> {
   const { dataDir, clock, log, busyMs, create = true } = options
   const files = dataFiles(dataDir)
-  if (!create && !(await isThere(files.database))) throw absent(dataDir)
+  if (!create) await requireAccounts(dataDir)
   await openDataFolder(dataDir, log)
   const lock = await takeFileLock(files.lock, { waitMs: busyMs, shared: true, setting })
   if (!lock.ok) {
@@ -69,6 +69,13 @@ export async function openAccountsStore(options: DataFolderOptions): Promise<Sql
     release()
     throw error
   }
+}
+
+/** Throws `storage_failed` when the folder has no accounts, or those of half a restore. */
+export async function requireAccounts(dataDir: string): Promise<void> {
+  const files = dataFiles(dataDir)
+  if (!(await isThere(files.database))) throw absent(dataDir)
+  if (await isThere(files.unfinished)) throw unfinished(dataDir)
 }
 
 /**
