@@ -152,8 +152,10 @@ describe('capture://current_window, taken by the application itself', () => {
     const none = await shotAt('camera=Other')
     expect(none.data).to.include({ reason: 'not_found' })
     expect(none.message).to.include('there is no camera Other')
-    expect((await shotAt('camera=Camera&of=Cube')).message).to.include('goes without "of"')
-    expect((await shotAt('view=top')).message).to.include('"view" goes with "of"')
+    expect((await shotAt('camera=Camera&of=Cube')).message).to.include(
+      'cannot be combined with "of"',
+    )
+    expect((await shotAt('view=top')).message).to.include('"view" needs "of"')
 
     withdraw()
     host.provideCapture(() => pngOf(40, 10), { targets: ['window', 'viewport'] })

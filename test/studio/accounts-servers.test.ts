@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { silentLogger } from '../../src/lib/util/logger.ts'
 import { openPostgresStore } from '../../src/server/accounts/postgres/postgres-store.ts'
-import { storedKeyRing } from '../../src/server/accounts/postgres/stored-key-ring.ts'
+import { postgresKeys } from '../../src/server/accounts/postgres/postgres-keys.ts'
 import { settableClock } from '../helpers/settable-clock.ts'
 import { until } from '../e2e/until.ts'
 import { createCaller, quickLimits } from '../helpers/accounts-caller.ts'
@@ -119,7 +119,7 @@ describe('accounts servers on one PostgreSQL database', () => {
     await openPostgresStore({ database, clock: settableClock() })
     const file = join(folder, 'wrapping.key')
     const options = { database, file, registryId: 'one', log: silentLogger }
-    const rings = [storedKeyRing(options), storedKeyRing(options)]
+    const rings = [postgresKeys(options), postgresKeys(options)]
     const addOne = async (text: string | null) => String(Number(text ?? 0) + 1)
     await Promise.all(rings.flatMap(ring => Array.from({ length: 20 }, () => ring.change(addOne))))
     expect(await rings[0]?.read()).to.equal('40')

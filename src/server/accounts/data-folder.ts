@@ -115,5 +115,5 @@ function absent(dataDir: string): ServiceError {
 
 function unfinished(dataDir: string): ServiceError {
   const hint = 'repeat service-cli registry restore with --force'
-  return new ServiceError('storage_failed', `a restore of ${dataDir} did not end`, { hint })
+  return new ServiceError('storage_failed', `a restore of ${dataDir} did not finish`, { hint })
 }

@@ -40,11 +40,11 @@ export function judgeLife(facts: LifeFacts, limits: StaleLimits): Judgement {
   const outOfSight = isGone && beats && facts.beatsSinceGone >= beatsOfLife
   if (isGone && !outOfSight) {
     if (process === 'gone') return { health: 'dead', reason: `its process ${pid} has ended` }
-    return { health: 'dead', reason: `its process id ${pid} is another process's now` }
+    return { health: 'dead', reason: `another process now has its process id ${pid}` }
   }
   if (!beats) return { health: 'stale', reason: `${silence(facts, limits)}${aside(facts)}` }
   if (facts.status === 'unreachable') {
-    return { health: 'unhealthy', reason: 'it says of itself that it is unreachable' }
+    return { health: 'unhealthy', reason: 'it reports that it is unreachable' }
   }
   if (outOfSight) {
     return { health: 'live', reason: 'its heartbeat goes on; its process cannot be seen from here' }

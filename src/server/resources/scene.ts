@@ -206,7 +206,7 @@ export class SceneProducer implements BuiltIn {
     }
     const [since, until] = [wordOf('since'), wordOf('until')]
     if (since === undefined && until !== undefined) {
-      throw new ResourceUriInvalid('query parameter "until" goes with "since"')
+      throw new ResourceUriInvalid('query parameter "until" needs "since"')
     }
     return { since, until }
   }

@@ -7,10 +7,10 @@ import { type Database, openDatabase } from '../../database/pool.ts'
 import type { DatabaseSettings } from '../../database/settings.ts'
 import { adminLimits } from '../admin-limits.ts'
 import { dataFiles, requireAccounts, withFolderAlone } from '../data-folder.ts'
-import { readKeyText, writeKeyText } from '../keys/open-key-store.ts'
+import { readKeyText, writeKeyText } from '../keys/file-keys.ts'
 import { absent } from '../open-accounts.ts'
 import { hasAccounts, openPostgresStore } from '../postgres/postgres-store.ts'
-import { storedKeyRing } from '../postgres/stored-key-ring.ts'
+import { postgresKeys } from '../postgres/postgres-keys.ts'
 import { readDatabaseTables, refuseAccounts, writeDatabaseTables } from '../postgres/table-rows.ts'
 import { readFileTables, writeFileTables } from '../sqlite/table-rows.ts'
 import { copyTables } from '../tables.ts'
@@ -37,8 +37,8 @@ export async function migrate(options: MigrateOptions) {
   const alone = { dataDir, log, busyMs: adminLimits.restoreWaitMs }
   const made = await withFolderAlone(alone, async () => {
     const database = await openDatabase({ settings, log, waitMs: busyMs })
-    const ringOf = (registryId: string) =>
-      storedKeyRing({ database, file: join(dataDir, 'wrapping.key'), registryId, log })
+    const keysOf = (registryId: string) =>
+      postgresKeys({ database, file: join(dataDir, 'wrapping.key'), registryId, log })
     const fileOptions = { file: files.database, clock, log, busyMs }
     try {
       if (to === 'database') {
@@ -48,7 +48,7 @@ export async function migrate(options: MigrateOptions) {
           if (keys === null) throw noKeys(files.keys)
           await openPostgresStore({ database, clock })
           await refuseAccounts(database)
-          await ringOf(registryId).replace(keys)
+          await keysOf(registryId).replace(keys)
           const write = writeDatabaseTables(database, registryId, writer =>
             copyTables(reader, writer),
           )
@@ -56,7 +56,7 @@ export async function migrate(options: MigrateOptions) {
         })
       }
       const { registryId } = await openFilled(database, settings, clock)
-      const keys = await ringOf(registryId).read()
+      const keys = await keysOf(registryId).read()
       if (keys === null) throw noKeys(`the signing keys in ${database.name}`)
       await refuseOtherKeys(files.keys, keys, log)
       return await readDatabaseTables(database, registryId, async reader => {

@@ -31,6 +31,11 @@ export class EndedInstances {
     return this.#removed.keys()
   }
 
+  /** Was its record removed? */
+  has(instanceId: string): boolean {
+    return this.#removed.has(instanceId)
+  }
+
   /** Its record was removed. */
   remember(entry: InstanceEntry): void {
     const { health, reason } = entry.verdict

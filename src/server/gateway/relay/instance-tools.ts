@@ -89,7 +89,7 @@ async function forward(
   caller: Pick<Caller, 'reader' | 'progress'>,
   instances: Instances,
 ): Promise<ToolResult> {
-  const entry = instances.choose(instance === undefined ? undefined : String(instance))
+  const entry = instances.names.choose(instance === undefined ? undefined : String(instance))
   const { instanceId } = entry.record
   const asked = { name, arguments: { ...args, ...innerUri(args.uri, instanceId, instances) } }
   const result = await instances.call(instanceId, 'tools/call', asked, caller)

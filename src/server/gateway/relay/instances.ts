@@ -57,7 +57,7 @@ export class Instances {
   readonly #parts: InstancesParts
   readonly #ended: EndedInstances
   readonly #relays = new Map<string, Relay>()
-  readonly #names: InstanceNames
+  readonly names: InstanceNames
   /** Instance id → address, for as long as the directory has these entries. */
   #addresses: { readonly entries: readonly InstanceEntry[]; readonly urls: Map<string, URL> } = {
     entries: [],
@@ -68,7 +68,7 @@ export class Instances {
   constructor(parts: InstancesParts) {
     this.#parts = parts
     this.#ended = new EndedInstances(parts)
-    this.#names = new InstanceNames(parts.directory, this.#ended)
+    this.names = new InstanceNames(parts.directory, this.#ended)
     this.#stop = parts.directory.onChange(changes => {
       for (const change of changes) {
         if (!('entry' in change)) continue
@@ -86,16 +86,6 @@ export class Instances {
     })
   }
 
-  /** Those that run, in their order. */
-  get live(): readonly InstanceEntry[] {
-    return this.#names.live
-  }
-
-  /** The instance that a word of a caller names: an id, a kind, a document; absent: the only one. */
-  choose(word: string | undefined): InstanceEntry {
-    return this.#names.choose(word)
-  }
-
   /** Throws `ResourceNotFound` or `ResourceUriInvalid`, also for an unknown instance. */
   find(text: string): Found {
     const parsed = parseInstanceUri(text)
@@ -104,13 +94,13 @@ export class Instances {
       error.message += '; the scene of an instance is instance://<id>/scene/current'
       throw error
     }
-    return { instanceId: this.#names.idOf(parsed.selector, text), inner: parsed.inner }
+    return { instanceId: this.names.idOf(parsed.selector, text), inner: parsed.inner }
   }
 
   /** The one spelling under which updates are announced; undefined: there is no such instance. */
   canonical(text: string): string | undefined {
     const parsed = parseInstanceUri(text)
-    const [id, ...others] = parsed === null ? [] : this.#names.idsOf(parsed.selector)
+    const [id, ...others] = parsed === null ? [] : this.names.idsOf(parsed.selector)
     if (parsed === null || id === undefined || others.length > 0) return undefined
     return canonicalOuter(id, parsed)
   }
@@ -144,7 +134,7 @@ export class Instances {
     const parsed = parseInstanceUri(uri)
     if (parsed === null) return
     this.#relays.get(parsed.selector)?.pushes.unfollow(parsed.inner)
-    if (this.#isRemoved(parsed.selector)) this.#free(parsed.selector)
+    if (this.#ended.has(parsed.selector)) this.#free(parsed.selector)
   }
 
   /** Throws for an instance that has ended. */
@@ -214,10 +204,6 @@ export class Instances {
     const url = new URL('/mcp', at.value)
     urls.set(instanceId, url)
     return url
-  }
-
-  #isRemoved(instanceId: string): boolean {
-    return [...this.#ended.ids].includes(instanceId)
   }
 
   /** Forgets the way to an instance without a record that no client follows. */

@@ -1,14 +1,17 @@
-import { repeat, type Timer } from '../../../lib/util/time.ts'
 import { FileFollower } from '../../../lib/util/file-follower.ts'
-import { messageOf, ServiceError } from '../../../lib/util/errors.ts'
+import { ServiceError } from '../../../lib/util/errors.ts'
 import { type Logger, silentLogger } from '../../../lib/util/logger.ts'
 import { withFileLock } from '../../../lib/config/file-lock.ts'
 import { readKeyFile, writeKeyFile } from './key-file.ts'
-import type { KeyStore } from './key-store.ts'
+import {
+  type KeyRingSource,
+  type KeyStore,
+  type KeyStoreOptions,
+  openKeyStore,
+} from './key-store.ts'
 import { parseKeyRing } from './parse-key-ring.ts'
-import { type KeyOptions, type KeyRingSource, openStoredKeys } from './stored-keys.ts'
 
-interface KeyFileOptions extends KeyOptions {
+interface FileKeyOptions extends KeyStoreOptions {
   /** In a folder that is private to this user already. */
   readonly file: string
   /** `maxStoreWaitMs` of the limits. */
@@ -16,14 +19,14 @@ interface KeyFileOptions extends KeyOptions {
 }
 
 /**
- * Opens the key file; creates it when it is missing. Throws as `openStoredKeys`, and
+ * Opens the key file; creates it when it is missing. Throws as `openKeyStore`, and
  * `registry_dir_unsafe` for a file that is not safely ours.
  */
-export function openKeyStore(options: KeyFileOptions): Promise<KeyStore> {
-  return openStoredKeys(fileSource(options), options)
+export function openFileKeys(options: FileKeyOptions): Promise<KeyStore> {
+  return openKeyStore(fileSource(options), options)
 }
 
-function fileSource({ file, busyMs, log = silentLogger }: KeyFileOptions): KeyRingSource {
+function fileSource({ file, busyMs, log = silentLogger }: FileKeyOptions): KeyRingSource {
   const follower = new FileFollower(file)
   return {
     name: `key file ${file}`,
@@ -48,37 +51,6 @@ function fileSource({ file, busyMs, log = silentLogger }: KeyFileOptions): KeyRi
         { hint: 'try again when the other command has ended' },
       )
     },
-  }
-}
-
-interface FollowOptions {
-  readonly timer: Timer
-  readonly log: Logger
-  /** `keyPollMs` of the limits. */
-  readonly pollMs: number
-}
-
-/**
- * Keeps a running server on the keys of the file: a rotation by the command line is seen within
- * `pollMs`, and keys are rotated when it is time. When the file becomes unusable the keys in
- * memory go on, and the log says so once. Returns the stop.
- */
-export function followKeys(keys: KeyStore, { timer, log, pollMs }: FollowOptions): () => void {
-  return repeat(timer, pollMs, keyUpdater(keys, log))
-}
-
-/** Returns an `update` that never rejects: each problem is logged once. */
-export function keyUpdater(keys: KeyStore, log: Logger): () => Promise<void> {
-  let lastProblem = ''
-  return async () => {
-    try {
-      await keys.update()
-      lastProblem = ''
-    } catch (error) {
-      const problem = messageOf(error)
-      if (problem !== lastProblem) log.error({ err: error }, `the old keys stay in use: ${problem}`)
-      lastProblem = problem
-    }
   }
 }
 

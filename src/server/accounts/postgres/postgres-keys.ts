@@ -1,13 +1,15 @@
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import type { Logger } from '../../../lib/util/logger.ts'
+import { replaceFile } from '../../../lib/util/replace-file.ts'
 import type { Database, Queries } from '../../database/pool.ts'
-import type { KeyRingSource } from '../keys/stored-keys.ts'
-import { makeWrappingKey, readWrappingKey, type WrappingKey } from '../keys/wrapping-key.ts'
+import { readKeyFile } from '../keys/key-file.ts'
+import type { KeyRingSource } from '../keys/key-store.ts'
 
 /** NOTIFY on it: the keys were changed. */
 export const keysChannel = 'accounts_keys'
 
-interface StoredKeyRingOptions {
+interface PostgresKeysOptions {
   readonly database: Database
   /** The file of the wrapping key. */
   readonly file: string
@@ -16,7 +18,7 @@ interface StoredKeyRingOptions {
   readonly log: Logger
 }
 
-interface StoredKeyRing extends KeyRingSource {
+interface PostgresKeys extends KeyRingSource {
   /** Stores this text in place of what is there, which it does not decrypt. */
   replace(text: string): Promise<void>
 }
@@ -28,7 +30,7 @@ const upsert = `INSERT INTO accounts_keys (one, wrapped) VALUES (true, $1)
 const notify = `SELECT pg_notify('${keysChannel}', '')`
 
 /** The signing keys in a PostgreSQL database, encrypted with a key that is outside of it. */
-export function storedKeyRing(options: StoredKeyRingOptions): StoredKeyRing {
+export function postgresKeys(options: PostgresKeysOptions): PostgresKeys {
   const { database, file, registryId, log } = options
   let wrappingKey: WrappingKey | null = null
 
@@ -86,6 +88,61 @@ export function storedKeyRing(options: StoredKeyRingOptions): StoredKeyRing {
         await queries.rows(lock)
         await write(queries, text)
       })
+    },
+  }
+}
+
+/**
+ * The key that the signing keys in a database are encrypted with, in a file of its own: a copy of
+ * the database alone signs no token. Every accounts server of the database has the same file.
+ */
+interface WrappingKey {
+  /** `context` is authenticated: what was wrapped for one cannot be unwrapped for another. */
+  wrap(text: string, context: string): Buffer
+  /** Null when it was wrapped with another key or for another context, or was changed. */
+  unwrap(wrapped: Buffer, context: string): string | null
+}
+
+const form = /^[A-Za-z0-9_-]{43}\n?$/
+const algorithm = 'aes-256-gcm'
+const ivBytes = 12
+const tagBytes = 16
+
+/** Null when the file is missing. Throws `registry_dir_unsafe`, `config_invalid`. */
+async function readWrappingKey(file: string, log: Logger): Promise<WrappingKey | null> {
+  const text = await readKeyFile(file, log)
+  if (text === null) return null
+  if (!form.test(text)) {
+    const hint = 'copy it again from another accounts server'
+    throw new ServiceError('config_invalid', `${file} is not a wrapping key`, { hint })
+  }
+  return wrappingKey(Buffer.from(text, 'base64url'))
+}
+
+/** Makes the file unless it is there. */
+async function makeWrappingKey(file: string): Promise<void> {
+  await replaceFile(file, `${randomBytes(32).toString('base64url')}\n`, { exclusive: true })
+}
+
+function wrappingKey(key: Buffer): WrappingKey {
+  return {
+    wrap(text, context) {
+      const iv = randomBytes(ivBytes)
+      const cipher = createCipheriv(algorithm, key, iv).setAAD(Buffer.from(context))
+      const sealed = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()])
+      return Buffer.concat([iv, cipher.getAuthTag(), sealed])
+    },
+
+    unwrap(wrapped, context) {
+      try {
+        const decipher = createDecipheriv(algorithm, key, wrapped.subarray(0, ivBytes))
+          .setAAD(Buffer.from(context))
+          .setAuthTag(wrapped.subarray(ivBytes, ivBytes + tagBytes))
+        const sealed = wrapped.subarray(ivBytes + tagBytes)
+        return Buffer.concat([decipher.update(sealed), decipher.final()]).toString('utf8')
+      } catch {
+        return null
+      }
     },
   }
 }
