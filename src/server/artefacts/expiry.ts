@@ -1,9 +1,17 @@
 import { toRfc3339 } from '../../lib/util/time.ts'
+import type { Limits } from '../../lib/config/limits.ts'
 import type { ArtefactRef } from './store.ts'
 
 /** A bound of 0 is switched off. */
 export function boundOf(limit: number): number {
   return limit === 0 ? Infinity : limit
+}
+
+/** One artefact may not be larger than all of them together. */
+export function maxBodyBytes(
+  limits: Pick<Limits, 'maxArtefactBytes' | 'maxArtefactTotalBytes'>,
+): number {
+  return Math.min(boundOf(limits.maxArtefactBytes), boundOf(limits.maxArtefactTotalBytes))
 }
 
 /** Milliseconds since the epoch from which the artefact is no longer served. */

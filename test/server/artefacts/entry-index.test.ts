@@ -1,7 +1,8 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import type { Entry } from '../../../src/server/artefacts/entry.ts'
-import { EntryIndex, encodeCursor, parseCursor } from '../../../src/server/artefacts/entry-index.ts'
+import { EntryIndex } from '../../../src/server/artefacts/entry-index.ts'
+import { encodeCursor, parseCursor } from '../../../src/server/artefacts/listing.ts'
 import { laterExpiry, selectEvictions } from '../../../src/server/artefacts/expiry.ts'
 import type { ArtefactRef } from '../../../src/server/artefacts/store.ts'
 
