@@ -39,16 +39,19 @@ interface Evictable {
   readonly bytes: number
 }
 
-/** The oldest entries that must go so that the rest fits. `newestFirst` is in index order. */
+/**
+ * The oldest entries that must go so that the rest fits. `newestFirst` is in index order, and may
+ * have the oldest entries alone; `total` is of all.
+ */
 export function selectEvictions<Entry extends Evictable>(
   newestFirst: readonly Entry[],
-  total: { readonly bytes: number },
+  total: { readonly bytes: number; readonly count: number },
   bounds: { readonly maxBytes: number; readonly maxEntries: number },
   keep: string | null = null,
 ): Entry[] {
   const chosen: Entry[] = []
   let bytes = total.bytes
-  let count = newestFirst.length
+  let count = total.count
   for (let at = newestFirst.length - 1; at >= 0; at--) {
     if (bytes <= bounds.maxBytes && count <= bounds.maxEntries) break
     const entry = newestFirst[at]

@@ -34,7 +34,7 @@ const known = membersOf<ArtefactFilter>({
 })
 
 /** A filter in the terms of what is stored. */
-interface ParsedFilter {
+export interface ParsedFilter {
   /** Milliseconds; -Infinity when the filter has no time. */
   readonly sinceMs: number
   readonly wanted: readonly (readonly [member: FilterMember, value: string])[]

@@ -68,7 +68,12 @@ describe('artefact bounds', () => {
   ]
   for (const [name, maxBytes, maxEntries, keep, expected] of cases) {
     it(`evicts ${expected.length} when ${name}`, () => {
-      const chosen = selectEvictions(stored, { bytes: 10 }, { maxBytes, maxEntries }, keep)
+      const chosen = selectEvictions(
+        stored,
+        { bytes: 10, count: 4 },
+        { maxBytes, maxEntries },
+        keep,
+      )
       expect(chosen.map(each => each.hex)).to.deep.equal(expected)
     })
   }
