@@ -1,7 +1,8 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, openSync } from 'node:fs'
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Bucket, openBucket } from '../../src/server/artefacts/bucket/bucket.ts'
@@ -86,24 +87,18 @@ async function startSwift(): Promise<Swift> {
       waitMs: 5000,
     })
 
-  /** The storage servers start beside the proxy: until then a bucket cannot be made. */
   async function make(name: string): Promise<void> {
     const s3 = await import('@aws-sdk/client-s3')
-    const client = new s3.S3Client({
-      ...{ endpoint: url, region: 'us-east-1', forcePathStyle: true, maxAttempts: 1 },
-    })
-    const made = () =>
-      client.send(new s3.CreateBucketCommand({ Bucket: name })).then(
-        () => true,
-        () => false,
-      )
+    const client = new s3.S3Client({ endpoint: url, region: 'us-east-1', forcePathStyle: true })
     try {
-      await until(made, `a bucket, see ${await readFile(join(home, 'swift-proxy-server.log'))}`)
+      await client.send(new s3.CreateBucketCommand({ Bucket: name }))
     } finally {
       client.destroy()
     }
   }
 
+  // A storage server that is not there when it is asked is asked again only after a minute.
+  for (const port of [memcached, ...rest]) await until(() => accepts(port), `port ${port} is open`)
   await start()
   return {
     env,
@@ -132,6 +127,14 @@ async function distinctPorts(count: number): Promise<number[]> {
   const ports = new Set<number>()
   while (ports.size < count) ports.add(await freePort())
   return [...ports]
+}
+
+function accepts(port: number): Promise<boolean> {
+  return new Promise(resolve => {
+    const socket = connect(port, '127.0.0.1')
+    socket.on('connect', () => resolve(true)).on('error', () => resolve(false))
+    socket.on('connect', () => socket.destroy())
+  })
 }
 
 async function answers(url: string): Promise<boolean> {
