@@ -8,7 +8,7 @@ import { startServe } from '../../src/server/serve.ts'
 import type { ServeHandle } from '../../src/server/host/serve-options.ts'
 import { type Events, RawSession } from '../helpers/mcp.ts'
 import { pngOf } from '../helpers/png.ts'
-import { until } from './until.ts'
+import { until } from '../helpers/until.ts'
 
 const uri = 'capture://current_window'
 const listChanged = 'notifications/resources/list_changed'

@@ -14,7 +14,7 @@ import { runCommand } from '../helpers/in-process.ts'
 import { ask, type Events, initializeBody, RawSession } from '../helpers/mcp.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { callStateless, listenStateless } from '../helpers/stateless.ts'
-import { until } from './until.ts'
+import { until } from '../helpers/until.ts'
 
 const key = 'a-key-that-only-clients-of-it-have'
 const sceneOf = (x: number) => ({

@@ -16,7 +16,7 @@ import {
   statelessHeaders,
   statelessRequest,
 } from '../helpers/stateless.ts'
-import { until } from './until.ts'
+import { until } from '../helpers/until.ts'
 
 /** Shorter than the default, to keep the test fast, and long enough for a busy machine. */
 const limits = { instanceAnswerMs: 4000, instanceSilenceMs: 4000 }

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Bucket, openBucket } from '../../src/server/artefacts/bucket/bucket.ts'
 import { parseBucketUrl } from '../../src/server/artefacts/bucket/settings.ts'
-import { until } from '../e2e/until.ts'
+import { until } from '../helpers/until.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { skipBecause } from '../helpers/skip.ts'
 

@@ -17,7 +17,7 @@ import {
   type Scene,
   serving,
 } from '../facts.ts'
-import { until } from '../../e2e/until.ts'
+import { until } from '../../helpers/until.ts'
 
 const uri = 'capture://current_window'
 const template = 'capture://current_window{?max_width}'

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { FileFollower, FolderWatch } from '../../../src/lib/util/file-follower.ts'
 import { isOwnFolder } from '../../../src/lib/util/posix.ts'
-import { until } from '../../e2e/until.ts'
+import { until } from '../../helpers/until.ts'
 
 describe('FileFollower', () => {
   let folder: string

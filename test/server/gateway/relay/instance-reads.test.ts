@@ -8,7 +8,7 @@ import { InstanceReads } from '../../../../src/server/gateway/relay/instance-rea
 import { Upstream } from '../../../../src/server/gateway/relay/upstream.ts'
 import type { ServerResponse } from 'node:http'
 import type { RelayedContents } from '../../../../src/server/resources/producer.ts'
-import { until } from '../../../e2e/until.ts'
+import { until } from '../../../helpers/until.ts'
 import {
   contentsOf,
   type HeldRead,
