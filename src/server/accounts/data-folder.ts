@@ -10,6 +10,8 @@ import { openSqliteStore, type SqliteStore } from './sqlite/sqlite-store.ts'
 export interface DataFiles {
   readonly database: string
   readonly keys: string
+  /** The key that the signing keys in PostgreSQL are encrypted with. */
+  readonly wrappingKey: string
   /** Shared by everything that has the database open; a restore has it alone. */
   readonly lock: string
   /**
@@ -23,6 +25,7 @@ export function dataFiles(dataDir: string): DataFiles {
   return {
     database: join(dataDir, 'registry.db'),
     keys: join(dataDir, 'keys.json'),
+    wrappingKey: join(dataDir, 'wrapping.key'),
     lock: join(dataDir, 'registry.lock'),
     unfinished: join(dataDir, 'restore-unfinished'),
   }

@@ -1,4 +1,3 @@
-import { join } from 'node:path'
 import { type Clock, systemClock } from '../../../lib/util/time.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import { defaultLimits } from '../../../lib/config/limits.ts'
@@ -38,7 +37,7 @@ export async function migrate(options: MigrateOptions) {
   const made = await withFolderAlone(alone, async () => {
     const database = await openDatabase({ settings, log, waitMs: busyMs })
     const keysOf = (registryId: string) =>
-      postgresKeys({ database, file: join(dataDir, 'wrapping.key'), registryId, log })
+      postgresKeys({ database, file: files.wrappingKey, registryId, log })
     const fileOptions = { file: files.database, clock, log, busyMs }
     try {
       if (to === 'database') {
