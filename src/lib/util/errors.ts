@@ -82,6 +82,11 @@ export function usage(message: string, hint?: string): ServiceError {
   return new ServiceError('usage_invalid', message, { hint })
 }
 
+/** A file of the user that is not taken as it is: `${path} ${what}`. */
+export function unusableFile(path: string, what: string, hint: string): ServiceError {
+  return new ServiceError('config_invalid', `${path} ${what}`, { hint })
+}
+
 /** What was thrown, as text: anything may be thrown, though nearly always it is an `Error`. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)

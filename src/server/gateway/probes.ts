@@ -7,7 +7,7 @@ import type {
   InstanceEntry,
 } from './instance-directory.ts'
 import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
-import { durationText, type ProbeFacts } from './verdict.ts'
+import { limitText, type ProbeFacts } from './verdict.ts'
 import { request } from 'node:http'
 import type { LookupFunction } from 'node:net'
 import { withoutBrackets } from '../../lib/util/address.ts'
@@ -212,7 +212,7 @@ function askReady(url: URL, { limits, timer, signal }: AskParts): Promise<Result
       resolve(result)
     }
     const cancel = timer.after(limits.probeTimeoutMs, () =>
-      settle(fail(`no answer within ${durationText(limits.probeTimeoutMs)}`)),
+      settle(fail(`no answer within ${limitText(limits.probeTimeoutMs)}`)),
     )
     asking.on('error', error => settle(fail(reasonOf(error, url))))
     asking.once('response', response => {

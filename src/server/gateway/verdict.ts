@@ -75,7 +75,7 @@ export function judgeProbe(
 }
 
 function silence({ heartbeatAgeMs }: LifeFacts, { instanceStaleMs }: StaleLimits): string {
-  const long = durationText(instanceStaleMs)
+  const long = limitText(instanceStaleMs)
   if (heartbeatAgeMs !== null) return `no heartbeat for more than ${long}`
   return `its heartbeat was older than ${long} when it was first seen, and none came since`
 }
@@ -86,6 +86,6 @@ function aside({ process, pid }: LifeFacts): string {
 }
 
 /** `30 s`, `500 ms`: in the unit in which it is a whole number. */
-export function durationText(ms: number): string {
+export function limitText(ms: number): string {
   return ms % 1000 === 0 ? `${ms / 1000} s` : `${ms} ms`
 }
