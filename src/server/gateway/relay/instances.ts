@@ -15,6 +15,7 @@ import { InstancePushes } from './instance-pushes.ts'
 import { InstanceReads } from './instance-reads.ts'
 import { canonicalOuter, drains, outerUri, parseInstanceUri } from './instance-uri.ts'
 import { isUnreachable, unreachable } from './relay-errors.ts'
+import { AddressTransport } from './address-transport.ts'
 import { Upstream } from './upstream.ts'
 
 /** Resources that instances have for themselves. */
@@ -164,7 +165,8 @@ export class Instances {
     if (known !== undefined) return known
     const { instancesDir, mayUseKey, timer, limits, log, updated, listChanged } = this.#parts
     const locate = () => this.#locate(instanceId)
-    const upstream = new Upstream({ instanceId, locate, mayUseKey, instancesDir, timer })
+    const address = { instanceId, locate, mayUseKey, instancesDir, timer }
+    const upstream = new Upstream(instanceId, new AddressTransport(address))
     const relay = {
       upstream,
       reads: new InstanceReads({ instanceId, upstream, timer, limits }),
