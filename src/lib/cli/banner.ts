@@ -19,6 +19,8 @@ export interface BannerFacts {
   readonly tokens?: boolean
   /** Only this machine can reach it. */
   readonly loopback: boolean
+  /** The gateway that it joins; null: none. */
+  readonly joins: string | null
   /** Null: window capture is off. */
   readonly capture: CaptureFacts | null
   /** A link that logs a browser in to the page, once. Null: there is no page. */
@@ -42,6 +44,7 @@ export function renderBanner(facts: BannerFacts): string {
     ...pageLines(facts.page, facts.colour, { later: `later: ${facts.command} page` }),
     ...labelled('Host link', facts.hostUrl, facts.colour),
     ...labelled('Host token', facts.hostTokenFile ?? 'from SERVICE_HOST_TOKEN', facts.colour),
+    ...(facts.joins === null ? [] : labelled('Joins', facts.joins, facts.colour)),
     `${bold('Checked')}       Host and Origin, the host token${facts.keyed ? ', the API key' : facts.tokens ? ', access tokens' : ''}`,
     `${bold('Window')}        ${captureLines(facts.capture, 14).join(`\n${' '.repeat(14)}`)}`,
     ...(facts.keyed || facts.tokens ? [] : openNotice(facts, readable(facts)).map(warn)),

@@ -4,6 +4,8 @@ import { LinkStream } from './link-stream.ts'
 import { cleanText } from '../../lib/util/text.ts'
 import type { JoinLimits } from '../../lib/config/join-limits.ts'
 
+type LinkTimes = Pick<JoinLimits, 'joinPingMs' | 'joinSilenceMs'>
+
 /** How a link ended. */
 export interface LinkEnd {
   /** WebSocket close code of the other end; 1006 for a cut. */
@@ -26,7 +28,7 @@ export class LinkSocket {
   readonly ended: Promise<LinkEnd>
   readonly #ws: WebSocket
   readonly #socket: Socket
-  readonly #limits: JoinLimits
+  readonly #limits: LinkTimes
   readonly #looking: NodeJS.Timeout
   #bytesRead = 0
   /** Nothing came for so long. */
@@ -34,7 +36,7 @@ export class LinkSocket {
   #looks = 0
   #cause: string | null = null
 
-  constructor(ws: WebSocket, socket: Socket, limits: JoinLimits) {
+  constructor(ws: WebSocket, socket: Socket, limits: LinkTimes) {
     this.#ws = ws
     this.#socket = socket
     this.#limits = limits

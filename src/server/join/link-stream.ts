@@ -18,7 +18,7 @@ export class LinkStream extends Duplex {
       if (!this.push(data)) ws.pause()
     })
     ws.once('close', () => this.destroy())
-    // Whoever has the link hears of its end.
+    // `LinkSocket` tells of the end.
     this.on('error', () => {})
   }
 

@@ -9,6 +9,17 @@ export const joinProtocol = 'service-join.v1'
 /** Answered with lines: the record of the instance as JSON, and again whenever it changes. */
 export const recordPath = '/join/v1/record'
 
+/** Posted by the gateway when it has accepted the record: whose the instance is there. */
+export const acceptedPath = '/join/v1/accepted'
+
+export interface JoinAccepted {
+  /** The user who made the token. */
+  readonly owner: string
+  readonly team: string | null
+  /** The name of the token. */
+  readonly name: string
+}
+
 /** WebSocket close codes, by which an end says why it closes. */
 export const joinCloseCodes = {
   /** The instance or the gateway stops. */

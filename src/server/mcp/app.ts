@@ -44,6 +44,8 @@ export interface AppParts extends RequestChecks {
   /** `/instances/…`, of which it is given what follows; absent: 404. */
   instances?: ArtefactDownload | undefined
   isReady: () => boolean
+  /** Further facts of a ready server. */
+  readyFacts?: (() => object) | undefined
   /** Well-known documents, without authentication. */
   documents?: PublicDocuments | undefined
   /** What was counted, for this machine and for holders of a key; absent: 404. */

@@ -219,8 +219,7 @@ export class McpHttpServer {
     const hasDownload = store !== null && resourcesEnabled
     return {
       ...{ ...common, ...checks, auth, onRefused, accessLog, host },
-      mcp: endpoint,
-      metrics,
+      ...{ mcp: endpoint, metrics, readyFacts: this.#parts.readyFacts },
       page: this.#page ?? undefined,
       download: hasDownload ? createArtefactDownload({ ...common, store }) : undefined,
       documents: this.#documents(),
