@@ -124,8 +124,8 @@ function testRunning(instances: LocalInstances, env: NodeJS.ProcessEnv): Promise
     .map(async entry => {
       const { instance_short: shortId, display_name: name } = instances.row(entry)
       const { mcpUrl, mcpUrlIsLoopback, localUrl } = entry.record
-      const isPlain = mcpUrlIsLoopback && mcpUrl.startsWith('http:')
-      const url = isPlain || localUrl === null ? mcpUrl : `${localUrl}/mcp`
+      const isPlain = mcpUrlIsLoopback && mcpUrl?.startsWith('http:') === true
+      const url = (isPlain || localUrl === null ? mcpUrl : `${localUrl}/mcp`) ?? ''
       const facts = { shortId, name, url, loopback: isLocal(entry) }
       return { shortId, finding: await checkInstance(facts, apiKey) }
     })

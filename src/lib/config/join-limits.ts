@@ -12,6 +12,16 @@ export interface JoinLimits {
   maxJoinHeaderBytes: number
   /** Bytes of one answer that are under way to a reader who does not take them. */
   joinWindowBytes: number
+  /** Links that a gateway accepts. */
+  maxJoinLinks: number
+  /** Links of one user, and instances that are joined or lately were. */
+  maxJoinsPerUser: number
+  /** A new link must bring a valid record within this time. */
+  joinRecordMs: number
+  /** The token of a link is checked again this often. */
+  joinTokenCheckMs: number
+  /** An instance whose link is lost stays listed for so long. */
+  joinLostMs: number
   /** Bytes that HTTP/2 holds for one link before it refuses further requests. */
   maxJoinMemoryBytes: number
 }
@@ -30,4 +40,10 @@ export const defaultJoinLimits: Readonly<JoinLimits> = Object.freeze({
   maxJoinHeaderBytes: 16 * KiB,
   joinWindowBytes: 256 * KiB,
   maxJoinMemoryBytes: 64 * MiB,
+  maxJoinLinks: 2000,
+  maxJoinsPerUser: 50,
+  joinRecordMs: 10_000,
+  // With the time of the check itself, a revoked token cuts its link within 5 s.
+  joinTokenCheckMs: 3000,
+  joinLostMs: 5 * 60_000,
 })
