@@ -74,7 +74,12 @@ export async function startGateway(
   await using opened = new AsyncDisposableStack()
   const mcp = new DeferredEndpoint()
   const socket = await ServerSocket.open(options, { limits, log })
-  const stopListening = () => socket.stop(() => mcp.close())
+  let endLinks = () => {}
+  const stopListening = () =>
+    socket.stop(() => {
+      mcp.close()
+      endLinks()
+    })
   opened.defer(stopListening)
   const mcpUrl = () => `${socket.url}/mcp`
   let active: ActiveGateway | null = null
@@ -171,6 +176,7 @@ export async function startGateway(
   opened.defer(() => assembled.close())
   download = assembled.download
   acceptJoin = assembled.acceptJoin
+  endLinks = () => assembled.endLinks()
   metrics.add(assembled.gauges)
   mcp.open(assembled.endpoint)
   // Others may have the port before anything else here has ended.

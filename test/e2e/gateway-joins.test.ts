@@ -57,9 +57,14 @@ describe('a gateway that instances join', () => {
   })
 
   function startGateway(): GatewayProcess {
-    const flags = ['--aggregate', '--accept-joins', accounts.url, '--bound=joinTokenCheckMs=200']
-    return startGatewayProcess({ port, registryDir: join(folder, 'gateway'), flags })
+    const bounds = ['joinTokenCheckMs=200', 'joinPingMs=1000', 'joinSilenceMs=2500']
+    return startGatewayProcess({
+      ...{ port, registryDir: join(folder, 'gateway') },
+      flags: [...acceptFlags(), ...bounds.map(bound => `--bound=${bound}`)],
+    })
   }
+
+  const acceptFlags = () => ['--aggregate', '--accept-joins', accounts.url]
 
   const tokenOf = (user: string) => tokens[user]?.token ?? ''
 
@@ -178,6 +183,12 @@ describe('a gateway that instances join', () => {
       await session.call('resources/unsubscribe', { uri })
     })
 
+    it('without a word is noticed', async () => {
+      cable.silence()
+      await until(async () => (await rowOf(far.instanceId)).health === 'stale', 'the loss')
+      expect((await rowOf(far.instanceId)).reason).to.include('nothing came for 2.5 s')
+    })
+
     it('by kill -9 of the instance says so, too', async () => {
       far.signal('SIGKILL')
       await until(async () => (await rowOf(far.instanceId)).health === 'stale', 'the loss')
@@ -238,6 +249,41 @@ describe('a gateway that instances join', () => {
     const third = await joinAs(base, tokenOf('ben'), withRecord(toldRecord(local.instanceId)))
     expect((await third.link.ended).reason).to.include('the machine of the gateway')
     await local.stop()
+  })
+
+  it('bounds links and instances of a user, and links of all', async () => {
+    const small = startGatewayProcess({
+      ...{ port: await freePort(), registryDir: join(folder, 'small') },
+      flags: [...acceptFlags(), '--bound=maxJoinsPerUser=2', '--bound=maxJoinLinks=3'],
+    })
+    const { url } = await small.line('listening')
+    const to = url.slice(0, -'/mcp'.length)
+    const openLink = (user: string) =>
+      joinAs(to, tokenOf(user), withRecord(toldRecord(randomUUID())))
+    const refusal = (user: string) =>
+      openLink(user).then(
+        ({ link }) => link.ended.then(({ reason }) => reason),
+        (error: Error) => error.message,
+      )
+    const first = await openLink('ada')
+    const second = await openLink('ada')
+    expect(await refusal('ada')).to.match(/^HTTP 503.*the user has 2 links/)
+    const other = await openLink('ben')
+    expect(await refusal('ben')).to.match(/^HTTP 503.*3 links are open/)
+    const { text } = await ask(`${to}/metrics`, { method: 'GET', headers: {} })
+    expect(text).to.include('service_cli_join_links 3')
+    const list = async () => {
+      const uri = 'gateway://instances'
+      const { json } = await callStateless(url, 'resources/read', { uri })
+      return JSON.parse(json.result.contents[0].text)
+    }
+    await until(async () => (await list()).total === 3, 'the instances')
+    // Lost ones count, or a user could fill the list with them.
+    for (const { socket } of [first, second]) socket.destroy()
+    await until(async () => (await list()).stale_count === 2, 'the losses')
+    expect(await refusal('ada')).to.include('the user has 2 instances')
+    await small.stop()
+    expect(await other.link.ended).to.deep.equal({ code: 1001, reason: 'the gateway stops' })
   })
 
   it('takes no address from a record, and shows its texts in bounds', async () => {

@@ -55,6 +55,8 @@ export interface AssembledGateway {
   readonly download: ArtefactDownload | undefined
   /** The handshake of an instance that joins. Absent: none is accepted. */
   readonly acceptJoin: JoinEndpoint['upgrade'] | undefined
+  /** The gateway stops: instances that joined are told, and end their links. */
+  endLinks(): void
   readonly gauges: () => readonly Gauge[]
   /** Looks at nothing any more; the endpoint is closed with the port. */
   close(): Promise<void>
@@ -116,6 +118,7 @@ export async function assembleGateway(parts: GatewayAssemblyParts): Promise<Asse
       instanceGauge(directory),
       ...(joining ? [linkGauge(joining.joins)] : []),
     ],
+    endLinks: () => joining?.joins.endLinks(),
     async close() {
       resources.close()
       joining?.tokens.close()

@@ -54,7 +54,7 @@ Object.defineProperties(LinkResponse.prototype, {
   socket,
   destroyed: {
     get(this: LinkResponse) {
-      return this.stream.destroyed
+      return this.stream.destroyed || this.stream.closed
     },
   },
 })

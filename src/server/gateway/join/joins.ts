@@ -134,16 +134,20 @@ export class Joins implements InstanceDirectory {
     return { url: mcpUrl, asker: client, reads: client, refused() {}, close() {} }
   }
 
-  async close(): Promise<void> {
+  /** The gateway stops: tells the instances, which go to the next one. */
+  endLinks(): void {
     this.#isClosed = true
+    for (const { cancelGone } of this.#joined.values()) cancelGone()
+    for (const { socket } of this.#links) {
+      socket.close(joinCloseCodes.stopped, 'the gateway stops')
+    }
+  }
+
+  async close(): Promise<void> {
+    this.endLinks()
     this.#news.clear()
     this.#linked.clear()
-    for (const { cancelGone } of this.#joined.values()) cancelGone()
-    const ending = [...this.#links].map(({ socket }) => {
-      socket.close(joinCloseCodes.stopped, 'the gateway stops')
-      return socket.ended
-    })
-    await Promise.all(ending)
+    await Promise.all([...this.#links].map(({ socket }) => socket.ended))
   }
 
   /** Follows the record to the end of the link. */
