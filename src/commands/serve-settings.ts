@@ -1,5 +1,7 @@
 import type { CaptureMode } from '../server/capture/options.ts'
-import { checkSecretText } from '../lib/auth/secret-file.ts'
+import { checkSecretText, readSecretFile } from '../lib/auth/secret-file.ts'
+import { parseAccountsUrl, refuseExposed } from '../lib/config/accounts-url.ts'
+import { Secret } from '../lib/util/secret.ts'
 import { usage } from '../lib/util/errors.ts'
 import type { ServeOptions } from '../server/host/serve-options.ts'
 import { defaultPorts } from './default-ports.ts'
@@ -20,6 +22,8 @@ export interface ServeFlags extends McpServerFlags {
   gateway?: boolean | undefined
   'gateway-port'?: number | undefined
   aggregate?: boolean | undefined
+  join?: string | undefined
+  'join-token-file'?: string | undefined
 }
 
 export type ServeSettings = Omit<ServeOptions, 'log' | 'accessLog'>
@@ -41,6 +45,7 @@ export async function readServeSettings(
     hostTokenFile: checkPath('host-token-file', flags['host-token-file']),
     capture: readCapture(flags),
     gateway: readGateway(flags),
+    join: await readJoin(flags, env),
     dccType: checkDccType(flags['dcc-type']),
     artefacts: flags.artefacts,
     resources: flags.resources,
@@ -58,6 +63,36 @@ function readGateway(flags: ServeFlags): ServeOptions['gateway'] {
     throw usage('--gateway-port is for --gateway', 'add --gateway')
   }
   return undefined
+}
+
+/** The token is read once here, so that a start with an unusable one fails. */
+async function readJoin(flags: ServeFlags, env: NodeJS.ProcessEnv): Promise<ServeOptions['join']> {
+  const { join } = flags
+  const { SERVICE_JOIN_TOKEN: variable } = env
+  const file = checkPath('join-token-file', flags['join-token-file'])
+  if (join === undefined) {
+    if (file === undefined) return undefined
+    throw usage('--join-token-file is for --join', 'name the gateway with --join')
+  }
+  const parsed = parseAccountsUrl(join)
+  if (!parsed.ok) {
+    throw usage('--join is not the address of a gateway', 'write it as https://gateway.example.com')
+  }
+  refuseExposed(parsed.value)
+  if (file === undefined && !variable) {
+    throw usage(
+      '--join needs a token',
+      'make one with service-cli token create --scope instance, and name its file with --join-token-file',
+    )
+  }
+  const token = async () =>
+    new Secret(
+      file === undefined
+        ? checkSecretText(variable ?? '', 'SERVICE_JOIN_TOKEN')
+        : await readSecretFile(file, '--join-token-file', { mounted: true }),
+    )
+  await token()
+  return { gateway: parsed.value.url.replace(/\/mcp$/, ''), token }
 }
 
 function readCapture(flags: ServeFlags): ServeOptions['capture'] {

@@ -28,7 +28,7 @@ machine by default; see --host.
 
 Environment: SERVICE_MCP_API_KEY (a key for clients, beside those of service-cli \
 keys create), SERVICE_HOST_TOKEN (the token of the application; generated for each run by \
-default), SERVICE_REGISTRY_DIR.`
+default), SERVICE_JOIN_TOKEN (for --join), SERVICE_REGISTRY_DIR.`
 
   static override examples = [
     { description: 'start with the defaults', command: '<%= config.bin %> serve' },
@@ -51,6 +51,11 @@ default), SERVICE_REGISTRY_DIR.`
     {
       description: 'for a client that starts its servers and uses stdio',
       command: '<%= config.bin %> serve --stdio',
+    },
+    {
+      description: 'join the gateway of the studio',
+      command:
+        '<%= config.bin %> serve --join https://gateway.example.com --join-token-file ~/.config/join.token',
     },
     {
       description: 'raise one limit',
@@ -123,6 +128,14 @@ default), SERVICE_REGISTRY_DIR.`
       max: 65_535,
     }),
     aggregate: aggregateFlag,
+    join: Flags.string({
+      description: 'gateway of the studio to join; nothing listens here for it',
+      helpValue: 'URL',
+    }),
+    'join-token-file': Flags.string({
+      description: 'file with the token for --join; overrides SERVICE_JOIN_TOKEN',
+      helpValue: 'FILE',
+    }),
     ...authFlags,
     ...runFlags('maxSessions=20000'),
   }

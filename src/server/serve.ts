@@ -38,6 +38,7 @@ import { SessionEventBuffer } from './resources/session-event-buffer.ts'
 import { openServeCapture } from './host/serve-capture.ts'
 import type { ServeHandle, ServeOptions } from './host/serve-options.ts'
 import { version } from '../lib/util/version.ts'
+import type { Joiner } from './join/joiner.ts'
 
 /**
  * The main job: one server beside one application. Opens the state directory, the artefact store
@@ -142,6 +143,7 @@ export async function startServe(
       })
     : undefined
   const metrics = new Metrics('serve', options.accessLog)
+  let joiner: Joiner | null = null
   const server = new McpHttpServer(config, {
     notes,
     checkpoints,
@@ -153,6 +155,7 @@ export async function startServe(
     log,
     accessLog: metrics.accessLog,
     metrics,
+    readyFacts: () => (joiner === null ? {} : { join: joiner.facts }),
     auth: withGatewayAccess(auth.policy, { instanceId, hostToken: token.secret }),
     documents: () => auth.documents,
     presence: () => presences.current,
@@ -217,6 +220,15 @@ export async function startServe(
     const watcher = new SceneFile({ path: sceneFile, setSceneText, isPaused, limits, log })
     opened.defer(() => watcher.stop())
     registry.listen({ resourceUpdated: () => watcher.checkPause(), listChanged() {} })
+  }
+  const { join: joins } = options
+  if (joins !== undefined) {
+    const { Joiner } = await import('./join/joiner.ts')
+    const parts = { record, listener: server.linkListener(), limits, log }
+    const joined = new Joiner({ ...joins, ...parts, clock: systemClock, timer: systemTimer })
+    joiner = joined
+    metrics.add(() => joined.gauges)
+    opened.defer(() => joined.stop())
   }
 
   const { gateway } = options

@@ -9,6 +9,7 @@ import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
 import type { AccessLog } from '../http/access-log.ts'
 import type { Limits } from '../../lib/config/limits.ts'
 import type { ListenOptions } from '../http/listen-options.ts'
+import type { JoinSettings } from '../join/join-settings.ts'
 import type { Stoppable } from '../../lib/util/stoppable.ts'
 
 /**
@@ -37,6 +38,8 @@ export interface ServeOptions extends ListenOptions {
   hostTokenEnv?: string | undefined
   /** Compete for the gateway beside it, on this port of the same address. */
   gateway?: { readonly port: number; readonly aggregate?: boolean } | undefined
+  /** The gateway to join; absent: none. */
+  join?: JoinSettings | undefined
   /** Who may use `/mcp` and `/artefacts`, here and at the gateway beside it; absent: everyone. */
   auth?: AuthSettings | undefined
   /** Which window may be shown, and how it is captured; absent: none. */
