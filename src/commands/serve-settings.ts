@@ -2,8 +2,11 @@ import type { CaptureMode } from '../server/capture/options.ts'
 import { checkSecretText, readSecretFile } from '../lib/auth/secret-file.ts'
 import { parseAccountsUrl, refuseExposed } from '../lib/config/accounts-url.ts'
 import { Secret } from '../lib/util/secret.ts'
+import { parseBucketUrl } from '../server/artefacts/bucket/settings.ts'
+import { databaseVariable } from '../server/database/settings.ts'
 import { usage } from '../lib/util/errors.ts'
 import type { ServeOptions } from '../server/host/serve-options.ts'
+import { readDatabase } from './database-flag.ts'
 import { defaultPorts } from './default-ports.ts'
 import { type McpServerFlags, readMcpServerSettings } from './mcp-server-settings.ts'
 import { checkPath } from './server-settings.ts'
@@ -12,7 +15,9 @@ import { checkPath } from './server-settings.ts'
 export interface ServeFlags extends McpServerFlags {
   'dcc-type': string
   name?: string | undefined
-  artefacts: boolean
+  artefacts?: string | undefined
+  'no-artefacts': boolean
+  database?: string | undefined
   resources: boolean
   notes?: boolean | undefined
   'scene-file'?: string | undefined
@@ -47,12 +52,27 @@ export async function readServeSettings(
     gateway: readGateway(flags),
     join: await readJoin(flags, env),
     dccType: checkDccType(flags['dcc-type']),
-    artefacts: flags.artefacts,
+    artefacts: readArtefacts(flags, env),
     resources: flags.resources,
     notes: flags.notes,
     name: checkLine('name', flags.name),
     hostTokenEnv: hostToken ? checkSecretText(hostToken, 'SERVICE_HOST_TOKEN') : undefined,
   }
+}
+
+function readArtefacts(flags: ServeFlags, env: NodeJS.ProcessEnv): ServeOptions['artefacts'] {
+  const { artefacts, 'no-artefacts': isOff } = flags
+  if (artefacts !== undefined) {
+    const bucket = parseBucketUrl(artefacts, '--artefacts', env)
+    const database = readDatabase(flags.database, env)
+    if (database !== undefined) return { bucket, database }
+    throw usage(
+      '--artefacts needs a PostgreSQL database, which lists what is in the bucket',
+      `add --database, or set ${databaseVariable}`,
+    )
+  }
+  if (flags.database === undefined) return !isOff
+  throw usage('--database is for --artefacts', 'add --artefacts s3://BUCKET')
 }
 
 function readGateway(flags: ServeFlags): ServeOptions['gateway'] {

@@ -9,6 +9,7 @@ import { createAuth } from './auth/create-auth.ts'
 import { withGatewayAccess } from './auth/gateway-access.ts'
 import { resolveAuthLimits } from './auth/limits.ts'
 import { createFsStore } from './artefacts/fs-store.ts'
+import type { openBucketStore } from './artefacts/bucket/open-bucket-store.ts'
 import { artefactRootIn } from './artefacts/helpers.ts'
 import type { ArtefactStore } from './artefacts/store.ts'
 import { Checkpoints } from './checkpoints/checkpoints.ts'
@@ -70,9 +71,12 @@ export async function startServe(
   const root = artefactRootIn(registryDir.path)
   // Ended in reverse order: at the stop, or at once when a later step of the start fails.
   await using opened = new AsyncDisposableStack()
-  const store = options.artefacts
-    ? await createFsStore({ root, limits, clock: systemClock, log, origin })
-    : undefined
+  const store = await openStore(options.artefacts, root, {
+    limits,
+    clock: systemClock,
+    log,
+    origin,
+  })
   opened.defer(() => store?.close())
   cancelled.throwIfAborted()
   const token = await resolveHostToken({
@@ -102,7 +106,7 @@ export async function startServe(
   const config = {
     enableResources: options.resources,
     enableTools: options.tools === true,
-    enableArtefactResources: options.artefacts,
+    enableArtefactResources: options.artefacts !== false,
     enablePage: options.page === true,
   }
   const documentNow = () => {
@@ -254,6 +258,18 @@ export async function startServe(
     // Side by side: each may take its whole grace time.
     ...stoppable(() => Promise.all([companion?.stop(), running.disposeAsync()])),
   }
+}
+
+/** The client of the bucket is loaded only for a bucket. */
+async function openStore(
+  where: ServeOptions['artefacts'],
+  root: string,
+  options: Parameters<typeof openBucketStore>[1],
+): Promise<ArtefactStore | undefined> {
+  if (where === false) return undefined
+  if (where === true) return createFsStore({ root, ...options })
+  const { openBucketStore } = await import('./artefacts/bucket/open-bucket-store.ts')
+  return openBucketStore(where, options)
 }
 
 /** What the application reports, handed to those who keep it. */

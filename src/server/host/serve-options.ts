@@ -1,3 +1,4 @@
+import type { BucketStoreSettings } from '../artefacts/bucket/open-bucket-store.ts'
 import type { CaptureMode } from '../capture/options.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import type { Result } from '../../lib/util/result.ts'
@@ -22,7 +23,8 @@ export interface ServeOptions extends ListenOptions {
   name?: string | undefined
   /** Folder of instance records, tokens and artefacts; absent: the default in the temp folder. */
   registryDir?: string | undefined
-  artefacts: boolean
+  /** False: none are served. True: in files below `registryDir`. */
+  artefacts: boolean | BucketStoreSettings
   resources: boolean
   /** Offer the read-only tools, also at the gateway beside it. Default false. */
   tools?: boolean | undefined
