@@ -289,6 +289,21 @@ describe('a gateway that aggregates', () => {
       expect(structuredContent.uris).to.deep.equal([at(blender)])
       await until(async () => (await waitsAt(maya)) === 0, 'the end of the wait at Maya')
     })
+
+    it('tell those who wait that the gateway stops', async () => {
+      const stopping = await startGateway(options())
+      const waits = [{ uris: [at(maya)] }, { uris: [at(blender), at(maya)] }, { instance: 'maya' }]
+      const waiting = waits.map(args =>
+        callStateless(stopping.url, 'tools/call', { name: 'wait_for_change', arguments: args }),
+      )
+      await until(async () => (await waitsAt(maya)) === 3, 'the waits')
+      await stopping.stop()
+      for (const { json } of await Promise.all(waiting)) {
+        const reason = 'the server is stopping'
+        expect(json.result.structuredContent).to.deep.equal({ changed: false, reason })
+      }
+      await until(async () => (await waitsAt(maya)) === 0, 'the end of the waits at Maya')
+    })
   })
 
   it('hands out artefacts, whole and in ranges', async () => {
