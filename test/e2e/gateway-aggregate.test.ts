@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm, utimes } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -359,6 +359,34 @@ describe('a gateway that aggregates', () => {
       expect(again.result ?? again.error.message).to.satisfy((said: unknown) =>
         typeof said === 'string' ? said.includes('has ended') : true,
       )
+    })
+
+    it('was last seen at its last heartbeat, whoever saw it, and when its record is removed', async () => {
+      const ending = await startServeProcess({ registryDir, flags: ['--dcc-type', 'houdini'] })
+      ending.signal('SIGKILL')
+      await ending.exited
+      const record = join(registryDir, 'instances', `${ending.instanceId}.json`)
+      const lastSeen = '2026-01-02T03:04:05.000Z'
+      await utimes(record, new Date(lastSeen), new Date(lastSeen))
+      const later = await startGateway(options())
+      const readLater = async (uri: string) =>
+        (await callStateless(later.url, 'resources/read', { uri })).json
+      const expectGone = async () =>
+        expect((await readLater(at(ending))).error.data).to.include({
+          reason: 'instance_gone',
+          last_seen: lastSeen,
+        })
+      try {
+        await expectGone()
+        await rm(record)
+        await until(async () => {
+          const listed = await readLater('gateway://instances?include_dead=true')
+          return !JSON.stringify(listed).includes(ending.instanceId)
+        }, 'its row is gone')
+        await expectGone()
+      } finally {
+        await later.stop()
+      }
     })
 
     it('never answers with what another one has, at the same address', async () => {
