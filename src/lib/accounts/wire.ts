@@ -216,4 +216,3 @@ export type TokenResponse = z.infer<typeof tokenResponse>
 export type MeResponse = z.infer<typeof meResponse>
 export type ServiceTokenView = z.infer<typeof serviceToken>
 export type TokenCreatedResponse = z.infer<typeof tokenCreatedResponse>
-export type Problem = z.infer<typeof problem>
