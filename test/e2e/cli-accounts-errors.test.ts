@@ -114,15 +114,14 @@ describe('start of the account commands', () => {
   const loaded = async (args: readonly string[]) =>
     (await home.runProgram(args, { env: { NODE_DEBUG: 'esm' } })).stderr
 
-  it('loads the HTTP client and the prompts only when they are used', async () => {
-    const [offline, online] = await Promise.all([
-      loaded(['whoami', '--offline']),
-      loaded(['whoami', '--token', 'x']),
-    ])
-    for (const library of ['/node_modules/got/', '/@inquirer/', '/node_modules/zod/', '/pino/']) {
-      expect(offline).not.to.contain(library)
+  it('loads neither prompts nor schemas for a command that needs none', async () => {
+    for (const args of [['--offline'], ['--token', 'x']]) {
+      const modules = await loaded(['whoami', ...args])
+      expect(modules).to.contain('/@oclif/core/')
+      for (const library of ['/@inquirer/', '/node_modules/zod/', '/pino/']) {
+        expect(modules).not.to.contain(library)
+      }
     }
-    expect(online).to.contain('/node_modules/got/').and.not.contain('/@inquirer/')
   })
 
   it('writes nothing for completion until it is asked to', async function () {

@@ -155,6 +155,26 @@ describe('accounts servers on one PostgreSQL database', () => {
     expect((await fetch(`${one.url}/readyz`)).status).to.equal(200)
   })
 
+  it('go on when one of them is killed, and know what it had answered', async () => {
+    const [one, two] = await startTwo()
+    const kept: string[] = []
+    const make = async (caller: typeof one, name: string) => {
+      const made = await caller.register(name).catch(() => null)
+      if (made !== null) kept.push(made.access_token)
+      return made !== null
+    }
+    let alive = true
+    const first = (async () => {
+      for (let at = 0; alive && at < 1000; at++) await make(one, `first${at}`)
+    })()
+    await until(() => kept.length > 5, 'accounts are made at the first')
+    running[0]?.child.kill('SIGKILL')
+    for (let at = 0; at < 5; at++) expect(await make(two, `second${at}`)).to.equal(true)
+    alive = false
+    await first
+    for (const access of kept) expect(await two.me(access)).to.equal('200')
+  })
+
   it('lose no account that was answered when one is killed or the database crashes', async () => {
     const kept: { readonly access: string; readonly refresh: string }[] = []
     for (let round = 0; round < 4; round++) {

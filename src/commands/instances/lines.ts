@@ -4,7 +4,7 @@ import { asTyped } from '../../lib/cli/own-command.ts'
 import { terminalWidth } from '../../lib/cli/terminal.ts'
 import { absenceText } from '../../lib/instances/instance.ts'
 import { cleanText } from '../../lib/util/text.ts'
-import { ageText } from '../resources/list-lines.ts'
+import { ageText } from '../resources/list-table.ts'
 
 /** The shown part of a row. */
 export interface ShownRow {

@@ -125,7 +125,7 @@ export function parseEndedAccess(json: unknown): Result<EndedAccess, string> {
   })
 }
 
-export interface CreatedToken extends TokenView {
+interface CreatedToken extends TokenView {
   /** Never to be had again. */
   readonly token: Secret
 }

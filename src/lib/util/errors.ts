@@ -27,6 +27,7 @@ export type ErrorCode =
   | 'entry_exists'
   | 'storage_failed'
   | 'storage_full'
+  | 'storage_unavailable'
   | 'resource_not_found'
   | 'resource_not_enabled'
   | 'resource_uri_invalid'

@@ -8,18 +8,27 @@ export class FileFollower {
   /** The state of the files that was read; null: they are read at the next look in any case. */
   #mark: string | null = null
   #looking: Promise<void> | null = null
+  /** For those who came after the look that runs had begun. */
+  #next: Promise<void> | null = null
 
   constructor(...paths: readonly string[]) {
     this.#paths = paths
   }
 
   /**
-   * Calls `read` when the files are not as they were when it returned true. One look at a time:
-   * callers of the same moment share it. Rejects as `read` does.
+   * Calls `read` when the files are not as they were when it returned true. One look at a time, and
+   * each begins after the call: callers that come while one runs share the next. Rejects as `read`
+   * does.
    */
   look(read: () => Promise<boolean>): Promise<void> {
-    this.#looking ??= this.#look(read).finally(() => (this.#looking = null))
-    return this.#looking
+    if (this.#looking === null) return this.#begin(read)
+    this.#next ??= this.#looking
+      .catch(() => {})
+      .then(() => {
+        this.#next = null
+        return this.#begin(read)
+      })
+    return this.#next
   }
 
   /** Blocks for one call to the file system of each file. */
@@ -32,6 +41,11 @@ export class FileFollower {
       }
     })
     return marks.join() === this.#mark
+  }
+
+  #begin(read: () => Promise<boolean>): Promise<void> {
+    this.#looking = this.#look(read).finally(() => (this.#looking = null))
+    return this.#looking
   }
 
   async #look(read: () => Promise<boolean>): Promise<void> {

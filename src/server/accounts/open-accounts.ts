@@ -1,4 +1,3 @@
-import { join } from 'node:path'
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { type Clock, repeat, systemTimer } from '../../lib/util/time.ts'
@@ -69,7 +68,7 @@ async function openDatabaseAccounts(
   try {
     if (!create && !(await hasAccounts(database))) throw absent(settings)
     const store = await openPostgresStore({ database, clock })
-    const file = join(dataDir, 'wrapping.key')
+    const file = dataFiles(dataDir).wrappingKey
     const ring = postgresKeys({ database, file, registryId: store.registryId, log })
     return {
       store,
@@ -90,7 +89,8 @@ async function openDatabaseAccounts(
   }
 }
 
-function absent(settings: DatabaseSettings): ServiceError {
+/** The error of a database without accounts. */
+export function absent(settings: DatabaseSettings): ServiceError {
   const name = databaseName(settings)
   const hint = 'check the address; service-cli registry --database makes one'
   return new ServiceError('storage_failed', `there is no accounts server in ${name}`, { hint })

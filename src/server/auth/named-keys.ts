@@ -93,10 +93,11 @@ export class NamedKeys {
     return () => void this.#requiredListeners.delete(listener)
   }
 
-  /** Checks the file; concurrent callers share one check. Never rejects. */
+  /** Checks the file; what was written before the call is known after it. Never rejects. */
   async look(): Promise<void> {
+    const nowMs = this.#parts.ticks.now()
     await this.#follower.look(() => this.#read())
-    this.#lookedMs = this.#parts.ticks.now()
+    this.#lookedMs = nowMs
   }
 
   /** Calls the listener for each removed or changed key. Returns the unsubscribe function. */

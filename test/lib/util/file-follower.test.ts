@@ -1,4 +1,4 @@
-import { chmod, lstat, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
+import { chmod, lstat, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -53,11 +53,33 @@ describe('FileFollower', () => {
     expect([await look(), await look()]).to.deep.equal([3, 3])
   })
 
-  it('looks once for all who ask at the same time', async () => {
+  it('looks once more for all who come while it looks', async () => {
     await writeFile(path, 'one')
     result = false
     await Promise.all([look(), look(), look()])
-    expect(reads).to.equal(1)
+    expect(reads).to.equal(2)
+  })
+
+  it('sees for each caller what was written before the call', async () => {
+    const texts: string[] = []
+    await writeFile(path, 'one')
+    const reading = Promise.withResolvers<void>()
+    const written = Promise.withResolvers<void>()
+    const early = follower.look(async () => {
+      texts.push(await readFile(path, 'utf8'))
+      reading.resolve()
+      await written.promise
+      return true
+    })
+    await reading.promise
+    await writeFile(path, 'two')
+    const late = follower.look(async () => {
+      texts.push(await readFile(path, 'utf8'))
+      return true
+    })
+    written.resolve()
+    await Promise.all([early, late])
+    expect(texts).to.deep.equal(['one', 'two'])
   })
 
   it('tells whether the file is the one that was read', async () => {

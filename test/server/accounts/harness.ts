@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { calculateJwkThumbprint, exportJWK, generateKeyPair } from 'jose'
 import type { AccessEntry, Logger } from '../../../src/lib/util/logger.ts'
+import type { Clock } from '../../../src/lib/util/time.ts'
 import type { AccountStore, AuditRow } from '../../../src/server/accounts/account-store.ts'
 import { corsMethods, createAccountsListener } from '../../../src/server/accounts/app.ts'
 import type { AuditTrail } from '../../../src/server/accounts/audit-trail.ts'
@@ -98,6 +99,15 @@ export const signUp = ({ call }: AccountsServer, username: unknown, more: object
 /** Hashing that costs next to nothing: what it protects from is not what most tests are about. */
 export const cheapHashing = { passwordHashBytes: 8 * 1024, passwordHashPasses: 1 }
 
+/** Opens the store of a test; the tests of another store replace it. */
+export const stores = {
+  open: (folder: string, clock: Clock, log: Logger): Promise<AccountStore> =>
+    openSqliteStore({
+      ...{ file: join(folder, 'registry.db'), keys: join(folder, 'keys.json') },
+      ...{ clock, log },
+    }),
+}
+
 /** A registry on a port of its own for the length of a check, on a database of its own. */
 export async function withAccountsServer(
   check: (registry: AccountsServer) => Promise<unknown>,
@@ -108,8 +118,7 @@ export async function withAccountsServer(
   opened.defer(() => rm(folder, { recursive: true, force: true }))
   const clock = { nowMs: Date.UTC(2026, 0, 15, 12), now: () => clock.nowMs }
   const { log, logged } = recordingLog()
-  const [file, keyFile] = [join(folder, 'registry.db'), join(folder, 'keys.json')]
-  const stored = await openSqliteStore({ file, keys: keyFile, clock, log })
+  const stored = await stores.open(folder, clock, log)
   opened.defer(() => stored.close())
   const store = settings.wrap?.(stored) ?? stored
   const keys = settings.keys ?? (await makeKeys())

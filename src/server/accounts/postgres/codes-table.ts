@@ -23,7 +23,7 @@ export function codesTable(database: Database) {
     hasInvite: (hash, nowMs) =>
       database.run(
         'an invitation was not found',
-        async queries => (await queries.row(hasInvite, hash, nowMs)) !== undefined,
+        async queries => (await queries.row(hasInvite, hash, nowMs)) !== null,
       ),
 
     deleteInvite: hash =>

@@ -18,6 +18,11 @@ interface PostgresKeysOptions {
   readonly log: Logger
 }
 
+interface PostgresKeys extends KeyRingSource {
+  /** Stores this text in place of what is there, which it does not decrypt. */
+  replace(text: string): Promise<void>
+}
+
 const lock = `SELECT pg_advisory_xact_lock(hashtext('accounts_keys'))`
 const select = 'SELECT wrapped FROM accounts_keys'
 const upsert = `INSERT INTO accounts_keys (one, wrapped) VALUES (true, $1)
@@ -25,7 +30,7 @@ const upsert = `INSERT INTO accounts_keys (one, wrapped) VALUES (true, $1)
 const notify = `SELECT pg_notify('${keysChannel}', '')`
 
 /** The signing keys in a PostgreSQL database, encrypted with a key that is outside of it. */
-export function postgresKeys(options: PostgresKeysOptions): KeyRingSource {
+export function postgresKeys(options: PostgresKeysOptions): PostgresKeys {
   const { database, file, registryId, log } = options
   let wrappingKey: WrappingKey | null = null
 
@@ -41,6 +46,13 @@ export function postgresKeys(options: PostgresKeysOptions): KeyRingSource {
   async function read(queries: Queries): Promise<string | null> {
     const row = await queries.row<{ wrapped: Buffer }>(select)
     return row === null ? null : unwrap(row.wrapped)
+  }
+
+  async function write(queries: Queries, text: string): Promise<void> {
+    wrappingKey ??= await readWrappingKey(file, log)
+    if (wrappingKey === null) throw unusable(`the file ${file} vanished`)
+    await queries.change(upsert, wrappingKey.wrap(text, registryId))
+    await queries.change(notify)
   }
 
   function unusable(why: string): ServiceError {
@@ -67,11 +79,16 @@ export function postgresKeys(options: PostgresKeysOptions): KeyRingSource {
         const after = await next(before)
         if (after === before) return
         if (before === null) await makeWrappingKey(file)
-        wrappingKey ??= await readWrappingKey(file, log)
-        if (wrappingKey === null) throw unusable(`the file ${file} vanished`)
-        await queries.change(upsert, wrappingKey.wrap(after, registryId))
-        await queries.change(notify)
+        await write(queries, after)
       }),
+
+    async replace(text) {
+      await makeWrappingKey(file)
+      await database.transact('the signing keys were not stored', async queries => {
+        await queries.rows(lock)
+        await write(queries, text)
+      })
+    },
   }
 }
 

@@ -5,7 +5,8 @@ import {
   touchEveryMs,
   toServiceToken,
 } from '../store-rules.ts'
-import { accountColumns, type Database } from './database.ts'
+import { accountColumns } from './columns.ts'
+import type { Database } from './database.ts'
 
 const select = `SELECT id, account_id AS accountId, name, secret_hash AS secretHash, scopes,
   created_at_ms AS createdAtMs, expires_at_ms AS expiresAtMs, last_used_at_ms AS lastUsedAtMs,

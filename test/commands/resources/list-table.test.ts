@@ -5,7 +5,7 @@ import {
   fits,
   resourceTable,
   templateTable,
-} from '../../../src/commands/resources/list-lines.ts'
+} from '../../../src/commands/resources/list-table.ts'
 import { parseListed } from '../../../src/lib/mcp/client/ask.ts'
 
 const nowMs = Date.parse('2026-01-02T03:04:05Z')

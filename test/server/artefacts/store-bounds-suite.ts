@@ -2,11 +2,14 @@ import { expect } from 'chai'
 import { randomBytes } from 'node:crypto'
 import { failureOf } from '../../helpers/failure.ts'
 import { settableClock } from '../../helpers/settable-clock.ts'
-import { collect, sha256, damage, useStores } from './support.ts'
+import { collect, type CreateStore, sha256 } from './support.ts'
 
-describe('bounds of an artefact store', () => {
-  const create = useStores()
+/** What every artefact store does about its bounds and about damage. `create` opens a new one. */
+export function describeStoreBounds(title: string, create: CreateStore): void {
+  describe(`bounds of an artefact store: ${title}`, () => describeBounds(create))
+}
 
+function describeBounds(create: CreateStore): void {
   it('never serves an expired artefact and removes it at the sweep', async () => {
     const clock = settableClock()
     const { store } = await create({ artefactTtlMs: 10_000 }, clock)
@@ -81,11 +84,11 @@ describe('bounds of an artefact store', () => {
 
   for (const size of [0x10, 400_000, 2_000_000]) {
     it(`never completes a damaged body of ${size} bytes and removes it`, async () => {
-      const { root, store } = await create()
+      const { store, damage } = await create()
       const bytes = randomBytes(size)
       const hex = sha256(bytes)
       await store.put(bytes)
-      damage(root, hex)
+      await damage(hex)
       const artefact = await store.open(hex)
       if (artefact === null) throw new Error('not stored')
       let received = 0
@@ -112,4 +115,4 @@ describe('bounds of an artefact store', () => {
     expect((await collect(artefact.verified())).equals(bytes)).to.equal(true)
     await artefact.close()
   })
-})
+}
