@@ -125,7 +125,7 @@ export function parseEndedAccess(json: unknown): Result<EndedAccess, string> {
   })
 }
 
-interface CreatedToken extends TokenView {
+export interface CreatedToken extends TokenView {
   /** Never to be had again. */
   readonly token: Secret
 }

@@ -43,7 +43,7 @@ export interface NoteTarget {
   readonly name: string
 }
 
-interface NoteEntry {
+export interface NoteEntry {
   readonly action: NoteAction
   /** The author, or the principal of the endpoint. */
   readonly by: string
