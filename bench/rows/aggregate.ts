@@ -9,14 +9,14 @@ import { sceneUri } from '../fixture.ts'
 import { type MeasuredGateway, startGateway } from '../gateways.ts'
 import { postScene } from '../host-link.ts'
 import { type AccountsTarget, register, startAccountsServer } from '../registry.ts'
-import { callText } from '../load/eras.ts'
+import { callText } from '../load/transports.ts'
 import type { Place } from '../load/http-text.ts'
 import type { Measured } from '../table.ts'
 import type { Target } from '../targets.ts'
 import { fanOut } from './fan-out.ts'
 import { underLoad } from './requests.ts'
 
-const era = 'stateless'
+const transport = 'stateless'
 const connections = 16
 const streams = 200
 const knownMs = 10_000
@@ -131,7 +131,9 @@ function entryOf(bench: Bench, load: Load, serve: Target, way: Way): Entry {
   const { name, place, uris, pids } = way
   const cpuMs = async () => pids.reduce((total, pid) => total + (readCpuMs(pid) ?? Number.NaN), 0)
   const target = { ...serve, port: place.port, mcp: place, cpuMs }
-  const texts = uris.map(uri => callText(era, place, { method: 'resources/read', params: { uri } }))
+  const texts = uris.map(uri =>
+    callText(transport, place, { method: 'resources/read', params: { uri } }),
+  )
   const sessions = new Array<string>(connections).fill('')
   const read = (milliseconds: number) => underLoad(load, target, texts, sessions, milliseconds)
   const push = (count: number) => fanOut(load, { ...target, name }, 'oneAtATime', count)
@@ -139,13 +141,13 @@ function entryOf(bench: Bench, load: Load, serve: Target, way: Way): Entry {
     name,
     prepare: async () => {
       await read(bench.pick(3000, 1000))
-      await load.ask('openStreams', { name, era, place, uri: uris[0], count: streams })
+      await load.ask('openStreams', { name, transport, place, uri: uris[0], count: streams })
       await push(10)
       await load.ask('closeStreams', name)
     },
     measure: async () => {
       const figures = await read(bench.pick(2000, 1000))
-      await load.ask('openStreams', { name, era, place, uri: uris[0], count: streams })
+      await load.ask('openStreams', { name, transport, place, uri: uris[0], count: streams })
       const pushed = await push(bench.pick(100, 40))
       await load.ask('closeStreams', name)
       return {

@@ -1,4 +1,4 @@
-import { bothTypes, type Case, modernRevision, newestSession, withHeaders } from './case.ts'
+import { bothTypes, type Case, statelessRevision, newestSession, withHeaders } from './case.ts'
 
 export const versionKey = 'io.modelcontextprotocol/protocolVersion'
 export const capabilitiesKey = 'io.modelcontextprotocol/clientCapabilities'
@@ -20,7 +20,7 @@ interface Variant {
 }
 
 /** A POST of 2026-07-28, as every client sends it, with what the variant changes. */
-export function modernPost(variant: Variant): Case {
+export function statelessPost(variant: Variant): Case {
   const {
     name,
     rpc = 'server/discover',
@@ -30,7 +30,7 @@ export function modernPost(variant: Variant): Case {
     session = 'none',
   } = variant
   const usualMeta = {
-    [versionKey]: modernRevision,
+    [versionKey]: statelessRevision,
     [capabilitiesKey]: {},
     [clientKey]: { name: 'oracle', version: '1' },
   }
@@ -40,7 +40,7 @@ export function modernPost(variant: Variant): Case {
   const usualHeaders = {
     'Content-Type': 'application/json',
     Accept: bothTypes,
-    'MCP-Protocol-Version': modernRevision,
+    'MCP-Protocol-Version': statelessRevision,
     'Mcp-Method': rpc,
     ...(needsName.test(rpc) && typeof named === 'string' ? { 'Mcp-Name': headerValue(named) } : {}),
   }

@@ -1,12 +1,12 @@
-import { type Case, modernRevision, product, shown } from '../case.ts'
-import { capabilitiesKey, modernPost, sentinel, versionKey } from '../modern-case.ts'
+import { type Case, statelessRevision, product, shown } from '../case.ts'
+import { capabilitiesKey, statelessPost, sentinel, versionKey } from '../stateless-case.ts'
 
 const uri = 'test://static-text'
 const unicode = 'test://bücher/日本'
 const base64 = (text: string) => Buffer.from(text).toString('base64')
 
 const methodHeaders = [null, 'server/discover', 'Server/Discover', ' server/discover ', 'resources/list', '', sentinel('server/discover')] // prettier-ignore
-const versionHeaders = [null, modernRevision, ` ${modernRevision} `, '2025-11-25', '2099-01-01', 'garbage', ''] // prettier-ignore
+const versionHeaders = [null, statelessRevision, ` ${statelessRevision} `, '2025-11-25', '2099-01-01', 'garbage', ''] // prettier-ignore
 
 const names: [string, string | null][] = [
   ['absent', null],
@@ -84,50 +84,50 @@ const filters: [string, Record<string, unknown>][] = [
 ]
 
 /** Headers that repeat the body, notifications, and streams of 2026-07-28. */
-export const modernHeaderCases: readonly Case[] = [
+export const statelessHeaderCases: readonly Case[] = [
   ...product(versionHeaders, methodHeaders).map(([version, method]) =>
-    modernPost({
-      name: `modern headers: version ${shown(version)}, Mcp-Method ${shown(method)}`,
+    statelessPost({
+      name: `stateless headers: version ${shown(version)}, Mcp-Method ${shown(method)}`,
       headers: { 'MCP-Protocol-Version': version, 'Mcp-Method': method },
     }),
   ),
-  ...names.map(([what, name]) => read(`modern name: ${what}`, uri, name)),
-  ...otherNames.map(([what, asked, name]) => read(`modern name of a URI: ${what}`, asked, name)),
+  ...names.map(([what, name]) => read(`stateless name: ${what}`, uri, name)),
+  ...otherNames.map(([what, asked, name]) => read(`stateless name of a URI: ${what}`, asked, name)),
   ...product(nameless, [null, uri]).map(([[what, params], name]) =>
-    modernPost({
-      name: `modern name, ${what}: ${shown(name)}`,
+    statelessPost({
+      name: `stateless name, ${what}: ${shown(name)}`,
       rpc: 'resources/read',
       params,
       headers: { 'Mcp-Name': name },
     }),
   ),
   ...['resources/list', 'server/discover'].map(rpc =>
-    modernPost({
-      name: `modern name where none belongs: ${rpc}`,
+    statelessPost({
+      name: `stateless name where none belongs: ${rpc}`,
       rpc,
       headers: { 'Mcp-Name': 'x' },
     }),
   ),
   ...['tools/call', 'prompts/get'].map(
     rpc =>
-    modernPost({ name: `modern name missing: ${rpc}`, rpc, params: { name: 'x' }, headers: { 'Mcp-Name': null } }), // prettier-ignore
+    statelessPost({ name: `stateless name missing: ${rpc}`, rpc, params: { name: 'x' }, headers: { 'Mcp-Name': null } }), // prettier-ignore
   ),
   ...product(['notifications/cancelled', 'notifications/unknown'], notes).map(
     ([rpc, [what, meta, headers]]) =>
-      modernPost({ name: `modern notification ${rpc}: ${what}`, rpc, meta, headers, notification: true }), // prettier-ignore
+      statelessPost({ name: `stateless notification ${rpc}: ${what}`, rpc, meta, headers, notification: true }), // prettier-ignore
   ),
   ...filters.map(([what, params]) =>
-    modernPost({ name: `listen: ${what}`, rpc: 'subscriptions/listen', params }),
+    statelessPost({ name: `listen: ${what}`, rpc: 'subscriptions/listen', params }),
   ),
   ...['text', 0].map(
     id =>
-    modernPost({ name: `listen: id ${shown(String(id))}`, rpc: 'subscriptions/listen', params: { notifications: {} }, id }), // prettier-ignore
+    statelessPost({ name: `listen: id ${shown(String(id))}`, rpc: 'subscriptions/listen', params: { notifications: {} }, id }), // prettier-ignore
   ),
-  modernPost({ name: 'listen: Accept application/json', rpc: 'subscriptions/listen', params: { notifications: {} }, headers: { Accept: 'application/json' } }), // prettier-ignore
+  statelessPost({ name: 'listen: Accept application/json', rpc: 'subscriptions/listen', params: { notifications: {} }, headers: { Accept: 'application/json' } }), // prettier-ignore
 ]
 
 function read(name: string, asked: string, header: string | null): Case {
-  return modernPost({
+  return statelessPost({
     name,
     rpc: 'resources/read',
     params: { uri: asked },

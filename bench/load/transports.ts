@@ -1,7 +1,7 @@
 /** How a call is written in each kind of revision. */
 import { protocolVersion, requestText, rpcText, sessionHeaders, type Place } from './http-text.ts'
 
-export type Era = 'session' | 'stateless'
+export type Transport = 'session' | 'stateless'
 
 export interface Call {
   readonly method: string
@@ -23,9 +23,12 @@ const _meta = {
   [key('clientCapabilities')]: {},
 }
 
-/** The headers of a POST; in a session era with the session mark. */
-export function callHeaders(era: Era, { method, params }: Call): Record<string, string> {
-  if (era === 'session') return { ...sessionHeaders }
+/** The headers of a POST; in a session transport with the session mark. */
+export function callHeaders(
+  transport: Transport,
+  { method, params }: Call,
+): Record<string, string> {
+  if (transport === 'session') return { ...sessionHeaders }
   const { 'Content-Type': type, Accept } = sessionHeaders
   return {
     'Content-Type': type,
@@ -37,19 +40,19 @@ export function callHeaders(era: Era, { method, params }: Call): Record<string, 
 }
 
 /** The body of a POST, with the id mark. */
-export function callBody(era: Era, { method, params }: Call): string {
-  return rpcText(method, era === 'session' ? params : { ...params, _meta })
+export function callBody(transport: Transport, { method, params }: Call): string {
+  return rpcText(method, transport === 'session' ? params : { ...params, _meta })
 }
 
 /** The whole POST, with the marks that the load generator fills. */
-export function callText(era: Era, place: Place, call: Call): string {
-  const headers = { ...callHeaders(era, call), ...place.headers }
-  return requestText('POST', { ...place, headers }, callBody(era, call))
+export function callText(transport: Transport, place: Place, call: Call): string {
+  const headers = { ...callHeaders(transport, call), ...place.headers }
+  return requestText('POST', { ...place, headers }, callBody(transport, call))
 }
 
 /** What opens a stream of updates of `uri`: with the session mark, or with the id mark. */
-export function streamText(era: Era, place: Place, uri: string): string {
-  if (era === 'session') {
+export function streamText(transport: Transport, place: Place, uri: string): string {
+  if (transport === 'session') {
     const { 'Mcp-Session-Id': session } = sessionHeaders
     const headers = {
       Accept: 'text/event-stream',
@@ -59,5 +62,5 @@ export function streamText(era: Era, place: Place, uri: string): string {
     return requestText('GET', { ...place, headers })
   }
   const params = { notifications: { resourceSubscriptions: [uri] } }
-  return callText(era, place, { method: 'subscriptions/listen', params })
+  return callText(transport, place, { method: 'subscriptions/listen', params })
 }

@@ -1,5 +1,11 @@
-import { bothTypes, type Case, message, modernRevision, request, sessionPost, sessionRevisions, shown } from '../case.ts' // prettier-ignore
-import { capabilitiesKey, clientKey, logLevelKey, modernPost, versionKey } from '../modern-case.ts'
+import { bothTypes, type Case, message, statelessRevision, request, sessionPost, sessionRevisions, shown } from '../case.ts' // prettier-ignore
+import {
+  capabilitiesKey,
+  clientKey,
+  logLevelKey,
+  statelessPost,
+  versionKey,
+} from '../stateless-case.ts'
 import { callName, methodCalls } from './methods.ts'
 
 const uri = 'test://static-text'
@@ -36,12 +42,12 @@ const versions = [
   '2099-01-01',
   'garbage',
   '',
-  ` ${modernRevision}`,
+  ` ${statelessRevision}`,
 ]
 
 const otherBodies: [string, string][] = [
   ['a batch', JSON.stringify([JSON.parse(request('ping'))])],
-  ['a stateless batch', `[${modernPost({ name: '' }).body}]`],
+  ['a stateless batch', `[${statelessPost({ name: '' }).body}]`],
   ['an empty batch', '[]'],
   ['a result', message({ id: 1, result: {} })],
   ['an error', message({ id: 1, error: { code: -1, message: 'x' } })],
@@ -57,65 +63,68 @@ const otherBodies: [string, string][] = [
 ]
 
 /** `_meta`, versions, methods and ids of 2026-07-28. */
-export const modernCases: readonly Case[] = [
-  ...metas.map(([what, meta]) => modernPost({ name: `modern meta: ${what}`, meta })),
+export const statelessCases: readonly Case[] = [
+  ...metas.map(([what, meta]) => statelessPost({ name: `stateless meta: ${what}`, meta })),
   ...metas.map(([what, meta]) =>
-    modernPost({
-      name: `modern meta, read: ${what}`,
+    statelessPost({
+      name: `stateless meta, read: ${what}`,
       rpc: 'resources/read',
       params: { uri },
       meta,
     }),
   ),
   ...versions.map(version =>
-    modernPost({
-      name: `modern version ${shown(version)}, body and header`,
+    statelessPost({
+      name: `stateless version ${shown(version)}, body and header`,
       meta: { [versionKey]: version },
       headers: { 'MCP-Protocol-Version': version },
     }),
   ),
   ...versions.map(version =>
-    modernPost({
-      name: `modern version ${shown(version)}, body, no header`,
+    statelessPost({
+      name: `stateless version ${shown(version)}, body, no header`,
       meta: { [versionKey]: version },
       headers: { 'MCP-Protocol-Version': null },
     }),
   ),
   ...methodCalls.map(([rpc, params]) =>
-    modernPost({
-      name: `modern method: ${callName(rpc, params)}`,
+    statelessPost({
+      name: `stateless method: ${callName(rpc, params)}`,
       rpc,
       params: (params ?? {}) as Record<string, unknown>,
     }),
   ),
-  modernPost({ name: 'modern method: initialize', rpc: 'initialize', params: { protocolVersion: modernRevision, capabilities: {}, clientInfo: { name: 'a', version: '1' } } }), // prettier-ignore
-  modernPost({ name: 'modern method: initialize of a session revision', rpc: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'a', version: '1' } } }), // prettier-ignore
+  statelessPost({ name: 'stateless method: initialize', rpc: 'initialize', params: { protocolVersion: statelessRevision, capabilities: {}, clientInfo: { name: 'a', version: '1' } } }), // prettier-ignore
+  statelessPost({ name: 'stateless method: initialize of a session revision', rpc: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'a', version: '1' } } }), // prettier-ignore
   ...[0, -1, 2 ** 53 - 1, 'text', '', 'ünï"', null, 1.5, true, {}, 2 ** 53].map(id =>
-    modernPost({ name: `modern id: ${JSON.stringify(id)}`, id }),
+    statelessPost({ name: `stateless id: ${JSON.stringify(id)}`, id }),
   ),
   ...otherBodies.map(([what, body]) =>
-    modernPost({ name: `modern header with ${what}`, headers: { 'Mcp-Method': null }, body }),
+    statelessPost({ name: `stateless header with ${what}`, headers: { 'Mcp-Method': null }, body }),
   ),
   ...([bothTypes, null, '*/*', 'application/json', 'text/event-stream', 'text/html'] as const).map(
     accept =>
-      modernPost({ name: `modern media: Accept ${shown(accept)}`, headers: { Accept: accept } }),
+      statelessPost({
+        name: `stateless media: Accept ${shown(accept)}`,
+        headers: { Accept: accept },
+      }),
   ),
   ...['application/json; charset=utf-8', null, 'text/plain'].map(type =>
-    modernPost({
-      name: `modern media: Content-Type ${shown(type)}`,
+    statelessPost({
+      name: `stateless media: Content-Type ${shown(type)}`,
       headers: { 'Content-Type': type },
     }),
   ),
   ...(['unknown', 'ended', 'live'] as const).map(session =>
-    modernPost({ name: `modern with the header of a session that is ${session}`, session }),
+    statelessPost({ name: `stateless with the header of a session that is ${session}`, session }),
   ),
-  modernPost({ name: 'modern with Last-Event-ID', headers: { 'Last-Event-ID': '1' } }),
-  modernPost({ name: 'modern, Host evil', headers: { Host: 'evil.example' } }),
-  modernPost({ name: 'modern, Host localhost', headers: { Host: 'localhost:1' } }),
-  modernPost({ name: 'modern, Origin evil', headers: { Origin: 'http://evil.example' } }),
-  modernPost({ name: 'modern, Origin localhost', headers: { Origin: 'http://localhost' } }),
+  statelessPost({ name: 'stateless with Last-Event-ID', headers: { 'Last-Event-ID': '1' } }),
+  statelessPost({ name: 'stateless, Host evil', headers: { Host: 'evil.example' } }),
+  statelessPost({ name: 'stateless, Host localhost', headers: { Host: 'localhost:1' } }),
+  statelessPost({ name: 'stateless, Origin evil', headers: { Origin: 'http://evil.example' } }),
+  statelessPost({ name: 'stateless, Origin localhost', headers: { Origin: 'http://localhost' } }),
   sessionPost({
-    name: 'modern body in a session, no version header',
-    body: modernPost({ name: '' }).body ?? '',
+    name: 'stateless body in a session, no version header',
+    body: statelessPost({ name: '' }).body ?? '',
   }),
 ]

@@ -1,7 +1,7 @@
 import { acknowledged, type Difference, failed, refused, served } from '../difference.ts'
 
 /** Requests of 2026-07-28. */
-export const modernDifferences: readonly Difference[] = [
+export const statelessDifferences: readonly Difference[] = [
   {
     anchor: 'sdk-tool-changes',
     requests: /^listen: (everything|tools alone)$/,
@@ -11,13 +11,13 @@ export const modernDifferences: readonly Difference[] = [
   {
     anchor: 'sdk-null-id',
     requests:
-      /^modern (id: (null|true|\{\})|header with (a stateless batch|an empty batch|no JSON|nothing|null))$/,
+      /^stateless (id: (null|true|\{\})|header with (a stateless batch|an empty batch|no JSON|nothing|null))$/,
     ours: { id: null },
     theirs: { id: 'null' },
   },
   {
     anchor: 'sdk-null-id',
-    requests: /^modern notification \S+ with /,
+    requests: /^stateless notification \S+ with /,
     ours: { id: null },
     theirs: { id: 'null' },
   },
@@ -29,74 +29,74 @@ export const modernDifferences: readonly Difference[] = [
   },
   {
     anchor: 'sdk-refused-code',
-    requests: /^modern(, (Host|Origin) evil| media: Content-Type (absent|"text\/plain"))$/,
+    requests: /^stateless(, (Host|Origin) evil| media: Content-Type (absent|"text\/plain"))$/,
     ours: { code: '-32600', id: null },
     theirs: { code: '-32000', id: 'null' },
   },
   {
     anchor: 'sdk-bad-id',
-    requests: /^modern id: (1\.5|9007199254740992)$/,
+    requests: /^stateless id: (1\.5|9007199254740992)$/,
     ours: { id: null },
     theirs: { id: /^\d/ },
   },
   {
     anchor: 'sdk-refused-id',
-    requests: /^modern header with no method$/,
+    requests: /^stateless header with no method$/,
     ours: refused(400, -32600, '1'),
     theirs: refused(400, -32600),
   },
   {
-    anchor: 'sdk-modern-batch',
-    requests: /^modern header with a batch$/,
+    anchor: 'sdk-stateless-batch',
+    requests: /^stateless header with a batch$/,
     ours: { code: '-32600', id: null },
     theirs: { code: '-32000', id: 'null' },
   },
   {
     anchor: 'sdk-malformed-meta',
-    requests: /^modern header with (text|null) _meta$/,
+    requests: /^stateless header with (text|null) _meta$/,
     ours: refused(400, -32602, '1'),
     theirs: refused(400, -32600, '1'),
   },
   {
     anchor: 'sdk-unused-meta',
-    requests: /^modern meta(, read)?: a boolean progress token$/,
+    requests: /^stateless meta(, read)?: a boolean progress token$/,
     ours: served,
     theirs: refused(400, -32600, '1'),
   },
   {
     anchor: 'sdk-malformed-uri',
-    requests: /^modern method: resources\/read \{"uri":"(no uri|test:\/\/x{50,}|)"?/,
+    requests: /^stateless method: resources\/read \{"uri":"(no uri|test:\/\/x{50,}|)"?/,
     ours: { ...failed(-32602), members: null },
     theirs: { ...failed(-32602), members: 'uri' },
   },
   {
     anchor: 'sdk-malformed-uri',
     requests:
-      /^modern name of a URI: (not ASCII|spaces at the ends|itself like a marker|a line break), base64$/,
+      /^stateless name of a URI: (not ASCII|spaces at the ends|itself like a marker|a line break), base64$/,
     ours: { ...failed(-32602), members: null },
     theirs: { ...failed(-32602), members: 'uri' },
   },
   {
     anchor: 'sdk-cursor',
-    requests: /^modern method: resources\/(templates\/)?list \{"cursor":"(garbage)?"\}$/,
+    requests: /^stateless method: resources\/(templates\/)?list \{"cursor":"(garbage)?"\}$/,
     ours: failed(-32602),
     theirs: served,
   },
   {
     anchor: 'sdk-params',
-    requests: /^modern method: (resources|completion)\//,
+    requests: /^stateless method: (resources|completion)\//,
     ours: failed(-32602),
     theirs: failed(-32603),
   },
   {
     anchor: 'sdk-params',
-    requests: /^modern name, (no|a numeric|a null) uri: /,
+    requests: /^stateless name, (no|a numeric|a null) uri: /,
     ours: failed(-32602),
     theirs: failed(-32603),
   },
   {
     anchor: 'sdk-completion-variable',
-    requests: /^modern method: completion\/complete .*"name":"other"/,
+    requests: /^stateless method: completion\/complete .*"name":"other"/,
     ours: failed(-32602),
     theirs: served,
   },
