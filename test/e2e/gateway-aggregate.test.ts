@@ -13,6 +13,7 @@ import { writeInstance } from '../helpers/instance-files.ts'
 import { runCommand } from '../helpers/in-process.ts'
 import { ask, type Events, initializeBody, RawSession } from '../helpers/mcp.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
+import { skipBecause } from '../helpers/skip.ts'
 import { callStateless, listenStateless } from '../helpers/stateless.ts'
 import { until } from './until.ts'
 
@@ -22,6 +23,34 @@ const sceneOf = (x: number) => ({
   document: { name: 'shot_010.blend' },
   objects: [{ id: 'Cube', name: 'Cube', type: 'mesh', translate: [x, 0, 0] }],
 })
+
+const hexOf = () => randomBytes(32).toString('hex')
+
+/** A program of another account, which answers every request as if it were an instance. */
+async function startForeignProgram() {
+  const program = `require('http').createServer(async (req, res) => {
+    console.log(req.url)
+    let body = ''
+    for await (const chunk of req) body += chunk
+    const { id, params = {} } = JSON.parse(body || '{}')
+    const contents = [{ uri: params.uri, text: '"a lie"' }]
+    res.end(JSON.stringify({ jsonrpc: '2.0', id, result: { contents } }))
+  }).listen(0, '127.0.0.1', function () { console.log(this.address().port) })`
+  const child = spawn(process.execPath, ['-e', program], { uid: 65_534, cwd: '/' })
+  let output = ''
+  child.stdout.on('data', chunk => (output += chunk))
+  await once(child.stdout, 'data')
+  const [port = ''] = output.split('\n')
+  return {
+    url: `http://127.0.0.1:${port}/mcp`,
+    /** The paths that it was asked for. */
+    requests: () => output.trim().split('\n').slice(1),
+    async [Symbol.asyncDispose]() {
+      child.kill()
+      await once(child, 'close')
+    },
+  }
+}
 
 describe('a gateway that aggregates', () => {
   let registryDir: string
@@ -354,6 +383,27 @@ describe('a gateway that aggregates', () => {
       const { error } = await read(uri)
       expect(error.message).to.include('another program has the address')
       await forged.remove()
+    })
+
+    it('is never asked for at a program of another account, also without keys', async function () {
+      if (process.platform !== 'linux' || process.geteuid?.() !== 0) {
+        skipBecause(this, 'needs Linux and root')
+      }
+      await using program = await startForeignProgram()
+      const forged = await writeInstance(registryDir, { url: program.url })
+      const { instance_id: instanceId } = forged.record
+      const uri = `instance://${instanceId}/scene/current`
+      await until(async () => !(await read(uri)).error?.message.includes('no such'), 'the record')
+      const refusal = `another user listens at ${new URL(program.url).host}`
+      expect((await read(uri)).error.message).to.include(refusal)
+      const { content } = await call('query_scene', { instance: instanceId })
+      expect(content[0].text).to.include(refusal)
+      const subscribed = await session.call('resources/subscribe', { uri })
+      expect(subscribed.error.message).to.include(refusal)
+      const download = new URL(`/instances/${instanceId}/artefacts/sha256/${hexOf()}`, gateway.url)
+      expect(await (await fetch(download)).text()).to.include(refusal)
+      await forged.remove()
+      expect(program.requests().filter(path => path !== '/readyz')).to.deep.equal([])
     })
 
     it('never has the gateway ask itself', async () => {

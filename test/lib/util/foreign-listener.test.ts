@@ -57,7 +57,7 @@ async function askByHttpLink(url: URL, key: string): Promise<string> {
 }
 
 async function askByReadLink(url: URL, key: string): Promise<string> {
-  const link = new ReadLink({ connectMs: 60_000, isKeyed: true })
+  const link = new ReadLink({ connectMs: 60_000 })
   const headers = { Authorization: `Bearer ${key}` }
   const { promise, resolve } = Promise.withResolvers<string>()
   link.send(
@@ -97,7 +97,7 @@ for (const [name, ask] of Object.entries(askers)) {
           await once(child.stdout, 'data')
           const answer = await ask(new URL(`http://127.0.0.1:${output.trim()}/mcp`), 'k'.repeat(40))
           if (uid === 0) expect(answer).to.equal('200')
-          else expect(answer).to.match(/another user listens at .*; the API key was not sent/)
+          else expect(answer).to.match(/another user listens at .*; nothing was sent/)
         } finally {
           child.kill()
           await once(child, 'close')

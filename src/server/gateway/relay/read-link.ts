@@ -1,6 +1,9 @@
-import type { Socket } from 'node:net'
 import { buildConnector, Client, type Dispatcher, errors, Pool } from 'undici'
-import { describeSocketError, Unreachable } from '../../../lib/mcp/bridge/bridge-errors.ts'
+import {
+  describeSocketError,
+  foreignListener,
+  Unreachable,
+} from '../../../lib/mcp/bridge/bridge-errors.ts'
 import { isForeignSocket } from '../../../lib/util/port-holder.ts'
 
 /** A request to an instance. It may be sent twice. */
@@ -31,12 +34,6 @@ export interface AnswerReceiver {
   failed(reason: Error): void
 }
 
-interface ReadLinkParts {
-  readonly connectMs: number
-  /** The connection is only used when the program that listens there is of this user, or of root. */
-  readonly isKeyed: boolean
-}
-
 /** The instance did not connect or answer in time: asking again would take as long. */
 export class AnswerTimeout extends Unreachable {}
 
@@ -45,11 +42,11 @@ export class AnswerTimeout extends Unreachable {}
  * CPU of `HttpLink` for a request.
  */
 export class ReadLink {
-  readonly #parts: ReadLinkParts
+  readonly #connectMs: number
   #pool: { readonly origin: string; readonly pool: Pool } | null = null
 
-  constructor(parts: ReadLinkParts) {
-    this.#parts = parts
+  constructor({ connectMs }: { readonly connectMs: number }) {
+    this.#connectMs = connectMs
   }
 
   /** Returns a function that cancels the request. */
@@ -78,14 +75,13 @@ export class ReadLink {
     return pool
   }
 
+  /** Connections are only used when the program that listens there is of this user, or of root. */
   #connector(): buildConnector.connector {
-    const { connectMs, isKeyed } = this.#parts
-    const connect = buildConnector({ timeout: connectMs, allowH2: false })
-    if (!isKeyed) return connect
+    const connect = buildConnector({ timeout: this.#connectMs, allowH2: false })
     return (options, done) =>
       connect(options, (error, socket) => {
         if (error !== null) return done(error, null)
-        const refused = foreign(socket)
+        const refused = foreignListener(`${socket.remoteAddress}:${socket.remotePort}`)
         void isForeignSocket(socket).then(isForeign => {
           // Without this error undici connects again without end.
           if (socket.destroyed) return done(connectionReset(), null)
@@ -110,11 +106,6 @@ function dispatch(dispatcher: Dispatcher, sent: ReadDispatch): void {
 
 function connectionReset(): Error {
   return Object.assign(new Error('closed'), { code: 'ECONNRESET' })
-}
-
-function foreign({ remoteAddress, remotePort }: Socket): Error {
-  const at = `${remoteAddress}:${remotePort}`
-  return new Unreachable(`another user listens at ${at}; the API key was not sent`)
 }
 
 /** Passes what undici tells of one request to its receiver. */

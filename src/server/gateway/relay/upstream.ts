@@ -56,8 +56,11 @@ class Links {
   readonly readHeaders: Readonly<Record<string, string>>
 
   constructor(headers: Readonly<Record<string, string>>, key: Secret | null, timer: Timer) {
-    this.link = new HttpLink({ limits: { connectMs }, key, env: {}, timer, userAgent })
-    this.reads = new ReadLink({ connectMs, isKeyed: key !== null })
+    this.link = new HttpLink({
+      ...{ limits: { connectMs }, key, env: {}, timer, userAgent },
+      refusesForeign: true,
+    })
+    this.reads = new ReadLink({ connectMs })
     this.readHeaders = {
       ...headers,
       'User-Agent': userAgent,

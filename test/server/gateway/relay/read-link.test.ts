@@ -11,7 +11,7 @@ describe('the connections for reads of an instance', () => {
   let url: URL
   let bodies: string[]
   let respond: (res: ServerResponse, req: IncomingMessage) => void
-  const link = new ReadLink({ connectMs: 60_000, isKeyed: false })
+  const link = new ReadLink({ connectMs: 60_000 })
   const server = createServer((req, res) => {
     let body = ''
     req.on('data', chunk => (body += chunk))
@@ -37,10 +37,10 @@ describe('the connections for reads of an instance', () => {
   })
 
   /** The body of the answer, or why it failed. */
-  function ask(body: string, by = link, to = url) {
+  function ask(body: string, to = url) {
     const { promise: answer, resolve } = Promise.withResolvers<string>()
     let text = ''
-    const cancel = by.send(
+    const cancel = link.send(
       { url: to, headers: {}, body, ...times },
       {
         begun() {},
@@ -80,14 +80,12 @@ describe('the connections for reads of an instance', () => {
     expect(await Promise.all(answers)).to.deep.equal(Array.from({ length: 4 }, () => 'after all'))
   })
 
-  it('fail when an instance that is asked with a key closes each connection at once', async () => {
+  it('fail when an instance closes each connection at once', async () => {
     const closing = createNetServer(socket => socket.end())
     closing.listen(0, '127.0.0.1')
     await once(closing, 'listening')
-    const keyed = new ReadLink({ connectMs: 60_000, isKeyed: true })
     const to = new URL(`http://127.0.0.1:${(closing.address() as AddressInfo).port}/mcp`)
-    expect(await ask('first', keyed, to).answer).to.include('the connection was cut')
-    keyed.close()
+    expect(await ask('first', to).answer).to.include('the connection was cut')
     closing.close()
   })
 
