@@ -15,7 +15,7 @@ import { measureCaptureBeside } from './rows/capture-beside.ts'
 import { measureFanOut } from './rows/fan-out.ts'
 import { measureInitialize } from './rows/initialize.ts'
 import { measureInstances } from './rows/instances.ts'
-import { measureAggregate } from './rows/aggregate.ts'
+import { measureAggregate, measureJoined } from './rows/aggregate.ts'
 import { measureGateway } from './rows/gateway.ts'
 import { measureList } from './rows/list.ts'
 import { measureMemory } from './rows/memory.ts'
@@ -81,6 +81,7 @@ const rows: Readonly<Record<string, Row>> = {
   login: measureLogin,
   gateway: measureGateway,
   aggregate: measureAggregate,
+  joined: measureJoined,
 }
 
 const help = `usage: npm run bench -- [row…] [--quick] [--markdown] [--json FILE]

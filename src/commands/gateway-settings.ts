@@ -1,5 +1,7 @@
 import type { GatewayOptions } from '../server/gateway/options.ts'
 import { type McpServerFlags, readMcpServerSettings } from './mcp-server-settings.ts'
+import { requireAccountsUrl } from '../lib/config/accounts-url.ts'
+import { usage } from '../lib/util/errors.ts'
 import { checkPath } from './server-settings.ts'
 
 /** The flags of `gateway` as the parser returns them. */
@@ -7,6 +9,7 @@ export interface GatewayFlags extends McpServerFlags {
   catalog?: string | undefined
   standby: boolean
   aggregate?: boolean
+  'accept-joins'?: string | undefined
 }
 
 export type GatewaySettings = Omit<GatewayOptions, 'log' | 'accessLog' | 'onElection' | 'patient'>
@@ -24,5 +27,13 @@ export async function readGatewaySettings(
     catalog: checkPath('catalog', flags.catalog),
     standby: flags.standby,
     aggregate: flags.aggregate,
+    acceptJoins: readAcceptJoins(flags),
   }
+}
+
+function readAcceptJoins(flags: GatewayFlags): GatewaySettings['acceptJoins'] {
+  const accounts = flags['accept-joins']
+  if (accounts === undefined) return undefined
+  if (flags.aggregate !== true) throw usage('--accept-joins is for --aggregate', 'add --aggregate')
+  return requireAccountsUrl(accounts, '--accept-joins')
 }

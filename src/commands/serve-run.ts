@@ -31,6 +31,7 @@ export async function runServe(settings: ServeSettings, output: OutputFlags): Pr
           hostUrl,
           hostTokenFile,
           page: pageLogin(),
+          joins: settings.join?.gateway ?? null,
           capture: capture === null ? null : await describeCapture(capture),
           ...describeAccess(settings),
           ...shown,

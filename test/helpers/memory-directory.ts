@@ -83,6 +83,7 @@ export function entry(
       pidStart: '100',
       hostname: 'desk',
       mcpUrl: 'http://127.0.0.1:8765/mcp',
+      joined: null,
       mcpUrlIsLoopback: true,
       localUrl: 'http://127.0.0.1:8765',
       version: '0.1.0',

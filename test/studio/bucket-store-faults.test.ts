@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { join } from 'node:path'
-import { objectLedger } from '../../src/server/artefacts/postgres/object-ledger.ts'
+import { ServiceError } from '../../src/lib/util/errors.ts'
 import { until } from '../helpers/until.ts'
 import { failureOf } from '../helpers/failure.ts'
 import { settableClock } from '../helpers/settable-clock.ts'
@@ -212,14 +212,64 @@ describe('artefacts in a bucket, when something fails', () => {
     expect((await store.put(bytes)).existed).to.equal(false)
   })
 
-  it('keeps the object of an artefact whose commit succeeded without an answer', async () => {
-    const { store, database, bucket: objects, keyOf } = await open(place)
-    const hex = hexOf((await store.put(randomBytes(10))).ref)
-    const key = await keyOf(hex)
-    const ledger = objectLedger(database)
-    expect(await ledger.take(key.slice('o/'.length), Date.now())).to.equal(false)
-    expect(await objects.head(key)).to.not.equal(null)
-  })
+  for (const isRemoved of [false, true]) {
+    const then = isRemoved ? ' and was then removed, for those who have it open' : ''
+    it(`keeps the object of an artefact whose commit succeeded without an answer${then}`, async () => {
+      const bytes = randomBytes(100)
+      const other = await open(place)
+      let isLost = false
+      const { store } = await open(place, {
+        wrap: database => ({
+          ...database,
+          async transact(what, action) {
+            const value = await database.transact(what, action)
+            if (!isLost) return value
+            key = await other.keyOf(sha256(bytes))
+            if (isRemoved) await other.store.remove(sha256(bytes))
+            throw new ServiceError('storage_failed', 'the answer was lost')
+          },
+        }),
+      })
+      let key = ''
+      isLost = true
+      const failure = await failureOf(() => store.put(bytes))
+      expect(failure.message).to.equal('the answer was lost')
+      expect((await other.store.find(sha256(bytes))) === null).to.equal(isRemoved)
+      expect(await other.bucket.head(key)).to.include({ size: 100 })
+    })
+  }
+
+  for (const isAway of [false, true]) {
+    const state = isAway ? 'and could not remove it' : 'and removed it'
+    it(`refuses an upload that ends after the sweep has taken its object ${state}`, async () => {
+      const clock = settableClock()
+      const proxy = await startManglingProxy(swift.url)
+      proxies.push(proxy)
+      const { store, spare } = await open(place, { clock })
+      const other = await open(place, { clock, endpoint: proxy.url })
+      const { promise: swept, resolve } = Promise.withResolvers<void>()
+      const { promise: begun, resolve: begin } = Promise.withResolvers<void>()
+      async function* slow() {
+        yield randomBytes(10)
+        begin()
+        await swept
+      }
+      const putting = store.put(slow())
+      await begun
+      clock.advance(day + minute)
+      if (isAway) proxy.close()
+      await other.store.sweep().catch(() => {})
+      resolve()
+      const failure = await failureOf(() => putting)
+      expect(failure.message).to.contain('more than a day')
+      expect((await store.page(undefined, 10)).refs).to.deep.equal([])
+      expect(await objectCount()).to.equal(0)
+      // The server that took it may have ended: another one does its work later.
+      clock.advance(11 * minute)
+      await store.sweep()
+      expect(await spare()).to.deep.equal([])
+    })
+  }
 
   describe('between it and the bucket', () => {
     let proxy: Mangled

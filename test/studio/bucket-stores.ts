@@ -44,11 +44,17 @@ export function useBucketStores(servers: () => { postgres: Postgres; swift: Swif
   })
   return async (
     place: Place,
-    given: { limits?: Partial<Limits>; clock?: Clock; endpoint?: string } = {},
+    given: {
+      limits?: Partial<Limits>
+      clock?: Clock
+      endpoint?: string
+      wrap?: (database: Database) => Database
+    } = {},
   ): Promise<OpenedBucketStore> => {
     const { postgres, swift } = servers()
     const log = recordingLog()
-    const database = await postgres.open(place.database)
+    const opening = await postgres.open(place.database)
+    const database = given.wrap?.(opening) ?? opening
     const bucket = await swift.open(place.bucket, given.endpoint)
     const { clock = settableClock() } = given
     const limits = resolveLimits({ artefactSweepMs: 0, ...given.limits })

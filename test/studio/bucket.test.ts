@@ -158,6 +158,14 @@ describe('a bucket', () => {
       whole.close()
     })
 
+    it('takes no bytes of an object with another ETag', async () => {
+      const hostile = await wrong((_, res) => {
+        res.writeHead(206, { ETag: '"y"', 'Content-Range': 'bytes 4-8/9' }).end('other')
+      })
+      expect(await hostile.get('k', '"x"', 4, 9)).to.equal(null)
+      hostile.close()
+    })
+
     it('reports a server that is busy, and one that is not of S3', async () => {
       const busy = await wrong((_, res) => res.writeHead(503).end())
       expect((await failureOf(() => busy.head('k'))).code).to.equal('storage_unavailable')

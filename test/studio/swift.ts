@@ -27,7 +27,10 @@ export interface Swift {
 const programs = ['memcached', 'swift-proxy-server', 'swift-object-server']
 const folders = ['/usr/bin', '/usr/local/bin']
 const storage = ['account', 'container', 'object'] as const
-const credentials = { AWS_ACCESS_KEY_ID: 'test:tester', AWS_SECRET_ACCESS_KEY: 'testing' }
+const credentials = {
+  AWS_ACCESS_KEY_ID: 'test:tester',
+  AWS_SECRET_ACCESS_KEY: 'word-of-the-bucket',
+}
 const buckets = { made: 0 }
 
 let running: Promise<Swift> | undefined
@@ -200,7 +203,7 @@ use = egg:swift#s3api
 location = us-east-1
 [filter:tempauth]
 use = egg:swift#tempauth
-user_test_tester = testing .admin
+user_test_tester = ${credentials.AWS_SECRET_ACCESS_KEY} .admin
 [filter:copy]
 use = egg:swift#copy
 [filter:slo]

@@ -17,7 +17,7 @@ export interface ShownRow {
   readonly reason: string
   readonly scene: string | null
   readonly scene_set_at?: string | null
-  readonly mcp_url: string
+  readonly mcp_url: string | null
   readonly application?: { readonly connected: boolean; readonly since: string | null }
 }
 
@@ -61,7 +61,7 @@ function cellsOf(row: ShownRow, nowMs: number): string[] {
     row.status,
     row.health,
     sceneText(row, nowMs),
-    row.mcp_url,
+    row.mcp_url ?? '',
   ]
 }
 

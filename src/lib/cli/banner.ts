@@ -35,6 +35,8 @@ export interface BannerFacts extends Shown, Access {
   readonly hostUrl: string
   /** Null when the token came from the environment. */
   readonly hostTokenFile: string | null
+  /** The gateway that it joins; null: none. */
+  readonly joins: string | null
   /** Null: window capture is off. */
   readonly capture: CaptureFacts | null
 }
@@ -51,7 +53,7 @@ export interface CaptureFacts {
 
 /** The banner of `serve`. */
 export function renderBanner(facts: BannerFacts): string {
-  const { url, hostUrl, hostTokenFile, capture, page, colour, command } = facts
+  const { url, hostUrl, hostTokenFile, joins, capture, page, colour, command } = facts
   const bold = (text: string): string => paint(colour, 'bold', text)
   const window = capture === null ? '' : ', and can see the window'
   const readable = ['the scene,', `the audit log, events and artefacts${window}.`] as const
@@ -60,6 +62,7 @@ export function renderBanner(facts: BannerFacts): string {
     ...pageLines(page, colour, { later: `later: ${command} page` }),
     ...labelled('Host link', hostUrl, colour),
     ...labelled('Host token', hostTokenFile ?? 'from SERVICE_HOST_TOKEN', colour),
+    ...(joins === null ? [] : labelled('Joins', joins, colour)),
     ...accessLines(facts, ', the host token', readable, [
       `${bold('Window')}        ${captureLines(capture, 14).join(`\n${' '.repeat(14)}`)}`,
     ]),

@@ -174,9 +174,10 @@ export function probeUrl(
   record: Pick<DirectoryRecord, 'mcpUrl' | 'mcpUrlIsLoopback' | 'localUrl' | 'hostname'>,
   hostname: string,
 ): Result<URL, string> {
+  const { mcpUrl, mcpUrlIsLoopback, localUrl } = record
+  if (mcpUrl === null) return fail('it answers over its link')
   // Its 127.0.0.1 is not ours.
   if (record.hostname !== hostname) return fail('it runs on another machine')
-  const { mcpUrl, mcpUrlIsLoopback, localUrl } = record
   const isPlain = mcpUrlIsLoopback && mcpUrl.startsWith('http:')
   if (isPlain) return ok(new URL('/readyz', mcpUrl))
   // Behind a proxy, or with a certificate unknown here, it still has its local address.

@@ -1,4 +1,5 @@
 import { createHash, randomUUID, webcrypto } from 'node:crypto'
+import { ServiceError } from '../../../lib/util/errors.ts'
 import { type BodySource, piecesOf, sizeWith } from '../body-source.ts'
 import { describeArtefact } from '../describe.ts'
 import { maxBodyBytes } from '../expiry.ts'
@@ -34,7 +35,11 @@ export async function putToBucket(
     const lost = await lostObject(store, hex, size)
     const result = await commit(store, { hex, size, object, lost, fields })
     isUsed = result?.isUsed === true
-    if (result === null) throw new TypeError('an uploaded object was not stored')
+    if (result === null) {
+      await bucket.remove(keyOf(object))
+      const message = `${bucket.name}: the upload took more than a day`
+      throw new ServiceError('storage_failed', message, { hint: 'store it over a faster network' })
+    }
     return result
   } finally {
     if (!isUsed) await discard(store, object)

@@ -22,7 +22,7 @@ import { type BucketContext, keyOf } from './context.ts'
 import { claimBucket } from './marker.ts'
 import { openObject } from './open-object.ts'
 
-interface BucketStoreOptions {
+export interface BucketStoreOptions {
   readonly bucket: Bucket
   readonly database: Database
   readonly limits?: Limits

@@ -1,4 +1,3 @@
-import { ServiceError } from '../../../lib/util/errors.ts'
 import type { Database, Queries } from '../../database/pool.ts'
 import { boundOf, expiryMs, selectEvictions } from '../expiry.ts'
 import type { ArtefactRef } from '../store.ts'
@@ -105,7 +104,8 @@ export function catalogChanges(database: Database, limits: CatalogLimits) {
   return {
     /**
      * Stores the artefact, or renews what is there of it, and removes the oldest ones beyond the
-     * bounds. Null when `object` is null and nothing is there.
+     * bounds. Null, and no change, when `object` is null and nothing is there, or when the sweep has
+     * taken the object.
      */
     put: ({ hex, object, lost, describe }: CatalogPut, nowMs: number) =>
       change<CatalogPutResult>('the artefact was not stored', async (queries, totals) => {
@@ -115,7 +115,7 @@ export function catalogChanges(database: Database, limits: CatalogLimits) {
         const previous = isLive ? found : null
         if (previous === null && object === null) return null
         if (previous === null) {
-          if ((await queries.change(use, object)) === 0) throw tooLate
+          if ((await queries.change(use, object)) === 0) return null
           if (known !== null) {
             const due = nowMs + graceMs
             await queries.change(leave, [known.object], [hex], due, totals.change)
@@ -159,8 +159,6 @@ export function catalogChanges(database: Database, limits: CatalogLimits) {
     },
   }
 }
-
-const tooLate = new ServiceError('storage_failed', 'the upload took more than a day')
 
 async function removeRows(
   queries: Queries,

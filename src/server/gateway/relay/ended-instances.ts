@@ -38,9 +38,10 @@ export class EndedInstances {
 
   /** Its record was removed. */
   remember(entry: InstanceEntry): void {
-    const { health, reason } = entry.verdict
-    const cause = health === 'dead' ? reason : 'it stopped and removed its record'
-    const lastSeenMs = this.#parts.clock.now()
+    const { health, heartbeatAgeMs, reason } = entry.verdict
+    const isDead = health === 'dead'
+    const cause = isDead ? reason : 'it stopped and removed its record'
+    const lastSeenMs = this.#parts.clock.now() - (isDead ? (heartbeatAgeMs ?? 0) : 0)
     this.#removed.set(entry.record.instanceId, { entry, lastSeenMs, cause })
     const [oldest] = this.#removed.keys()
     if (this.#removed.size > maxEnded && oldest !== undefined) this.#removed.delete(oldest)

@@ -51,6 +51,8 @@ export class InstancePushes {
   readonly #parts: PushesParts
   readonly #followed = new Map<string, Followed>()
   readonly #closing = new AbortController()
+  /** Aborted to end the pause before the next session. */
+  #waiting = new AbortController()
   #open: Open | null = null
   #running: Promise<void> | null = null
   #cancelIdle = () => {}
@@ -100,6 +102,11 @@ export class InstancePushes {
     })
   }
 
+  /** Goes on at once after a loss: the instance can be reached again. */
+  retry(): void {
+    this.#waiting.abort()
+  }
+
   async close(): Promise<void> {
     this.#closing.abort()
     this.#cancelIdle()
@@ -128,7 +135,9 @@ export class InstancePushes {
         return
       }
       log.debug({ reason: lost.reason.message }, 'an instance is lost')
-      await pause(timer, retryDelay(attempt, Math.random), signal)
+      this.#waiting = new AbortController()
+      const waiting = AbortSignal.any([signal, this.#waiting.signal])
+      await pause(timer, retryDelay(attempt, Math.random), waiting)
     }
   }
 

@@ -7,6 +7,7 @@ import { ResourceNotFound, ResourceUriInvalid } from '../../resources/errors.ts'
 import type { MaybePromise } from '../../resources/maybe-promise.ts'
 import type { Reader, RelayedContents } from '../../resources/producer.ts'
 import type { InstanceDirectory, InstanceEntry } from '../instance-directory.ts'
+import type { Joins } from '../join/joins.ts'
 import { probeUrl } from '../probes.ts'
 import { EndedInstances } from './ended-instances.ts'
 import { type Call, InstanceCalls } from './instance-calls.ts'
@@ -15,6 +16,7 @@ import { InstancePushes } from './instance-pushes.ts'
 import { InstanceReads } from './instance-reads.ts'
 import { canonicalOuter, drains, outerUri, parseInstanceUri } from './instance-uri.ts'
 import { isUnreachable, unreachable } from './relay-errors.ts'
+import { AddressTransport } from './address-transport.ts'
 import { Upstream } from './upstream.ts'
 
 /** Resources that instances have for themselves. */
@@ -25,6 +27,8 @@ interface InstancesParts {
   readonly hostname: string
   /** `<registry_dir>/instances` */
   readonly instancesDir: string
+  /** The instances that joined; absent: none can. */
+  readonly joins?: Pick<Joins, 'transportOf' | 'onLinked'> | undefined
   /** Is this the address of the gateway itself? */
   readonly isOwn: (url: URL) => boolean
   readonly mayUseKey: () => MaybePromise<boolean>
@@ -69,6 +73,7 @@ export class Instances {
     this.#parts = parts
     this.#ended = new EndedInstances(parts)
     this.names = new InstanceNames(parts.directory, this.#ended)
+    parts.joins?.onLinked(id => this.#relays.get(id)?.pushes.retry())
     this.#stop = parts.directory.onChange(changes => {
       for (const change of changes) {
         if (!('entry' in change)) continue
@@ -154,7 +159,9 @@ export class Instances {
     if (known !== undefined) return known
     const { instancesDir, mayUseKey, timer, limits, log, updated, listChanged } = this.#parts
     const locate = () => this.#locate(instanceId)
-    const upstream = new Upstream({ instanceId, locate, mayUseKey, instancesDir, timer })
+    const address = { instanceId, locate, mayUseKey, instancesDir, timer }
+    const transport = this.#parts.joins?.transportOf(instanceId) ?? new AddressTransport(address)
+    const upstream = new Upstream(instanceId, transport)
     const relay = {
       upstream,
       reads: new InstanceReads({ instanceId, upstream, timer, limits }),

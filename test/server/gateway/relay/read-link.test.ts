@@ -4,6 +4,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { type AddressInfo, createServer as createNetServer } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { until } from '../../../helpers/until.ts'
+import { Secret } from '../../../../src/lib/util/secret.ts'
 import { ReadLink } from '../../../../src/server/gateway/relay/read-link.ts'
 
 describe('the connections for reads of an instance', () => {
@@ -11,7 +12,7 @@ describe('the connections for reads of an instance', () => {
   let url: URL
   let bodies: string[]
   let respond: (res: ServerResponse, req: IncomingMessage) => void
-  const link = new ReadLink({ connectMs: 60_000, isKeyed: false })
+  const link = new ReadLink({ connectMs: 60_000, key: null })
   const server = createServer((req, res) => {
     let body = ''
     req.on('data', chunk => (body += chunk))
@@ -84,7 +85,7 @@ describe('the connections for reads of an instance', () => {
     const closing = createNetServer(socket => socket.end())
     closing.listen(0, '127.0.0.1')
     await once(closing, 'listening')
-    const keyed = new ReadLink({ connectMs: 60_000, isKeyed: true })
+    const keyed = new ReadLink({ connectMs: 60_000, key: new Secret('a-key') })
     const to = new URL(`http://127.0.0.1:${(closing.address() as AddressInfo).port}/mcp`)
     expect(await ask('first', keyed, to).answer).to.include('the connection was cut')
     keyed.close()
