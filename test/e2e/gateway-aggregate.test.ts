@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm, utimes } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -13,6 +13,7 @@ import { writeInstance } from '../helpers/instance-files.ts'
 import { runCommand } from '../helpers/in-process.ts'
 import { ask, type Events, initializeBody, RawSession } from '../helpers/mcp.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
+import { skipBecause } from '../helpers/skip.ts'
 import { callStateless, listenStateless } from '../helpers/stateless.ts'
 import { until } from '../helpers/until.ts'
 
@@ -22,6 +23,34 @@ const sceneOf = (x: number) => ({
   document: { name: 'shot_010.blend' },
   objects: [{ id: 'Cube', name: 'Cube', type: 'mesh', translate: [x, 0, 0] }],
 })
+
+const hexOf = () => randomBytes(32).toString('hex')
+
+/** A program of another account, which answers every request as if it were an instance. */
+async function startForeignProgram() {
+  const program = `require('http').createServer(async (req, res) => {
+    console.log(req.url)
+    let body = ''
+    for await (const chunk of req) body += chunk
+    const { id, params = {} } = JSON.parse(body || '{}')
+    const contents = [{ uri: params.uri, text: '"a lie"' }]
+    res.end(JSON.stringify({ jsonrpc: '2.0', id, result: { contents } }))
+  }).listen(0, '127.0.0.1', function () { console.log(this.address().port) })`
+  const child = spawn(process.execPath, ['-e', program], { uid: 65_534, cwd: '/' })
+  let output = ''
+  child.stdout.on('data', chunk => (output += chunk))
+  await once(child.stdout, 'data')
+  const [port = ''] = output.split('\n')
+  return {
+    url: `http://127.0.0.1:${port}/mcp`,
+    /** The paths that it was asked for. */
+    requests: () => output.trim().split('\n').slice(1),
+    async [Symbol.asyncDispose]() {
+      child.kill()
+      await once(child, 'close')
+    },
+  }
+}
 
 describe('a gateway that aggregates', () => {
   let registryDir: string
@@ -289,6 +318,21 @@ describe('a gateway that aggregates', () => {
       expect(structuredContent.uris).to.deep.equal([at(blender)])
       await until(async () => (await waitsAt(maya)) === 0, 'the end of the wait at Maya')
     })
+
+    it('tell those who wait that the gateway stops', async () => {
+      const stopping = await startGateway(options())
+      const waits = [{ uris: [at(maya)] }, { uris: [at(blender), at(maya)] }, { instance: 'maya' }]
+      const waiting = waits.map(args =>
+        callStateless(stopping.url, 'tools/call', { name: 'wait_for_change', arguments: args }),
+      )
+      await until(async () => (await waitsAt(maya)) === 3, 'the waits')
+      await stopping.stop()
+      for (const { json } of await Promise.all(waiting)) {
+        const reason = 'the server is stopping'
+        expect(json.result.structuredContent).to.deep.equal({ changed: false, reason })
+      }
+      await until(async () => (await waitsAt(maya)) === 0, 'the end of the waits at Maya')
+    })
   })
 
   it('hands out artefacts, whole and in ranges', async () => {
@@ -346,6 +390,34 @@ describe('a gateway that aggregates', () => {
       )
     })
 
+    it('was last seen at its last heartbeat, whoever saw it, and when its record is removed', async () => {
+      const ending = await startServeProcess({ registryDir, flags: ['--dcc-type', 'houdini'] })
+      ending.signal('SIGKILL')
+      await ending.exited
+      const record = join(registryDir, 'instances', `${ending.instanceId}.json`)
+      const lastSeen = '2026-01-02T03:04:05.000Z'
+      await utimes(record, new Date(lastSeen), new Date(lastSeen))
+      const later = await startGateway(options())
+      const readLater = async (uri: string) =>
+        (await callStateless(later.url, 'resources/read', { uri })).json
+      const expectGone = async () =>
+        expect((await readLater(at(ending))).error.data).to.include({
+          reason: 'instance_gone',
+          last_seen: lastSeen,
+        })
+      try {
+        await expectGone()
+        await rm(record)
+        await until(async () => {
+          const listed = await readLater('gateway://instances?include_dead=true')
+          return !JSON.stringify(listed).includes(ending.instanceId)
+        }, 'its row is gone')
+        await expectGone()
+      } finally {
+        await later.stop()
+      }
+    })
+
     it('never answers with what another one has, at the same address', async () => {
       // A record that names the address of Blender.
       const forged = await writeInstance(registryDir, { url: blender.url })
@@ -354,6 +426,27 @@ describe('a gateway that aggregates', () => {
       const { error } = await read(uri)
       expect(error.message).to.include('another program has the address')
       await forged.remove()
+    })
+
+    it('is never asked for at a program of another account, also without keys', async function () {
+      if (process.platform !== 'linux' || process.geteuid?.() !== 0) {
+        skipBecause(this, 'needs Linux and root')
+      }
+      await using program = await startForeignProgram()
+      const forged = await writeInstance(registryDir, { url: program.url })
+      const { instance_id: instanceId } = forged.record
+      const uri = `instance://${instanceId}/scene/current`
+      await until(async () => !(await read(uri)).error?.message.includes('no such'), 'the record')
+      const refusal = `another user listens at ${new URL(program.url).host}`
+      expect((await read(uri)).error.message).to.include(refusal)
+      const { content } = await call('query_scene', { instance: instanceId })
+      expect(content[0].text).to.include(refusal)
+      const subscribed = await session.call('resources/subscribe', { uri })
+      expect(subscribed.error.message).to.include(refusal)
+      const download = new URL(`/instances/${instanceId}/artefacts/sha256/${hexOf()}`, gateway.url)
+      expect(await (await fetch(download)).text()).to.include(refusal)
+      await forged.remove()
+      expect(program.requests().filter(path => path !== '/readyz')).to.deep.equal([])
     })
 
     it('never has the gateway ask itself', async () => {

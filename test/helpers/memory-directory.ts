@@ -95,6 +95,12 @@ export function entry(
       metadata: {},
       ...record,
     },
-    verdict: { health: 'live', reason: 'its heartbeat is fresh', heartbeatAgeMs: 1200, ...verdict },
+    verdict: {
+      health: 'live',
+      reason: 'its heartbeat is fresh',
+      heartbeatAgeMs: 1200,
+      heartbeatMs: Date.parse('2026-01-02T04:05:06.789Z'),
+      ...verdict,
+    },
   })
 }

@@ -133,27 +133,37 @@ export function isForeignPeer(
   { address, port, localPort }: Peer,
   own = process.geteuid?.() ?? 0,
 ): boolean {
-  const wanted = new Set(localAddresses(address))
-  return tables.split('\n').some(line => {
+  const listening: { host: string; isForeign: boolean }[] = []
+  const addresses = localAddresses(address)
+  const hosts = new Set(addresses.flat())
+  for (const line of tables.split('\n')) {
     const [, local = '', remote = '', state, , , , uid] = line.trim().split(/\s+/)
     const [host = '', at] = local.split(':')
-    if (at !== portText(port) || !wanted.has(host)) return false
-    const isPeer = state === '0A' || (state === '01' && remote.endsWith(`:${portText(localPort)}`))
-    return isPeer && Number(uid) !== own && Number(uid) !== 0
-  })
+    if (at !== portText(port) || !hosts.has(host)) continue
+    const isForeign = Number(uid) !== own && Number(uid) !== 0
+    if (state === '0A') listening.push({ host, isForeign })
+    else if (state === '01' && isForeign && remote.endsWith(`:${portText(localPort)}`)) return true
+  }
+  // A connection goes to the listener at the narrowest address. Another user may have a wider one.
+  const narrowest = addresses.find(same => listening.some(({ host }) => same.includes(host))) ?? []
+  return listening.some(({ host, isForeign }) => isForeign && narrowest.includes(host))
 }
 
 function portText(port: number): string {
   return port.toString(16).toUpperCase().padStart(4, '0')
 }
 
-/** How the tables write the addresses at which a listener gets connections to a loopback address. */
-function localAddresses(address: string): string[] {
+/**
+ * How the tables write the addresses at which a listener gets connections to a loopback address, the
+ * narrowest first.
+ */
+function localAddresses(address: string): readonly (readonly string[])[] {
   const any = '0'.repeat(32)
-  if (address === '::1') return [any, '00000000000000000000000001000000']
+  if (address === '::1') return [['00000000000000000000000001000000'], [any]]
   const bytes = address.split('.').map(Number)
   const ipv4 = Buffer.from(bytes.toReversed()).toString('hex').toUpperCase()
-  return ['00000000', ipv4, any, `0000000000000000FFFF0000${ipv4}`]
+  const both = (text: string) => [text, `0000000000000000FFFF0000${text}`]
+  return [both(ipv4), both('00000000'), [any]]
 }
 
 async function readTables(): Promise<string> {

@@ -87,6 +87,8 @@ export interface Verdict {
    * access, and no change by itself. Null: never seen alive.
    */
   readonly heartbeatAgeMs: number | null
+  /** Time of day of its last heartbeat, by the clock of its machine; likewise. */
+  readonly heartbeatMs: number
 }
 
 export interface RecordFault {

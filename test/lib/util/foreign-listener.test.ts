@@ -11,14 +11,23 @@ import { skipBecause } from '../../helpers/skip.ts'
 const row = (local: string, uid: number, state = '0A', remote = '00000000:0000') =>
   `   0: ${local} ${remote} ${state} 00000000:00000000 00:00000000 00000000 ${uid} 0 4711 1`
 
+/** This user listens at the first address, another one at the second. */
+const rows = (own: string, others: string) => `${row(own, 1000)}\n${row(others, 1001)}`
+
 describe('isForeignPeer', () => {
   const v4 = '0100007F:223D'
+  const anyV4 = '00000000:223D'
   const anyV6 = `${'0'.repeat(32)}:223D`
+  const anyMapped = '0000000000000000FFFF000000000000:223D'
   const cases: [string, string, string, boolean][] = [
     ['this user', row(v4, 1000), '127.0.0.1', false],
     ['root', row(v4, 0), '127.0.0.1', false],
     ['another user', row(v4, 1001), '127.0.0.1', true],
     ['another user at every address', row(anyV6, 1001), '127.0.0.1', true],
+    ['another user at every mapped address', row(anyMapped, 1001), '127.0.0.1', true],
+    ['this user, and another at every address', rows(v4, anyV6), '127.0.0.1', false],
+    ['this user at every IPv4 address, another at IPv6', rows(anyV4, anyV6), '127.0.0.1', false],
+    ['another user, and this one at every IPv6 address', rows(anyV6, v4), '127.0.0.1', true],
     ['another user at ::1', row('00000000000000000000000001000000:223D', 1001), '::1', true],
     ['another user at another address', row('0200007F:223D', 1001), '127.0.0.1', false],
     ['another user at another port', row('0100007F:223E', 1001), '127.0.0.1', false],
@@ -87,7 +96,7 @@ for (const [name, ask] of Object.entries(askers)) {
           await once(child.stdout, 'data')
           const answer = await ask(new URL(`http://127.0.0.1:${output.trim()}/mcp`), 'k'.repeat(40))
           if (uid === 0) expect(answer).to.equal('200')
-          else expect(answer).to.match(/another user listens at .*; the API key was not sent/)
+          else expect(answer).to.match(/another user listens at .*; nothing was sent/)
         } finally {
           child.kill()
           await once(child, 'close')

@@ -79,25 +79,19 @@ describe('a link between an instance and a gateway', () => {
 
   it('holds what a reader does not take at the instance, a window of it aside', async () => {
     let written = 0
-    let isFull = false
-    answer = (_req, res) => {
+    answer = (req, res) => {
+      if (req.url !== '/large') return void res.end()
       res.writeHead(200)
       const more = () => {
-        while (written < 1024) {
-          written++
-          if (res.write(Buffer.alloc(16 * 1024))) continue
-          isFull = true
-          res.once('drain', more)
-          return
-        }
+        while (written++ < 1024) if (!res.write(Buffer.alloc(16 * 1024))) return
       }
+      res.on('drain', more)
       more()
     }
     const answered = await ask('/large')
-    await until(() => isFull && written > 3, 'a full window')
-    const { bytesRead } = pair.gateway.socket
-    expect(written).to.be.below(16)
-    expect(bytesRead).to.be.below(128 * 1024)
+    // Whatever may come has come before these are answered.
+    for (let round = 0; round < 30; round++) await read(`/${round}`).over()
+    expect(written).to.be.above(1).and.below(24)
     answered.destroy()
   })
 

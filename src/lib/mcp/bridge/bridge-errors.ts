@@ -117,6 +117,11 @@ export class Unreachable extends Error {
   override readonly name: string = 'Unreachable'
 }
 
+/** On Linux another user can listen on the port of a server that ended. */
+export function foreignListener(host: string): Unreachable {
+  return new Unreachable(`another user listens at ${host}; nothing was sent`)
+}
+
 /** Describes a connection error without its members, which hold the request and its key. */
 export function describeSocketError({ code = '' }: NodeJS.ErrnoException): string {
   if (!/^\w{1,64}$/.test(code)) return 'unknown error'

@@ -9,7 +9,7 @@ import { overdueMs } from '../../util/overdue.ts'
 import type { Secret } from '../../util/secret.ts'
 import type { Timer } from '../../util/time.ts'
 import type { BridgeLimits } from './limits.ts'
-import { describeSocketError, Unreachable } from './bridge-errors.ts'
+import { describeSocketError, foreignListener, Unreachable } from './bridge-errors.ts'
 
 export interface HttpAsk {
   readonly url: URL
@@ -46,6 +46,11 @@ interface HttpLinkParts {
   readonly limits: Pick<BridgeLimits, 'connectMs'>
   /** Sent only to the server that the user named: redirects are not followed. */
   readonly key: Secret | null
+  /**
+   * Sends nothing to a port of this machine where another user listens. A key is never sent there.
+   * Default: false.
+   */
+  readonly refusesForeign?: boolean
   readonly env: NodeJS.ProcessEnv
   readonly timer: Timer
   /** Called when an answer is overdue; called again only after the server has answered. */
@@ -158,14 +163,11 @@ export class HttpLink implements HttpAsker {
     // For https the certificate identifies the server.
     if (url.protocol === 'https:') return new https.Agent(options)
     const agent = new http.Agent(options)
-    if (local && this.#parts.key !== null) refuseForeignListeners(agent, () => foreign(url))
+    const { key, refusesForeign = false } = this.#parts
+    if (local && (refusesForeign || key !== null))
+      refuseForeignListeners(agent, () => foreignListener(url.host))
     return agent
   }
-}
-
-/** Keeps the key from another user who listens on the port of an ended server. */
-function foreign({ host }: URL): Unreachable {
-  return new Unreachable(`another user listens at ${host}; the API key was not sent`)
 }
 
 /** The server closed the kept connection before the request arrived. */

@@ -4,6 +4,7 @@ import { type BodySource, piecesOf, sizeWith } from '../body-source.ts'
 import { describeArtefact } from '../describe.ts'
 import { maxBodyBytes } from '../expiry.ts'
 import type { PutFields } from '../put-options.ts'
+import type { CatalogRow } from '../postgres/rows.ts'
 import type { PutResult } from '../store.ts'
 import { maxObjectBytes } from './bucket.ts'
 import { type BucketContext, keyOf } from './context.ts'
@@ -32,7 +33,8 @@ export async function putToBucket(
     const body = hashed(source, maxBytes)
     await bucket.put(keyOf(object), body.pieces())
     const { hex, size } = body.result()
-    const lost = await lostObject(store, hex, size)
+    const known = await catalog.find(hex, clock.now())
+    const lost = known !== null && (await isLost(store, known, size)) ? known.object : null
     const result = await commit(store, { hex, size, object, lost, fields })
     isUsed = result?.isUsed === true
     if (result === null) {
@@ -54,17 +56,13 @@ async function renew(
   fields: PutFields,
 ): Promise<PutResult | null> {
   const known = await store.catalog.find(hex, store.clock.now())
-  if (known === null) return null
-  const lost = await lostObject(store, hex, size)
-  return lost === null ? commit(store, { hex, size, object: null, lost, fields }) : null
+  if (known === null || (await isLost(store, known, size))) return null
+  return commit(store, { hex, size, object: null, lost: null, fields })
 }
 
-/** The object of the artefact when the bucket does not have it any more. */
-async function lostObject(store: BucketContext, hex: string, size: number) {
-  const known = await store.catalog.find(hex, store.clock.now())
-  if (known === null) return null
-  const facts = await store.bucket.head(keyOf(known.object))
-  return facts?.size === size ? null : known.object
+/** The bucket does not have the object of the artefact any more. */
+async function isLost({ bucket }: BucketContext, { object }: CatalogRow, size: number) {
+  return (await bucket.head(keyOf(object)))?.size !== size
 }
 
 interface Uploaded {

@@ -123,12 +123,13 @@ export async function createBucketStore(options: BucketStoreOptions): Promise<Bu
     const row = await find(hex)
     if (row === null) return null
     const ref = refFor(row)
-    const key = keyOf(row.object)
+    const { object } = row
+    const key = keyOf(object)
     const facts = await bucket.head(key)
     if (facts === null) {
       // Removed or stored again in the meantime?
       const now = await find(hex)
-      if (now?.object !== row.object) return now === null ? null : open(hex)
+      if (now?.object !== object) return now === null ? null : open(hex)
       const hint = 'store the artefact again'
       throw new ServiceError('artefact_corrupt', `${ref.uri} is missing in ${bucket.name}`, {
         hint,
@@ -136,7 +137,7 @@ export async function createBucketStore(options: BucketStoreOptions): Promise<Bu
     }
     async function onDamage(): Promise<void> {
       log.error({ digest: ref.digest, object: key }, 'damaged artefact removed')
-      await catalog.remove(hex, clock.now(), row?.object, damagedMs)
+      await catalog.remove(hex, clock.now(), object, damagedMs)
       await announce()
     }
     if (facts.size !== ref.size_bytes) {

@@ -1,4 +1,4 @@
-import { type DatabaseSettings } from '../../database/settings.ts'
+import type { DatabaseSettings } from '../../database/settings.ts'
 import { openDatabase } from '../../database/pool.ts'
 import { openBucket } from './bucket.ts'
 import { type BucketStore, type BucketStoreOptions, createBucketStore } from './bucket-store.ts'

@@ -281,6 +281,9 @@ export class Joins implements InstanceDirectory {
       get heartbeatAgeMs() {
         return link === null ? clock.now() - joined.lastSeenMs : 0
       },
+      get heartbeatMs() {
+        return link === null ? joined.lastSeenMs : clock.now()
+      },
     })
     const entry = Object.freeze({ record, verdict })
     this.#news.tell(this.#view.take(instanceId, { entry, fault: null }))

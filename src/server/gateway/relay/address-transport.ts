@@ -31,7 +31,10 @@ class Links {
   readonly reads: ReadLink
 
   constructor(key: Secret | null, timer: Timer) {
-    this.link = new HttpLink({ limits: { connectMs }, key, env: {}, timer, userAgent })
+    this.link = new HttpLink({
+      ...{ limits: { connectMs }, key, env: {}, timer, userAgent },
+      refusesForeign: true,
+    })
     this.reads = new ReadLink({ connectMs, key })
   }
 

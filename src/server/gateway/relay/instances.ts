@@ -22,6 +22,9 @@ import { Upstream } from './upstream.ts'
 /** Resources that instances have for themselves. */
 export const ownSchemes: ReadonlySet<string> = new Set(['server', 'ui', 'instance'])
 
+/** Instances have so long to end the sessions of a gateway that stops. */
+const farewellMs = 250
+
 interface InstancesParts {
   readonly directory: InstanceDirectory
   readonly hostname: string
@@ -179,8 +182,13 @@ export class Instances {
   async close(): Promise<void> {
     this.#stop()
     const relays = [...this.#relays.values()]
+    const disconnect = () => {
+      for (const { upstream } of relays) upstream.close()
+    }
+    const cancel = this.#parts.timer.after(farewellMs, disconnect)
     await Promise.all(relays.map(({ pushes }) => pushes.close()))
-    for (const { upstream } of relays) upstream.close()
+    cancel()
+    disconnect()
   }
 
   async #asked<Answer>(

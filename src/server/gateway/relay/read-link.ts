@@ -1,13 +1,15 @@
-import type { Socket } from 'node:net'
 import { buildConnector, Client, type Dispatcher, errors, Pool } from 'undici'
-import { describeSocketError, Unreachable } from '../../../lib/mcp/bridge/bridge-errors.ts'
+import {
+  describeSocketError,
+  foreignListener,
+  Unreachable,
+} from '../../../lib/mcp/bridge/bridge-errors.ts'
 import { isForeignSocket } from '../../../lib/util/port-holder.ts'
 import type { Secret } from '../../../lib/util/secret.ts'
 import type { AnswerReceiver, Arriving, ReadRequest, ReadSender } from './instance-transport.ts'
 
 interface ReadLinkParts {
   readonly connectMs: number
-  /** Sent only where the program that listens is of this user, or of root. */
   readonly key: Secret | null
 }
 
@@ -56,14 +58,13 @@ export class ReadLink implements ReadSender {
     return pool
   }
 
+  /** Connections are only used when the program that listens there is of this user, or of root. */
   #connector(): buildConnector.connector {
-    const { connectMs, key } = this.#parts
-    const connect = buildConnector({ timeout: connectMs, allowH2: false })
-    if (key === null) return connect
+    const connect = buildConnector({ timeout: this.#parts.connectMs, allowH2: false })
     return (options, done) =>
       connect(options, (error, socket) => {
         if (error !== null) return done(error, null)
-        const refused = foreign(socket)
+        const refused = foreignListener(`${socket.remoteAddress}:${socket.remotePort}`)
         void isForeignSocket(socket).then(isForeign => {
           // Without this error undici connects again without end.
           if (socket.destroyed) return done(connectionReset(), null)
@@ -88,11 +89,6 @@ function dispatch(dispatcher: Dispatcher, sent: ReadDispatch): void {
 
 function connectionReset(): Error {
   return Object.assign(new Error('closed'), { code: 'ECONNRESET' })
-}
-
-function foreign({ remoteAddress, remotePort }: Socket): Error {
-  const at = `${remoteAddress}:${remotePort}`
-  return new Unreachable(`another user listens at ${at}; the API key was not sent`)
 }
 
 /** Passes what undici tells of one request to its receiver. */
