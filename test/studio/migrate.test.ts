@@ -126,8 +126,11 @@ describe('registry migrate', () => {
     await script(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
       WHERE wait_event = 'PgSleep'`)
     await script('DROP TRIGGER wait ON accounts_audit')
-    const accounts = await database.run('x', queries => queries.rows('SELECT id FROM accounts'))
-    expect(accounts).to.deep.equal([])
+    // Keys that were there would be lost.
+    for (const table of ['accounts', 'accounts_keys']) {
+      const rows = await database.run('x', queries => queries.rows(`SELECT 1 FROM ${table}`))
+      expect(rows, table).to.deep.equal([])
+    }
     await database.close()
     const repeated = await migrate('database', 'files')
     expect(repeated.code, repeated.stderr).to.equal(0)
@@ -149,6 +152,16 @@ describe('registry migrate', () => {
     const busy = await migrate('database', 'files')
     await stop()
     expect(busy.stdout + busy.stderr).to.contain('an accounts server is running on')
+  })
+
+  it('refuses a folder with the log of another database', async () => {
+    expect((await migrate('database', 'files')).code).to.equal(0)
+    fs.mkdirSync(data('log'), { mode: 0o700 })
+    fs.copyFileSync(join(data('files'), 'wrapping.key'), join(data('log'), 'wrapping.key'))
+    fs.writeFileSync(join(data('log'), 'registry.db-wal'), 'a log')
+    const refused = await migrate('files', 'log')
+    expect(refused.stdout + refused.stderr).to.contain('registry.db-wal is there')
+    expect(fs.existsSync(join(data('log'), 'registry.db'))).to.equal(false)
   })
 
   it('does not replace keys that are in the folder', async () => {

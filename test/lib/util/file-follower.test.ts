@@ -60,6 +60,20 @@ describe('FileFollower', () => {
     expect(reads).to.equal(2)
   })
 
+  it('looks one time after the other also for a caller that comes again at once', async () => {
+    let running = 0
+    let most = 0
+    const again = () =>
+      follower.look(async () => {
+        most = Math.max(most, ++running)
+        await readFile(folder).catch(() => {})
+        running--
+        return false
+      })
+    await Promise.all([again().then(again), again()])
+    expect(most).to.equal(1)
+  })
+
   it('sees for each caller what was written before the call', async () => {
     const texts: string[] = []
     await writeFile(path, 'one')

@@ -10,7 +10,7 @@ import { readKeyText, writeKeyText } from '../keys/file-keys.ts'
 import { absent } from '../open-accounts.ts'
 import { hasAccounts, openPostgresStore } from '../postgres/postgres-store.ts'
 import { postgresKeys } from '../postgres/postgres-keys.ts'
-import { readDatabaseTables, refuseAccounts, writeDatabaseTables } from '../postgres/table-rows.ts'
+import { readDatabaseTables, writeDatabaseTables } from '../postgres/table-rows.ts'
 import { readFileTables, writeFileTables } from '../sqlite/table-rows.ts'
 import { copyTables } from '../tables.ts'
 import { openAdmin } from './open-admin.ts'
@@ -46,12 +46,15 @@ export async function migrate(options: MigrateOptions) {
           const keys = await readKeyText(files.keys, log)
           if (keys === null) throw noKeys(files.keys)
           await openPostgresStore({ database, clock })
-          await refuseAccounts(database)
-          await keysOf(registryId).replace(keys)
-          const write = writeDatabaseTables(database, registryId, writer =>
-            copyTables(reader, writer),
+          const tables = await writeDatabaseTables(
+            database,
+            registryId,
+            async (writer, queries) => {
+              await keysOf(registryId).replace(queries, keys)
+              return copyTables(reader, writer)
+            },
           )
-          return { from: dataDir, to: database.name, registryId, tables: await write }
+          return { from: dataDir, to: database.name, registryId, tables }
         })
       }
       const { registryId } = await openFilled(database, settings, clock)

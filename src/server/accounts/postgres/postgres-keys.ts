@@ -19,8 +19,8 @@ interface PostgresKeysOptions {
 }
 
 interface PostgresKeys extends KeyRingSource {
-  /** Stores this text in place of what is there, which it does not decrypt. */
-  replace(text: string): Promise<void>
+  /** Stores this text, in a transaction, in place of what is there, which it does not decrypt. */
+  replace(queries: Queries, text: string): Promise<void>
 }
 
 const lock = `SELECT pg_advisory_xact_lock(hashtext('accounts_keys'))`
@@ -82,12 +82,10 @@ export function postgresKeys(options: PostgresKeysOptions): PostgresKeys {
         await write(queries, after)
       }),
 
-    async replace(text) {
+    async replace(queries, text) {
       await makeWrappingKey(file)
-      await database.transact('the signing keys were not stored', async queries => {
-        await queries.rows(lock)
-        await write(queries, text)
-      })
+      await queries.rows(lock)
+      await write(queries, text)
     },
   }
 }

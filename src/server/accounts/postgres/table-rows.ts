@@ -32,28 +32,27 @@ export function readDatabaseTables<Value>(
   })
 }
 
-/** Throws `file_exists` when there are accounts. */
-export function refuseAccounts(database: Database): Promise<void> {
-  return database.run('the accounts were not counted', queries => checkEmpty(database, queries))
-}
-
-/** Writes what `fill` writes in place of what a server without accounts has, all or nothing. */
+/**
+ * Writes what `fill` writes in place of what a server without accounts has, all or nothing. Throws
+ * `file_exists` when there are accounts.
+ */
 export function writeDatabaseTables<Value>(
   database: Database,
   registryId: string,
-  fill: (writer: TableWriter) => Promise<Value>,
+  fill: (writer: TableWriter, queries: Queries) => Promise<Value>,
 ): Promise<Value> {
   return database.transact('the accounts were not written', async queries => {
     await queries.change('LOCK TABLE accounts IN EXCLUSIVE MODE')
     await checkEmpty(database, queries)
     await queries.change(`TRUNCATE ${accountTables.map(nameOf).join()}`)
-    const value = await fill({
+    const writer: TableWriter = {
       name: database.name,
       rows: table => rowsOf(queries, table),
       async insert(table, rows) {
         await queries.change(insertInto(table), JSON.stringify(rows))
       },
-    })
+    }
+    const value = await fill(writer, queries)
     await queries.rows(`SELECT setval(pg_get_serial_sequence('accounts_audit', 'id'),
       (SELECT coalesce(max(id), 1) FROM accounts_audit))`)
     const rename = `UPDATE accounts_meta SET value = $1 WHERE name = 'registry_id'`

@@ -9,6 +9,7 @@ import {
   type TableRow,
   type TableWriter,
 } from '../tables.ts'
+import { checkFiles } from './check-files.ts'
 import { orStoreError } from './database.ts'
 import { connect, createFile, openDatabase } from './open-database.ts'
 import { migrations } from './schema.ts'
@@ -44,11 +45,15 @@ export async function writeFileTables<Value>(
   fill: (writer: TableWriter) => Promise<Value>,
 ): Promise<Value> {
   const { file, registryId } = options
+  // Also what is left of an earlier database: SQLite would mix its log into this one.
+  if (await checkFiles(file, options.log)) throw exists(file)
   let value: { readonly filled: Value } | null = null
   const isMade = await orStoreError(file, 'it was not made', () =>
     createFile({ ...options, migrations }, registryId, async temporary => {
       const db = connect(temporary, 'rw')
       try {
+        // Without a log, which would be lost when the disk is full while it is carried over.
+        db.exec('PRAGMA journal_mode = DELETE')
         db.exec('BEGIN')
         value = { filled: await fill(writerOf(db, file)) }
         db.exec('COMMIT')
@@ -58,7 +63,11 @@ export async function writeFileTables<Value>(
     }),
   )
   if (isMade && value !== null) return (value as { readonly filled: Value }).filled
-  throw new ServiceError('file_exists', `${file} is there already`, {
+  throw exists(file)
+}
+
+function exists(file: string): ServiceError {
+  return new ServiceError('file_exists', `${file} is there already`, {
     hint: 'name another --data-dir',
   })
 }
