@@ -1,4 +1,5 @@
 import type { GatewayLimits } from '../../../lib/config/gateway-limits.ts'
+import { defaultLimits } from '../../../lib/config/limits.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import type { JsonObject } from '../../../lib/util/json.ts'
 import type { Logger } from '../../../lib/util/logger.ts'
@@ -8,6 +9,8 @@ import type { Upstream } from './upstream.ts'
 
 /** A session without subscriptions is ended after this time: another may follow soon. */
 const idleMs = 2000
+/** Of one session: half of what it may have, since those that are being given up still count. */
+const maxUris = defaultLimits.maxSubscriptionsPerSession / 2
 /** Subscriptions that are made again at the same time. */
 const renewedAtOnce = 8
 
@@ -43,11 +46,52 @@ interface Open {
 }
 
 /**
- * The subscriptions at one instance: one for each URI however many clients follow it, in one session
- * that is opened with the first and ended after the last. After a loss it is opened again, and each
- * URI then counts as changed.
+ * The subscriptions at one instance: one for each URI however many clients follow it. An instance
+ * bounds those of one session: a client that follows many URIs must leave room for the others.
  */
 export class InstancePushes {
+  readonly #parts: PushesParts
+  readonly #sessions: SessionPushes[] = []
+
+  constructor(parts: PushesParts) {
+    this.#parts = parts
+  }
+
+  /** As the instance calls them. */
+  get uris(): Iterable<string> {
+    return this.#sessions.flatMap(({ uris }) => [...uris])
+  }
+
+  get isFollowed(): boolean {
+    return this.#sessions.some(({ size }) => size > 0)
+  }
+
+  /** Resolves when updates of the URI arrive; rejects with a `ServiceError`. */
+  follow(inner: string): Promise<void> {
+    let session = this.#sessions.find(({ size }) => size < maxUris)
+    if (session === undefined) this.#sessions.push((session = new SessionPushes(this.#parts)))
+    return session.follow(inner)
+  }
+
+  unfollow(inner: string): void {
+    this.#sessions.find(session => session.has(inner))?.unfollow(inner)
+  }
+
+  /** Goes on after the instance was gone, for the clients that still follow it. */
+  resume(): void {
+    for (const session of this.#sessions) session.resume()
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#sessions.map(session => session.close()))
+  }
+}
+
+/**
+ * The subscriptions of one session, which is opened with the first and ended after the last. After a
+ * loss it is opened again, and each URI then counts as changed.
+ */
+class SessionPushes {
   readonly #parts: PushesParts
   readonly #followed = new Map<string, Followed>()
   readonly #closing = new AbortController()
@@ -66,11 +110,14 @@ export class InstancePushes {
     return this.#followed.keys()
   }
 
-  get isFollowed(): boolean {
-    return this.#followed.size > 0
+  get size(): number {
+    return this.#followed.size
   }
 
-  /** Resolves when updates of the URI arrive; rejects with a `ServiceError`. */
+  has(inner: string): boolean {
+    return this.#followed.has(inner)
+  }
+
   follow(inner: string): Promise<void> {
     this.#cancelIdle()
     const accepted = Promise.withResolvers<void>()
@@ -86,15 +133,14 @@ export class InstancePushes {
     this.#followed.delete(inner)
     removed?.accepted.reject(new ServiceError('cancelled', 'it is not followed any more'))
     if (this.#open !== null) void this.#settle(this.#open, inner)
-    if (this.isFollowed) return
+    if (this.#isFollowed) return
     this.#cancelIdle = this.#parts.timer.after(idleMs, () => {
-      if (!this.isFollowed) this.#open?.session.end()
+      if (!this.#isFollowed) this.#open?.session.end()
     })
   }
 
-  /** Goes on after the instance was gone, for the clients that still follow it. */
   resume(): void {
-    if (this.#running !== null || !this.isFollowed) return
+    if (this.#running !== null || !this.#isFollowed) return
     this.#running = this.#run().finally(() => {
       this.#running = null
       // A client may have come at the very end.
@@ -114,6 +160,10 @@ export class InstancePushes {
     await this.#running
   }
 
+  get #isFollowed(): boolean {
+    return this.#followed.size > 0
+  }
+
   /** Does a client wait for a first answer? */
   #isAwaited(): boolean {
     return [...this.#followed.values()].some(each => !each.wasAccepted)
@@ -122,9 +172,9 @@ export class InstancePushes {
   async #run(): Promise<void> {
     const { timer, gone, log } = this.#parts
     const { signal } = this.#closing
-    for (let attempt = 0; this.isFollowed && !signal.aborted; attempt++) {
+    for (let attempt = 0; this.#isFollowed && !signal.aborted; attempt++) {
       const lost = await this.#runSession()
-      if (signal.aborted || !this.isFollowed) return
+      if (signal.aborted || !this.#isFollowed) return
       // A session whose subscriptions are refused is no reason to hurry.
       if (lost.wasRenewed) attempt = 0
       const end = await gone()
