@@ -82,6 +82,11 @@ export class InstancePushes {
     for (const session of this.#sessions) session.resume()
   }
 
+  /** Goes on at once after a loss: the instance can be reached again. */
+  retry(): void {
+    for (const session of this.#sessions) session.retry()
+  }
+
   async close(): Promise<void> {
     await Promise.all(this.#sessions.map(session => session.close()))
   }
@@ -148,7 +153,6 @@ class SessionPushes {
     })
   }
 
-  /** Goes on at once after a loss: the instance can be reached again. */
   retry(): void {
     this.#waiting.abort()
   }

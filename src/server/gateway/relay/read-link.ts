@@ -24,8 +24,8 @@ export class ReadLink implements ReadSender {
   readonly #parts: ReadLinkParts
   #pool: { readonly origin: string; readonly pool: Pool } | null = null
 
-  constructor({ connectMs }: { readonly connectMs: number }) {
-    this.#connectMs = connectMs
+  constructor(parts: ReadLinkParts) {
+    this.#parts = parts
   }
 
   send(request: ReadRequest, receiver: AnswerReceiver): (reason: Error) => void {
