@@ -331,6 +331,21 @@ describe('artefacts in a bucket, when something fails', () => {
       await artefact.close()
     })
 
+    it('keeps an artefact of which one byte changed on the way', async () => {
+      const { bytes, artefact } = await stored()
+      let isSpoilt = false
+      proxy.mangle = (req, piece) => {
+        if (req.method === 'GET' && !isSpoilt) piece[0] = (piece[0] ?? 0) ^ 1
+        if (req.method === 'GET') isSpoilt = true
+        return piece
+      }
+      const failure = await failureOf(() => collect(artefact.verified()))
+      expect(failure.code).to.equal('storage_unavailable')
+      expect(failure.message).to.contain('was changed on the way')
+      expect((await collect(artefact.verified())).equals(bytes)).to.equal(true)
+      await artefact.close()
+    })
+
     it('gives up on a bucket that always sends too few bytes, and keeps the artefact', async () => {
       const { store, bytes, artefact } = await stored()
       proxy.mangle = (_, piece, at) => (at > 0 ? null : piece)

@@ -66,6 +66,7 @@ export async function createBucketStore(options: BucketStoreOptions): Promise<Bu
   let seen = await catalog.lastChange()
   let looking: Promise<void> = Promise.resolve()
   let sweeping: Promise<void> | undefined
+  let isClosing = false
 
   /** The identical reference until the row changes. */
   function refFor(row: CatalogRow): ArtefactRef {
@@ -96,7 +97,7 @@ export async function createBucketStore(options: BucketStoreOptions): Promise<Bu
   async function clean(): Promise<void> {
     await catalog.clean(clock.now())
     await announce()
-    for (let count = removedAtOnce; count === removedAtOnce;) {
+    for (let count = removedAtOnce; count === removedAtOnce && !isClosing;) {
       const due = await catalog.objects.takeDue(clock.now(), removedAtOnce)
       count = due.length
       await Promise.all(due.map(removeObject))
@@ -208,6 +209,7 @@ export async function createBucketStore(options: BucketStoreOptions): Promise<Bu
     },
 
     async close() {
+      isClosing = true
       expiry.close()
       clearInterval(sweepTimer)
       stopListening()

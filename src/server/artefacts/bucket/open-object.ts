@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto'
+import { ServiceError } from '../../../lib/util/errors.ts'
 import { piecesBetween, verifiedPieces } from '../open-artefact.ts'
 import type { ArtefactRef, OpenArtefact } from '../store.ts'
 import type { Bucket, ObjectFacts } from './bucket.ts'
@@ -29,12 +31,22 @@ export function openObject({ bucket, key, facts, ref, onDamage }: ObjectOptions)
     }
   }
 
+  /** A byte that changed on the way must not cost the artefact: it is read once more. */
+  async function checkAgain(): Promise<void> {
+    const hash = createHash('sha256')
+    for await (const piece of between(0, facts.size)) hash.update(piece)
+    if (`sha256:${hash.digest('hex')}` !== ref.digest) return onDamage()
+    const message = `${bucket.name}: ${ref.uri} was changed on the way`
+    throw new ServiceError('storage_unavailable', message, { hint: 'read it again' })
+  }
+
   return {
     ref,
     state: `${key} ${facts.etag}`,
     fill: (target, position) => reader.fill(target, position),
     range: (start, end) => between(Math.max(0, start), Math.min(end, facts.size)),
-    verified: () => verifiedPieces(ref, between(0, facts.size), { onDamage, onHash() {} }),
+    verified: () =>
+      verifiedPieces(ref, between(0, facts.size), { onDamage: checkAgain, onHash() {} }),
     async close() {
       for (const each of open) each.close()
     },
