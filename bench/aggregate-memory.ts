@@ -23,7 +23,7 @@ const MiB = 1024 * 1024
 const registryDir = await mkdtemp(join(tmpdir(), 'aggregate-memory-'))
 const accounts = process.argv[5] === 'joined' ? await startAccountsProcess() : null
 const joinToken = accounts === null ? '' : await makeJoinToken(accounts)
-const accepting = accounts === null ? [] : ['--accept-joins', accounts.url]
+const accepting = accounts === null ? [] : ['--accept-joins', accounts.url, '--auth', 'none']
 const flags = ['--aggregate', ...accepting]
 const gateway = startGatewayProcess({ port: await freePort(), registryDir, flags })
 const { url, pid } = await gateway.line('listening')

@@ -45,7 +45,7 @@ export async function measureJoined(bench: Bench): Promise<Measured> {
   const registryDir = join(bench.folder, 'joined')
   const accounts = await startAccountsServer(bench, 'accounts')
   const token = await makeJoinToken(accounts, await register(accounts, 'joiner'))
-  const flags = ['--aggregate', '--accept-joins', accounts.url]
+  const flags = ['--aggregate', '--accept-joins', accounts.url, '--auth', 'none']
   const gateway = await startGateway(bench, join(bench.folder, 'joined-gateway'), flags)
   const serve = await bench.start('serve', {
     ...{ registryDir, serveArguments: ['--join', gateway.url] },

@@ -12,6 +12,8 @@ import { joinAs, toldRecord, withRecord } from '../helpers/hostile-instance.ts'
 import { ask, type Events, RawSession } from '../helpers/mcp.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { callStateless } from '../helpers/stateless.ts'
+import { runCommand } from '../helpers/in-process.ts'
+import { cleanEnv } from '../helpers/program.ts'
 import { until } from '../helpers/until.ts'
 
 const sceneOf = (x: number) => ({ document: { name: 'shot.blend' }, objects: [{ id: 'Cube', x }] })
@@ -64,7 +66,8 @@ describe('a gateway that instances join', () => {
     })
   }
 
-  const acceptFlags = () => ['--aggregate', '--accept-joins', accounts.url]
+  const joinFlags = () => ['--aggregate', '--accept-joins', accounts.url]
+  const acceptFlags = () => [...joinFlags(), '--auth', 'none']
 
   const tokenOf = (user: string) => tokens[user]?.token ?? ''
 
@@ -94,6 +97,13 @@ describe('a gateway that instances join', () => {
       () => 'joined',
       (error: Error) => error.message,
     )
+
+  it('is refused by a gateway that asks its clients for no key, unless that is said', async () => {
+    const state = ['--registry-dir', join(folder, 'unused'), '--port', '0']
+    const env = cleanEnv({ HOME: folder, XDG_CONFIG_HOME: folder })
+    const { code, stderr } = await runCommand(['gateway', ...joinFlags(), ...state], { env })
+    expect([code, stderr.includes('every user of this machine')], stderr).to.deep.equal([2, true])
+  })
 
   it('lists it beside those of its own machine, with owner and token, and without an address', async () => {
     const local = await startServeProcess({ registryDir: join(folder, 'gateway') })
