@@ -240,7 +240,8 @@ describe('a gateway that aggregates', () => {
       const ended = await startServeProcess({ registryDir })
       await until(async () => (await read(at(ended))).result !== undefined, 'the instance')
       await ended.stop()
-      await until(async () => (await read(at(ended))).error !== undefined, 'its end')
+      const isGone = async () => (await read(at(ended))).error?.data?.reason === 'instance_gone'
+      await until(isGone, 'its end')
       const uris = [at(ended), at(blender), 'gateway://instances']
       const stream = await listenStateless(gateway.url, { resourceSubscriptions: uris })
       const { notifications } = stream.messages[0].params
