@@ -183,6 +183,38 @@ describe('an instance that lies', () => {
     await until(() => bad.open === 0, 'the end of every request')
   })
 
+  it('keeps no other waiting while a result of very many values is parsed', async () => {
+    const callIt = async (result: string) => {
+      bad.onCall = ({ res, id }) => {
+        res.setHeader('Content-Type', 'application/json')
+        res.end(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${result}}`)
+      }
+      const args = { uri: 'scene://current', instance: bad.instanceId }
+      const params = { name: 'read_resource', arguments: args }
+      return (await callStateless(gateway.url, 'tools/call', params)).json.result
+    }
+    const refused = await callIt(`{"content":[],"structuredContent":{"a":[${'1,'.repeat(1e6)}1]}}`)
+    expect(refused.content[0].text).to.include('its answer is too large')
+    const text = ','.repeat(200_000)
+    const long = await callIt(JSON.stringify({ content: [{ type: 'text', text }] }))
+    expect(long.content[0].text).to.equal(text)
+  })
+
+  it('is given up when it notifies without end in place of an answer', async () => {
+    bad.onCall = ({ res }) => {
+      res.setHeader('Content-Type', 'text/event-stream')
+      const notification = { jsonrpc: '2.0', method: 'notifications/message', params: {} }
+      flood(res, `data: ${JSON.stringify(notification)}\n\n`.repeat(300))
+    }
+    await callStateless(gateway.url, 'completion/complete', {
+      ref: { type: 'ref/resource', uri: 'instance://{instance_id}/notes/{id}' },
+      argument: { name: 'id', value: '' },
+      context: { arguments: { instance_id: bad.instanceId } },
+    })
+    await expectGoodServed()
+    await until(() => bad.open === 0, 'the end of the request')
+  })
+
   it('is not asked any longer by a reader who left', async () => {
     bad.onRead = ({ res }) => void openResponses.add(res)
     const left = new AbortController()

@@ -31,12 +31,16 @@ export interface ScriptedInstance {
   onSubscribe: Script
   /** Answers the end of a session. */
   onEnd: (res: ServerResponse) => void
+  /** Answers `tools/call` and `completion/complete`. */
+  onCall: Script
   /** Answers everything with this status, when it is set. */
   status: number | null
   /** Over every open stream. */
   send(text: string): void
   stop(): Promise<void>
 }
+
+const calls: ReadonlySet<string> = new Set(['tools/call', 'completion/complete'])
 
 export const contentsOf = (uri: string, text = 'true', id: unknown = 1) =>
   JSON.stringify({ jsonrpc: '2.0', id, result: { contents: [{ uri, text }] } })
@@ -73,6 +77,7 @@ export async function startScriptedInstance(registryDir: string): Promise<Script
     res.once('close', () => open--)
     if (method === 'resources/read') return instance.onRead({ ...one, res })
     if (method === 'resources/subscribe') return instance.onSubscribe({ ...one, res })
+    if (calls.has(method)) return instance.onCall({ ...one, res })
     if (method === 'initialize') {
       const serverInfo = { name: 'scripted', version: '1' }
       const { protocolVersion } = params
@@ -103,6 +108,7 @@ export async function startScriptedInstance(registryDir: string): Promise<Script
     onRead: ({ res, uri, id }) => void res.end(contentsOf(uri, 'true', id)),
     onSubscribe: ({ res, id }) => answer(res, id, {}),
     onEnd: res => void res.end(),
+    onCall: ({ res, id }) => answer(res, id, {}),
     status: null,
     send(text) {
       for (const stream of streams) stream.write(text)

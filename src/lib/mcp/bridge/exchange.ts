@@ -36,6 +36,11 @@ export interface Refused {
 
 export interface ExchangeParts extends ReadAnswerParts {
   readonly link: HttpAsker
+  /**
+   * Brackets, commas and colons of one message, also in its texts: nothing else runs while many of
+   * them are parsed. Default: no bound.
+   */
+  readonly maxTokens?: number
   readonly log: Logger
 }
 
@@ -46,6 +51,11 @@ interface ExchangeHooks {
   readonly deliver: (text: ServerText) => Promise<boolean>
 }
 
+/** By byte: 1 for what separates the values of a JSON text. */
+const isToken = Uint8Array.from(
+  { length: 256 },
+  (_, byte) => +'[{,:'.includes(String.fromCharCode(byte)),
+)
 const maxRefusalBytes = 64 * 1024
 /** The longest pause while reading a refusal. */
 const refusalMs = 2000
@@ -85,9 +95,10 @@ async function deliverAll(
   let oversize = false
   for await (const part of readAnswer(answer, parts)) {
     if (part.kind === 'retry') retryMs = Math.min(part.delayMs, maxRetryMs)
-    if (part.kind === 'oversize') {
+    if (part.kind === 'oversize' || isComplex(part, parts)) {
       parts.log.warn({}, 'dropped a message of the server: too large')
       oversize = true
+      continue
     }
     if (part.kind !== 'message') continue
     const messages = parseServerText(part.data)
@@ -99,6 +110,13 @@ async function deliverAll(
     if (!(await deliver({ line, messages, headers: answer.headers }))) break
   }
   return oversize ? { kind: 'oversize' } : { kind: 'ended', retryMs }
+}
+
+function isComplex(part: SseEvent, { maxTokens }: ExchangeParts): boolean {
+  if (part.kind !== 'message' || maxTokens === undefined) return false
+  let tokens = 0
+  for (const byte of part.data) if (isToken[byte] === 1) tokens++
+  return tokens > maxTokens
 }
 
 /** Reads the start of a refusal; an incomplete one is enough beside the status. */

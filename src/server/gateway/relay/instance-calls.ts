@@ -16,6 +16,8 @@ const waitMs = longestWaitSeconds * 1000 + 15_000
 const toolMs = 30_000
 /** A picture for a model is smaller. */
 const maxAnswerBytes = 16 * 1024 * 1024
+/** A text for a model has at most 200,000 characters, and its structure repeats them. */
+const maxTokens = 400_000
 const maxHeldBytes = 64 * 1024 * 1024
 const progressToken = 1
 /** Calls at the same time; most of them wait for a change. */
@@ -70,11 +72,15 @@ export class InstanceCalls {
     const id = `call-${++this.#lastId}`
     const asked = progress ? { ...params, _meta: { progressToken } } : params
     const answerMs = this.#answerMs(method, params)
+    // An instance that only notifies is never silent.
+    const cancelDeadline = timer.after(answerMs, () =>
+      cancelled.abort(unreachable('it does not answer')),
+    )
     const answers: { readonly result: JsonObject | null; readonly error: unknown }[] = []
     const ended = await exchange(
       {
         ...{ link: await upstream.asker(), limits: { maxAnswerBytes }, budget: this.#budget },
-        ...{ timer, log, silenceMs: answerMs },
+        ...{ timer, log, silenceMs: answerMs, maxTokens },
       },
       upstream.request(id, method, asked, { answerMs, signal: cancelled.signal }),
       {
@@ -87,10 +93,12 @@ export class InstanceCalls {
         },
       },
     )
+    cancelDeadline()
     release?.()
     const [answer] = answers
     if (answer?.result) return answer.result
     if (answer !== undefined) throw answeredError(answer.error, `instance://${instanceId}/`)
+    if (ended.kind === 'aborted') throw cancelled.signal.reason
     if (ended.kind === 'refused') upstream.refused(ended.status)
     throw unreachable(ended.kind === 'broken' ? ended.reason : whyNot[ended.kind])
   }
@@ -105,7 +113,6 @@ const whyNot = {
   ended: 'it gave no answer',
   oversize: 'its answer is too large, or too many large ones are under way',
   refused: 'it refuses the request',
-  aborted: 'the caller has left',
 } as const
 
 function report(params: JsonObject, progress: Caller['progress'] | undefined): void {
