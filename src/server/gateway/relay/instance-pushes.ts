@@ -11,8 +11,8 @@ import type { Upstream } from './upstream.ts'
 const idleMs = 2000
 /** Of one session: half of what it may have, since those that are being given up still count. */
 const maxUris = defaultLimits.maxSubscriptionsPerSession / 2
-/** Subscriptions that are made again at the same time. */
-const renewedAtOnce = 8
+/** Subscriptions of a session that are made or ended at the same time. */
+const settledAtOnce = 8
 
 interface PushesParts {
   readonly upstream: Upstream
@@ -43,6 +43,10 @@ interface Open {
   readonly held: Set<string>
   /** URIs that are being subscribed or given up. */
   readonly busy: Set<string>
+  /** URIs that are next. */
+  readonly waiting: Set<string>
+  /** At work on them. */
+  workers: number
 }
 
 /**
@@ -110,7 +114,6 @@ class SessionPushes {
     this.#parts = parts
   }
 
-  /** As the instance calls them. */
   get uris(): Iterable<string> {
     return this.#followed.keys()
   }
@@ -129,7 +132,7 @@ class SessionPushes {
     this.#followed.set(inner, { accepted, wasAccepted: false, refusals: 0 })
     accepted.promise.catch(() => {})
     this.resume()
-    if (this.#open !== null) void this.#settle(this.#open, inner)
+    if (this.#open !== null) this.#settleSoon(this.#open, inner)
     return accepted.promise
   }
 
@@ -137,15 +140,15 @@ class SessionPushes {
     const removed = this.#followed.get(inner)
     this.#followed.delete(inner)
     removed?.accepted.reject(new ServiceError('cancelled', 'it is not followed any more'))
-    if (this.#open !== null) void this.#settle(this.#open, inner)
-    if (this.#isFollowed) return
+    if (this.#open !== null) this.#settleSoon(this.#open, inner)
+    if (this.size > 0) return
     this.#cancelIdle = this.#parts.timer.after(idleMs, () => {
-      if (!this.#isFollowed) this.#open?.session.end()
+      if (this.size === 0) this.#open?.session.end()
     })
   }
 
   resume(): void {
-    if (this.#running !== null || !this.#isFollowed) return
+    if (this.#running !== null || this.size === 0) return
     this.#running = this.#run().finally(() => {
       this.#running = null
       // A client may have come at the very end.
@@ -164,10 +167,6 @@ class SessionPushes {
     await this.#running
   }
 
-  get #isFollowed(): boolean {
-    return this.#followed.size > 0
-  }
-
   /** Does a client wait for a first answer? */
   #isAwaited(): boolean {
     return [...this.#followed.values()].some(each => !each.wasAccepted)
@@ -176,9 +175,9 @@ class SessionPushes {
   async #run(): Promise<void> {
     const { timer, gone, log } = this.#parts
     const { signal } = this.#closing
-    for (let attempt = 0; this.#isFollowed && !signal.aborted; attempt++) {
+    for (let attempt = 0; this.size > 0 && !signal.aborted; attempt++) {
       const lost = await this.#runSession()
-      if (signal.aborted || !this.#isFollowed) return
+      if (signal.aborted || this.size === 0) return
       // A session whose subscriptions are refused is no reason to hurry.
       if (lost.wasRenewed) attempt = 0
       const end = await gone()
@@ -206,7 +205,8 @@ class SessionPushes {
     const state = { wasOpen: false, wasRenewed: false }
     const reason = await session.run(() => {
       state.wasOpen = true
-      this.#open = { session, held: new Set(), busy: new Set() }
+      const sets = { held: new Set<string>(), busy: new Set<string>(), waiting: new Set<string>() }
+      this.#open = { session, ...sets, workers: 0 }
       void this.#renew(this.#open).then(() => (state.wasRenewed = !session.isEnded))
     })
     this.#open = null
@@ -222,11 +222,23 @@ class SessionPushes {
 
   /** Subscribes again to all that is followed. */
   async #renew(open: Open): Promise<void> {
-    const uris = this.#followed.keys()
-    const work = async () => {
-      for (const inner of uris) await this.#settle(open, inner)
+    for (const inner of this.#followed.keys()) open.waiting.add(inner)
+    await Promise.all(Array.from({ length: settledAtOnce }, () => this.#work(open)))
+  }
+
+  /** Not all at once: each request of many would open a connection. */
+  #settleSoon(open: Open, inner: string): void {
+    open.waiting.add(inner)
+    if (open.workers < settledAtOnce) void this.#work(open)
+  }
+
+  async #work(open: Open): Promise<void> {
+    open.workers++
+    for (const inner of open.waiting) {
+      open.waiting.delete(inner)
+      await this.#settle(open, inner)
     }
-    await Promise.all(Array.from({ length: renewedAtOnce }, work))
+    open.workers--
   }
 
   /** Makes the session hold the URI exactly when it is followed. Never rejects. */
@@ -270,7 +282,7 @@ class SessionPushes {
     }
     if (followed.refusals === 0) this.#parts.updated(inner)
     const delayMs = retryDelay(followed.refusals++, Math.random)
-    this.#parts.timer.after(delayMs, () => void this.#settle(open, inner))
+    this.#parts.timer.after(delayMs, () => this.#settleSoon(open, inner))
     return false
   }
 
