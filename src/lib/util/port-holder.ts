@@ -4,6 +4,7 @@ import { cleanText } from './text.ts'
 import type { Agent } from 'node:http'
 import type { Socket } from 'node:net'
 import { plainAddress } from './address.ts'
+import { errnoOf } from './errors.ts'
 
 interface PortHolder {
   readonly pid: number
@@ -111,6 +112,8 @@ export async function isForeignSocket(socket: Socket): Promise<boolean> {
   if (process.platform !== 'linux') return false
   const { remoteAddress = '', remotePort: port = 0, localPort = 0 } = socket
   const tables = await readTables()
+  // A process without free file descriptors cannot look, and must not send a key.
+  if (tables === null) return true
   // Of a closed socket the other end is gone, too.
   if (remoteAddress === '') return false
   return isForeignPeer(tables, { address: plainAddress(remoteAddress), port, localPort })
@@ -166,7 +169,11 @@ function localAddresses(address: string): readonly (readonly string[])[] {
   return [both(ipv4), both('00000000'), [any]]
 }
 
-async function readTables(): Promise<string> {
-  const files = ['/proc/net/tcp', '/proc/net/tcp6']
-  return (await Promise.all(files.map(file => readFile(file, 'utf8').catch(() => '')))).join('\n')
+/** Null when they cannot be read. */
+async function readTables(): Promise<string | null> {
+  const tables = ['/proc/net/tcp', '/proc/net/tcp6'].map(file =>
+    readFile(file, 'utf8').catch((error: unknown) => (errnoOf(error) === 'ENOENT' ? '' : null)),
+  )
+  const [ipv4 = null, ipv6 = null] = await Promise.all(tables)
+  return ipv4 === null || ipv6 === null ? null : `${ipv4}\n${ipv6}`
 }

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
-import { spawn } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { promisify } from 'node:util'
 import { HttpLink } from '../../../src/lib/mcp/bridge/http-link.ts'
 import { isForeignPeer } from '../../../src/lib/util/port-holder.ts'
 import { Secret } from '../../../src/lib/util/secret.ts'
@@ -42,6 +43,25 @@ describe('isForeignPeer', () => {
       )
     })
   }
+})
+
+describe('isForeignSocket', () => {
+  it('returns true when no file can be opened to look', async function () {
+    if (process.platform !== 'linux') skipBecause(this, 'needs Linux')
+    const program = `
+      const { openSync } = await import('node:fs')
+      const { isForeignSocket } = await import(process.argv[1])
+      const socket = { remoteAddress: '127.0.0.1', remotePort: 8765, localPort: 40000 }
+      try {
+        for (;;) openSync('/dev/null')
+      } catch {}
+      console.log(await isForeignSocket(socket))`
+    const module = import.meta.resolve('../../../src/lib/util/port-holder.ts')
+    const limited = 'ulimit -n 64 && exec "$@"'
+    const node = [process.execPath, '--input-type=module', '-e', program, module]
+    const { stdout } = await promisify(execFile)('sh', ['-c', limited, 'sh', ...node])
+    expect(stdout.trim()).to.equal('true')
+  })
 })
 
 /** One request with the key; its status, or why it was not sent. */

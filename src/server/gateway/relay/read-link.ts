@@ -129,8 +129,8 @@ class ReadDispatch implements Dispatcher.DispatchHandler, Arriving {
   }
 
   onResponseStart(_controller: unknown, status: number): void {
-    // An informational answer comes before the real one.
-    if (status < 200) return
+    // Instances send no informational answers, and each one would begin the time for the answer anew.
+    if (status < 200) return this.cut(new Unreachable(`it answers with HTTP ${status}`))
     this.#hasBegun = true
     this.#receiver.begun(status, this)
   }

@@ -89,6 +89,19 @@ describe('the connections for reads of an instance', () => {
     closing.close()
   })
 
+  it('fail for an instance that says without end that its answer will come', async () => {
+    let later: NodeJS.Immediate
+    respond = res => {
+      const hint = () => {
+        res.writeEarlyHints({ link: '</a>; rel=preload' })
+        if (!res.destroyed) later = setImmediate(hint)
+      }
+      hint()
+    }
+    expect(await ask('first').answer).to.equal('it answers with HTTP 103')
+    clearImmediate(later!)
+  })
+
   it('send it no third time', async () => {
     await keepConnection()
     respond = (_res, req) => req.socket.destroy()
