@@ -401,7 +401,7 @@ describe('a gateway that aggregates', () => {
       )
     })
 
-    it('was last seen at its last heartbeat, whoever saw it, and when its record is removed', async () => {
+    it('was last seen at its last heartbeat, also when a later gateway or a removed record tells', async () => {
       const ending = await startServeProcess({ registryDir, flags: ['--dcc-type', 'houdini'] })
       ending.signal('SIGKILL')
       await ending.exited

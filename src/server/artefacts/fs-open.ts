@@ -5,7 +5,7 @@ import { noFollow, noWait } from '../../lib/util/posix.ts'
 import { corrupt, piecesBetween, verifiedPieces } from './open-artefact.ts'
 import type { ArtefactRef, OpenArtefact } from './store.ts'
 
-/** The body's file, or null when there is none. Throws ELOOP for a symlink. */
+/** The body's file; null when it is missing. Throws ELOOP for a symlink. */
 export async function openBody(path: string): Promise<FileHandle | null> {
   try {
     return await open(path, constants.O_RDONLY | noFollow | noWait)
