@@ -10,7 +10,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { end, type Serving, startServe } from '../test/clients/serve.ts'
-import { until } from '../test/e2e/until.ts'
+import { until } from '../test/helpers/until.ts'
 import {
   background,
   hasPrograms,

@@ -1,24 +1,40 @@
 /**
  * The memory of a gateway that aggregates: while a large artefact goes through it, and of
- * subscriptions at many instances. Usage: node bench/aggregate-memory.ts [MiB] [instances] [subscriptions]
+ * subscriptions at many instances. Usage: node bench/aggregate-memory.ts [MiB] [instances] [subscriptions] [joined]
+ * With `joined` the instances join the gateway over links.
  */
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { until } from '../test/helpers/until.ts'
+import { createCaller } from '../test/helpers/accounts-caller.ts'
+import { type AccountsProcess, startAccountsProcess } from '../test/helpers/accounts-process.ts'
 import { freePort } from '../test/helpers/free-port.ts'
 import { startGatewayProcess } from '../test/helpers/gateway-process.ts'
 import { RawSession } from '../test/helpers/mcp.ts'
 import { type ServeProcess, startServeProcess } from '../test/helpers/serve-process.ts'
-import { statelessHeaders, statelessRequest } from '../test/helpers/stateless.ts'
+import { callStateless, statelessHeaders, statelessRequest } from '../test/helpers/stateless.ts'
 
 const [mib = 1024, count = 20] = process.argv.slice(2, 4).map(Number)
 const subscriptions = Number(process.argv[4] ?? 1000)
 const MiB = 1024 * 1024
 
 const registryDir = await mkdtemp(join(tmpdir(), 'aggregate-memory-'))
-const gateway = startGatewayProcess({ port: await freePort(), registryDir, flags: ['--aggregate'] })
+const accounts = process.argv[5] === 'joined' ? await startAccountsProcess() : null
+const joinToken = accounts === null ? '' : await makeJoinToken(accounts)
+const accepting = accounts === null ? [] : ['--accept-joins', accounts.url, '--auth', 'none']
+const flags = ['--aggregate', ...accepting]
+const gateway = startGatewayProcess({ port: await freePort(), registryDir, flags })
 const { url, pid } = await gateway.line('listening')
+
+/** A token with which instances join. */
+async function makeJoinToken({ url }: AccountsProcess): Promise<string> {
+  const caller = createCaller(url)
+  const { access_token: access } = await caller.register('joiner')
+  const body = { name: 'bench', scopes: ['instance'] }
+  return (await caller.call('POST', '/tokens', access, body)).json.token
+}
 
 /** Bytes: now, and the most since the start. */
 async function memory(): Promise<{ now: number; peak: number }> {
@@ -43,12 +59,18 @@ function bytesOf(address: string, method: string, headers = {}, body?: string): 
 
 const serves: ServeProcess[] = []
 for (let started = 0; started < count; started++) {
-  serves.push(await startServeProcess({ registryDir }))
+  const join = { flags: ['--join', url], env: { SERVICE_JOIN_TOKEN: joinToken } }
+  serves.push(await startServeProcess(accounts === null ? { registryDir } : join))
 }
 const [first] = serves
 if (first === undefined) throw new Error('there must be one instance')
 const hex = await first.store(Buffer.alloc(mib * MiB, 'large'))
 
+const own = `instance://${first.instanceId}/scene/current`
+await until(async () => {
+  const { json } = await callStateless(url, 'resources/read', { uri: own })
+  return json.result !== undefined
+}, 'the instance at the gateway')
 const before = await memory()
 const path = `/instances/${first.instanceId}/artefacts/sha256/${hex}`
 const downloaded = await bytesOf(new URL(path, url).href, 'GET')
@@ -56,9 +78,11 @@ const uri = `instance://${first.instanceId}/artefact/sha256/${hex}`
 const body = JSON.stringify(statelessRequest('resources/read', { uri }))
 const read = await bytesOf(url, 'POST', statelessHeaders('resources/read', { uri }), body)
 const after = await memory()
+const { now, peak } = first.rss()
 console.log(
   `${mib} MiB by download (${downloaded} bytes) and by resources/read (${read} bytes): ` +
-    `peak ${Math.round(after.peak / MiB)} MiB, ${Math.round(before.now / MiB)} MiB before`,
+    `peak ${Math.round(after.peak / MiB)} MiB, ${Math.round(before.now / MiB)} MiB before; ` +
+    `the instance: peak ${Math.round(peak / MiB)} MiB, ${Math.round(now / MiB)} MiB after`,
 )
 
 const each = subscriptions / count
@@ -82,6 +106,7 @@ const end = await memory()
 const kib = (end.now - start.now) / subscriptions / 1024
 console.log(`${subscriptions} subscriptions at ${count} instances: ${kib.toFixed(1)} KiB each`)
 
+await accounts?.stop()
 await gateway.stop()
 await Promise.all(serves.map(serve => serve.stop()))
 await rm(registryDir, { recursive: true, force: true })

@@ -1,5 +1,5 @@
 import { makeBlob } from './fixture.ts'
-import { callBody, callHeaders, type Call, type Era } from './load/eras.ts'
+import { callBody, callHeaders, type Call, type Transport } from './load/transports.ts'
 import { sessionMark, withId } from './load/http-text.ts'
 import type { Target } from './targets.ts'
 
@@ -35,18 +35,18 @@ export async function postArtefact(target: Target, seed: number, size?: number):
 /** One call outside the load: its result, and how long the answer was. */
 export async function askOnce(
   target: Target,
-  { era, session }: { era: Era; session: string },
+  { transport, session }: { transport: Transport; session: string },
   call: Call,
 ): Promise<{ result: unknown; bytes: number }> {
   const { method } = call
-  const marked = Object.entries({ ...callHeaders(era, call), ...target.mcp.headers })
+  const marked = Object.entries({ ...callHeaders(transport, call), ...target.mcp.headers })
   const headers = marked.map(
     ([name, value]) => [name, value.replace(sessionMark, session)] as const,
   )
   const answer = await fetch(`http://127.0.0.1:${target.port}${target.mcp.path}`, {
     method: 'POST',
     headers: Object.fromEntries(headers),
-    body: withId(callBody(era, call), 0),
+    body: withId(callBody(transport, call), 0),
     signal: AbortSignal.timeout(timeoutMs),
   })
   const text = await answer.text()

@@ -4,18 +4,18 @@ import { performance } from 'node:perf_hooks'
 import { fileURLToPath } from 'node:url'
 import { parseBenchArguments, type BenchArguments } from './arguments.ts'
 import { Bench } from './bench.ts'
-import type { Era } from './load/eras.ts'
+import type { Transport } from './load/transports.ts'
 import { describeMachine } from './machine.ts'
 import { measureLogin, measureSessionLookUp } from './rows/accounts.ts'
 import { measureGet, measurePut } from './rows/artefacts.ts'
 import { measureBeside } from './rows/beside.ts'
 import { measureBlob } from './rows/blob.ts'
-import { rowName } from './rows/eras.ts'
+import { rowName } from './rows/transports.ts'
 import { measureCaptureBeside } from './rows/capture-beside.ts'
 import { measureFanOut } from './rows/fan-out.ts'
 import { measureInitialize } from './rows/initialize.ts'
 import { measureInstances } from './rows/instances.ts'
-import { measureAggregate } from './rows/aggregate.ts'
+import { measureAggregate, measureJoined } from './rows/aggregate.ts'
 import { measureGateway } from './rows/gateway.ts'
 import { measureList } from './rows/list.ts'
 import { measureMemory } from './rows/memory.ts'
@@ -32,31 +32,31 @@ import { renderMarkdown, renderText, type Measured } from './table.ts'
 
 type Row = (bench: Bench) => Promise<Measured>
 
-/** The rows that there are for each era. */
-const rowsOf = (era: Era): Readonly<Record<string, Row>> => ({
-  [rowName('read', era)]: bench => measureRead(bench, era),
-  [rowName('list', era)]: bench => measureList(bench, era),
-  [rowName('blob', era)]: bench => measureBlob(bench, era),
-  [rowName('fanout', era)]: bench =>
+/** The rows that there are for each transport. */
+const rowsOf = (transport: Transport): Readonly<Record<string, Row>> => ({
+  [rowName('read', transport)]: bench => measureRead(bench, transport),
+  [rowName('list', transport)]: bench => measureList(bench, transport),
+  [rowName('blob', transport)]: bench => measureBlob(bench, transport),
+  [rowName('fanout', transport)]: bench =>
     measureFanOut(bench, {
       name: 'fanout',
-      era,
+      transport,
       streams: 200,
       oneAtATime: bench.pick(200, 40),
       burst: 200,
       rounds: bench.pick(5, 2),
     }),
-  [rowName('fanout-2000', era)]: bench =>
+  [rowName('fanout-2000', transport)]: bench =>
     measureFanOut(bench, {
       name: 'fanout-2000',
-      era,
+      transport,
       streams: bench.pick(2000, 1000),
       oneAtATime: bench.pick(20, 5),
       burst: bench.pick(20, 10),
       rounds: bench.pick(3, 2),
     }),
-  [rowName('memory', era)]: bench => measureMemory(bench, era),
-  [rowName('beside', era)]: bench => measureBeside(bench, era),
+  [rowName('memory', transport)]: bench => measureMemory(bench, transport),
+  [rowName('beside', transport)]: bench => measureBeside(bench, transport),
 })
 
 const rows: Readonly<Record<string, Row>> = {
@@ -81,6 +81,7 @@ const rows: Readonly<Record<string, Row>> = {
   login: measureLogin,
   gateway: measureGateway,
   aggregate: measureAggregate,
+  joined: measureJoined,
 }
 
 const help = `usage: npm run bench -- [row…] [--quick] [--markdown] [--json FILE]

@@ -67,6 +67,7 @@ const packages: readonly (readonly [RegExp, (file: string) => boolean])[] = [
   [/^(node-screenshots|pngjs)$/, below('server/capture')],
   [/^ws$/, below('lib/host-link', 'server')],
   [/^pg$/, below('server/database')],
+  [/^@aws-sdk\//, below('server/artefacts/bucket')],
   [/^undici$/, below('server/gateway')],
 ]
 
@@ -145,6 +146,7 @@ describe('architecture', () => {
     ['server/accounts/sqlite/a.ts', `import { x } from 'node:sqlite'`, false],
     ['server/accounts/postgres/a.ts', `import { x } from 'node:sqlite'`, true],
     ['server/accounts/postgres/a.ts', `import pg from 'pg'`, true],
+    ['server/artefacts/a.ts', `import x from '@aws-sdk/client-s3'`, true],
     ['server/accounts/a.ts', `import fflate from 'fflate'`, true],
     ['server/host/a.ts', `import { x } from '../../lib/host-link/wire.ts'`, false],
     ['server/http/a.ts', `import { x } from '../../commands/serve.ts'`, true],

@@ -4,7 +4,7 @@ import { answerQuestions } from '../child-messages.ts'
 import { runClosedLoop, type ClosedLoop } from './closed-loop.ts'
 import { Connection } from './connection.ts'
 import { burst, oneAtATime, type Updates } from './fan-out.ts'
-import type { Era } from './eras.ts'
+import type { Transport } from './transports.ts'
 import type { Place } from './http-text.ts'
 import { openSession, sessionTexts } from './sessions.ts'
 import { Streams } from './streams.ts'
@@ -17,7 +17,7 @@ interface OpenSessions {
 
 interface OpenStreams {
   readonly name: string
-  readonly era: Era
+  readonly transport: Transport
   readonly place: Place
   readonly uri: string
   readonly count: number
@@ -36,9 +36,9 @@ answerQuestions({
   oneAtATime: (load: FanOut) => withOwnShare(() => oneAtATime(find(load.name), load.updates)),
   burst: (load: FanOut) => withOwnShare(() => burst(find(load.name), load.updates)),
   openSessions: ({ place, count }: OpenSessions) => openSessions(place, count),
-  openStreams: async ({ name, era, place, uri, count }: OpenStreams) => {
+  openStreams: async ({ name, transport, place, uri, count }: OpenStreams) => {
     const started = performance.now()
-    open.set(name, await Streams.open(place, uri, count, era))
+    open.set(name, await Streams.open(place, uri, count, transport))
     return { elapsedMs: performance.now() - started }
   },
   closeStreams: (name: string) => {

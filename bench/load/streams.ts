@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import { performance } from 'node:perf_hooks'
 import { Connection, openSocket } from './connection.ts'
-import { streamText, type Era } from './eras.ts'
+import { streamText, type Transport } from './transports.ts'
 import { sessionMark, withId, type Place } from './http-text.ts'
 import { NeedleCounter } from './needle-counter.ts'
 import { expectStatus, openSession, sessionTexts } from './sessions.ts'
@@ -27,15 +27,20 @@ export class Streams {
   }
 
   /** `count` streams of updates of `uri`: GETs of as many subscribed sessions, or listens. */
-  static async open(place: Place, uri: string, count: number, era: Era): Promise<Streams> {
+  static async open(
+    place: Place,
+    uri: string,
+    count: number,
+    transport: Transport,
+  ): Promise<Streams> {
     const streams = new Streams(count)
     const texts = sessionTexts(place, uri)
-    const text = streamText(era, place, uri)
+    const text = streamText(transport, place, uri)
     let next = 0
     const opener = async () => {
       const connection = await Connection.open(place.port)
       const requestOf = async (index: number) => {
-        if (era === 'stateless') return withId(text, index)
+        if (transport === 'stateless') return withId(text, index)
         const session = await openSession(connection, texts)
         await expectStatus(connection, texts.subscribe.replace(sessionMark, session), 200)
         return text.replace(sessionMark, session)

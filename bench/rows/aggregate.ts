@@ -6,16 +6,17 @@ import type { Bench, Load } from '../bench.ts'
 import { compare, type Entry } from '../compare.ts'
 import { readCpuMs } from '../cpu.ts'
 import { sceneUri } from '../fixture.ts'
-import { startGateway } from '../gateways.ts'
+import { type MeasuredGateway, startGateway } from '../gateways.ts'
 import { postScene } from '../host-link.ts'
-import { callText } from '../load/eras.ts'
+import { type AccountsTarget, register, startAccountsServer } from '../registry.ts'
+import { callText } from '../load/transports.ts'
 import type { Place } from '../load/http-text.ts'
 import type { Measured } from '../table.ts'
 import type { Target } from '../targets.ts'
 import { fanOut } from './fan-out.ts'
 import { underLoad } from './requests.ts'
 
-const era = 'stateless'
+const transport = 'stateless'
 const connections = 16
 const streams = 200
 const knownMs = 10_000
@@ -34,8 +35,49 @@ interface Way {
 export async function measureAggregate(bench: Bench): Promise<Measured> {
   const registryDir = join(bench.folder, 'aggregate')
   const serve = await bench.start('serve', { registryDir })
-  await postScene(serve, bench.fixture.sceneText)
   const gateway = await startGateway(bench, registryDir, ['--aggregate'])
+  const title = 'an instance, direct and through a gateway with --aggregate'
+  return compareWays(bench, { name: 'aggregate', title, serve, registryDir, gateway })
+}
+
+/** The same of an instance that joined the gateway, over its link. */
+export async function measureJoined(bench: Bench): Promise<Measured> {
+  const registryDir = join(bench.folder, 'joined')
+  const accounts = await startAccountsServer(bench, 'accounts')
+  const token = await makeJoinToken(accounts, await register(accounts, 'joiner'))
+  const flags = ['--aggregate', '--accept-joins', accounts.url, '--auth', 'none']
+  const gateway = await startGateway(bench, join(bench.folder, 'joined-gateway'), flags)
+  const serve = await bench.start('serve', {
+    ...{ registryDir, serveArguments: ['--join', gateway.url] },
+    env: { SERVICE_JOIN_TOKEN: token },
+  })
+  const title = 'an instance, direct and through a gateway that it joined'
+  return compareWays(bench, { name: 'joined', title, serve, registryDir, gateway })
+}
+
+async function makeJoinToken({ url }: AccountsTarget, access: string): Promise<string> {
+  const answer = await fetch(`${url}/api/v1/auth/tokens`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json', Authorization: `Bearer ${access}` },
+    body: JSON.stringify({ name: 'bench', scopes: ['instance'] }),
+  })
+  return ((await answer.json()) as { token: string }).token
+}
+
+interface Ways {
+  readonly name: string
+  readonly title: string
+  readonly serve: Target
+  /** Of `serve`. */
+  readonly registryDir: string
+  readonly gateway: MeasuredGateway
+}
+
+async function compareWays(
+  bench: Bench,
+  { name, title, serve, registryDir, gateway }: Ways,
+): Promise<Measured> {
+  await postScene(serve, bench.fixture.sceneText)
   const [id = ''] = readdirSync(join(registryDir, 'instances'))
     .filter(name => name.endsWith('.json'))
     .map(name => name.slice(0, -'.json'.length))
@@ -62,8 +104,8 @@ export async function measureAggregate(bench: Bench): Promise<Measured> {
   const entries = [direct, through, shared].map(way => entryOf(bench, load, serve, way))
   const { rounds, notes } = await compare(entries, bench.pick(7, 3))
   return {
-    name: 'aggregate',
-    title: 'an instance, direct and through a gateway with --aggregate',
+    name,
+    title,
     reference: 'direct',
     columns: [
       { title: 'read: cpu ratio', figure: 'cpuUs', show: 'inverse' },
@@ -89,7 +131,9 @@ function entryOf(bench: Bench, load: Load, serve: Target, way: Way): Entry {
   const { name, place, uris, pids } = way
   const cpuMs = async () => pids.reduce((total, pid) => total + (readCpuMs(pid) ?? Number.NaN), 0)
   const target = { ...serve, port: place.port, mcp: place, cpuMs }
-  const texts = uris.map(uri => callText(era, place, { method: 'resources/read', params: { uri } }))
+  const texts = uris.map(uri =>
+    callText(transport, place, { method: 'resources/read', params: { uri } }),
+  )
   const sessions = new Array<string>(connections).fill('')
   const read = (milliseconds: number) => underLoad(load, target, texts, sessions, milliseconds)
   const push = (count: number) => fanOut(load, { ...target, name }, 'oneAtATime', count)
@@ -97,13 +141,13 @@ function entryOf(bench: Bench, load: Load, serve: Target, way: Way): Entry {
     name,
     prepare: async () => {
       await read(bench.pick(3000, 1000))
-      await load.ask('openStreams', { name, era, place, uri: uris[0], count: streams })
+      await load.ask('openStreams', { name, transport, place, uri: uris[0], count: streams })
       await push(10)
       await load.ask('closeStreams', name)
     },
     measure: async () => {
       const figures = await read(bench.pick(2000, 1000))
-      await load.ask('openStreams', { name, era, place, uri: uris[0], count: streams })
+      await load.ask('openStreams', { name, transport, place, uri: uris[0], count: streams })
       const pushed = await push(bench.pick(100, 40))
       await load.ask('closeStreams', name)
       return {

@@ -3,11 +3,11 @@ import type { Bench, Load } from '../bench.ts'
 import { compare, withServerCpu, type Entry } from '../compare.ts'
 import { sceneUri } from '../fixture.ts'
 import { postScene } from '../host-link.ts'
-import type { Era } from '../load/eras.ts'
+import type { Transport } from '../load/transports.ts'
 import type { Figures } from '../stats.ts'
 import type { Measured } from '../table.ts'
 import type { Target } from '../targets.ts'
-import { rowName } from './eras.ts'
+import { rowName } from './transports.ts'
 import { fanOut } from './fan-out.ts'
 import { callTexts, openSessions, underLoad } from './requests.ts'
 
@@ -17,20 +17,20 @@ const busyStreams = 200
 const updatesAtOnce = 5
 const read = { method: 'resources/read', params: { uri: sceneUri } }
 
-/** Reads of one client of an era, alone and while many of its own or of the other era are busy. */
-export async function measureBeside(bench: Bench, era: Era): Promise<Measured> {
+/** Reads of one client of a transport, alone and while many of its own or of the other transport are busy. */
+export async function measureBeside(bench: Bench, transport: Transport): Promise<Measured> {
   const target = await bench.start('serve')
   await postScene(target, bench.fixture.sceneText)
   const milliseconds = bench.pick(1500, 400)
-  const one = await reader(bench.startLoad(), target, era, 1)
-  const own = await besideBusy(bench, target, era, { one, milliseconds })
-  const other: Era = era === 'session' ? 'stateless' : 'session'
+  const one = await reader(bench.startLoad(), target, transport, 1)
+  const own = await besideBusy(bench, target, transport, { one, milliseconds })
+  const other: Transport = transport === 'session' ? 'stateless' : 'session'
   const entries: Entry[] = [
-    { ...own, name: 'beside its own era' },
-    { ...own, name: 'beside its own era again' },
+    { ...own, name: 'beside its own transport' },
+    { ...own, name: 'beside its own transport again' },
     {
       ...(await besideBusy(bench, target, other, { one, milliseconds })),
-      name: 'beside the other era',
+      name: 'beside the other transport',
     },
     { name: 'alone', measure: () => one(milliseconds) },
     { name: 'alone again', measure: () => one(milliseconds) },
@@ -38,9 +38,9 @@ export async function measureBeside(bench: Bench, era: Era): Promise<Measured> {
   await one(bench.pick(1000, 300))
   const { rounds, notes } = await compare(entries, bench.pick(9, 3))
   return {
-    name: rowName('beside', era),
-    title: `reads of one client, ${era} era, beside others that are busy`,
-    reference: 'beside its own era',
+    name: rowName('beside', transport),
+    title: `reads of one client, ${transport} transport, beside others that are busy`,
+    reference: 'beside its own transport',
     columns: [
       { title: 'times p50', figure: 'p50Ms', show: 'ratio' },
       { title: 'times p99', figure: 'p99Ms', show: 'ratio' },
@@ -64,23 +64,28 @@ export async function measureBeside(bench: Bench, era: Era): Promise<Measured> {
 
 type Reader = (milliseconds: number) => Promise<Figures>
 
-async function reader(load: Load, target: Target, era: Era, connections: number): Promise<Reader> {
-  const texts = callTexts(era, target, [read])
-  const sessions = await openSessions(load, target, connections, era)
+async function reader(
+  load: Load,
+  target: Target,
+  transport: Transport,
+  connections: number,
+): Promise<Reader> {
+  const texts = callTexts(transport, target, [read])
+  const sessions = await openSessions(load, target, connections, transport)
   return milliseconds => underLoad(load, target, texts, sessions, milliseconds)
 }
 
-/** The one reader, while many of the era read and are told of updates. */
+/** The one reader, while many of the transport read and are told of updates. */
 async function besideBusy(
   bench: Bench,
   target: Target,
-  era: Era,
+  transport: Transport,
   { one, milliseconds }: { one: Reader; milliseconds: number },
 ): Promise<Pick<Entry, 'prepare' | 'measure'>> {
   const [readLoad, streamLoad] = [bench.startLoad(), bench.startLoad()]
-  const many = await reader(readLoad, target, era, busyConnections)
+  const many = await reader(readLoad, target, transport, busyConnections)
   const { name, mcp: place } = target
-  const opened = { name, era, place, uri: sceneUri, count: busyStreams }
+  const opened = { name, transport, place, uri: sceneUri, count: busyStreams }
   return {
     prepare: async () => {
       await many(500)

@@ -3,9 +3,9 @@ import type { Bench } from '../bench.ts'
 import { compare, startAll } from '../compare.ts'
 import { blobMime } from '../fixture.ts'
 import { postArtefact } from '../host-link.ts'
-import type { Call, Era } from '../load/eras.ts'
+import type { Call, Transport } from '../load/transports.ts'
 import type { Measured } from '../table.ts'
-import { rowName, speakersOf, titleEnd } from './eras.ts'
+import { rowName, speakersOf, titleEnd } from './transports.ts'
 import { noteDifference, requestColumns, requestEntry } from './requests.ts'
 
 const connections = 4
@@ -13,15 +13,15 @@ const connections = 4
 const coldArtefacts = 32
 
 /** resources/read of a 4 MiB artefact: always the same one, and one of many in turn. */
-export async function measureBlob(bench: Bench, era: Era): Promise<Measured> {
+export async function measureBlob(bench: Bench, transport: Transport): Promise<Measured> {
   const notes: string[] = []
-  const targets = await startAll(bench, speakersOf(era, bench.settings.targets), notes)
+  const targets = await startAll(bench, speakersOf(transport, bench.settings.targets), notes)
   const load = bench.startLoad()
   const { blobUri, blobFile } = bench.fixture
   const hot = readCall(blobUri)
   const contents = [{ uri: blobUri, mimeType: blobMime, blob: await readFile(blobFile, 'base64') }]
   const times = {
-    era,
+    transport,
     connections,
     warmMs: bench.pick(1000, 300),
     measureMs: bench.pick(1000, 300),
@@ -30,7 +30,7 @@ export async function measureBlob(bench: Bench, era: Era): Promise<Measured> {
     const ours = target.name === 'serve'
     const prepareHot = async (session: string, found: string[]) => {
       if (ours) await postArtefact(target, 0)
-      await noteDifference(target, { era, session, call: hot }, { contents }, found)
+      await noteDifference(target, { transport, session, call: hot }, { contents }, found)
       return [hot]
     }
     const prepareCold = async () => {
@@ -48,8 +48,8 @@ export async function measureBlob(bench: Bench, era: Era): Promise<Measured> {
   })
   const compared = await compare(entries, bench.pick(5, 3))
   return {
-    name: rowName('blob', era),
-    title: `resources/read, blob of 4 MiB, ${connections} connections${titleEnd(era)}`,
+    name: rowName('blob', transport),
+    title: `resources/read, blob of 4 MiB, ${connections} connections${titleEnd(transport)}`,
     reference: 'bare-http',
     columns: [...requestColumns, { title: 'MB/s', figure: 'mbps', show: 'value' }],
     rounds: compared.rounds,

@@ -5,18 +5,18 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Desktop } from '../../test/apps/display/desktop.ts'
 import { hasPrograms } from '../../test/helpers/blender-addon.ts'
-import { until } from '../../test/e2e/until.ts'
+import { until } from '../../test/helpers/until.ts'
 import type { Bench, Load } from '../bench.ts'
 import { compare, type Entry } from '../compare.ts'
 import { sceneUri } from '../fixture.ts'
 import { askOnce, postScene } from '../host-link.ts'
-import type { Call } from '../load/eras.ts'
+import type { Call } from '../load/transports.ts'
 import type { Figures } from '../stats.ts'
 import type { Measured } from '../table.ts'
 import type { Target } from '../targets.ts'
 import { callTexts, openSessions, underLoad } from './requests.ts'
 
-const era = 'session'
+const transport = 'session'
 const title = 'noise of the benchmark'
 const size = { width: 3840, height: 2160 }
 /** Debian: xvfb, openbox, x11-utils, xdotool, imagemagick. */
@@ -124,8 +124,8 @@ async function measureOn(bench: Bench, desktop: Desktop): Promise<Measured> {
 }
 
 async function reader(load: Load, target: Target, calls: readonly Call[]): Promise<Reader> {
-  const texts = callTexts(era, target, calls)
-  const sessions = await openSessions(load, target, 1, era)
+  const texts = callTexts(transport, target, calls)
+  const sessions = await openSessions(load, target, 1, transport)
   return milliseconds => underLoad(load, target, texts, sessions, milliseconds)
 }
 
@@ -134,7 +134,11 @@ async function describePicture(way: string, target: Target): Promise<string> {
   let said = ''
   let failure = ''
   const ask = async () => {
-    const { result, bytes } = await askOnce(target, { era: 'stateless', session: '' }, picture)
+    const { result, bytes } = await askOnce(
+      target,
+      { transport: 'stateless', session: '' },
+      picture,
+    )
     const { contents = [] } = result as { contents?: readonly { blob?: string }[] }
     const png = Buffer.from(contents[0]?.blob ?? '', 'base64')
     said = `${way}: pictures of ${png.readUInt32BE(16)} x ${png.readUInt32BE(20)}, ${bytes} bytes an answer`

@@ -2,17 +2,17 @@ import type { Bench, Load } from '../bench.ts'
 import { compare, startAll, withServerCpu } from '../compare.ts'
 import { makeSceneText, sceneUri } from '../fixture.ts'
 import { postScene } from '../host-link.ts'
-import type { Era } from '../load/eras.ts'
+import type { Transport } from '../load/transports.ts'
 import type { FanOutResult } from '../load/fan-out.ts'
 import { requestText } from '../load/http-text.ts'
 import type { Figures } from '../stats.ts'
 import type { Column, Measured } from '../table.ts'
 import type { Target } from '../targets.ts'
-import { rowName, speakersOf } from './eras.ts'
+import { rowName, speakersOf } from './transports.ts'
 
 export interface FanOutPlan {
   readonly name: string
-  readonly era: Era
+  readonly transport: Transport
   readonly streams: number
   readonly oneAtATime: number
   readonly burst: number
@@ -36,8 +36,8 @@ const columns: readonly Column[] = [
 /** Scene updates to many open streams: one at a time, and all at once. */
 export async function measureFanOut(bench: Bench, plan: FanOutPlan): Promise<Measured> {
   const notes: string[] = []
-  const { era } = plan
-  const targets = await startAll(bench, speakersOf(era, bench.settings.targets), notes)
+  const { transport } = plan
+  const targets = await startAll(bench, speakersOf(transport, bench.settings.targets), notes)
   const load = bench.startLoad()
   const count = plan.streams
   const entries = targets.map(target => ({
@@ -45,15 +45,15 @@ export async function measureFanOut(bench: Bench, plan: FanOutPlan): Promise<Mea
     prepare: async () => {
       await postScene(target, bench.fixture.sceneText)
       const { name, mcp: place } = target
-      await load.ask('openStreams', { name, era, place, uri: sceneUri, count })
+      await load.ask('openStreams', { name, transport, place, uri: sceneUri, count })
       await fanOut(load, target, 'oneAtATime', 10)
     },
     measure: () => measureOnce(load, target, plan),
   }))
   const compared = await compare(entries, plan.rounds)
   return {
-    name: rowName(plan.name, era),
-    title: `scene updates to ${count} open streams, each ${era === 'session' ? 'of an own session' : 'a subscriptions/listen'}`,
+    name: rowName(plan.name, transport),
+    title: `scene updates to ${count} open streams, each ${transport === 'session' ? 'of an own session' : 'a subscriptions/listen'}`,
     reference: 'bare-http',
     columns,
     rounds: compared.rounds,

@@ -2,7 +2,7 @@ import type { Bench } from '../bench.ts'
 import { compare, type Entry, startAll } from '../compare.ts'
 import { sessionTexts } from '../load/sessions.ts'
 import type { Measured } from '../table.ts'
-import { speakersOf } from './eras.ts'
+import { speakersOf } from './transports.ts'
 import { requestColumns, underLoad } from './requests.ts'
 
 const connections = 16

@@ -2,20 +2,20 @@ import type { Bench } from '../bench.ts'
 import { compare, startAll } from '../compare.ts'
 import type { Descriptor, Fixture } from '../fixture.ts'
 import { askOnce, postArtefact, postScene } from '../host-link.ts'
-import type { Era } from '../load/eras.ts'
+import type { Transport } from '../load/transports.ts'
 import type { Measured } from '../table.ts'
 import type { Target } from '../targets.ts'
-import { rowName, speakersOf, titleEnd } from './eras.ts'
+import { rowName, speakersOf, titleEnd } from './transports.ts'
 import { noteDifference, openSessions, requestColumns, requestEntry } from './requests.ts'
 
 const connections = 16
 const wanted = 8
 
 /** resources/list of eight; the others list, byte for byte, what `serve` lists. */
-export async function measureList(bench: Bench, era: Era): Promise<Measured> {
+export async function measureList(bench: Bench, transport: Transport): Promise<Measured> {
   const notes: string[] = []
   const load = bench.startLoad()
-  const names = speakersOf(era, bench.settings.targets, { withPrepared: true })
+  const names = speakersOf(transport, bench.settings.targets, { withPrepared: true })
   const ours = await startAll(
     bench,
     names.filter(name => name === 'serve'),
@@ -23,8 +23,8 @@ export async function measureList(bench: Bench, era: Era): Promise<Measured> {
   )
   let fixture: Fixture = bench.fixture
   for (const target of ours) {
-    const [session = ''] = await openSessions(load, target, 1, era)
-    fixture = { ...fixture, descriptors: await fillList(target, { era, session }, fixture) }
+    const [session = ''] = await openSessions(load, target, 1, transport)
+    fixture = { ...fixture, descriptors: await fillList(target, { transport, session }, fixture) }
   }
   const others = names.filter(name => name !== 'serve')
   const targets = [...(await startAll(bench, others, notes, { fixture })), ...ours]
@@ -32,12 +32,12 @@ export async function measureList(bench: Bench, era: Era): Promise<Measured> {
   const entries = targets.map(target =>
     requestEntry(load, {
       name: target.name,
-      era,
+      transport,
       target,
       connections,
       prepare: async (session, found) => {
         const expected = { resources: fixture.descriptors }
-        await noteDifference(target, { era, session, call }, expected, found)
+        await noteDifference(target, { transport, session, call }, expected, found)
         return [call]
       },
       warmMs: bench.pick(1500, 400),
@@ -46,8 +46,8 @@ export async function measureList(bench: Bench, era: Era): Promise<Measured> {
   )
   const compared = await compare(entries, bench.pick(21, 3))
   return {
-    name: rowName('list', era),
-    title: `resources/list, ${fixture.descriptors.length} resources, ${connections} connections${titleEnd(era)}`,
+    name: rowName('list', transport),
+    title: `resources/list, ${fixture.descriptors.length} resources, ${connections} connections${titleEnd(transport)}`,
     reference: 'bare-http',
     columns: requestColumns,
     rounds: compared.rounds,
@@ -58,7 +58,7 @@ export async function measureList(bench: Bench, era: Era): Promise<Measured> {
 /** Adds small artefacts until the server lists as many resources as wanted. */
 async function fillList(
   target: Target,
-  caller: { readonly era: Era; readonly session: string },
+  caller: { readonly transport: Transport; readonly session: string },
   fixture: Fixture,
 ): Promise<readonly Descriptor[]> {
   await postScene(target, fixture.sceneText)

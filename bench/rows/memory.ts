@@ -3,11 +3,11 @@ import { compare, type Entry } from '../compare.ts'
 import { readFileLimit } from '../cpu.ts'
 import { sceneUri } from '../fixture.ts'
 import { postScene } from '../host-link.ts'
-import type { Era } from '../load/eras.ts'
+import type { Transport } from '../load/transports.ts'
 import type { Figures } from '../stats.ts'
 import type { Measured } from '../table.ts'
 import type { TargetName } from '../targets.ts'
-import { rowName, speakersOf, titleEnd } from './eras.ts'
+import { rowName, speakersOf, titleEnd } from './transports.ts'
 import { fanOut } from './fan-out.ts'
 
 /** Files a process of node has open beside its sockets, with some to spare. */
@@ -18,17 +18,17 @@ const settleMs = 2000
  * What an idle stream costs: resident memory after garbage was collected, with all streams open
  * less without any. With few streams the slack of the heap is most of it, so there are many.
  */
-export async function measureMemory(bench: Bench, era: Era): Promise<Measured> {
+export async function measureMemory(bench: Bench, transport: Transport): Promise<Measured> {
   const wanted = bench.pick(12_000, 2000)
   const count = Math.min(wanted, (readFileLimit() ?? wanted + spareFiles) - spareFiles)
-  const entries: Entry[] = speakersOf(era, bench.settings.targets).map(name => ({
+  const entries: Entry[] = speakersOf(transport, bench.settings.targets).map(name => ({
     name,
-    measure: () => measureOne(bench, name, era, count),
+    measure: () => measureOne(bench, name, transport, count),
   }))
   const { rounds, notes } = await compare(entries, 1)
   return {
-    name: rowName('memory', era),
-    title: `memory of an idle stream, ${count} streams, one subscription each${titleEnd(era)}`,
+    name: rowName('memory', transport),
+    title: `memory of an idle stream, ${count} streams, one subscription each${titleEnd(transport)}`,
     reference: 'bare-parsed',
     columns: [
       { title: 'times bare-parsed', figure: 'kbPerStream', show: 'ratio' },
@@ -51,10 +51,10 @@ export async function measureMemory(bench: Bench, era: Era): Promise<Measured> {
 async function measureOne(
   bench: Bench,
   name: TargetName,
-  era: Era,
+  transport: Transport,
   count: number,
 ): Promise<Figures> {
-  const bound = era === 'session' ? 'maxSessions' : 'maxListenStreams'
+  const bound = transport === 'session' ? 'maxSessions' : 'maxListenStreams'
   const serveArguments = ['--limit', `${bound}=${count + 100}`]
   const target = await bench.start(name, { serveArguments })
   const load = bench.startLoad()
@@ -62,7 +62,7 @@ async function measureOne(
     await postScene(target, bench.fixture.sceneText)
     const before = await target.residentBytes()
     const { mcp: place } = target
-    const opened = { name, era, place, uri: sceneUri, count }
+    const opened = { name, transport, place, uri: sceneUri, count }
     const { elapsedMs } = await load.ask<{ elapsedMs: number }>('openStreams', opened)
     await new Promise(resolve => setTimeout(resolve, settleMs))
     const after = await target.residentBytes()

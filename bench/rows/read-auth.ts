@@ -13,7 +13,7 @@ import type { Target } from '../targets.ts'
 import { startTokenProvider } from '../token-provider.ts'
 import { callTexts, noteDifference, openSessions, requestColumns, underLoad } from './requests.ts'
 
-const era = 'session'
+const transport = 'session'
 const connections = 16
 const call = { method: 'resources/read', params: { uri: sceneUri } }
 /** More than the server remembers (1000): each is new again when its turn comes. */
@@ -103,16 +103,16 @@ function readEntry(
   const { sceneText } = bench.fixture
   const callers = tokens.length === 0 ? [target] : tokens.map(token => withToken(target, token))
   const [first = target] = callers
-  const texts = callers.flatMap(caller => callTexts(era, caller, [call]))
+  const texts = callers.flatMap(caller => callTexts(transport, caller, [call]))
   const contents = [sceneContent(sceneText)]
   let sessions: readonly string[] = []
   return {
     name,
     prepare: async notes => {
-      sessions = await openSessions(load, first, connections, era)
+      sessions = await openSessions(load, first, connections, transport)
       await postScene(target, sceneText)
       const [session = ''] = sessions
-      await noteDifference(first, { era, session, call }, { contents }, notes)
+      await noteDifference(first, { transport, session, call }, { contents }, notes)
       await underLoad(load, target, texts, sessions, bench.pick(2500, 800))
     },
     measure: () => underLoad(load, target, texts, sessions, bench.pick(200, 150)),

@@ -2,17 +2,17 @@ import type { Bench } from '../bench.ts'
 import { compare, startAll } from '../compare.ts'
 import { sceneContent, sceneUri } from '../fixture.ts'
 import { postScene } from '../host-link.ts'
-import type { Era } from '../load/eras.ts'
+import type { Transport } from '../load/transports.ts'
 import type { Measured } from '../table.ts'
-import { rowName, speakersOf, titleEnd } from './eras.ts'
+import { rowName, speakersOf, titleEnd } from './transports.ts'
 import { noteDifference, requestColumns, requestEntry } from './requests.ts'
 
 const connections = 16
 
 /** resources/read of a scene of 2 KB: guards on, audit wired, access log written to a file. */
-export async function measureRead(bench: Bench, era: Era): Promise<Measured> {
+export async function measureRead(bench: Bench, transport: Transport): Promise<Measured> {
   const notes: string[] = []
-  const names = speakersOf(era, bench.settings.targets, { withPrepared: true })
+  const names = speakersOf(transport, bench.settings.targets, { withPrepared: true })
   const targets = await startAll(bench, names, notes)
   const load = bench.startLoad()
   const { sceneText } = bench.fixture
@@ -21,12 +21,12 @@ export async function measureRead(bench: Bench, era: Era): Promise<Measured> {
   const entries = targets.map(target =>
     requestEntry(load, {
       name: target.name,
-      era,
+      transport,
       target,
       connections,
       prepare: async (session, found) => {
         await postScene(target, sceneText)
-        await noteDifference(target, { era, session, call }, { contents }, found)
+        await noteDifference(target, { transport, session, call }, { contents }, found)
         return [call]
       },
       warmMs: bench.pick(1500, 400),
@@ -35,8 +35,8 @@ export async function measureRead(bench: Bench, era: Era): Promise<Measured> {
   )
   const compared = await compare(entries, bench.pick(21, 3))
   return {
-    name: rowName('read', era),
-    title: `resources/read, 2 KB of JSON, ${connections} connections${titleEnd(era)}`,
+    name: rowName('read', transport),
+    title: `resources/read, 2 KB of JSON, ${connections} connections${titleEnd(transport)}`,
     reference: 'bare-http',
     columns: requestColumns,
     rounds: compared.rounds,

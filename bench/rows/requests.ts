@@ -4,7 +4,7 @@ import type { Load } from '../bench.ts'
 import { withServerCpu, type Entry } from '../compare.ts'
 import { askOnce } from '../host-link.ts'
 import type { ClosedLoopResult } from '../load/closed-loop.ts'
-import { callText, type Call, type Era } from '../load/eras.ts'
+import { callText, type Call, type Transport } from '../load/transports.ts'
 import type { Figures } from '../stats.ts'
 import type { Column } from '../table.ts'
 import type { Target } from '../targets.ts'
@@ -22,18 +22,18 @@ export const requestColumns: readonly Column[] = [
 ]
 
 /** Texts of POSTs to the MCP endpoint, with the marks the load generator fills. */
-export function callTexts(era: Era, target: Target, calls: readonly Call[]): string[] {
-  return calls.map(call => callText(era, target.mcp, call))
+export function callTexts(transport: Transport, target: Target, calls: readonly Call[]): string[] {
+  return calls.map(call => callText(transport, target.mcp, call))
 }
 
-/** One for each connection; empty where the era has none. */
+/** One for each connection; empty where the transport has none. */
 export function openSessions(
   load: Load,
   target: Target,
   count: number,
-  era: Era,
+  transport: Transport,
 ): Promise<string[]> {
-  if (era === 'stateless') return Promise.resolve(new Array<string>(count).fill(''))
+  if (transport === 'stateless') return Promise.resolve(new Array<string>(count).fill(''))
   return load.ask<string[]>('openSessions', { place: target.mcp, count })
 }
 
@@ -71,7 +71,7 @@ export async function underLoad(
 
 export interface RequestEntry {
   readonly name: string
-  readonly era: Era
+  readonly transport: Transport
   readonly target: Target
   readonly connections: number
   /** Stores what will be asked for and says what to ask, in turn. */
@@ -82,14 +82,14 @@ export interface RequestEntry {
 
 /** An entry that asks one server the same calls again and again, on each connection. */
 export function requestEntry(load: Load, options: RequestEntry): Entry {
-  const { name, era, target, connections } = options
+  const { name, transport, target, connections } = options
   let texts: readonly string[] = []
   let sessions: readonly string[] = []
   return {
     name,
     prepare: async notes => {
-      sessions = await openSessions(load, target, connections, era)
-      texts = callTexts(era, target, await options.prepare(sessions[0] ?? '', notes))
+      sessions = await openSessions(load, target, connections, transport)
+      texts = callTexts(transport, target, await options.prepare(sessions[0] ?? '', notes))
       await underLoad(load, target, texts, sessions, options.warmMs)
     },
     measure: () => underLoad(load, target, texts, sessions, options.measureMs),
@@ -99,13 +99,13 @@ export function requestEntry(load: Load, options: RequestEntry): Entry {
 /** Compares one answer outside the load with what it must carry; a difference is a note. */
 export async function noteDifference(
   target: Target,
-  asked: { readonly era: Era; readonly session: string; readonly call: Call },
+  asked: { readonly transport: Transport; readonly session: string; readonly call: Call },
   expected: unknown,
   notes: string[],
 ): Promise<void> {
   const { method } = asked.call
   const { result, bytes } = await askOnce(target, asked, asked.call)
-  const own = withoutOpening(asked.era, result)
+  const own = withoutOpening(asked.transport, result)
   if (isDeepStrictEqual(withoutMeta(own), withoutMeta(expected))) return
   const wanted = JSON.stringify(expected).length
   notes.push(
@@ -120,9 +120,9 @@ function withoutMeta(value: unknown): unknown {
   )
 }
 
-/** Without the members that each server of the stateless era fills in its own way. */
-function withoutOpening(era: Era, result: unknown): unknown {
-  if (era === 'session') return result
+/** Without the members that each server of the stateless transport fills in its own way. */
+function withoutOpening(transport: Transport, result: unknown): unknown {
+  if (transport === 'session') return result
   const { resultType, ttlMs, cacheScope, _meta, ...own } = result as Record<string, unknown>
   return resultType === 'complete' ? own : { resultType, ...own }
 }

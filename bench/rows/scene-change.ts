@@ -86,6 +86,6 @@ export async function moveObject(target: Target, at: number): Promise<number> {
 
 /** Reads the resource; returns the length of the answer. */
 export async function readBytes(target: Target, uri: string): Promise<number> {
-  const era = { era: 'stateless', session: '' } as const
-  return (await askOnce(target, era, { method: 'resources/read', params: { uri } })).bytes
+  const transport = { transport: 'stateless', session: '' } as const
+  return (await askOnce(target, transport, { method: 'resources/read', params: { uri } })).bytes
 }

@@ -2,7 +2,7 @@ import type { Bench } from '../bench.ts'
 import { compare, startAll } from '../compare.ts'
 import { sceneUri } from '../fixture.ts'
 import { postScene } from '../host-link.ts'
-import type { Call } from '../load/eras.ts'
+import type { Call } from '../load/transports.ts'
 import type { Measured } from '../table.ts'
 import { requestColumns, requestEntry } from './requests.ts'
 
@@ -28,7 +28,7 @@ export async function measureTools(bench: Bench): Promise<Measured> {
   const entries = calls.map(([name, call]) =>
     requestEntry(load, {
       name,
-      era: 'session',
+      transport: 'session',
       target,
       connections: 16,
       prepare: async () => {

@@ -92,7 +92,7 @@ async function measureOpen(
 async function openStreams(bench: Bench, target: Target, count: number) {
   const load = bench.startLoad()
   const { name, mcp: place } = target
-  await load.ask('openStreams', { name, era: 'stateless', place, uri: sceneUri, count })
+  await load.ask('openStreams', { name, transport: 'stateless', place, uri: sceneUri, count })
   return async () => count
 }
 

@@ -1,6 +1,6 @@
 /** The little of MCP that the hand-written comparison servers speak. */
 import { sceneContent, sceneUri, type LoadedFixture } from '../fixture.ts'
-import { metaKeys, statelessVersion } from '../load/eras.ts'
+import { metaKeys, statelessVersion } from '../load/transports.ts'
 import { protocolVersion } from '../load/http-text.ts'
 import type { IncomingMessage } from 'node:http'
 

@@ -8,7 +8,7 @@ import { systemClock } from '../../src/lib/util/time.ts'
 import type { AccountStore, SessionState } from '../../src/server/accounts/account-store.ts'
 import { corsMethods, createAccountsListener } from '../../src/server/accounts/app.ts'
 import { openAccountsStore, dataFiles } from '../../src/server/accounts/data-folder.ts'
-import { openKeyStore } from '../../src/server/accounts/keys/open-key-store.ts'
+import { openFileKeys } from '../../src/server/accounts/keys/file-keys.ts'
 import { defaultAccountLimits } from '../../src/server/accounts/limits.ts'
 import { createAccountServices } from '../../src/server/accounts/services.ts'
 import { createRequestChecks } from '../../src/server/http/request-checks.ts'
@@ -24,7 +24,7 @@ const limits = defaultLimits
 
 const clock = systemClock
 const store = await openAccountsStore({ dataDir, clock, log, busyMs: limits.maxStoreWaitMs })
-const keys = await openKeyStore({
+const keys = await openFileKeys({
   file: dataFiles(dataDir).keys,
   clock,
   log,

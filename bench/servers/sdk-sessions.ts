@@ -10,7 +10,7 @@ export interface SdkSession {
   sendUpdated(uri: string): Promise<void>
 }
 
-/** What answers the stateless era, where the SDK has it. */
+/** What answers the stateless transport, where the SDK has it. */
 export interface SdkStateless {
   handle(request: IncomingMessage, response: ServerResponse): Promise<void>
   sendUpdated(uri: string): void

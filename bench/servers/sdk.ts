@@ -1,5 +1,5 @@
 /**
- * The official SDK 2: McpServer, one with its node transport for each session; for the stateless era
+ * The official SDK 2: McpServer, one with its node transport for each session; for the stateless transport
  * its handler, which makes a server for each request.
  */
 import { randomUUID } from 'node:crypto'

@@ -17,7 +17,7 @@ export interface InstanceRow {
   /** Of a scene that no application sent. */
   readonly scene_set_at: string | null
   readonly application: { readonly connected: boolean }
-  readonly mcp_url: string
+  readonly mcp_url: string | null
 }
 
 /** The instances that a gateway knows; null until they are known. */

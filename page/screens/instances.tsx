@@ -56,7 +56,7 @@ function documentWords({ application, scene_set_at }: InstanceRow): string {
 
 /** The address comes from a record that any program of this user can write: http alone is a link. */
 function pageOf({ mcp_url }: InstanceRow): string | null {
-  if (!URL.canParse(mcp_url)) return null
+  if (mcp_url === null || !URL.canParse(mcp_url)) return null
   const { protocol, origin } = new URL(mcp_url)
   return protocol === 'http:' || protocol === 'https:' ? `${origin}/` : null
 }

@@ -1,7 +1,7 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../lib/cli/base-command.ts'
-import { endpointFlags, hostEnvironment } from './resources/endpoint-flags.ts'
+import { hostEnvironment, instanceFlags } from './resources/endpoint-flags.ts'
 
 /** Keeps the scene under a name. */
 export default class Checkpoint extends BaseCommand {
@@ -35,7 +35,7 @@ ${hostEnvironment}`
 
   static override flags = {
     remove: Flags.boolean({ description: 'remove the checkpoint of this name' }),
-    ...endpointFlags,
+    ...instanceFlags,
   }
 
   override async run(): Promise<void> {

@@ -1,4 +1,4 @@
-import { renderGatewayBanner } from '../lib/cli/gateway-banner.ts'
+import { renderGatewayBanner } from '../lib/cli/banner.ts'
 import type { OutputFlags } from '../lib/cli/log-level.ts'
 import type { GatewaySettings } from './gateway-settings.ts'
 import { describeAccess } from './auth-settings.ts'

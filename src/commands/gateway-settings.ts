@@ -1,5 +1,8 @@
 import type { GatewayOptions } from '../server/gateway/options.ts'
 import { type McpServerFlags, readMcpServerSettings } from './mcp-server-settings.ts'
+import { requireAccountsUrl } from '../lib/config/accounts-url.ts'
+import { usage } from '../lib/util/errors.ts'
+import type { AuthMode } from './auth-mode.ts'
 import { checkPath } from './server-settings.ts'
 
 /** The flags of `gateway` as the parser returns them. */
@@ -7,6 +10,7 @@ export interface GatewayFlags extends McpServerFlags {
   catalog?: string | undefined
   standby: boolean
   aggregate?: boolean
+  'accept-joins'?: string | undefined
 }
 
 export type GatewaySettings = Omit<GatewayOptions, 'log' | 'accessLog' | 'onElection' | 'patient'>
@@ -19,10 +23,26 @@ export async function readGatewaySettings(
   flags: GatewayFlags,
   env: NodeJS.ProcessEnv,
 ): Promise<GatewaySettings> {
+  const common = await readMcpServerSettings(flags, env)
   return {
-    ...(await readMcpServerSettings(flags, env)),
+    ...common,
     catalog: checkPath('catalog', flags.catalog),
     standby: flags.standby,
     aggregate: flags.aggregate,
+    acceptJoins: readAcceptJoins(flags, common.auth.mode),
   }
+}
+
+/** Every client of the gateway reads what joined: without a key that is every user of its machine. */
+function readAcceptJoins(flags: GatewayFlags, mode: AuthMode): GatewaySettings['acceptJoins'] {
+  const accounts = flags['accept-joins']
+  if (accounts === undefined) return undefined
+  if (flags.aggregate !== true) throw usage('--accept-joins is for --aggregate', 'add --aggregate')
+  if (mode === 'none' && flags.auth !== 'none') {
+    throw usage(
+      '--accept-joins would let every user of this machine read the instances that join',
+      'make a key with service-cli keys create; or add --auth none if all users may read them',
+    )
+  }
+  return requireAccountsUrl(accounts, '--accept-joins')
 }

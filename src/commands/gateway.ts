@@ -31,6 +31,10 @@ Environment: SERVICE_MCP_API_KEY (the key that clients must present), SERVICE_RE
       command: '<%= config.bin %> gateway --aggregate',
     },
     {
+      description: 'one address for the instances of a studio',
+      command: '<%= config.bin %> gateway --aggregate --accept-joins https://registry.example.com',
+    },
+    {
       description: 'inside a server',
       command: '<%= config.bin %> serve --gateway',
     },
@@ -55,6 +59,10 @@ Environment: SERVICE_MCP_API_KEY (the key that clients must present), SERVICE_RE
       allowNo: true,
     }),
     aggregate: aggregateFlag,
+    'accept-joins': Flags.string({
+      description: 'let instances join with tokens of this accounts server (--aggregate)',
+      helpValue: 'URL',
+    }),
     tools: toolsFlag,
     page: pageFlag,
     ...authFlags,

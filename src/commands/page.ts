@@ -1,6 +1,6 @@
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../lib/cli/base-command.ts'
-import { endpointFlags, hostEnvironment } from './resources/endpoint-flags.ts'
+import { hostEnvironment, instanceFlags } from './resources/endpoint-flags.ts'
 
 /** Shows a link to the live page. */
 export default class Page extends BaseCommand {
@@ -19,7 +19,7 @@ ${hostEnvironment}`
 
   static override flags = {
     open: Flags.boolean({ description: 'open the link in your browser instead of printing it' }),
-    ...endpointFlags,
+    ...instanceFlags,
   }
 
   override async run(): Promise<void> {

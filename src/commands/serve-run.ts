@@ -1,8 +1,6 @@
-import { renderBanner } from '../lib/cli/banner.ts'
-import type { CaptureFacts } from '../lib/cli/capture-lines.ts'
+import { type CaptureFacts, pageLines, renderBanner } from '../lib/cli/banner.ts'
 import { entryName } from '../lib/mcp/settings/choose-target.ts'
 import { pause, systemTimer } from '../lib/util/time.ts'
-import { pageLines } from '../lib/cli/page-lines.ts'
 import type { OutputFlags } from '../lib/cli/log-level.ts'
 import type { ServeCaptureState } from '../server/host/serve-options.ts'
 import { describeAccess } from './auth-settings.ts'
@@ -33,6 +31,7 @@ export async function runServe(settings: ServeSettings, output: OutputFlags): Pr
           hostUrl,
           hostTokenFile,
           page: pageLogin(),
+          joins: settings.join?.gateway ?? null,
           capture: capture === null ? null : await describeCapture(capture),
           ...describeAccess(settings),
           ...shown,

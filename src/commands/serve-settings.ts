@@ -1,7 +1,12 @@
 import type { CaptureMode } from '../server/capture/options.ts'
-import { checkSecretText } from '../lib/auth/secret-file.ts'
+import { checkSecretText, readSecretFile } from '../lib/auth/secret-file.ts'
+import { parseAccountsUrl, refuseExposed } from '../lib/config/accounts-url.ts'
+import { Secret } from '../lib/util/secret.ts'
+import { parseBucketUrl } from '../server/artefacts/bucket/settings.ts'
+import { databaseVariable } from '../server/database/settings.ts'
 import { usage } from '../lib/util/errors.ts'
 import type { ServeOptions } from '../server/host/serve-options.ts'
+import { readDatabase } from './database-flag.ts'
 import { defaultPorts } from './default-ports.ts'
 import { type McpServerFlags, readMcpServerSettings } from './mcp-server-settings.ts'
 import { checkPath } from './server-settings.ts'
@@ -10,7 +15,9 @@ import { checkPath } from './server-settings.ts'
 export interface ServeFlags extends McpServerFlags {
   'dcc-type': string
   name?: string | undefined
-  artefacts: boolean
+  artefacts?: string | undefined
+  'no-artefacts': boolean
+  database?: string | undefined
   resources: boolean
   notes?: boolean | undefined
   'scene-file'?: string | undefined
@@ -20,6 +27,8 @@ export interface ServeFlags extends McpServerFlags {
   gateway?: boolean | undefined
   'gateway-port'?: number | undefined
   aggregate?: boolean | undefined
+  join?: string | undefined
+  'join-token-file'?: string | undefined
 }
 
 export type ServeSettings = Omit<ServeOptions, 'log' | 'accessLog'>
@@ -41,13 +50,29 @@ export async function readServeSettings(
     hostTokenFile: checkPath('host-token-file', flags['host-token-file']),
     capture: readCapture(flags),
     gateway: readGateway(flags),
+    join: await readJoin(flags, env),
     dccType: checkDccType(flags['dcc-type']),
-    artefacts: flags.artefacts,
+    artefacts: readArtefacts(flags, env),
     resources: flags.resources,
     notes: flags.notes,
     name: checkLine('name', flags.name),
     hostTokenEnv: hostToken ? checkSecretText(hostToken, 'SERVICE_HOST_TOKEN') : undefined,
   }
+}
+
+function readArtefacts(flags: ServeFlags, env: NodeJS.ProcessEnv): ServeOptions['artefacts'] {
+  const { artefacts, 'no-artefacts': isOff } = flags
+  if (artefacts !== undefined) {
+    const bucket = parseBucketUrl(artefacts, '--artefacts', env)
+    const database = readDatabase(flags.database, env)
+    if (database !== undefined) return { bucket, database }
+    throw usage(
+      '--artefacts needs a PostgreSQL database, which lists what is in the bucket',
+      `add --database, or set ${databaseVariable}`,
+    )
+  }
+  if (flags.database === undefined) return !isOff
+  throw usage('--database is for --artefacts', 'add --artefacts s3://BUCKET')
 }
 
 function readGateway(flags: ServeFlags): ServeOptions['gateway'] {
@@ -58,6 +83,36 @@ function readGateway(flags: ServeFlags): ServeOptions['gateway'] {
     throw usage('--gateway-port is for --gateway', 'add --gateway')
   }
   return undefined
+}
+
+/** The token is read once here, so that a start with an unusable one fails. */
+async function readJoin(flags: ServeFlags, env: NodeJS.ProcessEnv): Promise<ServeOptions['join']> {
+  const { join } = flags
+  const { SERVICE_JOIN_TOKEN: variable } = env
+  const file = checkPath('join-token-file', flags['join-token-file'])
+  if (join === undefined) {
+    if (file === undefined) return undefined
+    throw usage('--join-token-file is for --join', 'name the gateway with --join')
+  }
+  const parsed = parseAccountsUrl(join)
+  if (!parsed.ok) {
+    throw usage('--join is not the address of a gateway', 'write it as https://gateway.example.com')
+  }
+  refuseExposed(parsed.value)
+  if (file === undefined && !variable) {
+    throw usage(
+      '--join needs a token',
+      'make one with service-cli token create --scope instance, and name its file with --join-token-file',
+    )
+  }
+  const token = async () =>
+    new Secret(
+      file === undefined
+        ? checkSecretText(variable ?? '', 'SERVICE_JOIN_TOKEN')
+        : await readSecretFile(file, '--join-token-file', { mounted: true }),
+    )
+  await token()
+  return { gateway: parsed.value.url.replace(/\/mcp$/, ''), token }
 }
 
 function readCapture(flags: ServeFlags): ServeOptions['capture'] {

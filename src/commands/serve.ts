@@ -4,6 +4,7 @@ import { BaseCommand } from '../lib/cli/base-command.ts'
 import { usage } from '../lib/util/errors.ts'
 import { levelOf } from '../lib/cli/log-level.ts'
 import { authFlags } from './auth-flags.ts'
+import { databaseFlag } from './database-flag.ts'
 import { defaultPorts } from './default-ports.ts'
 import { readServeSettings } from './serve-settings.ts'
 import {
@@ -24,11 +25,11 @@ export default class Serve extends BaseCommand {
 
   static override description = `Runs beside the application, receives its scene, audit records, \
 events and files over the host link, and offers them as MCP resources on /mcp. Listens only on this \
-machine by default; see --host.
+machine by default; see --host. With --artefacts the files are in a bucket that several servers share.
 
 Environment: SERVICE_MCP_API_KEY (a key for clients, beside those of service-cli \
 keys create), SERVICE_HOST_TOKEN (the token of the application; generated for each run by \
-default), SERVICE_REGISTRY_DIR.`
+default), SERVICE_JOIN_TOKEN (for --join), SERVICE_REGISTRY_DIR.`
 
   static override examples = [
     { description: 'start with the defaults', command: '<%= config.bin %> serve' },
@@ -51,6 +52,11 @@ default), SERVICE_REGISTRY_DIR.`
     {
       description: 'for a client that starts its servers and uses stdio',
       command: '<%= config.bin %> serve --stdio',
+    },
+    {
+      description: 'join the gateway of the studio',
+      command:
+        '<%= config.bin %> serve --join https://gateway.example.com --join-token-file ~/.config/join.token',
     },
     {
       description: 'raise one limit',
@@ -78,11 +84,13 @@ default), SERVICE_REGISTRY_DIR.`
       description: 'state directory: instance records, tokens and artefacts',
       helpValue: 'DIR',
     }),
-    artefacts: Flags.boolean({
-      description: 'serve stored artefacts (on unless --no-artefacts)',
-      default: true,
-      allowNo: true,
+    artefacts: Flags.string({
+      description: 'keep artefacts in this bucket, with their list in --database',
+      helpValue: 's3://BUCKET/PREFIX',
+      exclusive: ['no-artefacts'],
     }),
+    'no-artefacts': Flags.boolean({ description: 'serve no artefacts', default: false }),
+    ...databaseFlag,
     resources: Flags.boolean({
       description: 'serve resources (on unless --no-resources)',
       default: true,
@@ -123,6 +131,14 @@ default), SERVICE_REGISTRY_DIR.`
       max: 65_535,
     }),
     aggregate: aggregateFlag,
+    join: Flags.string({
+      description: 'gateway of the studio to join; nothing listens here for it',
+      helpValue: 'URL',
+    }),
+    'join-token-file': Flags.string({
+      description: 'file with the token for --join; overrides SERVICE_JOIN_TOKEN',
+      helpValue: 'FILE',
+    }),
     ...authFlags,
     ...runFlags('maxSessions=20000'),
   }

@@ -3,11 +3,12 @@ import { realpath } from 'node:fs/promises'
 import { bundledCatalog } from '../lib/util/adapter-files.ts'
 import { monotonicClock, systemClock, systemTimer, toRfc3339 } from '../lib/util/time.ts'
 import { processStart } from '../lib/util/process.ts'
-import { createHandlers } from './mcp/app.ts'
+import { createHandlers, type JoinEndpoint } from './mcp/app.ts'
 import { createAuth } from './auth/create-auth.ts'
 import { resolveAuthLimits } from './auth/limits.ts'
 import { DeferredEndpoint } from './mcp/deferred-endpoint.ts'
-import { assembleGateway } from './gateway/assembly.ts'
+import { type AssembledGateway, assembleGateway } from './gateway/assembly.ts'
+import { refuseJoin, wantsJoin } from './gateway/join/join-upgrade.ts'
 import { winPort } from './gateway/win-port.ts'
 import type { GatewayHandle, GatewayOptions } from './gateway/options.ts'
 import { CatalogFile } from './gateway/catalog/catalog-file.ts'
@@ -73,7 +74,12 @@ export async function startGateway(
   await using opened = new AsyncDisposableStack()
   const mcp = new DeferredEndpoint()
   const socket = await ServerSocket.open(options, { limits, log })
-  const stopListening = () => socket.stop(() => mcp.close())
+  let endLinks = () => {}
+  const stopListening = () =>
+    socket.stop(() => {
+      mcp.close()
+      endLinks()
+    })
   opened.defer(stopListening)
   const mcpUrl = () => `${socket.url}/mcp`
   let active: ActiveGateway | null = null
@@ -99,6 +105,14 @@ export async function startGateway(
     if (download === undefined) throw new ServiceError('overloaded', 'the gateway is starting')
     await download(...asked)
   }
+  let acceptJoin: AssembledGateway['acceptJoin']
+  const joins = options.acceptJoins && {
+    wantsUpgrade: wantsJoin,
+    upgrade(...[req, socket, head, peer]: Parameters<JoinEndpoint['upgrade']>) {
+      if (acceptJoin === undefined) refuseJoin(socket)
+      else acceptJoin(req, socket, head, peer)
+    },
+  }
   const metrics = new Metrics('gateway', options.accessLog)
   const handlers = createHandlers({
     ...createRequestChecks(options),
@@ -108,6 +122,7 @@ export async function startGateway(
     documents: auth.documents,
     activeGateway: { path: identityPath, handle: createIdentityRoute(() => active) },
     isReady: () => mcp.isOpen,
+    joins,
     instances: options.aggregate ? downloadWhenOpen : undefined,
     onRefused,
     limits,
@@ -152,12 +167,16 @@ export async function startGateway(
     ring,
     tools: options.tools === true,
     aggregate: options.aggregate === true,
+    acceptJoins: options.acceptJoins,
+    onRefused,
     mayUseKey: () => chain(auth.policy.authenticate(stranger), ({ ok }) => !ok),
     limits: allLimits,
     log,
   })
   opened.defer(() => assembled.close())
   download = assembled.download
+  acceptJoin = assembled.acceptJoin
+  endLinks = () => assembled.endLinks()
   metrics.add(assembled.gauges)
   mcp.open(assembled.endpoint)
   // Others may have the port before anything else here has ended.

@@ -9,6 +9,7 @@ import { createAuth } from './auth/create-auth.ts'
 import { withGatewayAccess } from './auth/gateway-access.ts'
 import { resolveAuthLimits } from './auth/limits.ts'
 import { createFsStore } from './artefacts/fs-store.ts'
+import type { openBucketStore } from './artefacts/bucket/open-bucket-store.ts'
 import { artefactRootIn } from './artefacts/helpers.ts'
 import type { ArtefactStore } from './artefacts/store.ts'
 import { Checkpoints } from './checkpoints/checkpoints.ts'
@@ -38,6 +39,7 @@ import { SessionEventBuffer } from './resources/session-event-buffer.ts'
 import { openServeCapture } from './host/serve-capture.ts'
 import type { ServeHandle, ServeOptions } from './host/serve-options.ts'
 import { version } from '../lib/util/version.ts'
+import type { Joiner } from './join/joiner.ts'
 
 /**
  * The main job: one server beside one application. Opens the state directory, the artefact store
@@ -69,9 +71,12 @@ export async function startServe(
   const root = artefactRootIn(registryDir.path)
   // Ended in reverse order: at the stop, or at once when a later step of the start fails.
   await using opened = new AsyncDisposableStack()
-  const store = options.artefacts
-    ? await createFsStore({ root, limits, clock: systemClock, log, origin })
-    : undefined
+  const store = await openStore(options.artefacts, root, {
+    limits,
+    clock: systemClock,
+    log,
+    origin,
+  })
   opened.defer(() => store?.close())
   cancelled.throwIfAborted()
   const token = await resolveHostToken({
@@ -101,7 +106,7 @@ export async function startServe(
   const config = {
     enableResources: options.resources,
     enableTools: options.tools === true,
-    enableArtefactResources: options.artefacts,
+    enableArtefactResources: options.artefacts !== false,
     enablePage: options.page === true,
   }
   const documentNow = () => {
@@ -142,6 +147,7 @@ export async function startServe(
       })
     : undefined
   const metrics = new Metrics('serve', options.accessLog)
+  let joiner: Joiner | null = null
   const server = new McpHttpServer(config, {
     notes,
     checkpoints,
@@ -153,6 +159,7 @@ export async function startServe(
     log,
     accessLog: metrics.accessLog,
     metrics,
+    readyFacts: () => (joiner === null ? {} : { join: joiner.facts }),
     auth: withGatewayAccess(auth.policy, { instanceId, hostToken: token.secret }),
     documents: () => auth.documents,
     presence: () => presences.current,
@@ -218,6 +225,15 @@ export async function startServe(
     opened.defer(() => watcher.stop())
     registry.listen({ resourceUpdated: () => watcher.checkPause(), listChanged() {} })
   }
+  const { join: joins } = options
+  if (joins !== undefined) {
+    const { Joiner } = await import('./join/joiner.ts')
+    const parts = { record, listener: server.linkListener(), limits, log }
+    const joined = new Joiner({ ...joins, ...parts, clock: systemClock, timer: systemTimer })
+    joiner = joined
+    metrics.add(() => joined.gauges)
+    opened.defer(() => joined.stop())
+  }
 
   const { gateway } = options
   // Loaded only then; its address is its own.
@@ -242,6 +258,18 @@ export async function startServe(
     // Side by side: each may take its whole grace time.
     ...stoppable(() => Promise.all([companion?.stop(), running.disposeAsync()])),
   }
+}
+
+/** The client of the bucket is loaded only for a bucket. */
+async function openStore(
+  where: ServeOptions['artefacts'],
+  root: string,
+  options: Parameters<typeof openBucketStore>[1],
+): Promise<ArtefactStore | undefined> {
+  if (where === false) return undefined
+  if (where === true) return createFsStore({ root, ...options })
+  const { openBucketStore } = await import('./artefacts/bucket/open-bucket-store.ts')
+  return openBucketStore(where, options)
 }
 
 /** What the application reports, handed to those who keep it. */

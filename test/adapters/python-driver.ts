@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { createInterface } from 'node:readline'
 import { pythonClient, readPythonClient } from '../../src/lib/util/adapter-files.ts'
-import { until } from '../e2e/until.ts'
+import { until } from '../helpers/until.ts'
 import { skipBecause } from '../helpers/skip.ts'
 
 const program = fileURLToPath(new URL('python/driver.py', import.meta.url))

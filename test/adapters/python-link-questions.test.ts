@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { setTimeout as delay } from 'node:timers/promises'
-import { until } from '../e2e/until.ts'
+import { until } from '../helpers/until.ts'
 import { useLinkedApps } from './linked-app.ts'
 import type { LinkOptions, PythonApp } from './python-driver.ts'
 import { type Peer, type Script, ScriptedServer, welcome } from './scripted-server.ts'

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { type WebSocket, WebSocketServer } from 'ws'
-import { until } from '../e2e/until.ts'
+import { until } from '../helpers/until.ts'
 
 export const token = 'a-token-that-nobody-may-see'
 

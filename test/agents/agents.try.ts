@@ -8,7 +8,7 @@ import { stripVTControlCharacters } from 'node:util'
 import { expect } from 'chai'
 import { type Serving, startServe } from '../clients/serve.ts'
 import { runOwn } from '../clients/run-program.ts'
-import { until } from '../e2e/until.ts'
+import { until } from '../helpers/until.ts'
 import { skipBecause } from '../helpers/skip.ts'
 
 const hasThread = (answer: any): answer is { thread: { id: string } } => answer?.thread?.id

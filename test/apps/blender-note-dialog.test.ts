@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { until } from '../e2e/until.ts'
+import { until } from '../helpers/until.ts'
 import {
   type LinkedBlender,
   needWindowedBlender,

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { until } from '../e2e/until.ts'
+import { until } from '../helpers/until.ts'
 import type { Remote } from '../helpers/blender-remote.ts'
 import {
   type LinkedBlender,

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { PNG } from 'pngjs'
 import { hello, startStdio } from '../e2e/stdio-servers.ts'
-import { until } from '../e2e/until.ts'
+import { until } from '../helpers/until.ts'
 import {
   type LinkedBlender,
   needWindowedBlender,

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { chooseFrom, parseBenchArguments } from '../../bench/arguments.ts'
 import { parseSchedstat } from '../../bench/cpu.ts'
 import { makeBlob, makeSceneText } from '../../bench/fixture.ts'
-import { callText, streamText } from '../../bench/load/eras.ts'
+import { callText, streamText } from '../../bench/load/transports.ts'
 import { idMark, requestText, rpcText, sessionMark, withId } from '../../bench/load/http-text.ts'
 
 describe('bench inputs', () => {

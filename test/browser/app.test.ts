@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { gzipSync } from 'node:zlib'
 import { HostClient } from '../../src/host-client.ts'
-import { until } from '../e2e/until.ts'
+import { until } from '../helpers/until.ts'
 import { seriousFaults } from '../helpers/browser.ts'
 import { pngOf } from '../helpers/png.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'

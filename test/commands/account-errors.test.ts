@@ -28,7 +28,7 @@ const cases: Case[] = [
   },
   { args: ['login', 'bob', '--no-input'], code: 2, says: '--password-stdin' },
   { args: ['login', '--no-input'], code: 2, says: 'username is missing' },
-  { args: ['login', 'bob', '--token-stdin'], code: 2, says: 'without user name' },
+  { args: ['login', 'bob', '--token-stdin'], code: 2, says: 'with a user name' },
   { args: ['--token', secret, 'login', 'bob'], code: 2, says: '--token-stdin' },
   { args: ['register', 'bob', '--token', secret], code: 2, says: 'takes no --token' },
   { args: ['logout', '--token', secret], code: 2, says: 'takes no --token' },

@@ -71,7 +71,13 @@ describe('readGatewaySettings', () => {
 
 describe('serve --gateway', () => {
   const serve = {
-    ...{ port: 0, host: '127.0.0.1', 'dcc-type': 'unknown', artefacts: true, resources: true },
+    ...{
+      port: 0,
+      host: '127.0.0.1',
+      'dcc-type': 'unknown',
+      'no-artefacts': false,
+      resources: true,
+    },
     'allow-unauthenticated': false,
   }
 

@@ -12,7 +12,7 @@ const defaults: ServeFlags = {
   port: 8765,
   host: '127.0.0.1',
   'dcc-type': 'unknown',
-  artefacts: true,
+  'no-artefacts': false,
   resources: true,
   'allow-unauthenticated': false,
 }
@@ -99,6 +99,9 @@ describe('readServeSettings', () => {
       {},
       { capture: { mode: 'x11', title: 'shot 010' }, limits: { maxCaptureWidth: 1920 } },
     ],
+    [{ 'no-artefacts': true }, {}, { artefacts: false }],
+    // That of an accounts server on the same machine.
+    [{}, { SERVICE_DATABASE_URL: 'postgres://db/accounts' }, {}],
   ]
   for (const [flags, env, expected] of accepted) {
     it(`reads ${JSON.stringify({ ...flags, ...env })}`, async () => {
@@ -108,6 +111,29 @@ describe('readServeSettings', () => {
     })
   }
 
+  it('reads where the bucket and its database are', async () => {
+    const flags = { ...defaults, artefacts: 's3://renders/a/b/' }
+    const database = 'postgres://studio:hidden@db.example/studio'
+    const found = async (env: NodeJS.ProcessEnv) =>
+      (await readServeSettings(flags, { SERVICE_DATABASE_URL: database, ...env })).artefacts
+    const bucket = { bucket: 'renders', prefix: 'a/b/', endpoint: undefined, region: undefined }
+    const aws = await found({})
+    expect(aws).to.have.deep.property('bucket', bucket)
+    expect(aws).to.have.nested.property('database.host', 'db.example')
+    expect(JSON.stringify(aws)).not.to.contain('hidden')
+    const own = { AWS_ENDPOINT_URL: 'http://a:1', AWS_ENDPOINT_URL_S3: 'https://b:2' }
+    expect(await found(own)).to.have.deep.property('bucket', {
+      ...bucket,
+      endpoint: 'https://b:2',
+      region: 'us-east-1',
+    })
+    expect(await found({ ...own, AWS_REGION: 'eu-1' })).to.have.nested.property(
+      'bucket.region',
+      'eu-1',
+    )
+  })
+
+  const database = { database: 'postgres://db.example/studio' }
   const refused: [flags: Partial<ServeFlags>, env: NodeJS.ProcessEnv, message: string][] = [
     [{ host: '0.0.0.0' }, {}, '--host 0.0.0.0 exposes the server to the network'],
     [{ host: '::' }, {}, '--host :: exposes'],
@@ -134,6 +160,17 @@ describe('readServeSettings', () => {
     [{ 'allowed-origin': ['null'] }, {}, '--allowed-origin null'],
     [{ 'dcc-type': 'Big App' }, {}, '--dcc-type Big App'],
     [{ name: 'a\nb' }, {}, '--name'],
+    [{ artefacts: 's3://renders' }, {}, '--artefacts needs a PostgreSQL database'],
+    [database, {}, '--database is for --artefacts'],
+    [{ ...database, artefacts: '/renders' }, {}, '--artefacts is not the address of a bucket'],
+    [{ ...database, artefacts: 's3://a:b@renders' }, {}, '--artefacts is not the address'],
+    [{ ...database, artefacts: 's3://renders?x=1' }, {}, '--artefacts is not the address'],
+    [{ ...database, artefacts: 's3://renders/../x' }, {}, '--artefacts has an invalid prefix'],
+    [
+      { ...database, artefacts: 's3://renders' },
+      { AWS_ENDPOINT_URL: 'http://user:word@host' },
+      'AWS_ENDPOINT_URL is not the address of a server',
+    ],
     [{ capture: 'off', 'capture-title': 'a' }, {}, '--capture-title is not for --capture off'],
     [{ capture: 'host', 'capture-title': 'a' }, {}, '--capture-title is not for --capture host'],
     [{ capture: 'auto', 'capture-title': '' }, {}, '--capture-title must be'],

@@ -9,7 +9,7 @@ import { exitOf, textOf } from '../helpers/program.ts'
 import { createCaller, quickLimits } from '../helpers/accounts-caller.ts'
 import { type AccountsProcess, startAccountsProcess } from '../helpers/accounts-process.ts'
 import { exchange, requestText } from './raw-socket.ts'
-import { until } from './until.ts'
+import { until } from '../helpers/until.ts'
 
 const first = 'first honest phrase 71'
 const second = 'second honest phrase 72'

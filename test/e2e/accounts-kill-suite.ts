@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { verifyBackup } from '../../src/server/accounts/sqlite/backup.ts'
 import { createCaller, quickLimits } from '../helpers/accounts-caller.ts'
 import { startAccountsProcess } from '../helpers/accounts-process.ts'
-import { until } from './until.ts'
+import { until } from '../helpers/until.ts'
 
 interface Acknowledged {
   readonly username: string

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { ask, initializeBody, postHeaders, RawSession, rpc } from '../helpers/mcp.ts'
-import { until } from './until.ts'
+import { until } from '../helpers/until.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 
 const key = 'k3y-0f-the-Clients_that-nobody-may-see'

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { RawSession, rpc } from '../helpers/mcp.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { exchange, RawSocket, requestText } from './raw-socket.ts'
-import { until } from './until.ts'
+import { until } from '../helpers/until.ts'
 
 const ping = rpc('ping')
 

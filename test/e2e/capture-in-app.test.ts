@@ -8,7 +8,7 @@ import { startServe } from '../../src/server/serve.ts'
 import type { ServeHandle } from '../../src/server/host/serve-options.ts'
 import { type Events, RawSession } from '../helpers/mcp.ts'
 import { pngOf } from '../helpers/png.ts'
-import { until } from './until.ts'
+import { until } from '../helpers/until.ts'
 
 const uri = 'capture://current_window'
 const listChanged = 'notifications/resources/list_changed'
@@ -152,8 +152,10 @@ describe('capture://current_window, taken by the application itself', () => {
     const none = await shotAt('camera=Other')
     expect(none.data).to.include({ reason: 'not_found' })
     expect(none.message).to.include('there is no camera Other')
-    expect((await shotAt('camera=Camera&of=Cube')).message).to.include('goes without "of"')
-    expect((await shotAt('view=top')).message).to.include('"view" goes with "of"')
+    expect((await shotAt('camera=Camera&of=Cube')).message).to.include(
+      'cannot be combined with "of"',
+    )
+    expect((await shotAt('view=top')).message).to.include('"view" needs "of"')
 
     withdraw()
     host.provideCapture(() => pngOf(40, 10), { targets: ['window', 'viewport'] })

@@ -154,7 +154,7 @@ describe('checkpoints of the scene', () => {
     const unknown = await session.call('resources/read', { uri: 'scene://delta?since=two' })
     expect(unknown.error.message).to.include('no checkpoint "two"; there are one')
     const alone = await session.call('resources/read', { uri: 'scene://delta?until=one' })
-    expect(alone.error.message).to.include('"until" goes with "since"')
+    expect(alone.error.message).to.include('"until" needs "since"')
   })
 
   it('are at most 64 for a document', async () => {

@@ -139,12 +139,12 @@ describe('service-cli artefacts', () => {
     expect(await readFile(path('mine'), 'utf8')).to.equal('one')
   })
 
-  it('refuses to put into another machine, what is no file and what is no name', async () => {
+  it('refuses an address, what is no file and what is no name', async () => {
     execFileSync('mkfifo', [path('pipe')])
     const rows: [string[], number, string][] = [
       [['put', path('pipe')], 2, 'is not a regular file'],
-      [['put', path('shot.exr'), `--url=${serve.url}`], 2, '--url is only for reading'],
-      [['rm', hex, `--url=${serve.url}`], 2, '--url is only for reading'],
+      [['put', path('shot.exr'), `--url=${serve.url}`], 2, 'nonexistent flag: --url'],
+      [['rm', hex, `--url=${serve.url}`], 2, 'nonexistent flag: --url'],
       [['put', path('nothing')], 2, 'cannot be read'],
       [['put', home], 2, 'is a folder'],
       [['put', path('shot.exr'), '--metadata={'], 2, 'is not JSON'],

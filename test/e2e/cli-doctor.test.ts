@@ -11,7 +11,7 @@ import { LinkClient } from '../helpers/link.ts'
 import { cleanEnv } from '../helpers/program.ts'
 import { startServeProcess } from '../helpers/serve-process.ts'
 import { skipBecause } from '../helpers/skip.ts'
-import { until } from './until.ts'
+import { until } from '../helpers/until.ts'
 
 describe('service-cli doctor', () => {
   let home: string

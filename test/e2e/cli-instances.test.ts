@@ -9,7 +9,7 @@ import { writeInstance } from '../helpers/instance-files.ts'
 import { runCommand } from '../helpers/in-process.ts'
 import { exitOf, startProgram } from '../helpers/program.ts'
 import { startServeProcess } from '../helpers/serve-process.ts'
-import { until } from './until.ts'
+import { until } from '../helpers/until.ts'
 
 describe('service-cli instances', () => {
   let registryDir: string

@@ -3,7 +3,7 @@ import { type AccountHome, createAccountHome } from '../helpers/account-home.ts'
 import { type Passage, openPassage } from '../helpers/passage.ts'
 import { createCaller, password, quickLimits } from '../helpers/accounts-caller.ts'
 import { type AccountsProcess, startAccountsProcess } from '../helpers/accounts-process.ts'
-import { until } from './until.ts'
+import { until } from '../helpers/until.ts'
 
 describe('a login that takes the place of another', () => {
   let registry: AccountsProcess

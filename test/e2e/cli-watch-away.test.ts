@@ -6,7 +6,7 @@ import { LinkClient } from '../helpers/link.ts'
 import { runCommand } from '../helpers/in-process.ts'
 import { exitOf } from '../helpers/program.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
-import { until } from './until.ts'
+import { until } from '../helpers/until.ts'
 import { follow } from './follow.ts'
 
 describe('service-cli resources watch of what goes away', () => {

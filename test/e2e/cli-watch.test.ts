@@ -8,7 +8,7 @@ import { type ForeignServer, noteUri, startForeign } from '../lib/mcp/client/for
 import { runCommand } from '../helpers/in-process.ts'
 import { exitOf, startProgram } from '../helpers/program.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
-import { until } from './until.ts'
+import { until } from '../helpers/until.ts'
 import { follow } from './follow.ts'
 
 describe('service-cli resources watch', () => {

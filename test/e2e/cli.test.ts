@@ -93,7 +93,7 @@ describe('service-cli', () => {
     expect(code).to.equal(0)
     expect(stdout).to.contain('EXAMPLES').and.contain('$ service-cli serve --port 0 --json')
     expect(stdout.replace(/\s+/g, ' ')).to.contain('also run the gateway, or take over when')
-    for (const flag of ['--port', '--host', '--public-url', '--[no-]artefacts', '--limit']) {
+    for (const flag of ['--port', '--host', '--public-url', '--no-artefacts', '--limit']) {
       expect(stdout).to.contain(flag)
     }
   })

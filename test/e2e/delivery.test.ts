@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { type Events, RawSession } from '../helpers/mcp.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { RawSocket, requestText } from './raw-socket.ts'
-import { until } from './until.ts'
+import { until } from '../helpers/until.ts'
 
 const MiB = 1024 * 1024
 const scene = 'scene://current'

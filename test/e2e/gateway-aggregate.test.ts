@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm, utimes } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -15,7 +15,7 @@ import { ask, type Events, initializeBody, RawSession } from '../helpers/mcp.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { skipBecause } from '../helpers/skip.ts'
 import { callStateless, listenStateless } from '../helpers/stateless.ts'
-import { until } from './until.ts'
+import { until } from '../helpers/until.ts'
 
 const key = 'a-key-that-only-clients-of-it-have'
 const sceneOf = (x: number) => ({
@@ -240,7 +240,8 @@ describe('a gateway that aggregates', () => {
       const ended = await startServeProcess({ registryDir })
       await until(async () => (await read(at(ended))).result !== undefined, 'the instance')
       await ended.stop()
-      await until(async () => (await read(at(ended))).error !== undefined, 'its end')
+      const isGone = async () => (await read(at(ended))).error?.data?.reason === 'instance_gone'
+      await until(isGone, 'its end')
       const uris = [at(ended), at(blender), 'gateway://instances']
       const stream = await listenStateless(gateway.url, { resourceSubscriptions: uris })
       const { notifications } = stream.messages[0].params
@@ -328,6 +329,21 @@ describe('a gateway that aggregates', () => {
       expect(structuredContent.uris).to.deep.equal([at(blender)])
       await until(async () => (await waitsAt(maya)) === 0, 'the end of the wait at Maya')
     })
+
+    it('tell those who wait that the gateway stops', async () => {
+      const stopping = await startGateway(options())
+      const waits = [{ uris: [at(maya)] }, { uris: [at(blender), at(maya)] }, { instance: 'maya' }]
+      const waiting = waits.map(args =>
+        callStateless(stopping.url, 'tools/call', { name: 'wait_for_change', arguments: args }),
+      )
+      await until(async () => (await waitsAt(maya)) === 3, 'the waits')
+      await stopping.stop()
+      for (const { json } of await Promise.all(waiting)) {
+        const reason = 'the server is stopping'
+        expect(json.result.structuredContent).to.deep.equal({ changed: false, reason })
+      }
+      await until(async () => (await waitsAt(maya)) === 0, 'the end of the waits at Maya')
+    })
   })
 
   it('hands out artefacts, whole and in ranges', async () => {
@@ -383,6 +399,34 @@ describe('a gateway that aggregates', () => {
       expect(again.result ?? again.error.message).to.satisfy((said: unknown) =>
         typeof said === 'string' ? said.includes('has ended') : true,
       )
+    })
+
+    it('was last seen at its last heartbeat, whoever saw it, and when its record is removed', async () => {
+      const ending = await startServeProcess({ registryDir, flags: ['--dcc-type', 'houdini'] })
+      ending.signal('SIGKILL')
+      await ending.exited
+      const record = join(registryDir, 'instances', `${ending.instanceId}.json`)
+      const lastSeen = '2026-01-02T03:04:05.000Z'
+      await utimes(record, new Date(lastSeen), new Date(lastSeen))
+      const later = await startGateway(options())
+      const readLater = async (uri: string) =>
+        (await callStateless(later.url, 'resources/read', { uri })).json
+      const expectGone = async () =>
+        expect((await readLater(at(ending))).error.data).to.include({
+          reason: 'instance_gone',
+          last_seen: lastSeen,
+        })
+      try {
+        await expectGone()
+        await rm(record)
+        await until(async () => {
+          const listed = await readLater('gateway://instances?include_dead=true')
+          return !JSON.stringify(listed).includes(ending.instanceId)
+        }, 'its row is gone')
+        await expectGone()
+      } finally {
+        await later.stop()
+      }
     })
 
     it('never answers with what another one has, at the same address', async () => {

@@ -11,7 +11,7 @@ import { type GatewayProcess, startGatewayProcess } from '../helpers/gateway-pro
 import { RawSession } from '../helpers/mcp.ts'
 import { runProgram } from '../helpers/program.ts'
 import { skipBecause } from '../helpers/skip.ts'
-import { until } from './until.ts'
+import { until } from '../helpers/until.ts'
 
 describe('the election of a gateway', () => {
   let registryDir: string

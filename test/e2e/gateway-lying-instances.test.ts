@@ -16,7 +16,7 @@ import {
   statelessHeaders,
   statelessRequest,
 } from '../helpers/stateless.ts'
-import { until } from './until.ts'
+import { until } from '../helpers/until.ts'
 
 /** Shorter than the default, to keep the test fast, and long enough for a busy machine. */
 const limits = { instanceAnswerMs: 4000, instanceSilenceMs: 4000 }
@@ -31,10 +31,7 @@ describe('an instance that lies', () => {
   before(async () => {
     registryDir = await mkdtemp(join(tmpdir(), 'gateway-lying-'))
     good = await startServeProcess({ registryDir, flags: ['--dcc-type', 'blender'] })
-    gateway = await startGateway({
-      ...{ port: 0, host: '127.0.0.1', allowedHosts: [], allowedOrigins: [], registryDir, limits },
-      ...{ standby: true, tools: true, aggregate: true, accessLog: () => {}, log: silentLogger },
-    })
+    gateway = await startAggregating()
   })
   after(async () => {
     await gateway?.stop()
@@ -54,6 +51,11 @@ describe('an instance that lies', () => {
     await bad.stop()
   })
 
+  const startAggregating = () =>
+    startGateway({
+      ...{ port: 0, host: '127.0.0.1', allowedHosts: [], allowedOrigins: [], registryDir, limits },
+      ...{ standby: true, tools: true, aggregate: true, accessLog: () => {}, log: silentLogger },
+    })
   const at = ({ instanceId }: { instanceId: string }, path = 'scene/current') =>
     `instance://${instanceId}/${path}`
   const read = async (uri: string) =>
@@ -217,6 +219,9 @@ describe('an instance that lies', () => {
     bad.onRead = ({ res }) => {
       openResponses.add(res)
       res.write(`{"jsonrpc":"2.0","result":{"contents":[{"blob":"${'A'.repeat(300_000)}`)
+      // One that stops is given up.
+      const more = setInterval(() => res.write('A'), limits.instanceSilenceMs / 8)
+      res.once('close', () => clearInterval(more))
     }
     const readLarge = (n: number) => {
       const uri = at(bad, `artefact/${n}`)
@@ -286,6 +291,24 @@ describe('an instance that lies', () => {
     const refused = await session.call('resources/subscribe', { uri: at(bad) })
     expect(refused.error.message).to.include('401')
     await expectGoodServed()
+  })
+
+  it('does not keep a gateway that stops waiting', async () => {
+    const stopping = await startAggregating()
+    await listenStateless(stopping.url, { resourceSubscriptions: [at(bad)] })
+    const order: string[] = []
+    const ended = new Promise<void>(resolve => {
+      bad.onEnd = res =>
+        void setTimeout(() => {
+          order.push('the instance answers')
+          res.end()
+          resolve()
+        }, 1500)
+    })
+    await stopping.stop()
+    order.push('the gateway has stopped')
+    await ended
+    expect(order).to.deep.equal(['the gateway has stopped', 'the instance answers'])
   })
 
   describe('about updates', () => {

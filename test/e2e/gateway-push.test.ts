@@ -10,7 +10,7 @@ import { gatewayForms } from '../helpers/gateway-forms.ts'
 import { writeInstance } from '../helpers/instance-files.ts'
 import { type Events, RawSession } from '../helpers/mcp.ts'
 import { startServeProcess } from '../helpers/serve-process.ts'
-import { until } from './until.ts'
+import { until } from '../helpers/until.ts'
 
 const uri = 'gateway://instances'
 const staleMs = 1500

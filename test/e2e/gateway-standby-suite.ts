@@ -8,7 +8,7 @@ import { type GatewayProcess, startGatewayProcess } from '../helpers/gateway-pro
 import { writeInstance } from '../helpers/instance-files.ts'
 import { type Events, RawSession } from '../helpers/mcp.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
-import { until } from './until.ts'
+import { until } from '../helpers/until.ts'
 
 const uri = 'gateway://instances'
 

@@ -8,7 +8,7 @@ import { gatewayForms } from '../helpers/gateway-forms.ts'
 import { type GatewayProcess, startGatewayProcess } from '../helpers/gateway-process.ts'
 import { RawSession } from '../helpers/mcp.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
-import { until } from './until.ts'
+import { until } from '../helpers/until.ts'
 
 const uri = 'gateway://instances?include_dead=true'
 /** As many start at a time: on a small machine more would only wait for each other. */

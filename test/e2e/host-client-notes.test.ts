@@ -5,7 +5,7 @@ import { expect } from 'chai'
 import { HostClient, type HostClientOptions, type ShownNotes } from '../../src/host-client.ts'
 import { RawSession } from '../helpers/mcp.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
-import { until } from './until.ts'
+import { until } from '../helpers/until.ts'
 
 describe('notes of a program with the client', () => {
   let home: string

@@ -12,7 +12,7 @@ import { captureInApp } from '../../src/server/capture/host-backend.ts'
 import { pngOf } from '../helpers/png.ts'
 import { token } from '../server/host/harness.ts'
 import { LinkServer } from '../server/host/link/link-server.ts'
-import { until } from './until.ts'
+import { until } from '../helpers/until.ts'
 
 const png = pngOf(40, 30)
 

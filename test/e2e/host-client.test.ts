@@ -11,7 +11,7 @@ import {
 } from '../../src/host-client.ts'
 import { RawSession } from '../helpers/mcp.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
-import { until } from './until.ts'
+import { until } from '../helpers/until.ts'
 
 const MiB = 1024 * 1024
 

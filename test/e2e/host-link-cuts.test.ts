@@ -6,7 +6,7 @@ import { RawSession } from '../helpers/mcp.ts'
 import { frameOf, handshakeOf, opcodes, RawLink } from '../helpers/raw-link.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { expectHealthy, recordOf } from './host-link-health.ts'
-import { until } from './until.ts'
+import { until } from '../helpers/until.ts'
 
 const KiB = 1024
 

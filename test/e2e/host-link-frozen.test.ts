@@ -7,7 +7,7 @@ import { LinkClient } from '../helpers/link.ts'
 import { RawSession } from '../helpers/mcp.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { expectHealthy, failureOf, recordOf } from './host-link-health.ts'
-import { until } from './until.ts'
+import { until } from '../helpers/until.ts'
 
 const program = fileURLToPath(new URL('host-link-app.ts', import.meta.url))
 

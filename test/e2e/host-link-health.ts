@@ -4,7 +4,7 @@ import { expect } from 'chai'
 import { RawSession } from '../helpers/mcp.ts'
 import { LinkClient } from '../helpers/link.ts'
 import type { ServeProcess } from '../helpers/serve-process.ts'
-import { until } from './until.ts'
+import { until } from '../helpers/until.ts'
 
 let round = 0
 

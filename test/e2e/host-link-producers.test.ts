@@ -3,7 +3,7 @@ import { LinkClient } from '../helpers/link.ts'
 import { type Events, RawSession } from '../helpers/mcp.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { expectHealthy, failureOf } from './host-link-health.ts'
-import { until } from './until.ts'
+import { until } from '../helpers/until.ts'
 
 const listChanged = 'notifications/resources/list_changed'
 /** Long enough for what has to happen within them on a machine at work. */

@@ -5,7 +5,7 @@ import { LinkClient } from '../helpers/link.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { exchange } from './raw-socket.ts'
 import { expectHealthy } from './host-link-health.ts'
-import { until } from './until.ts'
+import { until } from '../helpers/until.ts'
 
 type Changes = Record<string, string | undefined>
 

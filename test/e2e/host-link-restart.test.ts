@@ -6,7 +6,7 @@ import { LinkClient } from '../helpers/link.ts'
 import { RawSession } from '../helpers/mcp.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { expectHealthy, recordOf } from './host-link-health.ts'
-import { until } from './until.ts'
+import { until } from '../helpers/until.ts'
 
 describe('a server that is killed and started again', () => {
   let registryDir: string

@@ -6,7 +6,7 @@ import { RawSession } from '../helpers/mcp.ts'
 import { root } from '../helpers/program.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { expectHealthy, recordOf } from './host-link-health.ts'
-import { until } from './until.ts'
+import { until } from '../helpers/until.ts'
 
 describe('what an application tells over the host link', () => {
   let serve: ServeProcess

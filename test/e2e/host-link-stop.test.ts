@@ -9,7 +9,7 @@ import { type ServeProcess, startServeProcess } from '../helpers/serve-process.t
 import { expectCleanExit } from './clean-exit.ts'
 import { expectHealthy } from './host-link-health.ts'
 import { RawSession } from '../helpers/mcp.ts'
-import { until } from './until.ts'
+import { until } from '../helpers/until.ts'
 
 const KiB = 1024
 /** So long that no test passes because of the cut at its end. */

@@ -5,7 +5,7 @@ import { expect } from 'chai'
 import { RawSession } from '../helpers/mcp.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { BlobRead, generatedBytes, uploadGenerated } from './artefact-bytes.ts'
-import { until } from './until.ts'
+import { until } from '../helpers/until.ts'
 
 const MiB = 1024 * 1024
 /** What the server may grow by, whatever the size of the artefact. */

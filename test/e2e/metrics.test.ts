@@ -8,7 +8,7 @@ import { type GatewayProcess, startGatewayProcess } from '../helpers/gateway-pro
 import { ask, RawSession } from '../helpers/mcp.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { callStateless } from '../helpers/stateless.ts'
-import { until } from './until.ts'
+import { until } from '../helpers/until.ts'
 
 const key = 'a-key-of-24-characters-or-more'
 

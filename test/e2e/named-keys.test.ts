@@ -10,7 +10,7 @@ import { RawSession } from '../helpers/mcp.ts'
 import { runCommand } from '../helpers/in-process.ts'
 import { cleanEnv } from '../helpers/program.ts'
 import { type ServeProcess, runServe, startServeProcess } from '../helpers/serve-process.ts'
-import { until } from './until.ts'
+import { until } from '../helpers/until.ts'
 
 /** Is the key good for a new session? */
 async function letsIn(url: string, key: string): Promise<boolean> {

@@ -9,7 +9,7 @@ import { cleanEnv, exitOf, startProgram } from '../helpers/program.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { statelessHeaders, statelessRequest } from '../helpers/stateless.ts'
 import { hello } from './stdio-servers.ts'
-import { until } from './until.ts'
+import { until } from '../helpers/until.ts'
 
 const revisions = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'] as const
 

@@ -6,7 +6,7 @@ import { HostClient } from '../../src/host-client.ts'
 import { encodePng } from '../../src/server/capture/png/make-picture.ts'
 import { RawSession } from '../helpers/mcp.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
-import { until } from './until.ts'
+import { until } from '../helpers/until.ts'
 
 /** A grey picture of 16 by 8 pixels with white dots in its first row. */
 function dotted(dots: readonly number[]): Buffer {

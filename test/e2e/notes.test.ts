@@ -6,7 +6,7 @@ import { runCommand } from '../helpers/in-process.ts'
 import { LinkClient } from '../helpers/link.ts'
 import { RawSession } from '../helpers/mcp.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
-import { until } from './until.ts'
+import { until } from '../helpers/until.ts'
 
 const open = 'notes://open'
 

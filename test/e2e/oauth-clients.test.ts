@@ -15,7 +15,7 @@ import { writeInstance } from '../helpers/instance-files.ts'
 import { ask, initializeBody, postHeaders, RawSession } from '../helpers/mcp.ts'
 import { authorise, ClientStore } from '../helpers/oauth-person.ts'
 import { newKey, OpenIdServer, redirectUri } from '../helpers/openid.ts'
-import { until } from './until.ts'
+import { until } from '../helpers/until.ts'
 
 /** A transport as both SDKs have it, with the last step of the login. */
 interface LoginTransport {

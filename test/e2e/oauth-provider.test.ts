@@ -3,7 +3,7 @@ import { decodeProtectedHeader } from 'jose'
 import { ask, type RawSession } from '../helpers/mcp.ts'
 import { newKey, sign } from '../helpers/openid.ts'
 import { OAuthServers } from './oauth-servers.ts'
-import { until } from './until.ts'
+import { until } from '../helpers/until.ts'
 
 const minute = 60_000
 

@@ -8,7 +8,7 @@ import { PageBrowser, useLink } from '../helpers/page.ts'
 import { cleanEnv } from '../helpers/program.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { skipBecause } from '../helpers/skip.ts'
-import { until } from './until.ts'
+import { until } from '../helpers/until.ts'
 
 describe('service-cli page', () => {
   let home: string

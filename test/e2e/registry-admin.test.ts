@@ -8,7 +8,7 @@ import { createCaller, password, quickLimits } from '../helpers/accounts-caller.
 import { type AccountsOwner, createAccountsOwner } from '../helpers/accounts-owner.ts'
 import { type AccountsProcess, startAccountsProcess } from '../helpers/accounts-process.ts'
 import { skipBecause } from '../helpers/skip.ts'
-import { until } from './until.ts'
+import { until } from '../helpers/until.ts'
 
 describe('administration of a registry that runs', () => {
   let registry: AccountsProcess

@@ -8,7 +8,7 @@ import { cleanEnv, exitOf, root, textOf } from '../helpers/program.ts'
 import { createCaller, quickLimits } from '../helpers/accounts-caller.ts'
 import { type AccountsOwner, createAccountsOwner } from '../helpers/accounts-owner.ts'
 import { type AccountsProcess, startAccountsProcess } from '../helpers/accounts-process.ts'
-import { until } from './until.ts'
+import { until } from '../helpers/until.ts'
 
 describe('backup of a registry that runs', () => {
   let folder: string

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { ask } from '../helpers/mcp.ts'
 import { type AccountsProcess, startAccountsProcess } from '../helpers/accounts-process.ts'
 import { skipBecause } from '../helpers/skip.ts'
-import { until } from './until.ts'
+import { until } from '../helpers/until.ts'
 
 /** Every write to a file of the process fails from now on (EFBIG), or works again. */
 function limitFiles({ pid }: AccountsProcess, bytes: string): void {

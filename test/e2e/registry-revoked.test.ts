@@ -6,7 +6,7 @@ import { createCaller, password, quickLimits } from '../helpers/accounts-caller.
 import { createAccountsOwner } from '../helpers/accounts-owner.ts'
 import { type AccountsProcess, startAccountsProcess } from '../helpers/accounts-process.ts'
 import { RawSocket, requestText } from './raw-socket.ts'
-import { until } from './until.ts'
+import { until } from '../helpers/until.ts'
 
 type Caller = ReturnType<typeof createCaller>
 

@@ -4,7 +4,7 @@ import { createCaller, quickLimits } from '../helpers/accounts-caller.ts'
 import { type AccountsProcess, startAccountsProcess } from '../helpers/accounts-process.ts'
 import { skipBecause } from '../helpers/skip.ts'
 import { RawSocket, requestText } from './raw-socket.ts'
-import { until } from './until.ts'
+import { until } from '../helpers/until.ts'
 
 const MiB = 1024 * 1024
 const host = 'Host: localhost'

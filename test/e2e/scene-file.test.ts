@@ -5,7 +5,7 @@ import { expect } from 'chai'
 import { LinkClient } from '../helpers/link.ts'
 import { type Events, RawSession } from '../helpers/mcp.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
-import { until } from './until.ts'
+import { until } from '../helpers/until.ts'
 
 describe('serve --scene-file', () => {
   let folder: string

@@ -5,7 +5,7 @@ import { RawSession } from '../helpers/mcp.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { BlobRead } from './artefact-bytes.ts'
 import { RawSocket, requestText } from './raw-socket.ts'
-import { until } from './until.ts'
+import { until } from '../helpers/until.ts'
 
 const MiB = 1024 * 1024
 

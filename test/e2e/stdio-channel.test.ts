@@ -8,7 +8,7 @@ import { openPassage } from '../helpers/passage.ts'
 import { exitOf } from '../helpers/program.ts'
 import type { ServeProcess } from '../helpers/serve-process.ts'
 import { hello, useServers } from './stdio-servers.ts'
-import { until } from './until.ts'
+import { until } from '../helpers/until.ts'
 
 const method = 'notifications/claude/channel'
 const heading =

@@ -9,7 +9,7 @@ import { loadSdk, type Sdk, type SdkClient, Updates } from '../clients/client-fa
 import type { Serving } from '../clients/serve.ts'
 import { cleanEnv, root } from '../helpers/program.ts'
 import { type ServeProcess } from '../helpers/serve-process.ts'
-import { until } from './until.ts'
+import { until } from '../helpers/until.ts'
 import { useServers } from './stdio-servers.ts'
 
 describe('MCP clients over stdio', () => {

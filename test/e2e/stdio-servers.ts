@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { cleanEnv, exitOf, startProgram } from '../helpers/program.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
-import { until } from './until.ts'
+import { until } from '../helpers/until.ts'
 
 /** The `initialize` that a client sends first. */
 export const hello = {

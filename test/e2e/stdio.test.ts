@@ -4,7 +4,7 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { runCommand } from '../helpers/in-process.ts'
 import { exitOf } from '../helpers/program.ts'
-import { until } from './until.ts'
+import { until } from '../helpers/until.ts'
 import { hello, useServers } from './stdio-servers.ts'
 
 describe('service-cli over stdio', () => {

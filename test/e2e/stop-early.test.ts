@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { exitOf, startProgram, textOf } from '../helpers/program.ts'
 import { makeRecord } from '../server/gateway/support.ts'
-import { until } from './until.ts'
+import { until } from '../helpers/until.ts'
 
 describe('a signal before the program listens', () => {
   let folder: string

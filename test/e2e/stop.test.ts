@@ -9,7 +9,7 @@ import { type ServeProcess, startServeProcess } from '../helpers/serve-process.t
 import { BlobRead, uploadGenerated } from './artefact-bytes.ts'
 import { exchange, RawSocket, requestText } from './raw-socket.ts'
 import { expectCleanExit } from './clean-exit.ts'
-import { until } from './until.ts'
+import { until } from '../helpers/until.ts'
 
 describe('stopping the real program', () => {
   let serve: ServeProcess

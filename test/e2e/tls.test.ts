@@ -15,7 +15,7 @@ import { startServe } from '../clients/serve.ts'
 import { runStatelessScenario } from '../clients/stateless-scenario.ts'
 import { makePair, writePair } from '../helpers/certificate.ts'
 import { ask, RawSession } from '../helpers/mcp.ts'
-import { until } from './until.ts'
+import { until } from '../helpers/until.ts'
 
 const info = { name: 'tls', version: '1' }
 const { Client, StreamableHTTPClientTransport } = v2 as unknown as Sdk

@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
-import { until } from '../e2e/until.ts'
+import { until } from './until.ts'
 import { startProgram } from './program.ts'
 
 export interface GatewaySettings {

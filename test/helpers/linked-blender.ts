@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Serving, startServe } from '../clients/serve.ts'
-import { until } from '../e2e/until.ts'
+import { until } from './until.ts'
 import { hasPrograms, installAddon, type InstalledAddon } from './blender-addon.ts'
 import { blenderModes } from './blender-modes.ts'
 import { type Remote, startRemote } from './blender-remote.ts'

@@ -83,6 +83,7 @@ export function entry(
       pidStart: '100',
       hostname: 'desk',
       mcpUrl: 'http://127.0.0.1:8765/mcp',
+      joined: null,
       mcpUrlIsLoopback: true,
       localUrl: 'http://127.0.0.1:8765',
       version: '0.1.0',
@@ -94,6 +95,12 @@ export function entry(
       metadata: {},
       ...record,
     },
-    verdict: { health: 'live', reason: 'its heartbeat is fresh', heartbeatAgeMs: 1200, ...verdict },
+    verdict: {
+      health: 'live',
+      reason: 'its heartbeat is fresh',
+      heartbeatAgeMs: 1200,
+      heartbeatMs: Date.parse('2026-01-02T04:05:06.789Z'),
+      ...verdict,
+    },
   })
 }

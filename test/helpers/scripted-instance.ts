@@ -29,6 +29,8 @@ export interface ScriptedInstance {
   onRead: Script
   /** Answers `resources/subscribe`; the default accepts. */
   onSubscribe: Script
+  /** Answers the end of a session. */
+  onEnd: (res: ServerResponse) => void
   /** Answers `tools/call` and `completion/complete`. */
   onCall: Script
   /** Answers everything with this status, when it is set. */
@@ -58,7 +60,8 @@ export async function startScriptedInstance(registryDir: string): Promise<Script
 
   async function respond(req: IncomingMessage, res: ServerResponse): Promise<void> {
     if (instance.status !== null) return void res.writeHead(instance.status).end()
-    if (req.url === '/readyz' || req.method === 'DELETE') return void res.end()
+    if (req.url === '/readyz') return void res.end()
+    if (req.method === 'DELETE') return instance.onEnd(res)
     if (req.method === 'GET') {
       streams.add(res)
       res.on('close', () => streams.delete(res))
@@ -104,6 +107,7 @@ export async function startScriptedInstance(registryDir: string): Promise<Script
     },
     onRead: ({ res, uri, id }) => void res.end(contentsOf(uri, 'true', id)),
     onSubscribe: ({ res, id }) => answer(res, id, {}),
+    onEnd: res => void res.end(),
     onCall: ({ res, id }) => answer(res, id, {}),
     status: null,
     send(text) {

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Answer, ask } from './mcp.ts'
 import { runCommand } from './in-process.ts'
-import { cacheHome, type Ended, firstLine, programStart } from './program.ts'
+import { cleanEnv, type Ended, firstLine, programStart } from './program.ts'
 
 export interface ServeSettings {
   /** Beside `serve --port 0 --json --registry-dir <a new folder>`. */
@@ -53,19 +53,11 @@ export interface ServeProcess {
   stop(): Promise<Exit>
 }
 
-const cleanEnv = (registryDir: string, env: Record<string, string>) => ({
-  PATH: process.env.PATH ?? '',
-  HOME: registryDir,
-  TMPDIR: tmpdir(),
-  XDG_CACHE_HOME: cacheHome,
-  ...env,
-})
-
 /** Runs `serve` in this process, for starts that must fail. */
 export async function runServe(args: string[], env: Record<string, string> = {}): Promise<Ended> {
   const home = await mkdtemp(join(tmpdir(), 'serve-home-'))
   try {
-    return await runCommand(['serve', ...args], { env: cleanEnv(home, env) })
+    return await runCommand(['serve', ...args], { env: cleanEnv({ HOME: home, ...env }) })
   } finally {
     await rm(home, { recursive: true, force: true })
   }
@@ -77,7 +69,7 @@ export async function startServeProcess(settings: ServeSettings = {}): Promise<S
   const registryDir = settings.registryDir ?? mkdtempSync(join(tmpdir(), 'serve-test-'))
   const port = flags.includes('--port') ? [] : ['--port', '0']
   const args = ['serve', ...port, '--json', '--registry-dir', registryDir, ...flags]
-  const { child, output, exited } = launch(args, cleanEnv(registryDir, env))
+  const { child, output, exited } = launch(args, cleanEnv({ HOME: registryDir, ...env }))
   const line = await firstLine(child.stdout)
   if (line === '') {
     const { code, signal, stderr } = await exited
@@ -136,7 +128,7 @@ export async function startServeProcess(settings: ServeSettings = {}): Promise<S
   }
 }
 
-function launch(args: string[], env: Record<string, string>) {
+function launch(args: string[], env: NodeJS.ProcessEnv) {
   const stdio = ['ignore', 'pipe', 'pipe'] as const
   const start = programStart(args, env)
   const child = spawn(process.execPath, start.args, { env: start.env, stdio: [...stdio] })

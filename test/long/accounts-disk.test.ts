@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { spawnSync } from 'node:child_process'
 import * as fs from 'node:fs'
 import { join } from 'node:path'
-import { openKeyStore } from '../../src/server/accounts/keys/open-key-store.ts'
+import { openFileKeys } from '../../src/server/accounts/keys/file-keys.ts'
 import { openSqliteStore } from '../../src/server/accounts/sqlite/sqlite-store.ts'
 import { skipBecause } from '../helpers/skip.ts'
 import { failureOf } from '../helpers/failure.ts'
@@ -26,7 +26,7 @@ describe('account store on a full disk', () => {
     return onSmallDisk(this, '1m', async folder => {
       const file = join(folder, 'registry.db')
       const store = await openSqliteStore({ file, clock })
-      const keys = await openKeyStore(keyOptions(folder))
+      const keys = await openFileKeys(keyOptions(folder))
       const filler = join(folder, 'filler')
       fs.writeFileSync(filler, Buffer.alloc(300_000))
 
@@ -61,7 +61,7 @@ describe('account store on a full disk', () => {
       await store.close()
       const again = await openSqliteStore({ file, clock })
       expect(await again.countAccounts()).to.equal(acknowledged + 1)
-      expect((await openKeyStore(keyOptions(folder))).current().signing.kid).to.not.equal(kid)
+      expect((await openFileKeys(keyOptions(folder))).current().signing.kid).to.not.equal(kid)
       await again.close()
     })
   })
@@ -86,10 +86,10 @@ describe('files of the accounts that belong to another user', () => {
       if (process.geteuid?.() !== 0) skipBecause(this, 'needs Linux and root')
       const file = join(folder, 'registry.db')
       await (await openSqliteStore({ file, clock })).close()
-      await openKeyStore(keyOptions(folder))
+      await openFileKeys(keyOptions(folder))
       for (const [name, open] of [
         ['registry.db', () => openSqliteStore({ file, clock })],
-        ['keys.json', () => openKeyStore(keyOptions(folder))],
+        ['keys.json', () => openFileKeys(keyOptions(folder))],
       ] as [string, () => Promise<unknown>][]) {
         fs.chownSync(join(folder, name), 65_534, 65_534)
         const failure = await failureOf(open)

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { createFixture } from '../conformance/fixture.ts'
 import { waitingTool } from '../conformance/tools.ts'
-import { until } from '../e2e/until.ts'
+import { until } from '../helpers/until.ts'
 import { postHeaders, RawSession, rpc } from '../helpers/mcp.ts'
 import { statelessHeaders, statelessRequest } from '../helpers/stateless.ts'
 import { startReference } from './reference-server.ts'

@@ -26,7 +26,7 @@ export interface Case {
 
 export const sessionRevisions = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05']
 export const newestSession = '2025-11-25'
-export const modernRevision = '2026-07-28'
+export const statelessRevision = '2026-07-28'
 
 export const bothTypes = 'application/json, text/event-stream'
 

@@ -1,7 +1,7 @@
 import type { Difference } from './difference.ts'
 import { messageDifferences } from './differences/messages.ts'
 import { methodDifferences } from './differences/methods.ts'
-import { modernDifferences } from './differences/modern.ts'
+import { statelessDifferences } from './differences/stateless.ts'
 import { transportDifferences } from './differences/transport.ts'
 
 /** All that is answered otherwise than by the official SDK; anything else is a failure. */
@@ -9,5 +9,5 @@ export const differences: readonly Difference[] = [
   ...transportDifferences,
   ...messageDifferences,
   ...methodDifferences,
-  ...modernDifferences,
+  ...statelessDifferences,
 ]

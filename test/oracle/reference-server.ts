@@ -30,13 +30,13 @@ export interface ReferenceServer {
  */
 export async function startReference(more: readonly Tool[] = []): Promise<ReferenceServer> {
   const createOne = () => createMcp([...suiteTools, ...more])
-  const modern = createMcpHandler(createOne, { legacy: 'reject' })
+  const stateless = createMcpHandler(createOne, { legacy: 'reject' })
   const sessions = new Map<string, WebStandardStreamableHTTPServerTransport>()
   const strangers = await openTransport(createOne(), new Map())
   await strangers.handleRequest(initializeRequest())
 
   /** A session that does not exist is refused by one that does: it compares the ids itself. */
-  async function legacy(request: Request): Promise<Response> {
+  async function withSessions(request: Request): Promise<Response> {
     const id = request.headers.get('mcp-session-id')
     const transport =
       id === null ? await openTransport(createOne(), sessions) : (sessions.get(id) ?? strangers)
@@ -44,9 +44,11 @@ export async function startReference(more: readonly Tool[] = []): Promise<Refere
   }
 
   async function serve(request: Request): Promise<Response> {
-    if (request.method !== 'POST') return legacy(request)
+    if (request.method !== 'POST') return withSessions(request)
     const isJson = isJsonContentType(request.headers.get('content-type'))
-    return isJson && (await isLegacyRequest(request)) ? legacy(request) : modern.fetch(request)
+    return isJson && (await isLegacyRequest(request))
+      ? withSessions(request)
+      : stateless.fetch(request)
   }
 
   // The SDK's own adapter holds the headers of a stream back until its first event.
@@ -62,7 +64,7 @@ export async function startReference(more: readonly Tool[] = []): Promise<Refere
   return {
     url: `http://127.0.0.1:${port}/mcp`,
     async close() {
-      await modern.close()
+      await stateless.close()
       for (const transport of [...sessions.values(), strangers]) await transport.close()
       await closed(server)
     },

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { silentLogger } from '../../src/lib/util/logger.ts'
 import { startServe } from '../../src/server/serve.ts'
-import { until } from '../e2e/until.ts'
+import { until } from '../helpers/until.ts'
 
 describe('startServe', () => {
   let folder: string

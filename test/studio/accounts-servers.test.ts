@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { silentLogger } from '../../src/lib/util/logger.ts'
 import { openPostgresStore } from '../../src/server/accounts/postgres/postgres-store.ts'
-import { storedKeyRing } from '../../src/server/accounts/postgres/stored-key-ring.ts'
+import { postgresKeys } from '../../src/server/accounts/postgres/postgres-keys.ts'
 import { settableClock } from '../helpers/settable-clock.ts'
-import { until } from '../e2e/until.ts'
+import { until } from '../helpers/until.ts'
 import { createCaller, quickLimits } from '../helpers/accounts-caller.ts'
 import { type AccountsProcess, startAccountsProcess } from '../helpers/accounts-process.ts'
 import { cleanEnv, runProgram } from '../helpers/program.ts'
@@ -119,7 +119,7 @@ describe('accounts servers on one PostgreSQL database', () => {
     await openPostgresStore({ database, clock: settableClock() })
     const file = join(folder, 'wrapping.key')
     const options = { database, file, registryId: 'one', log: silentLogger }
-    const rings = [storedKeyRing(options), storedKeyRing(options)]
+    const rings = [postgresKeys(options), postgresKeys(options)]
     const addOne = async (text: string | null) => String(Number(text ?? 0) + 1)
     await Promise.all(rings.flatMap(ring => Array.from({ length: 20 }, () => ring.change(addOne))))
     expect(await rings[0]?.read()).to.equal('40')
@@ -153,6 +153,26 @@ describe('accounts servers on one PostgreSQL database', () => {
     }
     await until(async () => (await caller.me(access)) === '200', 'the database is used again')
     expect((await fetch(`${one.url}/readyz`)).status).to.equal(200)
+  })
+
+  it('go on when one of them is killed, and know what it had answered', async () => {
+    const [one, two] = await startTwo()
+    const kept: string[] = []
+    const make = async (caller: typeof one, name: string) => {
+      const made = await caller.register(name).catch(() => null)
+      if (made !== null) kept.push(made.access_token)
+      return made !== null
+    }
+    let alive = true
+    const first = (async () => {
+      for (let at = 0; alive && at < 1000; at++) await make(one, `first${at}`)
+    })()
+    await until(() => kept.length > 5, 'accounts are made at the first')
+    running[0]?.child.kill('SIGKILL')
+    for (let at = 0; at < 5; at++) expect(await make(two, `second${at}`)).to.equal(true)
+    alive = false
+    await first
+    for (const access of kept) expect(await two.me(access)).to.equal('200')
   })
 
   it('lose no account that was answered when one is killed or the database crashes', async () => {

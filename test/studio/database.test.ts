@@ -1,3 +1,6 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { expect } from 'chai'
 import { silentLogger } from '../../src/lib/util/logger.ts'
 import { systemTimer } from '../../src/lib/util/time.ts'
@@ -5,7 +8,8 @@ import { listen } from '../../src/server/database/listener.ts'
 import { migrate } from '../../src/server/database/migrations.ts'
 import { type Database, openDatabase, type Queries } from '../../src/server/database/pool.ts'
 import { parseDatabaseUrl } from '../../src/server/database/settings.ts'
-import { until } from '../e2e/until.ts'
+import { makePair, writePair } from '../helpers/certificate.ts'
+import { until } from '../helpers/until.ts'
 import { failureOf } from '../helpers/failure.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { recordingLog } from '../helpers/recording-log.ts'
@@ -197,11 +201,59 @@ describe('a pool of connections to PostgreSQL', () => {
       expect(String(failure.stack)).not.to.contain(word)
     })
 
+    it('reports that all connections which PostgreSQL allows are in use', async () => {
+      await database.run('x', queries =>
+        queries.script('CREATE ROLE narrow LOGIN CONNECTION LIMIT 1'),
+      )
+      const url = postgres.url().replace('//app@', '//narrow@')
+      const first = await postgres.open(url)
+      const failure = await open(url)
+      expect(failure.code).to.equal('storage_failed')
+      expect(failure.message).to.contain('too many connections')
+      expect(failure.hint).to.contain('max_connections')
+      await first.close()
+      await (await postgres.open(url)).close()
+    })
+
     it('reports a server without TLS', async () => {
       const failure = await open(postgres.url('sslmode=verify-full'))
       expect(failure.message).to.contain('it has no TLS')
       expect(failure.hint).to.contain('sslmode=disable')
     })
+  })
+
+  describe('over TLS', () => {
+    const names = ['127.0.0.1']
+    const verified = (file: string) =>
+      postgres.url(`sslmode=verify-full&sslrootcert=${encodeURIComponent(file)}`)
+    const problem = async (url: string) => (await failureOf(() => postgres.open(url))).message
+
+    it('accepts the certificate of the named authority alone, for the host of the address', async () => {
+      const certFile = await postgres.useTls(makePair({ names }))
+      await until(() => isOpen(verified(certFile)), 'PostgreSQL speaks TLS')
+      const secure = await postgres.open(verified(certFile))
+      const used = await secure.run('x', queries =>
+        queries.row('SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()'),
+      )
+      expect(used).to.deep.equal({ ssl: true })
+      await secure.close()
+      expect(await problem(postgres.url('sslmode=verify-full'))).to.contain('signed by itself')
+
+      const folder = await mkdtemp(join(tmpdir(), 'certificate-'))
+      const other = await writePair(folder, makePair({ names }))
+      expect(await problem(verified(other.certFile))).to.match(/TLS: .*certificate/)
+      await rm(folder, { recursive: true })
+
+      await postgres.useTls(makePair({ names: ['db.studio.example'] }))
+      const forAnother = async () => (await problem(verified(certFile))).includes('another name')
+      await until(forAnother, 'the certificate of another name')
+    })
+
+    async function isOpen(url: string): Promise<boolean> {
+      const opened = await postgres.open(url).catch(() => null)
+      await opened?.close()
+      return opened !== null
+    }
   })
 
   describe('migrations', () => {

@@ -1,20 +1,12 @@
 import { spawnSync, type SpawnSyncOptions } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import {
-  appendFile,
-  chmod,
-  chown,
-  mkdtemp,
-  readdir,
-  readFile,
-  rm,
-  writeFile,
-} from 'node:fs/promises'
+import { appendFile, chown, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { silentLogger } from '../../src/lib/util/logger.ts'
 import { type Database, openDatabase } from '../../src/server/database/pool.ts'
 import { parseDatabaseUrl } from '../../src/server/database/settings.ts'
+import { type Pair, writePair } from '../helpers/certificate.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { skipBecause } from '../helpers/skip.ts'
 
@@ -30,6 +22,8 @@ export interface Postgres {
   open(url?: string): Promise<Database>
   /** A role that may log in only with its password; the others need none. */
   requirePassword(role: string): Promise<void>
+  /** From now on it also speaks TLS, with this certificate. Returns the file of the certificate. */
+  useTls(pair: Pair): Promise<string>
   /** Ends every connection to the database but that of the call. */
   cutAll(): Promise<void>
   /** `immediate` is a crash. */
@@ -47,7 +41,7 @@ export async function startPostgres(context: Mocha.Context): Promise<Postgres> {
   const run = runnerOf(folder, bin)
   const data = join(folder, 'data')
   const port = await freePort()
-  await run.own()
+  await run.own(folder)
   run('initdb', '-D', data, '-U', 'app', '--auth=trust', '--no-sync', '-E', 'UTF8', '--locale=C')
   const lines = [`listen_addresses='127.0.0.1'`, `port=${port}`, `unix_socket_directories=''`]
   await appendFile(join(data, 'postgresql.conf'), lines.map(line => `${line}\n`).join(''))
@@ -80,6 +74,15 @@ export async function startPostgres(context: Mocha.Context): Promise<Postgres> {
       const line = `host all ${role} 127.0.0.1/32 scram-sha-256\n`
       await writeFile(file, line + (await readFile(file, 'utf8')))
       await script('SELECT pg_reload_conf()')
+    },
+    async useTls(pair) {
+      const { certFile, keyFile } = await writePair(folder, pair)
+      await run.own(keyFile)
+      await script(`ALTER SYSTEM SET ssl_cert_file = '${certFile}'`)
+      await script(`ALTER SYSTEM SET ssl_key_file = '${keyFile}'`)
+      await script('ALTER SYSTEM SET ssl = on')
+      await script('SELECT pg_reload_conf()')
+      return certFile
     },
     cutAll: () =>
       script(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
@@ -115,9 +118,8 @@ function runnerOf(folder: string, bin: string) {
     const { status, error } = spawnSync(join(bin, program), args, options)
     if (status !== 0) throw new Error(`${program} failed: ${error?.message ?? status}`)
   }
-  async function own(): Promise<void> {
-    if (isRoot) await chown(folder, Number(user.uid), Number(user.gid))
-    await chmod(folder, 0o700)
+  async function own(path: string): Promise<void> {
+    if (isRoot) await chown(path, Number(user.uid), Number(user.gid))
   }
   return Object.assign(run, { own })
 }

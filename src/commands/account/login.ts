@@ -58,9 +58,13 @@ async function loginWithToken(
   context: AccountContext,
 ): Promise<void> {
   if (username !== undefined || flags['password-stdin'] === true || flags.password !== undefined) {
-    throw new ServiceError('usage_invalid', '--token-stdin goes without user name and password', {
-      hint: 'the token names the account',
-    })
+    throw new ServiceError(
+      'usage_invalid',
+      '--token-stdin cannot be combined with a user name or password',
+      {
+        hint: 'the token names the account',
+      },
+    )
   }
   const read = await readSecretFromStdin(process.stdin, '--token-stdin')
   const accessToken = new Secret(checkTokenText(read.reveal(), '--token-stdin'))

@@ -14,6 +14,12 @@ import type { ClientFlags } from '../resources/client.ts'
 import { checkPath } from '../server-settings.ts'
 import { chooseInstance } from '../stdio/choose-instance.ts'
 
+/** The flags of a command that sends something over the host link of a running instance. */
+export type HostFlags = Pick<
+  ClientFlags,
+  'instance' | 'dcc-type' | 'registry-dir' | 'json' | 'quiet'
+>
+
 export interface FoundHost {
   readonly target: HostTarget
   /** The MCP endpoint of the same server. */
@@ -26,17 +32,11 @@ export interface FoundHost {
  * `usage_invalid`, `config_invalid` or, when no instance runs, `network_failed`.
  */
 export async function findHost(
-  flags: ClientFlags,
+  flags: HostFlags,
   env: NodeJS.ProcessEnv,
   log: Logger,
 ): Promise<FoundHost> {
-  const { url, instance, 'dcc-type': dccType } = flags
-  if (url !== undefined) {
-    throw usage(
-      '--url is only for reading: this changes something on the machine of the server',
-      'run the command on that machine without --url',
-    )
-  }
+  const { instance, 'dcc-type': dccType } = flags
   const { SERVICE_HOST_URL: hostUrl, SERVICE_HOST_TOKEN: hostToken } = env
   const word = instance ?? dccType
   if (word === undefined && hostUrl && hostToken) {

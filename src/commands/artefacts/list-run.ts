@@ -9,7 +9,7 @@ import type { Listed } from '../../lib/mcp/client/ask.ts'
 import { listAll } from '../../lib/mcp/client/resources.ts'
 import { shownUrl } from '../../lib/mcp/bridge/context.ts'
 import { type ClientFlags, withSession } from '../resources/client.ts'
-import { ageText } from '../resources/list-lines.ts'
+import { ageText } from '../resources/list-table.ts'
 
 /** Prints the artefacts of a server, newest first. */
 export async function runArtefactsList(flags: ClientFlags, env: NodeJS.ProcessEnv): Promise<void> {

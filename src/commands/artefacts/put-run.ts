@@ -13,10 +13,10 @@ import { readProblem, ServiceError, usage } from '../../lib/util/errors.ts'
 import { parseJson } from '../../lib/util/json.ts'
 import { noWait } from '../../lib/util/posix.ts'
 import { hostRequest } from '../../lib/mcp/client/host-request.ts'
-import { type ClientFlags, readClientLimits } from '../resources/client.ts'
-import { findHost } from './host-target.ts'
+import { readClientLimits } from '../resources/client.ts'
+import { findHost, type HostFlags } from './host-target.ts'
 
-interface PutFlags extends ClientFlags {
+interface PutFlags extends HostFlags {
   name?: string | undefined
   mime?: string | undefined
   metadata?: string | undefined

@@ -1,7 +1,7 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../../lib/cli/base-command.ts'
-import { endpointFlags, hostEnvironment } from '../resources/endpoint-flags.ts'
+import { hostEnvironment, instanceFlags } from '../resources/endpoint-flags.ts'
 
 /** Stores a file in the running server. */
 export default class ArtefactsPut extends BaseCommand {
@@ -38,7 +38,7 @@ ${hostEnvironment}`
       helpValue: 'TYPE',
     }),
     metadata: Flags.string({ description: 'metadata as JSON', helpValue: 'JSON' }),
-    ...endpointFlags,
+    ...instanceFlags,
   }
 
   override async run(): Promise<void> {

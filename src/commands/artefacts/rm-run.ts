@@ -2,13 +2,17 @@ import { artefactUri } from '../../lib/mcp/uris.ts'
 import { processOutput, warningsTo } from '../../lib/cli/output.ts'
 import { parseArtefactWord, resolveArtefact } from '../../lib/mcp/client/artefact-download.ts'
 import { hostRequest } from '../../lib/mcp/client/host-request.ts'
-import { type ClientFlags, readClientLimits, withSession } from '../resources/client.ts'
-import { findHost, type FoundHost } from './host-target.ts'
+import { readClientLimits, withSession } from '../resources/client.ts'
+import { findHost, type FoundHost, type HostFlags } from './host-target.ts'
+
+interface RmFlags extends HostFlags {
+  'api-key-file'?: string | undefined
+}
 
 /** Removes artefacts from the running server. Resolves all arguments before removing anything. */
 export async function runRm(
   words: readonly string[],
-  flags: ClientFlags,
+  flags: RmFlags,
   env: NodeJS.ProcessEnv,
 ): Promise<void> {
   const output = processOutput(flags)
@@ -28,14 +32,18 @@ export async function runRm(
 function resolveAll(
   words: readonly string[],
   { mcpUrl }: FoundHost,
-  { flags, env }: { flags: ClientFlags; env: NodeJS.ProcessEnv },
+  { flags, env }: { flags: RmFlags; env: NodeJS.ProcessEnv },
 ): Promise<string[]> {
   const full = words.map(parseArtefactWord)
   if (full.every(hex => hex?.length === 64)) return Promise.resolve(full.map(String))
   const { instance: _, 'dcc-type': __, ...rest } = flags
-  return withSession({ ...rest, url: mcpUrl }, env, async (session, _client, signal) => {
-    const hexes: string[] = []
-    for (const word of words) hexes.push(await resolveArtefact(word, async () => session, signal))
-    return hexes
-  })
+  return withSession(
+    { ...rest, url: mcpUrl, 'allow-http': false },
+    env,
+    async (session, _client, signal) => {
+      const hexes: string[] = []
+      for (const word of words) hexes.push(await resolveArtefact(word, async () => session, signal))
+      return hexes
+    },
+  )
 }

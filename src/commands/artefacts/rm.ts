@@ -1,6 +1,6 @@
 import * as Args from '@oclif/core/args'
 import { BaseCommand } from '../../lib/cli/base-command.ts'
-import { endpointFlags } from '../resources/endpoint-flags.ts'
+import { keyedInstanceFlags } from '../resources/endpoint-flags.ts'
 
 /** Removes artefacts. */
 export default class ArtefactsRm extends BaseCommand {
@@ -30,7 +30,7 @@ SERVICE_HOST_TOKEN (instead of the running instance), SERVICE_REGISTRY_DIR.`
     }),
   }
 
-  static override flags = endpointFlags
+  static override flags = keyedInstanceFlags
 
   override async run(): Promise<void> {
     const { argv, flags } = await this.parse(ArtefactsRm)

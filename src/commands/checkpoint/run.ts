@@ -1,13 +1,13 @@
 import { userInfo } from 'node:os'
 import { processOutput, warningsTo } from '../../lib/cli/output.ts'
 import { hostRequest, jsonBody } from '../../lib/mcp/client/host-request.ts'
-import { findHost } from '../artefacts/host-target.ts'
-import { type ClientFlags, readClientLimits } from '../resources/client.ts'
+import { findHost, type HostFlags } from '../artefacts/host-target.ts'
+import { readClientLimits } from '../resources/client.ts'
 
 /** Makes or removes a checkpoint, and prints its name. */
 export async function runCheckpoint(
   name: string,
-  flags: ClientFlags & { remove: boolean },
+  flags: HostFlags & { remove: boolean },
   env: NodeJS.ProcessEnv,
 ): Promise<void> {
   const output = processOutput(flags)

@@ -124,8 +124,8 @@ function testRunning(instances: LocalInstances, env: NodeJS.ProcessEnv): Promise
     .map(async entry => {
       const { instance_short: shortId, display_name: name } = instances.row(entry)
       const { mcpUrl, mcpUrlIsLoopback, localUrl } = entry.record
-      const isPlain = mcpUrlIsLoopback && mcpUrl.startsWith('http:')
-      const url = isPlain || localUrl === null ? mcpUrl : `${localUrl}/mcp`
+      const isPlain = mcpUrlIsLoopback && mcpUrl?.startsWith('http:') === true
+      const url = (isPlain || localUrl === null ? mcpUrl : `${localUrl}/mcp`) ?? ''
       const facts = { shortId, name, url, loopback: isLocal(entry) }
       return { shortId, finding: await checkInstance(facts, apiKey) }
     })
@@ -207,12 +207,13 @@ function isOlder(version: string, minimum: string): boolean {
 export const variables: Readonly<Record<string, string>> = {
   SERVICE_MCP_API_KEY: 'serve and gateway require it from clients',
   SERVICE_HOST_TOKEN: 'applications must present it',
+  SERVICE_JOIN_TOKEN: 'serve --join presents it to the gateway',
   SERVICE_HOST_URL: 'adapters connect to this address only',
   SERVICE_REGISTRY_DIR: 'names the state directory',
   SERVICE_REGISTRY: 'names the accounts server',
   SERVICE_TOKEN: 'overrides the saved login',
   SERVICE_TOKEN_FILE: 'overrides the saved login',
-  SERVICE_DATABASE_URL: 'registry uses this PostgreSQL database',
+  SERVICE_DATABASE_URL: 'registry, and serve with --artefacts, use this PostgreSQL database',
   SERVICE_TIMEOUT: 'limits the time of requests of account commands, resources and artefacts',
 }
 

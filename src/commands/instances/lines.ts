@@ -4,7 +4,7 @@ import { asTyped } from '../../lib/cli/own-command.ts'
 import { terminalWidth } from '../../lib/cli/terminal.ts'
 import { absenceText } from '../../lib/instances/instance.ts'
 import { cleanText } from '../../lib/util/text.ts'
-import { ageText } from '../resources/list-lines.ts'
+import { ageText } from '../resources/list-table.ts'
 
 /** The shown part of a row. */
 export interface ShownRow {
@@ -17,7 +17,7 @@ export interface ShownRow {
   readonly reason: string
   readonly scene: string | null
   readonly scene_set_at?: string | null
-  readonly mcp_url: string
+  readonly mcp_url: string | null
   readonly application?: { readonly connected: boolean; readonly since: string | null }
 }
 
@@ -61,7 +61,7 @@ function cellsOf(row: ShownRow, nowMs: number): string[] {
     row.status,
     row.health,
     sceneText(row, nowMs),
-    row.mcp_url,
+    row.mcp_url ?? '',
   ]
 }
 

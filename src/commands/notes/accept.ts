@@ -1,6 +1,6 @@
 import * as Args from '@oclif/core/args'
 import { BaseCommand } from '../../lib/cli/base-command.ts'
-import { endpointFlags, hostEnvironment } from '../resources/endpoint-flags.ts'
+import { hostEnvironment, instanceFlags } from '../resources/endpoint-flags.ts'
 import { byFlag, noteArg } from './note-flags.ts'
 
 /** Accepts the answer of a note. */
@@ -20,7 +20,7 @@ ${hostEnvironment}`
     text: Args.string({ description: 'a comment', required: false, ignoreStdin: true }),
   }
 
-  static override flags = { by: byFlag, ...endpointFlags }
+  static override flags = { by: byFlag, ...instanceFlags }
 
   override async run(): Promise<void> {
     const { args, flags } = await this.parse(NotesAccept)

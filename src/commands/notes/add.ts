@@ -1,7 +1,7 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../../lib/cli/base-command.ts'
-import { endpointFlags, hostEnvironment } from '../resources/endpoint-flags.ts'
+import { hostEnvironment, instanceFlags } from '../resources/endpoint-flags.ts'
 import { byFlag } from './note-flags.ts'
 
 /** Makes a note. */
@@ -31,7 +31,7 @@ ${hostEnvironment}`
       multiple: true,
     }),
     by: byFlag,
-    ...endpointFlags,
+    ...instanceFlags,
   }
 
   override async run(): Promise<void> {

@@ -6,10 +6,10 @@ import { readResource } from '../../lib/mcp/client/resources.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import { isJsonObject, type JsonObject, parseJson } from '../../lib/util/json.ts'
 import { cleanText } from '../../lib/util/text.ts'
-import { findHost } from '../artefacts/host-target.ts'
+import { findHost, type HostFlags } from '../artefacts/host-target.ts'
 import { type ClientFlags, readClientLimits, withSession } from '../resources/client.ts'
 
-interface WriteFlags extends ClientFlags {
+interface WriteFlags extends HostFlags {
   by?: string | undefined
 }
 

@@ -2,15 +2,15 @@ import { spawn } from 'node:child_process'
 import { processOutput, warningsTo } from '../../lib/cli/output.ts'
 import { hostRequest } from '../../lib/mcp/client/host-request.ts'
 import { errnoOf, ServiceError } from '../../lib/util/errors.ts'
-import { findHost } from '../artefacts/host-target.ts'
-import { type ClientFlags, readClientLimits } from '../resources/client.ts'
+import { findHost, type HostFlags } from '../artefacts/host-target.ts'
+import { readClientLimits } from '../resources/client.ts'
 
 /** A program that still runs then is the browser itself. */
 const startMs = 3000
 
 /** Prints a login link of the page, or opens it. */
 export async function runPage(
-  flags: ClientFlags & { open: boolean },
+  flags: HostFlags & { open: boolean },
   env: NodeJS.ProcessEnv,
 ): Promise<void> {
   const output = processOutput(flags)

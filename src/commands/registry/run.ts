@@ -1,4 +1,4 @@
-import { renderAccountsBanner } from '../../lib/cli/accounts-banner.ts'
+import { renderAccountsBanner } from '../../lib/cli/banner.ts'
 import type { OutputFlags } from '../../lib/cli/log-level.ts'
 import { databaseName } from '../../server/database/settings.ts'
 import { runServer } from '../run-server.ts'

@@ -1,20 +1,46 @@
 import * as Flags from '@oclif/core/flags'
 
-/** The flags of a command that talks to a server: its key, and where running servers are. */
-export const accessFlags = {
-  'api-key-file': Flags.string({
-    description: 'file with the API key; overrides SERVICE_MCP_API_KEY',
-    helpValue: 'FILE',
-  }),
-  'allow-http': Flags.boolean({
-    description: 'send the key unencrypted to another machine',
-    default: false,
-  }),
+const registryDirFlag = {
   'registry-dir': Flags.string({
     description: 'state directory; overrides SERVICE_REGISTRY_DIR',
     helpValue: 'DIR',
   }),
 }
+
+const keyFlag = {
+  'api-key-file': Flags.string({
+    description: 'file with the API key; overrides SERVICE_MCP_API_KEY',
+    helpValue: 'FILE',
+  }),
+}
+
+/** The flags of a command that talks to a server: its key, and where running servers are. */
+export const accessFlags = {
+  ...keyFlag,
+  'allow-http': Flags.boolean({
+    description: 'send the key unencrypted to another machine',
+    default: false,
+  }),
+  ...registryDirFlag,
+}
+
+/** The flags that choose a running instance of this machine. */
+export const instanceFlags = {
+  instance: Flags.string({
+    description: 'one of your running instances, by the start of its id',
+    helpValue: 'ID',
+    exclusive: ['dcc-type'],
+  }),
+  'dcc-type': Flags.string({
+    description: 'the running instance of this kind of application, such as blender',
+    helpValue: 'TYPE',
+    exclusive: ['instance'],
+  }),
+  ...registryDirFlag,
+}
+
+/** The same for a command that also reads from it, with its key. */
+export const keyedInstanceFlags = { ...instanceFlags, ...keyFlag }
 
 /** The flags that choose a server and its key. */
 export const endpointFlags = {
@@ -23,16 +49,7 @@ export const endpointFlags = {
     helpValue: 'URL',
     exclusive: ['instance', 'dcc-type'],
   }),
-  instance: Flags.string({
-    description: 'one of your running instances, by the start of its id',
-    helpValue: 'ID',
-    exclusive: ['url', 'dcc-type'],
-  }),
-  'dcc-type': Flags.string({
-    description: 'the running instance of this kind of application, such as blender',
-    helpValue: 'TYPE',
-    exclusive: ['url', 'instance'],
-  }),
+  ...instanceFlags,
   ...accessFlags,
 }
 

@@ -2,7 +2,7 @@ import { shownUrl } from '../../lib/mcp/bridge/context.ts'
 import { writeStdout } from '../../lib/cli/write-stdout.ts'
 import { listAll } from '../../lib/mcp/client/resources.ts'
 import { type ClientFlags, withSession } from './client.ts'
-import { firstOfEach, fits, resourceTable, templateTable } from './list-lines.ts'
+import { firstOfEach, fits, resourceTable, templateTable } from './list-table.ts'
 
 /** Prints the resources or the templates of a server. */
 export async function runList(

@@ -16,6 +16,10 @@ once. Needs a login with a password: a service token cannot create tokens.`
       command: '<%= config.bin %> token create ci --scope publish --days 30',
     },
     {
+      description: 'a token for a workstation whose instances join the gateway of the studio',
+      command: '<%= config.bin %> token create workstation-042 --scope instance > join.token',
+    },
+    {
       description: 'straight into a secret store',
       command: '<%= config.bin %> token create ci --scope publish | gh secret set SERVICE_TOKEN',
     },
@@ -26,8 +30,8 @@ once. Needs a login with a password: a service token cannot create tokens.`
   }
 
   static override flags = {
-    scope: Flags.option({ options: ['read', 'publish'] as const, multiple: true })({
-      description: 'what the token allows (repeatable) [default: all of them]',
+    scope: Flags.option({ options: ['read', 'publish', 'instance'] as const, multiple: true })({
+      description: 'what the token allows (repeatable) [default: read and publish]',
       multipleNonGreedy: true,
     }),
     days: Flags.integer({

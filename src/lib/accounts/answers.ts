@@ -43,6 +43,8 @@ export function parseTokens(json: unknown, nowMs: number): Result<Tokens, string
  * Who a token belongs to. The specification promises `username` and `email` alone. Times: RFC 3339.
  */
 export interface Me {
+  /** Stays with the account; undefined where the accounts server does not say. */
+  readonly id: string | undefined
   readonly username: string
   readonly email: string | undefined
   readonly scopes: readonly string[] | undefined
@@ -58,6 +60,7 @@ export function parseMe(json: unknown): Result<Me, string> {
   if (username === undefined) return fail('no usable username')
   const { session, token } = answer
   return ok({
+    id: readText(answer['id']),
     username,
     email: readText(answer['email']),
     scopes: readTexts(answer['scopes']),

@@ -12,8 +12,6 @@ interface FailureFacts {
   /** The host or address that could not be reached, when the error names one. */
   readonly host: string | null
   readonly port: string | null
-  /** The phase that timed out. */
-  readonly phase: string | null
 }
 
 /** Reads only plain texts and numbers, from the error and what it wraps. */
@@ -32,7 +30,6 @@ function readFailure(error: unknown): FailureFacts {
     code: /^[\w-]{1,64}$/.test(code) ? code : 'unknown',
     host: text('hostname') ?? text('address'),
     port: text('port'),
-    phase: text('event'),
   }
 }
 
@@ -51,7 +48,7 @@ function layersOf(error: unknown): object[] {
 /** The kind of failure; the code of the one table that gives the exit code. */
 function classifyFailure(facts: FailureFacts, proxy: ProxyInUse | null): ErrorCode {
   if (facts.code.startsWith('ERR_PROXY')) return 'proxy_failed'
-  if (facts.code === 'ETIMEDOUT' || facts.phase !== null) return 'net_timeout'
+  if (facts.code === 'ETIMEDOUT') return 'net_timeout'
   if (isTlsError(facts.code)) return 'tls_failed'
   if (proxy !== null && proxy.hostname !== '' && facts.host === proxy.hostname) {
     return facts.port === null || proxy.port === '' || facts.port === proxy.port

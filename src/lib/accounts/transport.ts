@@ -89,6 +89,8 @@ export function createTransport(options: TransportOptions): Transport {
     const text = body === undefined ? '' : JSON.stringify(body())
     const outgoing: RequestOptions = {
       ...{ agent, method, ...(ca === undefined ? {} : { ca }) },
+      // Ends the connection to a proxy that does not answer.
+      timeout: limits.connectTimeoutMs,
       headers: {
         Accept: 'application/json, application/problem+json',
         'User-Agent': options.userAgent ?? 'service-cli',
@@ -97,14 +99,15 @@ export function createTransport(options: TransportOptions): Transport {
       },
     }
     const req = open(server.url + path, outgoing)
-    const answered = new Promise<IncomingMessage>((resolve, reject) => {
-      req.on('response', resolve).on('error', reject)
-      // After a 101 there is neither.
-      req.on('close', () => reject(failure('ECONNRESET')))
-    })
+    const { promise: answered, resolve, reject } = Promise.withResolvers<IncomingMessage>()
+    req.on('response', resolve).on('error', reject)
+    // After a 101 there is neither.
+    req.on('close', () => reject(failure('ECONNRESET')))
     let isLate = false
     const giveUp = () => {
       isLate = true
+      // While a proxy is asked for a connection, `destroy` alone has no event.
+      reject(failure('ETIMEDOUT'))
       req.destroy()
     }
     const timers = [

@@ -13,10 +13,15 @@ import { passwordChars } from './protocol.ts'
 export const usernamePattern = /^[A-Za-z0-9](?:[A-Za-z0-9]|[._-](?=[A-Za-z0-9])){2,63}$/
 const maxEmailChars = 254
 
-/** What a token allows. `account`: managing the account itself, which no service token can. */
-export const scopes = ['account', 'read', 'publish'] as const
+/**
+ * What a token allows. `account`: managing the account itself, which no service token can.
+ * `instance`: joining a gateway as an instance, which only a service token can.
+ */
+export const scopes = ['account', 'read', 'publish', 'instance'] as const
 export type Scope = (typeof scopes)[number]
-export const serviceScopes = ['read', 'publish'] as const
+export const serviceScopes = ['read', 'publish', 'instance'] as const
+/** Of a service token whose request names none. */
+export const defaultServiceScopes = ['read', 'publish'] as const
 
 const controls = /[\u0000-\u001f\u007f-\u009f]/
 
@@ -216,4 +221,3 @@ export type TokenResponse = z.infer<typeof tokenResponse>
 export type MeResponse = z.infer<typeof meResponse>
 export type ServiceTokenView = z.infer<typeof serviceToken>
 export type TokenCreatedResponse = z.infer<typeof tokenCreatedResponse>
-export type Problem = z.infer<typeof problem>

@@ -1,6 +1,6 @@
 import { constants, type Stats } from 'node:fs'
 import { type FileHandle, lstat, open } from 'node:fs/promises'
-import { errnoOf, isMissing, readProblem, ServiceError } from '../util/errors.ts'
+import { errnoOf, isMissing, readProblem, ServiceError, unusableFile } from '../util/errors.ts'
 import { noFollow, noWait, ownUid } from '../util/posix.ts'
 import { isJsonObject } from '../util/json.ts'
 import { MemberReader, pointerTo } from '../util/member-reader.ts'
@@ -19,10 +19,10 @@ export async function readKeysFile(path: string): Promise<readonly NamedKey[] | 
   try {
     const found = await file.stat()
     const problem = describeUnsafe(found)
-    if (problem !== null) throw refused(path, problem.what, problem.hint)
+    if (problem !== null) throw unusableFile(path, problem.what, problem.hint)
     const parsed = parseKeys(await readText(file, found.size))
     if (parsed.ok) return parsed.value
-    throw refused(
+    throw unusableFile(
       path,
       parsed.failure,
       'correct it; or move it away and make new keys with service-cli keys create',
@@ -43,7 +43,7 @@ async function openFile(path: string): Promise<FileHandle | null> {
     if (error instanceof ServiceError) throw error
     const code = errnoOf(error)
     if (code === 'ELOOP' || code === 'EMLINK') throw isLink(path)
-    throw refused(path, `cannot be read: ${readProblem(error)}`, `chmod 600 ${path}`)
+    throw unusableFile(path, `cannot be read: ${readProblem(error)}`, `chmod 600 ${path}`)
   }
 }
 
@@ -78,11 +78,7 @@ function describeUnsafe(found: Stats): { what: string; hint: string } | null {
 }
 
 function isLink(path: string): ServiceError {
-  return refused(path, 'is a symbolic link', 'replace the link by the file')
-}
-
-function refused(path: string, what: string, hint: string): ServiceError {
-  return new ServiceError('config_invalid', `${path} ${what}`, { hint })
+  return unusableFile(path, 'is a symbolic link', 'replace the link by the file')
 }
 
 const keyScopes = ['read', 'write'] as const

@@ -41,6 +41,7 @@ export const exitCodeOf: Readonly<Record<ErrorCode, number>> = {
   entry_exists: exitCodes.failed,
   storage_failed: exitCodes.failed,
   storage_full: exitCodes.failed,
+  storage_unavailable: exitCodes.failed,
   tool_call_invalid: exitCodes.refused,
   resource_failed: exitCodes.failed,
   session_ended: exitCodes.failed,

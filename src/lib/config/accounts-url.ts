@@ -70,7 +70,7 @@ export function requireAccountsUrl(text: string, source: string): AccountsUrl {
  */
 export function refuseExposed({ url, exposed }: AccountsUrl): void {
   if (!exposed) return
-  throw new ServiceError('usage_invalid', `${url} would get secrets over plain http`, {
+  throw new ServiceError('usage_invalid', `${url} would receive secrets over plain http`, {
     hint: `use ${url.replace(/^http:/, 'https:')}; plain http is for this machine (127.0.0.1) alone`,
   })
 }

@@ -1,6 +1,7 @@
 import { maxTimerMs, resolveBounds } from '../util/members.ts'
 import { type ArtefactLimits, defaultArtefactLimits } from './artefact-limits.ts'
 import { defaultHostLinkLimits, type HostLinkLimits } from './host-link-limits.ts'
+import { defaultJoinLimits, type JoinLimits } from './join-limits.ts'
 
 const KiB = 1024
 const MiB = 1024 * KiB
@@ -115,7 +116,7 @@ export function checkLimits(overrides: Partial<PublicLimits> = {}): Partial<Publ
 }
 
 /** Every bound of the server: the public ones, and constants that only tests replace. */
-export interface Limits extends PublicLimits, HostLinkLimits, ArtefactLimits {
+export interface Limits extends PublicLimits, HostLinkLimits, JoinLimits, ArtefactLimits {
   /** Arrays and objects inside each other, in anything parsed. */
   maxJsonDepth: number
   /** Characters of a resource URI. */
@@ -267,6 +268,7 @@ export const defaultLimits: Readonly<Limits> = {
   maxFieldChars: 255,
 
   ...defaultHostLinkLimits,
+  ...defaultJoinLimits,
 
   heartbeatMs: 5000,
   sceneFileDebounceMs: 50,

@@ -1,7 +1,7 @@
 import { constants, type Stats } from 'node:fs'
 import { type FileHandle, lstat, open, readdir, readlink, unlink } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
-import { errnoOf, readProblem, ServiceError } from '../util/errors.ts'
+import { errnoOf, readProblem, ServiceError, unusableFile } from '../util/errors.ts'
 import { fsyncDirectory, makeFolders, noFollow, noWait, ownUid } from '../util/posix.ts'
 import { replaceFile, temporaryPath, writeNewFile } from '../util/replace-file.ts'
 
@@ -73,10 +73,10 @@ async function checkFile(
   { allowRoot = false } = {},
 ): Promise<Stats> {
   const found = await handle.stat()
-  if (!found.isFile()) throw refused(path, 'is not a regular file', 'remove it')
+  if (!found.isFile()) throw unusableFile(path, 'is not a regular file', 'remove it')
   if (!(allowRoot && found.uid === 0)) refuseForeign(path, found)
   if (found.size > maxFileBytes) {
-    throw refused(path, `is larger than ${maxFileBytes} bytes`, `look at it and remove it`)
+    throw unusableFile(path, `is larger than ${maxFileBytes} bytes`, `look at it and remove it`)
   }
   return found
 }
@@ -155,7 +155,7 @@ async function checkFolder(file: PrivateFile): Promise<boolean> {
   })
   if (found === null) return false
   if (found.isSymbolicLink()) await refuseLink(path)
-  if (!found.isDirectory()) throw refused(path, 'is not a folder', 'remove it')
+  if (!found.isDirectory()) throw unusableFile(path, 'is not a folder', 'remove it')
   refuseForeign(path, found)
   if (!isWide(found)) return true
   // Not by the path, behind which something else may stand by now.
@@ -173,7 +173,7 @@ async function refuseLink(path: string): Promise<void> {
   const found = await lstat(path).catch(() => null)
   if (found === null || !found.isSymbolicLink()) return
   const target = await readlink(path).catch(() => 'somewhere else')
-  throw refused(
+  throw unusableFile(
     path,
     `is a symbolic link to ${target}`,
     `put the file itself there, or name its folder with XDG_CONFIG_HOME`,
@@ -183,7 +183,7 @@ async function refuseLink(path: string): Promise<void> {
 function refuseForeign(path: string, found: Stats): void {
   const uid = ownUid()
   if (uid === null || found.uid === uid) return
-  throw refused(
+  throw unusableFile(
     path,
     `belongs to another user (uid ${found.uid})`,
     'have its owner remove it, or name a folder of yours with XDG_CONFIG_HOME',
@@ -198,12 +198,8 @@ function octal(found: Stats): string {
   return (found.mode & 0o777).toString(8).padStart(4, '0')
 }
 
-function refused(path: string, what: string, hint: string): ServiceError {
-  return new ServiceError('config_invalid', `${path} ${what}`, { hint })
-}
-
 function unreadable(path: string, error: unknown): ServiceError {
-  return refused(
+  return unusableFile(
     path,
     `cannot be read: ${readProblem(error)}`,
     'make it readable for you, or name another folder with XDG_CONFIG_HOME',

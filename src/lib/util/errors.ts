@@ -27,6 +27,7 @@ export type ErrorCode =
   | 'entry_exists'
   | 'storage_failed'
   | 'storage_full'
+  | 'storage_unavailable'
   | 'resource_not_found'
   | 'resource_not_enabled'
   | 'resource_uri_invalid'
@@ -79,6 +80,11 @@ export class ServiceError extends Error {
 /** The user wrote something that cannot be meant: exit code 2. `hint` says what to write instead. */
 export function usage(message: string, hint?: string): ServiceError {
   return new ServiceError('usage_invalid', message, { hint })
+}
+
+/** A file of the user that is not taken as it is: `${path} ${what}`. */
+export function unusableFile(path: string, what: string, hint: string): ServiceError {
+  return new ServiceError('config_invalid', `${path} ${what}`, { hint })
 }
 
 /** What was thrown, as text: anything may be thrown, though nearly always it is an `Error`. */

@@ -21,8 +21,9 @@ export class FileFollower {
    * does.
    */
   look(read: () => Promise<boolean>): Promise<void> {
+    if (this.#next !== null) return this.#next
     if (this.#looking === null) return this.#begin(read)
-    this.#next ??= this.#looking
+    this.#next = this.#looking
       .catch(() => {})
       .then(() => {
         this.#next = null

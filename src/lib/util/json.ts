@@ -6,6 +6,11 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
+/** The value when it is an array, else an empty one. */
+export function arrayOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : []
+}
+
 /**
  * Does the text open more than `maxDepth` arrays and objects inside each other?
  * A scan of the text, so that a hostile nesting is refused before anything is built from it.

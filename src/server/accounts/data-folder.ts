@@ -10,6 +10,8 @@ import { openSqliteStore, type SqliteStore } from './sqlite/sqlite-store.ts'
 export interface DataFiles {
   readonly database: string
   readonly keys: string
+  /** The key that the signing keys in PostgreSQL are encrypted with. */
+  readonly wrappingKey: string
   /** Shared by everything that has the database open; a restore has it alone. */
   readonly lock: string
   /**
@@ -23,6 +25,7 @@ export function dataFiles(dataDir: string): DataFiles {
   return {
     database: join(dataDir, 'registry.db'),
     keys: join(dataDir, 'keys.json'),
+    wrappingKey: join(dataDir, 'wrapping.key'),
     lock: join(dataDir, 'registry.lock'),
     unfinished: join(dataDir, 'restore-unfinished'),
   }
@@ -44,7 +47,7 @@ interface DataFolderOptions {
 export async function openAccountsStore(options: DataFolderOptions): Promise<SqliteStore> {
   const { dataDir, clock, log, busyMs, create = true } = options
   const files = dataFiles(dataDir)
-  if (!create && !(await isThere(files.database))) throw absent(dataDir)
+  if (!create) await requireAccounts(dataDir)
   await openDataFolder(dataDir, log)
   const lock = await takeFileLock(files.lock, { waitMs: busyMs, shared: true, setting })
   if (!lock.ok) {
@@ -69,6 +72,13 @@ export async function openAccountsStore(options: DataFolderOptions): Promise<Sql
     release()
     throw error
   }
+}
+
+/** Throws `storage_failed` when the folder has no accounts, or those of half a restore. */
+export async function requireAccounts(dataDir: string): Promise<void> {
+  const files = dataFiles(dataDir)
+  if (!(await isThere(files.database))) throw absent(dataDir)
+  if (await isThere(files.unfinished)) throw unfinished(dataDir)
 }
 
 /**
@@ -108,5 +118,5 @@ function absent(dataDir: string): ServiceError {
 
 function unfinished(dataDir: string): ServiceError {
   const hint = 'repeat service-cli registry restore with --force'
-  return new ServiceError('storage_failed', `a restore of ${dataDir} did not end`, { hint })
+  return new ServiceError('storage_failed', `a restore of ${dataDir} did not finish`, { hint })
 }

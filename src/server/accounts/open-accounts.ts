@@ -1,17 +1,15 @@
-import { join } from 'node:path'
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
-import { type Clock, systemTimer } from '../../lib/util/time.ts'
+import { type Clock, repeat, systemTimer } from '../../lib/util/time.ts'
 import { listen } from '../database/listener.ts'
 import { openDatabase } from '../database/pool.ts'
 import { databaseName, type DatabaseSettings } from '../database/settings.ts'
 import type { AccountStore } from './account-store.ts'
 import { type DataFiles, dataFiles, isThere, openAccountsStore } from './data-folder.ts'
-import type { KeyStore } from './keys/key-store.ts'
-import { followKeys, keyUpdater, openKeyStore } from './keys/open-key-store.ts'
-import { type KeyOptions, openStoredKeys } from './keys/stored-keys.ts'
+import { openFileKeys } from './keys/file-keys.ts'
+import { type KeyStore, type KeyStoreOptions, keyUpdater, openKeyStore } from './keys/key-store.ts'
 import { hasAccounts, openPostgresStore } from './postgres/postgres-store.ts'
-import { keysChannel, storedKeyRing } from './postgres/stored-key-ring.ts'
+import { keysChannel, postgresKeys } from './postgres/postgres-keys.ts'
 import { openDataFolder } from './sqlite/check-files.ts'
 
 /** The accounts and the keys of an accounts server, in files or in a database. */
@@ -19,7 +17,7 @@ export interface Accounts {
   readonly store: AccountStore
   /** For a backup; null where the database has tools of its own for that. */
   readonly files: AccountFiles | null
-  openKeys(options: Omit<KeyOptions, 'clock' | 'log'>): Promise<KeyStore>
+  openKeys(options: Omit<KeyStoreOptions, 'clock' | 'log'>): Promise<KeyStore>
   /** Keeps a running server on the keys as they are stored. Returns the stop. */
   followKeys(keys: KeyStore, pollMs: number): () => void
 }
@@ -55,10 +53,10 @@ async function openFiles(options: AccountsOptions): Promise<Accounts> {
     store,
     files: { ...files, copyDatabase: target => store.backup(target) },
     openKeys: keyOptions =>
-      openKeyStore({
+      openFileKeys({
         ...{ replaces: isKnown, ...keyOptions, file: files.keys, clock, log, busyMs },
       }),
-    followKeys: (keys, pollMs) => followKeys(keys, { timer: systemTimer, log, pollMs }),
+    followKeys: (keys, pollMs) => repeat(systemTimer, pollMs, keyUpdater(keys, log)),
   }
 }
 
@@ -70,14 +68,14 @@ async function openDatabaseAccounts(
   try {
     if (!create && !(await hasAccounts(database))) throw absent(settings)
     const store = await openPostgresStore({ database, clock })
-    const file = join(dataDir, 'wrapping.key')
-    const ring = storedKeyRing({ database, file, registryId: store.registryId, log })
+    const file = dataFiles(dataDir).wrappingKey
+    const ring = postgresKeys({ database, file, registryId: store.registryId, log })
     return {
       store,
       files: null,
       async openKeys(keyOptions) {
         await openDataFolder(dataDir, log)
-        return openStoredKeys(ring, { ...keyOptions, clock, log })
+        return openKeyStore(ring, { ...keyOptions, clock, log })
       },
       followKeys: (keys, pollMs) =>
         listen({
@@ -91,7 +89,8 @@ async function openDatabaseAccounts(
   }
 }
 
-function absent(settings: DatabaseSettings): ServiceError {
+/** The error of a database without accounts. */
+export function absent(settings: DatabaseSettings): ServiceError {
   const name = databaseName(settings)
   const hint = 'check the address; service-cli registry --database makes one'
   return new ServiceError('storage_failed', `there is no accounts server in ${name}`, { hint })

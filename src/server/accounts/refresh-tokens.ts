@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { withCheckSum, withoutCheckSum } from './names.ts'
 import type { KeySource } from './access-tokens.ts'
-import type { KeySet } from './keys/key-store.ts'
+import type { KeySet } from './keys/key-ring.ts'
 import { formatUuid } from './uuid.ts'
 
 export const refreshTokenPrefix = 'srt_'

@@ -1,4 +1,4 @@
-import type { CreateOutcome } from './account-store.ts'
+import type { CreateOutcome, ServiceTokenRow } from './account-store.ts'
 
 /** The rules of every store of accounts, whatever it is made of. */
 
@@ -12,6 +12,13 @@ export const maxRevokedTokens = 500
 export const maxFailureRows = 100_000
 /** Trimming reads the whole index, so it is not done at each failure. */
 export const trimFailuresEvery = 1000
+
+/** A service token as a table has it: its scopes are JSON. */
+export type StoredServiceToken = Omit<ServiceTokenRow, 'scopes'> & { readonly scopes: string }
+
+export function toServiceToken(row: StoredServiceToken): ServiceTokenRow {
+  return { ...row, scopes: JSON.parse(row.scopes) }
+}
 
 /** `readyz` is public, and each test write waits for the disk. */
 export const testWriteEveryMs = 1000

@@ -1,8 +1,5 @@
-import { ServiceError } from '../../lib/util/errors.ts'
 import type { Entry } from './entry.ts'
-
-/** Place of an entry in the order: newest first, equal times by hash. */
-export type Position = Pick<Entry, 'createdMs' | 'hex'>
+import type { Position } from './listing.ts'
 
 /** Beyond this many changes at once sorting anew is cheaper than inserting one by one. */
 const maxSingleInserts = 32
@@ -114,19 +111,4 @@ export function firstAfter(ordered: readonly Position[], position: Position): nu
     else high = middle
   }
   return low
-}
-
-/** A cursor names the last entry seen, so it stays good when entries come and go. */
-export function encodeCursor(position: Position): string {
-  return Buffer.from(`${position.createdMs}.${position.hex}`).toString('base64url')
-}
-
-export function parseCursor(cursor: string): Position {
-  const form = /^(-?\d{1,16})\.([0-9a-f]{64})$/
-  const text = cursor.length > 128 ? '' : Buffer.from(cursor, 'base64url').toString('latin1')
-  const [, createdMs, hex] = form.exec(text) ?? []
-  if (createdMs === undefined || hex === undefined) {
-    throw new ServiceError('resource_uri_invalid', 'the cursor is not one of this listing')
-  }
-  return { createdMs: Number(createdMs), hex }
 }

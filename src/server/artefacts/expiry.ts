@@ -1,9 +1,17 @@
 import { toRfc3339 } from '../../lib/util/time.ts'
+import type { Limits } from '../../lib/config/limits.ts'
 import type { ArtefactRef } from './store.ts'
 
 /** A bound of 0 is switched off. */
 export function boundOf(limit: number): number {
   return limit === 0 ? Infinity : limit
+}
+
+/** One artefact may not be larger than all of them together. */
+export function maxBodyBytes(
+  limits: Pick<Limits, 'maxArtefactBytes' | 'maxArtefactTotalBytes'>,
+): number {
+  return Math.min(boundOf(limits.maxArtefactBytes), boundOf(limits.maxArtefactTotalBytes))
 }
 
 /** Milliseconds since the epoch from which the artefact is no longer served. */
@@ -31,16 +39,19 @@ interface Evictable {
   readonly bytes: number
 }
 
-/** The oldest entries that must go so that the rest fits. `newestFirst` is in index order. */
+/**
+ * The oldest entries that must go so that the rest fits. `newestFirst` is in index order, and may
+ * have the oldest entries alone; `total` is of all.
+ */
 export function selectEvictions<Entry extends Evictable>(
   newestFirst: readonly Entry[],
-  total: { readonly bytes: number },
+  total: { readonly bytes: number; readonly count: number },
   bounds: { readonly maxBytes: number; readonly maxEntries: number },
   keep: string | null = null,
 ): Entry[] {
   const chosen: Entry[] = []
   let bytes = total.bytes
-  let count = newestFirst.length
+  let count = total.count
   for (let at = newestFirst.length - 1; at >= 0; at--) {
     if (bytes <= bounds.maxBytes && count <= bounds.maxEntries) break
     const entry = newestFirst[at]

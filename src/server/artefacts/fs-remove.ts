@@ -76,7 +76,7 @@ export async function evict(store: FsContext, keep: string | null = null): Promi
     maxBytes: boundOf(limits.maxArtefactTotalBytes),
     maxEntries: boundOf(limits.maxArtefacts),
   }
-  const total = { bytes: index.totalBytes }
+  const total = { bytes: index.totalBytes, count: index.ordered.length }
   for (const entry of selectEvictions(index.ordered, total, bounds, keep)) {
     if (await removeUnchanged(store, entry)) {
       log.info({ uri: entry.ref.uri, bytes: entry.bytes }, 'artefact removed: store is full')
@@ -129,7 +129,8 @@ async function boundQuarantine({ layout, limits }: FsContext): Promise<void> {
     return [{ hex: path, bytes: Math.max(stats.size, blockBytes), atMs: stats.ctimeMs }]
   })
   files.sort((left, right) => right.atMs - left.atMs)
-  const total = { bytes: files.reduce((sum, file) => sum + file.bytes, 0) }
+  const bytes = files.reduce((sum, file) => sum + file.bytes, 0)
+  const total = { bytes, count: files.length }
   const bounds = { maxBytes: limits.maxArtefactQuarantineBytes, maxEntries: Infinity }
   for (const file of selectEvictions(files, total, bounds)) await rm(file.hex, { force: true })
 }

@@ -4,24 +4,22 @@ import { type Clock, systemClock } from '../../lib/util/time.ts'
 import { type Logger, silentLogger } from '../../lib/util/logger.ts'
 import { defaultLimits, type Limits } from '../../lib/config/limits.ts'
 import { completeRef, type Entry } from './entry.ts'
-import { EntryIndex, parseCursor } from './entry-index.ts'
+import { noOrigin } from './describe.ts'
+import { EntryIndex } from './entry-index.ts'
 import { createChangeMark, ownMark } from './marks.ts'
 import { createEntryLocks, telling } from './entry-lock.ts'
 import { evict, quarantine, removeArtefact, removeExpired, removeLeftovers } from './fs-remove.ts'
 import { createLayout, type FsContext, isLayoutComplete, restoreLayout } from './fs-context.ts'
-import { compileFilter, PageMemory, readPage } from './fs-page.ts'
+import { guard, toStorageError } from './fs-errors.ts'
+import { openBody, openChecked } from './fs-open.ts'
+import { compileFilter, readPage } from './fs-page.ts'
 import { putArtefact } from './fs-put.ts'
-import { createOpenToSend, openBody, openChecked } from './open-artefact.ts'
+import { PageMemory, parseCursor } from './listing.ts'
+import { createOpenToSend } from './open-to-send.ts'
 import { parsePutOptions } from './put-options.ts'
 import { type FsWork, ShardTable } from './shard-table.ts'
-import {
-  type ArtefactOrigin,
-  type ArtefactStore,
-  guard,
-  type OpenArtefact,
-  toStorageError,
-} from './store.ts'
-import { createUpkeep, every, ExpiryTimer } from './upkeep.ts'
+import type { ArtefactOrigin, ArtefactStore, OpenArtefact } from './store.ts'
+import { ChangeListeners, createUpkeep, every, ExpiryTimer } from './upkeep.ts'
 import { isArtefactHex } from '../../lib/mcp/uris.ts'
 
 export interface FsStoreOptions {
@@ -41,8 +39,6 @@ export interface FsStore extends ArtefactStore {
   /** What the poll does: takes over what other processes changed, and tells the listeners. */
   refresh(): Promise<void>
 }
-
-const noOrigin: ArtefactOrigin = Object.freeze({ instance_id: null, dcc_type: null })
 
 /** A put looks at the whole store, for its bounds, at most this often. */
 const fullLookMs = 1000
@@ -69,7 +65,7 @@ export async function createFsStore(options: FsStoreOptions): Promise<FsStore> {
   })
   const store: FsContext = { layout, limits, clock, log, locks, index, shards, work, mark, origin }
   const pages = new PageMemory()
-  const listeners = new Set<() => void>()
+  const listeners = new ChangeListeners(log)
   const inBackground = createUpkeep(log)
   /** Entries of disputed size whose body was hashed and is undamaged. */
   const sizeChecked = new WeakSet<Entry>()
@@ -86,13 +82,7 @@ export async function createFsStore(options: FsStoreOptions): Promise<FsStore> {
     if (limits.artefactSweepMs > 0) expiry.set(index.earliestExpiryMs)
     if (announced === index.version) return
     announced = index.version
-    for (const listener of listeners) {
-      try {
-        listener()
-      } catch (error) {
-        log.error({ err: error }, 'a listener of the artefact store failed')
-      }
-    }
+    listeners.notify()
   }
 
   /** One look serves all callers of the same turn of the event loop; none gets an older one. */
@@ -269,12 +259,11 @@ export async function createFsStore(options: FsStoreOptions): Promise<FsStore> {
       }),
 
     onChange(listener) {
-      // Each subscription is its own, even of the same function.
-      const own = () => listener()
-      listeners.add(own)
+      const remove = listeners.add(listener)
       pollTimer ??= every(limits.artefactPollMs, () => inBackground(refresh))
       return () => {
-        if (!listeners.delete(own) || listeners.size > 0) return
+        remove()
+        if (!listeners.isEmpty) return
         clearInterval(pollTimer)
         pollTimer = undefined
       }

@@ -20,6 +20,41 @@ export function createUpkeep(log: Logger): (task: () => Promise<void>) => void {
   }
 }
 
+/** Those who want to know that artefacts were added or removed. */
+export class ChangeListeners {
+  readonly #listeners = new Set<() => void>()
+  readonly #log: Logger
+
+  constructor(log: Logger) {
+    this.#log = log
+  }
+
+  get isEmpty(): boolean {
+    return this.#listeners.size === 0
+  }
+
+  /** Each subscription is its own, even of the same function. Returns the unsubscribe. */
+  add(listener: () => void): () => void {
+    const own = () => listener()
+    this.#listeners.add(own)
+    return () => void this.#listeners.delete(own)
+  }
+
+  notify(): void {
+    for (const listener of this.#listeners) {
+      try {
+        listener()
+      } catch (error) {
+        this.#log.error({ err: error }, 'a listener of the artefact store failed')
+      }
+    }
+  }
+
+  clear(): void {
+    this.#listeners.clear()
+  }
+}
+
 /** A timer that keeps no process alive; none at all for 0. */
 export function every(periodMs: number, task: () => void): NodeJS.Timeout | undefined {
   return periodMs === 0 ? undefined : setInterval(task, Math.min(periodMs, maxTimerMs)).unref()

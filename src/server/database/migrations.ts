@@ -10,7 +10,8 @@ export interface Migration {
   readonly sql: string
 }
 
-interface Applied {
+/** As the table of migrations has it. */
+export interface Applied {
   readonly number: number
   readonly checksum: string
 }
@@ -87,6 +88,6 @@ function checkHistory(
   )
 }
 
-function checksumOf({ number, name, sql }: Migration): string {
+export function checksumOf({ number, name, sql }: Migration): string {
   return hash('sha256', `${number} ${name}\n${sql}`)
 }

@@ -10,6 +10,13 @@ import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
 import { createProbedDirectory } from './probed-directory.ts'
 import { Probes } from './probes.ts'
 import { startReaper } from './reap.ts'
+import type { AccountsUrl } from '../../lib/config/accounts-url.ts'
+import type { JoinEndpoint } from '../mcp/app.ts'
+import type { RefusedRequest } from '../http/refusal-log.ts'
+import { JoinTokens } from './join/join-tokens.ts'
+import { createJoinUpgrade } from './join/join-upgrade.ts'
+import { Joins } from './join/joins.ts'
+import { mergeDirectories } from './merged-directory.ts'
 import { gatewayInstructions } from './instructions.ts'
 import type { ArtefactDownload } from '../http/artefact-download.ts'
 import { relayDownload } from './relay/instance-downloads.ts'
@@ -32,6 +39,9 @@ interface GatewayAssemblyParts {
   readonly tools: boolean
   /** Pass the resources of instances on. */
   readonly aggregate: boolean
+  /** Accept instances that join with service tokens of this accounts server. */
+  readonly acceptJoins: AccountsUrl | undefined
+  readonly onRefused: (refused: RefusedRequest) => void
   /** Are clients of the gateway asked for a key? */
   readonly mayUseKey: () => MaybePromise<boolean>
   readonly limits: Limits & GatewayLimits
@@ -39,10 +49,14 @@ interface GatewayAssemblyParts {
 }
 
 /** What a gateway serves once it has the port. */
-interface AssembledGateway {
+export interface AssembledGateway {
   readonly endpoint: McpEndpoint
   /** Absent: resources of instances are not passed on. */
   readonly download: ArtefactDownload | undefined
+  /** The handshake of an instance that joins. Absent: none is accepted. */
+  readonly acceptJoin: JoinEndpoint['upgrade'] | undefined
+  /** The gateway stops: instances that joined are told, and end their links. */
+  endLinks(): void
   readonly gauges: () => readonly Gauge[]
   /** Looks at nothing any more; the endpoint is closed with the port. */
   close(): Promise<void>
@@ -57,12 +71,15 @@ export async function assembleGateway(parts: GatewayAssemblyParts): Promise<Asse
   const isOwn = (url: URL): boolean => Number(url.port) === self.port
   const files = await openFsDirectory(machine)
   const probes = new Probes({ ...machine, directory: files, isOwn })
-  const directory = createProbedDirectory({ directory: files, probes, limits, log })
-  const stopReaper = startReaper({ ...machine, directory })
+  const local = createProbedDirectory({ directory: files, probes, limits, log })
+  const stopReaper = startReaper({ ...machine, directory: local })
+  const joining = parts.acceptJoins && openJoins({ ...parts, accounts: parts.acceptJoins, local })
+  const directory = joining ? mergeDirectories(local, joining.joins) : local
   const clients = new ClientTable(clocks)
   const instances = aggregate
     ? new Instances({
         ...{ ...machine, directory, isOwn, mayUseKey },
+        joins: joining?.joins,
         updated: uri => resources.instanceUpdated(uri),
         listChanged: () => resources.instanceListChanged(),
       })
@@ -95,11 +112,48 @@ export async function assembleGateway(parts: GatewayAssemblyParts): Promise<Asse
   return {
     endpoint,
     download: instances && ((req, res, path) => relayDownload(req, res, path, instances)),
-    gauges: () => [...activityGauges(endpoint.activity()), instanceGauge(directory)],
+    acceptJoin: joining?.accept,
+    gauges: () => [
+      ...activityGauges(endpoint.activity()),
+      instanceGauge(directory),
+      ...(joining ? [linkGauge(joining.joins)] : []),
+    ],
+    endLinks: () => joining?.joins.endLinks(),
     async close() {
       resources.close()
+      joining?.tokens.close()
       await Promise.all([stopReaper(), instances?.close(), directory.close()])
     },
+  }
+}
+
+/** What accepts instances that join. */
+function openJoins({
+  accounts,
+  local,
+  limits,
+  log,
+  onRefused,
+}: Pick<GatewayAssemblyParts, 'limits' | 'log' | 'onRefused'> & {
+  readonly accounts: AccountsUrl
+  readonly local: InstanceDirectory
+}) {
+  const tokens = new JoinTokens({ accounts, limits, timer: systemTimer })
+  const clocks = { clock: systemClock, timer: systemTimer }
+  const joins = new Joins({ ...{ local, tokens, limits, log }, ...clocks })
+  const accept = createJoinUpgrade({
+    ...{ tokens, limits, onRefused },
+    full: principal => joins.full(principal),
+    accept: (...link) => joins.accept(...link),
+  })
+  return { joins, tokens, accept }
+}
+
+function linkGauge({ links }: Joins): Gauge {
+  return {
+    name: 'service_cli_join_links',
+    help: 'Links of instances that joined.',
+    values: [{ value: links }],
   }
 }
 
@@ -107,7 +161,7 @@ function instanceGauge({ entries }: InstanceDirectory): Gauge {
   const health = ['live', 'stale', 'unhealthy', 'dead'] as const
   return {
     name: 'service_cli_instances',
-    help: 'Instances of this machine, by health.',
+    help: 'Instances of this machine, and those that joined, by health.',
     by: 'health',
     values: health.map(label => ({
       label,

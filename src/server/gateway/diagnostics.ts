@@ -1,3 +1,4 @@
+import { counted } from '../../lib/util/amounts.ts'
 import type { EndpointActivity } from '../mcp/endpoint.ts'
 import { type Clock, rfc3339OrNull, toRfc3339 } from '../../lib/util/time.ts'
 import { version } from '../../lib/util/version.ts'
@@ -96,7 +97,7 @@ function diagnosticsQuery(dccType: string | undefined, limit: number): InstanceQ
 function auditDiagnostics(activity: EndpointActivity): object {
   return {
     success: true,
-    message: `${activity.pendingCalls} calls pending, ${activity.subscriptions} subscriptions`,
+    message: `${counted(activity.pendingCalls, 'call')} pending, ${counted(activity.subscriptions, 'subscription')}`,
     entries: [],
     summary: {
       pending_calls: activity.pendingCalls,
@@ -117,7 +118,7 @@ function metricsDiagnostics(
 ): object {
   return {
     success: true,
-    message: `${live} live instances`,
+    message: counted(live, 'live instance'),
     metrics: {
       gateway_local_tools: tools,
       live_instances: live,
@@ -158,7 +159,7 @@ function rounded(ms: number | null): number | null {
 function summary(counts: InstanceCounts, faults: number): string {
   const { live, stale, unhealthy, dead } = counts
   const parts = [`${live} live`, `${stale} stale`, `${unhealthy} unhealthy`, `${dead} dead`]
-  if (faults > 0) parts.push(`${faults} records not understood`)
+  if (faults > 0) parts.push(counted(faults, 'invalid record'))
   return parts.join(', ')
 }
 

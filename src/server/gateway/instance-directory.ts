@@ -38,8 +38,13 @@ export interface DirectoryRecord {
   readonly pid: number
   readonly pidStart: string | null
   readonly hostname: string
-  /** An http or https URL without user and password. For clients; only its origin is ever asked. */
-  readonly mcpUrl: string
+  /**
+   * An http or https URL without user and password. For clients; only its origin is ever asked. Null
+   * for a joined instance, which is reached over its link alone.
+   */
+  readonly mcpUrl: string | null
+  /** Null: it runs on this machine, and left a record here. */
+  readonly joined: JoinedAs | null
   /** Is its host literally an address of this machine alone? Any other is never asked. */
   readonly mcpUrlIsLoopback: boolean
   /**
@@ -65,6 +70,14 @@ export interface DirectoryRecord {
   readonly metadata: Readonly<Record<string, unknown>>
 }
 
+/** Whose a joined instance is, as the token of its link says. */
+export interface JoinedAs {
+  readonly owner: string
+  readonly team: string | null
+  /** The name of the token. */
+  readonly name: string
+}
+
 /** Is it there? `reason` is a sentence for people, the same as long as `health` stays for it. */
 export interface Verdict {
   readonly health: 'live' | 'stale' | 'unhealthy' | 'dead'
@@ -74,6 +87,8 @@ export interface Verdict {
    * access, and no change by itself. Null: never seen alive.
    */
   readonly heartbeatAgeMs: number | null
+  /** Time of day of its last heartbeat, by the clock of its machine; likewise. */
+  readonly heartbeatMs: number
 }
 
 export interface RecordFault {

@@ -2,7 +2,12 @@ import { withoutBrackets } from '../../lib/util/address.ts'
 import { toRfc3339 } from '../../lib/util/time.ts'
 import { absenceText } from '../../lib/instances/instance.ts'
 import { plainId } from '../../lib/instances/select-instance.ts'
-import type { InstanceDirectory, InstanceEntry, RecordFault } from './instance-directory.ts'
+import type {
+  InstanceDirectory,
+  InstanceEntry,
+  JoinedAs,
+  RecordFault,
+} from './instance-directory.ts'
 
 export const rowStatuses = [
   'available',
@@ -37,10 +42,14 @@ export interface InstanceRow {
     /** RFC 3339: when it connected, or went; null before the first one. */
     readonly since: string | null
   }
-  /** Where a client opens a session with this very instance. */
-  readonly mcp_url: string
+  /** Where a client opens a session with this very instance; null: it is read through the gateway. */
+  readonly mcp_url: string | null
+  /** Does it run on this machine, or has it joined from another one? */
+  readonly origin: 'local' | 'joined'
+  /** Whose a joined instance is. */
+  readonly joined?: JoinedAs
   /** The kind of directory that knows the instance. */
-  readonly source: 'file'
+  readonly source: 'file' | 'link'
   readonly status: RowStatus
   readonly health: InstanceEntry['verdict']['health']
   readonly reason: string
@@ -106,7 +115,9 @@ export function instanceRow(entry: InstanceEntry): InstanceRow {
     host_pid: record.host.appPid,
     application: { connected: record.host.connected, since: sinceOf(entry) },
     mcp_url: record.mcpUrl,
-    source: 'file',
+    origin: record.joined === null ? 'local' : 'joined',
+    ...(record.joined && { joined: record.joined }),
+    source: record.joined === null ? 'file' : 'link',
     status,
     health: verdict.health,
     reason: verdict.reason,
@@ -114,8 +125,17 @@ export function instanceRow(entry: InstanceEntry): InstanceRow {
     scene: record.scene,
     scene_set_at: record.sceneSetMs === null ? null : toRfc3339(record.sceneSetMs),
     metadata: record.metadata,
-    instance_status: { status, ...advice[status], ...adviceWithout(entry, status) },
+    instance_status: adviceFor(entry, status),
   }
+}
+
+function adviceFor(entry: InstanceEntry, status: RowStatus): InstanceRow['instance_status'] {
+  const given = { status, ...advice[status], ...adviceWithout(entry, status) }
+  const { instanceId, joined } = entry.record
+  if (joined === null) return given
+  const read = `read instance://${instanceId}/scene/current here`
+  const action = given.recommended_next_action.replace(connect, read)
+  return { ...given, recommended_next_action: action }
 }
 
 /** For people and agents: is an application behind the server? Null: it is connected. */
@@ -192,8 +212,8 @@ const advice: Readonly<
   },
 }
 
-function addressOf(url: string): { host: string | null; port: number | null } {
-  const parsed = URL.parse(url)
+function addressOf(url: string | null): { host: string | null; port: number | null } {
+  const parsed = url === null ? null : URL.parse(url)
   if (parsed === null || parsed.hostname === '') return { host: null, port: null }
   const usual = parsed.protocol === 'https:' ? 443 : 80
   return {

@@ -11,7 +11,7 @@ const maxNamed = 12
  * it passes on.
  */
 export function gatewayInstructions(tools: boolean, instances: Instances | undefined): string {
-  if (instances !== undefined) return [...relaying(instances.live, tools), data].join(' ')
+  if (instances !== undefined) return [...relaying(instances.names.live, tools), data].join(' ')
   return [...listing, data, ...(tools ? [listingTools] : [])].join(' ')
 }
 

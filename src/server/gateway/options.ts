@@ -1,3 +1,4 @@
+import type { AccountsUrl } from '../../lib/config/accounts-url.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import type { AuthLimits } from '../auth/limits.ts'
 import type { AuthSettings } from '../auth/settings.ts'
@@ -23,6 +24,11 @@ export interface GatewayOptions extends ListenOptions {
   tools?: boolean | undefined
   /** Pass the resources of instances on, under `instance://`. Default false. */
   aggregate?: boolean | undefined
+  /**
+   * Accept instances that join with service tokens of this accounts server; for `aggregate`. Default:
+   * none joins.
+   */
+  acceptJoins?: AccountsUrl | undefined
   /** Serve the live page. Default false. */
   page?: boolean | undefined
   /** Who may use `/mcp`; absent: everyone. */

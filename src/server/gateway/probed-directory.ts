@@ -40,6 +40,9 @@ export function createProbedDirectory(options: ProbedDirectoryOptions): Instance
       get heartbeatAgeMs() {
         return verdict.heartbeatAgeMs
       },
+      get heartbeatMs() {
+        return verdict.heartbeatMs
+      },
     }
     return Object.freeze({ record: entry.record, verdict: Object.freeze(folded) })
   }

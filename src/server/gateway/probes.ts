@@ -7,7 +7,7 @@ import type {
   InstanceEntry,
 } from './instance-directory.ts'
 import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
-import { durationText, type ProbeFacts } from './verdict.ts'
+import { limitText, type ProbeFacts } from './verdict.ts'
 import { request } from 'node:http'
 import type { LookupFunction } from 'node:net'
 import { withoutBrackets } from '../../lib/util/address.ts'
@@ -174,9 +174,10 @@ export function probeUrl(
   record: Pick<DirectoryRecord, 'mcpUrl' | 'mcpUrlIsLoopback' | 'localUrl' | 'hostname'>,
   hostname: string,
 ): Result<URL, string> {
+  const { mcpUrl, mcpUrlIsLoopback, localUrl } = record
+  if (mcpUrl === null) return fail('it answers over its link')
   // Its 127.0.0.1 is not ours.
   if (record.hostname !== hostname) return fail('it runs on another machine')
-  const { mcpUrl, mcpUrlIsLoopback, localUrl } = record
   const isPlain = mcpUrlIsLoopback && mcpUrl.startsWith('http:')
   if (isPlain) return ok(new URL('/readyz', mcpUrl))
   // Behind a proxy, or with a certificate unknown here, it still has its local address.
@@ -212,7 +213,7 @@ function askReady(url: URL, { limits, timer, signal }: AskParts): Promise<Result
       resolve(result)
     }
     const cancel = timer.after(limits.probeTimeoutMs, () =>
-      settle(fail(`no answer within ${durationText(limits.probeTimeoutMs)}`)),
+      settle(fail(`no answer within ${limitText(limits.probeTimeoutMs)}`)),
     )
     asking.on('error', error => settle(fail(reasonOf(error, url))))
     asking.once('response', response => {

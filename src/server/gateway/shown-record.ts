@@ -33,6 +33,7 @@ function shown(record: InstanceRecord, limits: GatewayLimits): DirectoryRecord {
     pidStart: record.pid_start,
     hostname,
     mcpUrl,
+    joined: null,
     mcpUrlIsLoopback: isLoopback(new URL(mcpUrl).hostname),
     localUrl: localUrlOf(record.host_url, limits.maxRecordUrlChars),
     version: textOf(record.version, mostText) ?? 'unknown',

@@ -206,6 +206,9 @@ function makeEntry(
     get heartbeatAgeMs() {
       return heartbeat.ageMs
     },
+    get heartbeatMs() {
+      return heartbeat.modifiedMs
+    },
   }
   return Object.freeze({ record, verdict: Object.freeze(verdict) })
 }
@@ -249,6 +252,10 @@ class Heartbeat {
 
   countAnew(): void {
     this.beats = 0
+  }
+
+  get modifiedMs(): number {
+    return this.#modifiedMs
   }
 
   /** Null: no sign of life yet. */

@@ -40,11 +40,11 @@ export function judgeLife(facts: LifeFacts, limits: StaleLimits): Judgement {
   const outOfSight = isGone && beats && facts.beatsSinceGone >= beatsOfLife
   if (isGone && !outOfSight) {
     if (process === 'gone') return { health: 'dead', reason: `its process ${pid} has ended` }
-    return { health: 'dead', reason: `its process id ${pid} is another process's now` }
+    return { health: 'dead', reason: `another process now has its process id ${pid}` }
   }
   if (!beats) return { health: 'stale', reason: `${silence(facts, limits)}${aside(facts)}` }
   if (facts.status === 'unreachable') {
-    return { health: 'unhealthy', reason: 'it says of itself that it is unreachable' }
+    return { health: 'unhealthy', reason: 'it reports that it is unreachable' }
   }
   if (outOfSight) {
     return { health: 'live', reason: 'its heartbeat goes on; its process cannot be seen from here' }
@@ -75,7 +75,7 @@ export function judgeProbe(
 }
 
 function silence({ heartbeatAgeMs }: LifeFacts, { instanceStaleMs }: StaleLimits): string {
-  const long = durationText(instanceStaleMs)
+  const long = limitText(instanceStaleMs)
   if (heartbeatAgeMs !== null) return `no heartbeat for more than ${long}`
   return `its heartbeat was older than ${long} when it was first seen, and none came since`
 }
@@ -86,6 +86,6 @@ function aside({ process, pid }: LifeFacts): string {
 }
 
 /** `30 s`, `500 ms`: in the unit in which it is a whole number. */
-export function durationText(ms: number): string {
+export function limitText(ms: number): string {
   return ms % 1000 === 0 ? `${ms / 1000} s` : `${ms} ms`
 }

@@ -94,6 +94,7 @@ export class InstanceFile {
   /** Work not begun yet; asked for again, it is still done once. */
   readonly #waiting = new Map<'write' | 'beat', Promise<void>>()
   readonly #reported = new Set<string>()
+  readonly #followers = new Set<() => void>()
   #removed = false
 
   /** Resolves when the record is written, or its trouble logged. */
@@ -115,9 +116,16 @@ export class InstanceFile {
     return this.#record
   }
 
+  /** Calls back after each change of `record`. Returns the stop. */
+  follow(changed: () => void): () => void {
+    this.#followers.add(changed)
+    return () => void this.#followers.delete(changed)
+  }
+
   /** Rewrites the record with the changed members. */
   update(patch: InstancePatch): Promise<void> {
     this.#record = { ...this.#record, ...patch }
+    for (const changed of this.#followers) changed()
     return this.#once('write', () => this.#write())
   }
 

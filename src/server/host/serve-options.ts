@@ -1,3 +1,4 @@
+import type { BucketStoreSettings } from '../artefacts/bucket/open-bucket-store.ts'
 import type { CaptureMode } from '../capture/options.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import type { Result } from '../../lib/util/result.ts'
@@ -9,6 +10,7 @@ import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
 import type { AccessLog } from '../http/access-log.ts'
 import type { Limits } from '../../lib/config/limits.ts'
 import type { ListenOptions } from '../http/listen-options.ts'
+import type { JoinSettings } from '../join/join-settings.ts'
 import type { Stoppable } from '../../lib/util/stoppable.ts'
 
 /**
@@ -21,7 +23,8 @@ export interface ServeOptions extends ListenOptions {
   name?: string | undefined
   /** Folder of instance records, tokens and artefacts; absent: the default in the temp folder. */
   registryDir?: string | undefined
-  artefacts: boolean
+  /** False: none are served. True: in files below `registryDir`. */
+  artefacts: boolean | BucketStoreSettings
   resources: boolean
   /** Offer the read-only tools, also at the gateway beside it. Default false. */
   tools?: boolean | undefined
@@ -37,6 +40,8 @@ export interface ServeOptions extends ListenOptions {
   hostTokenEnv?: string | undefined
   /** Compete for the gateway beside it, on this port of the same address. */
   gateway?: { readonly port: number; readonly aggregate?: boolean } | undefined
+  /** The gateway to join; absent: none. */
+  join?: JoinSettings | undefined
   /** Who may use `/mcp` and `/artefacts`, here and at the gateway beside it; absent: everyone. */
   auth?: AuthSettings | undefined
   /** Which window may be shown, and how it is captured; absent: none. */

@@ -37,6 +37,7 @@ const table: Record<ErrorCode, Row> = {
   entry_exists: { status: 500, local: true },
   storage_failed: { status: 500, local: true },
   storage_full: { status: 507, local: true },
+  storage_unavailable: { status: 503, local: true },
   resource_not_found: { status: 404 },
   resource_not_enabled: { status: 404 },
   resource_uri_invalid: { status: 400 },
@@ -92,6 +93,7 @@ export function makeProblem(status: number, code: string, detail: string): Probl
 
 function localDetail(code: ErrorCode): string {
   if (code === 'storage_full') return 'the server has no room left to store this'
+  if (code === 'storage_unavailable') return 'the server cannot reach its storage now; try again'
   return 'the server could not do this; its log has the reason'
 }
 

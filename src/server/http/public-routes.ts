@@ -12,15 +12,19 @@ export type PublicDocuments = ReadonlyMap<string, () => Readonly<object> | null>
 
 interface PublicRoutesParts {
   readonly isReady: () => boolean
+  /** What `/readyz` of a ready server says beside that. */
+  readonly readyFacts?: (() => object) | undefined
   readonly documents?: PublicDocuments | undefined
 }
 
 /** Paths anyone may ask for: health, the well-known documents, and a clean 404 for the rest. */
-export function createPublicRoutes({ isReady, documents }: PublicRoutesParts): Hono {
+export function createPublicRoutes({ isReady, readyFacts, documents }: PublicRoutesParts): Hono {
   const app = new Hono()
   app.get('/healthz', c => c.json({ status: 'ok' }))
   app.get('/readyz', c =>
-    isReady() ? c.json({ status: 'ready' }) : c.json({ status: 'starting' }, 503),
+    isReady()
+      ? c.json({ status: 'ready', ...readyFacts?.() })
+      : c.json({ status: 'starting' }, 503),
   )
   for (const path of ['/healthz', '/readyz']) {
     app.all(path, () =>

@@ -37,6 +37,8 @@ export interface AppParts extends RequestChecks {
   auth: AuthPolicy
   /** `/host` and `/host/…`; guards itself with the host token. */
   host?: HostEndpoint | undefined
+  /** `/join`; guards itself with tokens. */
+  joins?: JoinEndpoint | undefined
   /** `/` and `/page/…`; its tokens are accepted beside what `auth` accepts. Absent: 404. */
   page?: Page | undefined
   /** `/artefacts/sha256/<hex>`; absent: 404. */
@@ -44,6 +46,8 @@ export interface AppParts extends RequestChecks {
   /** `/instances/…`, of which it is given what follows; absent: 404. */
   instances?: ArtefactDownload | undefined
   isReady: () => boolean
+  /** Further facts of a ready server. */
+  readyFacts?: (() => object) | undefined
   /** Well-known documents, without authentication. */
   documents?: PublicDocuments | undefined
   /** What was counted, for this machine and for holders of a key; absent: 404. */
@@ -64,6 +68,13 @@ export interface HostEndpoint {
   upgrade(req: IncomingMessage, socket: Socket, head: Buffer): void
   /** Tells the application that the server stops, and lets it go. */
   close(): void
+}
+
+/** What instances of other machines join. */
+export interface JoinEndpoint {
+  wantsUpgrade(req: IncomingMessage): boolean
+  /** `peer`: the address of the client. */
+  upgrade(req: IncomingMessage, socket: Socket, head: Buffer, peer: string): void
 }
 
 const artefactPath = '/artefacts/sha256/'
@@ -223,20 +234,24 @@ function createListener(parts: AppParts): RequestListener {
   }
 }
 
-/** Takes requests that leave HTTP for the host link; they pass the guards that all requests pass. */
-function createUpgrades({ guard, peerOf, host, onRefused }: AppParts): Upgrades | undefined {
-  return (
-    host && {
-      wants: req => host.wantsUpgrade(req),
-      handle(req, socket, head) {
-        const refusal = checkRequest(req, parseTarget(req.url ?? ''), guard)
-        if (refusal === null) return host.upgrade(req, socket, head)
-        const { status, reason } = refusal
-        if (status === 403) onRefused({ status, reason, peer: peerOf(req) })
-        refuseUpgrade(socket, toProblem(refusalError(refusal)))
-      },
-    }
-  )
+/**
+ * Takes requests that leave HTTP for the host link, or to join; they pass the guards that all
+ * requests pass.
+ */
+function createUpgrades({ guard, peerOf, host, joins, onRefused }: AppParts): Upgrades | undefined {
+  const endpoints = [host, joins].filter(endpoint => endpoint !== undefined)
+  if (endpoints.length === 0) return undefined
+  return {
+    wants: req => endpoints.some(endpoint => endpoint.wantsUpgrade(req)),
+    handle(req, socket, head) {
+      const refusal = checkRequest(req, parseTarget(req.url ?? ''), guard)
+      const endpoint = endpoints.find(endpoint => endpoint.wantsUpgrade(req))
+      if (refusal === null) return endpoint?.upgrade(req, socket, head, peerOf(req))
+      const { status, reason } = refusal
+      if (status === 403) onRefused({ status, reason, peer: peerOf(req) })
+      refuseUpgrade(socket, toProblem(refusalError(refusal)))
+    },
+  }
 }
 
 class Notes implements RequestContext {

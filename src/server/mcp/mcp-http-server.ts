@@ -26,6 +26,7 @@ import { activityGauges, createMcpEndpoint, type McpEndpoint } from './endpoint.
 import { Page, type PageParts } from '../page/page.ts'
 import { applicationTools, type ToolParts, withLiveApp } from './tools/tools.ts'
 import { applicationInstructions } from '../host/instructions.ts'
+import { createLinkListener } from './link-listener.ts'
 import { checkConfig, type McpHttpConfig } from './mcp-http-config.ts'
 import type { ServerParts } from './server-parts.ts'
 import { checkLimits, type Limits, resolveLimits } from '../../lib/config/limits.ts'
@@ -60,6 +61,7 @@ export class McpHttpServer {
   #endpoint: McpEndpoint | null = null
   #hostEndpoint: HostEndpoint | null = null
   #page: Page | null = null
+  #app: AppParts | null = null
   #baseUrl: string | null
   #stopped = false
   #servedBy: 'start()' | 'requestListener()' | null = null
@@ -111,7 +113,7 @@ export class McpHttpServer {
     this.#warnIfOpen()
     const { host, tls } = this.#where
     const socket = await this.#openSocket(this.#where)
-    const app = this.#assemble()
+    const app = (this.#app = this.#assemble())
     const handlers = createHandlers(app)
     await socket.bind(handlers)
     const { port } = socket
@@ -158,6 +160,12 @@ export class McpHttpServer {
       if (!req.socket.timeout) req.socket.setTimeout(timeoutMs)
       listener(req, res)
     }
+  }
+
+  /** Of a server that listens: what answers a gateway that it joined. */
+  linkListener(): RequestListener {
+    if (this.#app === null) throw new Error('the server does not listen')
+    return createLinkListener(this.#app)
   }
 
   /** A failed `start` may be repeated: only the other way to serve is closed by it. */
@@ -211,8 +219,7 @@ export class McpHttpServer {
     const hasDownload = store !== null && resourcesEnabled
     return {
       ...{ ...common, ...checks, auth, onRefused, accessLog, host },
-      mcp: endpoint,
-      metrics,
+      ...{ mcp: endpoint, metrics, readyFacts: this.#parts.readyFacts },
       page: this.#page ?? undefined,
       download: hasDownload ? createArtefactDownload({ ...common, store }) : undefined,
       documents: this.#documents(),

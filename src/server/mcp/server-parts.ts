@@ -46,6 +46,8 @@ export interface ServerParts extends McpServices {
   accessLog?: AccessLog
   /** Serve `/metrics`. */
   metrics?: Metrics
+  /** What `/readyz` says beside that the server is ready. */
+  readyFacts?: () => object
   /** Bounds beside the public ones; replaced by tests. */
   limits?: Partial<Limits & CaptureLimits>
   clock?: Clock

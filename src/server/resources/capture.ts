@@ -158,11 +158,11 @@ function shotOf(uri: ResourceUri): PictureShot | undefined {
   const from = wordParameter(uri, 'view', shotSides)
   if (camera !== undefined && camera !== '') {
     if (of === undefined && from === undefined) return { camera }
-    throw new ResourceUriInvalid('query parameter "camera" goes without "of" and "view"')
+    throw new ResourceUriInvalid('query parameter "camera" cannot be combined with "of" or "view"')
   }
   if (of === undefined) {
     if (from === undefined) return undefined
-    throw new ResourceUriInvalid('query parameter "view" goes with "of"', {
+    throw new ResourceUriInvalid('query parameter "view" needs "of"', {
       hint: 'of=ID,ID names the objects to look at',
     })
   }

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, resolvePointer } from '../../lib/util/json.ts'
+import { arrayOf, isJsonObject, type JsonObject, resolvePointer } from '../../lib/util/json.ts'
 import { diffJson, type JsonChange } from '../../lib/util/json-diff.ts'
 import type { OmissionChange, SceneChange } from '../../lib/mcp/change-words.ts'
 import type { SceneRevision } from './scene-revision.ts'
@@ -103,10 +103,6 @@ function omission(count: number, omitted: unknown, truncated: unknown): (id: unk
   if (typeof total === 'number' && count + listed.length < total) return () => true
   const ids = new Set(listed)
   return id => ids.has(id)
-}
-
-function arrayOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : []
 }
 
 function idOf(object: unknown): unknown {

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from '../../lib/util/json.ts'
+import { arrayOf, isJsonObject, type JsonObject } from '../../lib/util/json.ts'
 import { isVector } from '../../lib/util/json-diff.ts'
 import { sizeOf } from './scene-query.ts'
 
@@ -147,10 +147,6 @@ function shapeOf(value: unknown, depth: number, most: number): unknown {
   const shape = shown.map(([name, each]) => [cutText(name), shapeOf(each, depth - 1, most)])
   const left = members.length - shown.length
   return Object.fromEntries(left > 0 ? [...shape, ['…', `${left} more members`]] : shape)
-}
-
-function arrayOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : []
 }
 
 function memberOf(value: JsonObject, name: string): JsonObject {

@@ -1,10 +1,9 @@
 import type { Limits } from '../../lib/config/limits.ts'
 import { type BuiltIn, jsonContents } from './built-in.ts'
 import { ResourceNotFound, ResourceUriInvalid } from './errors.ts'
-import { isJsonObject } from '../../lib/util/json.ts'
+import { isJsonObject, type JsonObject } from '../../lib/util/json.ts'
 import { KeptAnswers } from './kept-answers.ts'
 import { chain, type MaybePromise } from './maybe-promise.ts'
-import { ParsedScene } from './parsed-scene.ts'
 import type { Content, Descriptor, Template } from './producer.ts'
 import type { CheckpointSource } from './checkpoint-source.ts'
 import { countParameter, onlyParameters } from './query-parameters.ts'
@@ -24,6 +23,7 @@ import {
 import type { SceneRevision } from './scene-revision.ts'
 import type { SceneState } from './scene-state.ts'
 import { summariseScene } from './scene-summary.ts'
+import type { SceneStep } from '../../lib/host-link/scene-objects.ts'
 
 /** What the scene has now. */
 export interface SceneNow {
@@ -206,7 +206,7 @@ export class SceneProducer implements BuiltIn {
     }
     const [since, until] = [wordOf('since'), wordOf('until')]
     if (since === undefined && until !== undefined) {
-      throw new ResourceUriInvalid('query parameter "until" goes with "since"')
+      throw new ResourceUriInvalid('query parameter "until" needs "since"')
     }
     return { since, until }
   }
@@ -221,4 +221,48 @@ export class SceneProducer implements BuiltIn {
     }
     return this.#meta
   }
+}
+
+/**
+ * The scene as a value, for readers of parts. A patch costs what it changed. Given up under memory
+ * pressure, and made again.
+ */
+class ParsedScene {
+  readonly #state: Pick<SceneState, 'current' | 'find' | 'patchesSince'>
+  #kept: { readonly revision: number; readonly scene: WeakRef<JsonObject> } | undefined
+
+  constructor(state: Pick<SceneState, 'current' | 'find' | 'patchesSince'>) {
+    this.#state = state
+  }
+
+  /** Only for a state that has a scene. Holds until the next call. */
+  get value(): JsonObject {
+    const { current } = this.#state
+    const scene = this.#upToDate() ?? JSON.parse(current.text ?? '{}')
+    this.#kept = { revision: current.revision, scene: new WeakRef(scene) }
+    return scene
+  }
+
+  #upToDate(): JsonObject | undefined {
+    const { revision = -1, scene } = this.#kept ?? {}
+    const known = scene?.deref()
+    if (known === undefined || this.#state.current.revision === revision) return known
+    if (this.#state.find(revision) === undefined) return undefined
+    const patches = this.#state.patchesSince(revision)
+    if (patches === null) return undefined
+    for (const step of patches.steps) follow(known, step)
+    return known
+  }
+}
+
+function follow(scene: Record<string, unknown>, step: SceneStep): void {
+  const value: unknown = step.after === null ? undefined : JSON.parse(step.after)
+  if (step.kind === 'member') {
+    if (value === undefined) delete scene[step.name]
+    else scene[step.name] = value
+    return
+  }
+  const objects = scene.objects as unknown[]
+  if (value === undefined) objects.splice(step.at, 1)
+  else objects[step.at] = value
 }

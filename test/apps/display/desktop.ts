@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { promisify } from 'node:util'
-import { until } from '../../e2e/until.ts'
+import { until } from '../../helpers/until.ts'
 import { skipBecause } from '../../helpers/skip.ts'
 
 const run = promisify(execFile)

@@ -8,7 +8,7 @@ describe('readServeStdioSettings', () => {
     port: 8765,
     host: '127.0.0.1',
     'dcc-type': 'unknown',
-    artefacts: true,
+    'no-artefacts': false,
     resources: true,
     'allow-unauthenticated': false,
     json: false,

@@ -17,7 +17,7 @@ import {
   type Scene,
   serving,
 } from '../facts.ts'
-import { until } from '../../e2e/until.ts'
+import { until } from '../../helpers/until.ts'
 
 const uri = 'capture://current_window'
 const template = 'capture://current_window{?max_width}'
@@ -224,11 +224,11 @@ facts('decision: scheme known, no window to capture', [
       const window = windowOf(new MemoryBackend())
       return serving(
         async ({ session, url }) => {
-          const modern = await listenStateless(url, { resourcesListChanged: true })
-          await listening(session, [], async legacy => {
+          const statelessEvents = await listenStateless(url, { resourcesListChanged: true })
+          await listening(session, [], async sessionEvents => {
             const told = (count: number) =>
               Promise.all(
-                [legacy, modern].map(events =>
+                [sessionEvents, statelessEvents].map(events =>
                   events.until(
                     () =>
                       events.messages.filter(each => each.method === listChanged).length >= count,
@@ -244,7 +244,7 @@ facts('decision: scheme known, no window to capture', [
             expect(await listedUris(session)).not.to.include(uri)
             expect(await templatesOf(session)).not.to.include(template)
           })
-          modern.close()
+          statelessEvents.close()
         },
         { limits: { listChangedIntervalMs: 20 } },
         () => {},

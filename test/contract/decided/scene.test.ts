@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import type { ResourceRegistry } from '../../../src/index.ts'
 import { facts, listening, readCode, serving } from '../facts.ts'
-import { until } from '../../e2e/until.ts'
+import { until } from '../../helpers/until.ts'
 
 const delta = 'scene://delta'
 

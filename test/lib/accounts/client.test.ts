@@ -154,6 +154,7 @@ describe('registry client', () => {
         const bearer = new Secret('eyJ.token')
         const found: Me = await client.me(bearer)
         expect(found).to.deep.equal({
+          id: me.id,
           username: me.username,
           email: me.email,
           scopes: me.scopes,

@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Secret } from '../../../src/lib/util/secret.ts'
 import { skipBecause } from '../../helpers/skip.ts'
+import { until } from '../../helpers/until.ts'
 import { clientOf, expectNoLeak, sendJson, thrownBy, withServer } from './support.ts'
 
 const token = new Secret('svc_THE-TOKEN-OF-THIS-TEST')
@@ -24,9 +25,9 @@ interface Proxy {
   readonly lines: string[]
 }
 
-/** A proxy that leads every CONNECT to `port`, or refuses it with `status`. */
+/** A proxy that leads every CONNECT to `port`, refuses it with `status`, or never answers. */
 async function withProxy<T>(
-  to: { readonly port: number } | { readonly status: number },
+  to: { readonly port: number } | { readonly status: number } | 'silent',
   run: (proxy: Proxy) => Promise<T>,
 ): Promise<T> {
   const lines: string[] = []
@@ -39,6 +40,7 @@ async function withProxy<T>(
   server.on('connect', (req, socket: Socket) => {
     lines.push(`CONNECT ${req.url} ${req.headers['proxy-authorization'] ?? ''}`.trim())
     socket.on('error', () => {})
+    if (to === 'silent') return void socket.resume().on('end', () => lines.push('closed'))
     if ('status' in to) return void socket.end(`HTTP/1.1 ${to.status} No\r\n\r\n`)
     const onward = connect(to.port, '127.0.0.1', () => {
       socket.write('HTTP/1.1 200 OK\r\n\r\n')
@@ -172,6 +174,28 @@ describe('registry client, certificates and proxies', () => {
     const unknown = await failureOfMe('https://registry.invalid', { env: named })
     expect(unknown.code).to.equal('proxy_failed')
   })
+
+  it('says net_timeout when the proxy does not answer, and leaves no connection', () =>
+    withProxy('silent', async proxy => {
+      const env = { HTTPS_PROXY: proxy.url }
+      for (const times of [{ connectTimeoutMs: 150 }, { requestTimeoutMs: 150 }]) {
+        proxy.lines.length = 0
+        const limits = { connectTimeoutMs: 1000, ...times }
+        const failure = await failureOfMe('https://registry.invalid', { env, limits })
+        expect(failure.code).to.equal('net_timeout')
+        expect(failure.hint).to.include(`HTTPS_PROXY (${proxy.url})`)
+        await until(() => proxy.lines.includes('closed'), 'the connection is closed')
+      }
+    }))
+
+  it('waits longer for an answer than for a connection', () =>
+    withServer(
+      (_, res) => void setTimeout(() => answerMe(_, res), 300),
+      async ({ url }) => {
+        const limits = { connectTimeoutMs: 100 }
+        expect((await clientOf(url, { limits }).me(token)).username).to.equal('alice')
+      },
+    ))
 
   for (const value of ['hunter2 is no proxy', 'hunter2', 'socks5://x:hunter2@127.0.0.1:1']) {
     it(`says that ${value.replace('hunter2', '…')} is no proxy, and that none was used`, async () => {

@@ -1,8 +1,5 @@
 import { expect } from 'chai'
-import {
-  type AccountsBannerFacts,
-  renderAccountsBanner,
-} from '../../../src/lib/cli/accounts-banner.ts'
+import { type AccountsBannerFacts, renderAccountsBanner } from '../../../src/lib/cli/banner.ts'
 
 const facts: AccountsBannerFacts = {
   url: 'http://127.0.0.1:8780',

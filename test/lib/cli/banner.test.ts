@@ -13,6 +13,7 @@ const facts: BannerFacts = {
   loopback: true,
   capture: null,
   page: null,
+  joins: null,
   colour: false,
   command: 'service-cli',
 }

@@ -1,8 +1,5 @@
 import { expect } from 'chai'
-import {
-  type GatewayBannerFacts,
-  renderGatewayBanner,
-} from '../../../src/lib/cli/gateway-banner.ts'
+import { type GatewayBannerFacts, renderGatewayBanner } from '../../../src/lib/cli/banner.ts'
 
 const facts: GatewayBannerFacts = {
   url: 'http://127.0.0.1:9765/mcp',

@@ -60,6 +60,9 @@ describe('parseAccountsUrl', () => {
 
   it('refuses plain http to another machine', () => {
     const run = () => requireAccountsUrl('http://registry.example', '--registry')
-    expect(run).to.throw(ServiceError, 'http://registry.example would get secrets over plain http')
+    expect(run).to.throw(
+      ServiceError,
+      'http://registry.example would receive secrets over plain http',
+    )
   })
 })

@@ -106,7 +106,7 @@ describe('--limit', () => {
     port: 0,
     host: '127.0.0.1',
     'dcc-type': 'unknown',
-    artefacts: true,
+    'no-artefacts': false,
     resources: true,
     'allow-unauthenticated': false,
   }

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { FileFollower, FolderWatch } from '../../../src/lib/util/file-follower.ts'
 import { isOwnFolder } from '../../../src/lib/util/posix.ts'
-import { until } from '../../e2e/until.ts'
+import { until } from '../../helpers/until.ts'
 
 describe('FileFollower', () => {
   let folder: string
@@ -58,6 +58,20 @@ describe('FileFollower', () => {
     result = false
     await Promise.all([look(), look(), look()])
     expect(reads).to.equal(2)
+  })
+
+  it('looks one time after the other also for a caller that comes again at once', async () => {
+    let running = 0
+    let most = 0
+    const again = () =>
+      follower.look(async () => {
+        most = Math.max(most, ++running)
+        await readFile(folder).catch(() => {})
+        running--
+        return false
+      })
+    await Promise.all([again().then(again), again()])
+    expect(most).to.equal(1)
   })
 
   it('sees for each caller what was written before the call', async () => {

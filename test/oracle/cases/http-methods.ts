@@ -1,4 +1,4 @@
-import { type Case, bothTypes, modernRevision, newestSession, product, request, shown, withHeaders } from '../case.ts' // prettier-ignore
+import { type Case, bothTypes, statelessRevision, newestSession, product, request, shown, withHeaders } from '../case.ts' // prettier-ignore
 
 const methods = ['GET', 'DELETE', 'PUT', 'PATCH', 'HEAD', 'OPTIONS']
 const states = ['none', 'unknown', 'ended', 'own'] as const
@@ -20,17 +20,19 @@ export const httpMethodCases: readonly Case[] = [
   ...product(['GET', 'DELETE'], streamAccepts).map(([method, accept]) =>
     bare(method, 'own', `${method}: Accept ${shown(accept)}`, { Accept: accept }),
   ),
-  ...product(['GET', 'DELETE'], ['2025-03-26', '2024-11-05', '1999-01-01', modernRevision, '']).map(
-    ([method, version]) =>
-      bare(method, 'own', `${method}: version header ${shown(version)}`, {
-        Accept: 'text/event-stream',
-        'MCP-Protocol-Version': version,
-      }),
+  ...product(
+    ['GET', 'DELETE'],
+    ['2025-03-26', '2024-11-05', '1999-01-01', statelessRevision, ''],
+  ).map(([method, version]) =>
+    bare(method, 'own', `${method}: version header ${shown(version)}`, {
+      Accept: 'text/event-stream',
+      'MCP-Protocol-Version': version,
+    }),
   ),
   ...['GET', 'DELETE'].map(method =>
-    bare(method, 'none', `${method}: modern version header, no session`, {
+    bare(method, 'none', `${method}: stateless version header, no session`, {
       Accept: 'text/event-stream',
-      'MCP-Protocol-Version': modernRevision,
+      'MCP-Protocol-Version': statelessRevision,
     }),
   ),
   bare('GET', 'streaming', 'GET: a second stream', { Accept: 'text/event-stream' }),

@@ -4,8 +4,8 @@ import { httpMethodCases } from './http-methods.ts'
 import { initializeCases } from './initialize.ts'
 import { mediaCases } from './media.ts'
 import { batchCases, methodCases } from './methods.ts'
-import { modernHeaderCases } from './modern-headers.ts'
-import { modernCases } from './modern-requests.ts'
+import { statelessHeaderCases } from './stateless-headers.ts'
+import { statelessCases } from './stateless-requests.ts'
 import { originCases } from './origins.ts'
 import { versionCases } from './versions.ts'
 
@@ -19,6 +19,6 @@ export const topics: Readonly<Record<string, readonly Case[]>> = {
   initialize: initializeCases,
   'HTTP methods': httpMethodCases,
   'Host and Origin': originCases,
-  'requests of 2026-07-28': modernCases,
-  'headers and streams of 2026-07-28': modernHeaderCases,
+  'requests of 2026-07-28': statelessCases,
+  'headers and streams of 2026-07-28': statelessHeaderCases,
 }

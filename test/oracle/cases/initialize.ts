@@ -1,7 +1,7 @@
-import { type Case, initialize, message, modernRevision, product, sessionPost, sessionRevisions } from '../case.ts' // prettier-ignore
+import { type Case, initialize, message, statelessRevision, product, sessionPost, sessionRevisions } from '../case.ts' // prettier-ignore
 
 const params: [string, Record<string, unknown>][] = [
-  ...[...sessionRevisions, modernRevision, '2024-10-07', '2099-01-01', 'garbage', ''].map(
+  ...[...sessionRevisions, statelessRevision, '2024-10-07', '2099-01-01', 'garbage', ''].map(
     (protocolVersion): [string, Record<string, unknown>] => [
       `version "${protocolVersion}"`,
       { protocolVersion },

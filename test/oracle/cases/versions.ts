@@ -1,10 +1,10 @@
-import { type Case, message, modernRevision, product, request, sessionPost, sessionRevisions, shown } from '../case.ts' // prettier-ignore
+import { type Case, message, statelessRevision, product, request, sessionPost, sessionRevisions, shown } from '../case.ts' // prettier-ignore
 
 const versionHeaders = [
   null,
   ...sessionRevisions,
   ` ${sessionRevisions[0]}  `,
-  modernRevision,
+  statelessRevision,
   '2024-10-07',
   '1999-01-01',
   '2099-01-01',

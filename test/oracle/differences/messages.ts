@@ -62,7 +62,7 @@ export const messageDifferences: readonly Difference[] = [
   },
   {
     anchor: 'sdk-bad-id',
-    requests: /^(bad id:|initialize: id|modern id:) (1\.5|9007199254740992)$/,
+    requests: /^(bad id:|initialize: id|stateless id:) (1\.5|9007199254740992)$/,
     ours: refused(400, -32600),
     theirs: refused(400, -32600, /^\d/),
   },

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { compactVerify } from 'jose'
-import type { KeySet } from '../../../src/server/accounts/keys/key-store.ts'
+import type { KeySet } from '../../../src/server/accounts/keys/key-ring.ts'
 import { meCode, auth, type AccountsServer, withAccountsServer } from './harness.ts'
 
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'

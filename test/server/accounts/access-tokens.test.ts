@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { createHmac } from 'node:crypto'
 import { decodeJwt, decodeProtectedHeader, exportSPKI, type JWTPayload, SignJWT } from 'jose'
 import { canonicalSignature } from '../../../src/server/accounts/access-tokens.ts'
-import type { KeySet } from '../../../src/server/accounts/keys/key-store.ts'
+import type { KeySet } from '../../../src/server/accounts/keys/key-ring.ts'
 import {
   auth,
   issuer,

@@ -12,7 +12,7 @@ import type { AccountStore, AuditRow } from '../../../src/server/accounts/accoun
 import { corsMethods, createAccountsListener } from '../../../src/server/accounts/app.ts'
 import type { AuditTrail } from '../../../src/server/accounts/audit-trail.ts'
 import type { KeySource } from '../../../src/server/accounts/access-tokens.ts'
-import type { KeySet } from '../../../src/server/accounts/keys/key-store.ts'
+import type { KeySet } from '../../../src/server/accounts/keys/key-ring.ts'
 import { type AccountLimits, resolveAccountLimits } from '../../../src/server/accounts/limits.ts'
 import type { Passwords } from '../../../src/server/accounts/password-hashing.ts'
 import type { RegistrationMode } from '../../../src/lib/accounts/protocol.ts'

@@ -5,14 +5,16 @@ import * as fs from 'node:fs'
 import { join } from 'node:path'
 import { inspect, promisify } from 'node:util'
 import { silentLogger } from '../../../src/lib/util/logger.ts'
-import { followKeys, openKeyStore } from '../../../src/server/accounts/keys/open-key-store.ts'
+import { repeat } from '../../../src/lib/util/time.ts'
+import { openFileKeys } from '../../../src/server/accounts/keys/file-keys.ts'
+import { keyUpdater } from '../../../src/server/accounts/keys/key-store.ts'
 import {
   dropExpired,
   firstRing,
   type KeyRing,
+  type KeySet,
   rotateRing,
 } from '../../../src/server/accounts/keys/key-ring.ts'
-import type { KeySet } from '../../../src/server/accounts/keys/key-store.ts'
 import { failureOf } from '../../helpers/failure.ts'
 import { withFolder } from '../../helpers/folder.ts'
 import { settableClock } from '../../helpers/settable-clock.ts'
@@ -45,13 +47,13 @@ async function isValid(token: string, keys: KeySet): Promise<boolean> {
 describe('key store', () => {
   it('makes keys once, in a file for this user alone, and finds them again', () =>
     withKeys(async options => {
-      const stores = await Promise.all([0, 1, 2].map(() => openKeyStore(options)))
+      const stores = await Promise.all([0, 1, 2].map(() => openFileKeys(options)))
       const kids = new Set(stores.map(store => store.current().signing.kid))
       expect(kids.size).to.equal(1)
       expect(fs.statSync(options.file).mode & 0o777).to.equal(0o600)
-      expect((await openKeyStore(options)).current().signing.kid).to.equal([...kids][0])
+      expect((await openFileKeys(options)).current().signing.kid).to.equal([...kids][0])
       const failure = await failureOf(() =>
-        openKeyStore({ ...options, file: `${options.file}2`, create: false }),
+        openFileKeys({ ...options, file: `${options.file}2`, create: false }),
       )
       expect(failure.message).to.contain('there is no key file')
     }))
@@ -61,15 +63,15 @@ describe('key store', () => {
       const said: string[] = []
       const note = (_: object, message = '') => void said.push(message)
       const log = { ...silentLogger, info: note, warn: note }
-      await openKeyStore({ ...options, log })
-      await openKeyStore({ ...options, file: `${options.file}2`, log, replaces: true })
+      await openFileKeys({ ...options, log })
+      await openFileKeys({ ...options, file: `${options.file}2`, log, replaces: true })
       expect(said[0]).to.equal('signing keys were made')
       expect(said[1]).to.contain('every token made before is void')
     }))
 
   it('publishes the key in use and the next one, by thumbprint, without what is secret', () =>
     withKeys(async options => {
-      const store = await openKeyStore(options)
+      const store = await openFileKeys(options)
       const { jwks, signing } = store.current()
       expect(jwks.keys).to.have.length(2)
       for (const jwk of jwks.keys) {
@@ -88,7 +90,7 @@ describe('key store', () => {
 
   it('signs with the published key after a rotation; old tokens live until they expire', () =>
     withKeys(async options => {
-      const store = await openKeyStore(options)
+      const store = await openFileKeys(options)
       const before = store.current()
       const token = await sign(before)
       const next = before.jwks.keys[1]?.kid
@@ -115,7 +117,7 @@ describe('key store', () => {
 
   it('trusts nothing of a compromised file', () =>
     withKeys(async options => {
-      const store = await openKeyStore(options)
+      const store = await openFileKeys(options)
       await store.rotate()
       const before = store.current()
       await store.rotate({ compromised: true })
@@ -127,7 +129,7 @@ describe('key store', () => {
 
   it('rotates by itself after 90 days, once for all who have it open', () =>
     withKeys(async options => {
-      const stores = [await openKeyStore(options), await openKeyStore(options)]
+      const stores = [await openFileKeys(options), await openFileKeys(options)]
       const kid = stores[0]?.current().signing.kid
       options.clock.advance(90 * day - 1)
       await Promise.all(stores.map(store => store.update()))
@@ -162,7 +164,7 @@ describe('key store', () => {
 
   it('loses no rotation of several processes', () => {
     return withKeys(async options => {
-      const store = await openKeyStore(options)
+      const store = await openFileKeys(options)
       const run = promisify(execFile)
       await Promise.all([0, 1, 2].map(() => run(process.execPath, [script, options.file, '5'])))
       await store.update()
@@ -172,14 +174,14 @@ describe('key store', () => {
 
   it('follows a rotation by another process while it runs, and goes on when the file breaks', () =>
     withKeys(async options => {
-      const store = await openKeyStore(options)
+      const store = await openFileKeys(options)
       const due: (() => void)[] = []
       const timer = {
         after: (_ms: number, run: () => void) => (due.push(run), () => void due.pop()),
       }
       const errors: string[] = []
       const log = { ...silentLogger, error: (_: object, text = '') => void errors.push(text) }
-      const stop = followKeys(store, { timer, log, pollMs: 1000 })
+      const stop = repeat(timer, 1000, keyUpdater(store, log))
       const turn = async () => {
         due.pop()?.()
         for (let looks = 0; due.length === 0 && looks < 100_000; looks++) {
@@ -187,7 +189,7 @@ describe('key store', () => {
         }
         expect(due, 'it looks again').to.have.length(1)
       }
-      const other = await openKeyStore(options)
+      const other = await openFileKeys(options)
       await other.rotate()
       await turn()
       expect(store.current().signing.kid).to.equal(other.current().signing.kid)
@@ -214,11 +216,11 @@ describe('key store', () => {
 
   it('closes a file that others could read, with a warning', () =>
     withKeys(async options => {
-      await openKeyStore(options)
+      await openFileKeys(options)
       fs.chmodSync(options.file, 0o644)
       const warnings: string[] = []
       const log = { ...silentLogger, warn: (_: object, text = '') => void warnings.push(text) }
-      await openKeyStore({ ...options, log })
+      await openFileKeys({ ...options, log })
       expect(fs.statSync(options.file).mode & 0o777).to.equal(0o600)
       expect(warnings).to.have.length(1)
       expect(warnings[0]).to.contain('rotate the keys')
@@ -226,11 +228,11 @@ describe('key store', () => {
 
   it('refuses a symbolic link and leaves what it points at', () =>
     withKeys(async options => {
-      await openKeyStore(options)
+      await openFileKeys(options)
       const moved = `${options.file}.moved`
       fs.renameSync(options.file, moved)
       fs.symlinkSync(moved, options.file)
-      const failure = await failureOf(() => openKeyStore(options))
+      const failure = await failureOf(() => openFileKeys(options))
       expect(failure.code).to.equal('registry_dir_unsafe')
       expect(failure.message).to.contain(`${options.file} is a symbolic link`)
     }))
@@ -273,12 +275,12 @@ describe('key store', () => {
   for (const [what, damage, message] of damages) {
     it(`refuses a file that ${what}, quotes nothing of it and leaves it`, () =>
       withKeys(async options => {
-        await openKeyStore(options)
+        await openFileKeys(options)
         const file: KeyFile = JSON.parse(fs.readFileSync(options.file, 'utf8'))
         damage(file)
         const text = JSON.stringify(file)
         fs.writeFileSync(options.file, text)
-        const failure = await failureOf(() => openKeyStore(options))
+        const failure = await failureOf(() => openFileKeys(options))
         expect(failure.code).to.equal('config_invalid')
         expect(failure.message).to.match(message).and.contain(options.file)
         const told = inspect(failure, { depth: 9 })

@@ -2,11 +2,11 @@ import { expect } from 'chai'
 import { DatabaseSync } from 'node:sqlite'
 import {
   checkHistory,
-  checksumOf,
   checkSchema,
   createLedger,
   migrate,
 } from '../../../src/server/accounts/sqlite/migrate.ts'
+import { checksumOf } from '../../../src/server/database/migrations.ts'
 import { settableClock } from '../../helpers/settable-clock.ts'
 
 const clock = settableClock()

@@ -1,7 +1,8 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import type { Entry } from '../../../src/server/artefacts/entry.ts'
-import { EntryIndex, encodeCursor, parseCursor } from '../../../src/server/artefacts/entry-index.ts'
+import { EntryIndex } from '../../../src/server/artefacts/entry-index.ts'
+import { encodeCursor, parseCursor } from '../../../src/server/artefacts/listing.ts'
 import { laterExpiry, selectEvictions } from '../../../src/server/artefacts/expiry.ts'
 import type { ArtefactRef } from '../../../src/server/artefacts/store.ts'
 
@@ -67,7 +68,12 @@ describe('artefact bounds', () => {
   ]
   for (const [name, maxBytes, maxEntries, keep, expected] of cases) {
     it(`evicts ${expected.length} when ${name}`, () => {
-      const chosen = selectEvictions(stored, { bytes: 10 }, { maxBytes, maxEntries }, keep)
+      const chosen = selectEvictions(
+        stored,
+        { bytes: 10, count: 4 },
+        { maxBytes, maxEntries },
+        keep,
+      )
       expect(chosen.map(each => each.hex)).to.deep.equal(expected)
     })
   }

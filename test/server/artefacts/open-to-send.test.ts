@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createOpenToSend } from '../../../src/server/artefacts/open-artefact.ts'
+import { createOpenToSend } from '../../../src/server/artefacts/open-to-send.ts'
 import type { OpenArtefact } from '../../../src/server/artefacts/store.ts'
 import { failureOf } from '../../helpers/failure.ts'
 

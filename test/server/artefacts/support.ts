@@ -9,6 +9,8 @@ import {
   type FsStoreOptions,
   createFsStore,
 } from '../../../src/server/artefacts/fs-store.ts'
+import type { Clock } from '../../../src/lib/util/time.ts'
+import type { ArtefactStore } from '../../../src/server/artefacts/store.ts'
 import { createArtefactProducer } from '../../../src/server/artefacts/producer.ts'
 import { withFolder } from '../../helpers/folder.ts'
 import { settableClock } from '../../helpers/settable-clock.ts'
@@ -36,8 +38,18 @@ export function open(root: string, options: Partial<FsStoreOptions> = {}) {
   return createFsStore({ root, limits: noTimers, ...options })
 }
 
+/** Opens a new, empty store for the suites, which is closed and removed after the test. */
+export type CreateStore = (
+  limits?: Partial<Limits>,
+  clock?: Clock,
+) => Promise<{
+  store: ArtefactStore & Pick<FsStore, 'sweep'>
+  /** Changes the last byte of what is stored under a hash. */
+  damage(hex: string): Promise<void>
+}>
+
 /** Returns a function that opens stores in folders of their own; they are removed after each test. */
-export function useStores() {
+export function useStores(): CreateStore {
   const opened: { root: string; close(): Promise<void> }[] = []
   afterEach(async () => {
     for (const { root, close } of opened.splice(0)) {
@@ -45,11 +57,11 @@ export function useStores() {
       await rm(root, { recursive: true })
     }
   })
-  return async (limits: Partial<Limits> = {}, clock = settableClock()) => {
+  return async (limits = {}, clock = settableClock()) => {
     const root = await mkdtemp(join(tmpdir(), 'artefacts-'))
     const store = await open(root, { limits: resolveLimits(limits), clock })
     opened.push({ root, close: () => store.close() })
-    return { root, store }
+    return { store, damage: async hex => damage(root, hex) }
   }
 }
 

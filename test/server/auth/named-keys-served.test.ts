@@ -1,7 +1,7 @@
 import { chmod, readFile, rm, writeFile } from 'node:fs/promises'
 import { expect } from 'chai'
 import { newKey } from '../../../src/lib/auth/keys-file.ts'
-import { until } from '../../e2e/until.ts'
+import { until } from '../../helpers/until.ts'
 import {
   bearer,
   type KeyedServer,

@@ -1,7 +1,7 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { expect } from 'chai'
-import { until } from '../../e2e/until.ts'
+import { until } from '../../helpers/until.ts'
 import {
   bearer,
   type KeyedServer,

@@ -6,7 +6,7 @@ import type { Auth } from '../../../src/server/auth/auth.ts'
 import { createAuth } from '../../../src/server/auth/create-auth.ts'
 import { resolveAuthLimits } from '../../../src/server/auth/limits.ts'
 import { makeKeys, type TestKeys } from '../../helpers/keyed-server.ts'
-import { until } from '../../e2e/until.ts'
+import { until } from '../../helpers/until.ts'
 
 describe('what the log says of keys', () => {
   let keys: TestKeys

@@ -13,7 +13,7 @@ import { openFsDirectory } from '../../../src/server/gateway/fs-directory.ts'
 import type { InstanceDirectory } from '../../../src/server/gateway/instance-directory.ts'
 import { defaultPublicLimits } from '../../../src/lib/config/limits.ts'
 import { type GatewayLimits, resolveGatewayLimits } from '../../../src/lib/config/gateway-limits.ts'
-import { until } from '../../e2e/until.ts'
+import { until } from '../../helpers/until.ts'
 import { makeRecord } from './support.ts'
 
 describe('openFsDirectory, by the clock on the wall', () => {

@@ -50,7 +50,7 @@ describe('gateway://diagnostics', () => {
     expect(payload).to.deep.include({
       index_health: 'degraded',
       faults: [{ source: 'x.json', reason: 'no JSON' }],
-      message: '1 live, 0 stale, 0 unhealthy, 1 dead, 1 records not understood',
+      message: '1 live, 0 stale, 0 unhealthy, 1 dead, 1 invalid record',
     })
   })
 

@@ -43,7 +43,7 @@ export function describeLives(name: string, open: () => Promise<DirectoryUnderTe
       it('is not that of a later process with the same id', async function () {
         if (process.platform !== 'linux') skipBecause(this, 'needs Linux')
         const { record } = await at.owned({ pid_start: 'another-boot:1' })
-        expect((await at.verdictOf(record)).reason).to.include("another process's now")
+        expect((await at.verdictOf(record)).reason).to.include('another process now has')
       })
 
       it('is not judged by processes on other machines', async () => {

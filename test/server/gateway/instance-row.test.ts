@@ -22,6 +22,7 @@ describe('instanceRow', () => {
       host_pid: 4712,
       application: { connected: true, since: null },
       mcp_url: 'http://127.0.0.1:8765/mcp',
+      origin: 'local',
       source: 'file',
       status: 'available',
       health: 'live',

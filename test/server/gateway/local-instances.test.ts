@@ -8,7 +8,7 @@ import {
   openLocalInstances,
   parseStatus,
 } from '../../../src/server/gateway/local-instances.ts'
-import { until } from '../../e2e/until.ts'
+import { until } from '../../helpers/until.ts'
 import { writeInstance } from '../../helpers/instance-files.ts'
 
 describe('the instances of this user, without a gateway', () => {

@@ -5,7 +5,7 @@ import { expect } from 'chai'
 import { systemClock } from '../../../src/lib/util/time.ts'
 import { probeUrl } from '../../../src/server/gateway/probes.ts'
 import { McpHttpServer } from '../../../src/server/mcp/mcp-http-server.ts'
-import { until } from '../../e2e/until.ts'
+import { until } from '../../helpers/until.ts'
 import { ProbeScenario } from './probe-scenario.ts'
 
 describe('probeUrl', () => {

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
-import { until } from '../../e2e/until.ts'
+import { until } from '../../helpers/until.ts'
 import { freePort } from '../../helpers/free-port.ts'
 import { gatewayForms } from '../../helpers/gateway-forms.ts'
 import { ask, RawSession } from '../../helpers/mcp.ts'

@@ -24,6 +24,7 @@ describe('parseShownRecord', () => {
       pid: process.pid,
       pidStart: 'boot:1',
       hostname: record.hostname,
+      joined: null,
       mcpUrl: 'http://127.0.0.1:8765/mcp',
       mcpUrlIsLoopback: true,
       localUrl: 'http://127.0.0.1:8765',

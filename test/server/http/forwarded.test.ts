@@ -10,7 +10,7 @@ import { identityPath } from '../../../src/server/gateway/active-gateway.ts'
 import { startAccountsServer } from '../../../src/server/accounts-server.ts'
 import type { ServeHandle } from '../../../src/server/host/serve-options.ts'
 import { startServe } from '../../../src/server/serve.ts'
-import { until } from '../../e2e/until.ts'
+import { until } from '../../helpers/until.ts'
 import { ask, initializeBody, postHeaders, RawSession } from '../../helpers/mcp.ts'
 
 const forged = { 'X-Forwarded-For': '203.0.113.7' }

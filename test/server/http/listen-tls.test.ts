@@ -10,7 +10,7 @@ import { silentLogger } from '../../../src/lib/util/logger.ts'
 import { type Listening, listen } from '../../../src/server/http/listen.ts'
 import { resolveLimits } from '../../../src/lib/config/limits.ts'
 import { TlsSource } from '../../../src/server/http/tls-source.ts'
-import { until } from '../../e2e/until.ts'
+import { until } from '../../helpers/until.ts'
 import { makePair, type Pair, writePair } from '../../helpers/certificate.ts'
 
 const patient = resolveLimits({ stopGraceMs: 60_000, tlsPollMs: 3_600_000 })

@@ -8,7 +8,7 @@ import { stateless, statelessMeta, statelessRequest } from '../../helpers/statel
 type Expected = 'session' | 'stateless' | number
 
 const request = { jsonrpc: '2.0', id: 1, method: 'resources/list' }
-const modern = statelessRequest('resources/list')
+const claiming = statelessRequest('resources/list')
 const withMeta = (meta: unknown, other: object = request) => ({ ...other, params: { _meta: meta } })
 const initialize = JSON.parse(initializeBody())
 const notification = { jsonrpc: '2.0', method: 'notifications/cancelled' }
@@ -19,9 +19,9 @@ describe('the transport of a POST', () => {
     ['a request without a claim and an older header', request, '2025-11-25', 'session'],
     ['a request without a claim and a header of its revision', request, stateless, -32602],
     ['a request without a claim and a header of a later revision', request, '2027-01-01', -32602],
-    ['a request with a claim', modern, stateless, 'stateless'],
-    ['a request with a claim and no header', modern, undefined, 'stateless'],
-    ['a request with a claim and an older header', modern, '2025-11-25', 'stateless'],
+    ['a request with a claim', claiming, stateless, 'stateless'],
+    ['a request with a claim and no header', claiming, undefined, 'stateless'],
+    ['a request with a claim and an older header', claiming, '2025-11-25', 'stateless'],
     [
       'a request that claims an older revision',
       withMeta(statelessMeta({ protocolVersion: '2025-11-25' })),
@@ -82,15 +82,15 @@ describe('the transport of a POST', () => {
     ['an empty batch', [], undefined, 'session'],
     ['a batch', [request, notification], undefined, 'session'],
     ['a batch with a header of its revision', [request], stateless, -32600],
-    ['a batch with one claim in it', [request, modern], undefined, -32600],
-    ['a batch of anything', [1, null, [modern]], undefined, 'session'],
+    ['a batch with one claim in it', [request, claiming], undefined, -32600],
+    ['a batch of anything', [1, null, [claiming]], undefined, 'session'],
 
     ['no message', { id: 1 }, undefined, 'session'],
     ['no message, header of the transport', { id: 1 }, stateless, -32600],
-    ['a null id, header of the transport', { ...modern, id: null }, stateless, -32600],
+    ['a null id, header of the transport', { ...claiming, id: null }, stateless, -32600],
     [
       'an id that cannot be echoed, header of the transport',
-      { ...modern, id: 2 ** 53 },
+      { ...claiming, id: 2 ** 53 },
       stateless,
       -32600,
     ],

@@ -3,7 +3,7 @@ import { Agent, request } from 'node:http'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { until } from '../../e2e/until.ts'
+import { until } from '../../helpers/until.ts'
 import { RawSession, rpc, startServer } from '../../helpers/mcp.ts'
 import { statelessHeaders, statelessRequest } from '../../helpers/stateless.ts'
 

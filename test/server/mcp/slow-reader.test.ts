@@ -6,6 +6,7 @@ import { McpHttpServer } from '../../../src/server/mcp/mcp-http-server.ts'
 import { SessionEventBuffer } from '../../../src/server/resources/session-event-buffer.ts'
 import { RawSession, startServer, type TestServer } from '../../helpers/mcp.ts'
 import { statelessHeaders, statelessRequest } from '../../helpers/stateless.ts'
+import { until } from '../../helpers/until.ts'
 
 /** Long, so that few updates fill what the system holds for a reader that does not read. */
 const padding = 'x'.repeat(1900)
@@ -38,7 +39,7 @@ const openers: Record<string, Opener> = {
     const headers = { ...statelessHeaders(method), 'Content-Length': body.length }
     const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
     const reader = await Reader.open(url, `POST /mcp HTTP/1.1\r\n${lines.join('')}`, body)
-    await reader.until(() => reader.count('acknowledged') === 1)
+    await until(() => reader.count('acknowledged') === 1)
     reader.text = ''
     return { reader, unsubscribe: async () => {} }
   },
@@ -87,7 +88,7 @@ for (const [kind, open] of Object.entries(openers))
       expect(reader.count(scene)).to.be.within(1, 15_000)
       const heard = reader.count(scene)
       running.server.resources().setScene({ n: 'last' })
-      await reader.until(() => reader.count(scene) === heard + 1)
+      await until(() => reader.count(scene) === heard + 1)
     })
 
     it('is told once of every other URI it missed, and of a changed list', async () => {
@@ -98,7 +99,7 @@ for (const [kind, open] of Object.entries(openers))
       running.server.resources().registerSessionEventBuffer(buffer)
       await new Promise(resolve => setTimeout(resolve, 20))
       reader.socket.resume()
-      await reader.until(() => reader.count(other) > 0 && reader.count('list_changed') > 0)
+      await until(() => reader.count(other) > 0 && reader.count('list_changed') > 0)
       await reader.quiet()
       expect(reader.count(other)).to.equal(1)
       expect(reader.count('list_changed')).to.equal(1)
@@ -130,7 +131,7 @@ for (const [kind, open] of Object.entries(openers))
         // Taking nothing is what is tested: there is no event to wait for.
         await new Promise(resolve => setTimeout(resolve, 800))
         stuck.socket.resume()
-        await stuck.until(() => stuck.socket.closed)
+        await until(() => stuck.socket.closed)
       } finally {
         stuck.socket.destroy()
         await embedded.stop()
@@ -141,7 +142,7 @@ for (const [kind, open] of Object.entries(openers))
 
     it('gets a comment now and then when there is nothing to tell', async () => {
       await start({ streamKeepAliveMs: 150 })
-      await reader.until(() => reader.text.includes('\n:\n\n') || reader.text.endsWith(':\n\n'))
+      await until(() => reader.text.includes('\n:\n\n') || reader.text.endsWith(':\n\n'))
     })
   })
 
@@ -165,7 +166,7 @@ class Reader {
     const { hostname, port } = new URL(url)
     const reader = new Reader(connect(Number(port), hostname))
     reader.socket.write(`${head}Host: ${hostname}\r\n\r\n${body}`)
-    await reader.until(() => reader.text.includes('\r\n\r\n'))
+    await until(() => reader.text.includes('\r\n\r\n'))
     expect(reader.text).to.match(/^HTTP\/1.1 200/)
     return reader
   }
@@ -173,14 +174,6 @@ class Reader {
   /** Messages that mention the text; the padding is not part of what is kept. */
   count(what: string): number {
     return this.text.split(what.replace(padding, '')).length - 1
-  }
-
-  async until(condition: () => boolean): Promise<void> {
-    const deadline = Date.now() + 55_000
-    while (!condition()) {
-      if (Date.now() > deadline) throw new Error(`never came; the end is ${this.text.slice(-300)}`)
-      await new Promise(resolve => setTimeout(resolve, 5))
-    }
   }
 
   /** Nothing has come for a while. */

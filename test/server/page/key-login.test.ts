@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { McpHttpServer } from '../../../src/server/mcp/mcp-http-server.ts'
-import { until } from '../../e2e/until.ts'
+import { until } from '../../helpers/until.ts'
 import { makePair, writePair } from '../../helpers/certificate.ts'
 import {
   type KeyedServer,

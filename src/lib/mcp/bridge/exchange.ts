@@ -1,6 +1,6 @@
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import type { IncomingHttpHeaders } from 'node:http'
 import type { Logger } from '../../util/logger.ts'
-import type { HttpAsk, HttpLink } from './http-link.ts'
+import type { HttpAnswer, HttpAsk, HttpAsker } from './http-link.ts'
 import { onOneLine, parseServerText, type ServerMessage } from './server-message.ts'
 import { Unreachable } from './bridge-errors.ts'
 import type { Timer } from '../../util/time.ts'
@@ -35,7 +35,7 @@ export interface Refused {
 }
 
 export interface ExchangeParts extends ReadAnswerParts {
-  readonly link: HttpLink
+  readonly link: HttpAsker
   /**
    * Brackets, commas and colons of one message, also in its texts: nothing else runs while many of
    * them are parsed. Default: no bound.
@@ -88,7 +88,7 @@ export async function exchange(
 
 async function deliverAll(
   parts: ExchangeParts,
-  answer: IncomingMessage,
+  answer: HttpAnswer,
   { deliver }: ExchangeHooks,
 ): Promise<Exchanged> {
   let retryMs: number | null = null
@@ -120,7 +120,7 @@ function isComplex(part: SseEvent, { maxTokens }: ExchangeParts): boolean {
 }
 
 /** Reads the start of a refusal; an incomplete one is enough beside the status. */
-export async function readStart(answer: IncomingMessage): Promise<Buffer> {
+export async function readStart(answer: HttpAnswer): Promise<Buffer> {
   const chunks: Buffer[] = []
   let bytes = 0
   answer.setTimeout(refusalMs, () => answer.destroy())
@@ -148,19 +148,16 @@ interface ReadAnswerParts {
  * Yields each text of an answer once complete, and reads on only when the next one is requested.
  * Throws `Unreachable` when the connection breaks.
  */
-function readAnswer(answer: IncomingMessage, parts: ReadAnswerParts): AsyncGenerator<SseEvent> {
+function readAnswer(answer: HttpAnswer, parts: ReadAnswerParts): AsyncGenerator<SseEvent> {
   const isStream = mediaType(answer) === 'text/event-stream'
   return isStream ? readEvents(answer, parts) : readWhole(answer, parts)
 }
 
-function mediaType({ headers }: IncomingMessage): string {
+function mediaType({ headers }: HttpAnswer): string {
   return (headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
 }
 
-async function* readEvents(
-  answer: IncomingMessage,
-  parts: ReadAnswerParts,
-): AsyncGenerator<SseEvent> {
+async function* readEvents(answer: HttpAnswer, parts: ReadAnswerParts): AsyncGenerator<SseEvent> {
   const parser = new SseParser(parts.limits.maxAnswerBytes)
   const share = parts.budget.share()
   try {
@@ -178,10 +175,7 @@ async function* readEvents(
   }
 }
 
-async function* readWhole(
-  answer: IncomingMessage,
-  parts: ReadAnswerParts,
-): AsyncGenerator<SseEvent> {
+async function* readWhole(answer: HttpAnswer, parts: ReadAnswerParts): AsyncGenerator<SseEvent> {
   const chunks: Buffer[] = []
   let bytes = 0
   const share = parts.budget.share()
@@ -201,7 +195,7 @@ async function* readWhole(
 }
 
 async function* chunksOf(
-  answer: IncomingMessage,
+  answer: HttpAnswer,
   { silenceMs, timer }: ReadAnswerParts,
 ): AsyncGenerator<Buffer> {
   const chunks = answer[Symbol.asyncIterator]()

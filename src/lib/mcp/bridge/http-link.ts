@@ -1,7 +1,8 @@
 import http from 'node:http'
-import type { ClientRequest, IncomingMessage } from 'node:http'
+import type { ClientRequest, IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import https from 'node:https'
 import type { Socket } from 'node:net'
+import type { Readable } from 'node:stream'
 import { isLoopback, proxyEnv } from '../../util/address.ts'
 import { refuseForeignListeners } from '../../util/port-holder.ts'
 import { overdueMs } from '../../util/overdue.ts'
@@ -23,6 +24,22 @@ export interface HttpAsk {
   /** The server holds the answer back by intent: it is never overdue. */
   readonly isHeld?: boolean
   readonly signal: AbortSignal
+}
+
+/** An answer that has begun. */
+export interface HttpAnswer extends Readable {
+  readonly statusCode?: number | undefined
+  readonly headers: IncomingHttpHeaders
+  setTimeout(silenceMs: number, silent: () => void): unknown
+}
+
+/** Sends requests. */
+export interface HttpAsker {
+  /**
+   * Resolves when an answer of any status begins. Rejects with `Unreachable`, or with the reason of
+   * the signal. Aborting later ends the answer.
+   */
+  ask(options: HttpAsk): Promise<HttpAnswer>
 }
 
 interface HttpLinkParts {
@@ -47,7 +64,7 @@ const probeMs = 30_000
 const stale = new Set(['ECONNRESET', 'EPIPE'])
 
 /** Sends HTTP requests to the endpoint. */
-export class HttpLink {
+export class HttpLink implements HttpAsker {
   readonly #parts: HttpLinkParts
   readonly #agents = new Map<string, http.Agent>()
 
@@ -57,10 +74,6 @@ export class HttpLink {
     this.#parts = parts
   }
 
-  /**
-   * Resolves when an answer of any status begins. Rejects with `Unreachable`, or with the reason of
-   * the signal. Aborting later ends the answer.
-   */
   async ask(options: HttpAsk): Promise<IncomingMessage> {
     try {
       return await this.#once(options, this.#agent(options.url))

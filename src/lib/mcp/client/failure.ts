@@ -72,11 +72,11 @@ function rpcFailure({ code, message, data }: RpcError, facts: FailureFacts): Ser
 
 /** With what the server says beside that: what became of the resource, or where to look. */
 function notFound(uri: string, said: string, hint: string | undefined): ServiceError {
-  const generic = /^(?:no resource at|resource not found:?)\s*/i
-  const [begin = ''] = generic.exec(said) ?? []
+  const generic = /^(?:no resource at|resource not (found|enabled):?)\s*/i
+  const [begin = '', state = 'found'] = generic.exec(said) ?? []
   const rest = said.slice(begin.length)
   const more = (rest.startsWith(uri) ? rest.slice(uri.length) : rest).replace(/^[;:,.]?\s*/, '')
-  const message = `resource ${uri} not found${more === '' ? '' : `: ${more}`}`
+  const message = `resource ${uri} not ${state}${more === '' ? '' : `: ${more}`}`
   return new ServiceError('resource_not_found', message, { hint })
 }
 

@@ -1,10 +1,13 @@
 import { constants, type Stats } from 'node:fs'
 import { type FileHandle, lstat, mkdir, open, readlink, unlink } from 'node:fs/promises'
 import { dirname, join, relative, sep } from 'node:path'
-import { errnoOf, readProblem, ServiceError } from '../../util/errors.ts'
+import { errnoOf, readProblem, ServiceError, unusableFile } from '../../util/errors.ts'
 import { makeFolders, noFollow, noWait } from '../../util/posix.ts'
 import { replaceFile, writeNewFile } from '../../util/replace-file.ts'
 import type { ClientFile } from './client.ts'
+
+/** What helps when this program cannot change the file. */
+export const pasteHint = 'paste the entry yourself'
 
 /** The content of a settings file. */
 interface FoundSettings {
@@ -23,13 +26,13 @@ export async function readSettingsFile(file: ClientFile): Promise<FoundSettings 
     handle = await open(path, constants.O_RDONLY | noFollow | noWait)
   } catch (error) {
     if (errnoOf(error) === 'ENOENT') return null
-    throw refused(path, `cannot be read: ${readProblem(error)}`)
+    throw unusableFile(path, `cannot be read: ${readProblem(error)}`, pasteHint)
   }
   try {
     const stats = await handle.stat()
-    if (!stats.isFile()) throw refused(path, 'is not a regular file')
+    if (!stats.isFile()) throw unusableFile(path, 'is not a regular file', pasteHint)
     if (stats.size > maxSettingsBytes) {
-      throw refused(path, `is larger than ${maxSettingsBytes} bytes`)
+      throw unusableFile(path, `is larger than ${maxSettingsBytes} bytes`, pasteHint)
     }
     return { bytes: await handle.readFile(), stats }
   } finally {
@@ -113,14 +116,8 @@ async function refuseLinks({ path, root }: ClientFile): Promise<void> {
     if (found === null) return
     if (!found.isSymbolicLink()) continue
     const target = await readlink(at).catch(() => 'somewhere else')
-    throw refused(at, `is a symbolic link to ${target}`)
+    throw unusableFile(at, `is a symbolic link to ${target}`, pasteHint)
   }
-}
-
-function refused(path: string, what: string): ServiceError {
-  return new ServiceError('config_invalid', `${path} ${what}`, {
-    hint: 'paste the entry yourself',
-  })
 }
 
 function unwritable(path: string, error: unknown): ServiceError {

@@ -1,5 +1,5 @@
 import { type Clock, toRfc3339 } from '../../util/time.ts'
-import { ServiceError } from '../../util/errors.ts'
+import { ServiceError, unusableFile } from '../../util/errors.ts'
 import type { Result } from '../../util/result.ts'
 import type { ClientFile } from './client.ts'
 import type { Change } from './decide-entry.ts'
@@ -10,7 +10,7 @@ import {
   mergeSettings,
   newSettings,
 } from './merge-settings.ts'
-import { readSettingsFile, replaceSettingsFile } from './settings-file.ts'
+import { pasteHint, readSettingsFile, replaceSettingsFile } from './settings-file.ts'
 
 export interface WrittenEntry {
   readonly change: Change
@@ -76,7 +76,7 @@ function decode(path: string, bytes: Uint8Array): string {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
   } catch {
-    throw invalid(path, 'is not UTF-8', 'paste the entry yourself')
+    throw unusableFile(path, 'is not UTF-8', pasteHint)
   }
 }
 
@@ -85,17 +85,22 @@ function explain(path: string, { name }: WantedEntry, refusal: MergeRefusal): Se
   switch (refusal.kind) {
     case 'malformed': {
       const { what, line, column } = refusal.fault
-      return invalid(`${path}:${line}:${column}`, what, 'correct it, or paste the entry yourself')
+      return unusableFile(
+        `${path}:${line}:${column}`,
+        what,
+        'correct it, or paste the entry yourself',
+      )
     }
     case 'shape':
-      return invalid(
+      return unusableFile(
         path,
         refusal.member === null
           ? 'does not contain an object'
           : `has an unexpected value under "${refusal.member}"`,
+        pasteHint,
       )
     case 'unfaithful':
-      return invalid(path, 'cannot be edited safely')
+      return unusableFile(path, 'cannot be edited safely', pasteHint)
     case 'other_address':
       return new ServiceError(
         'entry_exists',
@@ -109,8 +114,4 @@ function explain(path: string, { name }: WantedEntry, refusal: MergeRefusal): Se
         { hint: 'choose another --name, or add --force to change it' },
       )
   }
-}
-
-function invalid(path: string, what: string, hint = 'paste the entry yourself'): ServiceError {
-  return new ServiceError('config_invalid', `${path} ${what}`, { hint })
 }

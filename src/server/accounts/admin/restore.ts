@@ -8,7 +8,7 @@ import { fsyncDirectory } from '../../../lib/util/posix.ts'
 import { defaultLimits } from '../../../lib/config/limits.ts'
 import { adminLimits } from '../admin-limits.ts'
 import { type DataFiles, isThere, dataFiles, withFolderAlone } from '../data-folder.ts'
-import { readKeyText, writeKeyText } from '../keys/open-key-store.ts'
+import { readKeyText, writeKeyText } from '../keys/file-keys.ts'
 import { restoreBackup, verifyBackup } from '../sqlite/backup.ts'
 import {
   type BackupManifest,

@@ -19,7 +19,7 @@ export async function rotateKeys(
     await keys.rotate({ compromised })
   } catch (error) {
     if (!(error instanceof RangeError)) throw error
-    throw new ServiceError('request_refused', 'there are as many keys as there may be', {
+    throw new ServiceError('request_refused', 'the key ring is full', {
       cause: error,
       hint: 'a running accounts server removes keys whose tokens have all expired',
     })

@@ -13,8 +13,7 @@ import {
   importJWK,
   type JWK,
 } from 'jose'
-import type { FreshKeys, KeyRing, PrivateJwk } from './key-ring.ts'
-import type { KeySet } from './key-store.ts'
+import type { FreshKeys, KeyRing, KeySet, PrivateJwk } from './key-ring.ts'
 
 const maxBytes = 4 * 1024 * 1024
 

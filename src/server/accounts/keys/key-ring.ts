@@ -1,4 +1,8 @@
-import type { KeyState } from './key-store.ts'
+import type { KeyObject } from 'node:crypto'
+import type { CryptoKey, JWK } from 'jose'
+
+/** `next`: published, so that verifiers know it before it is used. */
+export type KeyState = 'next' | 'active' | 'retired'
 
 /** What is stored. */
 export interface KeyRing {
@@ -125,4 +129,17 @@ function freeId(keys: readonly RefreshKey[]): number {
     if (!used.has(id)) return id
   }
   throw new RangeError('256 refresh keys are in use')
+}
+
+/** The keys of a ring, imported. */
+export interface KeySet {
+  /** Its `kid` goes into the header of the tokens. */
+  readonly signing: { readonly kid: string; readonly alg: 'ES256'; readonly key: CryptoKey }
+  /** Public keys by `kid`: everything that a valid token may be signed with. */
+  readonly verifying: ReadonlyMap<string, CryptoKey>
+  /** The same, for `/.well-known/jwks.json`. */
+  readonly jwks: { readonly keys: readonly JWK[] }
+  /** For the MAC of refresh tokens; the id, one byte, is written into them. */
+  readonly refresh: { readonly id: number; readonly key: KeyObject }
+  readonly refreshKeys: ReadonlyMap<number, KeyObject>
 }

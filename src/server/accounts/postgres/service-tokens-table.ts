@@ -1,6 +1,11 @@
 import type { Database, Queries } from '../../database/pool.ts'
 import type { AccountRow, AccountStore, ServiceTokenRow } from '../account-store.ts'
-import { maxRevokedTokens, touchEveryMs } from '../store-rules.ts'
+import {
+  maxRevokedTokens,
+  type StoredServiceToken,
+  touchEveryMs,
+  toServiceToken,
+} from '../store-rules.ts'
 import { accountColumns } from './columns.ts'
 
 const select = `SELECT id, account_id AS "accountId", name, secret_hash AS "secretHash", scopes,
@@ -19,21 +24,15 @@ const forget = `DELETE FROM service_tokens WHERE id IN
   (SELECT id FROM service_tokens WHERE account_id = $1 AND revoked_at_ms IS NOT NULL
    ORDER BY revoked_at_ms DESC OFFSET ${maxRevokedTokens})`
 
-type Row = Omit<ServiceTokenRow, 'scopes'> & { readonly scopes: string }
-
-function toToken(row: Row): ServiceTokenRow {
-  return { ...row, scopes: JSON.parse(row.scopes) }
-}
-
 /** For a transaction: ends the living service tokens of an account and returns them. */
 export async function revokeServiceTokens(
   queries: Queries,
   accountId: string,
   nowMs: number,
 ): Promise<ServiceTokenRow[]> {
-  const rows = await queries.rows<Row>(`${newestFirst} FOR UPDATE`, accountId, nowMs)
+  const rows = await queries.rows<StoredServiceToken>(`${newestFirst} FOR UPDATE`, accountId, nowMs)
   await queries.change(revoke, accountId, nowMs)
-  return rows.map(toToken)
+  return rows.map(toServiceToken)
 }
 
 export function serviceTokensTable(database: Database) {
@@ -48,14 +47,17 @@ export function serviceTokensTable(database: Database) {
 
     findServiceToken: secretHash =>
       database.run('a service token was not found', async queries => {
-        const row = await queries.row<Row>(`${select} WHERE secret_hash = $1`, secretHash)
+        const row = await queries.row<StoredServiceToken>(
+          `${select} WHERE secret_hash = $1`,
+          secretHash,
+        )
         if (row === null) return null
         // Read after the token, so that an account that was disabled before is seen as disabled.
         const account = await queries.row<AccountRow>(
           `SELECT ${accountColumns} FROM accounts WHERE id = $1`,
           row.accountId,
         )
-        return account === null ? null : { token: toToken(row), account }
+        return account === null ? null : { token: toServiceToken(row), account }
       }),
 
     touchServiceToken: (id, nowMs) =>
@@ -65,7 +67,7 @@ export function serviceTokensTable(database: Database) {
 
     listServiceTokens: (accountId, nowMs) =>
       database.run('service tokens were not listed', async queries =>
-        (await queries.rows<Row>(newestFirst, accountId, nowMs)).map(toToken),
+        (await queries.rows<StoredServiceToken>(newestFirst, accountId, nowMs)).map(toServiceToken),
       ),
 
     countServiceTokens: (accountId, nowMs) =>

@@ -1,5 +1,6 @@
 import { apiPrefix } from '../../../lib/accounts/protocol.ts'
 import {
+  defaultServiceScopes,
   serviceScopes,
   tokenCreatedResponse,
   type TokenCreatedResponse,
@@ -20,7 +21,7 @@ const dayMs = 24 * 60 * 60 * 1000
 
 export function tokenRoutes({ store, audit, clock, limits }: AccountServices): Route[] {
   async function create(
-    { name, scopes = [...serviceScopes], expires_in_days: days }: TokenRequest,
+    { name, scopes = [...defaultServiceScopes], expires_in_days: days }: TokenRequest,
     { account }: Principal,
     call: Call,
   ): Promise<TokenCreatedResponse> {

@@ -1,5 +1,6 @@
 import type { AccountRow, AccountStore } from '../account-store.ts'
-import { accountColumns, type Database, isTaken } from './database.ts'
+import { accountColumns } from './columns.ts'
+import { type Database, isTaken } from './database.ts'
 import { serviceTokenRevoker } from './service-tokens-table.ts'
 import { insertSession } from './sessions-table.ts'
 import { Undone } from '../store-rules.ts'

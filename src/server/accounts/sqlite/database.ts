@@ -77,11 +77,6 @@ export async function untilFree<Value>(busyMs: number, action: () => Value): Pro
   }
 }
 
-/** The columns of an account, named as the members of `AccountRow`. */
-export const accountColumns = `id, username, username_key AS usernameKey, email,
-  email_key AS emailKey, password_hash AS passwordHash, created_at_ms AS createdAtMs,
-  disabled_at_ms AS disabledAtMs`
-
 /** Primary result codes of SQLite (sqlite3.h); the extended ones have them in their low byte. */
 const codes = { busy: 5, locked: 6, readonly: 8, corrupt: 11, full: 13, notADatabase: 26 } as const
 

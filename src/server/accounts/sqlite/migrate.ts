@@ -1,18 +1,13 @@
-import { hash } from 'node:crypto'
 import { DatabaseSync } from 'node:sqlite'
 import type { Clock } from '../../../lib/util/time.ts'
 import { type Result, fail, ok } from '../../../lib/util/result.ts'
-import { applicationId, type Migration } from './schema.ts'
+import { type Applied, checksumOf, type Migration } from '../../database/migrations.ts'
+import { applicationId } from './schema.ts'
 
 /** Why the schema of a file cannot be worked with: what is wrong, and what to do. */
 export interface SchemaProblem {
   readonly what: string
   readonly hint: string
-}
-
-interface Applied {
-  readonly number: number
-  readonly checksum: string
 }
 
 const ledger = `
@@ -142,10 +137,6 @@ function readApplied(db: DatabaseSync): Applied[] {
   if (there === undefined) return []
   const rows = db.prepare('SELECT number, checksum FROM migrations ORDER BY number').all()
   return rows.map(row => ({ number: Number(row['number']), checksum: String(row['checksum']) }))
-}
-
-export function checksumOf(migration: Migration): string {
-  return hash('sha256', `${migration.number} ${migration.name}\n${migration.sql}`)
 }
 
 /** Tables, indexes, triggers and views as they were written; SQLite's own tables are left out. */

@@ -9,7 +9,7 @@ import { checkFiles } from './check-files.ts'
 import { orStoreError, untilFree } from './database.ts'
 import { createLedger, inspect, migrate, type SchemaProblem } from './migrate.ts'
 import { publishFile } from './publish-file.ts'
-import type { Migration } from './schema.ts'
+import type { Migration } from '../../database/migrations.ts'
 import { open, readdir, readlink, stat } from 'node:fs/promises'
 import { endianness } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -35,7 +35,7 @@ export async function openDatabase(options: OpenOptions): Promise<DatabaseSync> 
   const { file, log, clock, busyMs, create, migrations } = options
   if (!(await checkFiles(file, log))) {
     if (!create) throw absent(file)
-    await orStoreError(file, notOpened, () => createFile(options))
+    await orStoreError(file, notOpened, () => createFile(options, randomUUID()))
   }
   return orStoreError(file, notOpened, async () => {
     await checkWal(file)
@@ -91,19 +91,27 @@ export function accept<Value>(file: string, result: Result<Value, SchemaProblem>
   throw new ServiceError('storage_failed', `${file} cannot be used: ${what}`, { hint })
 }
 
-/** Under a temporary name, so that a file that is there is never one half made. */
-async function createFile({ file, migrations, clock, busyMs }: OpenOptions): Promise<void> {
-  await publishFile(file, async temporary => {
+/**
+ * Under a temporary name, which `fill` gets: a file that is there is never one half made. False:
+ * it was there already.
+ */
+export function createFile(
+  { file, migrations, clock, busyMs }: Omit<OpenOptions, 'create'>,
+  registryId: string,
+  fill: (temporary: string) => Promise<void> = async () => {},
+): Promise<boolean> {
+  return publishFile(file, async temporary => {
     const db = connect(temporary, 'rw')
     try {
       await configure(db, busyMs)
       createLedger(db)
       accept(temporary, migrate(db, migrations, clock))
       const insert = db.prepare('INSERT INTO meta (name, value) VALUES (?, ?)')
-      insert.run('registry_id', randomUUID())
+      insert.run('registry_id', registryId)
     } finally {
       db.close()
     }
+    await fill(temporary)
   })
 }
 

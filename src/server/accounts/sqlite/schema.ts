@@ -1,13 +1,7 @@
+import type { Migration } from '../../database/migrations.ts'
+
 /** `SvCr`, in the header of the file: identifies a database of this program. */
 export const applicationId = 0x53764372
-
-export interface Migration {
-  /** 1, 2, 3 … without gaps. */
-  readonly number: number
-  readonly name: string
-  /** Never changed once it was released: the next one changes what it made. */
-  readonly sql: string
-}
 
 const accounts = `
 CREATE TABLE meta (

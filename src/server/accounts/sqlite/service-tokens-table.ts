@@ -1,16 +1,16 @@
 import type { AccountRow, AccountStore, ServiceTokenRow } from '../account-store.ts'
-import { maxRevokedTokens, touchEveryMs } from '../store-rules.ts'
-import { accountColumns, type Database } from './database.ts'
+import {
+  maxRevokedTokens,
+  type StoredServiceToken,
+  touchEveryMs,
+  toServiceToken,
+} from '../store-rules.ts'
+import { accountColumns } from './columns.ts'
+import type { Database } from './database.ts'
 
 const select = `SELECT id, account_id AS accountId, name, secret_hash AS secretHash, scopes,
   created_at_ms AS createdAtMs, expires_at_ms AS expiresAtMs, last_used_at_ms AS lastUsedAtMs,
   revoked_at_ms AS revokedAtMs FROM service_tokens`
-
-type Row = Omit<ServiceTokenRow, 'scopes'> & { readonly scopes: string }
-
-function toToken(row: Row): ServiceTokenRow {
-  return { ...row, scopes: JSON.parse(row.scopes) }
-}
 
 const living = 'account_id = ? AND revoked_at_ms IS NULL AND expires_at_ms > ?'
 const newestFirst = `${select} WHERE ${living}
@@ -20,10 +20,10 @@ const newestFirst = `${select} WHERE ${living}
 export function serviceTokenRevoker(
   database: Database,
 ): (accountId: string, nowMs: number) => ServiceTokenRow[] {
-  const list = database.prepare<Row>(newestFirst)
+  const list = database.prepare<StoredServiceToken>(newestFirst)
   const revoke = database.prepare('UPDATE service_tokens SET revoked_at_ms = ? WHERE id = ?')
   return (accountId, nowMs) => {
-    const tokens = list.all(accountId, nowMs).map(toToken)
+    const tokens = list.all(accountId, nowMs).map(toServiceToken)
     for (const { id } of tokens) revoke.run(nowMs, id)
     return tokens
   }
@@ -33,14 +33,14 @@ export function serviceTokensTable(database: Database) {
   const insert = database.prepare(`INSERT INTO service_tokens
     (id, account_id, name, secret_hash, scopes, created_at_ms, expires_at_ms)
     SELECT ?1, id, ?3, ?4, ?5, ?6, ?7 FROM accounts WHERE id = ?2 AND disabled_at_ms IS NULL`)
-  const find = database.prepare<Row>(`${select} WHERE secret_hash = ?`)
+  const find = database.prepare<StoredServiceToken>(`${select} WHERE secret_hash = ?`)
   const account = database.prepare<AccountRow>(
     `SELECT ${accountColumns} FROM accounts WHERE id = ?`,
   )
   const isStale = database.prepare(`SELECT 1 FROM service_tokens
     WHERE id = ? AND (last_used_at_ms IS NULL OR last_used_at_ms <= ?)`)
   const touch = database.prepare('UPDATE service_tokens SET last_used_at_ms = ? WHERE id = ?')
-  const list = database.prepare<Row>(newestFirst)
+  const list = database.prepare<StoredServiceToken>(newestFirst)
   const count = database.prepare<{ count: number }>(
     `SELECT count(*) AS count FROM service_tokens WHERE ${living}`,
   )
@@ -64,7 +64,7 @@ export function serviceTokensTable(database: Database) {
       database.read('a service token was not found', () => {
         const row = find.get(secretHash)
         const owner = row && account.get(row.accountId)
-        return row && owner ? { token: toToken(row), account: owner } : null
+        return row && owner ? { token: toServiceToken(row), account: owner } : null
       }),
 
     async touchServiceToken(id, nowMs) {
@@ -76,7 +76,7 @@ export function serviceTokensTable(database: Database) {
 
     listServiceTokens: (accountId, nowMs) =>
       database.read('service tokens were not listed', () =>
-        list.all(accountId, nowMs).map(toToken),
+        list.all(accountId, nowMs).map(toServiceToken),
       ),
 
     countServiceTokens: (accountId, nowMs) =>

@@ -1,5 +1,6 @@
 import type { AccountRow, AccountStore, NewSession, SessionRow } from '../account-store.ts'
-import { accountColumns, type Database } from './database.ts'
+import { accountColumns } from './columns.ts'
+import type { Database } from './database.ts'
 
 const select = `SELECT id, account_id AS accountId, created_at_ms AS createdAtMs,
   expires_at_ms AS expiresAtMs, address, user_agent AS userAgent, counter,

@@ -8,7 +8,7 @@ const maxEnded = 1000
 
 interface Ended {
   readonly entry: InstanceEntry
-  readonly lastSeenMs: number | null
+  readonly lastSeenMs: number
   readonly cause: string
 }
 
@@ -31,12 +31,16 @@ export class EndedInstances {
     return this.#removed.keys()
   }
 
+  /** Was its record removed? */
+  has(instanceId: string): boolean {
+    return this.#removed.has(instanceId)
+  }
+
   /** Its record was removed. */
   remember(entry: InstanceEntry): void {
-    const { health, reason } = entry.verdict
-    const cause = health === 'dead' ? reason : 'it stopped and removed its record'
-    const lastSeenMs = this.#parts.clock.now()
-    this.#removed.set(entry.record.instanceId, { entry, lastSeenMs, cause })
+    const cause = 'it stopped and removed its record'
+    const stopped = { entry, lastSeenMs: this.#parts.clock.now(), cause }
+    this.#removed.set(entry.record.instanceId, this.#whenDead(entry) ?? stopped)
     const [oldest] = this.#removed.keys()
     if (this.#removed.size > maxEnded && oldest !== undefined) this.#removed.delete(oldest)
   }
@@ -51,7 +55,7 @@ export class EndedInstances {
     const ended = this.#find(instanceId)
     if (ended === null) return null
     const { entry, lastSeenMs, cause } = ended
-    const seen = lastSeenMs === null ? 'unknown' : toRfc3339(lastSeenMs)
+    const seen = toRfc3339(lastSeenMs)
     const message = `${labelOf(entry)} (${shortId(instanceId)}) has ended; last seen: ${seen}; cause: ${cause}`
     return new ServiceError('resource_not_found', message, {
       hint: 'gateway://instances has those that run',
@@ -63,13 +67,15 @@ export class EndedInstances {
   }
 
   #find(instanceId: string): Ended | null {
-    const { clock, directory } = this.#parts
-    const entry = directory.entries.find(({ record }) => record.instanceId === instanceId)
-    if (entry === undefined) return this.#removed.get(instanceId) ?? null
-    const { health, heartbeatAgeMs: ageMs, reason } = entry.verdict
+    const { entries } = this.#parts.directory
+    const entry = entries.find(({ record }) => record.instanceId === instanceId)
+    return entry === undefined ? (this.#removed.get(instanceId) ?? null) : this.#whenDead(entry)
+  }
+
+  #whenDead(entry: InstanceEntry): Ended | null {
+    const { health, heartbeatMs, reason: cause } = entry.verdict
     if (health !== 'dead') return null
-    const lastSeenMs = ageMs === null ? null : clock.now() - ageMs
-    return { entry, lastSeenMs, cause: reason || 'unknown' }
+    return { entry, lastSeenMs: Math.min(heartbeatMs, this.#parts.clock.now()), cause }
   }
 }
 

@@ -2,7 +2,7 @@ import type { Timer } from '../../../lib/util/time.ts'
 import type { RelayedJson } from '../../resources/producer.ts'
 import { badAnswer, ContentsScanner } from './contents-scanner.ts'
 import { outerUri } from './instance-uri.ts'
-import type { AnswerReceiver, Arriving } from './read-link.ts'
+import type { AnswerReceiver, Arriving } from './instance-transport.ts'
 import { answeredError, errorIn, refusedError, unreachable } from './relay-errors.ts'
 
 /** An answer up to this size is held, and shared by all who asked for it meanwhile. */

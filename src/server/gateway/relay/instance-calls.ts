@@ -81,7 +81,7 @@ export class InstanceCalls {
     const answers: { readonly result: JsonObject | null; readonly error: unknown }[] = []
     const ended = await exchange(
       {
-        ...{ link: await upstream.link(), limits: { maxAnswerBytes }, budget: this.#budget },
+        ...{ link: await upstream.asker(), limits: { maxAnswerBytes }, budget: this.#budget },
         ...{ timer, log, silenceMs: answerMs, maxTokens },
       },
       upstream.request(id, method, asked, { answerMs, signal: cancelled.signal }),

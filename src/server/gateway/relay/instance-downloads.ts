@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import { pipeline } from 'node:stream/promises'
 import { Unreachable } from '../../../lib/mcp/bridge/bridge-errors.ts'
 import { readStart } from '../../../lib/mcp/bridge/exchange.ts'
+import type { HttpAnswer } from '../../../lib/mcp/bridge/http-link.ts'
 import { isArtefactHex } from '../../../lib/mcp/uris.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import { safetyHeaders } from '../../http/artefact-download.ts'
@@ -76,10 +77,10 @@ async function ask(
   instances: Instances,
   instanceId: string,
   { method, hex, headers, signal }: Asked,
-): Promise<IncomingMessage> {
+): Promise<HttpAnswer> {
   const { upstream } = instances.relayTo(instanceId)
   try {
-    const link = await upstream.link()
+    const link = await upstream.asker()
     return await link.ask({
       url: new URL(`/artefacts/sha256/${hex}`, upstream.url),
       method,

@@ -97,7 +97,7 @@ export class InstanceProducer implements BuiltIn {
     { uriTemplate, resolved }: CompletionContext,
   ): Promise<readonly string[]> {
     if (variable === 'instance_id') {
-      const ids = this.#instances.live.map(({ record }) => record.instanceId)
+      const ids = this.#instances.names.live.map(({ record }) => record.instanceId)
       return ids.filter(id => id.startsWith(prefix.toLowerCase()))
     }
     const selector = resolved.get('instance_id')

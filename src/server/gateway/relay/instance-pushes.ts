@@ -11,8 +11,8 @@ import type { Upstream } from './upstream.ts'
 const idleMs = 2000
 /** Of one session: half of what it may have, since those that are being given up still count. */
 const maxUris = defaultLimits.maxSubscriptionsPerSession / 2
-/** Subscriptions that are made again at the same time. */
-const renewedAtOnce = 8
+/** Subscriptions of a session that are made or ended at the same time. */
+const settledAtOnce = 8
 
 interface PushesParts {
   readonly upstream: Upstream
@@ -43,6 +43,10 @@ interface Open {
   readonly held: Set<string>
   /** URIs that are being subscribed or given up. */
   readonly busy: Set<string>
+  /** URIs that are next. */
+  readonly waiting: Set<string>
+  /** At work on them. */
+  workers: number
 }
 
 /**
@@ -82,6 +86,11 @@ export class InstancePushes {
     for (const session of this.#sessions) session.resume()
   }
 
+  /** Goes on at once after a loss: the instance can be reached again. */
+  retry(): void {
+    for (const session of this.#sessions) session.retry()
+  }
+
   async close(): Promise<void> {
     await Promise.all(this.#sessions.map(session => session.close()))
   }
@@ -95,6 +104,8 @@ class SessionPushes {
   readonly #parts: PushesParts
   readonly #followed = new Map<string, Followed>()
   readonly #closing = new AbortController()
+  /** Aborted to end the pause before the next session. */
+  #waiting = new AbortController()
   #open: Open | null = null
   #running: Promise<void> | null = null
   #cancelIdle = () => {}
@@ -103,7 +114,6 @@ class SessionPushes {
     this.#parts = parts
   }
 
-  /** As the instance calls them. */
   get uris(): Iterable<string> {
     return this.#followed.keys()
   }
@@ -122,7 +132,7 @@ class SessionPushes {
     this.#followed.set(inner, { accepted, wasAccepted: false, refusals: 0 })
     accepted.promise.catch(() => {})
     this.resume()
-    if (this.#open !== null) void this.#settle(this.#open, inner)
+    if (this.#open !== null) this.#settleSoon(this.#open, inner)
     return accepted.promise
   }
 
@@ -130,15 +140,15 @@ class SessionPushes {
     const removed = this.#followed.get(inner)
     this.#followed.delete(inner)
     removed?.accepted.reject(new ServiceError('cancelled', 'it is not followed any more'))
-    if (this.#open !== null) void this.#settle(this.#open, inner)
-    if (this.#isFollowed) return
+    if (this.#open !== null) this.#settleSoon(this.#open, inner)
+    if (this.size > 0) return
     this.#cancelIdle = this.#parts.timer.after(idleMs, () => {
-      if (!this.#isFollowed) this.#open?.session.end()
+      if (this.size === 0) this.#open?.session.end()
     })
   }
 
   resume(): void {
-    if (this.#running !== null || !this.#isFollowed) return
+    if (this.#running !== null || this.size === 0) return
     this.#running = this.#run().finally(() => {
       this.#running = null
       // A client may have come at the very end.
@@ -146,15 +156,15 @@ class SessionPushes {
     })
   }
 
+  retry(): void {
+    this.#waiting.abort()
+  }
+
   async close(): Promise<void> {
     this.#closing.abort()
     this.#cancelIdle()
     this.#refuseAwaited(new ServiceError('cancelled', 'the gateway stops'))
     await this.#running
-  }
-
-  get #isFollowed(): boolean {
-    return this.#followed.size > 0
   }
 
   /** Does a client wait for a first answer? */
@@ -165,9 +175,9 @@ class SessionPushes {
   async #run(): Promise<void> {
     const { timer, gone, log } = this.#parts
     const { signal } = this.#closing
-    for (let attempt = 0; this.#isFollowed && !signal.aborted; attempt++) {
+    for (let attempt = 0; this.size > 0 && !signal.aborted; attempt++) {
       const lost = await this.#runSession()
-      if (signal.aborted || !this.#isFollowed) return
+      if (signal.aborted || this.size === 0) return
       // A session whose subscriptions are refused is no reason to hurry.
       if (lost.wasRenewed) attempt = 0
       const end = await gone()
@@ -178,7 +188,9 @@ class SessionPushes {
         return
       }
       log.debug({ reason: lost.reason.message }, 'an instance is lost')
-      await pause(timer, retryDelay(attempt, Math.random), signal)
+      this.#waiting = new AbortController()
+      const waiting = AbortSignal.any([signal, this.#waiting.signal])
+      await pause(timer, retryDelay(attempt, Math.random), waiting)
     }
   }
 
@@ -193,7 +205,8 @@ class SessionPushes {
     const state = { wasOpen: false, wasRenewed: false }
     const reason = await session.run(() => {
       state.wasOpen = true
-      this.#open = { session, held: new Set(), busy: new Set() }
+      const sets = { held: new Set<string>(), busy: new Set<string>(), waiting: new Set<string>() }
+      this.#open = { session, ...sets, workers: 0 }
       void this.#renew(this.#open).then(() => (state.wasRenewed = !session.isEnded))
     })
     this.#open = null
@@ -209,11 +222,23 @@ class SessionPushes {
 
   /** Subscribes again to all that is followed. */
   async #renew(open: Open): Promise<void> {
-    const uris = this.#followed.keys()
-    const work = async () => {
-      for (const inner of uris) await this.#settle(open, inner)
+    for (const inner of this.#followed.keys()) open.waiting.add(inner)
+    await Promise.all(Array.from({ length: settledAtOnce }, () => this.#work(open)))
+  }
+
+  /** Not all at once: each request of many would open a connection. */
+  #settleSoon(open: Open, inner: string): void {
+    open.waiting.add(inner)
+    if (open.workers < settledAtOnce) void this.#work(open)
+  }
+
+  async #work(open: Open): Promise<void> {
+    open.workers++
+    for (const inner of open.waiting) {
+      open.waiting.delete(inner)
+      await this.#settle(open, inner)
     }
-    await Promise.all(Array.from({ length: renewedAtOnce }, work))
+    open.workers--
   }
 
   /** Makes the session hold the URI exactly when it is followed. Never rejects. */
@@ -257,7 +282,7 @@ class SessionPushes {
     }
     if (followed.refusals === 0) this.#parts.updated(inner)
     const delayMs = retryDelay(followed.refusals++, Math.random)
-    this.#parts.timer.after(delayMs, () => void this.#settle(open, inner))
+    this.#parts.timer.after(delayMs, () => this.#settleSoon(open, inner))
     return false
   }
 

@@ -3,7 +3,6 @@ import type { GatewayLimits } from '../../../lib/config/gateway-limits.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import type { Timer } from '../../../lib/util/time.ts'
 import type { Reader, RelayedContents } from '../../resources/producer.ts'
-import { Flight } from './flight.ts'
 import { IncomingContents, type Received } from './incoming-contents.ts'
 import { AnswerTimeout } from './read-link.ts'
 import { unreachable } from './relay-errors.ts'
@@ -23,15 +22,15 @@ interface ReadsParts {
 }
 
 /**
- * Reads resources of one instance. Readers of one URI share a request: those who come while it is
- * under way share the next one, because the resource may have changed since.
+ * Reads resources of one instance. Readers of one URI share a request. Those that arrive while it is
+ * open share the next one, because the resource may have changed since.
  */
 export class InstanceReads {
   readonly #parts: ReadsParts
-  /** URI at the gateway → the request under way, and the one that follows. */
-  readonly #lanes = new Map<string, { current: Flight<Received>; next: Flight<Received> | null }>()
+  /** URI at the gateway → the open request, and the one that follows it. */
+  readonly #reads = new Map<string, { current: SharedRead; next: SharedRead | null }>()
   /** Failures of an instance that did not answer in time. */
-  readonly #silences = new WeakSet<object>()
+  readonly #timeouts = new WeakSet<object>()
   #open = 0
   #large = 0
   #lastId = 0
@@ -42,20 +41,20 @@ export class InstanceReads {
 
   /** Rejects with a `ServiceError` for the reader. */
   async read(inner: string, outer: string, reader?: Reader): Promise<RelayedContents> {
-    const flight = this.#flightFor(inner, outer)
-    const joined = flight.join(reader)
-    const answer = await flight.answer
+    const shared = this.#sharedRead(inner, outer)
+    const joined = shared.join(reader)
+    const answer = await shared.answer
     if (typeof answer === 'string') {
       joined.release()
       return answer
     }
-    // One who has left would keep it from the others, and never send it.
+    // A reader that has left would take the answer from the others and send it to no client.
     if (joined.hasLeft) throw new ServiceError('cancelled', 'the reader has left')
     const taken = answer.take()
     if (taken !== null) return taken
     joined.release()
     // Too large to share: every further reader asks for itself.
-    const own = new Flight<Received>(flight => this.#ask(inner, outer, flight))
+    const own = new SharedRead(shared => this.#ask(inner, outer, shared))
     own.join(reader)
     const again = await own.answer
     const rest = typeof again === 'string' ? again : again.take()
@@ -63,44 +62,44 @@ export class InstanceReads {
     return rest
   }
 
-  #flightFor(inner: string, outer: string): Flight<Received> {
-    const ask = (flight: Flight<Received>) => this.#ask(inner, outer, flight)
-    const lane = this.#lanes.get(outer)
-    if (lane === undefined) {
-      const current = new Flight<Received>(ask)
-      this.#lanes.set(outer, { current, next: null })
-      this.#whenLanded(current, outer)
+  #sharedRead(inner: string, outer: string): SharedRead {
+    const ask = (shared: SharedRead) => this.#ask(inner, outer, shared)
+    const known = this.#reads.get(outer)
+    if (known === undefined) {
+      const current = new SharedRead(ask)
+      this.#reads.set(outer, { current, next: null })
+      this.#continueAfter(current, outer)
       return current
     }
-    if (lane.next === null || lane.next.isAbandoned) {
-      lane.next = new Flight<Received>(async flight => {
-        await lane.current.answer.catch((error: unknown) => this.#rethrowSilence(error))
-        flight.throwIfAbandoned()
-        return ask(flight)
+    if (known.next === null || known.next.isAbandoned) {
+      known.next = new SharedRead(async shared => {
+        await known.current.answer.catch((error: unknown) => this.#rethrowTimeout(error))
+        shared.throwIfAbandoned()
+        return ask(shared)
       })
     }
-    return lane.next
+    return known.next
   }
 
-  #whenLanded({ answer }: Flight<Received>, outer: string): void {
-    const landed = (): void => {
-      const next = this.#lanes.get(outer)?.next ?? null
+  #continueAfter({ answer }: SharedRead, outer: string): void {
+    const settled = (): void => {
+      const next = this.#reads.get(outer)?.next ?? null
       if (next === null) {
-        this.#lanes.delete(outer)
+        this.#reads.delete(outer)
         return
       }
-      this.#lanes.set(outer, { current: next, next: null })
-      this.#whenLanded(next, outer)
+      this.#reads.set(outer, { current: next, next: null })
+      this.#continueAfter(next, outer)
     }
-    answer.then(landed, landed)
+    answer.then(settled, settled)
   }
 
   /** The next request would only wait as long. */
-  #rethrowSilence(error: unknown): void {
-    if (error instanceof Error && this.#silences.has(error)) throw error
+  #rethrowTimeout(error: unknown): void {
+    if (error instanceof Error && this.#timeouts.has(error)) throw error
   }
 
-  async #ask(inner: string, outer: string, flight: Flight<Received>): Promise<Received> {
+  async #ask(inner: string, outer: string, shared: SharedRead): Promise<Received> {
     if (this.#open >= maxOpenReads) throw limitReached(`${maxOpenReads} reads`)
     const { instanceId, upstream, timer, limits } = this.#parts
     const { instanceAnswerMs: answerMs, instanceSilenceMs: silenceMs } = limits
@@ -116,14 +115,68 @@ export class InstanceReads {
       closed: wasLarge => void (wasLarge ? this.#large-- : this.#open--),
     })
     this.#open++
-    flight.onAbandoned(upstream.read(id, inner, { answerMs, silenceMs }, contents))
+    shared.onAbandoned(upstream.read(id, inner, { answerMs, silenceMs }, contents))
     try {
       return await contents.received
     } catch (error) {
       if (!(error instanceof Unreachable)) throw error
       const failure = unreachable(error.message)
-      if (error instanceof AnswerTimeout) this.#silences.add(failure)
+      if (error instanceof AnswerTimeout) this.#timeouts.add(failure)
       throw failure
+    }
+  }
+}
+
+/** One reader of a shared read. */
+interface Joined {
+  readonly hasLeft: boolean
+  /** It has its answer. */
+  release(): void
+}
+
+/** One request with the readers that wait for it. It is cancelled when the last of them has left. */
+class SharedRead {
+  readonly answer: Promise<Received>
+  #readers = 0
+  #reason: ServiceError | null = null
+  #cancel: ((reason: ServiceError) => void) | null = null
+
+  constructor(ask: (read: SharedRead) => Promise<Received>) {
+    this.answer = ask(this)
+  }
+
+  /** True once all readers have left; the request fails then. */
+  get isAbandoned(): boolean {
+    return this.#reason !== null
+  }
+
+  throwIfAbandoned(): void {
+    if (this.#reason !== null) throw this.#reason
+  }
+
+  /** Calls `cancel` once all readers have left; at once when they already have. */
+  onAbandoned(cancel: (reason: ServiceError) => void): void {
+    this.#cancel = cancel
+    if (this.#reason !== null) cancel(this.#reason)
+  }
+
+  join(reader: Reader | undefined): Joined {
+    let hasLeft = false
+    this.#readers++
+    const stopWatching = reader?.onLeave(() => {
+      hasLeft = true
+      if (--this.#readers > 0) return
+      this.#reason = new ServiceError('cancelled', 'every reader has left')
+      this.#cancel?.(this.#reason)
+    })
+    return {
+      get hasLeft() {
+        return hasLeft
+      },
+      release: () => {
+        stopWatching?.()
+        if (!hasLeft) this.#readers--
+      },
     }
   }
 }

@@ -1,8 +1,10 @@
 import { isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
+import type { MaybePromise } from '../../resources/maybe-promise.ts'
 import type { BlobContent, Reader } from '../../resources/producer.ts'
 import {
   type Caller,
   failedResult,
+  textResult,
   type Tool,
   type ToolContent,
   type ToolResult,
@@ -18,6 +20,8 @@ import { shortId } from '../instance-rows.ts'
 import { labelOf } from './ended-instances.ts'
 import { outerUri, parseInstanceUri } from './instance-uri.ts'
 import type { Instances } from './instances.ts'
+
+type OpenWaits = NonNullable<ToolParts['waits']>
 
 const naming =
   'its id or the first digits of it, the kind of application, or the name of its document'
@@ -39,18 +43,19 @@ const otherProperty = {
  * application. The instance that is meant answers the call.
  */
 export function instanceTools(parts: ToolParts, instances: Instances): ToolBox {
-  const own = gatewayTools(parts)
+  const { waits = new Set() } = parts
+  const own = gatewayTools({ ...parts, waits })
   return {
     ...own,
     tools: [
-      ...own.tools.map(tool => withInstance(tool, instances)),
+      ...own.tools.map(tool => withInstance(tool, instances, waits)),
       ...applicationDefinitions(parts).map(definition => forwarded(definition, instances)),
     ],
   }
 }
 
 /** A tool of the gateway that an instance answers when one is named. */
-function withInstance(tool: Tool, instances: Instances): Tool {
+function withInstance(tool: Tool, instances: Instances, waits: OpenWaits): Tool {
   const isWait = tool.definition.name === 'wait_for_change'
   const more = isWait ? { since: sinceProperty } : {}
   return {
@@ -58,8 +63,8 @@ function withInstance(tool: Tool, instances: Instances): Tool {
     definition: defined(tool.definition, { instance: otherProperty, ...more }),
     call(args, caller) {
       if (isWait && caller.isBatched) return tool.call(args, caller)
+      if (isWait) return wait(tool, args, caller, instances, waits)
       if (args.instance !== undefined) return forward(tool, args, caller, instances)
-      if (isWait) return wait(tool, args, caller, instances)
       const parsed = typeof args.uri === 'string' ? parseInstanceUri(args.uri) : null
       if (parsed === null) return tool.call(args, caller)
       // The instance cuts its text, so that little of it comes here.
@@ -89,7 +94,7 @@ async function forward(
   caller: Pick<Caller, 'reader' | 'progress'>,
   instances: Instances,
 ): Promise<ToolResult> {
-  const entry = instances.choose(instance === undefined ? undefined : String(instance))
+  const entry = instances.names.choose(instance === undefined ? undefined : String(instance))
   const { instanceId } = entry.record
   const asked = { name, arguments: { ...args, ...innerUri(args.uri, instanceId, instances) } }
   const result = await instances.call(instanceId, 'tools/call', asked, caller)
@@ -108,12 +113,16 @@ function innerUri(uri: unknown, instanceId: string, instances: Instances) {
  * Waits at every instance that has one of the resources, and at the gateway for its own: the first
  * that tells of a change, or of a failure, ends the others.
  */
-async function wait(
+function wait(
   tool: Tool,
   { since, ...args }: JsonObject,
   caller: Caller,
   instances: Instances,
-): Promise<ToolResult> {
+  open: OpenWaits,
+): MaybePromise<ToolResult> {
+  if (args.instance !== undefined) {
+    return firstOf(caller, open, one => [forward(tool, { since, ...args }, one, instances)])
+  }
   const uris: readonly unknown[] = Array.isArray(args.uris) ? args.uris : []
   const own = uris.filter(uri => parseInstanceUri(String(uri)) === null)
   const byInstance = new Map<string, string[]>()
@@ -126,18 +135,31 @@ async function wait(
     return failedResult('argument_invalid', 'since is a revision of one instance: name that alone')
   }
   if (byInstance.size === 0) return tool.call(args, caller)
-  const first = new Departure(caller.reader)
-  const one = { ...caller, reader: first }
-  const waits = [...byInstance].map(async ([instanceId, inner]) => {
-    const asked = { ...args, uris: inner, instance: instanceId, ...(isOne && { since }) }
-    return withOuterUris(await forward(tool, asked, one, instances), instanceId)
-  })
-  if (own.length > 0) waits.push(Promise.resolve(tool.call({ ...args, uris: own }, one)))
+  return firstOf(caller, open, one => [
+    ...[...byInstance].map(async ([instanceId, inner]) => {
+      const asked = { ...args, uris: inner, instance: instanceId, ...(isOne && { since }) }
+      return withOuterUris(await forward(tool, asked, one, instances), instanceId)
+    }),
+    ...(own.length > 0 ? [tool.call({ ...args, uris: own }, one)] : []),
+  ])
+}
+
+/** Ends the others with the first, or all when the gateway stops. */
+async function firstOf(
+  caller: Caller,
+  open: OpenWaits,
+  begin: (caller: Caller) => readonly MaybePromise<ToolResult>[],
+): Promise<ToolResult> {
+  const reader = new Departure(caller.reader)
+  const stopped = Promise.withResolvers<ToolResult>()
+  const stop = (reason: string) =>
+    stopped.resolve(textResult(`no change: ${reason}`, { changed: false, reason }))
+  open.add(stop)
   try {
-    return await Promise.race(waits)
+    return await Promise.race([...begin({ ...caller, reader }), stopped.promise])
   } finally {
-    for (const each of waits) each.catch(() => {})
-    first.leave()
+    open.delete(stop)
+    reader.leave()
   }
 }
 

@@ -1,7 +1,7 @@
 import { normaliseUri } from '../../resources/resource-uri.ts'
 
 /** `instance://<id>/<scheme>/<rest>`, taken apart. */
-export interface InstanceUri {
+interface InstanceUri {
   /** The id of the instance, or the beginning of it. */
   readonly selector: string
   /** Lower case. */

@@ -7,6 +7,7 @@ import { ResourceNotFound, ResourceUriInvalid } from '../../resources/errors.ts'
 import type { MaybePromise } from '../../resources/maybe-promise.ts'
 import type { Reader, RelayedContents } from '../../resources/producer.ts'
 import type { InstanceDirectory, InstanceEntry } from '../instance-directory.ts'
+import type { Joins } from '../join/joins.ts'
 import { probeUrl } from '../probes.ts'
 import { EndedInstances } from './ended-instances.ts'
 import { type Call, InstanceCalls } from './instance-calls.ts'
@@ -15,16 +16,22 @@ import { InstancePushes } from './instance-pushes.ts'
 import { InstanceReads } from './instance-reads.ts'
 import { canonicalOuter, drains, outerUri, parseInstanceUri } from './instance-uri.ts'
 import { isUnreachable, unreachable } from './relay-errors.ts'
+import { AddressTransport } from './address-transport.ts'
 import { Upstream } from './upstream.ts'
 
 /** Resources that instances have for themselves. */
 export const ownSchemes: ReadonlySet<string> = new Set(['server', 'ui', 'instance'])
+
+/** Instances have so long to end the sessions of a gateway that stops. */
+const farewellMs = 250
 
 interface InstancesParts {
   readonly directory: InstanceDirectory
   readonly hostname: string
   /** `<registry_dir>/instances` */
   readonly instancesDir: string
+  /** The instances that joined; absent: none can. */
+  readonly joins?: Pick<Joins, 'transportOf' | 'onLinked'> | undefined
   /** Is this the address of the gateway itself? */
   readonly isOwn: (url: URL) => boolean
   readonly mayUseKey: () => MaybePromise<boolean>
@@ -57,7 +64,7 @@ export class Instances {
   readonly #parts: InstancesParts
   readonly #ended: EndedInstances
   readonly #relays = new Map<string, Relay>()
-  readonly #names: InstanceNames
+  readonly names: InstanceNames
   /** Instance id → address, for as long as the directory has these entries. */
   #addresses: { readonly entries: readonly InstanceEntry[]; readonly urls: Map<string, URL> } = {
     entries: [],
@@ -68,7 +75,8 @@ export class Instances {
   constructor(parts: InstancesParts) {
     this.#parts = parts
     this.#ended = new EndedInstances(parts)
-    this.#names = new InstanceNames(parts.directory, this.#ended)
+    this.names = new InstanceNames(parts.directory, this.#ended)
+    parts.joins?.onLinked(id => this.#relays.get(id)?.pushes.retry())
     this.#stop = parts.directory.onChange(changes => {
       for (const change of changes) {
         if (!('entry' in change)) continue
@@ -86,16 +94,6 @@ export class Instances {
     })
   }
 
-  /** Those that run, in their order. */
-  get live(): readonly InstanceEntry[] {
-    return this.#names.live
-  }
-
-  /** The instance that a word of a caller names: an id, a kind, a document; absent: the only one. */
-  choose(word: string | undefined): InstanceEntry {
-    return this.#names.choose(word)
-  }
-
   /** Throws `ResourceNotFound` or `ResourceUriInvalid`, also for an unknown instance. */
   find(text: string): Found {
     const parsed = parseInstanceUri(text)
@@ -104,13 +102,13 @@ export class Instances {
       error.message += '; the scene of an instance is instance://<id>/scene/current'
       throw error
     }
-    return { instanceId: this.#names.idOf(parsed.selector, text), inner: parsed.inner }
+    return { instanceId: this.names.idOf(parsed.selector, text), inner: parsed.inner }
   }
 
   /** The one spelling under which updates are announced; undefined: there is no such instance. */
   canonical(text: string): string | undefined {
     const parsed = parseInstanceUri(text)
-    const [id, ...others] = parsed === null ? [] : this.#names.idsOf(parsed.selector)
+    const [id, ...others] = parsed === null ? [] : this.names.idsOf(parsed.selector)
     if (parsed === null || id === undefined || others.length > 0) return undefined
     return canonicalOuter(id, parsed)
   }
@@ -144,7 +142,7 @@ export class Instances {
     const parsed = parseInstanceUri(uri)
     if (parsed === null) return
     this.#relays.get(parsed.selector)?.pushes.unfollow(parsed.inner)
-    if (this.#isRemoved(parsed.selector)) this.#free(parsed.selector)
+    if (this.#ended.has(parsed.selector)) this.#free(parsed.selector)
   }
 
   /** Throws for an instance that has ended. */
@@ -164,7 +162,9 @@ export class Instances {
     if (known !== undefined) return known
     const { instancesDir, mayUseKey, timer, limits, log, updated, listChanged } = this.#parts
     const locate = () => this.#locate(instanceId)
-    const upstream = new Upstream({ instanceId, locate, mayUseKey, instancesDir, timer })
+    const address = { instanceId, locate, mayUseKey, instancesDir, timer }
+    const transport = this.#parts.joins?.transportOf(instanceId) ?? new AddressTransport(address)
+    const upstream = new Upstream(instanceId, transport)
     const relay = {
       upstream,
       reads: new InstanceReads({ instanceId, upstream, timer, limits }),
@@ -182,8 +182,13 @@ export class Instances {
   async close(): Promise<void> {
     this.#stop()
     const relays = [...this.#relays.values()]
+    const disconnect = () => {
+      for (const { upstream } of relays) upstream.close()
+    }
+    const cancel = this.#parts.timer.after(farewellMs, disconnect)
     await Promise.all(relays.map(({ pushes }) => pushes.close()))
-    for (const { upstream } of relays) upstream.close()
+    cancel()
+    disconnect()
   }
 
   async #asked<Answer>(
@@ -214,10 +219,6 @@ export class Instances {
     const url = new URL('/mcp', at.value)
     urls.set(instanceId, url)
     return url
-  }
-
-  #isRemoved(instanceId: string): boolean {
-    return [...this.#ended.ids].includes(instanceId)
   }
 
   /** Forgets the way to an instance without a record that no client follows. */

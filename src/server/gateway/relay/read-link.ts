@@ -5,33 +5,12 @@ import {
   Unreachable,
 } from '../../../lib/mcp/bridge/bridge-errors.ts'
 import { isForeignSocket } from '../../../lib/util/port-holder.ts'
+import type { Secret } from '../../../lib/util/secret.ts'
+import type { AnswerReceiver, Arriving, ReadRequest, ReadSender } from './instance-transport.ts'
 
-/** A request to an instance. It may be sent twice. */
-export interface ReadRequest {
-  readonly url: URL
-  readonly headers: Readonly<Record<string, string>>
-  readonly body: string
-  /** Time until the answer begins. */
-  readonly answerMs: number
-  /** Longest time without data, unless the answer is paused. */
-  readonly silenceMs: number
-}
-
-/** An answer that arrives. */
-export interface Arriving {
-  pause(): void
-  resume(): void
-  /** Unless the answer has ended, `failed` follows with this reason. */
-  cut(reason: Error): void
-}
-
-/** Hears of the answer: `begun`, `data` any number of times, and once `ended` or `failed`. */
-export interface AnswerReceiver {
-  begun(status: number, answer: Arriving): void
-  data(chunk: Buffer): void
-  ended(): void
-  /** With an `Unreachable`, or the reason of a cut. */
-  failed(reason: Error): void
+interface ReadLinkParts {
+  readonly connectMs: number
+  readonly key: Secret | null
 }
 
 /** The instance did not connect or answer in time: asking again would take as long. */
@@ -41,17 +20,21 @@ export class AnswerTimeout extends Unreachable {}
  * Sends reads to one instance over kept connections. Made with undici, which takes less than half the
  * CPU of `HttpLink` for a request.
  */
-export class ReadLink {
-  readonly #connectMs: number
+export class ReadLink implements ReadSender {
+  readonly #parts: ReadLinkParts
   #pool: { readonly origin: string; readonly pool: Pool } | null = null
 
-  constructor({ connectMs }: { readonly connectMs: number }) {
-    this.#connectMs = connectMs
+  constructor(parts: ReadLinkParts) {
+    this.#parts = parts
   }
 
-  /** Returns a function that cancels the request. */
   send(request: ReadRequest, receiver: AnswerReceiver): (reason: Error) => void {
-    const sent = new ReadDispatch(request, receiver, () => {
+    const { key } = this.#parts
+    const headers =
+      key === null
+        ? request.headers
+        : { ...request.headers, Authorization: `Bearer ${key.reveal()}` }
+    const sent = new ReadDispatch({ ...request, headers }, receiver, () => {
       // Other kept connections may be closed as well.
       const client = new Client(request.url.origin, { connect: this.#connector() })
       dispatch(client, sent)
@@ -77,7 +60,7 @@ export class ReadLink {
 
   /** Connections are only used when the program that listens there is of this user, or of root. */
   #connector(): buildConnector.connector {
-    const connect = buildConnector({ timeout: this.#connectMs, allowH2: false })
+    const connect = buildConnector({ timeout: this.#parts.connectMs, allowH2: false })
     return (options, done) =>
       connect(options, (error, socket) => {
         if (error !== null) return done(error, null)

@@ -147,7 +147,7 @@ export class UpstreamSession {
     const { upstream } = this.#parts
     const signal = AbortSignal.timeout(noticeMs)
     try {
-      const link = await upstream.link()
+      const link = await upstream.asker()
       const asked = { url: upstream.url, headers: this.#headers, repeatable: false }
       const answer = await link.ask({
         ...{ ...asked, ...message },
@@ -162,7 +162,7 @@ export class UpstreamSession {
   async #exchangeParts(silenceMs: number | null) {
     const { upstream, timer, log } = this.#parts
     return {
-      link: await upstream.link(),
+      link: await upstream.asker(),
       limits: { maxAnswerBytes },
       budget: new ByteBudget(4 * maxAnswerBytes),
       ...{ timer, log, silenceMs },

@@ -126,7 +126,7 @@ export const parsers: Readonly<Record<string, (frame: MessageText) => Incoming>>
   'scene.patch': ({ reader }) => {
     const base = reader.integer('base', 0, Number.MAX_SAFE_INTEGER)
     const more = reader.flag('more') ?? false
-    if (more && base !== undefined) reader.refuse('more', 'goes without "base"')
+    if (more && base !== undefined) reader.refuse('more', 'cannot be combined with "base"')
     return { type: 'scene.patch', patch: readScenePatch(reader), base, more }
   },
   'app.update': ({ value, reader }) => {

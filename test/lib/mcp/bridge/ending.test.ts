@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { ServerResponse } from 'node:http'
-import { until } from '../../../e2e/until.ts'
+import { until } from '../../../helpers/until.ts'
 import { startServer } from '../../../helpers/mcp.ts'
 import {
   useBridges,

@@ -5,7 +5,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import { describeSocketError } from '../../../../src/lib/mcp/bridge/bridge-errors.ts'
 import { ok } from '../../../../src/lib/util/result.ts'
 import { systemTimer, type Timer } from '../../../../src/lib/util/time.ts'
-import { until } from '../../../e2e/until.ts'
+import { until } from '../../../helpers/until.ts'
 import { useBridges, json, result } from './bench.ts'
 
 describe('what the bridge makes of HTTP', () => {

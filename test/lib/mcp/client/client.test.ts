@@ -20,7 +20,7 @@ import { openStateless } from '../../../../src/lib/mcp/client/stateless-transpor
 import { Secret } from '../../../../src/lib/util/secret.ts'
 import { systemTimer } from '../../../../src/lib/util/time.ts'
 import { McpHttpServer } from '../../../../src/server/mcp/mcp-http-server.ts'
-import { until } from '../../../e2e/until.ts'
+import { until } from '../../../helpers/until.ts'
 import { startServer } from '../../../helpers/mcp.ts'
 import { apiKeyPolicy } from '../../../../src/server/http/authentication.ts'
 import { type ForeignServer, noteUri, pictureBytes, startForeign } from './foreign-server.ts'

@@ -36,6 +36,7 @@ describe('failureOf', () => {
     [`no resource at ${uri}`, `${uri} not found`],
     ['Resource not found', `${uri} not found`],
     [`Resource not found: ${uri}`, `${uri} not found`],
+    [`resource not enabled: ${uri}`, `${uri} not enabled`],
     ['maya has ended; cause: killed', `${uri} not found: maya has ended; cause: killed`],
   ]
   for (const [says, message] of notFound) {

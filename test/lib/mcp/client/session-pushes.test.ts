@@ -7,7 +7,7 @@ import { defaultMcpClientLimits } from '../../../../src/lib/mcp/client/limits.ts
 import { openPushes } from '../../../../src/lib/mcp/client/session-pushes.ts'
 import { silentLogger } from '../../../../src/lib/util/logger.ts'
 import { systemTimer, type Timer } from '../../../../src/lib/util/time.ts'
-import { until } from '../../../e2e/until.ts'
+import { until } from '../../../helpers/until.ts'
 
 const limits = defaultMcpClientLimits
 /** No pause before a stream is opened again; all else takes its time. */

@@ -126,7 +126,7 @@ describe('restoring a registry', () => {
       const failure = await failureOf(() =>
         openAdmin({ dataDir: target, log: silentLogger, clock }),
       )
-      expect(failure.message).to.contain('did not end')
+      expect(failure.message).to.contain('did not finish')
       await scene.restore({ force: true })
       expect(await names(scene)).to.deep.equal(['Alice', 'Bob'])
     }))

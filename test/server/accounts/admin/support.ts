@@ -6,7 +6,7 @@ import {
   dataFiles,
   openAccountsStore,
 } from '../../../../src/server/accounts/data-folder.ts'
-import { openKeyStore } from '../../../../src/server/accounts/keys/open-key-store.ts'
+import { openFileKeys } from '../../../../src/server/accounts/keys/file-keys.ts'
 import { withFolder } from '../../../helpers/folder.ts'
 import { settableClock } from '../../../helpers/settable-clock.ts'
 import { day, newAccount, newSession, newToken } from '../support.ts'
@@ -43,7 +43,7 @@ export async function makeAccounts(
     await store.createServiceToken(newToken(id, `token of ${name}`))
   }
   await store.close()
-  await openKeyStore({
+  await openFileKeys({
     ...common,
     file: dataFiles(dataDir).keys,
     lifetimes: { accessTokenMs: day, refreshTokenMs: 30 * day },

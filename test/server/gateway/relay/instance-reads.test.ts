@@ -5,10 +5,11 @@ import { join } from 'node:path'
 import { defaultGatewayLimits } from '../../../../src/lib/config/gateway-limits.ts'
 import { systemTimer } from '../../../../src/lib/util/time.ts'
 import { InstanceReads } from '../../../../src/server/gateway/relay/instance-reads.ts'
+import { AddressTransport } from '../../../../src/server/gateway/relay/address-transport.ts'
 import { Upstream } from '../../../../src/server/gateway/relay/upstream.ts'
 import type { ServerResponse } from 'node:http'
 import type { RelayedContents } from '../../../../src/server/resources/producer.ts'
-import { until } from '../../../e2e/until.ts'
+import { until } from '../../../helpers/until.ts'
 import {
   contentsOf,
   type HeldRead,
@@ -42,12 +43,13 @@ describe('the reads of one instance', () => {
     const { instanceId } = instance
     const instancesDir = join(registryDir, 'instances')
     const timer = systemTimer
-    upstream = new Upstream({
+    const transport = new AddressTransport({
       instanceId,
       locate: () => new URL(instance.url),
       mayUseKey: () => true,
       ...{ instancesDir, timer },
     })
+    upstream = new Upstream(instanceId, transport)
     const limits = { ...defaultGatewayLimits, instanceSilenceMs: silenceMs }
     reads = new InstanceReads({ instanceId, upstream, timer, limits })
   })

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { type AddressInfo, createServer as createNetServer } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { until } from '../../../e2e/until.ts'
+import { until } from '../../../helpers/until.ts'
 import { ReadLink } from '../../../../src/server/gateway/relay/read-link.ts'
 
 describe('the connections for reads of an instance', () => {
@@ -11,7 +11,7 @@ describe('the connections for reads of an instance', () => {
   let url: URL
   let bodies: string[]
   let respond: (res: ServerResponse, req: IncomingMessage) => void
-  const link = new ReadLink({ connectMs: 60_000 })
+  const link = new ReadLink({ connectMs: 60_000, key: null })
   const server = createServer((req, res) => {
     let body = ''
     req.on('data', chunk => (body += chunk))

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
-import { LinkServer, type Message, type Peer, hello, until } from './link-server.ts'
+import { until } from '../../../helpers/until.ts'
+import { LinkServer, type Message, type Peer, hello } from './link-server.ts'
 
 const text = (message: Message) => JSON.stringify(message)
 const without = (name: string) => text({ ...hello(), [name]: undefined })

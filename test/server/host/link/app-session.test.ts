@@ -1,5 +1,6 @@
 import { expect } from 'chai'
-import { LinkServer, type Message, type Peer, until } from './link-server.ts'
+import { until } from '../../../helpers/until.ts'
+import { LinkServer, type Message, type Peer } from './link-server.ts'
 
 const scene = (value: unknown, id?: string): Message => ({ type: 'scene.set', id, scene: value })
 const audit: Message = { type: 'audit.record', records: [{ action: 'file.save' }] }

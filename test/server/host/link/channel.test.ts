@@ -1,7 +1,8 @@
 import { expect } from 'chai'
 import { randomBytes } from 'node:crypto'
 import { bearer } from '../harness.ts'
-import { LinkServer, hello, until } from './link-server.ts'
+import { until } from '../../../helpers/until.ts'
+import { LinkServer, hello } from './link-server.ts'
 
 const key = randomBytes(16).toString('base64')
 const opening = [

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { type Socket, connect } from 'node:net'
 import { WebSocket, type ClientOptions } from 'ws'
-import { type Clock, systemClock } from '../../../../src/lib/util/time.ts'
+import type { Clock } from '../../../../src/lib/util/time.ts'
 import { Secret } from '../../../../src/lib/util/secret.ts'
 import { peerOfConnection } from '../../../../src/server/http/trusted-proxies.ts'
 import { createHostEndpoint } from '../../../../src/server/host/host-endpoint.ts'
@@ -172,14 +172,5 @@ export class Peer {
   /** Resolves once the server has handled all that was sent before. */
   async settled(): Promise<void> {
     await this.ask({ type: 'app.update' })
-  }
-}
-
-/** Waits, turn by turn, for what nobody tells. */
-export async function until(holds: () => boolean, withinMs = 10_000): Promise<void> {
-  const end = systemClock.now() + withinMs
-  while (!holds()) {
-    if (systemClock.now() > end) throw new Error(`not within ${withinMs} ms: ${holds}`)
-    await new Promise(resolve => setTimeout(resolve, 5))
   }
 }

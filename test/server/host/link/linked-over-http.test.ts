@@ -7,6 +7,7 @@ import { LinkedProducers } from '../../../../src/server/host/link/linked-produce
 import { resolveLimits } from '../../../../src/lib/config/limits.ts'
 import { type Events, RawSession, rpc, startServer, type TestServer } from '../../../helpers/mcp.ts'
 import { callStateless, statelessHeaders, statelessRequest } from '../../../helpers/stateless.ts'
+import { until } from '../../../helpers/until.ts'
 import { ManualTime } from '../../resources/manual-time.ts'
 
 type Question = Extract<ServerMessage, { type: 'read' | 'list' }>
@@ -85,10 +86,6 @@ describe('an application behind the MCP endpoint', () => {
         statelessHeaders('resources/read', { uri }),
         JSON.stringify(statelessRequest('resources/read', { uri })),
       )
-    const until = async (condition: () => boolean) => {
-      const end = Date.now() + 5000
-      while (!condition() && Date.now() < end) await new Promise(setImmediate)
-    }
 
     beforeEach(() => producers.register('app', [{ uri, name: 'Cube' }], null))
 

@@ -2,7 +2,8 @@ import { expect } from 'chai'
 import type { Timer } from '../../../../src/lib/util/time.ts'
 import { createHostBackend, captureInApp } from '../../../../src/server/capture/host-backend.ts'
 import { pngOf } from '../../../helpers/png.ts'
-import { LinkServer, type Message, type Peer, until } from './link-server.ts'
+import { until } from '../../../helpers/until.ts'
+import { LinkServer, type Message, type Peer } from './link-server.ts'
 
 const png = pngOf(40, 30)
 const both = { capture: { targets: ['window', 'viewport'] } }

@@ -62,7 +62,7 @@ describe('scene.patch', () => {
         { base: 1, objects: [{}] },
         '/objects/0 must be an object with an "id" of 1 to 255 characters',
       ],
-      [{ base: 1, unset: ['a'], more: true }, '/more goes without "base"'],
+      [{ base: 1, unset: ['a'], more: true }, '/more cannot be combined with "base"'],
       [{ base: 1, unset: ['a'], x: 1 }, '/x is not known here'],
     ]
     for (const [members, message] of wrong) {

@@ -7,7 +7,7 @@ import { McpHttpServer } from '../../../../src/server/mcp/mcp-http-server.ts'
 import { AuditLog } from '../../../../src/server/resources/audit-log.ts'
 import { SessionEventBuffer } from '../../../../src/server/resources/session-event-buffer.ts'
 import { type Events, startServer, type TestServer } from '../../../helpers/mcp.ts'
-import { until } from '../../../e2e/until.ts'
+import { until } from '../../../helpers/until.ts'
 import { callStateless, listenStateless } from '../../../helpers/stateless.ts'
 
 const subscriptionId = 'io.modelcontextprotocol/subscriptionId'

@@ -56,13 +56,13 @@ describe('the result of a stateless request', () => {
       await answer('resources/read', { uri: 'test://a' }),
       await answer('resources/read', { uri: 'test://a' }),
     ]
-    const legacy = resultMessage(2, await resources.read({ uri: 'test://a' }))
+    const plain = resultMessage(2, await resources.read({ uri: 'test://a' }))
     expect(serialised).to.equal(1)
     expect(textOf(first).equals(textOf(second))).to.equal(true)
     // The bytes of a large answer are the same ones, whoever is sent them.
     expect(first.parts[1]).to.be.instanceOf(Uint8Array)
     expect(second.parts[1]).to.equal(first.parts[1])
-    expect(legacy.parts[1]).to.equal(first.parts[1])
+    expect(plain.parts[1]).to.equal(first.parts[1])
   })
 
   it('knows its length', async () => {

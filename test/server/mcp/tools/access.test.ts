@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { AuditLog } from '../../../../src/server/resources/audit-log.ts'
 import { SessionEventBuffer } from '../../../../src/server/resources/session-event-buffer.ts'
 import type { AuthPolicy } from '../../../../src/server/http/authentication.ts'
-import { until } from '../../../e2e/until.ts'
+import { until } from '../../../helpers/until.ts'
 import { ask, rpc, startServer, type TestServer } from '../../../helpers/mcp.ts'
 import { statelessHeaders, statelessRequest } from '../../../helpers/stateless.ts'
 

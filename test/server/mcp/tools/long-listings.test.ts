@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { until } from '../../../e2e/until.ts'
+import { until } from '../../../helpers/until.ts'
 import { RawSession, startServer, type TestServer } from '../../../helpers/mcp.ts'
 import { callStateless, statelessHeaders, statelessRequest } from '../../../helpers/stateless.ts'
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { connect } from 'node:net'
-import { until } from '../../../e2e/until.ts'
+import { until } from '../../../helpers/until.ts'
 import { startServer } from '../../../helpers/mcp.ts'
 import { callStateless, statelessHeaders, statelessRequest } from '../../../helpers/stateless.ts'
 

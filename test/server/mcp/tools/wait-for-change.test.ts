@@ -5,7 +5,7 @@ import { json } from 'node:stream/consumers'
 import { ResourceNotFound } from '../../../../src/index.ts'
 import { ask, Events, RawSession, rpc, startServer } from '../../../helpers/mcp.ts'
 import { callStateless, statelessHeaders, statelessRequest } from '../../../helpers/stateless.ts'
-import { until } from '../../../e2e/until.ts'
+import { until } from '../../../helpers/until.ts'
 
 const wait = (args: object = {}) => ({ name: 'wait_for_change', arguments: args })
 

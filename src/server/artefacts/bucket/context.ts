@@ -1,0 +1,20 @@
+import type { Limits } from '../../../lib/config/limits.ts'
+import type { Logger } from '../../../lib/util/logger.ts'
+import type { Clock } from '../../../lib/util/time.ts'
+import type { Catalog } from '../postgres/catalog.ts'
+import type { ArtefactOrigin } from '../store.ts'
+import type { Bucket } from './bucket.ts'
+
+/** What the parts of the bucket store share. */
+export interface BucketContext {
+  readonly bucket: Bucket
+  readonly catalog: Catalog
+  readonly limits: Limits
+  readonly clock: Clock
+  readonly log: Logger
+  readonly origin: () => ArtefactOrigin
+}
+
+export function keyOf(object: string): string {
+  return `o/${object}`
+}

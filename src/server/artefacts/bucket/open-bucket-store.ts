@@ -1,0 +1,29 @@
+import type { DatabaseSettings } from '../../database/settings.ts'
+import { openDatabase } from '../../database/pool.ts'
+import { openBucket } from './bucket.ts'
+import { type BucketStore, type BucketStoreOptions, createBucketStore } from './bucket-store.ts'
+import type { BucketSettings } from './settings.ts'
+
+/** Where artefacts are when they are not in files of this machine. */
+export interface BucketStoreSettings {
+  readonly bucket: BucketSettings
+  /** Has the catalog. */
+  readonly database: DatabaseSettings
+}
+
+/** Connects to both once, so that what is wrong is told at once. */
+export async function openBucketStore(
+  { bucket, database }: BucketStoreSettings,
+  options: Required<Omit<BucketStoreOptions, 'bucket' | 'database'>>,
+): Promise<BucketStore> {
+  const { log, limits } = options
+  const waitMs = limits.maxStoreWaitMs
+  await using opened = new AsyncDisposableStack()
+  const objects = await openBucket({ settings: bucket, waitMs })
+  opened.defer(() => objects.close())
+  const catalog = await openDatabase({ settings: database, log, waitMs })
+  opened.defer(() => catalog.close())
+  const store = await createBucketStore({ ...options, bucket: objects, database: catalog })
+  opened.move()
+  return store
+}

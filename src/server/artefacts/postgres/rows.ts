@@ -1,0 +1,43 @@
+import type { Limits } from '../../../lib/config/limits.ts'
+import { ServiceError } from '../../../lib/util/errors.ts'
+import { boundOf } from '../expiry.ts'
+import type { ArtefactRef } from '../store.ts'
+
+/** A row of the catalog. */
+export interface CatalogRow {
+  readonly hex: string
+  /** Name of its object in the bucket. */
+  readonly object: string
+  /** JSON of the reference. */
+  readonly sidecar: string
+  /** The number of the change that wrote the row. */
+  readonly change: number
+}
+
+export type CatalogLimits = Pick<
+  Limits,
+  'artefactTtlMs' | 'maxArtefacts' | 'maxArtefactTotalBytes' | 'maxArtefactPageBytes'
+>
+
+/** Servers are told of changes here. */
+export const channel = 'artefacts_changed'
+/** PostgreSQL has no integer that is infinite. */
+export const everMs = Number.MAX_SAFE_INTEGER
+
+/** The columns of a `CatalogRow`. */
+export const columns = 'hex, object, sidecar, change'
+
+/** Artefacts without an expiry are live when they were stored after this. */
+export function bornMs(nowMs: number, { artefactTtlMs }: CatalogLimits): number {
+  return Math.max(nowMs - boundOf(artefactTtlMs), -everMs)
+}
+
+export function refOf(row: CatalogRow): ArtefactRef {
+  return Object.freeze(JSON.parse(row.sidecar))
+}
+
+/** A database that fails is taken to be away: the caller may try again. */
+export function asUnavailable(error: unknown): never {
+  if (!(error instanceof ServiceError) || error.code !== 'storage_failed') throw error
+  throw new ServiceError('storage_unavailable', error.message, { hint: error.hint })
+}

@@ -1,0 +1,107 @@
+import type { IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
+import { type WebSocket, WebSocketServer } from 'ws'
+import { bearerToken } from '../../../lib/auth/validate-bearer-token.ts'
+import { fail } from '../../../lib/util/result.ts'
+import type { JoinLimits } from '../../../lib/config/join-limits.ts'
+import { challenge } from '../../http/authentication.ts'
+import { makeProblem } from '../../http/problem.ts'
+import { refuseUpgrade } from '../../http/refused-upgrade.ts'
+import { parseTarget } from '../../http/request-target.ts'
+import { joinPath, joinProtocol } from '../../join/wire.ts'
+import type { JoinPrincipal, JoinTokens } from './join-tokens.ts'
+
+interface JoinUpgradeParts {
+  readonly tokens: Pick<JoinTokens, 'check'>
+  readonly limits: Pick<JoinLimits, 'maxJoinMessageBytes'>
+  /** Why no further link of the principal is accepted; null: it is. */
+  readonly full: (principal: JoinPrincipal) => string | null
+  /** In the very event in which the link opens. */
+  readonly accept: (ws: WebSocket, socket: Socket, token: string, principal: JoinPrincipal) => void
+  readonly onRefused: (refused: { status: 401 | 403; reason: string; peer: string }) => void
+}
+
+/** Is the request an instance that joins? */
+export function wantsJoin(req: IncomingMessage): boolean {
+  return (
+    req.headers.upgrade?.toLowerCase() === 'websocket' &&
+    parseTarget(req.url ?? '')?.path === joinPath
+  )
+}
+
+/** Says on the socket of an upgrade why it gets none. */
+function refuse(
+  socket: Socket,
+  status: 400 | 401 | 403 | 503,
+  detail: string,
+  headers: Readonly<Record<string, string>> = {},
+): void {
+  const codes = {
+    400: 'body-invalid',
+    401: 'token-invalid',
+    403: 'request-refused',
+    503: 'overloaded',
+  }
+  refuseUpgrade(socket, makeProblem(status, codes[status], detail), headers)
+}
+
+/** While the gateway starts. */
+export function refuseJoin(socket: Socket): void {
+  refuse(socket, 503, 'the gateway is starting', { 'Retry-After': '1' })
+}
+
+/** The handshake of a link. What is refused gets an answer and a closed connection. */
+export function createJoinUpgrade(parts: JoinUpgradeParts) {
+  const server = new WebSocketServer({
+    ...{ noServer: true, clientTracking: false, perMessageDeflate: false },
+    maxPayload: parts.limits.maxJoinMessageBytes,
+    handleProtocols: () => joinProtocol,
+  })
+  server.on('wsClientError', (error, socket) => {
+    refuse(socket as Socket, 400, `no WebSocket handshake: ${error.message}`)
+  })
+
+  async function upgrade(
+    req: IncomingMessage,
+    socket: Socket,
+    head: Buffer,
+    peer: string,
+  ): Promise<void> {
+    const { origin, authorization, 'sec-websocket-protocol': offered = '' } = req.headers
+    if (origin !== undefined) {
+      parts.onRefused({ status: 403, reason: 'origin_not_allowed', peer })
+      return refuse(socket, 403, 'web pages cannot join')
+    }
+    if (!offered.split(',').some(one => one.trim() === joinProtocol)) {
+      return refuse(socket, 400, `a link needs "Sec-WebSocket-Protocol: ${joinProtocol}"`)
+    }
+    const token = bearerToken(authorization)
+    const checked =
+      token === null
+        ? fail({ kind: 'invalid', reason: 'a token is required' } as const)
+        : await parts.tokens.check(token)
+    if (!checked.ok) {
+      const { kind, reason } = checked.failure
+      if (kind === 'unavailable') return refuse(socket, 503, reason, { 'Retry-After': '5' })
+      const status = kind === 'insufficient' ? 403 : 401
+      const error = kind === 'insufficient' ? 'insufficient_scope' : 'invalid_token'
+      parts.onRefused({ status, reason: error, peer })
+      const description = 'a service token of the scope "instance" is required'
+      const refusal = { ok: false, status, error, description } as const
+      return refuse(socket, status, reason, { 'WWW-Authenticate': challenge(refusal) })
+    }
+    const full = parts.full(checked.value)
+    if (full !== null) return refuse(socket, 503, full, { 'Retry-After': '60' })
+    if (socket.destroyed) return
+    server.handleUpgrade(req, socket, head, ws =>
+      parts.accept(ws, socket, token ?? '', checked.value),
+    )
+  }
+
+  return (req: IncomingMessage, socket: Socket, head: Buffer, peer: string): void => {
+    const dropped = () => socket.destroy()
+    // Until the library takes over the socket, errors without a listener would end the process.
+    socket.on('error', dropped)
+    upgrade(req, socket, head, peer).catch(dropped)
+  }
+}

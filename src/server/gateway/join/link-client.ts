@@ -1,0 +1,185 @@
+import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from 'node:http2'
+import { type Duplex, Readable } from 'node:stream'
+import type { JoinLimits } from '../../../lib/config/join-limits.ts'
+import { Unreachable } from '../../../lib/mcp/bridge/bridge-errors.ts'
+import type { HttpAnswer, HttpAsk, HttpAsker } from '../../../lib/mcp/bridge/http-link.ts'
+import type { Timer } from '../../../lib/util/time.ts'
+import type {
+  AnswerReceiver,
+  Arriving,
+  ReadRequest,
+  ReadSender,
+} from '../relay/instance-transport.ts'
+import { AnswerTimeout } from '../relay/read-link.ts'
+
+const origin = 'http://instance'
+const { NGHTTP2_CANCEL, NGHTTP2_NO_ERROR } = constants
+
+/** Requests to an instance over the link that it opened: HTTP/2, whose client is the gateway. */
+export class LinkClient implements HttpAsker, ReadSender {
+  readonly #session: ClientHttp2Session
+  readonly #timer: Timer
+
+  /** To be made in the very event in which the link opens. */
+  constructor(link: Duplex, limits: JoinLimits, timer: Timer) {
+    this.#timer = timer
+    this.#session = connect(origin, {
+      createConnection: () => link,
+      settings: {
+        enablePush: false,
+        initialWindowSize: limits.joinWindowBytes,
+        maxHeaderListSize: limits.maxJoinHeaderBytes,
+      },
+      maxHeaderListPairs: 64,
+      maxSessionMemory: Math.ceil(limits.maxJoinMemoryBytes / 1e6),
+    })
+    // The link tells of its end, and each request of its own.
+    this.#session.on('error', () => {})
+    // That of the whole link: by default one answer could not fill a line of 20 ms.
+    this.#session.on('connect', () => this.#session.setLocalWindowSize(8 * limits.joinWindowBytes))
+  }
+
+  async ask({ url, method, headers, body, answerMs, signal }: HttpAsk): Promise<HttpAnswer> {
+    signal.throwIfAborted()
+    const stream = this.#request(url, method, headers, body)
+    return new Promise((resolve, reject) => {
+      const cancelAnswer = this.#timer.after(answerMs, () => fail(new AnswerTimeout(notAnswering)))
+      const fail = (reason: unknown): void => {
+        cancelAnswer()
+        reject(reason)
+        cancel(stream)
+      }
+      const aborted = () => fail(signal.reason)
+      signal.addEventListener('abort', aborted)
+      stream.once('response', answer => {
+        cancelAnswer()
+        resolve(new LinkAnswer(stream, answer[':status'] ?? 0, answer))
+      })
+      stream.on('error', () => {})
+      stream.once('close', () => {
+        signal.removeEventListener('abort', aborted)
+        fail(new Unreachable(cutReason))
+      })
+    })
+  }
+
+  send(request: ReadRequest, receiver: AnswerReceiver): (reason: Error) => void {
+    const { url, headers, body } = request
+    const read = new LinkRead(this.#request(url, 'POST', headers, body), request, receiver)
+    return reason => read.cut(reason)
+  }
+
+  #request(
+    { pathname, search }: URL,
+    method: string,
+    headers: Readonly<Record<string, string>>,
+    body: Buffer | string | undefined,
+  ): ClientHttp2Stream {
+    if (this.#session.destroyed || this.#session.closed) throw new Unreachable(cutReason)
+    const length = body === undefined ? {} : { 'Content-Length': Buffer.byteLength(body) }
+    const stream = this.#session.request(
+      { ...headers, ...length, ':method': method, ':path': pathname + search },
+      { endStream: body === undefined },
+    )
+    if (body !== undefined) stream.end(body)
+    return stream
+  }
+}
+
+const cutReason = 'the link was cut'
+const notAnswering = 'it does not answer'
+
+/** A stream that is paused would not close by itself. */
+function cancel(stream: ClientHttp2Stream): void {
+  stream.close(NGHTTP2_CANCEL)
+  stream.destroy()
+}
+
+/** An answer that fails unless the instance has ended it: Node ends one that is cut like a whole one. */
+class LinkAnswer extends Readable implements HttpAnswer {
+  readonly statusCode: number
+  readonly headers: HttpAnswer['headers']
+  readonly #stream: ClientHttp2Stream
+
+  constructor(stream: ClientHttp2Stream, statusCode: number, headers: HttpAnswer['headers']) {
+    super()
+    this.statusCode = statusCode
+    this.headers = headers
+    this.#stream = stream
+    stream.on('data', chunk => {
+      if (!this.push(chunk)) stream.pause()
+    })
+    stream.once('close', () => {
+      if (stream.rstCode === NGHTTP2_NO_ERROR && stream.readableEnded) this.push(null)
+      else this.destroy(new Error(cutReason))
+    })
+    stream.pause()
+    // It may be cut before its reader has begun; the reader is told then.
+    this.on('error', () => {})
+  }
+
+  override _read(): void {
+    this.#stream.resume()
+  }
+
+  override _destroy(error: Error | null, done: (error: Error | null) => void): void {
+    cancel(this.#stream)
+    done(error)
+  }
+
+  setTimeout(silenceMs: number, silent: () => void): this {
+    this.#stream.setTimeout(silenceMs, silent)
+    return this
+  }
+}
+
+/** Passes what arrives of one read to its receiver. */
+class LinkRead implements Arriving {
+  readonly #stream: ClientHttp2Stream
+  readonly #silenceMs: number
+  #reason: Error | null = null
+
+  constructor(
+    stream: ClientHttp2Stream,
+    { answerMs, silenceMs }: Pick<ReadRequest, 'answerMs' | 'silenceMs'>,
+    receiver: AnswerReceiver,
+  ) {
+    this.#stream = stream
+    this.#silenceMs = silenceMs
+    let hasBegun = false
+    stream.setTimeout(answerMs, () => {
+      const isLate = !hasBegun
+      this.cut(isLate ? new AnswerTimeout(notAnswering) : new Unreachable('it stopped answering'))
+    })
+    stream.once('response', headers => {
+      hasBegun = true
+      stream.setTimeout(silenceMs)
+      receiver.begun(headers[':status'] ?? 0, this)
+      // Earlier, and Node would give the body before the status.
+      stream.on('data', (chunk: Buffer) => receiver.data(chunk))
+    })
+    stream.on('error', () => {})
+    stream.once('close', () => {
+      const isWhole = stream.rstCode === NGHTTP2_NO_ERROR && stream.readableEnded && hasBegun
+      if (this.#reason !== null) receiver.failed(this.#reason)
+      else if (isWhole) receiver.ended()
+      else receiver.failed(new Unreachable(cutReason))
+    })
+  }
+
+  pause(): void {
+    this.#stream.pause()
+    this.#stream.setTimeout(0)
+  }
+
+  resume(): void {
+    this.#stream.resume()
+    this.#stream.setTimeout(this.#silenceMs)
+  }
+
+  cut(reason: Error): void {
+    if (this.#reason !== null) return
+    this.#reason = reason
+    cancel(this.#stream)
+  }
+}

@@ -1,0 +1,39 @@
+import type { Readable } from 'node:stream'
+import type { GatewayLimits } from '../../../lib/config/gateway-limits.ts'
+import { isJsonObject, parseJson } from '../../../lib/util/json.ts'
+import { fail, type Result } from '../../../lib/util/result.ts'
+import { uuidForm } from '../../../lib/util/text.ts'
+import type { DirectoryRecord } from '../instance-directory.ts'
+import { parseShownRecord } from '../shown-record.ts'
+
+const newline = 0x0a
+const uuid = new RegExp(`^${uuidForm}$`)
+
+/** The lines of a stream. Throws for one that is longer than a record may be. */
+export async function* recordLines(stream: Readable, maxBytes: number): AsyncGenerator<Buffer> {
+  let rest: Buffer = Buffer.alloc(0)
+  for await (const chunk of stream as AsyncIterable<Buffer>) {
+    let bytes = Buffer.concat([rest, chunk])
+    for (let end = bytes.indexOf(newline); end !== -1; end = bytes.indexOf(newline)) {
+      yield bytes.subarray(0, end)
+      bytes = bytes.subarray(end + 1)
+    }
+    if (bytes.length > maxBytes) throw new Error(`its record is larger than ${maxBytes} bytes`)
+    rest = bytes
+  }
+}
+
+/** What an instance says of itself over its link; or why that is invalid. */
+export function parseToldRecord(
+  line: Buffer,
+  limits: GatewayLimits,
+): Result<DirectoryRecord, string> {
+  const parsed = parseJson(line.toString(), limits.maxRecordDepth)
+  const id = parsed.ok && isJsonObject(parsed.value) ? parsed.value['instance_id'] : null
+  if (typeof id !== 'string' || !uuid.test(id)) return fail('its instance_id must be a UUID')
+  const record = parseShownRecord(line, id, limits)
+  // No address of another machine is shown or asked.
+  if (!record.ok) return record
+  const nowhere = { mcpUrl: null, mcpUrlIsLoopback: false, localUrl: null }
+  return { ok: true, value: { ...record.value, ...nowhere } }
+}

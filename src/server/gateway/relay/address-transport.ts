@@ -1,0 +1,100 @@
+import { gatewayKey } from '../../../lib/instances/gateway-key.ts'
+import { tokenFile } from '../../../lib/instances/files.ts'
+import { readSecretFile } from '../../../lib/auth/secret-file.ts'
+import { HttpLink } from '../../../lib/mcp/bridge/http-link.ts'
+import { Secret } from '../../../lib/util/secret.ts'
+import type { Timer } from '../../../lib/util/time.ts'
+import { userAgent } from '../../../lib/util/version.ts'
+import { chain, type MaybePromise } from '../../resources/maybe-promise.ts'
+import type { InstanceTransport } from './instance-transport.ts'
+import { ReadLink } from './read-link.ts'
+
+const connectMs = 5000
+
+interface AddressParts {
+  readonly instanceId: string
+  /** Its MCP endpoint, on this machine, as its record says now. Throws a `ServiceError`. */
+  readonly locate: () => URL
+  /**
+   * A gateway that lets every caller read must not open an instance that asks for a key: then no key
+   * is sent.
+   */
+  readonly mayUseKey: () => MaybePromise<boolean>
+  /** `<registry_dir>/instances` */
+  readonly instancesDir: string
+  readonly timer: Timer
+}
+
+/** The connections to the instance, with one key or without. */
+class Links {
+  readonly link: HttpLink
+  readonly reads: ReadLink
+
+  constructor(key: Secret | null, timer: Timer) {
+    this.link = new HttpLink({
+      ...{ limits: { connectMs }, key, env: {}, timer, userAgent },
+      refusesForeign: true,
+    })
+    this.reads = new ReadLink({ connectMs, key })
+  }
+
+  close(): void {
+    this.link.close()
+    this.reads.close()
+  }
+}
+
+/** Reaches an instance at its address on this machine, with the key of the gateways of this account. */
+export class AddressTransport implements InstanceTransport {
+  readonly #parts: AddressParts
+  readonly #open: Links
+  #keyed: MaybePromise<Links | null> = null
+
+  constructor(parts: AddressParts) {
+    this.#parts = parts
+    this.#open = new Links(null, parts.timer)
+  }
+
+  get url(): URL {
+    return this.#parts.locate()
+  }
+
+  asker(): MaybePromise<HttpLink> {
+    return chain(this.#links(), ({ link }) => link)
+  }
+
+  reads(): MaybePromise<ReadLink> {
+    return chain(this.#links(), ({ reads }) => reads)
+  }
+
+  /** After a 401 the key may be another one. */
+  refused(status: number | undefined): void {
+    if (status !== 401) return
+    void chain(this.#keyed, links => links?.close())
+    this.#keyed = null
+  }
+
+  close(): void {
+    this.#open.close()
+    void chain(this.#keyed, links => links?.close())
+  }
+
+  /** With a key where there is one and it may be used. */
+  #links(): MaybePromise<Links> {
+    return chain(this.#parts.mayUseKey(), mayUseKey => {
+      if (!mayUseKey) return this.#open
+      this.#keyed ??= this.#openKeyed()
+      return chain(this.#keyed, keyed => keyed ?? this.#open)
+    })
+  }
+
+  /** Null: the host token is unknown here; the instance may need no key at all. */
+  async #openKeyed(): Promise<Links | null> {
+    const { instanceId, instancesDir, timer } = this.#parts
+    const file = tokenFile(instancesDir, instanceId)
+    const token = await readSecretFile(file, 'host token').catch(() => null)
+    // Kept as a value, so that reads need not wait. A missing file may be written later.
+    this.#keyed = token === null ? null : new Links(gatewayKey(new Secret(token)), timer)
+    return this.#keyed
+  }
+}

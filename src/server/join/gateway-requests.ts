@@ -1,0 +1,73 @@
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import type { InstanceRecord } from '../../lib/instances/record.ts'
+import { isJsonObject, parseJson } from '../../lib/util/json.ts'
+import { cleanText } from '../../lib/util/text.ts'
+import { readBody } from '../http/body.ts'
+import { acceptedPath, type JoinAccepted, recordPath } from './wire.ts'
+
+/** The instance record, and its changes. */
+export interface FollowedRecord {
+  readonly record: InstanceRecord
+  /** Returns the stop. */
+  follow(changed: () => void): () => void
+}
+
+interface GatewayRequestsParts {
+  readonly record: FollowedRecord
+  /** The gateway has accepted the record. */
+  readonly accepted: (as: JoinAccepted) => void
+  /** Answers everything else. */
+  readonly others: RequestListener
+}
+
+const acceptedLimits = { maxBytes: 4096, timeoutMs: 5000 }
+const maxNameChars = 255
+
+/** Answers what a gateway asks for on a link: the record, and what the instance serves. */
+export function createGatewayRequests(parts: GatewayRequestsParts): RequestListener {
+  return (req, res) => {
+    if (req.url === recordPath) return tellRecord(res, parts.record)
+    if (req.url !== acceptedPath) return parts.others(req, res)
+    readAccepted(req).then(
+      as => {
+        parts.accepted(as)
+        res.writeHead(204).end()
+      },
+      () => res.destroy(),
+    )
+  }
+}
+
+/** A line now, and one after each change; of changes that the gateway has no time for, the last. */
+function tellRecord(res: ServerResponse, source: FollowedRecord): void {
+  // It may be silent for days.
+  res.setTimeout(0)
+  res.writeHead(200, { 'Content-Type': 'application/x-ndjson' })
+  let told = ''
+  const tell = (): void => {
+    const line = `${JSON.stringify(publicRecord(source.record))}\n`
+    if (res.writableNeedDrain || line === told) return
+    told = line
+    res.write(line)
+  }
+  res.on('drain', tell)
+  res.once('close', source.follow(tell))
+  tell()
+}
+
+/** How to feed the instance is for programs of its own machine. */
+function publicRecord(record: InstanceRecord): Partial<InstanceRecord> {
+  const { host_url: _, host_token_file: __, pid_start: ___, ...shown } = record
+  return shown
+}
+
+async function readAccepted(req: IncomingMessage): Promise<JoinAccepted> {
+  const parsed = parseJson((await readBody(req, acceptedLimits)).toString(), 4)
+  const { owner, team, name } = parsed.ok && isJsonObject(parsed.value) ? parsed.value : {}
+  const text = (value: unknown) => cleanText(String(value), maxNameChars)
+  return {
+    owner: text(owner),
+    team: typeof team === 'string' ? text(team) : null,
+    name: text(name),
+  }
+}

@@ -1,0 +1,90 @@
+import type {
+  IncomingMessage,
+  OutgoingHttpHeaders,
+  RequestListener,
+  ServerResponse,
+} from 'node:http'
+import {
+  constants,
+  createServer,
+  Http2ServerRequest,
+  Http2ServerResponse,
+  type ServerHttp2Stream,
+} from 'node:http2'
+import type { Duplex } from 'node:stream'
+import type { Limits } from '../../lib/config/limits.ts'
+import { stallTimeoutMs } from '../http/listen.ts'
+
+type LinkServerLimits = Pick<
+  Limits,
+  | 'maxJoinStreams'
+  | 'maxJoinHeaderBytes'
+  | 'maxJoinMemoryBytes'
+  | 'streamStallMs'
+  | 'streamKeepAliveMs'
+>
+
+/** A request of a link, for code that was written for HTTP/1. */
+class LinkRequest extends Http2ServerRequest {}
+
+/** An answer on a link, likewise. */
+class LinkResponse extends Http2ServerResponse<LinkRequest> {
+  /** The reader must not take the beginning of an answer for the whole of it. */
+  override destroy(): this {
+    this.stream.close(constants.NGHTTP2_INTERNAL_ERROR)
+    return this
+  }
+
+  override writeHead(status: number, ...rest: unknown[]): this {
+    const headers = Object.entries((rest[0] ?? {}) as OutgoingHttpHeaders)
+    // Of HTTP/1 alone: Node warns.
+    const kept = headers.filter(([name]) => name.toLowerCase() !== 'connection')
+    return super.writeHead(status, Object.fromEntries(kept))
+  }
+}
+
+/** That of Node is the one of the whole link, refuses writes, and throws once the link is gone. */
+const socket = {
+  get(this: { readonly stream: ServerHttp2Stream }) {
+    return this.stream
+  },
+}
+Object.defineProperty(LinkRequest.prototype, 'socket', socket)
+Object.defineProperties(LinkResponse.prototype, {
+  socket,
+  destroyed: {
+    get(this: LinkResponse) {
+      return this.stream.destroyed || this.stream.closed
+    },
+  },
+})
+
+/**
+ * Answers the requests that a gateway sends over links, by a listener for HTTP/1. Returns a function
+ * that begins with one link.
+ */
+export function createLinkServer(
+  listener: RequestListener,
+  limits: LinkServerLimits,
+): (link: Duplex) => void {
+  const server = createServer(
+    {
+      settings: {
+        maxConcurrentStreams: limits.maxJoinStreams,
+        maxHeaderListSize: limits.maxJoinHeaderBytes,
+      },
+      maxSessionMemory: Math.ceil(limits.maxJoinMemoryBytes / 1e6),
+      Http2ServerRequest: LinkRequest,
+      Http2ServerResponse: LinkResponse,
+    },
+    (req, res) => {
+      // A reader that takes nothing any more would hold its answer for ever.
+      req.stream.setTimeout(stallTimeoutMs(limits), () => void res.destroy())
+      listener(req as unknown as IncomingMessage, res as unknown as ServerResponse)
+    },
+  )
+  server.setTimeout(0)
+  // The link tells of its end.
+  server.on('sessionError', () => {})
+  return link => void server.emit('connection', link)
+}

@@ -1,0 +1,62 @@
+import { Duplex } from 'node:stream'
+import type { WebSocket } from 'ws'
+
+/** Frames of HTTP/2 are gathered into messages of about this size. */
+const messageBytes = 64 * 1024
+
+/**
+ * The bytes of a WebSocket, for HTTP/2. It closes without an end: Node aborts when HTTP/2 has
+ * something to write after the end of a stream that is no socket.
+ */
+export class LinkStream extends Duplex {
+  readonly #ws: WebSocket
+
+  constructor(ws: WebSocket) {
+    super()
+    this.#ws = ws
+    ws.on('message', data => {
+      if (!this.push(data)) ws.pause()
+    })
+    ws.once('close', () => this.destroy())
+    // `LinkSocket` tells of the end.
+    this.on('error', () => {})
+  }
+
+  override _read(): void {
+    if (this.#ws.isPaused) this.#ws.resume()
+  }
+
+  override _write(chunk: Buffer, _encoding: unknown, done: (error?: Error | null) => void): void {
+    this.#ws.send(chunk, done)
+  }
+
+  override _writev(
+    chunks: readonly { readonly chunk: Buffer }[],
+    done: (error?: Error | null) => void,
+  ): void {
+    let gathered: Buffer[] = []
+    let bytes = 0
+    const message = (sent?: (error?: Error | null) => void): void => {
+      this.#ws.send(Buffer.concat(gathered), sent)
+      gathered = []
+      bytes = 0
+    }
+    for (const { chunk } of chunks) {
+      if (bytes > 0 && bytes + chunk.length > messageBytes) message()
+      gathered.push(chunk)
+      bytes += chunk.length
+    }
+    message(done)
+  }
+
+  /** HTTP/2 has ended, and nothing else is said on the link. */
+  override _final(done: () => void): void {
+    done()
+    this.destroy()
+  }
+
+  override _destroy(error: Error | null, done: (error: Error | null) => void): void {
+    this.#ws.terminate()
+    done(error)
+  }
+}

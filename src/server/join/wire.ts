@@ -1,0 +1,31 @@
+/**
+ * What both ends of a joining link agree on. An instance opens a WebSocket to a gateway and answers
+ * the HTTP/2 requests that come in it: `/mcp` and `/artefacts/…` as at its own address, and the path
+ * of its record.
+ */
+export const joinPath = '/join'
+export const joinProtocol = 'service-join.v1'
+
+/** Answered with lines: the record of the instance as JSON, and again whenever it changes. */
+export const recordPath = '/join/v1/record'
+
+/** Posted by the gateway when it has accepted the record: whose the instance is there. */
+export const acceptedPath = '/join/v1/accepted'
+
+export interface JoinAccepted {
+  /** The user who made the token. */
+  readonly owner: string
+  readonly team: string | null
+  /** The name of the token. */
+  readonly name: string
+}
+
+/** WebSocket close codes, by which an end says why it closes. */
+export const joinCloseCodes = {
+  /** The instance or the gateway stops. */
+  stopped: 1001,
+  /** The record is invalid, or its instance cannot join here. */
+  recordRefused: 4001,
+  /** The token was revoked or has expired. */
+  tokenRefused: 4003,
+} as const

@@ -1,0 +1,371 @@
+import { expect } from 'chai'
+import { randomBytes, randomUUID } from 'node:crypto'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createCaller, quickLimits } from '../helpers/accounts-caller.ts'
+import { type AccountsProcess, startAccountsProcess } from '../helpers/accounts-process.ts'
+import { type Cable, openCable } from '../helpers/cable.ts'
+import { freePort } from '../helpers/free-port.ts'
+import { type GatewayProcess, startGatewayProcess } from '../helpers/gateway-process.ts'
+import { joinAs, toldRecord, withRecord } from '../helpers/hostile-instance.ts'
+import { ask, type Events, RawSession } from '../helpers/mcp.ts'
+import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
+import { callStateless } from '../helpers/stateless.ts'
+import { runCommand } from '../helpers/in-process.ts'
+import { cleanEnv } from '../helpers/program.ts'
+import { until } from '../helpers/until.ts'
+
+const sceneOf = (x: number) => ({ document: { name: 'shot.blend' }, objects: [{ id: 'Cube', x }] })
+
+describe('a gateway that instances join', () => {
+  let folder: string
+  let accounts: AccountsProcess
+  let caller: ReturnType<typeof createCaller>
+  let gateway: GatewayProcess
+  let port: number
+  let base: string
+  let session: RawSession
+  let events: Events
+  /** Access tokens of the users. */
+  const users: Record<string, string> = {}
+  /** Service tokens of the scope `instance`. */
+  const tokens: Record<string, { id: string; token: string }> = {}
+  const started: ServeProcess[] = []
+
+  const makeToken = async (user: string, scopes = ['instance']) =>
+    (await caller.call('POST', '/tokens', users[user], { name: `${user}-ws`, scopes })).json
+
+  before(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'gateway-joins-'))
+    accounts = await startAccountsProcess({ flags: quickLimits })
+    caller = createCaller(accounts.url)
+    for (const name of ['ada', 'ben']) {
+      users[name] = (await caller.register(name)).access_token
+      tokens[name] = await makeToken(name)
+    }
+    port = await freePort()
+    base = `http://127.0.0.1:${port}`
+    gateway = startGateway()
+    await gateway.line('listening')
+    session = await RawSession.open(`${base}/mcp`)
+    events = await session.listen()
+  })
+  after(async () => {
+    await Promise.all(started.map(serve => serve.stop()))
+    await gateway?.stop()
+    await accounts?.stop()
+    await rm(folder, { recursive: true, force: true })
+  })
+
+  function startGateway(): GatewayProcess {
+    const bounds = ['joinTokenCheckMs=200', 'joinPingMs=1000', 'joinSilenceMs=2500']
+    return startGatewayProcess({
+      ...{ port, registryDir: join(folder, 'gateway') },
+      flags: [...acceptFlags(), ...bounds.map(bound => `--bound=${bound}`)],
+    })
+  }
+
+  const joinFlags = () => ['--aggregate', '--accept-joins', accounts.url]
+  const acceptFlags = () => [...joinFlags(), '--auth', 'none']
+
+  const tokenOf = (user: string) => tokens[user]?.token ?? ''
+
+  /** On a machine of its own, so far as the gateway can tell: another state directory. */
+  const startJoined = async (user: string, to = base, flags: string[] = []) => {
+    const tokenFile = join(folder, `${user}-${randomUUID()}.token`)
+    await writeFile(tokenFile, tokenOf(user), { mode: 0o600 })
+    const all = ['--join', to, '--join-token-file', tokenFile, '--dcc-type', 'blender', ...flags]
+    const serve = await startServeProcess({ flags: all })
+    started.push(serve)
+    return serve
+  }
+  const rows = async () => {
+    const { json } = await callStateless(`${base}/mcp`, 'resources/read', {
+      uri: 'gateway://instances?include_dead=true',
+    })
+    return JSON.parse(json.result.contents[0].text).instances as any[]
+  }
+  const rowOf = async (id: string) => (await rows()).find(row => row.instance_id === id)
+  const at = (id: string, path = 'scene/current') => `instance://${id}/${path}`
+  const read = async (uri: string) =>
+    (await callStateless(`${base}/mcp`, 'resources/read', { uri })).json
+  const joined = (id: string) =>
+    until(async () => (await rowOf(id))?.health === 'live', 'the joined instance')
+  const refusalOf = (token: string, headers = {}) =>
+    joinAs(base, token, () => {}, headers).then(
+      () => 'joined',
+      (error: Error) => error.message,
+    )
+
+  it('is refused by a gateway that asks its clients for no key, unless that is said', async () => {
+    const state = ['--registry-dir', join(folder, 'unused'), '--port', '0']
+    const env = cleanEnv({ HOME: folder, XDG_CONFIG_HOME: folder })
+    const { code, stderr } = await runCommand(['gateway', ...joinFlags(), ...state], { env })
+    expect([code, stderr.includes('every user of this machine')], stderr).to.deep.equal([2, true])
+  })
+
+  it('lists it beside those of its own machine, with owner and token, and without an address', async () => {
+    const local = await startServeProcess({ registryDir: join(folder, 'gateway') })
+    const far = await startJoined('ada', base, ['--name', 'far away'])
+    await joined(far.instanceId)
+    await until(async () => (await rowOf(local.instanceId)) !== undefined, 'the local one')
+    const row = await rowOf(far.instanceId)
+    expect([row.origin, row.source, row.joined, row.display_name]).to.deep.equal([
+      ...['joined', 'link', { owner: 'ada', team: null, name: 'ada-ws' }, 'far away'],
+    ])
+    expect([row.mcp_url, row.host, row.port]).to.deep.equal([null, null, null])
+    expect(row.instance_status.recommended_next_action).to.include(at(far.instanceId))
+    const other = await rowOf(local.instanceId)
+    expect([other.origin, other.joined, other.mcp_url]).to.deep.equal([
+      ...['local', undefined, local.url],
+    ])
+    const { text } = await ask(`${base}/metrics`, { method: 'GET', headers: {} })
+    expect(text).to.match(/^service_cli_join_links [1-9]/m)
+    await local.stop()
+  })
+
+  it('reads, subscribes, calls tools and downloads over the link', async () => {
+    const far = await startJoined('ada')
+    await joined(far.instanceId)
+    await far.post('scene', sceneOf(1))
+    const [{ uri, text }] = (await read(at(far.instanceId))).result.contents
+    expect([uri, JSON.parse(text)]).to.deep.equal([at(far.instanceId), sceneOf(1)])
+    const { error } = await read(at(far.instanceId, 'nothing/here'))
+    expect(error.data.uri).to.equal(at(far.instanceId, 'nothing/here'))
+    await session.call('resources/subscribe', { uri: at(far.instanceId) })
+    await far.post('scene', sceneOf(2))
+    await events.until(() => events.updates.includes(at(far.instanceId)), 'the update')
+    const tool = await callStateless(`${base}/mcp`, 'tools/call', {
+      name: 'query_scene',
+      arguments: { instance: far.instanceId },
+    })
+    expect(tool.json.result.content.at(-1).text).to.include(far.instanceId.slice(0, 8))
+    const bytes = randomBytes(3_000_000)
+    const hex = await far.store(bytes)
+    const whole = await fetch(`${base}/instances/${far.instanceId}/artefacts/sha256/${hex}`)
+    expect(Buffer.from(await whole.arrayBuffer()).equals(bytes)).to.equal(true)
+    const blob = (await read(at(far.instanceId, `artefact/sha256/${hex}`))).result.contents[0].blob
+    expect(Buffer.from(blob, 'base64').equals(bytes)).to.equal(true)
+    await session.call('resources/unsubscribe', { uri: at(far.instanceId) })
+  })
+
+  it('says that it is gone at once when it stops', async () => {
+    const far = await startJoined('ada')
+    await joined(far.instanceId)
+    await far.stop()
+    await until(async () => (await rowOf(far.instanceId)) === undefined, 'the end')
+    const { error } = await read(at(far.instanceId))
+    expect(error.message).to.include('has ended').and.include('cause: it stopped')
+  })
+
+  describe('a link that is cut', () => {
+    let cable: Cable
+    let far: ServeProcess
+
+    beforeEach(async () => {
+      cable = await openCable(port)
+      far = await startJoined('ada', `http://127.0.0.1:${cable.port}`)
+      await joined(far.instanceId)
+      await far.post('scene', sceneOf(1))
+    })
+    afterEach(() => cable.close())
+
+    it('makes it stale with the cause, and it is back with its subscribers', async () => {
+      const uri = at(far.instanceId)
+      await session.call('resources/subscribe', { uri })
+      const before = events.updates.length
+      cable.silence()
+      cable.cut()
+      await until(async () => (await rowOf(far.instanceId)).health === 'stale', 'the loss')
+      const row = await rowOf(far.instanceId)
+      expect(row.reason).to.include('its link is lost')
+      const { error } = await read(uri)
+      expect(error.data.reason).to.equal('instance_unreachable')
+      await far.post('scene', sceneOf(2))
+      cable.mend()
+      await joined(far.instanceId)
+      await events.until(() => events.updates.slice(before).includes(uri), 'the made-up update')
+      expect(JSON.parse((await read(uri)).result.contents[0].text)).to.deep.equal(sceneOf(2))
+      await far.post('scene', sceneOf(3))
+      const made = events.updates.length
+      await events.until(() => events.updates.slice(made - 1).includes(uri), 'the update')
+      await session.call('resources/unsubscribe', { uri })
+    })
+
+    it('without a word is noticed', async () => {
+      cable.silence()
+      await until(async () => (await rowOf(far.instanceId)).health === 'stale', 'the loss')
+      expect((await rowOf(far.instanceId)).reason).to.include('nothing came for 2.5 s')
+    })
+
+    it('by kill -9 of the instance says so, too', async () => {
+      far.signal('SIGKILL')
+      await until(async () => (await rowOf(far.instanceId)).health === 'stale', 'the loss')
+      expect((await rowOf(far.instanceId)).reason).to.include('the connection was cut')
+    })
+  })
+
+  it('is joined again after kill -9 of the gateway', async () => {
+    const far = await startJoined('ben')
+    await joined(far.instanceId)
+    await gateway.kill()
+    gateway = startGateway()
+    await gateway.line('listening')
+    await joined(far.instanceId)
+    await far.post('scene', sceneOf(9))
+    expect((await read(at(far.instanceId))).result.contents[0].text).to.include('"x":9')
+    session = await RawSession.open(`${base}/mcp`)
+    events = await session.listen()
+  })
+
+  it('refuses tokens without the scope, of no account, of logins, and web pages', async () => {
+    const reader = await makeToken('ada', ['read', 'publish'])
+    expect(await refusalOf(reader.token)).to.match(/^HTTP 403.*scope \\"instance\\"/)
+    expect(await refusalOf(`svc_${'x'.repeat(40)}`)).to.match(/^HTTP 401/)
+    expect(await refusalOf(users.ada ?? '')).to.match(/^HTTP 401/)
+    expect(await refusalOf('')).to.match(/^HTTP 401/)
+    expect(await refusalOf(tokenOf('ada'), { Origin: base })).to.match(/^HTTP 403.*web pages/)
+    expect(await refusalOf(tokenOf('ada'), { Host: 'evil.example' })).to.match(/^HTTP 403/)
+  })
+
+  it('cuts the link of a revoked token, and shows its instance no more', async () => {
+    const revoked = await makeToken('ada')
+    const id = randomUUID()
+    const { link } = await joinAs(base, revoked.token, withRecord(toldRecord(id)))
+    await joined(id)
+    await caller.call('DELETE', `/tokens/${revoked.id}`, users.ada)
+    expect(await link.ended).to.deep.equal({
+      ...{ code: 4003, reason: 'the token is not accepted any more' },
+    })
+    expect(await rowOf(id)).to.equal(undefined)
+    expect((await read(at(id))).error.message).to.include('its token was revoked')
+  })
+
+  it('gives an id to the user who used it first, and none of those of its own machine', async () => {
+    const id = randomUUID()
+    const first = await joinAs(base, tokenOf('ada'), withRecord(toldRecord(id)))
+    await joined(id)
+    const second = await joinAs(base, tokenOf('ben'), withRecord(toldRecord(id)))
+    expect(await second.link.ended).to.deep.equal({
+      ...{ code: 4001, reason: 'its id is that of another user' },
+    })
+    expect((await rowOf(id)).joined.owner).to.equal('ada')
+    first.link.close(1001, 'stopped')
+    await until(async () => (await rowOf(id)) === undefined, 'the end')
+    const later = await joinAs(base, tokenOf('ben'), withRecord(toldRecord(id)))
+    expect((await later.link.ended).code).to.equal(4001)
+    const local = await startServeProcess({ registryDir: join(folder, 'gateway') })
+    const third = await joinAs(base, tokenOf('ben'), withRecord(toldRecord(local.instanceId)))
+    expect((await third.link.ended).reason).to.include('the machine of the gateway')
+    await local.stop()
+  })
+
+  it('bounds links and instances of a user, and links of all', async () => {
+    const small = startGatewayProcess({
+      ...{ port: await freePort(), registryDir: join(folder, 'small') },
+      flags: [...acceptFlags(), '--bound=maxJoinsPerUser=2', '--bound=maxJoinLinks=3'],
+    })
+    const { url } = await small.line('listening')
+    const to = url.slice(0, -'/mcp'.length)
+    const openLink = (user: string) =>
+      joinAs(to, tokenOf(user), withRecord(toldRecord(randomUUID())))
+    const refusal = (user: string) =>
+      openLink(user).then(
+        ({ link }) => link.ended.then(({ reason }) => reason),
+        (error: Error) => error.message,
+      )
+    const first = await openLink('ada')
+    const second = await openLink('ada')
+    expect(await refusal('ada')).to.match(/^HTTP 503.*the user has 2 links/)
+    const other = await openLink('ben')
+    expect(await refusal('ben')).to.match(/^HTTP 503.*3 links are open/)
+    const { text } = await ask(`${to}/metrics`, { method: 'GET', headers: {} })
+    expect(text).to.include('service_cli_join_links 3')
+    const list = async () => {
+      const uri = 'gateway://instances'
+      const { json } = await callStateless(url, 'resources/read', { uri })
+      return JSON.parse(json.result.contents[0].text)
+    }
+    await until(async () => (await list()).total === 3, 'the instances')
+    // Lost ones count, or a user could fill the list with them.
+    for (const { socket } of [first, second]) socket.destroy()
+    await until(async () => (await list()).stale_count === 2, 'the losses')
+    expect(await refusal('ada')).to.include('the user has 2 instances')
+    await small.stop()
+    expect(await other.link.ended).to.deep.equal({ code: 1001, reason: 'the gateway stops' })
+  })
+
+  it('takes no address from a record, and shows its texts in bounds', async () => {
+    const id = randomUUID()
+    const told = toldRecord(id, {
+      ...{ display_name: 'a\u001b[31m\u202ename', mcp_url: 'http://169.254.169.254/latest' },
+      ...{ host_url: 'http://127.0.0.1:1/host', metadata: { token: 'secret', x: 'y' } },
+    })
+    const { link } = await joinAs(base, tokenOf('ada'), withRecord(told))
+    await joined(id)
+    const row = JSON.stringify(await rowOf(id))
+    expect(row).to.not.include('169.254').and.not.include('secret').and.not.include('\\u001b')
+    link.close(1001, 'stopped')
+  })
+
+  it('closes links that bring no record, a wrong one, one without end, or another id', async () => {
+    const id = randomUUID()
+    const ends: [string, Parameters<typeof joinAs>[2], string][] = [
+      ['none', (_req, res) => void res.writeHead(404).end('{}\n'), 'instance_id must be a UUID'],
+      ['ended', (_req, res) => void res.writeHead(404).end(), 'has ended its record'],
+      ['wrong', withRecord({ ...toldRecord(id), schema_version: 9 }), 'schema_version 9'],
+      [
+        'endless',
+        (_req, res) => void res.writeHead(200).write('x'.repeat(200_000)),
+        'larger than 65536 bytes',
+      ],
+      [
+        'another',
+        (req, res) => {
+          if (req.url !== '/join/v1/record') return void res.writeHead(204).end()
+          res.writeHead(200)
+          for (const each of [id, randomUUID()]) res.write(`${JSON.stringify(toldRecord(each))}\n`)
+        },
+        'another instance',
+      ],
+    ]
+    for (const [name, listener, said] of ends) {
+      const { link } = await joinAs(base, tokenOf('ada'), listener)
+      const { code, reason } = await link.ended
+      expect(code, name).to.equal(4001)
+      expect(reason, name).to.include(said)
+    }
+    expect(await rowOf(id)).to.equal(undefined)
+  })
+
+  it('answers for an instance that lies or hangs with an error, and others go on', async () => {
+    const [liar, far] = [randomUUID(), await startJoined('ada')]
+    const { link } = await joinAs(
+      ...([base, tokenOf('ben')] as const),
+      withRecord(toldRecord(liar), (req, res) => {
+        if (req.headers['mcp-name'] === 'scene://hangs') return
+        res.writeHead(200, { 'Content-Type': 'application/json' })
+        if (req.headers['mcp-name'] === 'scene://endless') {
+          res.write('{"jsonrpc":"2.0","id":"1","x":"')
+          const more = () => void (res.write('x'.repeat(16_384)) ? setImmediate(more) : 0)
+          res.on('drain', more)
+          return more()
+        }
+        const contents = [{ uri: at(far.instanceId), mimeType: 'text/plain', text: 'lie' }]
+        res.end(JSON.stringify({ jsonrpc: '2.0', id: '1', result: { contents } }))
+      }),
+    )
+    await joined(liar)
+    await joined(far.instanceId)
+    const hanging = read(at(liar, 'scene/hangs'))
+    const lie = await read(at(liar))
+    expect(lie.error ?? lie.result.contents[0].uri).to.not.equal(at(far.instanceId))
+    const endless = await read(at(liar, 'scene/endless'))
+    expect(endless.error.data.reason).to.equal('instance_answer_invalid')
+    await far.post('scene', sceneOf(4))
+    expect((await read(at(far.instanceId))).result.contents[0].text).to.include('"x":4')
+    expect((await hanging).error.data.reason).to.equal('instance_unreachable')
+    link.close(1001, 'stopped')
+  })
+})

@@ -1,0 +1,426 @@
+import { expect } from 'chai'
+import { spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { ServiceError } from '../../src/lib/util/errors.ts'
+import { until } from '../helpers/until.ts'
+import { failureOf } from '../helpers/failure.ts'
+import { settableClock } from '../helpers/settable-clock.ts'
+import { collect, hexOf, sha256 } from '../server/artefacts/support.ts'
+import { newPlace, type Place, useBucketStores } from './bucket-stores.ts'
+import { type Mangled, startManglingProxy } from './mangling-proxy.ts'
+import { type Postgres, startPostgres } from './postgres.ts'
+import { type Swift, useSwift } from './swift.ts'
+
+const script = join(import.meta.dirname, 'scripts', 'put-to-bucket.ts')
+const day = 24 * 60 * 60 * 1000
+const minute = 60 * 1000
+
+describe('artefacts in a bucket, when something fails', () => {
+  let postgres: Postgres
+  let swift: Swift
+  let bucket: string
+  let place: Place
+  before(async function () {
+    postgres = await startPostgres(this)
+    swift = await useSwift(this)
+    bucket = await swift.bucket()
+  })
+  after(() => postgres?.remove())
+  beforeEach(async () => {
+    place = await newPlace(postgres, bucket)
+  })
+  const open = useBucketStores(() => ({ postgres, swift }))
+
+  const proxies: Mangled[] = []
+  afterEach(() => {
+    for (const proxy of proxies.splice(0)) proxy.close()
+  })
+
+  async function* pieces(...parts: Uint8Array[]) {
+    yield* parts
+  }
+
+  it('lists nothing of a put that was killed, and the sweep removes its object', async () => {
+    const clock = settableClock(Date.now())
+    const { store, bucket: objects, spare } = await open(place, { clock })
+    const child = spawn(process.execPath, [script, place.bucket, place.database], {
+      env: { ...process.env, ...swift.env },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    await once(child.stdout, 'data')
+    child.kill('SIGKILL')
+    await once(child, 'exit')
+    expect((await store.page(undefined, 10)).refs).to.deep.equal([])
+    const [key = ''] = await spare()
+    expect(await openUploads(key)).to.equal(1)
+    clock.advance(day - minute)
+    await store.sweep()
+    expect(await openUploads(key)).to.equal(1)
+    clock.advance(2 * minute)
+    await store.sweep()
+    expect(await openUploads(key)).to.equal(0)
+    expect(await objects.head(key)).to.equal(null)
+    expect(await spare()).to.deep.equal([])
+  })
+
+  it('keeps the object of a removed artefact for a while, then removes it', async () => {
+    const clock = settableClock()
+    const { store, bucket: objects, keyOf, spare } = await open(place, { clock })
+    const hex = hexOf((await store.put(randomBytes(10))).ref)
+    const key = await keyOf(hex)
+    expect(await store.remove(hex)).to.equal(true)
+    clock.advance(14 * minute)
+    await store.sweep()
+    expect(await objects.head(key)).to.not.equal(null)
+    clock.advance(2 * minute)
+    await store.sweep()
+    expect(await objects.head(key)).to.equal(null)
+    expect(await spare()).to.deep.equal([])
+  })
+
+  it('gives a hash one object when two servers store the same bytes', async () => {
+    const stores = [await open(place), await open(place)]
+    const bytes = randomBytes(100_000)
+    const puts = await Promise.all(
+      stores.flatMap(({ store }) => [1, 2, 3].map(() => store.put(pieces(bytes)))),
+    )
+    expect(puts.filter(({ existed }) => !existed)).to.have.length(1)
+    for (const { store, spare } of stores) {
+      expect((await store.page(undefined, 10)).refs).to.have.length(1)
+      const artefact = await store.open(sha256(bytes))
+      if (artefact === null) throw new Error('not stored')
+      expect((await collect(artefact.verified())).equals(bytes)).to.equal(true)
+      await artefact.close()
+      // The objects that were not used went at once.
+      expect(await spare()).to.deep.equal([])
+    }
+    expect(await objectCount()).to.equal(1)
+  })
+
+  it('tells another server of what was stored and removed', async () => {
+    const [one, two] = [await open(place), await open(place)]
+    const removed: string[] = []
+    let changes = 0
+    two.store.onChange(() => changes++)
+    two.store.onRemove(hex => removed.push(hex))
+    const hex = hexOf((await one.store.put(randomBytes(8))).ref)
+    await until(() => changes === 1, 'the put is told')
+    expect(await two.store.find(hex)).to.not.equal(null)
+    expect((await two.store.page(undefined, 10)).refs).to.have.length(1)
+    await one.store.remove(hex)
+    await until(() => changes === 2, 'the removal is told')
+    expect(removed).to.deep.equal([hex])
+    expect((await two.store.page(undefined, 10)).refs).to.deep.equal([])
+  })
+
+  it('uploads nothing when the bytes are there, and again when their object is lost', async () => {
+    const proxy = await startManglingProxy(swift.url)
+    proxies.push(proxy)
+    const { store, bucket: objects, keyOf } = await open(place, { endpoint: proxy.url })
+    const bytes = randomBytes(1000)
+    await store.put(bytes)
+    proxy.requests.length = 0
+    expect((await store.put(bytes, { displayName: 'new' })).existed).to.equal(true)
+    expect(proxy.requests.filter(line => line.startsWith('PUT'))).to.deep.equal([])
+    const hex = sha256(bytes)
+    expect((await store.find(hex))?.display_name).to.equal('new')
+
+    for (const source of [() => bytes, () => pieces(bytes)]) {
+      const key = await keyOf(hex)
+      await objects.remove(key)
+      const failure = await failureOf(() => store.open(hex))
+      expect(failure.code, failure.message).to.equal('artefact_corrupt')
+      expect(failure.message).to.contain('is missing in s3://')
+      expect((await store.put(source())).existed).to.equal(false)
+      expect(await keyOf(hex)).to.not.equal(key)
+      const artefact = await store.open(hex)
+      if (artefact === null) throw new Error('not stored')
+      expect((await collect(artefact.verified())).equals(bytes)).to.equal(true)
+      await artefact.close()
+    }
+  })
+
+  it('lists while the bucket is away, refuses the rest, and goes on when it is back', async () => {
+    const { store, spare } = await open(place)
+    const bytes = randomBytes(1000)
+    await store.put(bytes)
+    await swift.stop()
+    try {
+      expect((await store.page(undefined, 10)).refs).to.have.length(1)
+      for (const action of [
+        () => store.put(randomBytes(10)),
+        () => store.put(pieces(randomBytes(10))),
+        () => store.open(sha256(bytes)),
+      ]) {
+        const failure = await failureOf(action)
+        expect(failure.code).to.equal('storage_unavailable')
+        expect(failure.message).to.contain(`${place.bucket}/: `)
+      }
+    } finally {
+      await swift.start()
+    }
+    expect((await store.put(randomBytes(10))).existed).to.equal(false)
+    // The two that failed are left to the sweep, which never fails for objects that are not there.
+    expect(await spare()).to.have.length(2)
+    const artefact = await store.open(sha256(bytes))
+    if (artefact === null) throw new Error('not stored')
+    expect((await collect(artefact.verified())).equals(bytes)).to.equal(true)
+    await artefact.close()
+  })
+
+  it('refuses everything while the database is away, and goes on when it is back', async () => {
+    const { store } = await open(place)
+    const hex = hexOf((await store.put(randomBytes(10))).ref)
+    postgres.stop()
+    try {
+      for (const action of [
+        () => store.put(randomBytes(10)),
+        () => store.open(hex),
+        () => store.find(hex),
+        () => store.page(undefined, 10),
+        () => store.remove(hex),
+        () => store.sweep(),
+      ]) {
+        expect((await failureOf(action)).code).to.equal('storage_unavailable')
+      }
+    } finally {
+      postgres.start()
+    }
+    expect(await store.find(hex)).to.not.equal(null)
+    expect((await store.put(randomBytes(10))).existed).to.equal(false)
+  })
+
+  it('keeps an object whose commit was not confirmed', async () => {
+    const { store, database, spare } = await open(place)
+    await database.run('a test', queries =>
+      queries.script(`CREATE SEQUENCE cuts;
+        CREATE FUNCTION cut() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+          IF nextval('cuts') = 1 THEN PERFORM pg_terminate_backend(pg_backend_pid()); END IF;
+          RETURN NULL; END $$;
+        CREATE CONSTRAINT TRIGGER cut AFTER INSERT ON artefacts DEFERRABLE INITIALLY DEFERRED
+          FOR EACH ROW EXECUTE FUNCTION cut()`),
+    )
+    const bytes = randomBytes(100)
+    const failure = await failureOf(() => store.put(bytes))
+    expect(failure.message).to.contain('a change was not confirmed')
+    expect(failure.hint).to.contain('may have been made')
+    // Not committed: nothing is listed, and the object went.
+    expect((await store.page(undefined, 10)).refs).to.deep.equal([])
+    expect(await spare()).to.deep.equal([])
+    expect((await store.put(bytes)).existed).to.equal(false)
+  })
+
+  for (const isRemoved of [false, true]) {
+    const then = isRemoved ? ' and was then removed, for those who have it open' : ''
+    it(`keeps the object of an artefact whose commit succeeded without an answer${then}`, async () => {
+      const bytes = randomBytes(100)
+      const other = await open(place)
+      let isLost = false
+      const { store } = await open(place, {
+        wrap: database => ({
+          ...database,
+          async transact(what, action) {
+            const value = await database.transact(what, action)
+            if (!isLost) return value
+            key = await other.keyOf(sha256(bytes))
+            if (isRemoved) await other.store.remove(sha256(bytes))
+            throw new ServiceError('storage_failed', 'the answer was lost')
+          },
+        }),
+      })
+      let key = ''
+      isLost = true
+      const failure = await failureOf(() => store.put(bytes))
+      expect(failure.message).to.equal('the answer was lost')
+      expect((await other.store.find(sha256(bytes))) === null).to.equal(isRemoved)
+      expect(await other.bucket.head(key)).to.include({ size: 100 })
+    })
+  }
+
+  for (const isAway of [false, true]) {
+    const state = isAway ? 'and could not remove it' : 'and removed it'
+    it(`refuses an upload that ends after the sweep has taken its object ${state}`, async () => {
+      const clock = settableClock()
+      const proxy = await startManglingProxy(swift.url)
+      proxies.push(proxy)
+      const { store, spare } = await open(place, { clock })
+      const other = await open(place, { clock, endpoint: proxy.url })
+      const { promise: swept, resolve } = Promise.withResolvers<void>()
+      const { promise: begun, resolve: begin } = Promise.withResolvers<void>()
+      async function* slow() {
+        yield randomBytes(10)
+        begin()
+        await swept
+      }
+      const putting = store.put(slow())
+      await begun
+      clock.advance(day + minute)
+      if (isAway) proxy.close()
+      await other.store.sweep().catch(() => {})
+      resolve()
+      const failure = await failureOf(() => putting)
+      expect(failure.message).to.contain('more than a day')
+      expect((await store.page(undefined, 10)).refs).to.deep.equal([])
+      expect(await objectCount()).to.equal(0)
+      // The server that took it may have ended: another one does its work later.
+      clock.advance(11 * minute)
+      await store.sweep()
+      expect(await spare()).to.deep.equal([])
+    })
+  }
+
+  describe('between it and the bucket', () => {
+    let proxy: Mangled
+    beforeEach(async () => {
+      proxy = await startManglingProxy(swift.url)
+      proxies.push(proxy)
+    })
+
+    const size = 3_000_000
+    async function stored() {
+      const opened = await open(place, { endpoint: proxy.url })
+      const bytes = randomBytes(size)
+      await opened.store.put(bytes)
+      const artefact = await opened.store.open(sha256(bytes))
+      if (artefact === null) throw new Error('not stored')
+      proxy.requests.length = 0
+      return { ...opened, bytes, artefact }
+    }
+    const gets = () => proxy.requests.filter(line => line.startsWith('GET')).length
+
+    it('reads on where a connection was cut', async () => {
+      const { bytes, artefact } = await stored()
+      let cuts = 0
+      proxy.mangle = (_, piece, at) => (at > 1_000_000 && cuts++ < 2 ? null : piece)
+      expect((await collect(artefact.verified())).equals(bytes)).to.equal(true)
+      expect(gets()).to.be.greaterThan(1)
+      cuts = 0
+      const part = await collect(artefact.range(100, 2_900_000))
+      expect(part.equals(bytes.subarray(100, 2_900_000))).to.equal(true)
+      await artefact.close()
+    })
+
+    it('reads small parts that follow each other with few requests', async () => {
+      const { bytes, artefact } = await stored()
+      const read = Buffer.alloc(size)
+      for (let at = 0; at < size; at += 300_000) {
+        expect(await artefact.fill(read.subarray(at, at + 300_000), at)).to.equal(300_000)
+      }
+      expect(read.equals(bytes)).to.equal(true)
+      expect(gets()).to.equal(2)
+      expect(await artefact.fill(read, size)).to.equal(0)
+      expect(await artefact.fill(read, size - 5)).to.equal(5)
+      await artefact.close()
+    })
+
+    it('notices other bytes by their hash, and never gives the last ones', async () => {
+      const { store, bytes, artefact } = await stored()
+      proxy.mangle = (req, piece) => {
+        if (req.method === 'GET') piece[0] = (piece[0] ?? 0) ^ 1
+        return piece
+      }
+      let received = 0
+      const failure = await failureOf(async () => {
+        for await (const piece of artefact.verified()) received += piece.length
+      })
+      expect(failure.code).to.equal('artefact_corrupt')
+      expect(received).to.be.lessThan(size)
+      expect(await store.find(sha256(bytes))).to.equal(null)
+      await artefact.close()
+    })
+
+    it('keeps an artefact of which one byte changed on the way', async () => {
+      const { bytes, artefact } = await stored()
+      let isSpoilt = false
+      proxy.mangle = (req, piece) => {
+        if (req.method === 'GET' && !isSpoilt) piece[0] = (piece[0] ?? 0) ^ 1
+        if (req.method === 'GET') isSpoilt = true
+        return piece
+      }
+      const failure = await failureOf(() => collect(artefact.verified()))
+      expect(failure.code).to.equal('storage_unavailable')
+      expect(failure.message).to.contain('was changed on the way')
+      expect((await collect(artefact.verified())).equals(bytes)).to.equal(true)
+      await artefact.close()
+    })
+
+    it('gives up on a bucket that always sends too few bytes, and keeps the artefact', async () => {
+      const { store, bytes, artefact } = await stored()
+      proxy.mangle = (_, piece, at) => (at > 0 ? null : piece)
+      const failure = await failureOf(() => collect(artefact.verified()))
+      expect(failure.code).to.equal('storage_unavailable')
+      expect(failure.message).to.contain('ends at byte')
+      expect(await store.find(sha256(bytes))).to.not.equal(null)
+      await artefact.close()
+    })
+
+    it('notices an object of another size before its first byte', async () => {
+      const { store, bucket: objects, keyOf, bytes } = await stored()
+      await objects.put(await keyOf(sha256(bytes)), pieces(bytes.subarray(1)))
+      expect((await failureOf(() => store.open(sha256(bytes)))).code).to.equal('artefact_corrupt')
+      expect(await store.find(sha256(bytes))).to.equal(null)
+    })
+
+    it('does not mix two objects in one answer', async () => {
+      const { bucket: objects, keyOf, bytes, artefact } = await stored()
+      const key = await keyOf(sha256(bytes))
+      const pending = artefact.range(0, size)[Symbol.asyncIterator]()
+      let isChanged = false
+      proxy.mangle = (_, piece, at) => (at > 1_000_000 && !isChanged ? null : piece)
+      await pending.next()
+      await objects.put(key, pieces(randomBytes(size)))
+      isChanged = true
+      const failure = await failureOf(async () => {
+        while ((await pending.next()).done !== true);
+      })
+      expect(failure.message).to.contain('changed while it was read')
+      await artefact.close()
+    })
+  })
+
+  describe('at the start', () => {
+    it('refuses the bucket of another installation', async () => {
+      await open(place)
+      const other = { ...place, database: await postgres.schema() }
+      const failure = await failureOf(() => open(other))
+      expect(failure.code).to.equal('config_invalid')
+      expect(failure.message).to.contain('belongs to another installation')
+    })
+
+    it('refuses a bucket without the artefacts of the database', async () => {
+      const { store } = await open(place)
+      await store.put(randomBytes(8))
+      const { bucket: other } = await newPlace(postgres, bucket)
+      const failure = await failureOf(() => open({ ...place, bucket: other }))
+      expect(failure.code).to.equal('config_invalid')
+      expect(failure.message).to.contain('has none of the 1 artefacts')
+    })
+  })
+
+  async function s3() {
+    const sdk = await import('@aws-sdk/client-s3')
+    const client = new sdk.S3Client({
+      ...{ endpoint: swift.url, region: 'us-east-1', forcePathStyle: true },
+    })
+    const [, , Bucket = '', prefix = ''] = place.bucket.split('/')
+    return { sdk, client, Bucket, prefix }
+  }
+
+  async function openUploads(key: string): Promise<number> {
+    const { sdk, client, Bucket, prefix } = await s3()
+    const Prefix = `${prefix}/${key}`
+    const listed = await client.send(new sdk.ListMultipartUploadsCommand({ Bucket, Prefix }))
+    client.destroy()
+    return listed.Uploads?.length ?? 0
+  }
+
+  async function objectCount(): Promise<number> {
+    const { sdk, client, Bucket, prefix } = await s3()
+    const Prefix = `${prefix}/o/`
+    const listed = await client.send(new sdk.ListObjectsV2Command({ Bucket, Prefix }))
+    client.destroy()
+    return listed.Contents?.length ?? 0
+  }
+})

@@ -1,0 +1,26 @@
+import { describeStoreBounds } from '../server/artefacts/store-bounds-suite.ts'
+import { describeArtefactStore } from '../server/artefacts/store-suite.ts'
+import type { CreateStore } from '../server/artefacts/support.ts'
+import { newPlace, useBucketStores } from './bucket-stores.ts'
+import { type Postgres, startPostgres } from './postgres.ts'
+import { type Swift, useSwift } from './swift.ts'
+
+describe('artefacts in a bucket', () => {
+  let postgres: Postgres
+  let swift: Swift
+  let bucket: string
+  before(async function () {
+    postgres = await startPostgres(this)
+    swift = await useSwift(this)
+    bucket = await swift.bucket()
+  })
+  after(() => postgres?.remove())
+
+  const open = useBucketStores(() => ({ postgres, swift }))
+  const create: CreateStore = async (limits = {}, clock) => {
+    const place = await newPlace(postgres, bucket)
+    return open(place, { limits, ...(clock && { clock }) })
+  }
+  describeArtefactStore('a bucket', create)
+  describeStoreBounds('a bucket', create)
+})
