@@ -215,6 +215,58 @@ describe('an instance that lies', () => {
     await until(() => bad.open === 0, 'the end of the request')
   })
 
+  it('is read by others while one client leaves many large answers unread', async () => {
+    bad.onRead = ({ res }) => {
+      openResponses.add(res)
+      res.write(`{"jsonrpc":"2.0","result":{"contents":[{"blob":"${'A'.repeat(300_000)}`)
+      // One that stops is given up.
+      const more = setInterval(() => res.write('A'), limits.instanceSilenceMs / 8)
+      res.once('close', () => clearInterval(more))
+    }
+    const readLarge = (n: number) => {
+      const uri = at(bad, `artefact/${n}`)
+      const body = JSON.stringify(statelessRequest('resources/read', { uri }))
+      return fetch(gateway.url, {
+        ...{ method: 'POST', body },
+        headers: statelessHeaders('resources/read', { uri }),
+      })
+    }
+    const answers: Response[] = []
+    // Half as many at once as may be open before their answers begin.
+    for (let n = 0; n < 512; n += 128) {
+      answers.push(...(await Promise.all(Array.from({ length: 128 }, (_, m) => readLarge(n + m)))))
+    }
+    const refused = await (await readLarge(512)).text()
+    expect(refused).to.include('512 large reads of the instance are open')
+    bad.onRead = ({ res, id, uri }) => void res.end(contentsOf(uri, 'x', id))
+    expect((await read(at(bad))).result?.contents[0].text).to.equal('x')
+    for (const { body } of answers) await body?.cancel()
+  })
+
+  it('is called by others while one client waits for it many times', async () => {
+    bad.onCall = ({ res, id, method }) => {
+      if (method === 'tools/call') return void openResponses.add(res)
+      res.end(JSON.stringify({ jsonrpc: '2.0', id, result: { completion: { values: ['a'] } } }))
+    }
+    const before = bad.asked.length
+    const params = { name: 'wait_for_change', arguments: { instance: bad.instanceId } }
+    const left = new AbortController()
+    for (let n = 0; n < 256; n++) {
+      const body = JSON.stringify(statelessRequest('tools/call', params))
+      const headers = statelessHeaders('tools/call', params)
+      fetch(gateway.url, { method: 'POST', headers, body, signal: left.signal }).catch(() => {})
+    }
+    await until(() => bad.asked.length >= before + 256, 'the waits')
+    const { json } = await callStateless(gateway.url, 'completion/complete', {
+      ref: { type: 'ref/resource', uri: 'instance://{instance_id}/notes/{id}' },
+      argument: { name: 'id', value: '' },
+      context: { arguments: { instance_id: bad.instanceId } },
+    })
+    expect(json.result.completion.values).to.deep.equal(['a'])
+    left.abort()
+    await until(() => bad.open === 0, 'the end of the waits')
+  })
+
   it('is not asked any longer by a reader who left', async () => {
     bad.onRead = ({ res }) => void openResponses.add(res)
     const left = new AbortController()

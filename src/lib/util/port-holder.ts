@@ -139,7 +139,7 @@ export function isForeignPeer(
   const listening: { host: string; isForeign: boolean }[] = []
   const addresses = localAddresses(address)
   const hosts = new Set(addresses.flat())
-  for (const line of tables.split('\n')) {
+  for (const line of linesWith(tables, `:${portText(port)} `)) {
     const [, local = '', remote = '', state, , , , uid] = line.trim().split(/\s+/)
     const [host = '', at] = local.split(':')
     if (at !== portText(port) || !hosts.has(host)) continue
@@ -150,6 +150,16 @@ export function isForeignPeer(
   // A connection goes to the listener at the narrowest address. Another user may have a wider one.
   const narrowest = addresses.find(same => listening.some(({ host }) => same.includes(host))) ?? []
   return listening.some(({ host, isForeign }) => isForeign && narrowest.includes(host))
+}
+
+/** Tables can have tens of thousands of lines. */
+function* linesWith(text: string, part: string): Generator<string> {
+  for (let at = text.indexOf(part); at !== -1;) {
+    const end = text.indexOf('\n', at)
+    const until = end === -1 ? text.length : end
+    yield text.slice(text.lastIndexOf('\n', at) + 1, until)
+    at = text.indexOf(part, until)
+  }
 }
 
 function portText(port: number): string {
@@ -170,10 +180,29 @@ function localAddresses(address: string): readonly (readonly string[])[] {
 }
 
 /** Null when they cannot be read. */
-async function readTables(): Promise<string | null> {
+const readTables = sharedRead(async (): Promise<string | null> => {
   const tables = ['/proc/net/tcp', '/proc/net/tcp6'].map(file =>
     readFile(file, 'utf8').catch((error: unknown) => (errnoOf(error) === 'ENOENT' ? '' : null)),
   )
   const [ipv4 = null, ipv6 = null] = await Promise.all(tables)
   return ipv4 === null || ipv6 === null ? null : `${ipv4}\n${ipv6}`
+})
+
+/** Every call gets a value whose reading began after it; calls at the same time share one. */
+export function sharedRead<Value>(read: () => Promise<Value>): () => Promise<Value> {
+  let running: Promise<Value> | null = null
+  let following: Promise<Value> | null = null
+  const start = (): Promise<Value> => {
+    running = read().finally(() => (running = null))
+    return running
+  }
+  return () => {
+    if (running === null) return start()
+    const after = () => {
+      following = null
+      return start()
+    }
+    following ??= running.then(after, after)
+    return following
+  }
 }

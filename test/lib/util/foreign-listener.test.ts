@@ -1,9 +1,10 @@
 import { expect } from 'chai'
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { HttpLink } from '../../../src/lib/mcp/bridge/http-link.ts'
-import { isForeignPeer } from '../../../src/lib/util/port-holder.ts'
+import { isForeignPeer, sharedRead } from '../../../src/lib/util/port-holder.ts'
 import { Secret } from '../../../src/lib/util/secret.ts'
 import { systemTimer } from '../../../src/lib/util/time.ts'
 import { ReadLink } from '../../../src/server/gateway/relay/read-link.ts'
@@ -61,6 +62,27 @@ describe('isForeignSocket', () => {
     const node = [process.execPath, '--input-type=module', '-e', program, module]
     const { stdout } = await promisify(execFile)('sh', ['-c', limited, 'sh', ...node])
     expect(stdout.trim()).to.equal('true')
+  })
+})
+
+describe('sharedRead', () => {
+  it('reads once more for all who call while a read is under way', async () => {
+    const reads: PromiseWithResolvers<string>[] = []
+    const shared = sharedRead(() => {
+      reads.push(Promise.withResolvers())
+      return reads.at(-1)!.promise
+    })
+    const first = shared()
+    const others = [shared(), shared(), shared()]
+    expect(reads).to.have.length(1)
+    reads[0]!.reject(new Error('no table'))
+    expect(await first.catch((error: Error) => error.message)).to.equal('no table')
+    await nextTurn()
+    expect(reads).to.have.length(2)
+    reads[1]!.resolve('a later table')
+    expect(new Set(await Promise.all(others))).to.deep.equal(new Set(['a later table']))
+    void shared()
+    expect(reads).to.have.length(3)
   })
 })
 

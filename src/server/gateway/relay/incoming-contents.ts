@@ -24,8 +24,10 @@ interface ContentsParts {
   readonly silenceMs: number
   /** The instance refuses the request. */
   readonly refused: (status: number) => void
+  /** The answer is left to its one reader. Throws a `ServiceError` when too many are. */
+  readonly becameLarge: () => void
   /** The answer is over, or will never come. */
-  readonly closed: () => void
+  readonly closed: (wasLarge: boolean) => void
 }
 
 /** Receives the answer to one read, until it is whole or too large to be held. */
@@ -43,6 +45,7 @@ export class IncomingContents implements AnswerReceiver {
   #status = 200
   #arriving: Arriving | null = null
   #state: 'held' | 'large' | 'over' = 'held'
+  #isLarge = false
   #failure: unknown = null
   #cancelTimer = () => {}
   /** The reader of a large answer waits for more. */
@@ -115,7 +118,7 @@ export class IncomingContents implements AnswerReceiver {
 
   #close(): void {
     this.#arriving = null
-    this.#parts.closed()
+    this.#parts.closed(this.#isLarge)
   }
 
   #refuse(): void {
@@ -139,7 +142,9 @@ export class IncomingContents implements AnswerReceiver {
 
   #becomeLarge(): void {
     if (this.#raw.length > 0) throw badAnswer('it has too much around its contents')
-    const { timer, silenceMs } = this.#parts
+    const { timer, silenceMs, becameLarge } = this.#parts
+    becameLarge()
+    this.#isLarge = true
     this.#state = 'large'
     this.#cancelTimer()
     // Its reader may have left before it could be sent.

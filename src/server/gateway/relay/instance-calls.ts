@@ -20,7 +20,7 @@ const maxAnswerBytes = 16 * 1024 * 1024
 const maxTokens = 400_000
 const maxHeldBytes = 64 * 1024 * 1024
 const progressToken = 1
-/** Calls at the same time; most of them wait for a change. */
+/** Waits for a change at the same time, and as many other calls: waits last long. */
 const maxOpenCalls = 256
 
 interface CallsParts {
@@ -41,7 +41,7 @@ export type Call = [
 export class InstanceCalls {
   readonly #parts: CallsParts
   readonly #budget = new ByteBudget(maxHeldBytes)
-  #open = 0
+  readonly #open = { waits: 0, calls: 0 }
   #lastId = 0
 
   constructor(parts: CallsParts) {
@@ -50,16 +50,18 @@ export class InstanceCalls {
 
   /** The result; rejects with a `ServiceError`. */
   async ask(...call: Call): Promise<JsonObject> {
-    if (this.#open >= maxOpenCalls) {
-      throw new ServiceError('limit_reached', `${maxOpenCalls} calls of the instance are open`, {
+    const [method, params] = call
+    const kind = isWait(method, params) ? 'waits' : 'calls'
+    if (this.#open[kind] >= maxOpenCalls) {
+      throw new ServiceError('limit_reached', `${maxOpenCalls} ${kind} of the instance are open`, {
         hint: 'try again later',
       })
     }
-    this.#open++
+    this.#open[kind]++
     try {
       return await this.#ask(...call)
     } finally {
-      this.#open--
+      this.#open[kind]--
     }
   }
 
@@ -103,10 +105,14 @@ export class InstanceCalls {
     throw unreachable(ended.kind === 'broken' ? ended.reason : whyNot[ended.kind])
   }
 
-  #answerMs(method: string, { name }: JsonObject): number {
+  #answerMs(method: string, params: JsonObject): number {
     if (method !== 'tools/call') return this.#parts.limits.instanceAnswerMs
-    return name === 'wait_for_change' ? waitMs : toolMs
+    return isWait(method, params) ? waitMs : toolMs
   }
+}
+
+function isWait(method: string, { name }: JsonObject): boolean {
+  return method === 'tools/call' && name === 'wait_for_change'
 }
 
 const whyNot = {

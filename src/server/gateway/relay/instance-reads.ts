@@ -10,6 +10,8 @@ import type { Upstream } from './upstream.ts'
 
 /** Reads of one instance at the same time. */
 const maxOpenReads = 256
+/** Besides these: a client that leaves large answers unread must not keep the others from reading. */
+const maxLargeReads = 512
 
 interface ReadsParts {
   readonly instanceId: string
@@ -30,6 +32,7 @@ export class InstanceReads {
   /** Failures of an instance that did not answer in time. */
   readonly #timeouts = new WeakSet<object>()
   #open = 0
+  #large = 0
   #lastId = 0
 
   constructor(parts: ReadsParts) {
@@ -97,18 +100,19 @@ export class InstanceReads {
   }
 
   async #ask(inner: string, outer: string, shared: SharedRead): Promise<Received> {
-    if (this.#open >= maxOpenReads) {
-      throw new ServiceError('limit_reached', `${maxOpenReads} reads of the instance are open`, {
-        hint: 'try again later',
-      })
-    }
+    if (this.#open >= maxOpenReads) throw limitReached(`${maxOpenReads} reads`)
     const { instanceId, upstream, timer, limits } = this.#parts
     const { instanceAnswerMs: answerMs, instanceSilenceMs: silenceMs } = limits
     const id = String(++this.#lastId)
     const contents = new IncomingContents({
       ...{ instanceId, id, outer, timer, silenceMs },
       refused: status => upstream.refused(status),
-      closed: () => void this.#open--,
+      becameLarge: () => {
+        if (this.#large >= maxLargeReads) throw limitReached(`${maxLargeReads} large reads`)
+        this.#large++
+        this.#open--
+      },
+      closed: wasLarge => void (wasLarge ? this.#large-- : this.#open--),
     })
     this.#open++
     shared.onAbandoned(upstream.read(id, inner, { answerMs, silenceMs }, contents))
@@ -175,4 +179,10 @@ class SharedRead {
       },
     }
   }
+}
+
+function limitReached(what: string): ServiceError {
+  return new ServiceError('limit_reached', `${what} of the instance are open`, {
+    hint: 'try again later',
+  })
 }
