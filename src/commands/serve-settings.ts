@@ -6,6 +6,7 @@ import { parseBucketUrl } from '../server/artefacts/bucket/settings.ts'
 import { databaseVariable } from '../server/database/settings.ts'
 import { usage } from '../lib/util/errors.ts'
 import type { ServeOptions } from '../server/host/serve-options.ts'
+import type { Visibility } from '../server/join/wire.ts'
 import { readDatabase } from './database-flag.ts'
 import { defaultPorts } from './default-ports.ts'
 import { type McpServerFlags, readMcpServerSettings } from './mcp-server-settings.ts'
@@ -29,6 +30,7 @@ export interface ServeFlags extends McpServerFlags {
   aggregate?: boolean | undefined
   join?: string | undefined
   'join-token-file'?: string | undefined
+  'visible-to'?: Visibility | undefined
 }
 
 export type ServeSettings = Omit<ServeOptions, 'log' | 'accessLog'>
@@ -90,9 +92,11 @@ async function readJoin(flags: ServeFlags, env: NodeJS.ProcessEnv): Promise<Serv
   const { join } = flags
   const { SERVICE_JOIN_TOKEN: variable } = env
   const file = checkPath('join-token-file', flags['join-token-file'])
+  const { 'visible-to': visibleTo = 'owner' } = flags
   if (join === undefined) {
-    if (file === undefined) return undefined
-    throw usage('--join-token-file is for --join', 'name the gateway with --join')
+    if (file === undefined && flags['visible-to'] === undefined) return undefined
+    const flag = file === undefined ? '--visible-to' : '--join-token-file'
+    throw usage(`${flag} is for --join`, 'name the gateway with --join')
   }
   const parsed = parseAccountsUrl(join)
   if (!parsed.ok) {
@@ -112,7 +116,7 @@ async function readJoin(flags: ServeFlags, env: NodeJS.ProcessEnv): Promise<Serv
         : await readSecretFile(file, '--join-token-file', { mounted: true }),
     )
   await token()
-  return { gateway: parsed.value.url.replace(/\/mcp$/, ''), token }
+  return { gateway: parsed.value.url.replace(/\/mcp$/, ''), token, visibleTo }
 }
 
 function readCapture(flags: ServeFlags): ServeOptions['capture'] {

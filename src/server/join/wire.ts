@@ -6,18 +6,31 @@
 export const joinPath = '/join'
 export const joinProtocol = 'service-join.v1'
 
-/** Answered with lines: the record of the instance as JSON, and again whenever it changes. */
+/**
+ * Answered with lines: the record of the instance as JSON, with its visibility as `visible_to`, and
+ * again whenever it changes.
+ */
 export const recordPath = '/join/v1/record'
 
 /** Posted by the gateway when it has accepted the record: whose the instance is there. */
 export const acceptedPath = '/join/v1/accepted'
 
+/** Whose an instance is at a gateway. */
 export interface JoinAccepted {
   /** The user who made the token. */
   readonly owner: string
   readonly team: string | null
   /** The name of the token. */
   readonly name: string
+}
+
+/** Which callers of the gateway see an instance: its owner, the team of the owner too, or all. */
+export const visibilities = ['owner', 'team', 'all'] as const
+export type Visibility = (typeof visibilities)[number]
+
+/** The visibility that a record tells; anything unknown is `owner`. */
+export function parseVisibility(told: unknown): Visibility {
+  return visibilities.find(one => one === told) ?? 'owner'
 }
 
 /** WebSocket close codes, by which an end says why it closes. */

@@ -6,7 +6,7 @@ import { messageOf } from '../../../lib/util/errors.ts'
 import type { Logger } from '../../../lib/util/logger.ts'
 import { type Clock, pause, type Timer } from '../../../lib/util/time.ts'
 import { LinkSocket } from '../../join/link-socket.ts'
-import { acceptedPath, joinCloseCodes, recordPath } from '../../join/wire.ts'
+import { acceptedPath, type JoinAccepted, joinCloseCodes, recordPath } from '../../join/wire.ts'
 import { DirectoryNews, DirectoryView, nothing } from '../directory-view.ts'
 import type { DirectoryRecord, InstanceChange, InstanceDirectory } from '../instance-directory.ts'
 import type { InstanceTransport } from '../relay/instance-transport.ts'
@@ -162,9 +162,9 @@ export class Joins implements InstanceDirectory {
     })
     let instanceId: string | null = null
     for await (const line of recordLines(answer, limits.maxRecordBytes)) {
-      const told = parseToldRecord(line, limits)
+      const told = parseToldRecord(line, link.principal, limits)
       if (!told.ok) return this.#refuse(link, told.failure)
-      const record = { ...told.value, joined: link.principal.as }
+      const record = told.value
       if (instanceId === null) {
         late()
         const refusal = await this.#whyNot(record.instanceId, link)
@@ -214,8 +214,9 @@ export class Joins implements InstanceDirectory {
     before?.link?.socket.close(joinCloseCodes.stopped, 'a newer link replaced it')
     this.#tell(instanceId)
     for (const listener of this.#linked) listener(instanceId)
-    log.info({ instance_id: instanceId, owner: principal.as.owner }, 'an instance has joined')
-    const body = JSON.stringify(principal.as)
+    log.info({ instance_id: instanceId, owner: principal.owner }, 'an instance has joined')
+    const { owner, team, name } = principal
+    const body = JSON.stringify({ owner, team, name } satisfies JoinAccepted)
     const answer = await link.client.ask({
       ...{ ...to, method: 'POST', body, answerMs: limits.joinRecordMs },
     })
@@ -230,7 +231,7 @@ export class Joins implements InstanceDirectory {
   }
 
   #refuse(link: Link, reason: string): void {
-    const { owner } = link.principal.as
+    const { owner } = link.principal
     this.#parts.log.warn({ owner, reason }, 'an instance cannot join')
     link.socket.close(joinCloseCodes.recordRefused, reason)
     this.#gone(link, reason)

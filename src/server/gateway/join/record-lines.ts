@@ -1,10 +1,12 @@
 import type { Readable } from 'node:stream'
 import type { GatewayLimits } from '../../../lib/config/gateway-limits.ts'
 import { isJsonObject, parseJson } from '../../../lib/util/json.ts'
-import { fail, type Result } from '../../../lib/util/result.ts'
+import { fail, ok, type Result } from '../../../lib/util/result.ts'
 import { uuidForm } from '../../../lib/util/text.ts'
 import type { DirectoryRecord } from '../instance-directory.ts'
 import { parseShownRecord } from '../shown-record.ts'
+import { parseVisibility } from '../../join/wire.ts'
+import type { JoinPrincipal } from './join-tokens.ts'
 
 const newline = 0x0a
 const uuid = new RegExp(`^${uuidForm}$`)
@@ -23,17 +25,20 @@ export async function* recordLines(stream: Readable, maxBytes: number): AsyncGen
   }
 }
 
-/** What an instance says of itself over its link; or why that is invalid. */
+/** What an instance of `principal` says of itself over its link; or why that is invalid. */
 export function parseToldRecord(
   line: Buffer,
+  principal: JoinPrincipal,
   limits: GatewayLimits,
 ): Result<DirectoryRecord, string> {
   const parsed = parseJson(line.toString(), limits.maxRecordDepth)
-  const id = parsed.ok && isJsonObject(parsed.value) ? parsed.value['instance_id'] : null
+  const told = parsed.ok && isJsonObject(parsed.value) ? parsed.value : {}
+  const id = told['instance_id']
   if (typeof id !== 'string' || !uuid.test(id)) return fail('its instance_id must be a UUID')
   const record = parseShownRecord(line, id, limits)
   // No address of another machine is shown or asked.
   if (!record.ok) return record
   const nowhere = { mcpUrl: null, mcpUrlIsLoopback: false, localUrl: null }
-  return { ok: true, value: { ...record.value, ...nowhere } }
+  const joined = { ...principal, visibility: parseVisibility(told['visible_to']) }
+  return ok({ ...record.value, ...nowhere, joined })
 }
