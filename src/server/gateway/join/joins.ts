@@ -28,14 +28,13 @@ interface JoinsParts {
 
 /** One link, before and after its record is known. */
 interface Link {
-  readonly principal: JoinPrincipal
+  principal: JoinPrincipal
   readonly socket: LinkSocket
   readonly client: LinkClient
 }
 
 /** An instance that joined; its link may be lost. */
 interface Joined {
-  readonly principal: JoinPrincipal
   record: DirectoryRecord
   link: Link | null
   /** Why it has no link. */
@@ -103,8 +102,9 @@ export class Joins implements InstanceDirectory {
     const link: Link = { principal, socket: linkSocket, client }
     this.#links.add(link)
     let refusal: string | null = null
-    const unwatch = tokens.watch(token, reason => {
-      refusal = reason
+    const unwatch = tokens.watch(token, now => {
+      if (now.ok) return this.#rename(link, now.value)
+      refusal = now.failure.reason
       linkSocket.close(joinCloseCodes.tokenRefused, 'the token is not accepted any more')
       // Nothing of it is shown from now on.
       this.#gone(link, 'its token was revoked or has expired')
@@ -190,7 +190,7 @@ export class Joins implements InstanceDirectory {
     if (!this.#owners.claim(instanceId, principal.accountId))
       return 'its id is that of another user'
     const own = [...this.#joined].filter(
-      ([id, joined]) => id !== instanceId && joined.principal.accountId === principal.accountId,
+      ([id, { record }]) => id !== instanceId && record.joined?.accountId === principal.accountId,
     )
     if (own.length < limits.maxJoinsPerUser) return null
     return `the user has ${limits.maxJoinsPerUser} instances, those with a lost link included`
@@ -205,22 +205,30 @@ export class Joins implements InstanceDirectory {
     const { instanceId } = record
     const before = this.#joined.get(instanceId)
     before?.cancelGone()
-    const { principal } = link
-    const lastSeenMs = clock.now()
-    this.#joined.set(instanceId, {
-      ...{ principal, record, link, lost: '', lastSeenMs, cancelGone: () => {} },
-    })
+    const { owner, team, name } = link.principal
+    const fresh = { lost: '', lastSeenMs: clock.now(), cancelGone: () => {} }
+    this.#joined.set(instanceId, { record, link, ...fresh })
     // The instance has opened another one: this end does not know yet that the first is dead.
     before?.link?.socket.close(joinCloseCodes.stopped, 'a newer link replaced it')
     this.#tell(instanceId)
     for (const listener of this.#linked) listener(instanceId)
-    log.info({ instance_id: instanceId, owner: principal.owner }, 'an instance has joined')
-    const { owner, team, name } = principal
+    log.info({ instance_id: instanceId, owner }, 'an instance has joined')
     const body = JSON.stringify({ owner, team, name } satisfies JoinAccepted)
     const answer = await link.client.ask({
       ...{ ...to, method: 'POST', body, answerMs: limits.joinRecordMs },
     })
     answer.destroy()
+  }
+
+  /** The user has another name or team. */
+  #rename(link: Link, principal: JoinPrincipal): void {
+    link.principal = principal
+    for (const [instanceId, joined] of this.#joined) {
+      const as = joined.record.joined
+      if (joined.link !== link || as === null) continue
+      joined.record = { ...joined.record, joined: { ...as, ...principal } }
+      this.#tell(instanceId)
+    }
   }
 
   #change(link: Link, record: DirectoryRecord): void {
