@@ -85,6 +85,12 @@ export function accountsTable(database: Database) {
         return (await queries.change(sql, disabledAtMs, id)) > 0
       }),
 
+    setTeam: (id, team) =>
+      database.run('an account was not changed', async queries => {
+        const sql = 'UPDATE accounts SET team = $1 WHERE id = $2'
+        return (await queries.change(sql, team, id)) > 0
+      }),
+
     replaceHash: (id, oldHash, newHash) =>
       database.run(
         'a password hash was not replaced',
