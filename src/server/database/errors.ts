@@ -1,4 +1,4 @@
-import { connectionReason, isTlsError } from '../../lib/util/connection-reason.ts'
+import { connectionReason } from '../../lib/util/connection-reason.ts'
 import { messageOf, ServiceError } from '../../lib/util/errors.ts'
 
 /** The SQLSTATE of PostgreSQL or the code of a socket; null for any other error. */
@@ -86,12 +86,10 @@ export function toDatabaseError(error: unknown, address: string, what: string): 
   const [reason, hint] = known ??
     driver?.[1] ?? [
       // Names tables and columns, no values.
-      code !== null && /^[0-9A-Z]{5}$/.test(code) ? `${text} (${code})` : socketReason(code ?? ''),
+      code !== null && /^[0-9A-Z]{5}$/.test(code)
+        ? `${text} (${code})`
+        : connectionReason(code ?? ''),
       'check host, port and network, and that PostgreSQL runs',
     ]
   return new ServiceError('storage_failed', `${address}: ${what}: ${reason}`, { hint })
-}
-
-function socketReason(code: string): string {
-  return isTlsError(code) ? `TLS: ${connectionReason(code)}` : connectionReason(code)
 }

@@ -1,6 +1,6 @@
-import { createHash, randomUUID, webcrypto } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { ServiceError } from '../../../lib/util/errors.ts'
-import { type BodySource, piecesOf, sizeWith } from '../body-source.ts'
+import { type BodySource, piecesOf, sha256, sizeWith } from '../body-source.ts'
 import { describeArtefact } from '../describe.ts'
 import { maxBodyBytes } from '../expiry.ts'
 import type { PutFields } from '../put-options.ts'
@@ -112,10 +112,4 @@ function hashed(source: BodySource, maxBytes: number) {
     },
     result: () => ({ hex: hash.digest('hex'), size }),
   }
-}
-
-/** On another thread. Hex digits. */
-async function sha256(bytes: Uint8Array): Promise<string> {
-  const own = bytes as Uint8Array<ArrayBuffer>
-  return Buffer.from(await webcrypto.subtle.digest('SHA-256', own)).toString('hex')
 }
