@@ -37,6 +37,8 @@ export function parseVisibility(told: unknown): Visibility {
 export const joinCloseCodes = {
   /** The instance or the gateway stops. */
   stopped: 1001,
+  /** The gateway cannot decide now whether the instance may join. */
+  unavailable: 1013,
   /** The record is invalid, or its instance cannot join here. */
   recordRefused: 4001,
   /** The token was revoked or has expired. */
