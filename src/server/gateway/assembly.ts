@@ -15,6 +15,7 @@ import type { RefusedRequest } from '../http/refusal-log.ts'
 import { JoinTokens } from './join/join-tokens.ts'
 import { createJoinUpgrade } from './join/join-upgrade.ts'
 import { Joins } from './join/joins.ts'
+import { OwnJoined } from './join/own-joined.ts'
 import { mergeDirectories } from './merged-directory.ts'
 import { Relays } from './relay/relays.ts'
 import { openUserView, openView } from './views/view.ts'
@@ -69,9 +70,9 @@ export async function assembleGateway(parts: GatewayAssemblyParts): Promise<Asse
   const local = createProbedDirectory({ directory: files, probes, limits, log })
   const stopReaper = startReaper({ ...machine, directory: local })
   const joining = parts.accounts && openJoins({ ...parts, accounts: parts.accounts, local })
-  const directory = joining ? mergeDirectories(local, joining.joins) : local
+  const directory = joining ? mergeDirectories(local, joining.joined) : local
   const relays = aggregate
-    ? new Relays({ ...machine, directory, isOwn, mayUseKey, joins: joining?.joins })
+    ? new Relays({ ...machine, directory, isOwn, mayUseKey, joined: joining?.joined })
     : undefined
   const common = {
     ...{ relays, catalog, tools, log, self: () => self },
@@ -95,6 +96,7 @@ export async function assembleGateway(parts: GatewayAssemblyParts): Promise<Asse
     endLinks: () => joining?.joins.endLinks(),
     async close() {
       views.close()
+      await joining?.joins.close()
       await Promise.all([stopReaper(), relays?.close(), directory.close()])
     },
   }
@@ -112,14 +114,15 @@ function openJoins({
   readonly local: InstanceDirectory
 }) {
   const tokens = new JoinTokens(accounts)
-  const clocks = { clock: systemClock, timer: systemTimer }
-  const joins = new Joins({ ...{ local, tokens, limits, log }, ...clocks })
+  const parts = { limits, clock: systemClock, timer: systemTimer, log }
+  const joined = new OwnJoined(parts)
+  const joins = new Joins({ ...{ local, tokens, directory: joined }, ...parts })
   const accept = createJoinUpgrade({
     ...{ tokens, limits, onRefused },
     full: principal => joins.full(principal),
     accept: (...link) => joins.accept(...link),
   })
-  return { joins, accept }
+  return { joined, joins, accept }
 }
 
 function linkGauge({ links }: Joins): Gauge {

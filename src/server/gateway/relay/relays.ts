@@ -4,7 +4,7 @@ import type { Logger } from '../../../lib/util/logger.ts'
 import type { Clock, Timer } from '../../../lib/util/time.ts'
 import type { MaybePromise } from '../../resources/maybe-promise.ts'
 import type { InstanceDirectory, InstanceEntry } from '../instance-directory.ts'
-import type { Joins } from '../join/joins.ts'
+import type { JoinedDirectory } from '../join/joined-directory.ts'
 import { probeUrl } from '../probes.ts'
 import { AddressTransport } from './address-transport.ts'
 import { EndedInstances } from './ended-instances.ts'
@@ -23,7 +23,7 @@ interface RelaysParts {
   /** `<registry_dir>/instances` */
   readonly instancesDir: string
   /** The instances that joined; absent: none can. */
-  readonly joins?: Pick<Joins, 'transportOf' | 'onLinked'> | undefined
+  readonly joined?: Pick<JoinedDirectory, 'transportOf' | 'onLinked'> | undefined
   /** Is this the address of the gateway itself? */
   readonly isOwn: (url: URL) => boolean
   readonly mayUseKey: () => MaybePromise<boolean>
@@ -74,7 +74,7 @@ export class Relays {
   constructor(parts: RelaysParts) {
     this.#parts = parts
     this.#ended = new EndedInstances(parts)
-    parts.joins?.onLinked(id => this.#ways.get(id)?.pushes.retry())
+    parts.joined?.onLinked(id => this.#ways.get(id)?.pushes.retry())
     this.#stop = parts.directory.onChange(changes => {
       for (const change of changes) {
         if (!('entry' in change)) continue
@@ -140,7 +140,7 @@ export class Relays {
     const { instancesDir, mayUseKey, timer, limits, log } = this.#parts
     const locate = () => this.#locate(instanceId)
     const address = { instanceId, locate, mayUseKey, instancesDir, timer }
-    const transport = this.#parts.joins?.transportOf(instanceId) ?? new AddressTransport(address)
+    const transport = this.#parts.joined?.transportOf(instanceId) ?? new AddressTransport(address)
     const upstream = new Upstream(instanceId, transport)
     const followed: Way['followed'] = new Map()
     const way = {
