@@ -4,6 +4,7 @@ import { parseBucketUrl } from '../server/artefacts/bucket/settings.ts'
 import { databaseVariable } from '../server/database/settings.ts'
 import { usage } from '../lib/util/errors.ts'
 import type { ServeOptions } from '../server/host/serve-options.ts'
+import type { Visibility } from '../lib/instances/visibility.ts'
 import { readDatabase } from './database-flag.ts'
 import { defaultPorts } from './default-ports.ts'
 import { readGatewayUrl, readJoinToken } from './join-token.ts'
@@ -28,6 +29,7 @@ export interface ServeFlags extends McpServerFlags {
   aggregate?: boolean | undefined
   join?: string | undefined
   'join-token-file'?: string | undefined
+  'visible-to'?: Visibility | undefined
 }
 
 export type ServeSettings = Omit<ServeOptions, 'log' | 'accessLog'>
@@ -88,9 +90,11 @@ function readGateway(flags: ServeFlags): ServeOptions['gateway'] {
 async function readJoin(flags: ServeFlags, env: NodeJS.ProcessEnv): Promise<ServeOptions['join']> {
   const { join } = flags
   const token = readJoinToken(flags, env)
+  const { 'visible-to': visibleTo = 'owner', 'join-token-file': file } = flags
   if (join === undefined) {
-    if (flags['join-token-file'] === undefined) return undefined
-    throw usage('--join-token-file is for --join', 'name the gateway with --join')
+    if (file === undefined && flags['visible-to'] === undefined) return undefined
+    const flag = file === undefined ? '--visible-to' : '--join-token-file'
+    throw usage(`${flag} is for --join`, 'name the gateway with --join')
   }
   const gateway = readGatewayUrl('join', join)
   if (token === null) {
@@ -100,7 +104,7 @@ async function readJoin(flags: ServeFlags, env: NodeJS.ProcessEnv): Promise<Serv
     )
   }
   await token()
-  return { gateway, token }
+  return { gateway, token, visibleTo }
 }
 
 function readCapture(flags: ServeFlags): ServeOptions['capture'] {

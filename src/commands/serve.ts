@@ -1,5 +1,6 @@
 import * as Flags from '@oclif/core/flags'
 import { captureModes } from '../server/capture/options.ts'
+import { visibilities } from '../lib/instances/visibility.ts'
 import { BaseCommand } from '../lib/cli/base-command.ts'
 import { usage } from '../lib/util/errors.ts'
 import { levelOf } from '../lib/cli/log-level.ts'
@@ -138,6 +139,9 @@ default), SERVICE_JOIN_TOKEN (for --join), SERVICE_REGISTRY_DIR.`
     'join-token-file': Flags.string({
       description: 'file with the token for --join; overrides SERVICE_JOIN_TOKEN',
       helpValue: 'FILE',
+    }),
+    'visible-to': Flags.option({ options: visibilities })({
+      description: 'users of that gateway who see this instance [default: owner]',
     }),
     ...authFlags,
     ...runFlags('maxSessions=20000'),

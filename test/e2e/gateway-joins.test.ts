@@ -111,8 +111,9 @@ describe('a gateway that instances join', () => {
     await joined(far.instanceId)
     await until(async () => (await rowOf(local.instanceId)) !== undefined, 'the local one')
     const row = await rowOf(far.instanceId)
+    const ofAda = { owner: 'ada', team: null, name: 'ada-ws' }
     expect([row.origin, row.source, row.joined, row.display_name]).to.deep.equal([
-      ...['joined', 'link', { owner: 'ada', team: null, name: 'ada-ws' }, 'far away'],
+      ...['joined', 'link', { ...ofAda, visible_to: 'owner' }, 'far away'],
     ])
     expect([row.mcp_url, row.host, row.port]).to.deep.equal([null, null, null])
     expect(row.instance_status.recommended_next_action).to.include(at(far.instanceId))
@@ -294,6 +295,21 @@ describe('a gateway that instances join', () => {
     expect(await refusal('ada')).to.include('the user has 2 instances')
     await small.stop()
     expect(await other.link.ended).to.deep.equal({ code: 1001, reason: 'the gateway stops' })
+  })
+
+  it('shows the visibility that an instance tells, and owner for an unknown one', async () => {
+    for (const [told, shown] of [
+      ['team', 'team'],
+      ['all', 'all'],
+      ['world', 'owner'],
+    ]) {
+      const id = randomUUID()
+      const record = toldRecord(id, { visible_to: told })
+      const { link } = await joinAs(base, tokenOf('ada'), withRecord(record))
+      await joined(id)
+      expect((await rowOf(id)).joined.visible_to).to.equal(shown)
+      link.close(1001, 'stopped')
+    }
   })
 
   it('takes no address from a record, and shows its texts in bounds', async () => {

@@ -143,7 +143,7 @@ describe('serve --join', () => {
   }
 
   it('tells its record and its changes, and answers reads, with no address and no secret of the host link', async () => {
-    const instance = await start(`${base}/mcp`)
+    const instance = await start(`${base}/mcp`, {}, ['--visible-to', 'team'])
     const joined = await joinedAt(0)
     expect(joined.headers.authorization).to.equal(`Bearer ${token}`)
     const lines = await follow(joined)
@@ -152,6 +152,7 @@ describe('serve --join', () => {
     expect([record.instance_id, record.display_name, record.dcc_type]).to.deep.equal([
       ...[instance.instanceId, 'my scene', 'unknown'],
     ])
+    expect(record.visible_to).to.equal('team')
     expect(record).to.not.have.any.keys('host_url', 'host_token_file', 'pid_start')
     expect(JSON.stringify(record)).to.not.include(instance.token)
     await instance.post('scene', { objects: [{ id: 'Cube' }] })
@@ -245,6 +246,7 @@ describe('serve --join', () => {
       [['--join', 'ftp://gateway.example.com', ...file], '--join is not the address of a gateway'],
       [['--join', 'https://gateway.example.com'], '--join needs a token'],
       [file, '--join-token-file is for --join'],
+      [['--visible-to', 'all'], '--visible-to is for --join'],
       [['--join', base, '--join-token-file', join(folder, 'none')], 'cannot be read'],
     ]
     for (const [flags, said] of cases) {

@@ -1,6 +1,6 @@
 import { omitUndefined } from '../util/members.ts'
 import { type Feed, Pump } from './feeds.ts'
-import { messageText } from './json-text.ts'
+import { messageText } from './message-text.ts'
 import type { Link } from './link.ts'
 import {
   type AppIdentity,

@@ -3,7 +3,7 @@ import { type FileHandle, open } from 'node:fs/promises'
 import { noWait } from '../util/posix.ts'
 import { isArtefactHex } from '../mcp/uris.ts'
 import { parseRfc3339 } from '../util/time.ts'
-import { jsonObjectText, type RawMembers } from './json-text.ts'
+import { jsonObjectText, type RawMembers } from './message-text.ts'
 
 /** The input of `putArtefact`: bytes, the path of a file, or a stream of known length. */
 export type ArtefactInput =

@@ -1,7 +1,7 @@
 import { pause, type Timer } from '../util/time.ts'
 import { BoundedQueue, type QueueItem } from './bounded-queue.ts'
 import type { ClientLimits } from './host-client-options.ts'
-import { jsonObjectText } from './json-text.ts'
+import { jsonObjectText } from './message-text.ts'
 import type { AskFailure, Link } from './link.ts'
 
 export interface BatchParts {

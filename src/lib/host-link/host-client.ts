@@ -23,7 +23,7 @@ import {
   type NoteInput,
   type NoteState,
 } from './host-notes.ts'
-import { messageText } from './json-text.ts'
+import { messageText } from './message-text.ts'
 import type { AskFailure, Link, ServerWord } from './link.ts'
 import { type PictureHandler, type PictureOptions, Pictures } from './pictures.ts'
 import { type HostProducer, Producers } from './producers.ts'

@@ -2,7 +2,7 @@ import type { Logger } from '../util/logger.ts'
 import { isJsonObject, type JsonObject } from '../util/json.ts'
 import type { AskFailure, Link } from './link.ts'
 import { HostLinkError } from './errors.ts'
-import { jsonText, type RawMembers } from './json-text.ts'
+import { jsonText, type RawMembers } from './message-text.ts'
 
 /** The server takes a picture first; after an answer it waits until the scene is still. */
 const answerMs = 60_000

@@ -6,7 +6,7 @@ import type { Secret } from '../util/secret.ts'
 import type { Ending } from './after-ending.ts'
 import type { ClientLimits } from './host-client-options.ts'
 import type { HostLinkErrorCode } from './errors.ts'
-import { errorText, messageText, type RawMembers } from './json-text.ts'
+import { errorText, messageText, type RawMembers } from './message-text.ts'
 import { type FromServer, parseServerMessage, type ServerReply } from './server-messages.ts'
 import { watchSilence } from './status-watch.ts'
 import {

@@ -3,7 +3,7 @@ import { pause, type Timer } from '../util/time.ts'
 import { isScheme } from '../mcp/uris.ts'
 import type { ClientLimits } from './host-client-options.ts'
 import { type Feed, Pump } from './feeds.ts'
-import { jsonText, messageText } from './json-text.ts'
+import { jsonText, messageText } from './message-text.ts'
 import type { AskFailure, Link } from './link.ts'
 import type { LinkDescriptor, LinkTemplate } from './wire.ts'
 

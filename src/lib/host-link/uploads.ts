@@ -4,7 +4,7 @@ import type { Result } from '../util/result.ts'
 import { type ArtefactFacts, artefactMembers, type ArtefactSource } from './artefact-source.ts'
 import type { ClientLimits } from './host-client-options.ts'
 import { HostLinkError } from './errors.ts'
-import { messageText } from './json-text.ts'
+import { messageText } from './message-text.ts'
 import type { AskFailure, Link } from './link.ts'
 
 export interface PutArtefact {

@@ -1,4 +1,4 @@
-import { connectionReason, isTlsError } from '../../lib/util/connection-reason.ts'
+import { connectionReason } from '../../lib/util/connection-reason.ts'
 import { messageOf, ServiceError } from '../../lib/util/errors.ts'
 
 /** The SQLSTATE of PostgreSQL or the code of a socket; null for any other error. */
@@ -90,15 +90,11 @@ export function toDatabaseError(error: unknown, address: string, what: string): 
   const isOther = known === undefined && driver === undefined && sqlState.test(code ?? '')
   const [reason, hint] = known ??
     driver?.[1] ?? [
-      isOther ? `PostgreSQL error ${code}` : socketReason(code ?? ''),
+      isOther ? `PostgreSQL error ${code}` : connectionReason(code ?? ''),
       'check host, port and network, and that PostgreSQL runs',
     ]
   // Names tables and columns, no values.
   const told = isOther ? `${text} (${code})` : reason
   const data = { reason }
   return new ServiceError('storage_failed', `${address}: ${what}: ${told}`, { hint, data })
-}
-
-function socketReason(code: string): string {
-  return isTlsError(code) ? `TLS: ${connectionReason(code)}` : connectionReason(code)
 }

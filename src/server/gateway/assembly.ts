@@ -16,6 +16,7 @@ import type { RefusedRequest } from '../http/refusal-log.ts'
 import { JoinTokens } from './join/join-tokens.ts'
 import { createJoinUpgrade } from './join/join-upgrade.ts'
 import { Joins } from './join/joins.ts'
+import { OwnJoined } from './join/own-joined.ts'
 import { mergeDirectories } from './merged-directory.ts'
 import { gatewayInstructions } from './instructions.ts'
 import type { ArtefactDownload } from '../http/artefact-download.ts'
@@ -74,12 +75,12 @@ export async function assembleGateway(parts: GatewayAssemblyParts): Promise<Asse
   const local = createProbedDirectory({ directory: files, probes, limits, log })
   const stopReaper = startReaper({ ...machine, directory: local })
   const joining = parts.acceptJoins && openJoins({ ...parts, accounts: parts.acceptJoins, local })
-  const directory = joining ? mergeDirectories(local, joining.joins) : local
+  const directory = joining ? mergeDirectories(local, joining.joined) : local
   const clients = new ClientTable(clocks)
   const instances = aggregate
     ? new Instances({
         ...{ ...machine, directory, isOwn, mayUseKey },
-        joins: joining?.joins,
+        joined: joining?.joined,
         updated: uri => resources.instanceUpdated(uri),
         listChanged: () => resources.instanceListChanged(),
       })
@@ -122,6 +123,7 @@ export async function assembleGateway(parts: GatewayAssemblyParts): Promise<Asse
     async close() {
       resources.close()
       joining?.tokens.close()
+      await joining?.joins.close()
       await Promise.all([stopReaper(), instances?.close(), directory.close()])
     },
   }
@@ -139,14 +141,15 @@ function openJoins({
   readonly local: InstanceDirectory
 }) {
   const tokens = new JoinTokens({ accounts, limits, timer: systemTimer })
-  const clocks = { clock: systemClock, timer: systemTimer }
-  const joins = new Joins({ ...{ local, tokens, limits, log }, ...clocks })
+  const parts = { limits, clock: systemClock, timer: systemTimer, log }
+  const joined = new OwnJoined(parts)
+  const joins = new Joins({ ...{ local, tokens, directory: joined }, ...parts })
   const accept = createJoinUpgrade({
     ...{ tokens, limits, onRefused },
     full: principal => joins.full(principal),
     accept: (...link) => joins.accept(...link),
   })
-  return { joins, tokens, accept }
+  return { joined, joins, tokens, accept }
 }
 
 function linkGauge({ links }: Joins): Gauge {

@@ -1,4 +1,6 @@
 import type { InstanceStatus } from '../../lib/instances/record.ts'
+import type { Visibility } from '../../lib/instances/visibility.ts'
+import type { JoinAccepted } from '../join/wire.ts'
 
 /**
  * All instances that can be known of, alive or not: the one thing the gateway looks at. The
@@ -70,12 +72,11 @@ export interface DirectoryRecord {
   readonly metadata: Readonly<Record<string, unknown>>
 }
 
-/** Whose a joined instance is, as the token of its link says. */
-export interface JoinedAs {
-  readonly owner: string
-  readonly team: string | null
-  /** The name of the token. */
-  readonly name: string
+/** Whose a joined instance is, as the token of its link says, and who sees it. */
+export interface JoinedAs extends JoinAccepted {
+  /** Of the owner; stays when the user is renamed. Never shown. */
+  readonly accountId: string
+  readonly visibility: Visibility
 }
 
 /** Is it there? `reason` is a sentence for people, the same as long as `health` stays for it. */

@@ -2,6 +2,8 @@ import { withoutBrackets } from '../../lib/util/address.ts'
 import { toRfc3339 } from '../../lib/util/time.ts'
 import { absenceText } from '../../lib/instances/instance.ts'
 import { plainId } from '../../lib/instances/select-instance.ts'
+import type { Visibility } from '../../lib/instances/visibility.ts'
+import type { JoinAccepted } from '../join/wire.ts'
 import type {
   InstanceDirectory,
   InstanceEntry,
@@ -46,8 +48,8 @@ export interface InstanceRow {
   readonly mcp_url: string | null
   /** Does it run on this machine, or has it joined from another one? */
   readonly origin: 'local' | 'joined'
-  /** Whose a joined instance is. */
-  readonly joined?: JoinedAs
+  /** Whose a joined instance is, and who sees it. */
+  readonly joined?: JoinAccepted & { readonly visible_to: Visibility }
   /** The kind of directory that knows the instance. */
   readonly source: 'file' | 'link'
   readonly status: RowStatus
@@ -116,7 +118,7 @@ export function instanceRow(entry: InstanceEntry): InstanceRow {
     application: { connected: record.host.connected, since: sinceOf(entry) },
     mcp_url: record.mcpUrl,
     origin: record.joined === null ? 'local' : 'joined',
-    ...(record.joined && { joined: record.joined }),
+    ...(record.joined && { joined: shownOwner(record.joined) }),
     source: record.joined === null ? 'file' : 'link',
     status,
     health: verdict.health,
@@ -127,6 +129,15 @@ export function instanceRow(entry: InstanceEntry): InstanceRow {
     metadata: record.metadata,
     instance_status: adviceFor(entry, status),
   }
+}
+
+function shownOwner({
+  owner,
+  team,
+  name,
+  visibility,
+}: JoinedAs): NonNullable<InstanceRow['joined']> {
+  return { owner, team, name, visible_to: visibility }
 }
 
 function adviceFor(entry: InstanceEntry, status: RowStatus): InstanceRow['instance_status'] {

@@ -3,6 +3,7 @@ import type { InstanceRecord } from '../../lib/instances/record.ts'
 import { isJsonObject, parseJson } from '../../lib/util/json.ts'
 import { cleanText } from '../../lib/util/text.ts'
 import { readBody } from '../http/body.ts'
+import type { Visibility } from '../../lib/instances/visibility.ts'
 import { acceptedPath, type JoinAccepted, recordPath } from './wire.ts'
 
 /** The instance record, and its changes. */
@@ -14,6 +15,7 @@ export interface FollowedRecord {
 
 interface GatewayRequestsParts {
   readonly record: FollowedRecord
+  readonly visibleTo: Visibility
   /** The gateway has accepted the record. */
   readonly accepted: (as: JoinAccepted) => void
   /** Answers everything else. */
@@ -26,7 +28,7 @@ const maxNameChars = 255
 /** Answers what a gateway asks for on a link: the record, and what the instance serves. */
 export function createGatewayRequests(parts: GatewayRequestsParts): RequestListener {
   return (req, res) => {
-    if (req.url === recordPath) return tellRecord(res, parts.record)
+    if (req.url === recordPath) return tellRecord(res, parts)
     if (req.url !== acceptedPath) return parts.others(req, res)
     readAccepted(req).then(
       as => {
@@ -39,13 +41,16 @@ export function createGatewayRequests(parts: GatewayRequestsParts): RequestListe
 }
 
 /** A line now, and one after each change; of changes that the gateway has no time for, the last. */
-function tellRecord(res: ServerResponse, source: FollowedRecord): void {
+function tellRecord(
+  res: ServerResponse,
+  { record: source, visibleTo }: Pick<GatewayRequestsParts, 'record' | 'visibleTo'>,
+): void {
   // It may be silent for days.
   res.setTimeout(0)
   res.writeHead(200, { 'Content-Type': 'application/x-ndjson' })
   let told = ''
   const tell = (): void => {
-    const line = `${JSON.stringify(publicRecord(source.record))}\n`
+    const line = `${JSON.stringify({ ...publicRecord(source.record), visible_to: visibleTo })}\n`
     if (res.writableNeedDrain || line === told) return
     told = line
     res.write(line)

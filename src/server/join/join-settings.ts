@@ -1,4 +1,5 @@
 import type { Secret } from '../../lib/util/secret.ts'
+import type { Visibility } from '../../lib/instances/visibility.ts'
 
 /** Which gateway an instance joins. */
 export interface JoinSettings {
@@ -6,4 +7,6 @@ export interface JoinSettings {
   readonly gateway: string
   /** The token, read anew for each attempt. Rejects with a `ServiceError`. */
   readonly token: () => Promise<Secret>
+  /** Which callers of the gateway see the instance. */
+  readonly visibleTo: Visibility
 }

@@ -6,12 +6,16 @@
 export const joinPath = '/join'
 export const joinProtocol = 'service-join.v1'
 
-/** Answered with lines: the record of the instance as JSON, and again whenever it changes. */
+/**
+ * Answered with lines: the record of the instance as JSON, with its visibility as `visible_to`, and
+ * again whenever it changes.
+ */
 export const recordPath = '/join/v1/record'
 
 /** Posted by the gateway when it has accepted the record: whose the instance is there. */
 export const acceptedPath = '/join/v1/accepted'
 
+/** Whose an instance is at a gateway. */
 export interface JoinAccepted {
   /** The user who made the token. */
   readonly owner: string
@@ -24,6 +28,8 @@ export interface JoinAccepted {
 export const joinCloseCodes = {
   /** The instance or the gateway stops. */
   stopped: 1001,
+  /** The gateway cannot decide now whether the instance may join. */
+  unavailable: 1013,
   /** The record is invalid, or its instance cannot join here. */
   recordRefused: 4001,
   /** The token was revoked or has expired. */

@@ -1,6 +1,6 @@
-import { createHash, randomUUID, webcrypto } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { ServiceError } from '../../../lib/util/errors.ts'
-import { type BodySource, piecesOf, sizeWith } from '../body-source.ts'
+import { type BodySource, piecesOf, sha256, sizeWith } from '../body-source.ts'
 import type { Describe } from '../describe.ts'
 import { maxBodyBytes } from '../expiry.ts'
 import type { CatalogRow } from '../postgres/rows.ts'
@@ -113,9 +113,7 @@ function hashed(source: BodySource, maxBytes: number) {
   }
 }
 
-/** Hashes on another thread. */
 async function measure(bytes: Uint8Array, maxBytes: number): Promise<KnownBytes> {
   const size = sizeWith(bytes, 0, maxBytes)
-  const digest = await webcrypto.subtle.digest('SHA-256', bytes as Uint8Array<ArrayBuffer>)
-  return { hex: Buffer.from(digest).toString('hex'), size }
+  return { hex: await sha256(bytes), size }
 }

@@ -1,4 +1,4 @@
-import { connectionReason, isTlsError } from '../../../lib/util/connection-reason.ts'
+import { connectionAdvice } from '../../../lib/util/connection-reason.ts'
 import { messageOf, ServiceError } from '../../../lib/util/errors.ts'
 import { SourceFailed } from '../body-source.ts'
 
@@ -61,8 +61,7 @@ function reasonOf(error: Error, status: number | null): string | null {
   if (error.name === 'TimeoutError') return 'no answer in time'
   if (error instanceof BucketAnswerInvalid) return messageOf(error)
   const { code } = error as { code?: unknown }
-  if (typeof code !== 'string') return null
-  return isTlsError(code) ? `TLS: ${connectionReason(code)}` : connectionReason(code)
+  return typeof code === 'string' ? connectionAdvice(code) : null
 }
 
 /** The bucket sent something else than was asked for. */

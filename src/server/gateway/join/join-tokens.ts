@@ -12,11 +12,7 @@ import { userAgent } from '../../../lib/util/version.ts'
 import type { JoinedAs } from '../instance-directory.ts'
 
 /** Whose a link is. */
-export interface JoinPrincipal {
-  /** Of the account; stays when the user is renamed. */
-  readonly accountId: string
-  readonly as: JoinedAs
-}
+export type JoinPrincipal = Omit<JoinedAs, 'visibility'>
 
 /** `unavailable`: the accounts server cannot be asked. */
 export interface JoinRefusal {
@@ -61,7 +57,7 @@ export class JoinTokens {
         if (service === undefined || id === undefined || !scopes.includes(scope)) {
           return refused('insufficient', `the token does not have the scope "${scope}"`)
         }
-        return ok({ accountId: id, as: { owner: username, team: null, name: service.name } })
+        return ok({ accountId: id, owner: username, team: null, name: service.name })
       } catch (error) {
         const isRefused = error instanceof ServiceError && error.code === 'auth_refused'
         return refused(isRefused ? 'invalid' : 'unavailable', messageOf(error))

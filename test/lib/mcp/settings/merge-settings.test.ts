@@ -7,7 +7,7 @@ import {
   mergeSettings,
   newSettings,
 } from '../../../../src/lib/mcp/settings/merge-settings.ts'
-import { parseJsonText } from '../../../../src/lib/mcp/settings/json-text.ts'
+import { parseJsonText } from '../../../../src/lib/mcp/settings/parse-json-text.ts'
 
 const url = 'http://127.0.0.1:8765/mcp'
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { getNodeValue } from 'jsonc-parser'
-import { parseJsonText } from '../../../../src/lib/mcp/settings/json-text.ts'
+import { parseJsonText } from '../../../../src/lib/mcp/settings/parse-json-text.ts'
 
 /** The value as plain JSON, or where the text goes wrong. */
 function read(text: string, dialect: 'json' | 'jsonc' = 'jsonc'): unknown {
