@@ -27,7 +27,8 @@ const away = 'check the endpoint and the network, and that the server of the buc
 
 /**
  * What a caller gets for `error`; `what` says what did not happen. A bucket that cannot be reached,
- * or is too busy, is `storage_unavailable`. Errors that are not of the bucket stay what they are.
+ * or is too busy, is `storage_unavailable`. Errors that are not of the bucket stay what they are. `data.reason` names
+ * no address.
  */
 export function toBucketError(error: unknown, bucket: string, what: string): unknown {
   if (error instanceof ServiceError) return error
@@ -39,17 +40,19 @@ export function toBucketError(error: unknown, bucket: string, what: string): unk
   if (known !== undefined) {
     const [reason, hint] = known
     const code = error.name === 'QuotaExceeded' ? 'storage_full' : 'storage_failed'
-    return new ServiceError(code, `${bucket}: ${what}: ${reason}`, { hint })
+    return new ServiceError(code, `${bucket}: ${what}: ${reason}`, { hint, data: { reason } })
   }
   if (status !== null && status < 500 && status !== 429) {
     const reason = `${error.name} (HTTP ${status})`
     return new ServiceError('storage_failed', `${bucket}: ${what}: ${reason}`, {
       hint: 'look at the log of the server of the bucket',
+      data: { reason },
     })
   }
   const reason = reasonOf(error, status)
   if (reason === null) return error
-  return new ServiceError('storage_unavailable', `${bucket}: ${what}: ${reason}`, { hint: away })
+  const message = `${bucket}: ${what}: ${reason}`
+  return new ServiceError('storage_unavailable', message, { hint: away, data: { reason } })
 }
 
 /** Null for an error of the program. */
