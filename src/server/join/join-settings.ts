@@ -1,12 +1,14 @@
 import type { Secret } from '../../lib/util/secret.ts'
-import type { Visibility } from './wire.ts'
+
+/** Which callers of the gateway see an instance: its owner, the team of the owner too, or all. */
+export const visibilities = ['owner', 'team', 'all'] as const
+export type Visibility = (typeof visibilities)[number]
 
 /** Which gateway an instance joins. */
 export interface JoinSettings {
-  /** Its address, http or https, without a slash at the end. Plain http is for this machine alone. */
+  /** Its address, http or https, without a slash at the end; http only on this machine. */
   readonly gateway: string
-  /** The token, read anew for each attempt. Rejects with a `ServiceError`. */
+  /** Reads the token, before each attempt. Rejects with a `ServiceError`. */
   readonly token: () => Promise<Secret>
-  /** Which callers of the gateway see the instance. */
   readonly visibleTo: Visibility
 }
