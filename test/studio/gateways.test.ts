@@ -9,7 +9,7 @@ import { type Cable, openCable } from '../helpers/cable.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { type GatewayProcess, startGatewayProcess } from '../helpers/gateway-process.ts'
 import { joinAs, toldRecord, withRecord } from '../helpers/hostile-instance.ts'
-import { ask, type Events, RawSession } from '../helpers/mcp.ts'
+import { ask, type Events, postHeaders, RawSession, rpc } from '../helpers/mcp.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { callStateless } from '../helpers/stateless.ts'
 import { until } from '../helpers/until.ts'
@@ -127,6 +127,9 @@ describe('several gateways on one database', () => {
   }
   const readyz = async ({ base }: Replica) => (await fetch(`${base}/readyz`)).json() as any
 
+  const post = (url: string, headers: Record<string, string>) =>
+    ask(url, { method: 'POST', headers: { ...postHeaders, ...headers }, body: rpc('ping') })
+
   it('list, read and push an instance of either', async () => {
     const [one, two] = await startTwo()
     const far = await startJoined(one.base)
@@ -164,7 +167,7 @@ describe('several gateways on one database', () => {
       {},
       { Authorization: `Bearer ${randomBytes(32).toString('base64url')}` },
     ]) {
-      expect((await ask(`${one.base}${path}`, { headers, body: '{}' })).status).to.equal(401)
+      expect((await post(`${one.base}${path}`, headers)).status).to.equal(401)
     }
     const opened = await postgres.open(database)
     const rows = await opened.run('a test', queries =>
@@ -175,7 +178,7 @@ describe('several gateways on one database', () => {
       rows.find(({ address }) => address.endsWith(`:${cable.port}`))?.secret ?? ''
     const status = async (replica: Replica, secret: string, to = path) => {
       const headers = { Authorization: `Bearer ${secret}` }
-      return (await ask(`${replica.base}${to}`, { headers, body: '{}' })).status
+      return (await post(`${replica.base}${to}`, headers)).status
     }
     expect(await status(one, secretOf(two))).to.equal(401)
     expect(await status(two, secretOf(two))).to.equal(421)
@@ -276,18 +279,20 @@ describe('several gateways on one database', () => {
     const [one, two] = await startTwo()
     const [left, stays] = await Promise.all([startJoined(one.base), startJoined(one.base)])
     await Promise.all([isLive(two, left.instanceId), isLive(two, stays.instanceId)])
+    const setAt = async (replica: Replica) => (await rowOf(replica, stays.instanceId)).scene_set_at
+    expect(await setAt(two)).to.equal(null)
     postgres.stop('immediate')
     try {
       await until(async () => (await readyz(one)).database.state === 'away', 'the outage')
       await left.stop()
       await until(async () => (await rowOf(one, left.instanceId)) === undefined, 'the end')
-      await stays.post('scene', { document: { name: 'later.blend' }, objects: [] })
-      await until(async () => (await rowOf(one, stays.instanceId)).scene === 'later.blend', 'it')
+      await stays.post('scene', sceneOf(1))
+      await until(async () => (await setAt(one)) !== null, 'the scene')
     } finally {
       postgres.start()
     }
     await until(async () => (await rowOf(two, left.instanceId)) === undefined, 'the end')
-    await until(async () => (await rowOf(two, stays.instanceId)).scene === 'later.blend', 'it')
+    await until(async () => (await setAt(two)) !== null, 'the scene')
   })
 
   it('say which of them cannot be reached, and notify once when it is back', async () => {
