@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import { WebSocket } from 'ws'
 import type { Limits } from '../../lib/config/limits.ts'
 import { collectBounded } from '../../lib/util/bytes.ts'
-import { connectionReason, isTlsError } from '../../lib/util/connection-reason.ts'
+import { connectionAdvice } from '../../lib/util/connection-reason.ts'
 import { isJsonObject, parseJson } from '../../lib/util/json.ts'
 import type { Secret } from '../../lib/util/secret.ts'
 import { cleanText } from '../../lib/util/text.ts'
@@ -95,6 +95,5 @@ async function refusalOf(answer: IncomingMessage): Promise<LinkEnding> {
 
 function reasonOf({ code, message }: NodeJS.ErrnoException): string {
   if (code === undefined || !/^\w{1,64}$/.test(code)) return cleanText(message, 200)
-  const more = isTlsError(code) ? '; NODE_EXTRA_CA_CERTS adds certificate authorities' : ''
-  return connectionReason(code) + more
+  return connectionAdvice(code)
 }

@@ -3,7 +3,8 @@ import type { InstanceRecord } from '../../lib/instances/record.ts'
 import { isJsonObject, parseJson } from '../../lib/util/json.ts'
 import { cleanText } from '../../lib/util/text.ts'
 import { readBody } from '../http/body.ts'
-import { acceptedPath, type JoinAccepted, recordPath, type Visibility } from './wire.ts'
+import type { Visibility } from '../../lib/instances/visibility.ts'
+import { acceptedPath, type JoinAccepted, recordPath } from './wire.ts'
 
 /** The instance record, and its changes. */
 export interface FollowedRecord {

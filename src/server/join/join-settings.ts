@@ -1,5 +1,5 @@
 import type { Secret } from '../../lib/util/secret.ts'
-import type { Visibility } from './wire.ts'
+import type { Visibility } from '../../lib/instances/visibility.ts'
 
 /** Which gateway an instance joins. */
 export interface JoinSettings {

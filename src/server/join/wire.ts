@@ -24,15 +24,6 @@ export interface JoinAccepted {
   readonly name: string
 }
 
-/** Which callers of the gateway see an instance: its owner, the team of the owner too, or all. */
-export const visibilities = ['owner', 'team', 'all'] as const
-export type Visibility = (typeof visibilities)[number]
-
-/** The visibility that a record tells; anything unknown is `owner`. */
-export function parseVisibility(told: unknown): Visibility {
-  return visibilities.find(one => one === told) ?? 'owner'
-}
-
 /** WebSocket close codes, by which an end says why it closes. */
 export const joinCloseCodes = {
   /** The instance or the gateway stops. */

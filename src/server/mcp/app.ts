@@ -19,7 +19,12 @@ import { type Metrics, metricsPath } from '../http/metrics.ts'
 import { OpenAnswers } from '../http/open-answers.ts'
 import { checkRequest, type Refusal, refusalError } from '../http/guards.ts'
 import { retryHeaders, toProblem, writeProblem } from '../http/problem.ts'
-import { createPublicRoutes, type PublicDocuments, publicProblem } from '../http/public-routes.ts'
+import {
+  createPublicRoutes,
+  type PublicDocuments,
+  publicProblem,
+  type ReadyFacts,
+} from '../http/public-routes.ts'
 import { refuseUpgrade } from '../http/refused-upgrade.ts'
 import { parseTarget } from '../http/request-target.ts'
 import type { RequestChecks } from '../http/request-checks.ts'
@@ -48,8 +53,7 @@ export interface AppParts extends RequestChecks {
   /** `/peer/…`, for other gateways; guards itself. */
   peers?: PeerEndpoint | undefined
   isReady: () => boolean
-  /** Further facts of a ready server. */
-  readyFacts?: (() => object) | undefined
+  readyFacts?: ReadyFacts | undefined
   /** Well-known documents, without authentication. */
   documents?: PublicDocuments | undefined
   /** What was counted, for this machine and for holders of a key; absent: 404. */

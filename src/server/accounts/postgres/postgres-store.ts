@@ -1,8 +1,7 @@
-import type { Clock } from '../../../lib/util/time.ts'
 import { migrate } from '../../database/migrations.ts'
 import type { Database } from '../../database/pool.ts'
 import type { AccountStore } from '../account-store.ts'
-import { inBatches, sweepBatch, testWriteEveryMs } from '../store-rules.ts'
+import { inBatches, sweepBatch } from '../store-rules.ts'
 import { accountsTable } from './accounts-table.ts'
 import { auditTable } from './audit-table.ts'
 import { codesTable } from './codes-table.ts'
@@ -25,18 +24,11 @@ export async function hasAccounts(database: Database): Promise<boolean> {
  * The accounts in a PostgreSQL database, which any number of accounts servers may share. Makes
  * their tables when they are missing. Closing the store closes the database.
  */
-export async function openPostgresStore({
-  database,
-  clock,
-}: {
-  readonly database: Database
-  readonly clock: Clock
-}): Promise<AccountStore> {
+export async function openPostgresStore(database: Database): Promise<AccountStore> {
   await migrate(database, 'accounts', migrations)
   const meta = await database.run('it cannot be read', queries =>
     queries.row<{ value: string }>(`SELECT value FROM accounts_meta WHERE name = 'registry_id'`),
   )
-  let writtenMs = -Infinity
   return {
     registryId: meta?.value ?? '',
     ...accountsTable(database),
@@ -57,13 +49,7 @@ export async function openPostgresStore({
     },
 
     async ping() {
-      const nowMs = clock.now()
-      // `abs`: a clock that was set back.
-      const isDue = Math.abs(nowMs - writtenMs) >= testWriteEveryMs
-      await database.run<unknown>('it cannot be written', queries =>
-        isDue ? queries.change(testWrite) : queries.rows('SELECT 1'),
-      )
-      if (isDue) writtenMs = nowMs
+      await database.run('it cannot be written', queries => queries.change(testWrite))
     },
 
     close: () => database.close(),

@@ -1,31 +1,35 @@
-import { createHash, randomUUID, webcrypto } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { ServiceError } from '../../../lib/util/errors.ts'
-import { type BodySource, piecesOf, sizeWith } from '../body-source.ts'
-import { describeArtefact } from '../describe.ts'
+import { type BodySource, piecesOf, sha256, sizeWith } from '../body-source.ts'
+import type { Describe } from '../describe.ts'
 import { maxBodyBytes } from '../expiry.ts'
-import type { PutFields } from '../put-options.ts'
 import type { CatalogRow } from '../postgres/rows.ts'
 import type { PutResult } from '../store.ts'
 import { maxObjectBytes } from './bucket.ts'
 import { type BucketContext, keyOf } from './context.ts'
 
+/** What is known of the bytes before they are read. */
+export interface KnownBytes {
+  readonly hex: string
+  readonly size: number
+}
+
 /**
- * Stores the bytes. The order makes a crash harmless: the object is reserved, uploaded, and becomes
+ * Stores the bytes; with `known`, reads them only when they are not there yet. The order makes a crash harmless: the object is reserved, uploaded, and becomes
  * an artefact by one transaction, which decides which object a hash has. An object that was not
  * used goes at once, or by the sweep.
  */
 export async function putToBucket(
   store: BucketContext,
   source: BodySource,
-  fields: PutFields,
+  describe: Describe,
+  known?: KnownBytes,
 ): Promise<PutResult> {
   const { bucket, catalog, clock, limits } = store
   const maxBytes = Math.min(maxBodyBytes(limits), maxObjectBytes)
-  if (source instanceof Uint8Array) {
-    const size = sizeWith(source, 0, maxBytes)
-    const known = await renew(store, await sha256(source), size, fields)
-    if (known !== null) return known
-  }
+  const bytes = known ?? (source instanceof Uint8Array ? await measure(source, maxBytes) : null)
+  const renewed = bytes === null ? null : await renew(store, bytes, describe)
+  if (renewed !== null) return renewed
   const object = randomUUID()
   let isUsed = false
   await catalog.objects.reserve(object, clock.now())
@@ -33,9 +37,9 @@ export async function putToBucket(
     const body = hashed(source, maxBytes)
     await bucket.put(keyOf(object), body.pieces())
     const { hex, size } = body.result()
-    const known = await catalog.find(hex, clock.now())
-    const lost = known !== null && (await isLost(store, known, size)) ? known.object : null
-    const result = await commit(store, { hex, size, object, lost, fields })
+    const there = await catalog.find(hex, clock.now())
+    const lost = there !== null && (await isLost(store, there, size)) ? there.object : null
+    const result = await commit(store, { hex, size, object, lost, describe })
     isUsed = result?.isUsed === true
     if (result === null) {
       await bucket.remove(keyOf(object))
@@ -51,13 +55,12 @@ export async function putToBucket(
 /** Stores nothing but the metadata when the same bytes are there. */
 async function renew(
   store: BucketContext,
-  hex: string,
-  size: number,
-  fields: PutFields,
+  { hex, size }: KnownBytes,
+  describe: Describe,
 ): Promise<PutResult | null> {
-  const known = await store.catalog.find(hex, store.clock.now())
-  if (known === null || (await isLost(store, known, size))) return null
-  return commit(store, { hex, size, object: null, lost: null, fields })
+  const there = await store.catalog.find(hex, store.clock.now())
+  if (there === null || (await isLost(store, there, size))) return null
+  return commit(store, { hex, size, object: null, lost: null, describe })
 }
 
 /** The bucket does not have the object of the artefact any more. */
@@ -65,21 +68,17 @@ async function isLost({ bucket }: BucketContext, { object }: CatalogRow, size: n
   return (await bucket.head(keyOf(object)))?.size !== size
 }
 
-interface Uploaded {
-  readonly hex: string
-  readonly size: number
+interface Uploaded extends KnownBytes {
   readonly object: string | null
   readonly lost: string | null
-  readonly fields: PutFields
+  readonly describe: Describe
 }
 
-function commit(store: BucketContext, { hex, size, object, lost, fields }: Uploaded) {
-  const { catalog, clock, limits, origin } = store
-  const nowMs = clock.now()
-  const stored = { hex, size, fields, origin: origin(), nowMs, ttlMs: limits.artefactTtlMs }
+function commit(store: BucketContext, { hex, size, object, lost, describe }: Uploaded) {
+  const { catalog, clock } = store
   return catalog.put(
-    { hex, object, lost, describe: previous => describeArtefact({ ...stored, previous }) },
-    nowMs,
+    { hex, object, lost, describe: previous => describe({ hex, size, previous }) },
+    clock.now(),
   )
 }
 
@@ -114,8 +113,7 @@ function hashed(source: BodySource, maxBytes: number) {
   }
 }
 
-/** On another thread. Hex digits. */
-async function sha256(bytes: Uint8Array): Promise<string> {
-  const own = bytes as Uint8Array<ArrayBuffer>
-  return Buffer.from(await webcrypto.subtle.digest('SHA-256', own)).toString('hex')
+async function measure(bytes: Uint8Array, maxBytes: number): Promise<KnownBytes> {
+  const size = sizeWith(bytes, 0, maxBytes)
+  return { hex: await sha256(bytes), size }
 }

@@ -15,6 +15,8 @@ export interface Identity {
   readonly storeId: string
   /** Number of artefacts. */
   readonly entries: number
+  /** Of all of them. */
+  readonly bytes: number
 }
 
 export interface CatalogPage {
@@ -54,7 +56,7 @@ const page = `WITH candidates AS (
   WHERE place <= $11 AND (place = 1 OR counted.bytes <= $12) ORDER BY place`
 const members = ['mime', 'session_id', 'tool_call_id', 'job_id', 'correlation_id'] as const
 
-const identity = 'SELECT store_id AS "storeId", entries FROM artefact_totals'
+const identity = 'SELECT store_id AS "storeId", entries, bytes FROM artefact_totals'
 const lastChange = 'SELECT change FROM artefact_totals'
 const removedSince = `SELECT hex FROM artefact_objects WHERE change > $1
   AND NOT EXISTS (SELECT FROM artefacts WHERE artefacts.hex = artefact_objects.hex)`
@@ -74,7 +76,7 @@ export function catalogReads(database: Database, limits: CatalogLimits) {
   return {
     async identity(): Promise<Identity> {
       const found = await run(queries => queries.row<Identity>(identity))
-      return found ?? { storeId: '', entries: 0 }
+      return found ?? { storeId: '', entries: 0, bytes: 0 }
     },
 
     find: (hex: string, nowMs: number): Promise<CatalogRow | null> =>

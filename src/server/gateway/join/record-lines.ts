@@ -5,7 +5,7 @@ import { fail, ok, type Result } from '../../../lib/util/result.ts'
 import { uuidForm } from '../../../lib/util/text.ts'
 import type { DirectoryRecord } from '../instance-directory.ts'
 import { parseShownRecord } from '../shown-record.ts'
-import { parseVisibility } from '../../join/wire.ts'
+import { parseVisibility } from '../../../lib/instances/visibility.ts'
 import type { JoinPrincipal } from './join-tokens.ts'
 
 const newline = 0x0a
