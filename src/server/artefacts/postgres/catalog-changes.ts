@@ -68,8 +68,7 @@ export function catalogChanges(database: Database, limits: CatalogLimits) {
   ): Promise<Value | null> {
     return database
       .transact(what, async queries => {
-        const totals = await queries.row<Totals>(lockTotals)
-        if (totals === null) throw new TypeError('artefact_totals has no row')
+        const totals = await queries.one<Totals>(lockTotals)
         totals.change++
         const value = await action(queries, totals)
         if (value === null) return null
