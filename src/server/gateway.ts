@@ -3,7 +3,7 @@ import { realpath } from 'node:fs/promises'
 import { bundledCatalog } from '../lib/util/adapter-files.ts'
 import { monotonicClock, systemClock, systemTimer, toRfc3339 } from '../lib/util/time.ts'
 import { processStart } from '../lib/util/process.ts'
-import { createHandlers, type JoinEndpoint } from './mcp/app.ts'
+import { createHandlers, type JoinEndpoint, type PeerEndpoint } from './mcp/app.ts'
 import { createAuth } from './auth/create-auth.ts'
 import { resolveAuthLimits } from './auth/limits.ts'
 import { DeferredEndpoint } from './mcp/deferred-endpoint.ts'
@@ -113,16 +113,25 @@ export async function startGateway(
       else acceptJoin(req, socket, head, peer)
     },
   }
+  let answerPeer: PeerEndpoint | undefined
+  let readyFacts = (): object => ({})
+  const { shared } = options
+  const peers: PeerEndpoint = async (...asked) => {
+    if (answerPeer === undefined) throw new ServiceError('overloaded', 'the gateway is starting')
+    await answerPeer(...asked)
+  }
   const metrics = new Metrics('gateway', options.accessLog)
   const handlers = createHandlers({
-    ...createRequestChecks(options),
+    ...createRequestChecks(shared ? withPeerHost(options, shared.peerUrl) : options),
     page,
     mcp,
     auth: auth.policy,
     documents: auth.documents,
     activeGateway: { path: identityPath, handle: createIdentityRoute(() => active) },
     isReady: () => mcp.isOpen,
+    readyFacts: () => readyFacts(),
     joins,
+    peers: shared && peers,
     instances: options.aggregate ? downloadWhenOpen : undefined,
     onRefused,
     limits,
@@ -168,6 +177,7 @@ export async function startGateway(
     tools: options.tools === true,
     aggregate: options.aggregate === true,
     acceptJoins: options.acceptJoins,
+    shared,
     onRefused,
     mayUseKey: () => chain(auth.policy.authenticate(stranger), ({ ok }) => !ok),
     limits: allLimits,
@@ -176,6 +186,8 @@ export async function startGateway(
   opened.defer(() => assembled.close())
   download = assembled.download
   acceptJoin = assembled.acceptJoin
+  answerPeer = assembled.answerPeer
+  readyFacts = assembled.readyFacts
   endLinks = () => assembled.endLinks()
   metrics.add(assembled.gauges)
   mcp.open(assembled.endpoint)
@@ -189,6 +201,12 @@ export async function startGateway(
   const pageLogin = () => page?.login()?.url ?? null
   const facts = { url, port, instanceId, registryDir, pageLogin }
   return { ...facts, ...stoppable(() => running.disposeAsync()) }
+}
+
+/** Other gateways name the address in their Host header. */
+function withPeerHost(options: GatewayOptions, peerUrl: string): GatewayOptions {
+  const { allowedHosts = [] } = options
+  return { ...options, allowedHosts: [...allowedHosts, new URL(peerUrl).host] }
 }
 
 /** A caller without a key. */

@@ -16,6 +16,8 @@ import type { RefusedRequest } from '../http/refusal-log.ts'
 import { JoinTokens } from './join/join-tokens.ts'
 import { createJoinUpgrade } from './join/join-upgrade.ts'
 import { Joins } from './join/joins.ts'
+import { OwnJoined } from './join/own-joined.ts'
+import { openShared, type Shared, type SharedSettings } from './peers/open-shared.ts'
 import { mergeDirectories } from './merged-directory.ts'
 import { gatewayInstructions } from './instructions.ts'
 import type { ArtefactDownload } from '../http/artefact-download.ts'
@@ -41,6 +43,8 @@ interface GatewayAssemblyParts {
   readonly aggregate: boolean
   /** Accept instances that join with service tokens of this accounts server. */
   readonly acceptJoins: AccountsUrl | undefined
+  /** Several gateways share the instances that joined. */
+  readonly shared: SharedSettings | undefined
   readonly onRefused: (refused: RefusedRequest) => void
   /** Are clients of the gateway asked for a key? */
   readonly mayUseKey: () => MaybePromise<boolean>
@@ -55,6 +59,10 @@ export interface AssembledGateway {
   readonly download: ArtefactDownload | undefined
   /** The handshake of an instance that joins. Absent: none is accepted. */
   readonly acceptJoin: JoinEndpoint['upgrade'] | undefined
+  /** What other gateways ask. Absent: there are none. */
+  readonly answerPeer: Shared['answerPeer'] | undefined
+  /** For `/readyz`. */
+  readonly readyFacts: () => object
   /** The gateway stops: instances that joined are told, and end their links. */
   endLinks(): void
   readonly gauges: () => readonly Gauge[]
@@ -73,13 +81,14 @@ export async function assembleGateway(parts: GatewayAssemblyParts): Promise<Asse
   const probes = new Probes({ ...machine, directory: files, isOwn })
   const local = createProbedDirectory({ directory: files, probes, limits, log })
   const stopReaper = startReaper({ ...machine, directory: local })
-  const joining = parts.acceptJoins && openJoins({ ...parts, accounts: parts.acceptJoins, local })
-  const directory = joining ? mergeDirectories(local, joining.joins) : local
+  const joining =
+    parts.acceptJoins && (await openJoins({ ...parts, accounts: parts.acceptJoins, local }))
+  const directory = joining ? mergeDirectories(local, joining.joined) : local
   const clients = new ClientTable(clocks)
   const instances = aggregate
     ? new Instances({
         ...{ ...machine, directory, isOwn, mayUseKey },
-        joins: joining?.joins,
+        joined: joining?.joined,
         updated: uri => resources.instanceUpdated(uri),
         listChanged: () => resources.instanceListChanged(),
       })
@@ -113,6 +122,8 @@ export async function assembleGateway(parts: GatewayAssemblyParts): Promise<Asse
     endpoint,
     download: instances && ((req, res, path) => relayDownload(req, res, path, instances)),
     acceptJoin: joining?.accept,
+    answerPeer: joining?.shared?.answerPeer,
+    readyFacts: () => joining?.shared?.readyFacts() ?? {},
     gauges: () => [
       ...activityGauges(endpoint.activity()),
       instanceGauge(directory),
@@ -122,31 +133,35 @@ export async function assembleGateway(parts: GatewayAssemblyParts): Promise<Asse
     async close() {
       resources.close()
       joining?.tokens.close()
+      await joining?.joins.close()
       await Promise.all([stopReaper(), instances?.close(), directory.close()])
     },
   }
 }
 
 /** What accepts instances that join. */
-function openJoins({
+async function openJoins({
   accounts,
   local,
+  shared: settings,
   limits,
   log,
   onRefused,
-}: Pick<GatewayAssemblyParts, 'limits' | 'log' | 'onRefused'> & {
+}: Pick<GatewayAssemblyParts, 'shared' | 'limits' | 'log' | 'onRefused'> & {
   readonly accounts: AccountsUrl
   readonly local: InstanceDirectory
 }) {
   const tokens = new JoinTokens({ accounts, limits, timer: systemTimer })
-  const clocks = { clock: systemClock, timer: systemTimer }
-  const joins = new Joins({ ...{ local, tokens, limits, log }, ...clocks })
+  const parts = { limits, clock: systemClock, timer: systemTimer, log }
+  const shared = settings && (await openShared(settings, parts))
+  const joined = shared?.joined ?? new OwnJoined(parts)
+  const joins = new Joins({ ...{ local, tokens, directory: joined }, ...parts })
   const accept = createJoinUpgrade({
     ...{ tokens, limits, onRefused },
     full: principal => joins.full(principal),
     accept: (...link) => joins.accept(...link),
   })
-  return { joins, tokens, accept }
+  return { joined, shared, joins, tokens, accept }
 }
 
 function linkGauge({ links }: Joins): Gauge {

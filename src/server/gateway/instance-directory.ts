@@ -1,5 +1,6 @@
 import type { InstanceStatus } from '../../lib/instances/record.ts'
-import type { JoinAccepted, Visibility } from '../join/wire.ts'
+import type { Visibility } from '../../lib/instances/visibility.ts'
+import type { JoinAccepted } from '../join/wire.ts'
 
 /**
  * All instances that can be known of, alive or not: the one thing the gateway looks at. The

@@ -1,6 +1,9 @@
 import type { IncomingMessage } from 'node:http'
+import { Agent } from 'node:https'
+import type { Socket } from 'node:net'
 import { WebSocket } from 'ws'
 import type { Limits } from '../../lib/config/limits.ts'
+import { isLoopback, proxyEnv } from '../../lib/util/address.ts'
 import { collectBounded } from '../../lib/util/bytes.ts'
 import { connectionAdvice } from '../../lib/util/connection-reason.ts'
 import { isJsonObject, parseJson } from '../../lib/util/json.ts'
@@ -43,7 +46,7 @@ export function connectLink(options: LinkOptions): Promise<LinkOutcome> {
   const { gateway, token, limits, opened, signal } = options
   const ws = new WebSocket(gateway.replace(/^http/, 'ws') + joinPath, joinProtocol, {
     ...{ perMessageDeflate: false, handshakeTimeout: handshakeMs, followRedirects: false },
-    maxPayload: limits.maxJoinMessageBytes,
+    ...{ maxPayload: limits.maxJoinMessageBytes, agent: agentFor(gateway) },
     headers: { Authorization: `Bearer ${token.reveal()}`, 'User-Agent': userAgent },
   })
   return new Promise(resolve => {
@@ -74,6 +77,13 @@ export function connectLink(options: LinkOptions): Promise<LinkOutcome> {
       })
     })
   })
+}
+
+/** Through the proxy that the environment names; it would connect loopback addresses to itself. */
+function agentFor(gateway: string): Agent | undefined {
+  const { protocol, hostname } = new URL(gateway)
+  if (protocol !== 'https:' || isLoopback(hostname)) return undefined
+  return new Agent({ proxyEnv: proxyEnv(process.env) })
 }
 
 /** Describes an HTTP answer that refuses the link. */

@@ -3,7 +3,7 @@ import type { InstanceRecord } from '../../lib/instances/record.ts'
 import { isJsonObject, parseJson } from '../../lib/util/json.ts'
 import { cleanText } from '../../lib/util/text.ts'
 import { readBody } from '../http/body.ts'
-import type { Visibility } from './join-settings.ts'
+import type { Visibility } from '../../lib/instances/visibility.ts'
 import { acceptedPath, type JoinAccepted, recordPath } from './wire.ts'
 
 /** The instance record, and its changes. */

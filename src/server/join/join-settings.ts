@@ -1,8 +1,5 @@
 import type { Secret } from '../../lib/util/secret.ts'
-
-/** Which callers of the gateway see an instance: its owner, the team of the owner too, or all. */
-export const visibilities = ['owner', 'team', 'all'] as const
-export type Visibility = (typeof visibilities)[number]
+import type { Visibility } from '../../lib/instances/visibility.ts'
 
 /** Which gateway an instance joins. */
 export interface JoinSettings {

@@ -28,15 +28,12 @@ export interface JoinAccepted {
   readonly name: string
 }
 
-/** Parses `visible_to` of a record; anything unknown is `owner`. */
-export function parseVisibility(value: unknown): Visibility {
-  return visibilities.find(known => known === value) ?? 'owner'
-}
-
 /** WebSocket close codes, by which an end says why it closes. */
 export const joinCloseCodes = {
   /** The instance or the gateway stops. */
   stopped: 1001,
+  /** The gateway cannot decide now whether the instance may join. */
+  unavailable: 1013,
   /** The record is invalid, or its instance cannot join here. */
   recordRefused: 4001,
   /** The token was revoked or has expired. */

@@ -7,7 +7,7 @@ import { ResourceNotFound, ResourceUriInvalid } from '../../resources/errors.ts'
 import type { MaybePromise } from '../../resources/maybe-promise.ts'
 import type { Reader, RelayedContents } from '../../resources/producer.ts'
 import type { InstanceDirectory, InstanceEntry } from '../instance-directory.ts'
-import type { Joins } from '../join/joins.ts'
+import type { JoinedDirectory } from '../join/joined-directory.ts'
 import { probeUrl } from '../probes.ts'
 import { EndedInstances } from './ended-instances.ts'
 import { type Call, InstanceCalls } from './instance-calls.ts'
@@ -31,7 +31,7 @@ interface InstancesParts {
   /** `<registry_dir>/instances` */
   readonly instancesDir: string
   /** The instances that joined; absent: none can. */
-  readonly joins?: Pick<Joins, 'transportOf' | 'onLinked'> | undefined
+  readonly joined?: Pick<JoinedDirectory, 'transportOf' | 'onLinked'> | undefined
   /** Is this the address of the gateway itself? */
   readonly isOwn: (url: URL) => boolean
   readonly mayUseKey: () => MaybePromise<boolean>
@@ -76,7 +76,7 @@ export class Instances {
     this.#parts = parts
     this.#ended = new EndedInstances(parts)
     this.names = new InstanceNames(parts.directory, this.#ended)
-    parts.joins?.onLinked(id => this.#relays.get(id)?.pushes.retry())
+    parts.joined?.onLinked(id => this.#relays.get(id)?.pushes.retry())
     this.#stop = parts.directory.onChange(changes => {
       for (const change of changes) {
         if (!('entry' in change)) continue
@@ -163,7 +163,7 @@ export class Instances {
     const { instancesDir, mayUseKey, timer, limits, log, updated, listChanged } = this.#parts
     const locate = () => this.#locate(instanceId)
     const address = { instanceId, locate, mayUseKey, instancesDir, timer }
-    const transport = this.#parts.joins?.transportOf(instanceId) ?? new AddressTransport(address)
+    const transport = this.#parts.joined?.transportOf(instanceId) ?? new AddressTransport(address)
     const upstream = new Upstream(instanceId, transport)
     const relay = {
       upstream,
