@@ -1,6 +1,5 @@
 import type { IncomingMessage } from 'node:http'
 import { Agent } from 'node:https'
-import type { Socket } from 'node:net'
 import { WebSocket } from 'ws'
 import type { Limits } from '../../lib/config/limits.ts'
 import { isLoopback, proxyEnv } from '../../lib/util/address.ts'

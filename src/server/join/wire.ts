@@ -1,7 +1,3 @@
-import { visibilities, type Visibility } from './join-settings.ts'
-
-export type { Visibility }
-
 /**
  * What both ends of a joining link agree on. An instance opens a WebSocket to a gateway and answers
  * the HTTP/2 requests that come in it: `/mcp` and `/artefacts/…` as at its own address, and the path
