@@ -63,6 +63,14 @@ Environment: SERVICE_MCP_API_KEY (the key that clients must present), SERVICE_RE
       description: 'let instances join with tokens of this accounts server (--aggregate)',
       helpValue: 'URL',
     }),
+    database: Flags.string({
+      description: 'PostgreSQL that several gateways share: postgres://USER@HOST/NAME',
+      helpValue: 'URL',
+    }),
+    'peer-url': Flags.string({
+      description: 'where other gateways of the database reach this one',
+      helpValue: 'URL',
+    }),
     tools: toolsFlag,
     page: pageFlag,
     ...authFlags,

@@ -16,6 +16,7 @@ import { JoinTokens } from './join/join-tokens.ts'
 import { createJoinUpgrade } from './join/join-upgrade.ts'
 import { Joins } from './join/joins.ts'
 import { OwnJoined } from './join/own-joined.ts'
+import { openShared, type Shared, type SharedSettings } from './peers/open-shared.ts'
 import { mergeDirectories } from './merged-directory.ts'
 import { Relays } from './relay/relays.ts'
 import { openUserView, openView } from './views/view.ts'
@@ -37,6 +38,8 @@ interface GatewayAssemblyParts {
   readonly aggregate: boolean
   /** Accept instances that join with service tokens of this accounts server. */
   readonly accounts: AccountTokens | undefined
+  /** Several gateways share the instances that joined. */
+  readonly shared: SharedSettings | undefined
   readonly onRefused: (refused: RefusedRequest) => void
   /** Are clients of the gateway asked for a key? */
   readonly mayUseKey: () => MaybePromise<boolean>
@@ -51,6 +54,10 @@ export interface AssembledGateway {
   readonly download: InstanceDownload | undefined
   /** The handshake of an instance that joins. Absent: none is accepted. */
   readonly acceptJoin: JoinEndpoint['upgrade'] | undefined
+  /** What other gateways ask. Absent: there are none. */
+  readonly answerPeer: Shared['answerPeer'] | undefined
+  /** For `/readyz`. */
+  readonly readyFacts: () => object
   /** The gateway stops: instances that joined are told, and end their links. */
   endLinks(): void
   readonly gauges: () => readonly Gauge[]
@@ -69,7 +76,7 @@ export async function assembleGateway(parts: GatewayAssemblyParts): Promise<Asse
   const probes = new Probes({ ...machine, directory: files, isOwn })
   const local = createProbedDirectory({ directory: files, probes, limits, log })
   const stopReaper = startReaper({ ...machine, directory: local })
-  const joining = parts.accounts && openJoins({ ...parts, accounts: parts.accounts, local })
+  const joining = parts.accounts && (await openJoins({ ...parts, accounts: parts.accounts, local }))
   const directory = joining ? mergeDirectories(local, joining.joined) : local
   const relays = aggregate
     ? new Relays({ ...machine, directory, isOwn, mayUseKey, joined: joining?.joined })
@@ -88,6 +95,8 @@ export async function assembleGateway(parts: GatewayAssemblyParts): Promise<Asse
     endpoint: views,
     download: aggregate ? (...asked) => views.download(...asked) : undefined,
     acceptJoin: joining?.accept,
+    answerPeer: joining?.shared?.answerPeer,
+    readyFacts: () => joining?.shared?.readyFacts() ?? {},
     gauges: () => [
       ...activityGauges(views.activity()),
       instanceGauge(directory),
@@ -103,26 +112,28 @@ export async function assembleGateway(parts: GatewayAssemblyParts): Promise<Asse
 }
 
 /** What accepts instances that join. */
-function openJoins({
+async function openJoins({
   accounts,
   local,
+  shared: settings,
   limits,
   log,
   onRefused,
-}: Pick<GatewayAssemblyParts, 'limits' | 'log' | 'onRefused'> & {
+}: Pick<GatewayAssemblyParts, 'shared' | 'limits' | 'log' | 'onRefused'> & {
   readonly accounts: AccountTokens
   readonly local: InstanceDirectory
 }) {
   const tokens = new JoinTokens(accounts)
   const parts = { limits, clock: systemClock, timer: systemTimer, log }
-  const joined = new OwnJoined(parts)
+  const shared = settings && (await openShared(settings, parts))
+  const joined = shared?.joined ?? new OwnJoined(parts)
   const joins = new Joins({ ...{ local, tokens, directory: joined }, ...parts })
   const accept = createJoinUpgrade({
     ...{ tokens, limits, onRefused },
     full: principal => joins.full(principal),
     accept: (...link) => joins.accept(...link),
   })
-  return { joined, joins, accept }
+  return { joined, shared, joins, accept }
 }
 
 function linkGauge({ links }: Joins): Gauge {

@@ -50,6 +50,8 @@ export interface AppParts extends RequestChecks {
   download?: ArtefactDownload | undefined
   /** `/instances/…`, of which it is given what follows; absent: 404. */
   instances?: InstanceDownload | undefined
+  /** `/peer/…`, for other gateways; guards itself. */
+  peers?: PeerEndpoint | undefined
   isReady: () => boolean
   readyFacts?: ReadyFacts | undefined
   /** Well-known documents, without authentication. */
@@ -86,8 +88,16 @@ export interface JoinEndpoint {
   upgrade(req: IncomingMessage, socket: Socket, head: Buffer, peer: string): void
 }
 
+/** What other gateways ask. */
+export type PeerEndpoint = (
+  req: IncomingMessage,
+  res: ServerResponse,
+  path: string,
+) => Promise<void>
+
 const artefactPath = '/artefacts/sha256/'
 const instancesPath = '/instances/'
+const peersPath = '/peer/'
 
 /** What answers the requests of an MCP server. */
 export function createHandlers(parts: AppParts): Handlers {
@@ -130,6 +140,8 @@ function createListener(parts: AppParts): RequestListener {
       notes.isLogged = false
       return parts.activeGateway.handle(req, res)
     }
+
+    if (parts.peers !== undefined && path.startsWith(peersPath)) return parts.peers(req, res, path)
 
     // No page of another origin gets in by CORS here.
     if (page?.serves(path) === true) return page.handle(req, res, path, notes)

@@ -11,7 +11,7 @@ import type { InstanceDirectory } from '../instance-directory.ts'
 import type { JoinPrincipal, JoinTokens } from './join-tokens.ts'
 import { type JoinedDirectory, linkUrl, type Membership } from './joined-directory.ts'
 import { LinkClient } from './link-client.ts'
-import { parseToldRecord, readToldRecord, recordLines, type ToldRecord } from './record-lines.ts'
+import { parseToldRecord, recordLines, type ToldRecord, withPrincipal } from './record-lines.ts'
 
 interface JoinsParts {
   /** Instances of this machine: their ids cannot be taken. */
@@ -27,7 +27,7 @@ interface JoinsParts {
 /** One link, before and after its record is known. */
 interface Link {
   principal: JoinPrincipal
-  /** The newest record. */
+  /** The newest record; null: not yet. */
   told: ToldRecord | null
   readonly socket: LinkSocket
   readonly client: LinkClient
@@ -65,7 +65,7 @@ export class Joins {
     const { limits, timer, tokens } = this.#parts
     const linkSocket = new LinkSocket(ws, socket, limits)
     const client = new LinkClient(linkSocket.stream, limits, timer)
-    const link: Link = { principal, told: null, socket: linkSocket, client, membership: null }
+    const link: Link = { principal, socket: linkSocket, client, told: null, membership: null }
     this.#links.add(link)
     let refusal: string | null = null
     const unwatch = tokens.watch(token, now => {
@@ -116,7 +116,7 @@ export class Joins {
     for await (const line of recordLines(answer, limits.maxRecordBytes)) {
       const told = parseToldRecord(line, link.principal, limits)
       if (!told.ok) return this.#refuse(link, told.failure)
-      const { record } = (link.told = told.value)
+      const { record } = told.value
       if (instanceId === null) {
         late()
         instanceId = record.instanceId
@@ -130,7 +130,7 @@ export class Joins {
         accepted.destroy()
       } else if (record.instanceId !== instanceId) {
         return this.#refuse(link, 'its record is of another instance')
-      } else link.membership?.change(told.value)
+      } else this.#tell(link, told.value)
       // One that changes its record all the time is read slowly.
       await pause(timer, limits.recordGatherMs, signal)
     }
@@ -142,6 +142,7 @@ export class Joins {
     const { local, directory, log } = this.#parts
     const { principal, client, socket } = link
     const { instanceId } = told.record
+    link.told = told
     await local.refresh()
     if (signal.aborted) return false
     if (local.entries.some(({ record }) => record.instanceId === instanceId)) {
@@ -155,7 +156,7 @@ export class Joins {
     }
     let admitted
     try {
-      admitted = await directory.admit({ principal, told, client, replaced })
+      admitted = await directory.admit({ told, client, replaced })
     } catch (error) {
       log.warn({ instance_id: instanceId, reason: messageOf(error) }, 'an instance must wait')
       socket.close(joinCloseCodes.unavailable, directory.unavailable ?? 'try again later')
@@ -174,7 +175,7 @@ export class Joins {
       admitted.value.lose(reason)
     }
     link.membership = { ...admitted.value, lose }
-    if (link.told !== null && link.told !== told) link.membership.change(link.told)
+    if (link.told !== told) link.membership.change(link.told)
     log.info({ instance_id: instanceId, owner: principal.owner }, 'an instance has joined')
     return true
   }
@@ -182,12 +183,12 @@ export class Joins {
   /** The user has another name or team. */
   #rename(link: Link, principal: JoinPrincipal): void {
     link.principal = principal
-    if (link.told === null) return
-    const { text, record } = link.told
-    const told = readToldRecord(text, record.instanceId, principal, this.#parts.limits)
-    if (!told.ok) return
-    link.told = told.value
-    link.membership?.change(told.value)
+    if (link.told !== null) this.#tell(link, withPrincipal(link.told, principal))
+  }
+
+  #tell(link: Link, told: ToldRecord): void {
+    link.told = told
+    link.membership?.change(told)
   }
 
   #refuse(link: Link, reason: string): void {

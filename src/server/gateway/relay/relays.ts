@@ -103,7 +103,7 @@ export class Relays {
       const accepted = pushes.follow(inner)
       known = { accepted, followers: new Set() }
       followed.set(inner, known)
-      // The next one to follow it asks the instance again.
+      // The next follower asks the instance again.
       accepted.catch(() => {
         if (followed.get(inner) === known) followed.delete(inner)
       })
