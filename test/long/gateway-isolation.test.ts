@@ -65,7 +65,8 @@ describe('the isolation of users at a gateway, by a random model', function () {
     values[Math.floor(random() * values.length)] as Value
   const users: User[] = []
   const instances = new Map<string, Instance>()
-  const ended: string[] = []
+  /** Id → owner. */
+  const ended = new Map<string, User>()
   let folder: string
   let accounts: AccountsProcess
   let caller: ReturnType<typeof createCaller>
@@ -203,7 +204,7 @@ describe('the isolation of users at a gateway, by a random model', function () {
     } else expectUnknown(user, answer)
   }
 
-  const anyId = () => one([...instances.keys(), ...ended.slice(-5)])
+  const anyId = () => one([...instances.keys(), ...[...ended.keys()].slice(-5)])
   const actions: [weight: number, act: () => Promise<void>][] = [
     [
       30,
@@ -261,7 +262,7 @@ describe('the isolation of users at a gateway, by a random model', function () {
         for (const { name } of users) {
           if (name !== user.name) expect(text).to.not.include(`user:${name}`)
         }
-        for (const id of [...instances.keys(), ...ended]) {
+        for (const id of [...instances.keys(), ...ended.keys()]) {
           if (!user.seen.has(id)) expect(text).to.not.include(id.slice(0, 8))
         }
       },
@@ -331,7 +332,7 @@ describe('the isolation of users at a gateway, by a random model', function () {
         const [id, instance] = one([...instances])
         await changing(async () => {
           instances.delete(id)
-          ended.push(id)
+          ended.set(id, instance.owner)
           await instance.joined.leave()
         })
         await settled()
@@ -368,13 +369,17 @@ describe('the isolation of users at a gateway, by a random model', function () {
   ]
 
   async function joinOne(): Promise<void> {
-    const [owner, visible] = [one(users), one(visibilities)]
+    // Some come back under the id that they had, for others to see or not.
+    const [again, of] = random() < 0.5 ? (one([...ended]) ?? []) : []
+    const [owner, visible] = [of ?? one(users), one(visibilities)]
     const secret = `secret ${++made} of ${owner.name};`
     const joined = await joinInstance({
       ...{ gateway: base, token: owner.join },
+      ...(again !== undefined && { id: again }),
       record: { visible_to: visible, display_name: secret },
     })
     joined.setScene({ owner: owner.name, x: 0 })
+    ended.delete(joined.id)
     instances.set(joined.id, { owner, joined, secret, visible, x: 0 })
   }
 
