@@ -8,7 +8,8 @@ export interface GatewaySettings {
   readonly port: number
   readonly registryDir: string
   readonly flags?: readonly string[]
-  readonly env?: NodeJS.ProcessEnv
+  /** Besides those of a plain user. */
+  readonly env?: Readonly<Record<string, string>>
 }
 
 /** The program running `gateway`, as its user would start it. */
@@ -32,7 +33,7 @@ export interface GatewayProcess {
 export function startGatewayProcess(settings: GatewaySettings): GatewayProcess {
   const { port, registryDir, flags = [], env } = settings
   const args = ['gateway', '--json', `--port=${port}`, `--registry-dir=${registryDir}`, ...flags]
-  const child = startProgram(args, { env: cleanEnv(env) })
+  const child = startProgram(args, env && { env: cleanEnv(env) })
   const { stdout, stderr: errors } = child
   if (stdout === null || errors === null) throw new Error('the program has no output')
   const lines: any[] = []

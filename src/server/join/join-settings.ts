@@ -3,10 +3,9 @@ import type { Visibility } from '../../lib/instances/visibility.ts'
 
 /** Which gateway an instance joins. */
 export interface JoinSettings {
-  /** Its address, http or https, without a slash at the end. Plain http is for this machine alone. */
+  /** Its address, http or https, without a slash at the end; http only on this machine. */
   readonly gateway: string
-  /** The token, read anew for each attempt. Rejects with a `ServiceError`. */
+  /** Reads the token, before each attempt. Rejects with a `ServiceError`. */
   readonly token: () => Promise<Secret>
-  /** Which callers of the gateway see the instance. */
   readonly visibleTo: Visibility
 }

@@ -7,12 +7,12 @@ export const joinPath = '/join'
 export const joinProtocol = 'service-join.v1'
 
 /**
- * Answered with lines: the record of the instance as JSON, with its visibility as `visible_to`, and
- * again whenever it changes.
+ * The answer is a line with the record of the instance as JSON, with its visibility as
+ * `visible_to`, and a further line whenever the record changes.
  */
 export const recordPath = '/join/v1/record'
 
-/** Posted by the gateway when it has accepted the record: whose the instance is there. */
+/** The gateway posts a `JoinAccepted` here when it has accepted the record. */
 export const acceptedPath = '/join/v1/accepted'
 
 /** Whose an instance is at a gateway. */

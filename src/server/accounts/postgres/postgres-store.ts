@@ -10,14 +10,13 @@ import { migrations } from './schema.ts'
 import { serviceTokensTable } from './service-tokens-table.ts'
 import { sessionsTable } from './sessions-table.ts'
 
+const readId = `SELECT value AS "registryId" FROM accounts_meta WHERE name = 'registry_id'`
 const testWrite = `UPDATE accounts_meta SET value = now()::text WHERE name = 'test_write'`
 
 /** Has an accounts server made its tables in this database? */
 export async function hasAccounts(database: Database): Promise<boolean> {
-  const found = await database.run('it cannot be read', queries =>
-    queries.row<{ name: string | null }>(`SELECT to_regclass('accounts_meta') AS name`),
-  )
-  return typeof found?.name === 'string'
+  const sql = `SELECT to_regclass('accounts_meta') IS NOT NULL AS found`
+  return (await database.one<{ found: boolean }>('it cannot be read', sql)).found
 }
 
 /**
@@ -26,11 +25,9 @@ export async function hasAccounts(database: Database): Promise<boolean> {
  */
 export async function openPostgresStore(database: Database): Promise<AccountStore> {
   await migrate(database, 'accounts', migrations)
-  const meta = await database.run('it cannot be read', queries =>
-    queries.row<{ value: string }>(`SELECT value FROM accounts_meta WHERE name = 'registry_id'`),
-  )
+  const { registryId } = await database.one<{ registryId: string }>('it cannot be read', readId)
   return {
-    registryId: meta?.value ?? '',
+    registryId,
     ...accountsTable(database),
     ...sessionsTable(database),
     ...serviceTokensTable(database),
@@ -42,14 +39,14 @@ export async function openPostgresStore(database: Database): Promise<AccountStor
       let swept = 0
       for (const sql of sweeps) {
         swept += await inBatches(() =>
-          database.run('what is over was not removed', queries => queries.change(sql, beforeMs)),
+          database.change('what is over was not removed', sql, beforeMs),
         )
       }
       return swept
     },
 
     async ping() {
-      await database.run('it cannot be written', queries => queries.change(testWrite))
+      await database.change('it cannot be written', testWrite)
     },
 
     close: () => database.close(),

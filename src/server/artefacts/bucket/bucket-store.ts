@@ -158,9 +158,7 @@ export async function createBucketStore(options: BucketStoreOptions): Promise<Bu
   }
 
   const checkBucket = checkRegularly(() => checkMarker(bucket))
-  const checkDatabase = checkRegularly(() =>
-    database.run('it does not answer', queries => queries.rows('SELECT 1')),
-  )
+  const checkDatabase = checkRegularly(() => database.rows('it does not answer', 'SELECT 1'))
   const sweepTimer = every(limits.artefactSweepMs, () => inBackground(sweep))
   const stopListening = listen({
     ...{ database, channel, timer: systemTimer, log, pollMs: lookMs },

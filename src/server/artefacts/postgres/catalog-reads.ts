@@ -70,14 +70,11 @@ export function catalogReads(database: Database, limits: CatalogLimits) {
   }
 
   async function changeNow(queries: Queries): Promise<number> {
-    return (await queries.row<{ change: number }>(lastChange))?.change ?? 0
+    return (await queries.one<{ change: number }>(lastChange)).change
   }
 
   return {
-    async identity(): Promise<Identity> {
-      const found = await run(queries => queries.row<Identity>(identity))
-      return found ?? { storeId: '', entries: 0, bytes: 0 }
-    },
+    identity: () => run(queries => queries.one<Identity>(identity)),
 
     find: (hex: string, nowMs: number): Promise<CatalogRow | null> =>
       run(queries => queries.row<CatalogRow>(find, nowMs, bornMs(nowMs, limits), hex)),
@@ -118,9 +115,9 @@ export function catalogReads(database: Database, limits: CatalogLimits) {
         const change = await changeNow(queries)
         const isNew = change !== since
         const rows = isNew ? await queries.rows<{ hex: string }>(removedSince, since) : []
-        const end = await queries.row<{ dated: number | null; oldest: number | null }>(ends)
-        const aged = (end?.oldest ?? Infinity) + boundOf(limits.artefactTtlMs)
-        const earliestExpiryMs = Math.min(end?.dated ?? Infinity, aged)
+        const end = await queries.one<{ dated: number | null; oldest: number | null }>(ends)
+        const aged = (end.oldest ?? Infinity) + boundOf(limits.artefactTtlMs)
+        const earliestExpiryMs = Math.min(end.dated ?? Infinity, aged)
         return { change, removed: rows.map(({ hex }) => hex), earliestExpiryMs }
       }),
   }
