@@ -59,7 +59,7 @@ describe('instances that joined, in PostgreSQL', () => {
     const opened = [directory]
     const write = (sql: string, ...values: string[]) =>
       database.run('a test', queries => queries.change(sql, ...values))
-    await write(`INSERT INTO gateways VALUES ('other', 'http://127.0.0.1:1', '', now())`)
+    await write(`INSERT INTO gateways VALUES ('other', 'http://127.0.0.1:1', 'x', now())`)
     const place = async (instanceId: string, text: string): Promise<void> => {
       await write(
         `INSERT INTO joined_instances (instance_id, account_id, principal, record, link, gateway, change)
@@ -162,7 +162,7 @@ describe('instances that joined, in PostgreSQL', () => {
       await table().sweep()
       await under.directory.refresh()
       expect(under.directory.entries).to.deep.equal([])
-      expect(kinds(batches)).to.deep.equal([['changed', 'gone']])
+      expect(kinds(batches)).to.deep.equal([['gone']])
       expect(heard.at(-1)).to.equal('its link was lost: the connection was cut')
       const later = await under.again()
       expect(later.entries).to.deep.equal([])
