@@ -26,6 +26,8 @@ export interface CatalogPutResult {
   readonly existed: boolean
   /** The artefact has the object that was uploaded. */
   readonly isUsed: boolean
+  /** More have to go than in one transaction. */
+  readonly isFull: boolean
 }
 
 interface Totals {
@@ -61,6 +63,13 @@ const expired = `SELECT hex FROM artefacts WHERE expires_at_ms <= $1
   OR (expires_at_ms IS NULL AND created_at_ms <= $2) LIMIT ${batch}`
 
 export function catalogChanges(database: Database, limits: CatalogLimits) {
+  const bounds = {
+    maxBytes: boundOf(limits.maxArtefactTotalBytes),
+    maxEntries: boundOf(limits.maxArtefacts),
+  }
+  const isWithin = ({ bytes, entries }: Totals) =>
+    bytes <= bounds.maxBytes && entries <= bounds.maxEntries
+
   /** Runs one change after the other, over all servers. A null of `action` means no change. */
   function change<Value>(
     what: string,
@@ -79,31 +88,25 @@ export function catalogChanges(database: Database, limits: CatalogLimits) {
       .catch(asUnavailable)
   }
 
-  /** Returns how many went. `keep` was stored just now and stays. */
+  /** The oldest ones, of which `batch` go at most. Returns how many. `keep` was stored just now. */
   async function evict(
     queries: Queries,
     totals: Totals,
     keep: string,
     nowMs: number,
   ): Promise<number> {
-    const bounds = {
-      maxBytes: boundOf(limits.maxArtefactTotalBytes),
-      maxEntries: boundOf(limits.maxArtefacts),
-    }
-    for (let removed = 0; ;) {
-      if (totals.bytes <= bounds.maxBytes && totals.entries <= bounds.maxEntries) return removed
-      const rows = await queries.rows<{ hex: string; bytes: number }>(oldest, keep)
-      const total = { bytes: totals.bytes, count: totals.entries }
-      const chosen = selectEvictions(rows.toReversed(), total, bounds).map(({ hex }) => hex)
-      if (chosen.length === 0) return removed
-      removed += await removeRows(queries, totals, chosen, nowMs + graceMs)
-    }
+    if (isWithin(totals)) return 0
+    const rows = await queries.rows<{ hex: string; bytes: number }>(oldest, keep)
+    const total = { bytes: totals.bytes, count: totals.entries }
+    const chosen = selectEvictions(rows.toReversed(), total, bounds).map(({ hex }) => hex)
+    if (chosen.length === 0) return 0
+    return removeRows(queries, totals, chosen, nowMs + graceMs)
   }
 
   return {
     /**
      * Stores the artefact, or renews what is there of it, and removes the oldest ones beyond the
-     * bounds. Null, and no change, when `object` is null and nothing is there, or when the sweep has
+     * bounds, some at most. Null, and no change, when `object` is null and nothing is there, or when the sweep has
      * taken the object.
      */
     put: ({ hex, object, lost, describe }: CatalogPut, nowMs: number) =>
@@ -126,7 +129,8 @@ export function catalogChanges(database: Database, limits: CatalogLimits) {
         totals.entries += known === null ? 1 : 0
         totals.bytes += ref.size_bytes - (known?.size ?? 0)
         await evict(queries, totals, hex, nowMs)
-        return { ref, existed: previous !== null, isUsed: previous === null }
+        const isFull = !isWithin(totals)
+        return { ref, existed: previous !== null, isUsed: previous === null, isFull }
       }),
 
     /** With `object`: only while the artefact has that one. The object goes after `keepMs`. */
@@ -152,9 +156,12 @@ export function catalogChanges(database: Database, limits: CatalogLimits) {
         })
         removed = gone ?? 0
       }
-      await change('what is beyond the bounds was not removed', async (queries, totals) =>
-        (await evict(queries, totals, '', nowMs)) > 0 ? true : null,
-      )
+      for (let isBeyond: true | null = true; isBeyond !== null;) {
+        const what = 'what is beyond the bounds was not removed'
+        isBeyond = await change(what, async (queries, totals) =>
+          (await evict(queries, totals, '', nowMs)) > 0 ? true : null,
+        )
+      }
     },
   }
 }
