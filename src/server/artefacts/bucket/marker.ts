@@ -2,7 +2,7 @@ import { ServiceError } from '../../../lib/util/errors.ts'
 import type { Catalog } from '../postgres/catalog.ts'
 import type { Bucket } from './bucket.ts'
 
-/** Its text is the id of the installation whose artefacts lie in the bucket. */
+/** An object with the id of the installation whose artefacts the bucket holds. */
 const key = 'service-cli-store'
 
 /**
@@ -11,8 +11,8 @@ const key = 'service-cli-store'
  */
 export async function claimBucket(bucket: Bucket, catalog: Catalog): Promise<void> {
   const { storeId, entries } = await catalog.identity()
-  const owner = async () => (await bucket.readText(key))?.trim()
-  if ((await owner()) === undefined) {
+  const readOwner = async () => (await bucket.readText(key))?.trim()
+  if ((await readOwner()) === undefined) {
     if (entries > 0) {
       const message = `${bucket.name} has none of the ${entries} artefacts of the database`
       throw new ServiceError('config_invalid', message, {
@@ -21,7 +21,8 @@ export async function claimBucket(bucket: Bucket, catalog: Catalog): Promise<voi
     }
     await bucket.writeText(key, `${storeId}\n`)
   }
-  if ((await owner()) === storeId) return
+  // Read again: another installation may have claimed the bucket at the same time.
+  if ((await readOwner()) === storeId) return
   throw new ServiceError('config_invalid', `${bucket.name} belongs to another installation`, {
     hint: 'use another bucket or prefix, or the database that it belongs to',
   })
