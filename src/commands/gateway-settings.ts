@@ -41,7 +41,10 @@ export async function readGatewaySettings(
 /** Every client of the gateway reads what joined: without a key that is every user of its machine. */
 function readAcceptJoins(flags: GatewayFlags, mode: AuthMode): GatewaySettings['acceptJoins'] {
   const accounts = flags['accept-joins']
-  if (accounts === undefined) return undefined
+  if (accounts === undefined) {
+    if (mode !== 'accounts') return undefined
+    throw usage('--auth accounts needs an accounts server', 'name it with --accept-joins URL')
+  }
   if (flags.aggregate !== true) throw usage('--accept-joins is for --aggregate', 'add --aggregate')
   if (mode === 'none' && flags.auth !== 'none') {
     throw usage(

@@ -47,6 +47,7 @@ const loaders = {
   'registry:users:enable': () => import('./registry/users/enable.ts'),
   'registry:users:list': () => import('./registry/users/list.ts'),
   'registry:users:reset-code': () => import('./registry/users/reset-code.ts'),
+  'registry:users:set-team': () => import('./registry/users/set-team.ts'),
   'registry:users:show': () => import('./registry/users/show.ts'),
   'registry:users:unlock': () => import('./registry/users/unlock.ts'),
   'resources:list': () => import('./resources/list.ts'),

@@ -102,8 +102,8 @@ export type InstanceChange =
   | { readonly kind: 'appeared'; readonly entry: InstanceEntry }
   /** Its record or its verdict. */
   | { readonly kind: 'changed'; readonly entry: InstanceEntry }
-  /** No entry any more; how it was last known. */
-  | { readonly kind: 'gone'; readonly entry: InstanceEntry }
+  /** No entry any more; how it was last known. `isHidden`: it goes on, where others see it. */
+  | { readonly kind: 'gone'; readonly entry: InstanceEntry; readonly isHidden?: true }
   | { readonly kind: 'fault'; readonly fault: RecordFault }
   /** What was wrong there is no more. */
   | { readonly kind: 'mended'; readonly fault: RecordFault }

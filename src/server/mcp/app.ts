@@ -49,7 +49,7 @@ export interface AppParts extends RequestChecks {
   /** `/artefacts/sha256/<hex>`; absent: 404. */
   download?: ArtefactDownload | undefined
   /** `/instances/…`, of which it is given what follows; absent: 404. */
-  instances?: ArtefactDownload | undefined
+  instances?: InstanceDownload | undefined
   /** `/peer/…`, for other gateways; guards itself. */
   peers?: PeerEndpoint | undefined
   isReady: () => boolean
@@ -75,6 +75,11 @@ export interface HostEndpoint {
   /** Tells the application that the server stops, and lets it go. */
   close(): void
 }
+
+/** Answers a download of an instance, as far as the caller may have it. */
+export type InstanceDownload = (
+  ...asked: [...Parameters<ArtefactDownload>, context: RequestContext]
+) => Promise<void>
 
 /** What instances of other machines join. */
 export interface JoinEndpoint {
@@ -160,15 +165,23 @@ function createListener(parts: AppParts): RequestListener {
   ): void | Promise<void> {
     if (!outcome.ok) return refuseCaller(res, notes, outcome)
     const { principal, mayWrite = true, mayAnswer = mayWrite, expiresAtMs } = outcome
-    Object.assign(notes, { principal, mayWrite, mayAnswer })
-    if (auth.onRevoked !== undefined || expiresAtMs !== undefined) {
+    const { viewer, watch } = outcome
+    Object.assign(notes, { principal, mayWrite, mayAnswer, viewer })
+    if (auth.onRevoked !== undefined || expiresAtMs !== undefined || watch !== undefined) {
       // A client that left while it was authenticated closes nothing any more.
-      if (!res.destroyed) notes.over = open.add(principal, expiresAtMs, res)
+      if (!res.destroyed) {
+        const over = [open.add(principal, expiresAtMs, res), watch?.(() => void res.destroy())]
+        notes.over = () => over.forEach(end => end?.())
+      }
     }
     const { path } = notes
     if (path === '/mcp') return parts.mcp.handle(req, res, notes)
-    if (path === metricsPath) return parts.metrics?.send(res)
-    if (isOfInstance(path)) return parts.instances?.(req, res, path.slice(instancesPath.length))
+    if (path === metricsPath && viewer === undefined) return parts.metrics?.send(res)
+    if (isOfInstance(path))
+      return parts.instances?.(req, res, path.slice(instancesPath.length), notes)
+    if (path === metricsPath) {
+      throw new ServiceError('route_not_found', 'metrics are for holders of the key of the server')
+    }
     if (parts.download === undefined) {
       throw new ServiceError('route_not_found', 'artefacts are switched off on this server')
     }
@@ -277,6 +290,7 @@ class Notes implements RequestContext {
   principal = 'anonymous'
   mayWrite = true
   mayAnswer = true
+  viewer: RequestContext['viewer'] = undefined
   /** To be called when nothing is answered any more. */
   over: (() => void) | undefined = undefined
   rpc: string | undefined = undefined

@@ -69,6 +69,11 @@ export function accountsTable(database: Database) {
       return (await database.change('an account was not changed', sql, disabledAtMs, id)) > 0
     },
 
+    async setTeam(id, team) {
+      const sql = 'UPDATE accounts SET team = $1 WHERE id = $2'
+      return (await database.change('an account was not changed', sql, team, id)) > 0
+    },
+
     async replaceHash(id, oldHash, newHash) {
       const what = 'a password hash was not replaced'
       return (await database.change(what, setHash, id, newHash, oldHash)) > 0

@@ -83,12 +83,12 @@ type FoundRow = SessionRow &
 
 function toState(row: FoundRow): SessionState {
   const { username, usernameKey, email, emailKey, passwordHash, disabledAtMs, ...rest } = row
-  const { accountCreatedAtMs, ...session } = rest
+  const { accountCreatedAtMs, team, ...session } = rest
   return {
     session,
     account: {
       id: session.accountId,
-      ...{ username, usernameKey, email, emailKey, passwordHash, disabledAtMs },
+      ...{ username, usernameKey, email, emailKey, passwordHash, disabledAtMs, team },
       createdAtMs: accountCreatedAtMs,
     },
   }

@@ -1,7 +1,6 @@
 import type { Result } from '../../../lib/util/result.ts'
 import type { InstanceDirectory } from '../instance-directory.ts'
 import type { InstanceTransport } from '../relay/instance-transport.ts'
-import type { JoinPrincipal } from './join-tokens.ts'
 import type { LinkClient } from './link-client.ts'
 import type { ToldRecord } from './record-lines.ts'
 
@@ -21,7 +20,6 @@ export interface JoinedDirectory extends InstanceDirectory {
 }
 
 export interface Joining {
-  readonly principal: JoinPrincipal
   readonly told: ToldRecord
   readonly client: LinkClient
   /** Called when a newer link of the instance takes the place of this one. */

@@ -11,7 +11,7 @@ import type { InstanceDirectory } from '../instance-directory.ts'
 import type { JoinPrincipal, JoinTokens } from './join-tokens.ts'
 import { type JoinedDirectory, linkUrl, type Membership } from './joined-directory.ts'
 import { LinkClient } from './link-client.ts'
-import { parseToldRecord, recordLines, type ToldRecord } from './record-lines.ts'
+import { parseToldRecord, recordLines, type ToldRecord, withPrincipal } from './record-lines.ts'
 
 interface JoinsParts {
   /** Instances of this machine: their ids cannot be taken. */
@@ -26,7 +26,9 @@ interface JoinsParts {
 
 /** One link, before and after its record is known. */
 interface Link {
-  readonly principal: JoinPrincipal
+  principal: JoinPrincipal
+  /** The newest record; null: not yet. */
+  told: ToldRecord | null
   readonly socket: LinkSocket
   readonly client: LinkClient
   /** In the directory; null: not yet. */
@@ -63,11 +65,12 @@ export class Joins {
     const { limits, timer, tokens } = this.#parts
     const linkSocket = new LinkSocket(ws, socket, limits)
     const client = new LinkClient(linkSocket.stream, limits, timer)
-    const link: Link = { principal, socket: linkSocket, client, membership: null }
+    const link: Link = { principal, socket: linkSocket, client, told: null, membership: null }
     this.#links.add(link)
     let refusal: string | null = null
-    const unwatch = tokens.watch(token, reason => {
-      refusal = reason
+    const unwatch = tokens.watch(token, now => {
+      if (now.ok) return this.#rename(link, now.value)
+      refusal = now.failure.reason
       linkSocket.close(joinCloseCodes.tokenRefused, 'the token is not accepted any more')
       // Nothing of it is shown from now on.
       link.membership?.end('its token was revoked or has expired')
@@ -127,7 +130,7 @@ export class Joins {
         accepted.destroy()
       } else if (record.instanceId !== instanceId) {
         return this.#refuse(link, 'its record is of another instance')
-      } else link.membership?.change(told.value)
+      } else this.#tell(link, told.value)
       // One that changes its record all the time is read slowly.
       await pause(timer, limits.recordGatherMs, signal)
     }
@@ -139,6 +142,7 @@ export class Joins {
     const { local, directory, log } = this.#parts
     const { principal, client, socket } = link
     const { instanceId } = told.record
+    link.told = told
     await local.refresh()
     if (signal.aborted) return false
     if (local.entries.some(({ record }) => record.instanceId === instanceId)) {
@@ -152,7 +156,7 @@ export class Joins {
     }
     let admitted
     try {
-      admitted = await directory.admit({ principal, told, client, replaced })
+      admitted = await directory.admit({ told, client, replaced })
     } catch (error) {
       log.warn({ instance_id: instanceId, reason: messageOf(error) }, 'an instance must wait')
       socket.close(joinCloseCodes.unavailable, directory.unavailable ?? 'try again later')
@@ -171,8 +175,20 @@ export class Joins {
       admitted.value.lose(reason)
     }
     link.membership = { ...admitted.value, lose }
+    if (link.told !== told) link.membership.change(link.told)
     log.info({ instance_id: instanceId, owner: principal.owner }, 'an instance has joined')
     return true
+  }
+
+  /** The user has another name or team. */
+  #rename(link: Link, principal: JoinPrincipal): void {
+    link.principal = principal
+    if (link.told !== null) this.#tell(link, withPrincipal(link.told, principal))
+  }
+
+  #tell(link: Link, told: ToldRecord): void {
+    link.told = told
+    link.membership?.change(told)
   }
 
   #refuse(link: Link, reason: string): void {

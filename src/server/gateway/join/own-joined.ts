@@ -63,7 +63,7 @@ export class OwnJoined implements JoinedDirectory {
 
   async admit(joining: Joining): Promise<Result<Membership, string>> {
     const { instanceId } = joining.told.record
-    const refusal = this.#whyNot(instanceId, joining.principal.accountId)
+    const refusal = this.#whyNot(instanceId, joining.told.principal.accountId)
     if (refusal !== null) return fail(refusal)
     const before = this.#joined.get(instanceId)
     before?.cancelGone()
@@ -103,7 +103,7 @@ export class OwnJoined implements JoinedDirectory {
     const { maxJoinsPerUser } = this.#parts.limits
     if (!this.#owners.claim(instanceId, accountId)) return 'its id is that of another user'
     const own = [...this.#joined].filter(
-      ([id, { principal }]) => id !== instanceId && principal.accountId === accountId,
+      ([id, { told }]) => id !== instanceId && told.principal.accountId === accountId,
     )
     return own.length < maxJoinsPerUser ? null : tooManyInstances(maxJoinsPerUser)
   }

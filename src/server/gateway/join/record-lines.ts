@@ -28,7 +28,14 @@ export async function* recordLines(stream: Readable, maxBytes: number): AsyncGen
 /** What an instance says of itself, as it was told and as it is shown. */
 export interface ToldRecord {
   readonly text: string
+  readonly principal: JoinPrincipal
   readonly record: DirectoryRecord
+}
+
+/** The same of a user who has another name or team. */
+export function withPrincipal({ text, record }: ToldRecord, principal: JoinPrincipal): ToldRecord {
+  const joined = record.joined && { ...record.joined, ...principal }
+  return { text, principal, record: { ...record, joined } }
 }
 
 /** What an instance of `principal` says of itself over its link; or why that is invalid. */
@@ -57,5 +64,5 @@ export function readToldRecord(
   // No address of another machine is shown or asked.
   const nowhere = { mcpUrl: null, mcpUrlIsLoopback: false, localUrl: null }
   const joined = { ...principal, visibility: parseVisibility(told['visible_to']) }
-  return ok({ text, record: { ...record.value, ...nowhere, joined } })
+  return ok({ text, principal, record: { ...record.value, ...nowhere, joined } })
 }

@@ -127,11 +127,11 @@ export class SharedJoined implements JoinedDirectory {
   }
 
   async admit(joining: Joining): Promise<Result<Membership, string>> {
-    const { told, principal } = joining
+    const { told } = joining
     const { instanceId } = told.record
     this.#admitting.add(instanceId)
     try {
-      const admitted = await this.#table.admit(this.#columns(told, principal))
+      const admitted = await this.#table.admit(this.#columns(told))
       if (!admitted.ok) return admitted
       const own: Own = { ...joining, link: admitted.value, end: null, isWritten: true }
       return ok(this.#begin(instanceId, own))
@@ -288,8 +288,8 @@ export class SharedJoined implements JoinedDirectory {
     for (const [, own] of due) own.isWritten = true
     try {
       await this.#table.write(
-        due.flatMap(([, { told, principal, link, end }]) =>
-          end === null ? [{ ...this.#columns(told, principal), link }] : [],
+        due.flatMap(([, { told, link, end }]) =>
+          end === null ? [{ ...this.#columns(told), link }] : [],
         ),
         due.flatMap(([instanceId, { link, end }]) =>
           end === null ? [] : [{ instanceId, link, ...end }],
@@ -303,7 +303,7 @@ export class SharedJoined implements JoinedDirectory {
     await pause(timer, limits.recordGatherMs, this.#closing.signal)
   }
 
-  #columns({ record, text }: ToldRecord, principal: JoinPrincipal) {
+  #columns({ record, text, principal }: ToldRecord) {
     const { instanceId } = record
     const { accountId } = principal
     return { instanceId, accountId, principal: JSON.stringify(principal), record: text }
