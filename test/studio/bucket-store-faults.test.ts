@@ -410,7 +410,7 @@ describe('artefacts in a bucket, when something fails', () => {
       }
       const failure = await failureOf(() => collect(artefact.verified()))
       expect(failure.code).to.equal('storage_unavailable')
-      expect(failure.message).to.contain('was changed on the way')
+      expect(failure.message).to.contain('was changed in transit')
       expect((await collect(artefact.verified())).equals(bytes)).to.equal(true)
       await artefact.close()
     })

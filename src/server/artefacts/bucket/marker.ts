@@ -3,7 +3,7 @@ import { ServiceError } from '../../../lib/util/errors.ts'
 import type { Catalog } from '../postgres/catalog.ts'
 import type { Bucket } from './bucket.ts'
 
-/** Its text is the id of the installation whose artefacts lie in the bucket. */
+/** An object with the id of the installation whose artefacts the bucket holds. */
 const key = 'service-cli-store'
 
 /** Objects of installations that are about to mark the bucket. */

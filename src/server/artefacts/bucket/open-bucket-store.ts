@@ -8,12 +8,12 @@ import type { BucketSettings } from './settings.ts'
 /** Where artefacts are when they are not in files of this machine. */
 export interface BucketStoreSettings {
   readonly bucket: BucketSettings
-  /** Has the catalog. */
+  /** Holds the catalog. */
   readonly database: DatabaseSettings
 }
 
 /**
- * Connects to both once, so that what is wrong is told at once. Times are those of the database.
+ * Connects to both, so that wrong settings fail at the start. Times are those of the database.
  */
 export async function openBucketStore(
   { bucket, database }: BucketStoreSettings,

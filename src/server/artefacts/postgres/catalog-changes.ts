@@ -4,7 +4,7 @@ import type { Describe } from '../describe.ts'
 import type { ArtefactRef, PutResult } from '../store.ts'
 import {
   asUnavailable,
-  bornMs,
+  liveAfterMs,
   type CatalogLimits,
   type CatalogRow,
   channel,
@@ -139,10 +139,10 @@ export function catalogChanges(database: Database, limits: CatalogLimits) {
 
     /** Removes expired artefacts and those beyond the bounds, in small transactions. */
     async clean(nowMs: number): Promise<void> {
-      const born = bornMs(nowMs, limits)
+      const liveAfter = liveAfterMs(nowMs, limits)
       for (let removed = batch; removed === batch;) {
         const gone = await change('expired artefacts were not removed', async (queries, totals) => {
-          const rows = await queries.rows<{ hex: string }>(expired, nowMs, born)
+          const rows = await queries.rows<{ hex: string }>(expired, nowMs, liveAfter)
           if (rows.length === 0) return null
           const hashes = rows.map(({ hex }) => hex)
           return removeRows(queries, totals, hashes, nowMs + graceMs)
