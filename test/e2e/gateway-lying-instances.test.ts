@@ -14,6 +14,7 @@ import {
   callStateless,
   listenStateless,
   statelessHeaders,
+  statelessMeta,
   statelessRequest,
 } from '../helpers/stateless.ts'
 import { until } from '../helpers/until.ts'
@@ -198,6 +199,29 @@ describe('an instance that lies', () => {
     const text = ','.repeat(200_000)
     const long = await callIt(JSON.stringify({ content: [{ type: 'text', text }] }))
     expect(long.content[0].text).to.equal(text)
+  })
+
+  it('tells a caller of no progress that is not above the last one', async () => {
+    bad.onCall = ({ res, id }) => {
+      res.setHeader('Content-Type', 'text/event-stream')
+      const send = (message: object) =>
+        res.write(`data: ${JSON.stringify({ jsonrpc: '2.0', ...message })}\n\n`)
+      for (const progress of [1, 1, 2, 1, 3]) {
+        const params = { progressToken: 1, progress, total: 9 }
+        send({ method: 'notifications/progress', params })
+      }
+      send({ id, result: { content: [] } })
+      res.end()
+    }
+    const params = { name: 'look', arguments: { instance: bad.instanceId } }
+    const _meta = { ...statelessMeta(), progressToken: 'p' }
+    const answer = await fetch(gateway.url, {
+      method: 'POST',
+      headers: statelessHeaders('tools/call', params),
+      body: JSON.stringify({ ...statelessRequest('tools/call'), params: { ...params, _meta } }),
+    })
+    const told = Array.from((await answer.text()).matchAll(/"progress":(\d)/g), ([, n]) => n)
+    expect(told).to.deep.equal(['1', '2', '3'])
   })
 
   it('is given up when it notifies without end in place of an answer', async () => {
