@@ -155,6 +155,20 @@ describe('a gateway that aggregates', () => {
       }
       const clients = await read(at(blender, 'server/clients'))
       expect(clients.error.message).to.include('no resource')
+      const instance = 'blender'
+      const byTool = await call('read_resource', { instance, uri: 'server://clients' })
+      expect(byTool.content[0].text).to.include('no resource')
+      const waited = await call('wait_for_change', { instance, uris: ['server://clients'] })
+      expect(waited.content[0].text).to.include('no resource')
+      const listed = await call('list_resources', { instance, limit: 500 })
+      expect(listed.content[0].text).to.include('scene://current').and.not.include('server://')
+    })
+
+    it('of what only instances have says where it is', async () => {
+      const { error } = await read('scene://current')
+      expect(error.message)
+        .to.include('what an instance calls scheme://path is instance://<id>/scheme/path here')
+        .and.not.include('mcp_url')
     })
 
     it('fails as that of the instance does, naming the address that was asked for', async () => {
@@ -356,6 +370,14 @@ describe('a gateway that aggregates', () => {
       await until(async () => (await waitsAt(maya)) === 0, 'the end of the wait at Maya')
     })
 
+    it('wait at the instance that is named for its addresses of either kind', async () => {
+      const uris = [at(maya), 'scene://delta']
+      const waiting = call('wait_for_change', { instance: 'maya', uris })
+      await until(async () => (await waitsAt(maya)) === 1, 'the wait')
+      await maya.post('scene', sceneOf(8))
+      expect((await waiting).structuredContent).to.include({ changed: true })
+    })
+
     it('tell those who wait that the gateway stops', async () => {
       const stopping = await startGateway(options())
       const waits = [{ uris: [at(maya)] }, { uris: [at(blender), at(maya)] }, { instance: 'maya' }]
@@ -414,7 +436,9 @@ describe('a gateway that aggregates', () => {
       await events.until(() => events.updates.includes(at(ending)), 'the update')
       const { error } = await read(at(ending))
       expect(error.message).to.match(/houdini.* has ended; last seen: 20.*; cause: /)
-      expect(error.data).to.include({ reason: 'instance_gone', instance_id: ending.instanceId })
+      expect(error.data).to.include({
+        ...{ uri: at(ending), reason: 'instance_gone', instance_id: ending.instanceId },
+      })
       expect(error.data.cause).to.be.a('string')
       const { content } = await call('query_scene', { instance: ending.instanceId })
       expect(content[0].text).to.include('has ended')
@@ -453,6 +477,20 @@ describe('a gateway that aggregates', () => {
       } finally {
         await later.stop()
       }
+    })
+
+    it('is not said to have stopped when only its record is gone', async () => {
+      const paused = await startServeProcess({ registryDir, flags: ['--dcc-type', 'houdini'] })
+      await until(async () => (await read(at(paused))).result !== undefined, 'the instance')
+      // It writes its record again.
+      paused.signal('SIGSTOP')
+      await rm(join(registryDir, 'instances', `${paused.instanceId}.json`))
+      await until(async () => (await read(at(paused))).error?.data.reason === 'instance_gone', 'it')
+      const { cause } = (await read(at(paused))).error.data
+      expect(cause).to.equal('its record was removed, as by an instance that stops')
+      paused.signal('SIGCONT')
+      await until(async () => (await read(at(paused))).result !== undefined, 'it is back')
+      await paused.stop()
     })
 
     it('never answers with what another one has, at the same address', async () => {

@@ -103,7 +103,7 @@ export class InstanceNames {
       )
     }
     const error = new ResourceNotFound(text)
-    error.message += '; no such instance is known, gateway://instances has the ids'
+    error.message += '; no such instance is known; gateway://instances has the ids'
     throw error
   }
 }

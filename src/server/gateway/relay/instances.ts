@@ -119,7 +119,7 @@ export class Instances {
     if (drains(inner)) {
       throw new ResourceUriInvalid('a gateway never drains events: leave out drain')
     }
-    return this.#asked(instanceId, relay => relay.reads.read(inner, text, reader))
+    return this.#asked(instanceId, relay => relay.reads.read(inner, text, reader), text)
   }
 
   /** The result of a request to the instance. */
@@ -131,7 +131,7 @@ export class Instances {
   follow(uri: string): Promise<void> {
     try {
       const { instanceId, inner } = this.find(uri)
-      this.assertThere(instanceId)
+      this.assertThere(instanceId, uri)
       return this.relayTo(instanceId).pushes.follow(inner)
     } catch (error) {
       return Promise.reject(error)
@@ -145,16 +145,16 @@ export class Instances {
     if (this.#ended.has(parsed.selector)) this.#free(parsed.selector)
   }
 
-  /** Throws for an instance that has ended. */
-  assertThere(instanceId: string): void {
-    const error = this.#ended.errorOf(instanceId)
+  /** Throws for an instance that has ended; `uri`: what was asked for. */
+  assertThere(instanceId: string, uri?: string): void {
+    const error = this.#ended.errorOf(instanceId, uri)
     if (error !== null) throw error
   }
 
   /** After a failure: the error of an instance that has ended meanwhile. */
-  async goneNow(instanceId: string): Promise<ServiceError | null> {
+  async goneNow(instanceId: string, uri?: string): Promise<ServiceError | null> {
     await this.#parts.directory.refresh()
-    return this.#ended.errorOf(instanceId)
+    return this.#ended.errorOf(instanceId, uri)
   }
 
   relayTo(instanceId: string): Relay {
@@ -194,13 +194,14 @@ export class Instances {
   async #asked<Answer>(
     instanceId: string,
     ask: (relay: Relay) => Promise<Answer>,
+    uri?: string,
   ): Promise<Answer> {
-    this.assertThere(instanceId)
+    this.assertThere(instanceId, uri)
     try {
       return await ask(this.relayTo(instanceId))
     } catch (error) {
       if (!isUnreachable(error)) throw error
-      throw (await this.goneNow(instanceId)) ?? error
+      throw (await this.goneNow(instanceId, uri)) ?? error
     }
   }
 
