@@ -109,6 +109,10 @@ describe('an instance that lies', () => {
     'with a list': () => '[]',
     'with half an answer': (id, uri) => contentsOf(uri, 'x', id).slice(0, -3),
     'with no contents': id => JSON.stringify({ jsonrpc: '2.0', id, result: {} }),
+    'with contents of no form': id =>
+      JSON.stringify({ jsonrpc: '2.0', id, result: { contents: ['x'] } }),
+    'with contents without a URI': id =>
+      JSON.stringify({ jsonrpc: '2.0', id, result: { contents: [{ text: 'x' }] } }),
     'with two results': (id, uri) => contentsOf(uri, 'x', id) + contentsOf(uri, 'y', id),
     'with an error of no form': id => JSON.stringify({ jsonrpc: '2.0', id, error: [1] }),
     'with much before the contents': (id, uri) =>
@@ -356,6 +360,33 @@ describe('an instance that lies', () => {
       others.close()
     })
 
+    for (const revision of ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25', '2026-07-28']) {
+      it(`tells a client of ${revision} that follows it when it lists others`, async () => {
+        const isStateless = revision === '2026-07-28'
+        const open = async () => {
+          const session = await RawSession.open(gateway.url, revision)
+          await session.call('resources/subscribe', { uri: at(bad) })
+          return session.listen()
+        }
+        const followed = { resourceSubscriptions: [at(bad)], resourcesListChanged: true }
+        const stream = isStateless ? await listenStateless(gateway.url, followed) : await open()
+        const method = 'notifications/resources/list_changed'
+        const count = () => stream.messages.filter(message => message.method === method).length
+        // One may be due, because the instance has come.
+        const before = count()
+        const again = setInterval(
+          () => bad.send(`data: {"jsonrpc":"2.0","method":"${method}"}\n\n`),
+          20,
+        )
+        await stream
+          .until(() => count() > before + 1, 'list_changed')
+          .finally(() => {
+            clearInterval(again)
+          })
+        stream.close()
+      })
+    }
+
     it('harms no other when they have no end', async () => {
       const stream = await listenStateless(gateway.url, { resourceSubscriptions: [at(bad)] })
       const pieces = [
@@ -386,6 +417,15 @@ describe('an instance that lies', () => {
           .writeHead(200, { 'Content-Type': 'application/json' })
           .end(JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32603, message: 'never' } }))
       expect((await subscribe('app/refused')).error.message).to.include('the instance says: never')
+      bad.onSubscribe = ({ res, id, uri }) =>
+        void res.writeHead(200, { 'Content-Type': 'application/json' }).end(
+          JSON.stringify({
+            ...{ jsonrpc: '2.0', id },
+            error: { code: -32002, message: 'no such', data: { uri } },
+          }),
+        )
+      const { error } = await subscribe('app/none')
+      expect([error.code, error.data.uri]).to.deep.equal([-32002, at(bad, 'app/none')])
       bad.onSubscribe = ({ res }) => void openResponses.add(res)
       const waiting = subscribe('app/silent')
       await until(() => bad.asked.some(({ uri }) => uri === 'app://silent'), 'the request')
