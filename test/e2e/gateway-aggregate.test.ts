@@ -428,6 +428,14 @@ describe('a gateway that aggregates', () => {
     expect((await fetch(url, { method: 'POST' })).status).to.equal(405)
   })
 
+  it('gives a stored text in slices', async () => {
+    const hex = await maya.store('0123456789', '', 'text/plain')
+    const uri = at(maya, `artefact/sha256/${hex}?as=text&offset=2&limit=4`)
+    const { contents } = (await read(uri)).result
+    expect(contents).to.have.length(1)
+    expect(contents[0]).to.include({ uri, text: '2345' })
+  })
+
   it('is the one entry of a client, over HTTP and over stdio', async () => {
     const flags = ['--gateway', '--registry-dir', registryDir]
     const entry = await runCommand(['mcp-config', 'cursor', ...flags])

@@ -387,6 +387,27 @@ describe('an instance that lies', () => {
       })
     }
 
+    it('is subscribed again after a loss, of which its followers hear once', async () => {
+      const session = await RawSession.open(gateway.url)
+      await session.call('resources/subscribe', { uri: at(bad) })
+      const followed = { resourceSubscriptions: [at(bad, 'scene/current?view=summary')] }
+      const streams = [await session.listen(), await listenStateless(gateway.url, followed)]
+      const counts = () => streams.map(({ updates }) => updates.length)
+      bad.cut()
+      for (const stream of streams) {
+        await stream.until(() => stream.updates.length > 0, 'the update after the loss')
+      }
+      const subscribed = bad.asked.filter(({ method }) => method === 'resources/subscribe')
+      expect(subscribed.map(({ uri }) => uri)).to.deep.equal(['scene://current', 'scene://current'])
+      expect(counts()).to.deep.equal([1, 1])
+      bad.send(updateOf('scene://current'))
+      for (const stream of streams) {
+        await stream.until(() => stream.updates.length > 1, 'the next update')
+        stream.close()
+      }
+      expect(counts()).to.deep.equal([2, 2])
+    })
+
     it('harms no other when they have no end', async () => {
       const stream = await listenStateless(gateway.url, { resourceSubscriptions: [at(bad)] })
       const pieces = [
