@@ -1,7 +1,7 @@
 import * as Flags from '@oclif/core/flags'
 import type { AuthMode } from './auth-mode.ts'
 
-const authModes = ['none', 'api-key', 'oauth'] as const satisfies readonly AuthMode[]
+export const authModes = ['none', 'api-key', 'oauth'] as const satisfies readonly AuthMode[]
 
 /** The authentication flags of `serve` and `gateway`; `auth-settings.ts` checks the values. */
 export const authFlags = {

@@ -27,6 +27,8 @@ export function decideMode(
   nowMs: number,
 ): Result<AuthMode, ServiceError> {
   const count = named?.length ?? 0
+  // Keys are accepted beside the tokens of the accounts server.
+  if (asked === 'accounts') return ok(asked)
   if (asked === 'none' || asked === 'oauth') {
     if (source !== null) return fail(ignored(asked, `the key of ${source}`, `without ${source}`))
     if (count > 0) {

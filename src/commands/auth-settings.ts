@@ -49,9 +49,9 @@ export async function readAuth(
   if (!mode.ok) throw mode.failure
   if (mode.value === 'oauth') return readOAuth(flags)
   refuseOAuthFlags(flags)
-  if (mode.value === 'api-key') {
+  if (mode.value !== 'none') {
     const moved = movedFrom.length > 0 ? movedFrom : undefined
-    return { mode: 'api-key', keysFile, key: key ?? undefined, movedFrom: moved }
+    return { mode: mode.value, keysFile, key: key ?? undefined, movedFrom: moved }
   }
   const opening = findOpening(place)
   if (!flags['allow-unauthenticated'] && opening !== null) {
@@ -91,7 +91,7 @@ export function findOpening({ host, publicUrl, trustedProxies = [] }: Reached): 
 export function describeAccess(access: Access) {
   return {
     keyed: access.auth?.mode === 'api-key',
-    tokens: access.auth?.mode === 'oauth',
+    tokens: access.auth?.mode === 'oauth' || access.auth?.mode === 'accounts',
     loopback: findOpening(access) === null,
   }
 }

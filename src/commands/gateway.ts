@@ -1,6 +1,6 @@
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../lib/cli/base-command.ts'
-import { authFlags } from './auth-flags.ts'
+import { authFlags, authModes } from './auth-flags.ts'
 import { defaultPorts } from './default-ports.ts'
 import { readGatewaySettings } from './gateway-settings.ts'
 import { addressFlags, aggregateFlag, pageFlag, runFlags, toolsFlag } from './server-flags.ts'
@@ -63,9 +63,21 @@ Environment: SERVICE_MCP_API_KEY (the key that clients must present), SERVICE_RE
       description: 'let instances join with tokens of this accounts server (--aggregate)',
       helpValue: 'URL',
     }),
+    database: Flags.string({
+      description: 'PostgreSQL that several gateways share: postgres://USER@HOST/NAME',
+      helpValue: 'URL',
+    }),
+    'peer-url': Flags.string({
+      description: 'where other gateways of the database reach this one',
+      helpValue: 'URL',
+    }),
     tools: toolsFlag,
     page: pageFlag,
     ...authFlags,
+    auth: Flags.option({ options: [...authModes, 'accounts'] as const })({
+      description: 'none, api-key, oauth or accounts (users of --accept-joins see what is theirs)',
+      helpValue: 'MODE',
+    }),
     ...runFlags('maxSessions=20000'),
   }
 

@@ -1,14 +1,13 @@
 import type { CaptureMode } from '../server/capture/options.ts'
-import { checkSecretText, readSecretFile } from '../lib/auth/secret-file.ts'
-import { parseAccountsUrl, refuseExposed } from '../lib/config/accounts-url.ts'
-import { Secret } from '../lib/util/secret.ts'
+import { checkSecretText } from '../lib/auth/secret-file.ts'
 import { parseBucketUrl } from '../server/artefacts/bucket/settings.ts'
 import { databaseVariable } from '../server/database/settings.ts'
 import { usage } from '../lib/util/errors.ts'
 import type { ServeOptions } from '../server/host/serve-options.ts'
-import type { Visibility } from '../server/join/wire.ts'
+import type { Visibility } from '../lib/instances/visibility.ts'
 import { readDatabase } from './database-flag.ts'
 import { defaultPorts } from './default-ports.ts'
+import { readGatewayUrl, readJoinToken } from './join-token.ts'
 import { type McpServerFlags, readMcpServerSettings } from './mcp-server-settings.ts'
 import { checkPath } from './server-settings.ts'
 
@@ -90,33 +89,22 @@ function readGateway(flags: ServeFlags): ServeOptions['gateway'] {
 /** The token is read once here, so that a start with an unusable one fails. */
 async function readJoin(flags: ServeFlags, env: NodeJS.ProcessEnv): Promise<ServeOptions['join']> {
   const { join } = flags
-  const { SERVICE_JOIN_TOKEN: variable } = env
-  const file = checkPath('join-token-file', flags['join-token-file'])
-  const { 'visible-to': visibleTo = 'owner' } = flags
+  const token = readJoinToken(flags, env)
+  const { 'visible-to': visibleTo = 'owner', 'join-token-file': file } = flags
   if (join === undefined) {
     if (file === undefined && flags['visible-to'] === undefined) return undefined
     const flag = file === undefined ? '--visible-to' : '--join-token-file'
     throw usage(`${flag} is for --join`, 'name the gateway with --join')
   }
-  const parsed = parseAccountsUrl(join)
-  if (!parsed.ok) {
-    throw usage('--join is not the address of a gateway', 'write it as https://gateway.example.com')
-  }
-  refuseExposed(parsed.value)
-  if (file === undefined && !variable) {
+  const gateway = readGatewayUrl('join', join)
+  if (token === null) {
     throw usage(
       '--join needs a token',
       'make one with service-cli token create --scope instance, and name its file with --join-token-file',
     )
   }
-  const token = async () =>
-    new Secret(
-      file === undefined
-        ? checkSecretText(variable ?? '', 'SERVICE_JOIN_TOKEN')
-        : await readSecretFile(file, '--join-token-file', { mounted: true }),
-    )
   await token()
-  return { gateway: parsed.value.url.replace(/\/mcp$/, ''), token, visibleTo }
+  return { gateway, token, visibleTo }
 }
 
 function readCapture(flags: ServeFlags): ServeOptions['capture'] {

@@ -1,6 +1,6 @@
 import * as Flags from '@oclif/core/flags'
 import { captureModes } from '../server/capture/options.ts'
-import { visibilities } from '../server/join/wire.ts'
+import { visibilities } from '../lib/instances/visibility.ts'
 import { BaseCommand } from '../lib/cli/base-command.ts'
 import { usage } from '../lib/util/errors.ts'
 import { levelOf } from '../lib/cli/log-level.ts'

@@ -3,7 +3,13 @@ import { realpath } from 'node:fs/promises'
 import { bundledCatalog } from '../lib/util/adapter-files.ts'
 import { monotonicClock, systemClock, systemTimer, toRfc3339 } from '../lib/util/time.ts'
 import { processStart } from '../lib/util/process.ts'
-import { createHandlers, type JoinEndpoint } from './mcp/app.ts'
+import {
+  createHandlers,
+  type InstanceDownload,
+  type JoinEndpoint,
+  type PeerEndpoint,
+} from './mcp/app.ts'
+import { AccountTokens } from './auth/account-tokens.ts'
 import { createAuth } from './auth/create-auth.ts'
 import { resolveAuthLimits } from './auth/limits.ts'
 import { DeferredEndpoint } from './mcp/deferred-endpoint.ts'
@@ -27,7 +33,6 @@ import {
   writeActiveGatewayFile,
 } from './gateway/active-gateway.ts'
 import { createRefusalLog } from './http/refusal-log.ts'
-import type { ArtefactDownload } from './http/artefact-download.ts'
 import { ServiceError } from '../lib/util/errors.ts'
 import { Metrics } from './http/metrics.ts'
 import { createRequestChecks } from './http/request-checks.ts'
@@ -83,8 +88,14 @@ export async function startGateway(
   opened.defer(stopListening)
   const mcpUrl = () => `${socket.url}/mcp`
   let active: ActiveGateway | null = null
+  const accounts =
+    options.acceptJoins &&
+    new AccountTokens({
+      ...{ server: options.acceptJoins, limits, ticks: monotonicClock, timer: systemTimer },
+    })
+  opened.defer(() => accounts?.close())
   const auth = await createAuth(options.auth ?? { mode: 'none' }, {
-    mcpUrl,
+    ...{ mcpUrl, accounts },
     limits: resolveAuthLimits(options.limits),
     ...{ clock: systemClock, ticks: monotonicClock, timer: systemTimer, log },
   })
@@ -100,8 +111,8 @@ export async function startGateway(
         ...{ onRefused, limits, clock: systemClock, ticks: monotonicClock },
       })
     : undefined
-  let download: ArtefactDownload | undefined
-  const downloadWhenOpen: ArtefactDownload = async (...asked) => {
+  let download: InstanceDownload | undefined
+  const downloadWhenOpen: InstanceDownload = async (...asked) => {
     if (download === undefined) throw new ServiceError('overloaded', 'the gateway is starting')
     await download(...asked)
   }
@@ -113,16 +124,25 @@ export async function startGateway(
       else acceptJoin(req, socket, head, peer)
     },
   }
+  let answerPeer: PeerEndpoint | undefined
+  let readyFacts = (): object => ({})
+  const { shared } = options
+  const peers: PeerEndpoint = async (...asked) => {
+    if (answerPeer === undefined) throw new ServiceError('overloaded', 'the gateway is starting')
+    await answerPeer(...asked)
+  }
   const metrics = new Metrics('gateway', options.accessLog)
   const handlers = createHandlers({
-    ...createRequestChecks(options),
+    ...createRequestChecks(shared ? withPeerHost(options, shared.peerUrl) : options),
     page,
     mcp,
     auth: auth.policy,
     documents: auth.documents,
     activeGateway: { path: identityPath, handle: createIdentityRoute(() => active) },
     isReady: () => mcp.isOpen,
+    readyFacts: () => readyFacts(),
     joins,
+    peers: shared && peers,
     instances: options.aggregate ? downloadWhenOpen : undefined,
     onRefused,
     limits,
@@ -167,7 +187,8 @@ export async function startGateway(
     ring,
     tools: options.tools === true,
     aggregate: options.aggregate === true,
-    acceptJoins: options.acceptJoins,
+    shared,
+    accounts,
     onRefused,
     mayUseKey: () => chain(auth.policy.authenticate(stranger), ({ ok }) => !ok),
     limits: allLimits,
@@ -176,6 +197,8 @@ export async function startGateway(
   opened.defer(() => assembled.close())
   download = assembled.download
   acceptJoin = assembled.acceptJoin
+  answerPeer = assembled.answerPeer
+  readyFacts = assembled.readyFacts
   endLinks = () => assembled.endLinks()
   metrics.add(assembled.gauges)
   mcp.open(assembled.endpoint)
@@ -189,6 +212,12 @@ export async function startGateway(
   const pageLogin = () => page?.login()?.url ?? null
   const facts = { url, port, instanceId, registryDir, pageLogin }
   return { ...facts, ...stoppable(() => running.disposeAsync()) }
+}
+
+/** Other gateways name the address in their Host header. */
+function withPeerHost(options: GatewayOptions, peerUrl: string): GatewayOptions {
+  const { allowedHosts = [] } = options
+  return { ...options, allowedHosts: [...allowedHosts, new URL(peerUrl).host] }
 }
 
 /** A caller without a key. */

@@ -159,7 +159,7 @@ export async function startServe(
     log,
     accessLog: metrics.accessLog,
     metrics,
-    readyFacts: () => (joiner === null ? {} : { join: joiner.facts }),
+    readyFacts: async () => ({ join: joiner?.facts, artefacts: await store?.health?.() }),
     auth: withGatewayAccess(auth.policy, { instanceId, hostToken: token.secret }),
     documents: () => auth.documents,
     presence: () => presences.current,

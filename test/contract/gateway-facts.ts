@@ -6,6 +6,7 @@ import { createHandlers } from '../../src/server/mcp/app.ts'
 import { CatalogFile } from '../../src/server/gateway/catalog/catalog-file.ts'
 import { EventRing } from '../../src/server/gateway/event-ring.ts'
 import { GatewayResources } from '../../src/server/gateway/gateway-resources.ts'
+import { Relays } from '../../src/server/gateway/relay/relays.ts'
 import { Instances } from '../../src/server/gateway/relay/instances.ts'
 import { resolveGatewayLimits } from '../../src/lib/config/gateway-limits.ts'
 import { accessLogOn } from '../../src/server/http/access-log.ts'
@@ -75,9 +76,12 @@ async function startGatewayServer(aggregate: boolean): Promise<TestGateway> {
   let port = 0
   const instances = aggregate
     ? new Instances({
-        ...{ directory, hostname: hostname(), instancesDir: '/none', mayUseKey: () => false },
-        isOwn: () => false,
-        ...{ clock: systemClock, timer: systemTimer, limits, log },
+        ...{ directory, clock: systemClock },
+        relays: new Relays({
+          ...{ directory, hostname: hostname(), instancesDir: '/none', mayUseKey: () => false },
+          isOwn: () => false,
+          ...{ clock: systemClock, timer: systemTimer, limits, log },
+        }),
         updated: uri => resources.instanceUpdated(uri),
         listChanged: () => resources.instanceListChanged(),
       })

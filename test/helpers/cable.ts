@@ -15,7 +15,7 @@ export interface Cable {
   close(): void
 }
 
-export async function openCable(port: number): Promise<Cable> {
+export async function openCable(port: number, at = 0): Promise<Cable> {
   const ends = new Set<Socket>()
   let isSilent = false
   const server = createServer(near => {
@@ -34,7 +34,7 @@ export async function openCable(port: number): Promise<Cable> {
       if (isSilent) from.pause()
     }
   })
-  server.listen(0, '127.0.0.1')
+  server.listen(at, '127.0.0.1')
   await once(server, 'listening')
   const cut = () => ends.forEach(end => end.destroy())
   return {

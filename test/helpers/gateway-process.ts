@@ -2,12 +2,14 @@ import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { until } from './until.ts'
-import { startProgram } from './program.ts'
+import { cleanEnv, startProgram } from './program.ts'
 
 export interface GatewaySettings {
   readonly port: number
   readonly registryDir: string
   readonly flags?: readonly string[]
+  /** Besides those of a plain user. */
+  readonly env?: Readonly<Record<string, string>>
 }
 
 /** The program running `gateway`, as its user would start it. */
@@ -29,9 +31,9 @@ export interface GatewayProcess {
 
 /** Returns at once: it may stand by, or end, instead of listening. */
 export function startGatewayProcess(settings: GatewaySettings): GatewayProcess {
-  const { port, registryDir, flags = [] } = settings
+  const { port, registryDir, flags = [], env } = settings
   const args = ['gateway', '--json', `--port=${port}`, `--registry-dir=${registryDir}`, ...flags]
-  const child = startProgram(args)
+  const child = startProgram(args, env && { env: cleanEnv(env) })
   const { stdout, stderr: errors } = child
   if (stdout === null || errors === null) throw new Error('the program has no output')
   const lines: any[] = []

@@ -18,9 +18,9 @@ const inFiles = stores.open
 // Not within a suite: those below register theirs beside it.
 before(async function () {
   postgres = await startPostgres(this)
-  stores.open = async (_, clock) => {
+  stores.open = async () => {
     const database = await postgres.open(await postgres.schema())
-    return openPostgresStore({ database, clock })
+    return openPostgresStore(database)
   }
 })
 after(async () => {

@@ -1,6 +1,5 @@
 import type { AccountStore } from '../../src/server/accounts/account-store.ts'
 import { openPostgresStore } from '../../src/server/accounts/postgres/postgres-store.ts'
-import { settableClock } from '../helpers/settable-clock.ts'
 import { describeAccountStore } from '../server/accounts/account-store-suite.ts'
 import { type Postgres, startPostgres } from './postgres.ts'
 
@@ -16,7 +15,7 @@ describe('accounts in PostgreSQL', () => {
     const opened: AccountStore[] = []
     const again = async () => {
       const database = await postgres.open(url)
-      const store = await openPostgresStore({ database, clock: settableClock() })
+      const store = await openPostgresStore(database)
       opened.push(store)
       return store
     }

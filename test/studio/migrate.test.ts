@@ -4,7 +4,6 @@ import * as fs from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { systemClock } from '../../src/lib/util/time.ts'
 import { openPostgresStore } from '../../src/server/accounts/postgres/postgres-store.ts'
 import { until } from '../helpers/until.ts'
 import { createCaller, quickLimits } from '../helpers/accounts-caller.ts'
@@ -107,7 +106,7 @@ describe('registry migrate', () => {
 
   it('leaves no accounts when it is killed in the middle, and can be repeated', async () => {
     const database = await postgres.open(env.SERVICE_DATABASE_URL)
-    await openPostgresStore({ database, clock: systemClock })
+    await openPostgresStore(database)
     const script = (sql: string) => database.run('x', queries => queries.script(sql))
     await script(`CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS
       $$ BEGIN PERFORM pg_sleep(600); RETURN NEW; END $$;

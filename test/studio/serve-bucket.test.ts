@@ -27,6 +27,18 @@ describe('servers that keep artefacts in one bucket', () => {
     await postgres?.remove()
   })
 
+  const ok = { status: 'ok' }
+  /** What `/readyz` says: a server without its artefacts still serves the rest. */
+  async function health({ base }: ServeProcess) {
+    const answer = await fetch(`${base}/readyz`)
+    expect(answer.status).to.equal(200)
+    const { status, artefacts } = (await answer.json()) as {
+      status: string
+      artefacts: Record<'bucket' | 'database', { status: string; reason?: string }>
+    }
+    expect(status).to.equal('ready')
+    return artefacts
+  }
   const download = (server: ServeProcess, hex: string, headers: Record<string, string> = {}) =>
     fetch(`${server.base}/artefacts/sha256/${hex}`, { headers })
 
@@ -57,8 +69,13 @@ describe('servers that keep artefacts in one bucket', () => {
 
   it('answer 503 while the bucket is away, keep listing, and go on', async () => {
     const hex = await one.store('before')
+    expect(await health(two)).to.deep.equal({ bucket: ok, database: ok })
     await swift.stop()
     try {
+      const reason = 'connection refused (ECONNREFUSED)'
+      await until(async () => (await health(two)).bucket.status === 'failed', 'it is noticed')
+      const away = { status: 'failed', reason }
+      expect(await health(two)).to.deep.equal({ bucket: away, database: ok })
       const answer = await download(two, hex)
       expect(answer.status).to.equal(503)
       expect(answer.headers.get('retry-after')).to.equal('1')
@@ -79,6 +96,7 @@ describe('servers that keep artefacts in one bucket', () => {
       await swift.start()
     }
     expect((await download(two, hex)).status).to.equal(200)
+    await until(async () => (await health(two)).bucket.status === 'ok', 'it is noticed')
   })
 
   it('answer 503 while the database is away, and go on', async () => {
@@ -88,6 +106,10 @@ describe('servers that keep artefacts in one bucket', () => {
       const answer = await download(two, hex)
       expect(answer.status).to.equal(503)
       expect(await answer.json()).to.include({ code: 'storage-unavailable' })
+      await until(async () => (await health(two)).database.status === 'failed', 'it is noticed')
+      const { bucket, database } = await health(two)
+      expect(bucket).to.deep.equal(ok)
+      expect(database.reason).to.match(/^(connection refused|the connection was cut)/)
     } finally {
       postgres.start()
     }

@@ -31,7 +31,14 @@ const maxTested = 20
 /** Runs all checks and prints the findings. Returns false when one failed. */
 export async function examine({ registryDir, json, env }: Examination): Promise<boolean> {
   const folder = selectStateDirectory(registryDir, env)
-  const findings = await findAll(folder, env)
+  return report(await findAll(folder, env), { json, env })
+}
+
+/** Prints the findings. Returns false when a check failed. */
+export async function report(
+  findings: readonly Finding[],
+  { json, env }: Pick<Examination, 'json' | 'env'>,
+): Promise<boolean> {
   const { colour } = describeTerminal(process.stdout.isTTY, env)
   const text = json
     ? JSON.stringify(reportJson(findings))

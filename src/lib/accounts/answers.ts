@@ -47,6 +47,8 @@ export interface Me {
   readonly id: string | undefined
   readonly username: string
   readonly email: string | undefined
+  /** Null: in none, also where the accounts server does not say. */
+  readonly team: string | null
   readonly scopes: readonly string[] | undefined
   /** Of the session; undefined for a service token. */
   readonly sessionExpiresAt: string | undefined
@@ -63,6 +65,7 @@ export function parseMe(json: unknown): Result<Me, string> {
     id: readText(answer['id']),
     username,
     email: readText(answer['email']),
+    team: readText(answer['team']) ?? null,
     scopes: readTexts(answer['scopes']),
     sessionExpiresAt: isJsonObject(session) ? readTime(session['expires_at']) : undefined,
     token: isJsonObject(token)

@@ -13,6 +13,9 @@ import { passwordChars } from './protocol.ts'
 export const usernamePattern = /^[A-Za-z0-9](?:[A-Za-z0-9]|[._-](?=[A-Za-z0-9])){2,63}$/
 const maxEmailChars = 254
 
+/** Teams are words in lower case. */
+export const teamPattern = /^[a-z0-9](?:[a-z0-9]|[._-](?=[a-z0-9])){0,63}$/
+
 /**
  * What a token allows. `account`: managing the account itself, which no service token can.
  * `instance`: joining a gateway as an instance, which only a service token can.
@@ -156,6 +159,8 @@ export const session = z.object({
 
 export const meResponse = account
   .extend({
+    /** Set by the operator; null: in none. */
+    team: z.string().nullable(),
     scopes: z.array(z.enum(scopes)),
     /** Null for a service token. */
     session: z.object({ id: z.string(), created_at: time, expires_at: time }).nullable(),

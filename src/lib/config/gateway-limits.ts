@@ -49,6 +49,11 @@ export interface GatewayLimits {
   /** An instance that sends nothing more of an answer for so long has stopped answering. */
   instanceSilenceMs: number
 
+  /** Users whose view of the instances is kept. */
+  maxViews: number
+  /** The view of a user without sessions, streams and calls is kept for so long. */
+  viewIdleMs: number
+
   /** A gateway that stands by tries this often to take the port. */
   electionRetryMs: number
   /** The program that holds the port must have identified itself within this time. */
@@ -109,6 +114,9 @@ export const defaultGatewayLimits: Readonly<GatewayLimits> = {
 
   instanceAnswerMs: 10_000,
   instanceSilenceMs: 30_000,
+
+  maxViews: 1000,
+  viewIdleMs: 5 * minute,
 
   electionRetryMs: 500,
   activeProbeMs: 1500,

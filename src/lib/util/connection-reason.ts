@@ -34,3 +34,9 @@ export function connectionReason(code: string): string {
     (isTlsError(code) ? 'its certificate is not trusted' : undefined)
   return words === undefined ? code : `${words} (${code})`
 }
+
+/** The same, with what helps against a certificate that is not trusted. */
+export function connectionAdvice(code: string): string {
+  const advice = isTlsError(code) ? '; NODE_EXTRA_CA_CERTS adds certificate authorities' : ''
+  return connectionReason(code) + advice
+}

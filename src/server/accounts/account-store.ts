@@ -25,6 +25,8 @@ export interface AccountStore {
    * Disabling ends nothing by itself: every look-up of a session sees it. False: no such account.
    */
   setDisabled(id: string, disabledAtMs: number | null): Promise<boolean>
+  /** Null: in none. False: no such account. */
+  setTeam(id: string, team: string | null): Promise<boolean>
   /** A better hash of the same password; false when the password was changed meanwhile. */
   replaceHash(id: string, oldHash: string, newHash: string): Promise<boolean>
   /**
@@ -149,6 +151,7 @@ export interface NewAccount {
 
 export interface AccountRow extends NewAccount {
   readonly disabledAtMs: number | null
+  readonly team: string | null
 }
 
 /** `taken` does not say which of name and address. */

@@ -1,5 +1,6 @@
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
+import { checkRegularly } from '../../lib/util/regular-check.ts'
 import { type Clock, repeat, systemTimer } from '../../lib/util/time.ts'
 import { listen } from '../database/listener.ts'
 import { openDatabase } from '../database/pool.ts'
@@ -67,7 +68,9 @@ async function openDatabaseAccounts(
   const database = await openDatabase({ settings, log, waitMs: busyMs })
   try {
     if (!create && !(await hasAccounts(database))) throw absent(settings)
-    const store = await openPostgresStore({ database, clock })
+    const opened = await openPostgresStore(database)
+    // Anyone may ask for it, and a database far away may answer late.
+    const store = { ...opened, ping: checkRegularly(opened.ping) }
     const file = dataFiles(dataDir).wrappingKey
     const ring = postgresKeys({ database, file, registryId: store.registryId, log })
     return {

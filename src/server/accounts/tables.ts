@@ -13,7 +13,7 @@ export interface AccountTable {
 export const accountTables: readonly AccountTable[] = [
   table('accounts', 'id', [
     ...['username', 'username_key', 'email', 'email_key'],
-    ...['password_hash', 'created_at_ms', 'disabled_at_ms'],
+    ...['password_hash', 'created_at_ms', 'disabled_at_ms', 'team'],
   ]),
   table('reserved_names', 'username_key', ['until_ms']),
   table('sessions', 'id', [

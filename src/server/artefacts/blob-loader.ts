@@ -4,7 +4,7 @@ import type { EncodedBlob, StreamedBlob } from '../resources/producer.ts'
 import { createGate, createSharing } from './concurrency.ts'
 import { corrupt } from './open-artefact.ts'
 import type { ArtefactRef, ArtefactStore, OpenArtefact } from './store.ts'
-import { hash as hashOf, webcrypto } from 'node:crypto'
+import { sha256 } from './body-source.ts'
 
 /** Bodies read into memory at the same time. */
 const maxLoads = 4
@@ -194,9 +194,6 @@ export class WeighedCache<Value> {
   }
 }
 
-/** From here on hashing on another thread costs this one less than hashing itself. */
-const minOtherThreadBytes = 256 * 1024
-
 /** Memory for bodies on their way into the cache: used again, because fresh pages cost more than reading. */
 class Scratch {
   readonly #spare: Uint8Array<ArrayBuffer>[] = []
@@ -214,10 +211,4 @@ class Scratch {
       this.#spare.push(memory)
     }
   }
-}
-
-/** Hex digits. */
-async function sha256(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
-  if (bytes.byteLength < minOtherThreadBytes) return hashOf('sha256', bytes, 'hex')
-  return Buffer.from(await webcrypto.subtle.digest('SHA-256', bytes)).toString('hex')
 }

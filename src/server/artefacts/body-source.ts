@@ -1,3 +1,4 @@
+import { hash, webcrypto } from 'node:crypto'
 import { ServiceError } from '../../lib/util/errors.ts'
 
 export type BodySource = Uint8Array | AsyncIterable<Uint8Array>
@@ -38,4 +39,14 @@ function* copiesOf(bytes: Uint8Array): Generator<Uint8Array> {
     // Not `slice`: that of a Buffer is a view.
     yield new Uint8Array(bytes.subarray(at, at + pieceBytes))
   }
+}
+
+/** From here on hashing on another thread costs this one less than hashing itself. */
+const minOtherThreadBytes = 256 * 1024
+
+/** The SHA-256 of the bytes, as hex digits. */
+export async function sha256(bytes: Uint8Array): Promise<string> {
+  if (bytes.byteLength < minOtherThreadBytes) return hash('sha256', bytes)
+  const own = bytes as Uint8Array<ArrayBuffer>
+  return Buffer.from(await webcrypto.subtle.digest('SHA-256', own)).toString('hex')
 }

@@ -1,43 +1,51 @@
-import { toRfc3339 } from '../../lib/util/time.ts'
+import { type Clock, toRfc3339 } from '../../lib/util/time.ts'
 import { artefactUri } from '../../lib/mcp/uris.ts'
 import { laterExpiry } from './expiry.ts'
 import type { PutFields } from './put-options.ts'
 import type { ArtefactOrigin, ArtefactRef } from './store.ts'
 
-interface Stored {
+export interface StoredBytes {
   readonly hex: string
   /** Bytes. */
   readonly size: number
-  readonly fields: PutFields
   /** What is stored of the same bytes; null when it is missing or expired. */
   readonly previous: ArtefactRef | null
-  readonly origin: ArtefactOrigin
-  readonly nowMs: number
-  /** `artefactTtlMs` */
-  readonly ttlMs: number
 }
+
+/** Makes the reference of bytes that are stored now. */
+export type Describe = (stored: StoredBytes) => ArtefactRef
 
 export const noOrigin: ArtefactOrigin = Object.freeze({ instance_id: null, dcc_type: null })
 
-/** The reference of bytes that are stored now: the newest metadata, the later expiry. */
-export function describeArtefact(stored: Stored): ArtefactRef {
-  const { hex, size, fields, previous, origin, nowMs, ttlMs } = stored
-  const created = { created_at: toRfc3339(nowMs), expires_at: fields.expires_at }
-  const { instance_id, dcc_type } = origin
-  return Object.freeze({
-    uri: artefactUri(hex),
-    mime: fields.mime,
-    size_bytes: size,
-    display_name: fields.display_name,
-    digest: `sha256:${hex}`,
-    session_id: fields.session_id,
-    tool_call_id: fields.tool_call_id,
-    job_id: fields.job_id,
-    correlation_id: fields.correlation_id,
-    instance_id,
-    dcc_type,
-    created_at: created.created_at,
-    expires_at: previous === null ? created.expires_at : laterExpiry(previous, created, ttlMs),
-    metadata: fields.metadata,
-  })
+interface Describing {
+  readonly clock: Clock
+  readonly limits: { readonly artefactTtlMs: number }
+  readonly origin: () => ArtefactOrigin
+}
+
+/** Of a put: the newest metadata, the later expiry. */
+export function describePut({ clock, limits, origin }: Describing, fields: PutFields): Describe {
+  return ({ hex, size, previous }) => {
+    const created = { created_at: toRfc3339(clock.now()), expires_at: fields.expires_at }
+    const { instance_id, dcc_type } = origin()
+    return Object.freeze({
+      uri: artefactUri(hex),
+      mime: fields.mime,
+      size_bytes: size,
+      display_name: fields.display_name,
+      digest: `sha256:${hex}`,
+      session_id: fields.session_id,
+      tool_call_id: fields.tool_call_id,
+      job_id: fields.job_id,
+      correlation_id: fields.correlation_id,
+      instance_id,
+      dcc_type,
+      created_at: created.created_at,
+      expires_at:
+        previous === null
+          ? created.expires_at
+          : laterExpiry(previous, created, limits.artefactTtlMs),
+      metadata: fields.metadata,
+    })
+  }
 }

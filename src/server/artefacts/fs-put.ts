@@ -6,11 +6,10 @@ import { ServiceError } from '../../lib/util/errors.ts'
 import { fsyncDirectory } from '../../lib/util/posix.ts'
 import { writeNewFile } from '../../lib/util/replace-file.ts'
 import { type BodySource, piecesOf, sizeWith } from './body-source.ts'
-import { describeArtefact } from './describe.ts'
+import type { Describe } from './describe.ts'
 import { completeRef, readEntry, serialiseSidecar, sidecarPath } from './entry.ts'
 import { maxBodyBytes } from './expiry.ts'
 import type { FsContext } from './fs-context.ts'
-import type { PutFields } from './put-options.ts'
 import type { PutResult } from './store.ts'
 
 /**
@@ -26,7 +25,7 @@ const maxSyncUnderLockBytes = 4 * 1024 * 1024
 export async function putArtefact(
   store: FsContext,
   source: BodySource,
-  fields: PutFields,
+  describe: Describe,
 ): Promise<PutResult> {
   const { limits, layout } = store
   const maxBytes = maxBodyBytes(limits)
@@ -35,7 +34,7 @@ export async function putArtefact(
   try {
     const { hex, size } = await writeBody(body, source, maxBytes)
     if (size > maxSyncUnderLockBytes) await body.sync()
-    return await store.locks.hold(hex, () => commit(store, { hex, size, temp, body, fields }))
+    return await store.locks.hold(hex, () => commit(store, { hex, size, temp, body, describe }))
   } finally {
     await body.close()
     await rm(temp, { force: true })
@@ -48,7 +47,7 @@ interface Written {
   readonly size: number
   readonly temp: string
   readonly body: FileHandle
-  readonly fields: PutFields
+  readonly describe: Describe
 }
 
 async function commit(store: FsContext, written: Written): Promise<PutResult> {
@@ -59,10 +58,7 @@ async function commit(store: FsContext, written: Written): Promise<PutResult> {
   if (made !== undefined) await fsyncDirectory(store.layout.bodies)
 
   const previous = findPrevious(store, dir, hex, size)
-  const ref = describeArtefact({
-    ...{ hex, size, fields: written.fields, previous, origin: store.origin() },
-    ...{ nowMs: store.clock.now(), ttlMs: limits.artefactTtlMs },
-  })
+  const ref = written.describe({ hex, size, previous })
   await Promise.all([body.sync(), writeNewFile(`${temp}.json`, serialiseSidecar(ref))])
   await body.close()
 

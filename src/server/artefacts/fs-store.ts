@@ -4,7 +4,7 @@ import { type Clock, systemClock } from '../../lib/util/time.ts'
 import { type Logger, silentLogger } from '../../lib/util/logger.ts'
 import { defaultLimits, type Limits } from '../../lib/config/limits.ts'
 import { completeRef, type Entry } from './entry.ts'
-import { noOrigin } from './describe.ts'
+import { type Describe, describePut, noOrigin } from './describe.ts'
 import { EntryIndex } from './entry-index.ts'
 import { createChangeMark, ownMark } from './marks.ts'
 import { createEntryLocks, telling } from './entry-lock.ts'
@@ -17,6 +17,8 @@ import { putArtefact } from './fs-put.ts'
 import { PageMemory, parseCursor } from './listing.ts'
 import { createOpenToSend } from './open-to-send.ts'
 import { parsePutOptions } from './put-options.ts'
+import type { BodySource } from './body-source.ts'
+import type { CopyTarget } from './copy-artefacts.ts'
 import { type FsWork, ShardTable } from './shard-table.ts'
 import type { ArtefactOrigin, ArtefactStore, OpenArtefact } from './store.ts'
 import { ChangeListeners, createUpkeep, every, ExpiryTimer } from './upkeep.ts'
@@ -33,7 +35,7 @@ export interface FsStoreOptions {
   work?: FsWork
 }
 
-export interface FsStore extends ArtefactStore {
+export interface FsStore extends ArtefactStore, CopyTarget {
   /** What the timer does: removes expired artefacts, those beyond the bounds, and leftovers. */
   sweep(): Promise<void>
   /** What the poll does: takes over what other processes changed, and tells the listeners. */
@@ -194,6 +196,16 @@ export async function createFsStore(options: FsStoreOptions): Promise<FsStore> {
     return artefact
   }
 
+  const storeAs = (source: BodySource, describe: () => Describe) =>
+    guard('cannot store the artefact', async () => {
+      const describing = describe()
+      if (!isLayoutComplete(layout)) await refresh()
+      const result = await putArtefact(store, source, describing)
+      await makeSpace(result.ref.digest.slice('sha256:'.length))
+      announce()
+      return result
+    })
+
   const guardedOpen = (hex: string) => guard('cannot open the artefact', () => open(hex))
   await guard(`cannot read the artefact folder ${root}`, start)
   const sweepTimer = every(limits.artefactSweepMs, () => inBackground(sweep))
@@ -203,14 +215,13 @@ export async function createFsStore(options: FsStoreOptions): Promise<FsStore> {
     refresh: () => guard('cannot read the artefact folder', refresh),
 
     put: (source, putOptions = {}) =>
-      guard('cannot store the artefact', async () => {
-        const fields = parsePutOptions(putOptions, clock.now(), limits)
-        if (!isLayoutComplete(layout)) await refresh()
-        const result = await putArtefact(store, source, fields)
-        await makeSpace(result.ref.digest.slice('sha256:'.length))
-        announce()
-        return result
-      }),
+      storeAs(source, () => describePut(store, parsePutOptions(putOptions, clock.now(), limits))),
+
+    copyIn: (source, _, describe) => storeAs(source, () => describe),
+
+    async totals() {
+      return { entries: index.ordered.length, bytes: index.totalBytes }
+    },
 
     find: hex =>
       guard('cannot read the artefact folder', async () => {

@@ -1,3 +1,5 @@
+import type { CheckFacts } from '../../lib/util/regular-check.ts'
+
 /**
  * What is known of an artefact beside its bytes. Member names are those on disk and on the wire.
  */
@@ -61,6 +63,11 @@ export interface ArtefactPage {
   readonly next?: string
 }
 
+export interface StorageHealth {
+  readonly bucket: CheckFacts
+  readonly database: CheckFacts
+}
+
 export interface PutResult {
   readonly ref: ArtefactRef
   /** The bytes were there before. */
@@ -118,6 +125,8 @@ export interface ArtefactStore {
   onChange(listener: () => void): () => void
   /** Called with the hash of each artefact that was removed. Returns the unsubscribe. */
   onRemove(listener: (hex: string) => void): () => void
+  /** Whether what keeps the artefacts on other machines answers; missing for files of this one. */
+  health?(): Promise<StorageHealth>
   /** Stops timers and watchers; stored bytes stay. */
   close(): Promise<void>
 }

@@ -2,6 +2,7 @@ import type { Clock, Timer } from '../../lib/util/time.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import type { AuthPolicy } from '../http/authentication.ts'
 import type { PublicDocuments } from '../http/public-routes.ts'
+import type { AccountTokens } from './account-tokens.ts'
 import type { AuthLimits } from './limits.ts'
 
 /** The authentication of a server. */
@@ -21,6 +22,8 @@ export interface AuthDeps {
    * once the server listens: call it per request.
    */
   readonly mcpUrl: () => string
+  /** The accounts server, for the mode `accounts`. */
+  readonly accounts?: AccountTokens | undefined
   readonly limits: AuthLimits
   /** Wall-clock time, for expiries. */
   readonly clock: Clock

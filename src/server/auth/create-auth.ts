@@ -8,6 +8,7 @@ import {
   keyMissing,
   openPolicy,
 } from '../http/authentication.ts'
+import { withAccountTokens } from './accounts-policy.ts'
 import type { Auth, AuthDeps } from './auth.ts'
 import { FailureLimit } from './failure-limit.ts'
 import { type KnownKey, NamedKeys } from './named-keys.ts'
@@ -34,6 +35,12 @@ export async function createAuth(settings: AuthSettings, deps: AuthDeps): Promis
       return createKeyAuth({ mode: 'api-key', keysFile: settings.keysFile }, deps, true)
     case 'api-key':
       return createKeyAuth(settings, deps)
+    case 'accounts': {
+      if (deps.accounts === undefined) throw new TypeError('no accounts server is known')
+      const keys = await createKeyAuth({ ...settings, mode: 'api-key' }, deps)
+      const policy = withAccountTokens(keys.policy, deps.accounts, new FailureLimit(deps))
+      return { ...keys, policy }
+    }
     case 'oauth': {
       // Loaded on demand: it imports the JWT library.
       const { createOAuthPolicy } = await import('./oauth/policy.ts')

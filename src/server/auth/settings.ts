@@ -1,7 +1,7 @@
 import type { MovedKeys } from '../../lib/config/account-keys.ts'
 
 /** The validated authentication settings for `/mcp` and `/artefacts`. */
-export type AuthSettings = OpenSettings | ApiKeySettings | OAuthSettings
+export type AuthSettings = OpenSettings | ApiKeySettings | AccountsSettings | OAuthSettings
 
 interface OpenSettings {
   readonly mode: 'none'
@@ -17,6 +17,11 @@ export interface ApiKeySettings {
   readonly keysFile: string
   /** Older files whose keys were moved there, for the log. */
   readonly movedFrom?: readonly MovedKeys[] | undefined
+}
+
+/** Users of the accounts server that the gateway accepts joins with, and all keys beside. */
+interface AccountsSettings extends Omit<ApiKeySettings, 'mode'> {
+  readonly mode: 'accounts'
 }
 
 export interface OAuthSettings {

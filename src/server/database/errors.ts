@@ -1,4 +1,4 @@
-import { connectionReason, isTlsError } from '../../lib/util/connection-reason.ts'
+import { connectionReason } from '../../lib/util/connection-reason.ts'
 import { messageOf, ServiceError } from '../../lib/util/errors.ts'
 
 /** The SQLSTATE of PostgreSQL or the code of a socket; null for any other error. */
@@ -25,6 +25,8 @@ export class Unconfirmed extends Error {
     super('a change was not confirmed', { cause })
   }
 }
+
+const sqlState = /^[0-9A-Z]{5}$/
 
 /** What is wrong and what to do, by SQLSTATE or its class (PostgreSQL, appendix A). */
 const reasons: Readonly<Record<string, readonly [reason: string, hint: string]>> = {
@@ -65,6 +67,7 @@ const driverTexts: readonly (readonly [RegExp, readonly [reason: string, hint: s
 /**
  * What a caller gets for `error`; `what` says what did not happen. Errors that are not of the
  * database stay what they are. The details of PostgreSQL, which may hold values, are left out.
+ * `data.reason` names no address.
  */
 export function toDatabaseError(error: unknown, address: string, what: string): unknown {
   if (error instanceof ServiceError) return error
@@ -72,7 +75,7 @@ export function toDatabaseError(error: unknown, address: string, what: string): 
     const known = toDatabaseError(error.cause, address, 'a change was not confirmed')
     if (!(known instanceof ServiceError)) return known
     const hint = 'the change may have been made: look before you repeat it'
-    return new ServiceError(known.code, known.message, { hint })
+    return new ServiceError(known.code, known.message, { hint, data: known.data })
   }
   const code = databaseCode(error)
   const text = messageOf(error)
@@ -80,18 +83,18 @@ export function toDatabaseError(error: unknown, address: string, what: string): 
   if (code === null && driver === undefined) return error
   if (code === '53100') {
     const hint = 'free space on the disk of PostgreSQL'
-    return new ServiceError('storage_full', `${address}: ${what}: its disk is full`, { hint })
+    const data = { reason: 'its disk is full' }
+    return new ServiceError('storage_full', `${address}: ${what}: ${data.reason}`, { hint, data })
   }
   const known = code === null ? undefined : (reasons[code] ?? reasons[code.slice(0, 2)])
+  const isOther = known === undefined && driver === undefined && sqlState.test(code ?? '')
   const [reason, hint] = known ??
     driver?.[1] ?? [
-      // Names tables and columns, no values.
-      code !== null && /^[0-9A-Z]{5}$/.test(code) ? `${text} (${code})` : socketReason(code ?? ''),
+      isOther ? `PostgreSQL error ${code}` : connectionReason(code ?? ''),
       'check host, port and network, and that PostgreSQL runs',
     ]
-  return new ServiceError('storage_failed', `${address}: ${what}: ${reason}`, { hint })
-}
-
-function socketReason(code: string): string {
-  return isTlsError(code) ? `TLS: ${connectionReason(code)}` : connectionReason(code)
+  // Names tables and columns, no values.
+  const told = isOther ? `${text} (${code})` : reason
+  const data = { reason }
+  return new ServiceError('storage_failed', `${address}: ${what}: ${told}`, { hint, data })
 }

@@ -82,7 +82,7 @@ export function listen(options: ListenerOptions): () => void {
 }
 
 /** While one run is under way, further calls make one more after it. */
-function oneAtATime(run: () => Promise<void>): () => Promise<void> {
+export function oneAtATime(run: () => Promise<void>): () => Promise<void> {
   let running: Promise<void> | null = null
   let again = false
   return () => {

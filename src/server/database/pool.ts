@@ -14,6 +14,8 @@ export interface Queries {
   rows<Row>(sql: string, ...values: SqlValue[]): Promise<Row[]>
   /** The first row; null when there is no row. */
   row<Row>(sql: string, ...values: SqlValue[]): Promise<Row | null>
+  /** The row of a statement that always has one. */
+  one<Row>(sql: string, ...values: SqlValue[]): Promise<Row>
   /** Returns how many rows changed. */
   change(sql: string, ...values: SqlValue[]): Promise<number>
   /** Several statements, without values. Only `statement_timeout` limits their time. */
@@ -26,6 +28,11 @@ export interface Database {
   readonly name: string
   /** Runs statements on one connection. `what` is what to say when it fails. */
   run<Value>(what: string, action: (queries: Queries) => Promise<Value>): Promise<Value>
+  /** A single statement, as in `Queries`. */
+  rows<Row>(what: string, sql: string, ...values: SqlValue[]): Promise<Row[]>
+  row<Row>(what: string, sql: string, ...values: SqlValue[]): Promise<Row | null>
+  one<Row>(what: string, sql: string, ...values: SqlValue[]): Promise<Row>
+  change(what: string, sql: string, ...values: SqlValue[]): Promise<number>
   /**
    * Runs `action` in a transaction (READ COMMITTED), which is on the disk before this resolves.
    * After a deadlock it is run again, in a new transaction.
@@ -81,6 +88,10 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
   const database: Database = {
     name,
     run: (what, action) => orDatabaseError(what, () => onConnection(alone(action))),
+    rows: (what, sql, ...values) => database.run(what, queries => queries.rows(sql, ...values)),
+    row: (what, sql, ...values) => database.run(what, queries => queries.row(sql, ...values)),
+    one: (what, sql, ...values) => database.run(what, queries => queries.one(sql, ...values)),
+    change: (what, sql, ...values) => database.run(what, queries => queries.change(sql, ...values)),
 
     transact: (what, action) =>
       orDatabaseError(what, async () => {
@@ -125,7 +136,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
   }
 
   try {
-    await database.run('it cannot be opened', queries => queries.rows('SELECT 1'))
+    await database.rows('it cannot be opened', 'SELECT 1')
     return database
   } catch (error) {
     await database.close()
@@ -193,6 +204,7 @@ function queriesOf(client: pg.PoolClient, state: { isLost: boolean }): Queries {
   return {
     rows: async (sql, ...values) => (await prepared(sql, values)).rows,
     row: async (sql, ...values) => (await prepared(sql, values)).rows[0] ?? null,
+    one: async (sql, ...values) => (await prepared(sql, values)).rows[0],
     change: async (sql, ...values) => (await prepared(sql, values)).rowCount ?? 0,
     // 0 would mean the default of the connection.
     script: async sql => void (await query({ text: sql, query_timeout: dayMs })),

@@ -5,29 +5,26 @@ import type { CatalogFile } from './catalog/catalog-file.ts'
 import type { GatewaySelf } from './diagnostics.ts'
 import type { EventRing } from './event-ring.ts'
 import { openFsDirectory } from './fs-directory.ts'
-import { GatewayResources } from './gateway-resources.ts'
 import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
 import { createProbedDirectory } from './probed-directory.ts'
 import { Probes } from './probes.ts'
 import { startReaper } from './reap.ts'
-import type { AccountsUrl } from '../../lib/config/accounts-url.ts'
-import type { JoinEndpoint } from '../mcp/app.ts'
+import type { AccountTokens } from '../auth/account-tokens.ts'
+import type { InstanceDownload, JoinEndpoint } from '../mcp/app.ts'
 import type { RefusedRequest } from '../http/refusal-log.ts'
 import { JoinTokens } from './join/join-tokens.ts'
 import { createJoinUpgrade } from './join/join-upgrade.ts'
 import { Joins } from './join/joins.ts'
+import { OwnJoined } from './join/own-joined.ts'
+import { openShared, type Shared, type SharedSettings } from './peers/open-shared.ts'
 import { mergeDirectories } from './merged-directory.ts'
-import { gatewayInstructions } from './instructions.ts'
-import type { ArtefactDownload } from '../http/artefact-download.ts'
-import { relayDownload } from './relay/instance-downloads.ts'
-import { instanceTools } from './relay/instance-tools.ts'
-import { Instances } from './relay/instances.ts'
-import { gatewayTools } from '../mcp/tools/tools.ts'
-import { ClientTable } from '../mcp/client-table.ts'
-import { activityGauges, createMcpEndpoint, type McpEndpoint } from '../mcp/endpoint.ts'
+import { Relays } from './relay/relays.ts'
+import { openUserView, openView } from './views/view.ts'
+import { Views } from './views/views.ts'
+import { activityGauges, type McpEndpoint } from '../mcp/endpoint.ts'
 import type { MaybePromise } from '../resources/maybe-promise.ts'
 import type { Gauge } from '../http/metrics.ts'
-import type { InstanceDirectory } from './instance-directory.ts'
+import type { InstanceDirectory, InstanceEntry } from './instance-directory.ts'
 import type { Limits } from '../../lib/config/limits.ts'
 
 interface GatewayAssemblyParts {
@@ -40,7 +37,9 @@ interface GatewayAssemblyParts {
   /** Pass the resources of instances on. */
   readonly aggregate: boolean
   /** Accept instances that join with service tokens of this accounts server. */
-  readonly acceptJoins: AccountsUrl | undefined
+  readonly accounts: AccountTokens | undefined
+  /** Several gateways share the instances that joined. */
+  readonly shared: SharedSettings | undefined
   readonly onRefused: (refused: RefusedRequest) => void
   /** Are clients of the gateway asked for a key? */
   readonly mayUseKey: () => MaybePromise<boolean>
@@ -52,9 +51,13 @@ interface GatewayAssemblyParts {
 export interface AssembledGateway {
   readonly endpoint: McpEndpoint
   /** Absent: resources of instances are not passed on. */
-  readonly download: ArtefactDownload | undefined
+  readonly download: InstanceDownload | undefined
   /** The handshake of an instance that joins. Absent: none is accepted. */
   readonly acceptJoin: JoinEndpoint['upgrade'] | undefined
+  /** What other gateways ask. Absent: there are none. */
+  readonly answerPeer: Shared['answerPeer'] | undefined
+  /** For `/readyz`. */
+  readonly readyFacts: () => object
   /** The gateway stops: instances that joined are told, and end their links. */
   endLinks(): void
   readonly gauges: () => readonly Gauge[]
@@ -73,80 +76,64 @@ export async function assembleGateway(parts: GatewayAssemblyParts): Promise<Asse
   const probes = new Probes({ ...machine, directory: files, isOwn })
   const local = createProbedDirectory({ directory: files, probes, limits, log })
   const stopReaper = startReaper({ ...machine, directory: local })
-  const joining = parts.acceptJoins && openJoins({ ...parts, accounts: parts.acceptJoins, local })
-  const directory = joining ? mergeDirectories(local, joining.joins) : local
-  const clients = new ClientTable(clocks)
-  const instances = aggregate
-    ? new Instances({
-        ...{ ...machine, directory, isOwn, mayUseKey },
-        joins: joining?.joins,
-        updated: uri => resources.instanceUpdated(uri),
-        listChanged: () => resources.instanceListChanged(),
-      })
+  const joining = parts.accounts && (await openJoins({ ...parts, accounts: parts.accounts, local }))
+  const directory = joining ? mergeDirectories(local, joining.joined) : local
+  const relays = aggregate
+    ? new Relays({ ...machine, directory, isOwn, mayUseKey, joined: joining?.joined })
     : undefined
-  const resources = new GatewayResources({
-    clients,
-    instances,
-    directory,
-    ring,
-    catalog,
-    limits,
-    log,
-    self: () => self,
-    activity: () => endpoint.activity(),
-    probeOf: id => probes.of(id),
-    whyNotProbed: entry => probes.whyNot(entry),
-  })
-  const endpoint = createMcpEndpoint({
-    registry: resources,
-    clients,
-    resourcesEnabled: true,
-    tools: tools
-      ? toolParts => (instances ? instanceTools(toolParts, instances) : gatewayTools(toolParts))
-      : undefined,
-    instructions: () => gatewayInstructions(tools, instances),
-    limits,
-    clock: monotonicClock,
-    log,
+  const common = {
+    ...{ relays, catalog, tools, log, self: () => self },
+    probeOf: (id: string) => probes.of(id),
+    whyNotProbed: (entry: InstanceEntry) => probes.whyNot(entry),
+  }
+  const views = new Views({
+    all: openView({ ...common, directory, ring, limits }),
+    open: viewer => openUserView({ ...common, limits }, directory, viewer),
+    ...{ limits, ticks: monotonicClock, timer: systemTimer },
   })
   return {
-    endpoint,
-    download: instances && ((req, res, path) => relayDownload(req, res, path, instances)),
+    endpoint: views,
+    download: aggregate ? (...asked) => views.download(...asked) : undefined,
     acceptJoin: joining?.accept,
+    answerPeer: joining?.shared?.answerPeer,
+    readyFacts: () => joining?.shared?.readyFacts() ?? {},
     gauges: () => [
-      ...activityGauges(endpoint.activity()),
+      ...activityGauges(views.activity()),
       instanceGauge(directory),
       ...(joining ? [linkGauge(joining.joins)] : []),
     ],
     endLinks: () => joining?.joins.endLinks(),
     async close() {
-      resources.close()
-      joining?.tokens.close()
-      await Promise.all([stopReaper(), instances?.close(), directory.close()])
+      views.close()
+      await joining?.joins.close()
+      await Promise.all([stopReaper(), relays?.close(), directory.close()])
     },
   }
 }
 
 /** What accepts instances that join. */
-function openJoins({
+async function openJoins({
   accounts,
   local,
+  shared: settings,
   limits,
   log,
   onRefused,
-}: Pick<GatewayAssemblyParts, 'limits' | 'log' | 'onRefused'> & {
-  readonly accounts: AccountsUrl
+}: Pick<GatewayAssemblyParts, 'shared' | 'limits' | 'log' | 'onRefused'> & {
+  readonly accounts: AccountTokens
   readonly local: InstanceDirectory
 }) {
-  const tokens = new JoinTokens({ accounts, limits, timer: systemTimer })
-  const clocks = { clock: systemClock, timer: systemTimer }
-  const joins = new Joins({ ...{ local, tokens, limits, log }, ...clocks })
+  const tokens = new JoinTokens(accounts)
+  const parts = { limits, clock: systemClock, timer: systemTimer, log }
+  const shared = settings && (await openShared(settings, parts))
+  const joined = shared?.joined ?? new OwnJoined(parts)
+  const joins = new Joins({ ...{ local, tokens, directory: joined }, ...parts })
   const accept = createJoinUpgrade({
     ...{ tokens, limits, onRefused },
     full: principal => joins.full(principal),
     accept: (...link) => joins.accept(...link),
   })
-  return { joins, tokens, accept }
+  return { joined, shared, joins, accept }
 }
 
 function linkGauge({ links }: Joins): Gauge {

@@ -1,5 +1,6 @@
 import type { InstanceStatus } from '../../lib/instances/record.ts'
-import type { JoinAccepted, Visibility } from '../join/wire.ts'
+import type { Visibility } from '../../lib/instances/visibility.ts'
+import type { JoinAccepted } from '../join/wire.ts'
 
 /**
  * All instances that can be known of, alive or not: the one thing the gateway looks at. The
@@ -101,8 +102,8 @@ export type InstanceChange =
   | { readonly kind: 'appeared'; readonly entry: InstanceEntry }
   /** Its record or its verdict. */
   | { readonly kind: 'changed'; readonly entry: InstanceEntry }
-  /** No entry any more; how it was last known. */
-  | { readonly kind: 'gone'; readonly entry: InstanceEntry }
+  /** No entry any more; how it was last known. `isHidden`: it goes on, where others see it. */
+  | { readonly kind: 'gone'; readonly entry: InstanceEntry; readonly isHidden?: true }
   | { readonly kind: 'fault'; readonly fault: RecordFault }
   /** What was wrong there is no more. */
   | { readonly kind: 'mended'; readonly fault: RecordFault }

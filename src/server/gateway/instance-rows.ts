@@ -2,7 +2,8 @@ import { withoutBrackets } from '../../lib/util/address.ts'
 import { toRfc3339 } from '../../lib/util/time.ts'
 import { absenceText } from '../../lib/instances/instance.ts'
 import { plainId } from '../../lib/instances/select-instance.ts'
-import type { JoinAccepted, Visibility } from '../join/wire.ts'
+import type { Visibility } from '../../lib/instances/visibility.ts'
+import type { JoinAccepted } from '../join/wire.ts'
 import type {
   InstanceDirectory,
   InstanceEntry,

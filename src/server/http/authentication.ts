@@ -9,6 +9,17 @@ export interface Caller {
   readonly peer: string
 }
 
+/** Which user a caller is, on a server where users see what is theirs. */
+export interface Viewer {
+  /** Of the accounts server; null for a user of another provider. */
+  readonly accountId: string | null
+  /** Likewise. */
+  readonly username: string | null
+  readonly team: string | null
+  /** Schemes of instances that the caller may read; null: all. */
+  readonly schemes: readonly string[] | null
+}
+
 /** A request that is let in. */
 export interface AuthAccepted {
   readonly ok: true
@@ -20,6 +31,10 @@ export interface AuthAccepted {
   readonly mayAnswer?: boolean
   /** Milliseconds since the epoch; streams that are open then are ended. Absent: never. */
   readonly expiresAtMs?: number | undefined
+  /** Absent: the caller sees everything. */
+  readonly viewer?: Viewer | undefined
+  /** Calls back when this access ends, or becomes another one. Returns the stop. */
+  readonly watch?: ((ended: () => void) => () => void) | undefined
 }
 
 /** Why a request is refused. */

@@ -10,10 +10,12 @@ import type { OAuthConfig } from '../../lib/auth/oauth-config.ts'
  */
 export type PublicDocuments = ReadonlyMap<string, () => Readonly<object> | null>
 
+/** What `/readyz` of a ready server says beside that. */
+export type ReadyFacts = () => object | Promise<object>
+
 interface PublicRoutesParts {
   readonly isReady: () => boolean
-  /** What `/readyz` of a ready server says beside that. */
-  readonly readyFacts?: (() => object) | undefined
+  readonly readyFacts?: ReadyFacts | undefined
   readonly documents?: PublicDocuments | undefined
 }
 
@@ -21,9 +23,9 @@ interface PublicRoutesParts {
 export function createPublicRoutes({ isReady, readyFacts, documents }: PublicRoutesParts): Hono {
   const app = new Hono()
   app.get('/healthz', c => c.json({ status: 'ok' }))
-  app.get('/readyz', c =>
+  app.get('/readyz', async c =>
     isReady()
-      ? c.json({ status: 'ready', ...readyFacts?.() })
+      ? c.json({ status: 'ready', ...(await readyFacts?.()) })
       : c.json({ status: 'starting' }, 503),
   )
   for (const path of ['/healthz', '/readyz']) {

@@ -1,9 +1,10 @@
 import type { IncomingMessage } from 'node:http'
-import type { Socket } from 'node:net'
+import { Agent } from 'node:https'
 import { WebSocket } from 'ws'
 import type { Limits } from '../../lib/config/limits.ts'
+import { isLoopback, proxyEnv } from '../../lib/util/address.ts'
 import { collectBounded } from '../../lib/util/bytes.ts'
-import { connectionReason, isTlsError } from '../../lib/util/connection-reason.ts'
+import { connectionAdvice } from '../../lib/util/connection-reason.ts'
 import { isJsonObject, parseJson } from '../../lib/util/json.ts'
 import type { Secret } from '../../lib/util/secret.ts'
 import { cleanText } from '../../lib/util/text.ts'
@@ -13,21 +14,21 @@ import type { LinkStream } from './link-stream.ts'
 import { joinCloseCodes, joinPath, joinProtocol } from './wire.ts'
 
 /** Why a link, or an attempt to open one, ended. */
-export interface LinkEnding {
-  /** Another attempt ends the same way until a token or a setting is changed. */
+export interface LinkOutcome {
+  /** Another attempt fails until the token or a setting has changed. */
   readonly isRefused: boolean
   /** A clause for people. */
   readonly reason: string
 }
 
-interface LinkParts {
+interface LinkOptions {
   /** The address of the gateway, http or https, without a slash at the end. */
   readonly gateway: string
   readonly token: Secret
   readonly limits: Pick<Limits, 'joinPingMs' | 'joinSilenceMs' | 'maxJoinMessageBytes'>
-  /** The link is open: HTTP/2 is to begin on it now. */
+  /** Begins HTTP/2 on the open link, at once. */
   readonly opened: (stream: LinkStream) => void
-  /** Ends the link: the instance stops. */
+  /** Aborted when the instance stops. */
   readonly signal: AbortSignal
 }
 
@@ -40,61 +41,67 @@ const refusals: ReadonlySet<number> = new Set([
 ])
 
 /** Opens one link to a gateway. Resolves when it has ended; never rejects. */
-export function connectLink(parts: LinkParts): Promise<LinkEnding> {
-  const { gateway, token, limits, opened, signal } = parts
+export function connectLink(options: LinkOptions): Promise<LinkOutcome> {
+  const { gateway, token, limits, opened, signal } = options
   const ws = new WebSocket(gateway.replace(/^http/, 'ws') + joinPath, joinProtocol, {
     ...{ perMessageDeflate: false, handshakeTimeout: handshakeMs, followRedirects: false },
-    maxPayload: limits.maxJoinMessageBytes,
+    ...{ maxPayload: limits.maxJoinMessageBytes, agent: agentFor(gateway) },
     headers: { Authorization: `Bearer ${token.reveal()}`, 'User-Agent': userAgent },
   })
   return new Promise(resolve => {
-    const stop = () => ws.terminate()
-    const end = (ending: LinkEnding): void => {
+    let link: LinkSocket | null = null
+    const stop = (): void => {
+      if (link === null) ws.terminate()
+      else link.close(joinCloseCodes.stopped, 'the instance stops')
+    }
+    const end = (outcome: LinkOutcome): void => {
       signal.removeEventListener('abort', stop)
-      resolve(ending)
+      resolve(outcome)
     }
     signal.addEventListener('abort', stop)
-    let socket: Socket | null = null
-    ws.once('upgrade', answer => (socket = answer.socket))
     ws.once('unexpected-response', (_req, answer) => {
       void refusalOf(answer).then(refusal => {
         end(refusal)
         ws.terminate()
       })
     })
-    ws.on('error', error => end({ isRefused: false, reason: reasonOf(error) }))
-    ws.once('open', () => {
-      if (socket === null) return
-      const link = new LinkSocket(ws, socket, limits)
-      opened(link.stream)
-      signal.removeEventListener('abort', stop)
-      const close = () => link.close(joinCloseCodes.stopped, 'the instance stops')
-      signal.addEventListener('abort', close)
-      void link.ended.then(({ code, reason }) => {
-        signal.removeEventListener('abort', close)
-        end({ isRefused: refusals.has(code), reason })
+    ws.on('error', error => {
+      if (link === null) end({ isRefused: false, reason: reasonOf(error) })
+    })
+    ws.once('upgrade', ({ socket }) => {
+      ws.once('open', () => {
+        link = new LinkSocket(ws, socket, limits)
+        opened(link.stream)
+        void link.ended.then(({ code, reason }) => end({ isRefused: refusals.has(code), reason }))
       })
     })
   })
 }
 
-/** What the answer says that is no link. */
-async function refusalOf(answer: IncomingMessage): Promise<LinkEnding> {
+/** Through the proxy that the environment names; it would connect loopback addresses to itself. */
+function agentFor(gateway: string): Agent | undefined {
+  const { protocol, hostname } = new URL(gateway)
+  if (protocol !== 'https:' || isLoopback(hostname)) return undefined
+  return new Agent({ proxyEnv: proxyEnv(process.env) })
+}
+
+/** Describes an HTTP answer that refuses the link. */
+async function refusalOf(answer: IncomingMessage): Promise<LinkOutcome> {
   const { statusCode: status = 0, headers } = answer
   answer.setTimeout(problemMs, () => answer.destroy())
   const body = await collectBounded(answer, maxProblemBytes).catch(() => null)
   const parsed = parseJson(body?.toString() ?? '', 8)
   const { detail } = parsed.ok && isJsonObject(parsed.value) ? parsed.value : {}
   const said = typeof detail === 'string' ? `: ${cleanText(detail, 300)}` : ''
-  const isPassing = status === 429 || status >= 500
-  if (status === 404)
+  if (status === 404) {
     return { isRefused: true, reason: `it accepts no instances (HTTP 404)${said}` }
-  const to = headers.location === undefined ? '' : '; redirects are not followed'
-  return { isRefused: !isPassing, reason: `it answers with HTTP ${status}${said}${to}` }
+  }
+  const isTemporary = status === 429 || status >= 500
+  const redirect = headers.location === undefined ? '' : '; redirects are not followed'
+  return { isRefused: !isTemporary, reason: `it answers with HTTP ${status}${said}${redirect}` }
 }
 
 function reasonOf({ code, message }: NodeJS.ErrnoException): string {
   if (code === undefined || !/^\w{1,64}$/.test(code)) return cleanText(message, 200)
-  const more = isTlsError(code) ? '; NODE_EXTRA_CA_CERTS adds certificate authorities' : ''
-  return connectionReason(code) + more
+  return connectionAdvice(code)
 }

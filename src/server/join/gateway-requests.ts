@@ -3,7 +3,8 @@ import type { InstanceRecord } from '../../lib/instances/record.ts'
 import { isJsonObject, parseJson } from '../../lib/util/json.ts'
 import { cleanText } from '../../lib/util/text.ts'
 import { readBody } from '../http/body.ts'
-import { acceptedPath, type JoinAccepted, recordPath, type Visibility } from './wire.ts'
+import type { Visibility } from '../../lib/instances/visibility.ts'
+import { acceptedPath, type JoinAccepted, recordPath } from './wire.ts'
 
 /** The instance record, and its changes. */
 export interface FollowedRecord {
@@ -27,7 +28,7 @@ const maxNameChars = 255
 /** Answers what a gateway asks for on a link: the record, and what the instance serves. */
 export function createGatewayRequests(parts: GatewayRequestsParts): RequestListener {
   return (req, res) => {
-    if (req.url === recordPath) return tellRecord(res, parts)
+    if (req.url === recordPath) return sendRecord(res, parts)
     if (req.url !== acceptedPath) return parts.others(req, res)
     readAccepted(req).then(
       as => {
@@ -39,27 +40,27 @@ export function createGatewayRequests(parts: GatewayRequestsParts): RequestListe
   }
 }
 
-/** A line now, and one after each change; of changes that the gateway has no time for, the last. */
-function tellRecord(
+/** Sends a line now and after each change; while the gateway reads too slowly, only the last one. */
+function sendRecord(
   res: ServerResponse,
   { record: source, visibleTo }: Pick<GatewayRequestsParts, 'record' | 'visibleTo'>,
 ): void {
-  // It may be silent for days.
+  // The record may stay the same for days.
   res.setTimeout(0)
   res.writeHead(200, { 'Content-Type': 'application/x-ndjson' })
-  let told = ''
-  const tell = (): void => {
+  let sent = ''
+  const send = (): void => {
     const line = `${JSON.stringify({ ...publicRecord(source.record), visible_to: visibleTo })}\n`
-    if (res.writableNeedDrain || line === told) return
-    told = line
+    if (res.writableNeedDrain || line === sent) return
+    sent = line
     res.write(line)
   }
-  res.on('drain', tell)
-  res.once('close', source.follow(tell))
-  tell()
+  res.on('drain', send)
+  res.once('close', source.follow(send))
+  send()
 }
 
-/** How to feed the instance is for programs of its own machine. */
+/** Leaves out how to feed the instance: that is for programs of its own machine. */
 function publicRecord(record: InstanceRecord): Partial<InstanceRecord> {
   const { host_url: _, host_token_file: __, pid_start: ___, ...shown } = record
   return shown

@@ -4,7 +4,7 @@ import { messageOf } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { type Clock, pause, retryDelay, type Timer, toRfc3339 } from '../../lib/util/time.ts'
 import type { Gauge } from '../http/metrics.ts'
-import { connectLink, type LinkEnding } from './connect-link.ts'
+import { connectLink, type LinkOutcome } from './connect-link.ts'
 import { createGatewayRequests, type FollowedRecord } from './gateway-requests.ts'
 import { createLinkServer } from './link-server.ts'
 import type { JoinSettings } from './join-settings.ts'
@@ -22,21 +22,21 @@ interface JoinerParts extends JoinSettings {
 
 const joinStates = ['connecting', 'joined', 'lost', 'refused'] as const
 
-/** How far an instance is with its gateway, for `/readyz`. */
+/** The state of the link to the gateway, for `/readyz`. */
 export interface JoinFacts {
   readonly state: (typeof joinStates)[number]
-  /** RFC 3339 */
+  /** RFC 3339. */
   readonly since: string
 }
 
-/** A gateway that refuses is asked again after this time: an operator may have made a new token. */
+/** Pause after a refusal: an operator may have made a new token meanwhile. */
 const refusedRetryMs = 60_000
-/** A link that ended sooner is opened again as late as one that failed. */
+/** A link that lasted less counts as a failed attempt, so that pauses grow. */
 const stableMs = 10_000
-/** The same trouble is logged again after this time. */
+/** While the reason stays the same, it is logged once in this time. */
 const remindMs = 10 * 60_000
 
-/** Keeps an instance joined to a gateway, and says when it is not. */
+/** Keeps an instance joined to a gateway, and logs when it is not. */
 export class Joiner {
   readonly #parts: JoinerParts
   readonly #end = new AbortController()
@@ -44,7 +44,7 @@ export class Joiner {
   readonly #answer: ReturnType<typeof createLinkServer>
   #state: JoinFacts['state'] = 'connecting'
   #sinceMs: number
-  #said = { reason: '', atMs: 0 }
+  #logged = { reason: '', atMs: 0 }
 
   constructor(parts: JoinerParts) {
     this.#parts = parts
@@ -74,7 +74,7 @@ export class Joiner {
     ]
   }
 
-  /** Tells the gateway. Resolves when the link has ended. */
+  /** Closes the link, and resolves when it has ended. */
   async stop(): Promise<void> {
     this.#end.abort()
     await this.#running
@@ -90,12 +90,12 @@ export class Joiner {
       if (wasJoined && clock.now() - this.#sinceMs >= stableMs) attempt = 0
       this.#change(isRefused ? 'refused' : 'lost')
       const delayMs = isRefused ? refusedRetryMs : retryDelay(attempt, Math.random)
-      this.#say(reason, { isRefused, wasJoined })
+      this.#logEnd(reason, { isRefused, wasJoined })
       await pause(timer, delayMs, signal)
     }
   }
 
-  async #connect(): Promise<LinkEnding> {
+  async #connect(): Promise<LinkOutcome> {
     const { gateway, limits } = this.#parts
     try {
       const token = await this.#parts.token()
@@ -111,12 +111,15 @@ export class Joiner {
     this.#state = state
   }
 
-  /** Once for each reason, and now and then while it lasts. */
-  #say(reason: string, { isRefused, wasJoined }: { isRefused: boolean; wasJoined: boolean }): void {
+  #logEnd(
+    reason: string,
+    { isRefused, wasJoined }: { isRefused: boolean; wasJoined: boolean },
+  ): void {
     const { gateway, clock, log } = this.#parts
     const now = clock.now()
-    if (!wasJoined && reason === this.#said.reason && now - this.#said.atMs < remindMs) return
-    this.#said = { reason, atMs: now }
+    const isKnown = reason === this.#logged.reason && now - this.#logged.atMs < remindMs
+    if (isKnown && !wasJoined) return
+    this.#logged = { reason, atMs: now }
     if (isRefused) {
       const retry = `trying again every ${refusedRetryMs / 1000} s`
       log.error({ gateway, reason }, `the gateway does not accept this instance; ${retry}`)

@@ -29,7 +29,7 @@ class LinkRequest extends Http2ServerRequest {}
 
 /** An answer on a link, likewise. */
 class LinkResponse extends Http2ServerResponse<LinkRequest> {
-  /** The reader must not take the beginning of an answer for the whole of it. */
+  /** Resets the stream, so that the reader does not take a part for the whole answer. */
   override destroy(): this {
     this.stream.close(constants.NGHTTP2_INTERNAL_ERROR)
     return this
@@ -37,13 +37,13 @@ class LinkResponse extends Http2ServerResponse<LinkRequest> {
 
   override writeHead(status: number, ...rest: unknown[]): this {
     const headers = Object.entries((rest[0] ?? {}) as OutgoingHttpHeaders)
-    // Of HTTP/1 alone: Node warns.
+    // Belongs to HTTP/1: Node warns about it.
     const kept = headers.filter(([name]) => name.toLowerCase() !== 'connection')
     return super.writeHead(status, Object.fromEntries(kept))
   }
 }
 
-/** That of Node is the one of the whole link, refuses writes, and throws once the link is gone. */
+/** The socket of Node is that of the whole link, refuses writes, and throws once the link has ended. */
 const socket = {
   get(this: { readonly stream: ServerHttp2Stream }) {
     return this.stream
@@ -60,8 +60,8 @@ Object.defineProperties(LinkResponse.prototype, {
 })
 
 /**
- * Answers the requests that a gateway sends over links, by a listener for HTTP/1. Returns a function
- * that begins with one link.
+ * Answers the requests that a gateway sends over links with a listener for HTTP/1. Returns a
+ * function that starts on one link.
  */
 export function createLinkServer(
   listener: RequestListener,
@@ -78,13 +78,10 @@ export function createLinkServer(
       Http2ServerResponse: LinkResponse,
     },
     (req, res) => {
-      // A reader that takes nothing any more would hold its answer for ever.
+      // A stalled reader would hold its answer for ever.
       req.stream.setTimeout(stallTimeoutMs(limits), () => void res.destroy())
       listener(req as unknown as IncomingMessage, res as unknown as ServerResponse)
     },
   )
-  server.setTimeout(0)
-  // The link tells of its end.
-  server.on('sessionError', () => {})
   return link => void server.emit('connection', link)
 }

@@ -19,9 +19,9 @@ const closeMs = 1000
 const maxReasonChars = 120
 
 /**
- * The WebSocket of a link, and the stream in it that HTTP/2 runs on. To be made in the very event in
- * which the WebSocket opens: HTTP/2 fails when its first bytes are missed. Pings the other end, and
- * cuts it off when nothing comes.
+ * The WebSocket of a link, and the stream for HTTP/2 inside it. Create it in the event in which the
+ * WebSocket opens: HTTP/2 fails when its first bytes are missed. Pings the other end, and ends the
+ * link when nothing arrives.
  */
 export class LinkSocket {
   readonly stream: LinkStream
@@ -29,24 +29,23 @@ export class LinkSocket {
   readonly #ws: WebSocket
   readonly #socket: Socket
   readonly #limits: LinkTimes
-  readonly #looking: NodeJS.Timeout
+  readonly #watch: NodeJS.Timeout
   #bytesRead = 0
-  /** Nothing came for so long. */
+  /** Time without a byte. */
   #silentMs = 0
-  #looks = 0
+  #checks = 0
   #cause: string | null = null
 
   constructor(ws: WebSocket, socket: Socket, limits: LinkTimes) {
     this.#ws = ws
     this.#socket = socket
     this.#limits = limits
-    // Pings alone would be seen too late: silence is looked for twice as often.
-    this.#looking = setInterval(() => this.#look(), limits.joinPingMs / 2)
-    this.#looking.unref()
+    // Twice as often as pings, so that silence is noticed in time.
+    this.#watch = setInterval(() => this.#check(), limits.joinPingMs / 2).unref()
     ws.on('error', error => (this.#cause ??= cleanText(error.message, maxReasonChars)))
     this.ended = new Promise(resolve => {
       ws.once('close', (code, reason) => {
-        clearInterval(this.#looking)
+        clearInterval(this.#watch)
         const said = cleanText(reason.toString(), maxReasonChars)
         resolve({ code, reason: this.#cause ?? (said || 'the connection was cut') })
       })
@@ -54,22 +53,22 @@ export class LinkSocket {
     this.stream = new LinkStream(ws)
   }
 
-  /** Tells the other end why, and cuts it off when it does not answer. */
+  /** Sends the reason, and ends the link when the other end does not answer. */
   close(code: number, reason: string): void {
     this.#cause ??= reason
     this.#ws.close(code, reason)
     setTimeout(() => this.#ws.terminate(), closeMs).unref()
   }
 
-  #look(): void {
+  #check(): void {
     const { joinPingMs, joinSilenceMs } = this.#limits
     const { bytesRead } = this.#socket
-    // Counted by looks, not by the clock: a machine that slept has not listened meanwhile.
+    // Counted in checks, not by the clock: a suspended machine did not listen.
     this.#silentMs = bytesRead === this.#bytesRead ? this.#silentMs + joinPingMs / 2 : 0
     this.#bytesRead = bytesRead
     if (this.#silentMs >= joinSilenceMs) {
       this.#cause ??= `nothing came for ${joinSilenceMs / 1000} s`
       this.#ws.terminate()
-    } else if (this.#looks++ % 2 === 1 && this.#ws.readyState === this.#ws.OPEN) this.#ws.ping()
+    } else if (this.#checks++ % 2 === 1 && this.#ws.readyState === this.#ws.OPEN) this.#ws.ping()
   }
 }

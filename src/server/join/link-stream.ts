@@ -1,7 +1,7 @@
 import { Duplex } from 'node:stream'
 import type { WebSocket } from 'ws'
 
-/** Frames of HTTP/2 are gathered into messages of about this size. */
+/** Frames of HTTP/2 are joined to messages of about this size. */
 const messageBytes = 64 * 1024
 
 /**
@@ -18,7 +18,7 @@ export class LinkStream extends Duplex {
       if (!this.push(data)) ws.pause()
     })
     ws.once('close', () => this.destroy())
-    // `LinkSocket` tells of the end.
+    // `LinkSocket` reports the end.
     this.on('error', () => {})
   }
 
@@ -34,22 +34,21 @@ export class LinkStream extends Duplex {
     chunks: readonly { readonly chunk: Buffer }[],
     done: (error?: Error | null) => void,
   ): void {
-    let gathered: Buffer[] = []
+    let message: Buffer[] = []
     let bytes = 0
-    const message = (sent?: (error?: Error | null) => void): void => {
-      this.#ws.send(Buffer.concat(gathered), sent)
-      gathered = []
-      bytes = 0
-    }
     for (const { chunk } of chunks) {
-      if (bytes > 0 && bytes + chunk.length > messageBytes) message()
-      gathered.push(chunk)
+      if (bytes > 0 && bytes + chunk.length > messageBytes) {
+        this.#ws.send(Buffer.concat(message))
+        message = []
+        bytes = 0
+      }
+      message.push(chunk)
       bytes += chunk.length
     }
-    message(done)
+    this.#ws.send(Buffer.concat(message), done)
   }
 
-  /** HTTP/2 has ended, and nothing else is said on the link. */
+  /** HTTP/2 has ended, and with it the link. */
   override _final(done: () => void): void {
     done()
     this.destroy()

@@ -7,12 +7,12 @@ export const joinPath = '/join'
 export const joinProtocol = 'service-join.v1'
 
 /**
- * Answered with lines: the record of the instance as JSON, with its visibility as `visible_to`, and
- * again whenever it changes.
+ * The answer is a line with the record of the instance as JSON, with its visibility as
+ * `visible_to`, and a further line whenever the record changes.
  */
 export const recordPath = '/join/v1/record'
 
-/** Posted by the gateway when it has accepted the record: whose the instance is there. */
+/** The gateway posts a `JoinAccepted` here when it has accepted the record. */
 export const acceptedPath = '/join/v1/accepted'
 
 /** Whose an instance is at a gateway. */
@@ -24,19 +24,12 @@ export interface JoinAccepted {
   readonly name: string
 }
 
-/** Which callers of the gateway see an instance: its owner, the team of the owner too, or all. */
-export const visibilities = ['owner', 'team', 'all'] as const
-export type Visibility = (typeof visibilities)[number]
-
-/** The visibility that a record tells; anything unknown is `owner`. */
-export function parseVisibility(told: unknown): Visibility {
-  return visibilities.find(one => one === told) ?? 'owner'
-}
-
 /** WebSocket close codes, by which an end says why it closes. */
 export const joinCloseCodes = {
   /** The instance or the gateway stops. */
   stopped: 1001,
+  /** The gateway cannot decide now whether the instance may join. */
+  unavailable: 1013,
   /** The record is invalid, or its instance cannot join here. */
   recordRefused: 4001,
   /** The token was revoked or has expired. */

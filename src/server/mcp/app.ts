@@ -19,7 +19,12 @@ import { type Metrics, metricsPath } from '../http/metrics.ts'
 import { OpenAnswers } from '../http/open-answers.ts'
 import { checkRequest, type Refusal, refusalError } from '../http/guards.ts'
 import { retryHeaders, toProblem, writeProblem } from '../http/problem.ts'
-import { createPublicRoutes, type PublicDocuments, publicProblem } from '../http/public-routes.ts'
+import {
+  createPublicRoutes,
+  type PublicDocuments,
+  publicProblem,
+  type ReadyFacts,
+} from '../http/public-routes.ts'
 import { refuseUpgrade } from '../http/refused-upgrade.ts'
 import { parseTarget } from '../http/request-target.ts'
 import type { RequestChecks } from '../http/request-checks.ts'
@@ -44,10 +49,11 @@ export interface AppParts extends RequestChecks {
   /** `/artefacts/sha256/<hex>`; absent: 404. */
   download?: ArtefactDownload | undefined
   /** `/instances/…`, of which it is given what follows; absent: 404. */
-  instances?: ArtefactDownload | undefined
+  instances?: InstanceDownload | undefined
+  /** `/peer/…`, for other gateways; guards itself. */
+  peers?: PeerEndpoint | undefined
   isReady: () => boolean
-  /** Further facts of a ready server. */
-  readyFacts?: (() => object) | undefined
+  readyFacts?: ReadyFacts | undefined
   /** Well-known documents, without authentication. */
   documents?: PublicDocuments | undefined
   /** What was counted, for this machine and for holders of a key; absent: 404. */
@@ -70,6 +76,11 @@ export interface HostEndpoint {
   close(): void
 }
 
+/** Answers a download of an instance, as far as the caller may have it. */
+export type InstanceDownload = (
+  ...asked: [...Parameters<ArtefactDownload>, context: RequestContext]
+) => Promise<void>
+
 /** What instances of other machines join. */
 export interface JoinEndpoint {
   wantsUpgrade(req: IncomingMessage): boolean
@@ -77,8 +88,16 @@ export interface JoinEndpoint {
   upgrade(req: IncomingMessage, socket: Socket, head: Buffer, peer: string): void
 }
 
+/** What other gateways ask. */
+export type PeerEndpoint = (
+  req: IncomingMessage,
+  res: ServerResponse,
+  path: string,
+) => Promise<void>
+
 const artefactPath = '/artefacts/sha256/'
 const instancesPath = '/instances/'
+const peersPath = '/peer/'
 
 /** What answers the requests of an MCP server. */
 export function createHandlers(parts: AppParts): Handlers {
@@ -122,6 +141,8 @@ function createListener(parts: AppParts): RequestListener {
       return parts.activeGateway.handle(req, res)
     }
 
+    if (parts.peers !== undefined && path.startsWith(peersPath)) return parts.peers(req, res, path)
+
     // No page of another origin gets in by CORS here.
     if (page?.serves(path) === true) return page.handle(req, res, path, notes)
 
@@ -144,15 +165,23 @@ function createListener(parts: AppParts): RequestListener {
   ): void | Promise<void> {
     if (!outcome.ok) return refuseCaller(res, notes, outcome)
     const { principal, mayWrite = true, mayAnswer = mayWrite, expiresAtMs } = outcome
-    Object.assign(notes, { principal, mayWrite, mayAnswer })
-    if (auth.onRevoked !== undefined || expiresAtMs !== undefined) {
+    const { viewer, watch } = outcome
+    Object.assign(notes, { principal, mayWrite, mayAnswer, viewer })
+    if (auth.onRevoked !== undefined || expiresAtMs !== undefined || watch !== undefined) {
       // A client that left while it was authenticated closes nothing any more.
-      if (!res.destroyed) notes.over = open.add(principal, expiresAtMs, res)
+      if (!res.destroyed) {
+        const over = [open.add(principal, expiresAtMs, res), watch?.(() => void res.destroy())]
+        notes.over = () => over.forEach(end => end?.())
+      }
     }
     const { path } = notes
     if (path === '/mcp') return parts.mcp.handle(req, res, notes)
-    if (path === metricsPath) return parts.metrics?.send(res)
-    if (isOfInstance(path)) return parts.instances?.(req, res, path.slice(instancesPath.length))
+    if (path === metricsPath && viewer === undefined) return parts.metrics?.send(res)
+    if (isOfInstance(path))
+      return parts.instances?.(req, res, path.slice(instancesPath.length), notes)
+    if (path === metricsPath) {
+      throw new ServiceError('route_not_found', 'metrics are for holders of the key of the server')
+    }
     if (parts.download === undefined) {
       throw new ServiceError('route_not_found', 'artefacts are switched off on this server')
     }
@@ -261,6 +290,7 @@ class Notes implements RequestContext {
   principal = 'anonymous'
   mayWrite = true
   mayAnswer = true
+  viewer: RequestContext['viewer'] = undefined
   /** To be called when nothing is answered any more. */
   over: (() => void) | undefined = undefined
   rpc: string | undefined = undefined

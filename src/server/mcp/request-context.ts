@@ -2,6 +2,7 @@ import { ServiceError } from '../../lib/util/errors.ts'
 import { isJsonObject } from '../../lib/util/json.ts'
 import { cleanText } from '../../lib/util/text.ts'
 import type { ServedResources } from '../resources/schemes.ts'
+import type { Viewer } from '../http/authentication.ts'
 import type { RequestMessage } from './json-rpc.ts'
 
 /** What is known of a request beyond its bytes; the endpoint notes what it did, for the access log. */
@@ -10,6 +11,8 @@ export interface RequestContext {
   /** False: the caller may not drain events. */
   readonly mayWrite: boolean
   readonly mayAnswer: boolean
+  /** Absent: the caller sees everything. */
+  readonly viewer?: Viewer | undefined
   rpc: string | undefined
   /** The resource that the call is about, as the client wrote it. */
   uri: unknown

@@ -11,7 +11,7 @@ import type { RefusedRequest } from '../http/refusal-log.ts'
 import type { Metrics } from '../http/metrics.ts'
 import type { AuthPolicy } from '../http/authentication.ts'
 import type { ListenOptions } from '../http/listen-options.ts'
-import type { PublicDocuments } from '../http/public-routes.ts'
+import type { PublicDocuments, ReadyFacts } from '../http/public-routes.ts'
 import type { PeerOf } from '../http/trusted-proxies.ts'
 import type { NoteWriter } from '../notes/note-posts.ts'
 import type { PageLogin, PageParts } from '../page/page.ts'
@@ -46,8 +46,7 @@ export interface ServerParts extends McpServices {
   accessLog?: AccessLog
   /** Serve `/metrics`. */
   metrics?: Metrics
-  /** What `/readyz` says beside that the server is ready. */
-  readyFacts?: () => object
+  readyFacts?: ReadyFacts
   /** Bounds beside the public ones; replaced by tests. */
   limits?: Partial<Limits & CaptureLimits>
   clock?: Clock

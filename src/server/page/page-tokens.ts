@@ -35,10 +35,10 @@ export function acceptPageTokens(policy: AuthPolicy, sessions: PageSessions): Au
 function outcomeOf(token: string, sessions: PageSessions): AuthOutcome {
   const session = sessions.ofToken(token)
   if (session === null) return tokenRefused
-  const { principal, mayWrite, expiresAtMs } = session
+  const { principal, mayWrite, expiresAtMs, viewer } = session
   // What is open lasts as long as the session: a stream that is cut every ten minutes would look
   // like a server that is away.
-  return { ok: true, principal, mayWrite, mayAnswer: false, expiresAtMs }
+  return { ok: true, principal, mayWrite, mayAnswer: false, expiresAtMs, viewer }
 }
 
 /** Not counted as a guess: each page has an old one after the server was started again. */

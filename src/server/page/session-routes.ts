@@ -74,10 +74,10 @@ export class SessionRoutes {
     // A policy counts its own failures.
     const outcome = await keys.authenticate({ headers: req.headers, peer })
     if (!outcome.ok) return refusedLogin(outcome)
-    const { principal, mayWrite = true, expiresAtMs } = outcome
+    const { principal, mayWrite = true, expiresAtMs, viewer, watch } = outcome
     // The policy looked at no key.
     if (principal === anonymous) return refusedLogin(failures.refused(peer, keyless))
-    return { mayWrite, keyHolder: principal, expiresAtMs }
+    return { mayWrite, keyHolder: principal, expiresAtMs, viewer, watch }
   }
 
   #createToken(req: IncomingMessage, res: ServerResponse): Refusal | null {

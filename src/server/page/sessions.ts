@@ -1,6 +1,7 @@
 import { hash, randomBytes } from 'node:crypto'
 import type { Limits } from '../../lib/config/limits.ts'
 import type { Clock } from '../../lib/util/time.ts'
+import type { AuthAccepted, Viewer } from '../http/authentication.ts'
 import { UploadQuota } from './upload-quota.ts'
 
 const minuteMs = 60_000
@@ -27,6 +28,8 @@ export interface PageSession {
   readonly mayNote: boolean
   /** Milliseconds since the epoch. */
   readonly expiresAtMs: number
+  /** Absent: sees everything. */
+  readonly viewer: Viewer | undefined
   isEnded: boolean
   /** Shared by the sessions of a key. */
   readonly uploads: UploadQuota
@@ -39,6 +42,9 @@ export interface Opening {
   readonly keyHolder: string | null
   /** The session ends no later. */
   readonly expiresAtMs?: number | undefined
+  readonly viewer?: Viewer | undefined
+  /** The session ends when this calls back. */
+  readonly watch?: AuthAccepted['watch']
 }
 
 type SessionLimits = Pick<Limits, 'maxPageUploadBytes'>
@@ -46,6 +52,7 @@ type SessionLimits = Pick<Limits, 'maxPageUploadBytes'>
 interface Entry {
   readonly session: PageSession
   readonly keyHolder: string | null
+  readonly unwatch: () => void
   /** Digests, oldest first. */
   readonly tokens: string[]
 }
@@ -88,7 +95,7 @@ export class PageSessions {
   }
 
   /** Returns the cookie of a new session; the oldest one by links, or of its key, makes room. */
-  open({ mayWrite, keyHolder, expiresAtMs = Infinity }: Opening): string {
+  open({ mayWrite, keyHolder, expiresAtMs = Infinity, viewer, watch }: Opening): string {
     const cookie = newSecret()
     const nowMs = this.#clock.now()
     const session: PageSession = {
@@ -96,10 +103,12 @@ export class PageSessions {
       mayWrite,
       mayNote: keyHolder === null,
       expiresAtMs: Math.min(nowMs + sessionMs, expiresAtMs),
+      viewer,
       isEnded: false,
       uploads: this.#uploadsOf(keyHolder),
     }
-    this.#sessions.set(digestOf(cookie), { session, keyHolder, tokens: [] })
+    const unwatch = watch?.(() => this.#end(digestOf(cookie))) ?? (() => {})
+    this.#sessions.set(digestOf(cookie), { session, keyHolder, unwatch, tokens: [] })
     for (const oldest of excess(this.#openedWith(keyHolder), maxSessions)) this.#end(oldest)
     return cookie
   }
@@ -167,6 +176,7 @@ export class PageSessions {
     if (entry === undefined) return
     this.#sessions.delete(digest)
     entry.session.isEnded = true
+    entry.unwatch()
     for (const token of entry.tokens) this.#tokens.delete(token)
     for (const told of this.#listeners) told(entry.session.principal)
   }

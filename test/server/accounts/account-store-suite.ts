@@ -32,7 +32,7 @@ export function describeAccountStore(name: string, open: () => Promise<StoreUnde
     describe('accounts', () => {
       it('keeps an account with its first session', async () => {
         expect(await add('Alice')).to.equal('created')
-        const account = { ...newAccount('Alice'), disabledAtMs: null }
+        const account = { ...newAccount('Alice'), disabledAtMs: null, team: null }
         expect(await store.getAccount('account-Alice')).to.deep.equal(account)
         expect((await store.findSession('first of Alice'))?.account).to.deep.equal(account)
         expect(await store.getAccount('another')).to.equal(null)
@@ -128,6 +128,12 @@ export function describeAccountStore(name: string, open: () => Promise<StoreUnde
         expect(await store.setDisabled('account-Alice', null)).to.equal(true)
         expect((await store.getAccount('account-Alice'))?.disabledAtMs).to.equal(null)
         expect(await store.setDisabled('another', now)).to.equal(false)
+        expect(await store.setTeam('account-Alice', 'fx')).to.equal(true)
+        expect((await store.findSession('first of Alice'))?.account.team).to.equal('fx')
+        expect((await store.findAccount('alice'))?.team).to.equal('fx')
+        expect(await store.setTeam('account-Alice', null)).to.equal(true)
+        expect((await store.getAccount('account-Alice'))?.team).to.equal(null)
+        expect(await store.setTeam('another', 'fx')).to.equal(false)
       })
 
       it('replaces a hash only while it is the one that was verified', async () => {

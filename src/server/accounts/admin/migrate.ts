@@ -45,7 +45,7 @@ export async function migrate(options: MigrateOptions) {
           const { registryId } = reader
           const keys = await readKeyText(files.keys, log)
           if (keys === null) throw noKeys(files.keys)
-          await openPostgresStore({ database, clock })
+          await openPostgresStore(database)
           const tables = await writeDatabaseTables(
             database,
             registryId,
@@ -57,7 +57,7 @@ export async function migrate(options: MigrateOptions) {
           return { from: dataDir, to: database.name, registryId, tables }
         })
       }
-      const { registryId } = await openFilled(database, settings, clock)
+      const { registryId } = await openFilled(database, settings)
       const keys = await keysOf(registryId).read()
       if (keys === null) throw noKeys(`the signing keys in ${database.name}`)
       await refuseOtherKeys(files.keys, keys, log)
@@ -80,9 +80,9 @@ export async function migrate(options: MigrateOptions) {
   return { ...rest, registry_id }
 }
 
-async function openFilled(database: Database, settings: DatabaseSettings, clock: Clock) {
+async function openFilled(database: Database, settings: DatabaseSettings) {
   if (!(await hasAccounts(database))) throw absent(settings)
-  return openPostgresStore({ database, clock })
+  return openPostgresStore(database)
 }
 
 async function refuseOtherKeys(file: string, keys: string, log: Logger): Promise<void> {

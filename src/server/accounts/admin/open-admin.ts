@@ -22,6 +22,7 @@ type AdminAction =
   | 'account.deleted'
   | 'account.disabled'
   | 'account.enabled'
+  | 'account.team_set'
   | 'account.unlocked'
   | 'invite.created'
   | 'invite.ended'

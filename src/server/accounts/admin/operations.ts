@@ -5,4 +5,4 @@ export { makeInvite, makeResetCode, revokeInvite, revokeResetCode } from './code
 export { openAdmin } from './open-admin.ts'
 export { listKeys, rotateKeys } from './signing-keys.ts'
 export { endSessions, listTokens, revokeToken } from './tokens.ts'
-export { deleteUser, listUsers, setUserDisabled, showUser, unlockUser } from './users.ts'
+export { deleteUser, listUsers, setTeam, setUserDisabled, showUser, unlockUser } from './users.ts'

@@ -1,3 +1,4 @@
+import { teamPattern } from '../../../lib/accounts/wire.ts'
 import type { AccountRow, LoginFailures } from '../account-store.ts'
 import { adminLimits } from '../admin-limits.ts'
 import { serviceTokenView, sessionView } from '../views.ts'
@@ -63,6 +64,22 @@ export async function setUserDisabled(admin: Admin, name: string, disabled: bool
   return { id, username, disabled, changed }
 }
 
+/** Null: in none. `before` is the team until now. */
+export async function setTeam(admin: Admin, name: string, wanted: string | null) {
+  const team = wanted?.toLowerCase() ?? null
+  if (team !== null && !teamPattern.test(team)) {
+    throw new ServiceError('usage_invalid', `"${cleanText(team, 100)}" is no name of a team`, {
+      hint: 'use 1 to 64 letters and digits, with single . _ - between them',
+    })
+  }
+  const { id, username, team: before } = await findAccount(admin, name)
+  if (team !== before) {
+    await admin.store.setTeam(id, team)
+    await admin.record('account.team_set', id, { team, before })
+  }
+  return { id, username, team, before }
+}
+
 /** Forgets its failed logins. `failed_logins`: how many there were. */
 export async function unlockUser(admin: Admin, name: string) {
   const account = await findAccount(admin, name)
@@ -96,6 +113,7 @@ interface UserView {
   readonly id: string
   readonly username: string
   readonly email: string
+  readonly team: string | null
   readonly created_at: string
   readonly disabled_at: string | null
   /** `waiting`: some addresses, or all that never logged in to it, are refused at the moment. */
@@ -104,7 +122,7 @@ interface UserView {
 }
 
 function userView(
-  { id, username, email, createdAtMs, disabledAtMs }: AccountRow,
+  { id, username, email, team, createdAtMs, disabledAtMs }: AccountRow,
   failures: readonly LoginFailures[],
   nowMs: number,
 ): UserView {
@@ -121,6 +139,7 @@ function userView(
     id,
     username,
     email,
+    team,
     created_at: toRfc3339(createdAtMs),
     disabled_at: rfc3339OrNull(disabledAtMs),
     login: isWaiting ? 'waiting' : 'open',

@@ -1,5 +1,5 @@
 import type { Database } from '../../database/pool.ts'
-import type { AccountRow, AccountStore, CreateOutcome } from '../account-store.ts'
+import type { AccountRow, AccountStore } from '../account-store.ts'
 import { accountColumns } from './columns.ts'
 import { revokeServiceTokens } from './service-tokens-table.ts'
 import { insertSession } from './sessions-table.ts'
@@ -8,6 +8,8 @@ import { Undone } from '../store-rules.ts'
 const select = `SELECT ${accountColumns} FROM accounts`
 const byKey = `${select} WHERE username_key = $1 OR email_key = $1
   ORDER BY username_key = $1 DESC LIMIT 1`
+const useInvite = 'DELETE FROM invites WHERE hash = $1 AND expires_at_ms > $2'
+const findReserved = 'SELECT 1 FROM reserved_names WHERE username_key = $1 AND until_ms > $2'
 const insert = `INSERT INTO accounts (id, username, username_key, email, email_key, password_hash,
   created_at_ms) VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING`
 const setHash = `UPDATE accounts SET password_hash = $2
@@ -25,71 +27,57 @@ export function accountsTable(database: Database) {
     async createAccount(account, { inviteHash, session }) {
       const { id, usernameKey, createdAtMs } = account
       try {
-        return await database.transact<CreateOutcome>(
-          'an account was not created',
-          async queries => {
-            // First: without an invitation no caller learns which names are taken.
-            if (inviteHash !== undefined) {
-              const use = 'DELETE FROM invites WHERE hash = $1 AND expires_at_ms > $2'
-              if ((await queries.change(use, inviteHash, createdAtMs)) === 0) {
-                throw new Undone('invite_invalid')
-              }
-            }
-            const { username, email, emailKey, passwordHash } = account
-            const values = [id, username, usernameKey, email, emailKey, passwordHash] as const
-            const created = await queries.change(insert, ...values, createdAtMs)
-            if (created === 0) throw new Undone('taken')
-            // After the insert, which waits for a deletion of the name that is under way.
-            const reserved = await queries.row(
-              'SELECT 1 FROM reserved_names WHERE username_key = $1 AND until_ms > $2',
-              usernameKey,
-              createdAtMs,
-            )
-            if (reserved !== null) throw new Undone('taken')
-            await insertSession(queries, session)
-            return 'created'
-          },
-        )
+        await database.transact('an account was not created', async queries => {
+          // First: without an invitation no caller learns which names are taken.
+          if (inviteHash !== undefined) {
+            const used = await queries.change(useInvite, inviteHash, createdAtMs)
+            if (used === 0) throw new Undone('invite_invalid')
+          }
+          const { username, email, emailKey, passwordHash } = account
+          const values = [id, username, usernameKey, email, emailKey, passwordHash] as const
+          const created = await queries.change(insert, ...values, createdAtMs)
+          if (created === 0) throw new Undone('taken')
+          // After the insert, which waits for a deletion of the name that is under way.
+          const reserved = await queries.row(findReserved, usernameKey, createdAtMs)
+          if (reserved !== null) throw new Undone('taken')
+          await insertSession(queries, session)
+        })
+        return 'created'
       } catch (error) {
         if (error instanceof Undone) return error.outcome
         throw error
       }
     },
 
-    findAccount: key =>
-      database.run('an account was not found', queries => queries.row<AccountRow>(byKey, key)),
+    findAccount: key => database.row<AccountRow>('an account was not found', byKey, key),
 
     getAccount: id =>
-      database.run('an account was not found', queries =>
-        queries.row<AccountRow>(`${select} WHERE id = $1`, id),
-      ),
+      database.row<AccountRow>('an account was not found', `${select} WHERE id = $1`, id),
 
-    countAccounts: () =>
-      database.run('accounts were not counted', async queries => {
-        const row = await queries.row<{ count: number }>('SELECT count(*) FROM accounts')
-        return row?.count ?? 0
-      }),
+    async countAccounts() {
+      const sql = 'SELECT count(*) FROM accounts'
+      return (await database.one<{ count: number }>('accounts were not counted', sql)).count
+    },
 
-    listAccounts: ({ after = '', limit }) =>
-      database.run('accounts were not listed', queries =>
-        queries.rows<AccountRow>(
-          `${select} WHERE username_key > $1 ORDER BY username_key LIMIT $2`,
-          after,
-          limit,
-        ),
-      ),
+    listAccounts({ after = '', limit }) {
+      const sql = `${select} WHERE username_key > $1 ORDER BY username_key LIMIT $2`
+      return database.rows<AccountRow>('accounts were not listed', sql, after, limit)
+    },
 
-    setDisabled: (id, disabledAtMs) =>
-      database.run('an account was not changed', async queries => {
-        const sql = 'UPDATE accounts SET disabled_at_ms = $1 WHERE id = $2'
-        return (await queries.change(sql, disabledAtMs, id)) > 0
-      }),
+    async setDisabled(id, disabledAtMs) {
+      const sql = 'UPDATE accounts SET disabled_at_ms = $1 WHERE id = $2'
+      return (await database.change('an account was not changed', sql, disabledAtMs, id)) > 0
+    },
 
-    replaceHash: (id, oldHash, newHash) =>
-      database.run(
-        'a password hash was not replaced',
-        async queries => (await queries.change(setHash, id, newHash, oldHash)) > 0,
-      ),
+    async setTeam(id, team) {
+      const sql = 'UPDATE accounts SET team = $1 WHERE id = $2'
+      return (await database.change('an account was not changed', sql, team, id)) > 0
+    },
+
+    async replaceHash(id, oldHash, newHash) {
+      const what = 'a password hash was not replaced'
+      return (await database.change(what, setHash, id, newHash, oldHash)) > 0
+    },
 
     changePassword: ({ id, oldHash, newHash, keepSessionId, endTokens, nowMs }) =>
       database.transact('a password was not changed', async queries => {
@@ -107,10 +95,8 @@ export function accountsTable(database: Database) {
       database.transact('an account was not deleted', async queries => {
         await queries.change(dropFailures, id)
         // What belongs to it goes with it (ON DELETE CASCADE).
-        const row = await queries.row<{ key: string }>(
-          'DELETE FROM accounts WHERE id = $1 RETURNING username_key AS key',
-          id,
-        )
+        const sql = 'DELETE FROM accounts WHERE id = $1 RETURNING username_key AS key'
+        const row = await queries.row<{ key: string }>(sql, id)
         if (row === null) return false
         await queries.change(reserve, row.key, nameReservedUntilMs)
         return true

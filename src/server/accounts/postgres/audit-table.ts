@@ -15,8 +15,10 @@ const trimAccount = `DELETE FROM accounts_audit WHERE id IN
   (SELECT id FROM accounts_audit WHERE account_id = $1 ORDER BY keep_until_ms, id LIMIT $2)`
 // Only one server trims at a time; the others skip it.
 const lock = `SELECT pg_try_advisory_xact_lock(hashtext('accounts_audit')) AS mine`
-const select = `SELECT at_ms AS "atMs", action, account_id AS "accountId", address, details
-  FROM accounts_audit`
+const select = `SELECT at_ms AS "atMs", action, nullif(account_id, '') AS "accountId", address,
+  details FROM accounts_audit`
+const newest = `${select} ORDER BY id DESC LIMIT $1`
+const newestOfAccount = `${select} WHERE account_id = $1 ORDER BY id DESC LIMIT $2`
 
 type Row = Omit<AuditRow, 'details'> & { readonly details: string }
 
@@ -26,32 +28,24 @@ export function auditTable(database: Database) {
       database.transact('an audit entry was not written', async queries => {
         const account = accountId ?? ''
         const values = [atMs, action, account, address, JSON.stringify(details), untilMs] as const
-        const row = await queries.row<{ id: number }>(insert, ...values)
+        const { id } = await queries.one<{ id: number }>(insert, ...values)
         await queries.change(trimOne, account, action, maxAuditRowsOf(accountId))
-        if (isTrimDue(row?.id ?? 0, maxRows)) await trimAll(queries, maxRows)
+        if (isTrimDue(id, maxRows)) await trimAll(queries, maxRows)
       }),
 
-    listAudit: ({ accountId, limit }) =>
-      database.run('the audit was not listed', async queries => {
-        const rows =
-          accountId === undefined
-            ? await queries.rows<Row>(`${select} ORDER BY id DESC LIMIT $1`, limit)
-            : await queries.rows<Row>(
-                `${select} WHERE account_id = $1 ORDER BY id DESC LIMIT $2`,
-                accountId,
-                limit,
-              )
-        return rows.map(row => ({
-          ...row,
-          accountId: row.accountId === '' ? null : row.accountId,
-          details: JSON.parse(row.details),
-        }))
-      }),
+    async listAudit({ accountId, limit }) {
+      const what = 'the audit was not listed'
+      const rows =
+        accountId === undefined
+          ? await database.rows<Row>(what, newest, limit)
+          : await database.rows<Row>(what, newestOfAccount, accountId, limit)
+      return rows.map(row => ({ ...row, details: JSON.parse(row.details) }))
+    },
   } satisfies Partial<AccountStore>
 }
 
 async function trimAll(queries: Queries, maxRows: number): Promise<void> {
-  if ((await queries.row<{ mine: boolean }>(lock))?.mine !== true) return
+  if (!(await queries.one<{ mine: boolean }>(lock)).mine) return
   const rows = await queries.rows<{ accountId: string; count: number }>(counts)
   for (const { accountId, count } of auditExcess(rows, maxRows)) {
     await queries.change(trimAccount, accountId, count)

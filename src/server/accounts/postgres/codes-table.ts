@@ -15,38 +15,27 @@ const use = 'DELETE FROM reset_codes WHERE account_id = $1 AND hash = $2 AND exp
 /** Invitations (used up where accounts are created) and codes for a lost password. */
 export function codesTable(database: Database) {
   return {
-    createInvite: ({ hash, createdAtMs, expiresAtMs }) =>
-      database.run('an invitation was not created', async queries => {
-        await queries.change(invite, hash, createdAtMs, expiresAtMs)
-      }),
+    async createInvite({ hash, createdAtMs, expiresAtMs }) {
+      const what = 'an invitation was not created'
+      await database.change(what, invite, hash, createdAtMs, expiresAtMs)
+    },
 
-    hasInvite: (hash, nowMs) =>
-      database.run(
-        'an invitation was not found',
-        async queries => (await queries.row(hasInvite, hash, nowMs)) !== null,
-      ),
+    hasInvite: async (hash, nowMs) =>
+      (await database.row('an invitation was not found', hasInvite, hash, nowMs)) !== null,
 
-    deleteInvite: hash =>
-      database.run('an invitation was not deleted', async queries => {
-        await queries.change('DELETE FROM invites WHERE hash = $1', hash)
-      }),
+    async deleteInvite(hash) {
+      const sql = 'DELETE FROM invites WHERE hash = $1'
+      await database.change('an invitation was not deleted', sql, hash)
+    },
 
-    createResetCode: ({ accountId, hash, expiresAtMs }) =>
-      database.run(
-        'a reset code was not created',
-        async queries => (await queries.change(reset, accountId, hash, expiresAtMs)) > 0,
-      ),
+    createResetCode: async ({ accountId, hash, expiresAtMs }) =>
+      (await database.change('a reset code was not created', reset, accountId, hash, expiresAtMs)) >
+      0,
 
     findByResetCode: (hash, nowMs) =>
-      database.run(
-        'a reset code was not found',
-        async queries => (await queries.row<AccountRow>(byCode, hash, nowMs)) ?? null,
-      ),
+      database.row<AccountRow>('a reset code was not found', byCode, hash, nowMs),
 
-    useResetCode: (accountId, hash, nowMs) =>
-      database.run(
-        'a reset code was not used',
-        async queries => (await queries.change(use, accountId, hash, nowMs)) > 0,
-      ),
+    useResetCode: async (accountId, hash, nowMs) =>
+      (await database.change('a reset code was not used', use, accountId, hash, nowMs)) > 0,
   } satisfies Partial<AccountStore>
 }

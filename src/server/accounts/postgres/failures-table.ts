@@ -20,15 +20,15 @@ const trim = `DELETE FROM login_failures WHERE forgotten_at_ms <=
 export function failuresTable(database: Database) {
   let added = 0
   return {
-    findFailures: (name, source) =>
-      database.run('failed logins were not found', queries =>
-        queries.row<LoginFailures>(`${select} AND source = $2`, name, source),
-      ),
+    findFailures(name, source) {
+      const sql = `${select} AND source = $2`
+      return database.row<LoginFailures>('failed logins were not found', sql, name, source)
+    },
 
-    listFailures: name =>
-      database.run('failed logins were not listed', queries =>
-        queries.rows<LoginFailures>(`${select} ORDER BY source`, name),
-      ),
+    listFailures(name) {
+      const sql = `${select} ORDER BY source`
+      return database.rows<LoginFailures>('failed logins were not listed', sql, name)
+    },
 
     addFailure: (name, sources, nowMs, forgetMs) =>
       database.run('a failed login was not recorded', async queries => {
@@ -36,9 +36,8 @@ export function failuresTable(database: Database) {
         if (++added % trimFailuresEvery === 0) await queries.change(trim, maxFailureRows)
       }),
 
-    clearFailures: (name, source) =>
-      database.run('failed logins were not cleared', async queries => {
-        await queries.change(clear, name, source ?? null)
-      }),
+    async clearFailures(name, source) {
+      await database.change('failed logins were not cleared', clear, name, source ?? null)
+    },
   } satisfies Partial<AccountStore>
 }

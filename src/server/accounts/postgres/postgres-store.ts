@@ -1,8 +1,7 @@
-import type { Clock } from '../../../lib/util/time.ts'
 import { migrate } from '../../database/migrations.ts'
 import type { Database } from '../../database/pool.ts'
 import type { AccountStore } from '../account-store.ts'
-import { inBatches, sweepBatch, testWriteEveryMs } from '../store-rules.ts'
+import { inBatches, sweepBatch } from '../store-rules.ts'
 import { accountsTable } from './accounts-table.ts'
 import { auditTable } from './audit-table.ts'
 import { codesTable } from './codes-table.ts'
@@ -11,34 +10,24 @@ import { migrations } from './schema.ts'
 import { serviceTokensTable } from './service-tokens-table.ts'
 import { sessionsTable } from './sessions-table.ts'
 
+const readId = `SELECT value AS "registryId" FROM accounts_meta WHERE name = 'registry_id'`
 const testWrite = `UPDATE accounts_meta SET value = now()::text WHERE name = 'test_write'`
 
 /** Has an accounts server made its tables in this database? */
 export async function hasAccounts(database: Database): Promise<boolean> {
-  const found = await database.run('it cannot be read', queries =>
-    queries.row<{ name: string | null }>(`SELECT to_regclass('accounts_meta') AS name`),
-  )
-  return typeof found?.name === 'string'
+  const sql = `SELECT to_regclass('accounts_meta') IS NOT NULL AS found`
+  return (await database.one<{ found: boolean }>('it cannot be read', sql)).found
 }
 
 /**
  * The accounts in a PostgreSQL database, which any number of accounts servers may share. Makes
  * their tables when they are missing. Closing the store closes the database.
  */
-export async function openPostgresStore({
-  database,
-  clock,
-}: {
-  readonly database: Database
-  readonly clock: Clock
-}): Promise<AccountStore> {
+export async function openPostgresStore(database: Database): Promise<AccountStore> {
   await migrate(database, 'accounts', migrations)
-  const meta = await database.run('it cannot be read', queries =>
-    queries.row<{ value: string }>(`SELECT value FROM accounts_meta WHERE name = 'registry_id'`),
-  )
-  let writtenMs = -Infinity
+  const { registryId } = await database.one<{ registryId: string }>('it cannot be read', readId)
   return {
-    registryId: meta?.value ?? '',
+    registryId,
     ...accountsTable(database),
     ...sessionsTable(database),
     ...serviceTokensTable(database),
@@ -50,20 +39,14 @@ export async function openPostgresStore({
       let swept = 0
       for (const sql of sweeps) {
         swept += await inBatches(() =>
-          database.run('what is over was not removed', queries => queries.change(sql, beforeMs)),
+          database.change('what is over was not removed', sql, beforeMs),
         )
       }
       return swept
     },
 
     async ping() {
-      const nowMs = clock.now()
-      // `abs`: a clock that was set back.
-      const isDue = Math.abs(nowMs - writtenMs) >= testWriteEveryMs
-      await database.run<unknown>('it cannot be written', queries =>
-        isDue ? queries.change(testWrite) : queries.rows('SELECT 1'),
-      )
-      if (isDue) writtenMs = nowMs
+      await database.change('it cannot be written', testWrite)
     },
 
     close: () => database.close(),

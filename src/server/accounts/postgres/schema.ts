@@ -96,4 +96,9 @@ CREATE INDEX accounts_audit_of_action ON accounts_audit (account_id, action, id)
 CREATE INDEX accounts_audit_by_end ON accounts_audit (keep_until_ms, id);
 `
 
-export const migrations: readonly Migration[] = [{ number: 1, name: 'accounts', sql: accounts }]
+const teams = 'ALTER TABLE accounts ADD COLUMN team TEXT'
+
+export const migrations: readonly Migration[] = [
+  { number: 1, name: 'accounts', sql: accounts },
+  { number: 2, name: 'teams', sql: teams },
+]

@@ -13,6 +13,9 @@ const select = `SELECT id, account_id AS "accountId", name, secret_hash AS "secr
   last_used_at_ms AS "lastUsedAtMs", revoked_at_ms AS "revokedAtMs" FROM service_tokens`
 const living = 'account_id = $1 AND revoked_at_ms IS NULL AND expires_at_ms > $2'
 const newestFirst = `${select} WHERE ${living} ORDER BY created_at_ms DESC, id DESC`
+const bySecret = `${select} WHERE secret_hash = $1`
+const accountById = `SELECT ${accountColumns} FROM accounts WHERE id = $1`
+const countLiving = `SELECT count(*) FROM service_tokens WHERE ${living}`
 const insert = `INSERT INTO service_tokens
   (id, account_id, name, secret_hash, scopes, created_at_ms, expires_at_ms)
   SELECT $1, id, $3, $4, $5, $6::bigint, $7::bigint
@@ -37,44 +40,37 @@ export async function revokeServiceTokens(
 
 export function serviceTokensTable(database: Database) {
   return {
-    createServiceToken: token =>
-      database.run('a service token was not created', async queries => {
-        const { id, accountId, name, secretHash, createdAtMs, expiresAtMs } = token
-        const scopes = JSON.stringify(token.scopes)
-        const values = [id, accountId, name, secretHash, scopes, createdAtMs, expiresAtMs] as const
-        return (await queries.change(insert, ...values)) > 0
-      }),
+    async createServiceToken(token) {
+      const { id, accountId, name, secretHash, createdAtMs, expiresAtMs } = token
+      const scopes = JSON.stringify(token.scopes)
+      const values = [id, accountId, name, secretHash, scopes, createdAtMs, expiresAtMs] as const
+      return (await database.change('a service token was not created', insert, ...values)) > 0
+    },
 
     findServiceToken: secretHash =>
       database.run('a service token was not found', async queries => {
-        const row = await queries.row<StoredServiceToken>(
-          `${select} WHERE secret_hash = $1`,
-          secretHash,
-        )
+        const row = await queries.row<StoredServiceToken>(bySecret, secretHash)
         if (row === null) return null
         // Read after the token, so that an account that was disabled before is seen as disabled.
-        const account = await queries.row<AccountRow>(
-          `SELECT ${accountColumns} FROM accounts WHERE id = $1`,
-          row.accountId,
-        )
+        const account = await queries.row<AccountRow>(accountById, row.accountId)
         return account === null ? null : { token: toServiceToken(row), account }
       }),
 
-    touchServiceToken: (id, nowMs) =>
-      database.run('the use of a service token was not noted', async queries => {
-        await queries.change(touch, id, nowMs, nowMs - touchEveryMs)
-      }),
+    async touchServiceToken(id, nowMs) {
+      const what = 'the use of a service token was not noted'
+      await database.change(what, touch, id, nowMs, nowMs - touchEveryMs)
+    },
 
-    listServiceTokens: (accountId, nowMs) =>
-      database.run('service tokens were not listed', async queries =>
-        (await queries.rows<StoredServiceToken>(newestFirst, accountId, nowMs)).map(toServiceToken),
-      ),
+    async listServiceTokens(accountId, nowMs) {
+      const what = 'service tokens were not listed'
+      const rows = await database.rows<StoredServiceToken>(what, newestFirst, accountId, nowMs)
+      return rows.map(toServiceToken)
+    },
 
-    countServiceTokens: (accountId, nowMs) =>
-      database.run('service tokens were not counted', async queries => {
-        const sql = `SELECT count(*) FROM service_tokens WHERE ${living}`
-        return (await queries.row<{ count: number }>(sql, accountId, nowMs))?.count ?? 0
-      }),
+    async countServiceTokens(accountId, nowMs) {
+      const what = 'service tokens were not counted'
+      return (await database.one<{ count: number }>(what, countLiving, accountId, nowMs)).count
+    },
 
     revokeServiceToken: (accountId, id, nowMs) =>
       database.transact('a service token was not ended', async queries => {

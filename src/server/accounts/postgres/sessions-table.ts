@@ -32,6 +32,7 @@ const addresses = `SELECT DISTINCT address FROM sessions
   WHERE account_id = $1 AND address IS NOT NULL`
 const revokeAll = `UPDATE sessions SET revoked_at_ms = $1, revoked_reason = $2
   WHERE account_id = $3 AND revoked_at_ms IS NULL AND expires_at_ms > $1`
+const revokeOne = `${revokeAll} AND id = $4`
 
 /** Inserts in a transaction of the caller, whatever the state of the account. */
 export async function insertSession(queries: Queries, session: NewSession): Promise<void> {
@@ -45,45 +46,35 @@ const insertValues = (session: NewSession) => {
 
 export function sessionsTable(database: Database) {
   return {
-    createSession: (session, { passwordHash } = {}) =>
-      database.run('a session was not created', async queries => {
-        const values = insertValues(session)
-        return (await queries.change(begin, ...values, passwordHash ?? null)) > 0
-      }),
+    async createSession(session, { passwordHash = null } = {}) {
+      const values = [...insertValues(session), passwordHash] as const
+      return (await database.change('a session was not created', begin, ...values)) > 0
+    },
 
-    findSession: id =>
-      database.run('a session was not found', async queries => {
-        const row = await queries.row<FoundRow>(find, id)
-        return row === null ? null : toState(row)
-      }),
+    async findSession(id) {
+      const row = await database.row<FoundRow>('a session was not found', find, id)
+      return row === null ? null : toState(row)
+    },
 
-    rotateSession: (id, counter, nowMs) =>
-      database.run(
-        'a session was not refreshed',
-        async queries => (await queries.change(rotate, nowMs, id, counter)) > 0,
-      ),
+    rotateSession: async (id, counter, nowMs) =>
+      (await database.change('a session was not refreshed', rotate, nowMs, id, counter)) > 0,
 
     listSessions: (accountId, nowMs) =>
-      database.run('sessions were not listed', queries =>
-        queries.rows<SessionRow>(list, accountId, nowMs),
-      ),
+      database.rows<SessionRow>('sessions were not listed', list, accountId, nowMs),
 
-    listSessionAddresses: accountId =>
-      database.run('session addresses were not listed', async queries => {
-        const rows = await queries.rows<{ address: string }>(addresses, accountId)
-        return rows.map(({ address }) => address)
-      }),
+    async listSessionAddresses(accountId) {
+      const what = 'session addresses were not listed'
+      const rows = await database.rows<{ address: string }>(what, addresses, accountId)
+      return rows.map(({ address }) => address)
+    },
 
-    revokeSession: (accountId, id, reason, nowMs) =>
-      database.run('a session was not ended', async queries => {
-        const sql = `${revokeAll} AND id = $4`
-        return (await queries.change(sql, nowMs, reason, accountId, id)) > 0
-      }),
+    async revokeSession(accountId, id, reason, nowMs) {
+      const values = [nowMs, reason, accountId, id] as const
+      return (await database.change('a session was not ended', revokeOne, ...values)) > 0
+    },
 
     revokeSessions: (accountId, reason, nowMs) =>
-      database.run('sessions were not ended', queries =>
-        queries.change(revokeAll, nowMs, reason, accountId),
-      ),
+      database.change('sessions were not ended', revokeAll, nowMs, reason, accountId),
   } satisfies Partial<AccountStore>
 }
 
@@ -92,12 +83,12 @@ type FoundRow = SessionRow &
 
 function toState(row: FoundRow): SessionState {
   const { username, usernameKey, email, emailKey, passwordHash, disabledAtMs, ...rest } = row
-  const { accountCreatedAtMs, ...session } = rest
+  const { accountCreatedAtMs, team, ...session } = rest
   return {
     session,
     account: {
       id: session.accountId,
-      ...{ username, usernameKey, email, emailKey, passwordHash, disabledAtMs },
+      ...{ username, usernameKey, email, emailKey, passwordHash, disabledAtMs, team },
       createdAtMs: accountCreatedAtMs,
     },
   }

@@ -71,5 +71,6 @@ function publicReason({ code, data }: ServiceError): string {
   }
   if (reason === keysRemoved) return 'the key file was deleted; changes are refused'
   if (code === 'storage_full') return 'the disk of the database is full'
+  if (typeof reason === 'string') return `the database cannot be used: ${reason}`
   return 'the database cannot be written'
 }

@@ -70,6 +70,7 @@ export function sessionRoutes({ store, audit, clock }: AccountServices): Route[]
 function meView({ account, scopes, session, token }: Principal): MeResponse {
   return {
     ...accountView(account),
+    team: account.team,
     scopes: [...scopes],
     session:
       session === null

@@ -23,6 +23,7 @@ export function accountsTable(database: Database) {
   const reserve = database.prepare(`INSERT INTO reserved_names (username_key, until_ms)
     VALUES (?, ?) ON CONFLICT DO UPDATE SET until_ms = excluded.until_ms`)
   const disable = database.prepare('UPDATE accounts SET disabled_at_ms = ? WHERE id = ?')
+  const setTeam = database.prepare('UPDATE accounts SET team = ? WHERE id = ?')
   const setHash = database.prepare(`UPDATE accounts SET password_hash = ?2
     WHERE id = ?1 AND (?3 IS NULL OR password_hash = ?3)`)
   const endSessions = database.prepare<{ living: 0 | 1 }>(`UPDATE sessions
@@ -72,6 +73,9 @@ export function accountsTable(database: Database) {
 
     setDisabled: (id, disabledAtMs) =>
       database.write('an account was not changed', () => disable.run(disabledAtMs, id).changes > 0),
+
+    setTeam: (id, team) =>
+      database.write('an account was not changed', () => setTeam.run(team, id).changes > 0),
 
     replaceHash: (id, oldHash, newHash) =>
       database.write(

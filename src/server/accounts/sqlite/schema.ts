@@ -107,8 +107,11 @@ CREATE INDEX login_failures_by_end ON login_failures (forgotten_at_ms);
 CREATE INDEX reset_codes_by_hash ON reset_codes (hash);
 `
 
+const teams = 'ALTER TABLE accounts ADD COLUMN team TEXT'
+
 export const migrations: readonly Migration[] = [
   { number: 1, name: 'accounts', sql: accounts },
   { number: 2, name: 'audit retention', sql: auditRetention },
   { number: 3, name: 'failures by source', sql: failuresBySource },
+  { number: 4, name: 'teams', sql: teams },
 ]

@@ -1,31 +1,36 @@
-import { createHash, randomUUID, webcrypto } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { ServiceError } from '../../../lib/util/errors.ts'
-import { type BodySource, piecesOf, sizeWith } from '../body-source.ts'
-import { describeArtefact } from '../describe.ts'
+import { type BodySource, piecesOf, sha256, sizeWith } from '../body-source.ts'
+import type { Describe } from '../describe.ts'
 import { maxBodyBytes } from '../expiry.ts'
-import type { PutFields } from '../put-options.ts'
 import type { CatalogRow } from '../postgres/rows.ts'
 import type { PutResult } from '../store.ts'
 import { maxObjectBytes } from './bucket.ts'
 import { type BucketContext, keyOf } from './context.ts'
 
+/** What a caller knows of the bytes before they are read. */
+export interface KnownBytes {
+  readonly hex: string
+  /** Bytes. */
+  readonly size: number
+}
+
 /**
- * Stores the bytes. The order makes a crash harmless: the object is reserved, uploaded, and becomes
- * an artefact by one transaction, which decides which object a hash has. An object that was not
- * used goes at once, or by the sweep.
+ * Stores the bytes; with `known`, reads them only when they are not stored yet. A crash is harmless:
+ * the object is reserved, then uploaded, and one transaction, which decides which object a hash has,
+ * makes it an artefact. An object that was not used is removed at once, or by the sweep.
  */
 export async function putToBucket(
   store: BucketContext,
   source: BodySource,
-  fields: PutFields,
+  describe: Describe,
+  known?: KnownBytes,
 ): Promise<PutResult> {
   const { bucket, catalog, clock, limits } = store
   const maxBytes = Math.min(maxBodyBytes(limits), maxObjectBytes)
-  if (source instanceof Uint8Array) {
-    const size = sizeWith(source, 0, maxBytes)
-    const known = await renew(store, await sha256(source), size, fields)
-    if (known !== null) return known
-  }
+  const bytes = known ?? (source instanceof Uint8Array ? await measure(source, maxBytes) : null)
+  const renewed = bytes === null ? null : await renew(store, bytes, describe)
+  if (renewed !== null) return renewed
   const object = randomUUID()
   let isUsed = false
   await catalog.objects.reserve(object, clock.now())
@@ -33,10 +38,10 @@ export async function putToBucket(
     const body = hashed(source, maxBytes)
     await bucket.put(keyOf(object), body.pieces())
     const { hex, size } = body.result()
-    const known = await catalog.find(hex, clock.now())
-    const lost = known !== null && (await isLost(store, known, size)) ? known.object : null
-    const result = await commit(store, { hex, size, object, lost, fields })
-    isUsed = result?.isUsed === true
+    const there = await catalog.find(hex, clock.now())
+    const lost = there !== null && (await isLost(store, there, size)) ? there.object : null
+    const result = await catalog.put({ hex, size, object, lost, describe }, clock.now())
+    isUsed = result?.existed === false
     if (result === null) {
       await bucket.remove(keyOf(object))
       const message = `${bucket.name}: the upload took more than a day`
@@ -48,56 +53,35 @@ export async function putToBucket(
   }
 }
 
-/** Stores nothing but the metadata when the same bytes are there. */
+/** Stores only the metadata when the same bytes are stored already; null when they are not. */
 async function renew(
   store: BucketContext,
-  hex: string,
-  size: number,
-  fields: PutFields,
+  { hex, size }: KnownBytes,
+  describe: Describe,
 ): Promise<PutResult | null> {
-  const known = await store.catalog.find(hex, store.clock.now())
-  if (known === null || (await isLost(store, known, size))) return null
-  return commit(store, { hex, size, object: null, lost: null, fields })
+  const { catalog, clock } = store
+  const there = await catalog.find(hex, clock.now())
+  if (there === null || (await isLost(store, there, size))) return null
+  return catalog.put({ hex, size, object: null, lost: null, describe }, clock.now())
 }
 
-/** The bucket does not have the object of the artefact any more. */
+/** True when the object of the artefact is missing in the bucket, or has another size. */
 async function isLost({ bucket }: BucketContext, { object }: CatalogRow, size: number) {
   return (await bucket.head(keyOf(object)))?.size !== size
 }
 
-interface Uploaded {
-  readonly hex: string
-  readonly size: number
-  readonly object: string | null
-  readonly lost: string | null
-  readonly fields: PutFields
-}
-
-function commit(store: BucketContext, { hex, size, object, lost, fields }: Uploaded) {
-  const { catalog, clock, limits, origin } = store
-  const nowMs = clock.now()
-  const stored = { hex, size, fields, origin: origin(), nowMs, ttlMs: limits.artefactTtlMs }
-  return catalog.put(
-    { hex, object, lost, describe: previous => describeArtefact({ ...stored, previous }) },
-    nowMs,
-  )
-}
-
-/**
- * Also after a commit whose outcome is not known: the catalog then says whether an artefact has the
- * object.
- */
+/** Removes an object unless an artefact has it, which is unknown after an unconfirmed commit. */
 async function discard({ bucket, catalog, clock, log }: BucketContext, object: string) {
   try {
     if (!(await catalog.objects.take(object, clock.now()))) return
     await bucket.remove(keyOf(object))
     await catalog.objects.forget(object)
   } catch (error) {
-    log.debug({ err: error, object }, 'an object is left to the sweep')
+    log.debug({ err: error, object }, 'the sweep will remove an object')
   }
 }
 
-/** The pieces as they are uploaded, which are copies: the source may use its memory again. */
+/** Copies of the pieces, because the source may reuse its memory, with their hash and size. */
 function hashed(source: BodySource, maxBytes: number) {
   const hash = createHash('sha256')
   let size = 0
@@ -114,8 +98,7 @@ function hashed(source: BodySource, maxBytes: number) {
   }
 }
 
-/** On another thread. Hex digits. */
-async function sha256(bytes: Uint8Array): Promise<string> {
-  const own = bytes as Uint8Array<ArrayBuffer>
-  return Buffer.from(await webcrypto.subtle.digest('SHA-256', own)).toString('hex')
+async function measure(bytes: Uint8Array, maxBytes: number): Promise<KnownBytes> {
+  const size = sizeWith(bytes, 0, maxBytes)
+  return { hex: await sha256(bytes), size }
 }

@@ -2,13 +2,16 @@ import { defaultLimits, type Limits } from '../../../lib/config/limits.ts'
 import { isArtefactHex } from '../../../lib/mcp/uris.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import { type Logger, silentLogger } from '../../../lib/util/logger.ts'
+import { checkFacts, checkRegularly } from '../../../lib/util/regular-check.ts'
 import { type Clock, systemClock, systemTimer } from '../../../lib/util/time.ts'
 import { listen } from '../../database/listener.ts'
 import type { Database } from '../../database/pool.ts'
 import { WeighedCache } from '../blob-loader.ts'
-import { noOrigin } from '../describe.ts'
+import type { BodySource } from '../body-source.ts'
+import { type Describe, describePut, noOrigin } from '../describe.ts'
 import { PageMemory, parseCursor, parseFilter } from '../listing.ts'
 import { corrupt } from '../open-artefact.ts'
+import type { CopyTarget } from '../copy-artefacts.ts'
 import { createOpenToSend } from '../open-to-send.ts'
 import { parsePutOptions } from '../put-options.ts'
 import { openCatalog } from '../postgres/catalog.ts'
@@ -17,9 +20,9 @@ import type { ArtefactOrigin, ArtefactRef, ArtefactStore, OpenArtefact } from '.
 import { ChangeListeners, createUpkeep, every, ExpiryTimer } from '../upkeep.ts'
 import { expiryMs } from '../expiry.ts'
 import type { Bucket } from './bucket.ts'
-import { putToBucket } from './bucket-put.ts'
+import { type KnownBytes, putToBucket } from './bucket-put.ts'
 import { type BucketContext, keyOf } from './context.ts'
-import { claimBucket } from './marker.ts'
+import { checkMarker, claimBucket } from './marker.ts'
 import { openObject } from './open-object.ts'
 
 export interface BucketStoreOptions {
@@ -32,7 +35,7 @@ export interface BucketStoreOptions {
   readonly origin?: () => ArtefactOrigin
 }
 
-export interface BucketStore extends ArtefactStore {
+export interface BucketStore extends ArtefactStore, CopyTarget {
   /** What the timer does: removes expired artefacts, those beyond the bounds, and objects that are due. */
   sweep(): Promise<void>
 }
@@ -148,6 +151,14 @@ export async function createBucketStore(options: BucketStoreOptions): Promise<Bu
     return openObject({ bucket, key, facts, ref, onDamage })
   }
 
+  async function storeAs(source: BodySource, describe: Describe, known?: KnownBytes) {
+    const { ref, existed } = await putToBucket(store, source, describe, known)
+    await announce()
+    return { ref, existed }
+  }
+
+  const checkBucket = checkRegularly(() => checkMarker(bucket))
+  const checkDatabase = checkRegularly(() => database.rows('it does not answer', 'SELECT 1'))
   const sweepTimer = every(limits.artefactSweepMs, () => inBackground(sweep))
   const stopListening = listen({
     ...{ database, channel, timer: systemTimer, log, pollMs: lookMs },
@@ -159,10 +170,12 @@ export async function createBucketStore(options: BucketStoreOptions): Promise<Bu
 
     async put(source, putOptions = {}) {
       const fields = parsePutOptions(putOptions, clock.now(), limits)
-      const { ref, existed } = await putToBucket(store, source, fields)
-      await announce()
-      return { ref, existed }
+      return storeAs(source, describePut(store, fields))
     },
+
+    copyIn: (source, known, describe) => storeAs(source, describe, known),
+
+    totals: () => catalog.identity(),
 
     async find(hex) {
       const row = await find(hex)
@@ -206,6 +219,11 @@ export async function createBucketStore(options: BucketStoreOptions): Promise<Bu
       const own = (hex: string) => listener(hex)
       onRemove.add(own)
       return () => void onRemove.delete(own)
+    },
+
+    async health() {
+      const [bucketFacts, databaseFacts] = [checkFacts(checkBucket()), checkFacts(checkDatabase())]
+      return { bucket: await bucketFacts, database: await databaseFacts }
     },
 
     async close() {

@@ -1,4 +1,4 @@
-import { connectionReason, isTlsError } from '../../../lib/util/connection-reason.ts'
+import { connectionAdvice } from '../../../lib/util/connection-reason.ts'
 import { messageOf, ServiceError } from '../../../lib/util/errors.ts'
 import { SourceFailed } from '../body-source.ts'
 
@@ -27,7 +27,8 @@ const away = 'check the endpoint and the network, and that the server of the buc
 
 /**
  * What a caller gets for `error`; `what` says what did not happen. A bucket that cannot be reached,
- * or is too busy, is `storage_unavailable`. Errors that are not of the bucket stay what they are.
+ * or is too busy, is `storage_unavailable`. Errors that are not of the bucket stay what they are. `data.reason` names
+ * no address.
  */
 export function toBucketError(error: unknown, bucket: string, what: string): unknown {
   if (error instanceof ServiceError) return error
@@ -39,17 +40,19 @@ export function toBucketError(error: unknown, bucket: string, what: string): unk
   if (known !== undefined) {
     const [reason, hint] = known
     const code = error.name === 'QuotaExceeded' ? 'storage_full' : 'storage_failed'
-    return new ServiceError(code, `${bucket}: ${what}: ${reason}`, { hint })
+    return new ServiceError(code, `${bucket}: ${what}: ${reason}`, { hint, data: { reason } })
   }
   if (status !== null && status < 500 && status !== 429) {
     const reason = `${error.name} (HTTP ${status})`
     return new ServiceError('storage_failed', `${bucket}: ${what}: ${reason}`, {
       hint: 'look at the log of the server of the bucket',
+      data: { reason },
     })
   }
   const reason = reasonOf(error, status)
   if (reason === null) return error
-  return new ServiceError('storage_unavailable', `${bucket}: ${what}: ${reason}`, { hint: away })
+  const message = `${bucket}: ${what}: ${reason}`
+  return new ServiceError('storage_unavailable', message, { hint: away, data: { reason } })
 }
 
 /** Null for an error of the program. */
@@ -58,8 +61,7 @@ function reasonOf(error: Error, status: number | null): string | null {
   if (error.name === 'TimeoutError') return 'no answer in time'
   if (error instanceof BucketAnswerInvalid) return messageOf(error)
   const { code } = error as { code?: unknown }
-  if (typeof code !== 'string') return null
-  return isTlsError(code) ? `TLS: ${connectionReason(code)}` : connectionReason(code)
+  return typeof code === 'string' ? connectionAdvice(code) : null
 }
 
 /** The bucket sent something else than was asked for. */

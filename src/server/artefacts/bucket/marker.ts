@@ -26,3 +26,10 @@ export async function claimBucket(bucket: Bucket, catalog: Catalog): Promise<voi
     hint: 'use another bucket or prefix, or the database that it belongs to',
   })
 }
+
+/** Throws when the bucket does not answer, or has lost the mark. */
+export async function checkMarker(bucket: Bucket): Promise<void> {
+  if ((await bucket.head(key)) !== null) return
+  const reason = `the object ${key} is missing`
+  throw new ServiceError('storage_failed', `${bucket.name}: ${reason}`, { data: { reason } })
+}

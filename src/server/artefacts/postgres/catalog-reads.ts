@@ -15,6 +15,8 @@ export interface Identity {
   readonly storeId: string
   /** Number of artefacts. */
   readonly entries: number
+  /** Of all of them. */
+  readonly bytes: number
 }
 
 export interface CatalogPage {
@@ -54,7 +56,7 @@ const page = `WITH candidates AS (
   WHERE place <= $11 AND (place = 1 OR counted.bytes <= $12) ORDER BY place`
 const members = ['mime', 'session_id', 'tool_call_id', 'job_id', 'correlation_id'] as const
 
-const identity = 'SELECT store_id AS "storeId", entries FROM artefact_totals'
+const identity = 'SELECT store_id AS "storeId", entries, bytes FROM artefact_totals'
 const lastChange = 'SELECT change FROM artefact_totals'
 const removedSince = `SELECT hex FROM artefact_objects WHERE change > $1
   AND NOT EXISTS (SELECT FROM artefacts WHERE artefacts.hex = artefact_objects.hex)`
@@ -68,14 +70,11 @@ export function catalogReads(database: Database, limits: CatalogLimits) {
   }
 
   async function changeNow(queries: Queries): Promise<number> {
-    return (await queries.row<{ change: number }>(lastChange))?.change ?? 0
+    return (await queries.one<{ change: number }>(lastChange)).change
   }
 
   return {
-    async identity(): Promise<Identity> {
-      const found = await run(queries => queries.row<Identity>(identity))
-      return found ?? { storeId: '', entries: 0 }
-    },
+    identity: () => run(queries => queries.one<Identity>(identity)),
 
     find: (hex: string, nowMs: number): Promise<CatalogRow | null> =>
       run(queries => queries.row<CatalogRow>(find, nowMs, bornMs(nowMs, limits), hex)),
@@ -116,9 +115,9 @@ export function catalogReads(database: Database, limits: CatalogLimits) {
         const change = await changeNow(queries)
         const isNew = change !== since
         const rows = isNew ? await queries.rows<{ hex: string }>(removedSince, since) : []
-        const end = await queries.row<{ dated: number | null; oldest: number | null }>(ends)
-        const aged = (end?.oldest ?? Infinity) + boundOf(limits.artefactTtlMs)
-        const earliestExpiryMs = Math.min(end?.dated ?? Infinity, aged)
+        const end = await queries.one<{ dated: number | null; oldest: number | null }>(ends)
+        const aged = (end.oldest ?? Infinity) + boundOf(limits.artefactTtlMs)
+        const earliestExpiryMs = Math.min(end.dated ?? Infinity, aged)
         return { change, removed: rows.map(({ hex }) => hex), earliestExpiryMs }
       }),
   }

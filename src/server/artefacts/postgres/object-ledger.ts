@@ -22,7 +22,7 @@ const forget = 'DELETE FROM artefact_objects WHERE object = $1 AND is_taken'
 export function objectLedger(database: Database) {
   const change = (sql: string, ...values: (string | number)[]) =>
     database
-      .run('the objects of the bucket were not noted', queries => queries.change(sql, ...values))
+      .change('the objects of the bucket were not recorded', sql, ...values)
       .catch(asUnavailable)
   return {
     /** Before the object is stored. */
@@ -31,15 +31,13 @@ export function objectLedger(database: Database) {
     take: async (object: string, nowMs: number) =>
       (await change(takeOne, object, nowMs + leaseMs)) > 0,
     /** Objects that are due, which this server then removes. */
-    takeDue: (nowMs: number, limit: number) =>
-      database
-        .run('the objects of the bucket were not read', async queries => {
-          const rows = await queries.rows<{ object: string }>(
-            ...([takeDue, nowMs, nowMs + leaseMs, limit] as const),
-          )
-          return rows.map(({ object }) => object)
-        })
-        .catch(asUnavailable),
+    async takeDue(nowMs: number, limit: number): Promise<string[]> {
+      const values = [nowMs, nowMs + leaseMs, limit] as const
+      const rows = await database
+        .rows<{ object: string }>('the objects of the bucket were not read', takeDue, ...values)
+        .catch(asUnavailable)
+      return rows.map(({ object }) => object)
+    },
     /** The object was removed. */
     forget: (object: string) => change(forget, object),
   }

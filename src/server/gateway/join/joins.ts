@@ -4,70 +4,45 @@ import type { GatewayLimits } from '../../../lib/config/gateway-limits.ts'
 import type { JoinLimits } from '../../../lib/config/join-limits.ts'
 import { messageOf } from '../../../lib/util/errors.ts'
 import type { Logger } from '../../../lib/util/logger.ts'
-import { type Clock, pause, type Timer } from '../../../lib/util/time.ts'
+import { pause, type Timer } from '../../../lib/util/time.ts'
 import { LinkSocket } from '../../join/link-socket.ts'
 import { acceptedPath, type JoinAccepted, joinCloseCodes, recordPath } from '../../join/wire.ts'
-import { DirectoryNews, DirectoryView, nothing } from '../directory-view.ts'
-import type { DirectoryRecord, InstanceChange, InstanceDirectory } from '../instance-directory.ts'
-import type { InstanceTransport } from '../relay/instance-transport.ts'
-import { unreachable } from '../relay/relay-errors.ts'
-import { IdOwners } from './id-owners.ts'
+import type { InstanceDirectory } from '../instance-directory.ts'
 import type { JoinPrincipal, JoinTokens } from './join-tokens.ts'
+import { type JoinedDirectory, linkUrl, type Membership } from './joined-directory.ts'
 import { LinkClient } from './link-client.ts'
-import { parseToldRecord, recordLines } from './record-lines.ts'
+import { parseToldRecord, recordLines, type ToldRecord, withPrincipal } from './record-lines.ts'
 
 interface JoinsParts {
   /** Instances of this machine: their ids cannot be taken. */
   readonly local: Pick<InstanceDirectory, 'entries' | 'refresh'>
+  /** Where instances are listed once their record is known. */
+  readonly directory: JoinedDirectory
   readonly tokens: Pick<JoinTokens, 'watch'>
   readonly limits: GatewayLimits & JoinLimits
-  readonly clock: Clock
   readonly timer: Timer
   readonly log: Logger
 }
 
 /** One link, before and after its record is known. */
 interface Link {
-  readonly principal: JoinPrincipal
+  principal: JoinPrincipal
+  /** The newest record; null: not yet. */
+  told: ToldRecord | null
   readonly socket: LinkSocket
   readonly client: LinkClient
+  /** In the directory; null: not yet. */
+  membership: Membership | null
 }
 
-/** An instance that joined; its link may be lost. */
-interface Joined {
-  readonly principal: JoinPrincipal
-  record: DirectoryRecord
-  link: Link | null
-  /** Why it has no link. */
-  lost: string
-  lastSeenMs: number
-  cancelGone: () => void
-}
-
-const mcpUrl = new URL('http://instance/mcp')
-
-/** The instances that joined this gateway over links, as a directory. */
-export class Joins implements InstanceDirectory {
+/** The links that instances opened to this gateway. */
+export class Joins {
   readonly #parts: JoinsParts
-  readonly #owners = new IdOwners()
   readonly #links = new Set<Link>()
-  readonly #joined = new Map<string, Joined>()
-  readonly #view = new DirectoryView(0)
-  readonly #news: DirectoryNews
-  readonly #linked = new Set<(instanceId: string) => void>()
   #isClosed = false
 
   constructor(parts: JoinsParts) {
     this.#parts = parts
-    this.#news = new DirectoryNews(parts.log)
-  }
-
-  get entries() {
-    return this.#view.entries
-  }
-
-  get faults() {
-    return this.#view.faults
   }
 
   /** Links that are open. */
@@ -75,21 +50,11 @@ export class Joins implements InstanceDirectory {
     return this.#links.size
   }
 
-  onChange(listener: (changes: readonly InstanceChange[]) => void): () => void {
-    return this.#news.add(listener)
-  }
-
-  /** Calls back when an instance has its link, or has it again. */
-  onLinked(listener: (instanceId: string) => void): void {
-    this.#linked.add(listener)
-  }
-
-  /** All that is known is told at once. */
-  async refresh(): Promise<void> {}
-
   /** Why no further link of the principal is accepted; null: it is. */
   full({ accountId }: JoinPrincipal): string | null {
-    const { maxJoinLinks, maxJoinsPerUser } = this.#parts.limits
+    const { directory, limits } = this.#parts
+    const { maxJoinLinks, maxJoinsPerUser } = limits
+    if (directory.unavailable !== null) return directory.unavailable
     if (this.#links.size >= maxJoinLinks) return `${maxJoinLinks} links are open`
     const own = [...this.#links].filter(({ principal }) => principal.accountId === accountId)
     return own.length < maxJoinsPerUser ? null : `the user has ${maxJoinsPerUser} links`
@@ -100,44 +65,33 @@ export class Joins implements InstanceDirectory {
     const { limits, timer, tokens } = this.#parts
     const linkSocket = new LinkSocket(ws, socket, limits)
     const client = new LinkClient(linkSocket.stream, limits, timer)
-    const link: Link = { principal, socket: linkSocket, client }
+    const link: Link = { principal, socket: linkSocket, client, told: null, membership: null }
     this.#links.add(link)
     let refusal: string | null = null
-    const unwatch = tokens.watch(token, reason => {
-      refusal = reason
+    const unwatch = tokens.watch(token, now => {
+      if (now.ok) return this.#rename(link, now.value)
+      refusal = now.failure.reason
       linkSocket.close(joinCloseCodes.tokenRefused, 'the token is not accepted any more')
       // Nothing of it is shown from now on.
-      this.#gone(link, 'its token was revoked or has expired')
+      link.membership?.end('its token was revoked or has expired')
     })
     const over = new AbortController()
     void linkSocket.ended.then(({ code, reason }) => {
-      over.abort()
+      over.abort(reason)
       unwatch()
       this.#links.delete(link)
-      if (refusal !== null) return
-      if (code === joinCloseCodes.stopped && !this.#isClosed) this.#gone(link, 'it stopped')
-      else this.#lose(link, reason)
+      if (refusal !== null || this.#isClosed) return
+      if (code === joinCloseCodes.stopped) link.membership?.end('it stopped')
+      else link.membership?.lose(reason)
     })
     this.#follow(link, over.signal).catch((error: unknown) => {
       if (!over.signal.aborted) this.#refuse(link, messageOf(error))
     })
   }
 
-  /** Null: no such instance has joined. */
-  transportOf(instanceId: string): InstanceTransport | null {
-    if (!this.#joined.has(instanceId)) return null
-    const client = (): LinkClient => {
-      const joined = this.#joined.get(instanceId)
-      if (joined?.link) return joined.link.client
-      throw unreachable(joined === undefined ? 'it has left' : `its link is lost: ${joined.lost}`)
-    }
-    return { url: mcpUrl, asker: client, reads: client, refused() {}, close() {} }
-  }
-
   /** The gateway stops: tells the instances, which go to the next one. */
   endLinks(): void {
     this.#isClosed = true
-    for (const { cancelGone } of this.#joined.values()) cancelGone()
     for (const { socket } of this.#links) {
       socket.close(joinCloseCodes.stopped, 'the gateway stops')
     }
@@ -145,8 +99,6 @@ export class Joins implements InstanceDirectory {
 
   async close(): Promise<void> {
     this.endLinks()
-    this.#news.clear()
-    this.#linked.clear()
     await Promise.all([...this.#links].map(({ socket }) => socket.ended))
   }
 
@@ -155,138 +107,95 @@ export class Joins implements InstanceDirectory {
     const { limits, timer } = this.#parts
     const late = timer.after(limits.joinRecordMs, () => this.#refuse(link, 'it brings no record'))
     signal.addEventListener('abort', late)
-    const url = new URL(recordPath, mcpUrl)
     const common = { headers: {}, repeatable: false, signal } as const
     const answer = await link.client.ask({
-      ...{ ...common, url, method: 'GET', answerMs: limits.joinRecordMs },
+      ...{ ...common, url: new URL(recordPath, linkUrl), method: 'GET' },
+      answerMs: limits.joinRecordMs,
     })
     let instanceId: string | null = null
     for await (const line of recordLines(answer, limits.maxRecordBytes)) {
       const told = parseToldRecord(line, link.principal, limits)
       if (!told.ok) return this.#refuse(link, told.failure)
-      const record = told.value
+      const { record } = told.value
       if (instanceId === null) {
         late()
-        const refusal = await this.#whyNot(record.instanceId, link)
-        if (signal.aborted) return
-        if (refusal !== null) return this.#refuse(link, refusal)
         instanceId = record.instanceId
-        await this.#begin(link, record, { ...common, url: new URL(acceptedPath, mcpUrl) })
+        if (!(await this.#begin(link, told.value, signal))) return
+        const { owner, team, name } = link.principal
+        const body = JSON.stringify({ owner, team, name } satisfies JoinAccepted)
+        const accepted = await link.client.ask({
+          ...{ ...common, url: new URL(acceptedPath, linkUrl), method: 'POST', body },
+          answerMs: limits.joinRecordMs,
+        })
+        accepted.destroy()
       } else if (record.instanceId !== instanceId) {
         return this.#refuse(link, 'its record is of another instance')
-      } else this.#change(link, record)
+      } else this.#tell(link, told.value)
       // One that changes its record all the time is read slowly.
       await pause(timer, limits.recordGatherMs, signal)
     }
     this.#refuse(link, 'it has ended its record')
   }
 
-  /** Why the instance cannot join by this link. */
-  async #whyNot(instanceId: string, { principal }: Link): Promise<string | null> {
-    const { local, limits } = this.#parts
+  /** False: it cannot join by this link, which is told so, or has ended. */
+  async #begin(link: Link, told: ToldRecord, signal: AbortSignal): Promise<boolean> {
+    const { local, directory, log } = this.#parts
+    const { principal, client, socket } = link
+    const { instanceId } = told.record
+    link.told = told
     await local.refresh()
-    const isLocal = local.entries.some(({ record }) => record.instanceId === instanceId)
-    if (isLocal) return 'it runs on the machine of the gateway, which has it already'
-    if (!this.#owners.claim(instanceId, principal.accountId))
-      return 'its id is that of another user'
-    const own = [...this.#joined].filter(
-      ([id, joined]) => id !== instanceId && joined.principal.accountId === principal.accountId,
-    )
-    if (own.length < limits.maxJoinsPerUser) return null
-    return `the user has ${limits.maxJoinsPerUser} instances, those with a lost link included`
-  }
-
-  async #begin(
-    link: Link,
-    record: DirectoryRecord,
-    to: Pick<Parameters<LinkClient['ask']>[0], 'url' | 'headers' | 'repeatable' | 'signal'>,
-  ): Promise<void> {
-    const { clock, limits, log } = this.#parts
-    const { instanceId } = record
-    const before = this.#joined.get(instanceId)
-    before?.cancelGone()
-    const { principal } = link
-    const lastSeenMs = clock.now()
-    this.#joined.set(instanceId, {
-      ...{ principal, record, link, lost: '', lastSeenMs, cancelGone: () => {} },
-    })
+    if (signal.aborted) return false
+    if (local.entries.some(({ record }) => record.instanceId === instanceId)) {
+      this.#refuse(link, 'it runs on the machine of the gateway, which has it already')
+      return false
+    }
     // The instance has opened another one: this end does not know yet that the first is dead.
-    before?.link?.socket.close(joinCloseCodes.stopped, 'a newer link replaced it')
-    this.#tell(instanceId)
-    for (const listener of this.#linked) listener(instanceId)
+    const replaced = (): void => {
+      link.membership = null
+      socket.close(joinCloseCodes.stopped, 'a newer link replaced it')
+    }
+    let admitted
+    try {
+      admitted = await directory.admit({ told, client, replaced })
+    } catch (error) {
+      log.warn({ instance_id: instanceId, reason: messageOf(error) }, 'an instance must wait')
+      socket.close(joinCloseCodes.unavailable, directory.unavailable ?? 'try again later')
+      return false
+    }
+    if (!admitted.ok) {
+      if (!signal.aborted) this.#refuse(link, admitted.failure)
+      return false
+    }
+    if (signal.aborted) {
+      admitted.value.lose(String(signal.reason))
+      return false
+    }
+    const lose = (reason: string): void => {
+      log.warn({ instance_id: instanceId, reason }, 'the link of an instance is lost')
+      admitted.value.lose(reason)
+    }
+    link.membership = { ...admitted.value, lose }
+    if (link.told !== told) link.membership.change(link.told)
     log.info({ instance_id: instanceId, owner: principal.owner }, 'an instance has joined')
-    const { owner, team, name } = principal
-    const body = JSON.stringify({ owner, team, name } satisfies JoinAccepted)
-    const answer = await link.client.ask({
-      ...{ ...to, method: 'POST', body, answerMs: limits.joinRecordMs },
-    })
-    answer.destroy()
+    return true
   }
 
-  #change(link: Link, record: DirectoryRecord): void {
-    const joined = this.#joined.get(record.instanceId)
-    if (joined?.link !== link) return
-    joined.record = record
-    this.#tell(record.instanceId)
+  /** The user has another name or team. */
+  #rename(link: Link, principal: JoinPrincipal): void {
+    link.principal = principal
+    if (link.told !== null) this.#tell(link, withPrincipal(link.told, principal))
+  }
+
+  #tell(link: Link, told: ToldRecord): void {
+    link.told = told
+    link.membership?.change(told)
   }
 
   #refuse(link: Link, reason: string): void {
     const { owner } = link.principal
     this.#parts.log.warn({ owner, reason }, 'an instance cannot join')
     link.socket.close(joinCloseCodes.recordRefused, reason)
-    this.#gone(link, reason)
-  }
-
-  /** Its link is cut: it is stale until it is back, or gone. */
-  #lose(link: Link, reason: string): void {
-    const { clock, limits, timer, log } = this.#parts
-    for (const [instanceId, joined] of this.#joined) {
-      if (joined.link !== link) continue
-      Object.assign(joined, { link: null, lost: reason, lastSeenMs: clock.now() })
-      log.warn({ instance_id: instanceId, reason }, 'the link of an instance is lost')
-      if (this.#isClosed) continue
-      joined.cancelGone = timer.after(limits.joinLostMs, () => {
-        this.#remove(instanceId, `its link was lost: ${reason}`)
-      })
-      this.#tell(instanceId)
-    }
-  }
-
-  #gone(link: Link, cause: string): void {
-    for (const [instanceId, joined] of this.#joined) {
-      if (joined.link === link) this.#remove(instanceId, cause)
-    }
-  }
-
-  #remove(instanceId: string, cause: string): void {
-    this.#joined.get(instanceId)?.cancelGone()
-    const entry = this.#view.entryOf(instanceId)
-    this.#joined.delete(instanceId)
-    if (entry === null) return
-    const verdict = { ...entry.verdict, health: 'dead', reason: cause } as const
-    const dead = Object.freeze({ record: entry.record, verdict })
-    this.#news.tell([
-      ...this.#view.take(instanceId, { entry: dead, fault: null }),
-      ...this.#view.take(instanceId, nothing),
-    ])
-  }
-
-  #tell(instanceId: string): void {
-    const joined = this.#joined.get(instanceId)
-    if (joined === undefined) return
-    const { clock } = this.#parts
-    const { record, link, lost } = joined
-    const verdict = Object.freeze({
-      health: link === null ? ('stale' as const) : ('live' as const),
-      reason: link === null ? `its link is lost: ${lost}` : 'its link is open',
-      get heartbeatAgeMs() {
-        return link === null ? clock.now() - joined.lastSeenMs : 0
-      },
-      get heartbeatMs() {
-        return link === null ? joined.lastSeenMs : clock.now()
-      },
-    })
-    const entry = Object.freeze({ record, verdict })
-    this.#news.tell(this.#view.take(instanceId, { entry, fault: null }))
+    link.membership?.end(reason)
+    link.membership = null
   }
 }

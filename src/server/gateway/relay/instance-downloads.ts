@@ -6,8 +6,10 @@ import type { HttpAnswer } from '../../../lib/mcp/bridge/http-link.ts'
 import { isArtefactHex } from '../../../lib/mcp/uris.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import { safetyHeaders } from '../../http/artefact-download.ts'
+import { Departure } from './departure.ts'
 import type { Instances } from './instances.ts'
 import { refusedError, unreachable } from './relay-errors.ts'
+import type { Upstream } from './upstream.ts'
 
 const form = /^([^/]+)\/artefacts\/sha256\/([^/]+)$/
 const answerMs = 10_000
@@ -38,23 +40,27 @@ export async function relayDownload(
     res.setHeader('Allow', 'GET, HEAD')
     throw new ServiceError('method_not_allowed', 'an artefact can be read with GET or HEAD')
   }
-  const { instanceId } = instances.find(`instance://${selector}/artefact/sha256/${hex}`)
-  instances.assertThere(instanceId)
-  const left = new AbortController()
-  res.once('close', () => left.abort(new ServiceError('cancelled', 'the reader left')))
-  const answer = await ask(instances, instanceId, {
-    ...{ method, hex, signal: left.signal },
-    headers: only(req.headers, askedHeaders),
+  const uri = `instance://${selector}/artefact/sha256/${hex}`
+  const { instanceId } = instances.find(uri)
+  const caller = new Departure(undefined)
+  res.once('close', () => caller.leave())
+  await instances.asked(instanceId, uri, caller, async ({ upstream }, reader = caller) => {
+    const left = new AbortController()
+    reader.onLeave(() => left.abort(new ServiceError('cancelled', 'the reader left')))
+    const answer = await ask(upstream, {
+      ...{ method, hex, signal: left.signal },
+      headers: only(req.headers, askedHeaders),
+    })
+    const { statusCode = 0 } = answer
+    if (!passedOn.has(statusCode)) {
+      throw refusedError(statusCode, await readStart(answer), `/instances/${path}`)
+    }
+    // The page of the gateway has the same origin: a browser must not run what an instance sends.
+    res.writeHead(statusCode, { ...only(answer.headers, answeredHeaders), ...safetyHeaders })
+    res.setTimeout(stallMs, () => res.destroy())
+    // A cut on either side cuts the other, so that half an artefact is never taken for a whole one.
+    await pipeline(answer, res, { signal: left.signal }).catch(() => void res.destroy())
   })
-  const { statusCode = 0 } = answer
-  if (!passedOn.has(statusCode)) {
-    throw refusedError(statusCode, await readStart(answer), `/instances/${path}`)
-  }
-  // The page of the gateway has the same origin: a browser must not run what an instance sends.
-  res.writeHead(statusCode, { ...only(answer.headers, answeredHeaders), ...safetyHeaders })
-  res.setTimeout(stallMs, () => res.destroy())
-  // A cut on either side cuts the other, so that half an artefact is never taken for a whole one.
-  await pipeline(answer, res).catch(() => void res.destroy())
 }
 
 function only(headers: IncomingHttpHeaders, names: readonly string[]): Record<string, string> {
@@ -74,11 +80,9 @@ interface Asked {
 }
 
 async function ask(
-  instances: Instances,
-  instanceId: string,
+  upstream: Upstream,
   { method, hex, headers, signal }: Asked,
 ): Promise<HttpAnswer> {
-  const { upstream } = instances.relayTo(instanceId)
   try {
     const link = await upstream.asker()
     return await link.ask({
@@ -88,7 +92,6 @@ async function ask(
       ...{ repeatable: true, answerMs, isHeld: true, signal },
     })
   } catch (error) {
-    if (!(error instanceof Unreachable)) throw error
-    throw (await instances.goneNow(instanceId)) ?? unreachable(error.message)
+    throw error instanceof Unreachable ? unreachable(error.message) : error
   }
 }

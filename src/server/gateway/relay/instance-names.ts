@@ -102,10 +102,15 @@ export class InstanceNames {
         },
       )
     }
-    const error = new ResourceNotFound(text)
-    error.message += '; no such instance is known; gateway://instances has the ids'
-    throw error
+    throw unknownInstance(text)
   }
+}
+
+/** For the reader of `uri`. */
+export function unknownInstance(uri: string): ResourceNotFound {
+  const error = new ResourceNotFound(uri)
+  error.message += '; no such instance is known; gateway://instances has the ids'
+  return error
 }
 
 function notNamed(message: string): ServiceError {

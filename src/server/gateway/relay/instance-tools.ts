@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
 import type { MaybePromise } from '../../resources/maybe-promise.ts'
-import type { BlobContent, Reader } from '../../resources/producer.ts'
+import type { BlobContent } from '../../resources/producer.ts'
 import {
   type Caller,
   failedResult,
@@ -17,6 +17,7 @@ import {
 } from '../../mcp/tools/tools.ts'
 import { sinceProperty } from '../../mcp/tools/wait-for-change.ts'
 import { shortId } from '../instance-rows.ts'
+import { Departure } from './departure.ts'
 import { labelOf } from './ended-instances.ts'
 import { outerUri, parseInstanceUri } from './instance-uri.ts'
 import type { Instances } from './instances.ts'
@@ -176,29 +177,6 @@ function withOuterUris(result: ToolResult, instanceId: string): ToolResult {
   if (!Array.isArray(data?.uris)) return result
   const uris = data.uris.map(uri => outerUri(instanceId, String(uri)) ?? uri)
   return { ...result, structuredContent: { ...data, uris } }
-}
-
-/** Leaves when the caller does, or when one of several waits has ended. */
-class Departure implements Reader {
-  readonly #waiting = new Set<() => void>()
-  readonly #release: () => void
-  #hasLeft = false
-
-  constructor(caller: Reader | undefined) {
-    this.#release = caller?.onLeave(() => this.leave()) ?? (() => {})
-  }
-
-  onLeave(left: () => void): () => void {
-    if (this.#hasLeft) left()
-    else this.#waiting.add(left)
-    return () => void this.#waiting.delete(left)
-  }
-
-  leave(): void {
-    this.#hasLeft = true
-    this.#release()
-    for (const left of this.#waiting) left()
-  }
 }
 
 function resultOf({ structuredContent, isError }: JsonObject): Omit<ToolResult, 'content'> {

@@ -4,6 +4,7 @@ import {
   foreignListener,
   Unreachable,
 } from '../../../lib/mcp/bridge/bridge-errors.ts'
+import { isLoopback } from '../../../lib/util/address.ts'
 import { isForeignSocket } from '../../../lib/util/port-holder.ts'
 import type { Secret } from '../../../lib/util/secret.ts'
 import type { AnswerReceiver, Arriving, ReadRequest, ReadSender } from './instance-transport.ts'
@@ -64,6 +65,9 @@ export class ReadLink implements ReadSender {
     return (options, done) =>
       connect(options, (error, socket) => {
         if (error !== null) return done(error, null)
+        // On another machine the certificate, or the operator, says who listens.
+        const { remoteAddress } = socket
+        if (remoteAddress !== undefined && !isLoopback(remoteAddress)) return done(null, socket)
         const refused = foreignListener(`${socket.remoteAddress}:${socket.remotePort}`)
         void isForeignSocket(socket).then(isForeign => {
           // Without this error undici connects again without end.

@@ -14,6 +14,7 @@ import {
 import {
   deleteUser,
   listUsers,
+  setTeam,
   setUserDisabled,
   showUser,
   unlockUser,
@@ -82,6 +83,19 @@ describe('administration of accounts', () => {
       expect(await setUserDisabled(admin, 'alice', false)).to.include({ changed: true })
       expect((await showUser(admin, 'alice')).disabled_at).to.equal(null)
       expect(await actions(admin)).to.deep.equal(['account.enabled', 'account.disabled'])
+    }))
+
+  it('sets the team in lower case, removes it, and refuses what is no word', () =>
+    withAdmin(async ({ admin }) => {
+      expect(await setTeam(admin, 'alice', 'FX')).to.include({ team: 'fx', before: null })
+      expect(await setTeam(admin, 'alice', 'fx')).to.include({ team: 'fx', before: 'fx' })
+      expect((await showUser(admin, 'alice')).team).to.equal('fx')
+      expect((await failureOf(() => setTeam(admin, 'alice', 'two words'))).code).to.equal(
+        'usage_invalid',
+      )
+      expect(await setTeam(admin, 'alice', null)).to.include({ team: null, before: 'fx' })
+      expect((await showUser(admin, 'alice')).team).to.equal(null)
+      expect(await actions(admin)).to.deep.equal(['account.team_set', 'account.team_set'])
     }))
 
   it('unlocks an account that addresses are refused at', () =>

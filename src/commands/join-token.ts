@@ -1,0 +1,37 @@
+import { checkSecretText, readSecretFile } from '../lib/auth/secret-file.ts'
+import { parseAccountsUrl, refuseExposed } from '../lib/config/accounts-url.ts'
+import { usage } from '../lib/util/errors.ts'
+import { Secret } from '../lib/util/secret.ts'
+import { checkPath } from './server-settings.ts'
+
+/**
+ * Reads the token of `serve --join` anew at each call: from the file of `--join-token-file`, else
+ * from the variable. Null when neither is given.
+ */
+export function readJoinToken(
+  flags: { 'join-token-file'?: string | undefined },
+  env: NodeJS.ProcessEnv,
+): (() => Promise<Secret>) | null {
+  const file = checkPath('join-token-file', flags['join-token-file'])
+  const { SERVICE_JOIN_TOKEN: variable } = env
+  if (file === undefined && !variable) return null
+  return async () =>
+    new Secret(
+      file === undefined
+        ? checkSecretText(variable ?? '', 'SERVICE_JOIN_TOKEN')
+        : await readSecretFile(file, '--join-token-file', { mounted: true }),
+    )
+}
+
+/** The address of a gateway, without `/mcp`. Throws `usage_invalid` naming the flag. */
+export function readGatewayUrl(flag: string, text: string): string {
+  const parsed = parseAccountsUrl(text)
+  if (!parsed.ok) {
+    throw usage(
+      `--${flag} is not the address of a gateway`,
+      'write it as https://gateway.example.com',
+    )
+  }
+  refuseExposed(parsed.value)
+  return parsed.value.url.replace(/\/mcp$/, '')
+}

@@ -1,0 +1,45 @@
+import { messageOf } from '../../lib/util/errors.ts'
+import type { Logger } from '../../lib/util/logger.ts'
+import { type Clock, toRfc3339 } from '../../lib/util/time.ts'
+
+interface OutageParts {
+  readonly clock: Clock
+  readonly log: Logger
+  /** What does not happen while the database is away, as a clause. */
+  readonly effect: string
+  readonly over: () => void
+}
+
+/** Whether a database answers, as its users found last. */
+export class Outage {
+  readonly #parts: OutageParts
+  #sinceMs: number | null = null
+
+  constructor(parts: OutageParts) {
+    this.#parts = parts
+  }
+
+  get isNow(): boolean {
+    return this.#sinceMs !== null
+  }
+
+  /** For `/readyz`. */
+  get facts(): object {
+    if (this.#sinceMs === null) return { state: 'connected' }
+    return { state: 'away', since: toRfc3339(this.#sinceMs) }
+  }
+
+  answered(): void {
+    if (this.#sinceMs === null) return
+    this.#sinceMs = null
+    this.#parts.log.info({}, 'the database answers again')
+    this.#parts.over()
+  }
+
+  failed(error: unknown): void {
+    if (this.#sinceMs !== null) return
+    const { clock, log, effect } = this.#parts
+    this.#sinceMs = clock.now()
+    log.warn({ reason: messageOf(error) }, `the database is away: ${effect}`)
+  }
+}

@@ -1,0 +1,31 @@
+import type { JoinLimits } from '../../../lib/config/join-limits.ts'
+import { repeat, type Timer } from '../../../lib/util/time.ts'
+import type { Outage } from '../../database/outage.ts'
+import type { JoinedTable } from '../postgres/joined-table.ts'
+
+/** Renews the lease of this gateway, and finds out whose has run out. Returns the stop. */
+export function keepLease({
+  table,
+  outage,
+  limits: { gatewayLeaseMs, gatewayRenewMs },
+  timer,
+}: {
+  readonly table: Pick<JoinedTable, 'renew' | 'sweep'>
+  readonly outage: Outage
+  readonly limits: JoinLimits
+  readonly timer: Timer
+}): () => void {
+  /** In a row. */
+  let renewals = 0
+  return repeat(timer, gatewayRenewMs, async () => {
+    try {
+      await table.renew()
+      outage.answered()
+      // After an outage of the database every gateway has the time to renew its own.
+      if (++renewals * gatewayRenewMs > gatewayLeaseMs) await table.sweep()
+    } catch (error) {
+      renewals = 0
+      outage.failed(error)
+    }
+  })
+}

@@ -1,0 +1,311 @@
+import type { GatewayLimits } from '../../../lib/config/gateway-limits.ts'
+import type { JoinLimits } from '../../../lib/config/join-limits.ts'
+import type { Logger } from '../../../lib/util/logger.ts'
+import { ok, type Result } from '../../../lib/util/result.ts'
+import { type Clock, pause, type Timer } from '../../../lib/util/time.ts'
+import { listen, oneAtATime } from '../../database/listener.ts'
+import { migrate } from '../../database/migrations.ts'
+import { Outage } from '../../database/outage.ts'
+import type { Database } from '../../database/pool.ts'
+import type { InstanceChange } from '../instance-directory.ts'
+import type { PeerWay } from '../peers/peer-way.ts'
+import type { Peers } from '../peers/peers.ts'
+import {
+  type GatewayRow,
+  joinedChannel,
+  type JoinedRow,
+  joinedTable,
+  type JoinedTable,
+} from '../postgres/joined-table.ts'
+import { migrations } from '../postgres/schema.ts'
+import type { InstanceTransport } from '../relay/instance-transport.ts'
+import { unreachable } from '../relay/relay-errors.ts'
+import type { JoinPrincipal } from './join-tokens.ts'
+import { type JoinedDirectory, type Joining, linkUrl, type Membership } from './joined-directory.ts'
+import { JoinedView } from './joined-view.ts'
+import { keepLease } from './keep-lease.ts'
+import type { LinkClient } from './link-client.ts'
+import { readToldRecord, type ToldRecord } from './record-lines.ts'
+
+interface SharedJoinedParts {
+  /** Closed with the directory. */
+  readonly database: Database
+  readonly self: GatewayRow
+  readonly peers: Peers
+  readonly limits: GatewayLimits & JoinLimits
+  readonly clock: Clock
+  readonly timer: Timer
+  readonly log: Logger
+}
+
+/** An instance whose link this gateway holds, or held and has not written down yet. */
+interface Own extends Omit<Joining, 'told'> {
+  readonly link: number
+  told: ToldRecord
+  /** Null while the link is open. */
+  end: { readonly cause: string; readonly isOver: boolean } | null
+  isWritten: boolean
+}
+
+/**
+ * The instances that joined any of the gateways of a PostgreSQL database. What this gateway knows of
+ * its own links counts at once, also while the database is away; of the others it knows what it
+ * read last.
+ */
+export class SharedJoined implements JoinedDirectory {
+  readonly #parts: SharedJoinedParts
+  readonly #table: JoinedTable
+  readonly #view: JoinedView
+  readonly #own = new Map<string, Own>()
+  readonly #rows = new Map<string, JoinedRow>()
+  /** Their link may be in the database before it is in `#own`. */
+  readonly #admitting = new Set<string>()
+  readonly #stops: (() => void)[] = []
+  readonly #closing = new AbortController()
+  readonly outage: Outage
+  readonly #read = oneAtATime(() => this.#readOnce())
+  readonly #write = oneAtATime(() => this.#writeOnce())
+
+  private constructor(parts: SharedJoinedParts) {
+    this.#parts = parts
+    this.#table = joinedTable(parts)
+    const effect = 'no instance can join'
+    this.outage = new Outage({ ...parts, effect, over: () => void this.#write() })
+    this.#view = new JoinedView({ ...parts, maxFaults: parts.limits.maxRecordFaults })
+  }
+
+  /** Makes the tables when they are missing, and reads them. */
+  static async open(parts: SharedJoinedParts): Promise<SharedJoined> {
+    const { database, limits, timer, log } = parts
+    await migrate(database, 'gateway', migrations)
+    const joined = new SharedJoined(parts)
+    await joined.#table.renew()
+    await joined.#read()
+    const reread = () => joined.#read()
+    const pollMs = limits.gatewayRenewMs
+    joined.#stops.push(
+      parts.peers.onBack(gateway => joined.#back(gateway)),
+      listen({ database, channel: joinedChannel, timer, log, reread, pollMs }),
+      keepLease({ ...parts, table: joined.#table, outage: joined.outage }),
+    )
+    return joined
+  }
+
+  get entries() {
+    return this.#view.entries
+  }
+
+  get faults() {
+    return this.#view.faults
+  }
+
+  get unavailable(): string | null {
+    return this.outage.isNow ? 'the database of the gateway is away' : null
+  }
+
+  onChange(listener: (changes: readonly InstanceChange[]) => void): () => void {
+    return this.#view.onChange(listener)
+  }
+
+  onLinked(listener: (instanceId: string) => void): void {
+    this.#view.onLinked(listener)
+  }
+
+  /** While the database is away nothing more can be seen. */
+  async refresh(): Promise<void> {
+    if (!this.outage.isNow) await this.#read()
+  }
+
+  async close(): Promise<void> {
+    for (const stop of this.#stops) stop()
+    this.#closing.abort()
+    this.#view.clear()
+    this.#parts.peers.close()
+    // Else the others learn it from the lease.
+    if (!this.outage.isNow) await this.#table.leave().catch(() => {})
+    await this.#parts.database.close()
+  }
+
+  async admit(joining: Joining): Promise<Result<Membership, string>> {
+    const { told } = joining
+    const { instanceId } = told.record
+    this.#admitting.add(instanceId)
+    try {
+      const admitted = await this.#table.admit(this.#columns(told))
+      if (!admitted.ok) return admitted
+      const own: Own = { ...joining, link: admitted.value, end: null, isWritten: true }
+      return ok(this.#begin(instanceId, own))
+    } catch (error) {
+      this.outage.failed(error)
+      throw error
+    } finally {
+      this.#admitting.delete(instanceId)
+    }
+  }
+
+  /** Null: this gateway does not hold the link of the instance. */
+  linkOf(instanceId: string): LinkClient | null {
+    const own = this.#own.get(instanceId)
+    return own?.end === null ? own.client : null
+  }
+
+  transportOf(instanceId: string): InstanceTransport | null {
+    if (!this.#view.has(instanceId)) return null
+    const way = () => this.#wayTo(instanceId)
+    return { url: linkUrl, asker: way, reads: way, refused() {}, close() {} }
+  }
+
+  #begin(instanceId: string, own: Own): Membership {
+    const before = this.#own.get(instanceId)
+    this.#own.set(instanceId, own)
+    if (before?.end === null) before.replaced()
+    this.#view.tell(this.#view.show(own.told.record, null))
+    this.#view.tellLinked(instanceId)
+    const change = (next: Partial<Pick<Own, 'told' | 'end'>>): void => {
+      if (this.#own.get(instanceId) !== own || own.end !== null) return
+      Object.assign(own, next, { isWritten: false })
+      this.#view.tell(this.#showOwn(own))
+      void this.#write()
+    }
+    return {
+      change: told => change({ told }),
+      lose: cause => change({ end: { cause, isOver: false } }),
+      end: cause => change({ end: { cause, isOver: true } }),
+    }
+  }
+
+  #showOwn({ told: { record }, end }: Own): InstanceChange[] {
+    if (end?.isOver) return this.#view.end(record.instanceId, end.cause)
+    const atMs = this.#parts.clock.now()
+    return this.#view.show(record, end && { reason: end.cause, atMs })
+  }
+
+  /** `mayMove`: another way is tried when the gateway does not hold the link any more. */
+  #wayTo(instanceId: string, mayMove = true): LinkClient | PeerWay {
+    const link = this.linkOf(instanceId)
+    if (link !== null) return link
+    const own = this.#own.get(instanceId)
+    const row = this.#rows.get(instanceId)
+    if (own !== undefined || row === undefined || row.gateway === null) {
+      throw unreachable(`its link is lost: ${own?.end?.cause ?? row?.cause ?? 'it has left'}`)
+    }
+    const again = async () => {
+      await this.refresh()
+      return this.#wayTo(instanceId, false)
+    }
+    return this.#parts.peers.wayTo(row.gateway, instanceId, mayMove ? again : null)
+  }
+
+  /** Instances whose link `gateway` holds can be reached again. */
+  #back(gateway: string): void {
+    for (const row of this.#rows.values()) {
+      if (row.gateway === gateway) this.#view.tellLinked(row.instanceId)
+    }
+  }
+
+  async #readOnce(): Promise<void> {
+    const known = new Map(Array.from(this.#rows.values(), row => [row.instanceId, row.change]))
+    try {
+      const { gateways, ids, rows } = await this.#table.read(known)
+      this.outage.answered()
+      this.#parts.peers.know(gateways.filter(({ id }) => id !== this.#parts.self.id))
+      const present = new Set(ids)
+      const gone = [...this.#rows.keys()].filter(id => !present.has(id))
+      this.#take(rows, gone)
+    } catch (error) {
+      this.outage.failed(error)
+    }
+  }
+
+  #take(rows: readonly JoinedRow[], gone: readonly string[]): void {
+    const linked: string[] = []
+    for (const id of gone) this.#rows.delete(id)
+    for (const row of rows) {
+      const { instanceId, link, gateway } = row
+      if (gateway !== null && link !== this.#rows.get(instanceId)?.link) linked.push(instanceId)
+      this.#rows.set(instanceId, row)
+    }
+    const changed = [...gone, ...rows.map(({ instanceId }) => instanceId)]
+    const ids = new Set([...changed, ...this.#own.keys()])
+    this.#view.tell([...ids].flatMap(id => this.#settle(id)))
+    for (const id of linked) if (!this.#own.has(id)) this.#view.tellLinked(id)
+    if ([...this.#own.values()].some(({ isWritten }) => !isWritten)) void this.#write()
+  }
+
+  /** Decides between what this gateway knows of an instance and what the database says. */
+  #settle(instanceId: string): InstanceChange[] {
+    const row = this.#rows.get(instanceId)
+    const own = this.#own.get(instanceId)
+    const { self } = this.#parts
+    if (own === undefined) {
+      // It was written, and the answer was lost.
+      if (row?.gateway === self.id && !this.#admitting.has(instanceId)) {
+        void this.#table
+          .write([], [{ ...row, cause: 'the connection was cut', isOver: false }])
+          .catch((error: unknown) => this.outage.failed(error))
+      }
+      return this.#showRow(instanceId, row)
+    }
+    if (row !== undefined && row.link > own.link) {
+      this.#own.delete(instanceId)
+      if (own.end === null) own.replaced()
+      return this.#showRow(instanceId, row)
+    }
+    // Read before the link was written.
+    if (row !== undefined && row.link < own.link) return []
+    const isHeld = row?.gateway === self.id
+    if (own.end === null) {
+      // Another gateway took this one for dead.
+      if (!isHeld) own.isWritten = false
+      return []
+    }
+    if (!own.isWritten || isHeld) return []
+    this.#own.delete(instanceId)
+    const isSame = row !== undefined && row.gateway === null && row.isOver === own.end.isOver
+    return isSame ? [] : this.#showRow(instanceId, row)
+  }
+
+  #showRow(instanceId: string, row: JoinedRow | undefined): InstanceChange[] {
+    if (row === undefined || row.isOver) {
+      return this.#view.end(instanceId, row?.cause ?? 'it has left')
+    }
+    const { limits, clock } = this.#parts
+    const principal: JoinPrincipal = JSON.parse(row.principal)
+    const told = readToldRecord(row.record, instanceId, principal, limits)
+    if (!told.ok) {
+      const source = `joined instance ${instanceId}`
+      return this.#view.fault(instanceId, { source, reason: told.failure })
+    }
+    const atMs = clock.now() - (row.lostMs ?? 0)
+    const lost = row.gateway === null ? { reason: row.cause, atMs } : null
+    return this.#view.show(told.value.record, lost)
+  }
+
+  async #writeOnce(): Promise<void> {
+    const { timer, limits } = this.#parts
+    const due = [...this.#own].filter(([, { isWritten }]) => !isWritten)
+    if (due.length === 0 || this.#closing.signal.aborted) return
+    for (const [, own] of due) own.isWritten = true
+    try {
+      await this.#table.write(
+        due.flatMap(([, { told, link, end }]) =>
+          end === null ? [{ ...this.#columns(told), link }] : [],
+        ),
+        due.flatMap(([instanceId, { link, end }]) =>
+          end === null ? [] : [{ instanceId, link, ...end }],
+        ),
+      )
+      this.outage.answered()
+    } catch (error) {
+      for (const [, own] of due) own.isWritten = false
+      this.outage.failed(error)
+    }
+    await pause(timer, limits.recordGatherMs, this.#closing.signal)
+  }
+
+  #columns({ record, text, principal }: ToldRecord) {
+    const { instanceId } = record
+    const { accountId } = principal
+    return { instanceId, accountId, principal: JSON.stringify(principal), record: text }
+  }
+}

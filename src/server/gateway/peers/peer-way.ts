@@ -1,0 +1,121 @@
+import { Unreachable } from '../../../lib/mcp/bridge/bridge-errors.ts'
+import type { HttpAnswer, HttpAsk, HttpAsker, HttpLink } from '../../../lib/mcp/bridge/http-link.ts'
+import type { LinkClient } from '../join/link-client.ts'
+import type {
+  AnswerReceiver,
+  Arriving,
+  ReadRequest,
+  ReadSender,
+} from '../relay/instance-transport.ts'
+import { AnswerTimeout, type ReadLink } from '../relay/read-link.ts'
+import { peerRefusals } from './peer-endpoint.ts'
+
+interface WayParts {
+  /** Where the other gateway answers for the instance. */
+  readonly root: string
+  readonly link: HttpLink
+  readonly reads: ReadLink
+  readonly again: (() => Promise<LinkClient | PeerWay>) | null
+}
+
+const { secret, notHeld, cut, late } = peerRefusals
+const reasons: ReadonlyMap<number, string> = new Map([
+  [secret, 'another gateway has its address'],
+  [notHeld, 'it does not hold the link'],
+  [cut, 'the link was cut'],
+  [late, 'it does not answer'],
+])
+
+/** Requests to one instance through the gateway that holds its link. */
+export class PeerWay implements HttpAsker, ReadSender {
+  readonly #parts: WayParts
+
+  constructor(parts: WayParts) {
+    this.#parts = parts
+  }
+
+  async ask(options: HttpAsk): Promise<HttpAnswer> {
+    const { link, again } = this.#parts
+    const answer = await link
+      .ask({ ...options, url: this.#at(options.url) })
+      .catch((error: unknown) => {
+        throw throughGateway(error)
+      })
+    const { statusCode = 0 } = answer
+    const reason = reasons.get(statusCode)
+    if (reason === undefined) return answer
+    answer.destroy()
+    if (again !== null && hasMoved(statusCode)) return (await again()).ask(options)
+    throw throughGateway(failureOf(statusCode, reason))
+  }
+
+  send(request: ReadRequest, receiver: AnswerReceiver): (reason: Error) => void {
+    let cancelled: Error | null = null
+    const move = async (again: () => Promise<LinkClient | PeerWay>): Promise<void> => {
+      try {
+        const way = await again()
+        if (cancelled !== null) throw cancelled
+        cancel = way.send(request, receiver)
+      } catch (error) {
+        receiver.failed(error as Error)
+      }
+    }
+    const { reads, again } = this.#parts
+    const receiving = new PeerAnswer(receiver, again && (() => void move(again)))
+    let cancel = reads.send({ ...request, url: this.#at(request.url) }, receiving)
+    return reason => {
+      cancelled = reason
+      cancel(reason)
+    }
+  }
+
+  #at({ pathname, search }: URL): URL {
+    return new URL(this.#parts.root + pathname + search)
+  }
+}
+
+/** Passes an answer on, unless it is that of the other gateway itself. */
+class PeerAnswer implements AnswerReceiver {
+  readonly #receiver: AnswerReceiver
+  readonly #moved: (() => void) | null
+  #refusal: number | null = null
+
+  constructor(receiver: AnswerReceiver, moved: (() => void) | null) {
+    this.#receiver = receiver
+    this.#moved = moved
+  }
+
+  begun(status: number, answer: Arriving): void {
+    const reason = reasons.get(status)
+    if (reason === undefined) return this.#receiver.begun(status, answer)
+    this.#refusal = status
+    answer.cut(failureOf(status, reason))
+  }
+
+  data(chunk: Buffer): void {
+    if (this.#refusal === null) this.#receiver.data(chunk)
+  }
+
+  ended(): void {
+    this.#receiver.ended()
+  }
+
+  failed(reason: Error): void {
+    if (this.#refusal !== null && hasMoved(this.#refusal) && this.#moved !== null) this.#moved()
+    else this.#receiver.failed(throughGateway(reason) as Error)
+  }
+}
+
+function hasMoved(status: number): boolean {
+  return status === notHeld || status === secret
+}
+
+function failureOf(status: number, reason: string): Unreachable {
+  return status === late ? new AnswerTimeout(reason) : new Unreachable(reason)
+}
+
+function throughGateway(error: unknown): unknown {
+  if (!(error instanceof Unreachable)) return error
+  const message = `through its gateway: ${error.message}`
+  return error instanceof AnswerTimeout ? new AnswerTimeout(message) : new Unreachable(message)
+}

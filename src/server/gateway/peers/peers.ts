@@ -1,0 +1,119 @@
+import { HttpLink } from '../../../lib/mcp/bridge/http-link.ts'
+import type { Logger } from '../../../lib/util/logger.ts'
+import { Secret } from '../../../lib/util/secret.ts'
+import { repeat, type Timer } from '../../../lib/util/time.ts'
+import { userAgent } from '../../../lib/util/version.ts'
+import type { LinkClient } from '../join/link-client.ts'
+import type { GatewayRow } from '../postgres/joined-table.ts'
+import { ReadLink } from '../relay/read-link.ts'
+import { unreachable } from '../relay/relay-errors.ts'
+import { PeerWay } from './peer-way.ts'
+import { peerPath } from './peer-endpoint.ts'
+
+const connectMs = 5000
+/** Of a probe. */
+const answerMs = 5000
+/** In a row; then what was asked of the gateway is given up. */
+const maxFailures = 2
+
+interface PeersParts {
+  readonly limits: { readonly peerProbeMs: number }
+  readonly timer: Timer
+  readonly log: Logger
+}
+
+interface Peer {
+  readonly row: GatewayRow
+  readonly link: HttpLink
+  readonly reads: ReadLink
+  failures: number
+}
+
+/** The other gateways of the database. Each is asked with its own secret, at its own address. */
+export class Peers {
+  readonly #parts: PeersParts
+  readonly #peers = new Map<string, Peer>()
+  readonly #backs = new Set<(gateway: string) => void>()
+  readonly #stop: () => void
+
+  constructor(parts: PeersParts) {
+    this.#parts = parts
+    this.#stop = repeat(parts.timer, parts.limits.peerProbeMs, async () => {
+      await Promise.all([...this.#peers.values()].map(peer => this.#probe(peer)))
+    })
+  }
+
+  /** All there are. */
+  know(rows: readonly GatewayRow[]): void {
+    for (const { row, link, reads } of this.#peers.values()) {
+      if (rows.some(({ id }) => id === row.id)) continue
+      this.#peers.delete(row.id)
+      link.close()
+      reads.close()
+    }
+    for (const row of rows) {
+      if (this.#peers.has(row.id)) continue
+      const key = new Secret(row.secret)
+      const link = new HttpLink({
+        ...{ limits: { connectMs }, key, env: {}, timer: this.#parts.timer, userAgent },
+      })
+      this.#peers.set(row.id, { row, link, reads: new ReadLink({ connectMs, key }), failures: 0 })
+    }
+  }
+
+  /** Calls back when a gateway that did not answer answers again. Returns the unsubscribe. */
+  onBack(listener: (gateway: string) => void): () => void {
+    this.#backs.add(listener)
+    return () => void this.#backs.delete(listener)
+  }
+
+  /**
+   * Requests to an instance whose link `gateway` holds. `again` is asked once for another way, when
+   * it does not hold the link any more. Throws a `ServiceError`.
+   */
+  wayTo(
+    gateway: string,
+    instanceId: string,
+    again: (() => Promise<LinkClient | PeerWay>) | null,
+  ): PeerWay {
+    const peer = this.#peers.get(gateway)
+    if (peer === undefined) throw unreachable('its gateway is away')
+    if (peer.failures >= maxFailures) throw unreachable('its gateway does not answer')
+    const { row, link, reads } = peer
+    return new PeerWay({ root: `${row.address}${peerPath}${instanceId}`, link, reads, again })
+  }
+
+  close(): void {
+    this.#stop()
+    this.know([])
+  }
+
+  /** A network that is cut tells nothing: streams would wait for it without end. */
+  async #probe(peer: Peer): Promise<void> {
+    const { row, link, reads } = peer
+    const isAlive = await link
+      .ask({
+        ...{ url: new URL(`${row.address}${peerPath}`), method: 'GET', headers: {} },
+        ...{ repeatable: true, isHeld: true, answerMs, signal: new AbortController().signal },
+      })
+      .then(
+        answer => {
+          answer.resume()
+          return answer.statusCode === 204
+        },
+        () => false,
+      )
+    if (this.#peers.get(row.id) !== peer) return
+    const wasAway = peer.failures >= maxFailures
+    peer.failures = isAlive ? 0 : peer.failures + 1
+    const facts = { address: row.address }
+    if (wasAway && isAlive) {
+      this.#parts.log.info(facts, 'another gateway answers again')
+      for (const listener of this.#backs) listener(row.id)
+    } else if (peer.failures === maxFailures) {
+      this.#parts.log.warn(facts, 'another gateway does not answer')
+      link.close()
+      reads.close()
+    }
+  }
+}

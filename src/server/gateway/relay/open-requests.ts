@@ -1,0 +1,53 @@
+import type { Reader, RelayedJson } from '../../resources/producer.ts'
+import { Departure } from './departure.ts'
+
+/** The requests that are open at each instance, so that they can be ended. */
+export class OpenRequests {
+  readonly #open = new Map<string, Set<Departure>>()
+
+  /** Runs a request. `reader` leaves with the caller, or at the `end`. */
+  async run<Answer>(
+    instanceId: string,
+    caller: Reader | undefined,
+    ask: (reader: Reader) => Promise<Answer>,
+  ): Promise<Answer> {
+    const reader = new Departure(caller)
+    const open = this.#open.get(instanceId) ?? new Set()
+    this.#open.set(instanceId, open.add(reader))
+    const close = (): void => {
+      reader.release()
+      open.delete(reader)
+      if (open.size === 0 && this.#open.get(instanceId) === open) this.#open.delete(instanceId)
+    }
+    let isStreamed = false
+    try {
+      const answer = await ask(reader)
+      if (!isStream(answer)) return answer
+      isStreamed = true
+      reader.onLeave(close)
+      return { open: (cut: () => void) => untilEnd(answer.open(cut), close) } as Answer
+    } finally {
+      if (!isStreamed) close()
+    }
+  }
+
+  /** Every reader of the instance leaves. */
+  end(instanceId: string): void {
+    for (const reader of this.#open.get(instanceId) ?? []) reader.leave()
+  }
+}
+
+function isStream(answer: unknown): answer is RelayedJson {
+  return typeof answer === 'object' && answer !== null && 'open' in answer
+}
+
+async function* untilEnd(
+  bytes: AsyncIterable<Uint8Array>,
+  ended: () => void,
+): AsyncGenerator<Uint8Array> {
+  try {
+    yield* bytes
+  } finally {
+    ended()
+  }
+}

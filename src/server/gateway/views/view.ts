@@ -1,0 +1,115 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { GatewayLimits } from '../../../lib/config/gateway-limits.ts'
+import type { Limits } from '../../../lib/config/limits.ts'
+import type { Logger } from '../../../lib/util/logger.ts'
+import { monotonicClock, systemClock, systemTimer } from '../../../lib/util/time.ts'
+import { ClientTable } from '../../mcp/client-table.ts'
+import { createMcpEndpoint, type McpEndpoint } from '../../mcp/endpoint.ts'
+import { gatewayTools } from '../../mcp/tools/tools.ts'
+import type { CatalogFile } from '../catalog/catalog-file.ts'
+import type { DiagnosticParts } from '../diagnostics.ts'
+import type { Viewer } from '../../http/authentication.ts'
+import { EventRing } from '../event-ring.ts'
+import { GatewayResources } from '../gateway-resources.ts'
+import type { InstanceDirectory } from '../instance-directory.ts'
+import { gatewayInstructions } from '../instructions.ts'
+import { relayDownload } from '../relay/instance-downloads.ts'
+import { instanceTools } from '../relay/instance-tools.ts'
+import { Instances } from '../relay/instances.ts'
+import type { Relays } from '../relay/relays.ts'
+import { VisibleInstances } from './visible-instances.ts'
+
+export interface ViewParts extends Omit<DiagnosticParts, 'activity' | 'limits'> {
+  readonly directory: InstanceDirectory
+  /** Is the instance in the directory at this moment? Absent: none is ever hidden from callers. */
+  readonly isVisible?: (instanceId: string) => boolean
+  readonly ring: EventRing
+  readonly catalog: CatalogFile
+  /** Absent: resources of instances are not passed on. */
+  readonly relays: Relays | undefined
+  readonly tools: boolean
+  readonly limits: Limits & GatewayLimits
+  readonly log: Logger
+}
+
+/**
+ * What the gateway serves of one directory of instances. Sessions, streams, names, events and counts
+ * of two views have nothing in common.
+ */
+export interface View {
+  readonly endpoint: McpEndpoint
+  /** What follows `/instances/`. Absent: resources of instances are not passed on. */
+  readonly download:
+    ((req: IncomingMessage, res: ServerResponse, path: string) => Promise<void>) | undefined
+  close(): void
+}
+
+/** Of what the gateway bounds in all, one user has at most this part. */
+const userShare = 0.1
+
+/** The view of one user, whose bounds and events are their own. */
+export function openUserView(
+  parts: Omit<ViewParts, 'directory' | 'isVisible' | 'ring'>,
+  all: InstanceDirectory,
+  viewer: Viewer,
+): View {
+  const share = (most: number) => Math.max(1, Math.floor(most * userShare))
+  const { maxSessions, maxListenStreams, maxSubscriptions, maxWaits } = parts.limits
+  const limits = {
+    ...parts.limits,
+    maxSessions: share(maxSessions),
+    maxListenStreams: share(maxListenStreams),
+    maxSubscriptions: share(maxSubscriptions),
+    maxWaits: share(maxWaits),
+    maxHeldAnswerBytes: share(parts.limits.maxHeldAnswerBytes),
+  }
+  const directory = new VisibleInstances(all, viewer, parts.log)
+  const isVisible = (id: string) => directory.has(id)
+  const view = openView({ ...parts, limits, directory, isVisible, ring: new EventRing(limits) })
+  return {
+    ...view,
+    close() {
+      view.close()
+      void directory.close()
+    },
+  }
+}
+
+export function openView(parts: ViewParts): View {
+  const { directory, relays, tools, limits, log } = parts
+  const clocks = { clock: systemClock, ticks: monotonicClock, timer: systemTimer }
+  const clients = new ClientTable(clocks)
+  const instances =
+    relays &&
+    new Instances({
+      ...{ directory, relays, isVisible: parts.isVisible, clock: systemClock },
+      updated: uri => resources.instanceUpdated(uri),
+      listChanged: () => resources.instanceListChanged(),
+    })
+  const resources = new GatewayResources({
+    ...parts,
+    ...{ clients, instances },
+    activity: () => endpoint.activity(),
+  })
+  const endpoint = createMcpEndpoint({
+    registry: resources,
+    clients,
+    resourcesEnabled: true,
+    tools: tools
+      ? toolParts => (instances ? instanceTools(toolParts, instances) : gatewayTools(toolParts))
+      : undefined,
+    instructions: () => gatewayInstructions(tools, instances),
+    limits,
+    clock: monotonicClock,
+    log,
+  })
+  return {
+    endpoint,
+    download: instances && ((req, res, path) => relayDownload(req, res, path, instances)),
+    close() {
+      endpoint.close()
+      resources.close()
+      instances?.close()
+    },
+  }
+}

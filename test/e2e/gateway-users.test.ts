@@ -1,0 +1,330 @@
+import { expect } from 'chai'
+import { randomBytes, randomUUID } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createCaller, quickLimits } from '../helpers/accounts-caller.ts'
+import { type AccountsProcess, startAccountsProcess } from '../helpers/accounts-process.ts'
+import { freePort } from '../helpers/free-port.ts'
+import { type GatewayProcess, startGatewayProcess } from '../helpers/gateway-process.ts'
+import { runCommand } from '../helpers/in-process.ts'
+import { joinInstance, type JoinedInstance } from '../helpers/joined-instance.ts'
+import { ask, type Events, RawSession } from '../helpers/mcp.ts'
+import { newKey, OpenIdServer } from '../helpers/openid.ts'
+import { cleanEnv } from '../helpers/program.ts'
+import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
+import { statelessHeaders, statelessRequest } from '../helpers/stateless.ts'
+import { until } from '../helpers/until.ts'
+
+const key = 'the-key-of-the-operator'
+
+describe('a gateway whose users see what is theirs', () => {
+  let folder: string
+  let accounts: AccountsProcess
+  let caller: ReturnType<typeof createCaller>
+  let gateway: GatewayProcess
+  let base: string
+  const users: Record<string, { access: string; join: string }> = {}
+  const opened: { close(): unknown }[] = []
+  const joined: JoinedInstance[] = []
+
+  before(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'gateway-users-'))
+    accounts = await startAccountsProcess({ flags: quickLimits })
+    caller = createCaller(accounts.url)
+    for (const name of ['ada', 'ben', 'cleo']) {
+      const { access_token: access } = await caller.register(name)
+      users[name] = { access, join: (await makeToken(access, ['instance'])).token }
+    }
+    for (const name of ['ada', 'ben']) await setTeam(name, 'fx')
+    const port = await freePort()
+    base = `http://127.0.0.1:${port}`
+    gateway = startGateway(port, ['--auth', 'accounts'])
+    await gateway.line('listening')
+  })
+  after(async () => {
+    for (const each of opened) each.close()
+    await Promise.all(joined.map(instance => instance.leave()))
+    await gateway?.stop()
+    await accounts?.stop()
+    await rm(folder, { recursive: true, force: true })
+  })
+
+  function startGateway(port: number, flags: string[]): GatewayProcess {
+    return startGatewayProcess({
+      ...{ port, registryDir: join(folder, 'gateway') },
+      flags: [...gatewayFlags(), ...flags, '--bound=joinTokenCheckMs=200'],
+      env: { SERVICE_MCP_API_KEY: key },
+    })
+  }
+  const gatewayFlags = () => ['--aggregate', '--accept-joins', accounts.url]
+  const makeToken = async (access: string, scopes: string[]) =>
+    (await caller.call('POST', '/tokens', access, { name: 'ws', scopes })).json
+  const setTeam = async (name: string, team: string | null) => {
+    const args = [name, ...(team === null ? ['--none'] : [team]), '--data-dir', accounts.dataDir]
+    const { code, stderr } = await runCommand(['registry', 'users', 'set-team', ...args])
+    expect(code, stderr).to.equal(0)
+  }
+  const accessOf = (name: string) => users[name]?.access ?? ''
+  const joinOf = async (name: string, record: object, id = randomUUID() as string) => {
+    const token = users[name]?.join ?? ''
+    const instance = await joinInstance({ gateway: base, token, record, id })
+    joined.push(instance)
+    return instance
+  }
+  const call = async (token: string, method: string, params: Record<string, unknown> = {}) => {
+    const headers = {
+      ...statelessHeaders(method, params),
+      ...(token !== '' && { Authorization: `Bearer ${token}` }),
+    }
+    const body = JSON.stringify(statelessRequest(method, params))
+    return ask(`${base}/mcp`, { method: 'POST', headers, body })
+  }
+  const read = async (token: string, uri: string) =>
+    (await call(token, 'resources/read', { uri })).json
+  const idsOf = async (token: string): Promise<string[]> => {
+    const { result } = await read(token, 'gateway://instances?include_dead=true')
+    return JSON.parse(result.contents[0].text).instances.map((row: any) => row.instance_id)
+  }
+  const open = async (token: string): Promise<[RawSession, Events]> => {
+    const headers = { Authorization: `Bearer ${token}` }
+    const session = await RawSession.open(`${base}/mcp`, '2025-11-25', headers)
+    const events = await session.listen()
+    opened.push(events)
+    return [session, events]
+  }
+  const at = (id: string, path = 'scene/current') => `instance://${id}/${path}`
+  const sceneOf = (x: number) => ({ objects: [{ id: 'Cube', x }] })
+
+  it('lists and reads what is theirs, their team’s and for all; the holder of the key all', async () => {
+    const own = await joinOf('ada', { visible_to: 'owner' })
+    const team = await joinOf('ada', { visible_to: 'team' })
+    const all = await joinOf('ada', { visible_to: 'all' })
+    const lonely = await joinOf('cleo', { visible_to: 'team' })
+    const local = await startServeProcess({ registryDir: join(folder, 'gateway') })
+    const [a, t, e, l] = [own.id, team.id, all.id, lonely.id]
+    await until(async () => (await idsOf(key)).includes(local.instanceId), 'the local one')
+    const seen = async (token: string) => new Set(await idsOf(token))
+    expect(await seen(accessOf('ada'))).to.deep.equal(new Set([a, t, e]))
+    expect(await seen(accessOf('ben'))).to.deep.equal(new Set([t, e]))
+    expect(await seen(accessOf('cleo'))).to.deep.equal(new Set([e, l]))
+    expect(await seen(key)).to.include.all.keys(a, t, e, l, local.instanceId)
+    for (const each of [own, team, all]) each.setScene(sceneOf(1))
+    const text = (answer: any) => answer.result?.contents[0].text
+    expect(text(await read(accessOf('ben'), at(t)))).to.include('"x":1')
+    expect(text(await read(accessOf('ada'), at(a)))).to.include('"x":1')
+    await local.stop()
+  })
+
+  it('answers for an instance that is not visible exactly as for one that is unknown', async () => {
+    const hidden = await joinOf('ada', { visible_to: 'owner', display_name: 'secret-name' })
+    hidden.setScene(sceneOf(1))
+    const unknown = randomUUID()
+    const ben = accessOf('ben')
+    const [session] = await open(ben)
+    const tool = (name: string, args: object) =>
+      session.call('tools/call', { name, arguments: args })
+    const answersOf = (id: string, name: string) => [
+      read(ben, at(id)),
+      read(ben, at(id.slice(0, 8))),
+      read(ben, `gateway://instances/${id}`),
+      read(ben, `gateway://instances/${id.slice(0, 8)}`),
+      session.call('resources/subscribe', { uri: at(id) }),
+      tool('query_scene', { instance: id }),
+      tool('query_scene', { instance: name }),
+      tool('read_resource', { uri: at(id) }),
+      tool('wait_for_change', { uris: [at(id)] }),
+      session.call('completion/complete', {
+        ref: { type: 'ref/resource', uri: 'instance://{instance_id}/scene/current' },
+        argument: { name: 'instance_id', value: id.slice(0, 4) },
+      }),
+      ask(`${base}/instances/${id}/artefacts/sha256/${'0'.repeat(64)}`, {
+        headers: { Authorization: `Bearer ${ben}` },
+      }).then(({ status, json }) => ({ status, ...json, instance: undefined })),
+    ]
+    const masked = async (id: string, name: string) =>
+      (await Promise.all(answersOf(id, name))).map(answer =>
+        JSON.stringify({ ...answer, id: 0 })
+          .replaceAll(id, 'ID')
+          .replaceAll(id.slice(0, 8), 'SHORT')
+          .replaceAll(name, 'NAME'),
+      )
+    expect(await masked(hidden.id, 'secret-name')).to.deep.equal(await masked(unknown, 'no-name'))
+  })
+
+  it('shows each user their own clients, events and counts alone', async () => {
+    const [ada] = await open(accessOf('ada'))
+    const [ben] = await open(accessOf('ben'))
+    const own = await joinOf('ada', { visible_to: 'owner', dcc_type: 'houdini' })
+    await until(async () => (await idsOf(accessOf('ada'))).includes(own.id), 'the instance')
+    const clients = await ben.readJson('server://clients')
+    expect(JSON.stringify(clients)).to.include('user:ben').and.not.include('user:ada')
+    const events = async (session: RawSession) =>
+      (await session.call('resources/read', { uri: 'resources://gateway/events' })).result
+        .contents[0].text
+    expect(await events(ada)).to.include(own.id.slice(0, 8))
+    expect(await events(ben)).to.not.include(own.id.slice(0, 8))
+    const types = await ben.call('completion/complete', {
+      ref: { type: 'ref/resource', uri: 'gateway://instances{?dcc_type}' },
+      argument: { name: 'dcc_type', value: '' },
+    })
+    expect(JSON.stringify(types)).to.not.include('houdini')
+    const uri = 'gateway://diagnostics/process'
+    expect((await ben.readJson(uri)).counts.total).to.equal((await idsOf(accessOf('ben'))).length)
+    const { status } = await ask(`${base}/metrics`, {
+      headers: { Authorization: `Bearer ${accessOf('ben')}`, 'X-Forwarded-For': '192.0.2.1' },
+    })
+    expect([200, 404]).to.include(status)
+  })
+
+  it('ends updates and open requests of those who lose an instance, and gives them back', async () => {
+    const shared = await joinOf('ada', { visible_to: 'team' })
+    shared.setScene(sceneOf(1))
+    const uri = at(shared.id)
+    const [ben, updates] = await open(accessOf('ben'))
+    const [ada, own] = await open(accessOf('ada'))
+    for (const session of [ben, ada]) await session.call('resources/subscribe', { uri })
+    shared.setScene(sceneOf(2))
+    await updates.until(() => updates.updates.includes(uri), 'the update')
+    const waiting = ben.call('tools/call', {
+      name: 'wait_for_change',
+      arguments: { uris: [uri], timeout_s: 45 },
+    })
+    await own.until(() => own.updates.includes(uri), 'the update of the owner')
+    shared.tell({ visible_to: 'owner' })
+    expect(JSON.stringify(await waiting)).to.include('no such instance is known')
+    expect((await ben.call('resources/read', { uri })).error.code).to.equal(-32002)
+    const [before, ofOwner] = [updates.updates.length, own.updates.length]
+    shared.setScene(sceneOf(3))
+    await own.until(() => own.updates.length > ofOwner, 'the next update of the owner')
+    expect(updates.updates.slice(before)).to.not.include(uri)
+    shared.tell({ visible_to: 'team' })
+    await updates.until(() => updates.updates.slice(before).includes(uri), 'the made-up update')
+    expect((await ben.call('resources/read', { uri })).result.contents[0].text).to.include('"x":3')
+    shared.setScene(sceneOf(4))
+    const made = updates.updates.length
+    await updates.until(() => updates.updates.length > made, 'the update')
+    await shared.leave()
+    const gone = () => ben.call('resources/read', { uri })
+    await until(async () => (await gone()).error !== undefined, 'the end')
+    expect((await gone()).error.data.reason).to.equal('instance_gone')
+  })
+
+  it('downloads what is visible, and nothing else', async () => {
+    const far = await startRealJoined()
+    const id = far.instanceId
+    await until(async () => (await idsOf(accessOf('ben'))).includes(id), 'the instance')
+    const bytes = randomBytes(3_000_000)
+    const hex = await far.store(bytes)
+    const url = `${base}/instances/${id}/artefacts/sha256/${hex}`
+    const headers = { Authorization: `Bearer ${accessOf('ben')}` }
+    const whole = await fetch(url, { headers })
+    expect(Buffer.from(await whole.arrayBuffer()).equals(bytes)).to.equal(true)
+    const foreign = await fetch(url, { headers: { Authorization: `Bearer ${accessOf('cleo')}` } })
+    expect(foreign.status).to.equal(404)
+    await far.stop()
+  })
+
+  it('gives another view to a user who changed team, and cuts what was open', async () => {
+    const shared = await joinOf('ada', { visible_to: 'team' })
+    const [, events] = await open(accessOf('ben'))
+    expect(await idsOf(accessOf('ben'))).to.include(shared.id)
+    await setTeam('ben', 'lighting')
+    await events.untilEnded()
+    expect(await idsOf(accessOf('ben'))).to.not.include(shared.id)
+    const [, ofOwner] = await open(accessOf('ada'))
+    await setTeam('ada', 'lighting')
+    await ofOwner.untilEnded()
+    await until(async () => (await idsOf(accessOf('ben'))).includes(shared.id), 'the new team')
+    await setTeam('ada', 'fx')
+    await setTeam('ben', 'fx')
+    const teamOf = async () => {
+      const { result } = await read(accessOf('ben'), `gateway://instances/${shared.id}`)
+      return result === undefined ? null : JSON.parse(result.contents[0].text).joined.team
+    }
+    await until(async () => (await teamOf()) === 'fx', 'the team')
+  })
+
+  it('cuts what a revoked token has open, and refuses it', async () => {
+    const { token, id } = await makeToken(accessOf('ben'), ['read'])
+    const [, events] = await open(token)
+    const [, other] = await open(accessOf('ben'))
+    await caller.call('DELETE', `/tokens/${id}`, accessOf('ben'))
+    await events.untilEnded()
+    expect((await call(token, 'resources/list')).status).to.equal(401)
+    expect(other.ended).to.equal(false)
+  })
+
+  it('refuses tokens without the scope read, unknown ones, and no token', async () => {
+    const { token } = await makeToken(accessOf('ben'), ['publish'])
+    const statuses = [token, users.ben?.join ?? '', `svc_${'x'.repeat(40)}`, 'x.y.z', 'word', '']
+    const answers = await Promise.all(statuses.map(each => call(each, 'resources/list')))
+    expect(answers.map(({ status }) => status)).to.deep.equal([403, 403, 401, 401, 401, 401])
+    expect(answers[0]?.headers['www-authenticate']).to.include('scope="read"')
+  })
+
+  it('goes on with known tokens while the accounts server is away, and answers 503 to others', async () => {
+    const other = await startAccountsProcess({ flags: quickLimits })
+    const registered = await createCaller(other.url).register('dora')
+    const port = await freePort()
+    const second = startGatewayProcess({
+      ...{ port, registryDir: join(folder, 'second') },
+      flags: [
+        ...['--aggregate', '--accept-joins', other.url, '--auth', 'accounts'],
+        '--bound=joinTokenCheckMs=100',
+      ],
+    })
+    await second.line('listening')
+    const listed = (token: string) =>
+      ask(`http://127.0.0.1:${port}/mcp`, {
+        method: 'POST',
+        headers: { ...statelessHeaders('resources/list'), Authorization: `Bearer ${token}` },
+        body: JSON.stringify(statelessRequest('resources/list')),
+      })
+    expect((await listed(registered.access_token)).status).to.equal(200)
+    await other.stop()
+    expect((await listed(registered.access_token)).status).to.equal(200)
+    const unknown = await listed(`svc_${'x'.repeat(40)}`)
+    expect([unknown.status, unknown.headers['retry-after']]).to.deep.equal([503, '5'])
+    await second.stop()
+  })
+
+  it('shows users of an OAuth provider what is visible to all, and nothing else', async () => {
+    const signing = await newKey('signing')
+    const provider = await OpenIdServer.start([signing])
+    const port = await freePort()
+    const url = `http://127.0.0.1:${port}`
+    const third = startGatewayProcess({
+      ...{ port, registryDir: join(folder, 'gateway-of-oauth') },
+      flags: [...gatewayFlags(), '--auth', 'oauth', '--oauth-issuer', provider.issuer],
+    })
+    await third.line('listening')
+    const record = (visible_to: string) => ({ visible_to })
+    const token = users.ada?.join ?? ''
+    const shown = await joinInstance({ gateway: url, token, record: record('all') })
+    const hidden = await joinInstance({ gateway: url, token, record: record('team') })
+    const access = await provider.token(`${url}/mcp`, 'mcp:read')
+    const session = await RawSession.open(`${url}/mcp`, '2025-11-25', {
+      Authorization: `Bearer ${access}`,
+    })
+    const { instances } = await session.readJson('gateway://instances')
+    expect(instances.map((row: any) => row.instance_id)).to.deep.equal([shown.id])
+    await Promise.all([shown.leave(), hidden.leave()])
+    await third.stop()
+    await provider.stop()
+  })
+
+  it('refuses --auth accounts without an accounts server, and on serve', async () => {
+    const env = cleanEnv({ HOME: folder, XDG_CONFIG_HOME: folder })
+    const refused = await runCommand(['gateway', '--auth', 'accounts'], { env })
+    expect([refused.code, refused.stderr]).to.deep.include(2)
+    expect(refused.stderr).to.include('--accept-joins URL')
+    const serve = await runCommand(['serve', '--auth', 'accounts'], { env })
+    expect(serve.code).to.equal(2)
+  })
+
+  async function startRealJoined(): Promise<ServeProcess> {
+    const flags = ['--join', base, '--visible-to', 'team', '--dcc-type', 'blender']
+    return startServeProcess({ flags, env: { SERVICE_JOIN_TOKEN: users.ada?.join ?? '' } })
+  }
+})

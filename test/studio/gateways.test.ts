@@ -1,0 +1,333 @@
+import { expect } from 'chai'
+import { randomBytes, randomUUID } from 'node:crypto'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createCaller, quickLimits } from '../helpers/accounts-caller.ts'
+import { type AccountsProcess, startAccountsProcess } from '../helpers/accounts-process.ts'
+import { type Cable, openCable } from '../helpers/cable.ts'
+import { freePort } from '../helpers/free-port.ts'
+import { type GatewayProcess, startGatewayProcess } from '../helpers/gateway-process.ts'
+import { joinAs, toldRecord, withRecord } from '../helpers/hostile-instance.ts'
+import { ask, type Events, postHeaders, RawSession, rpc } from '../helpers/mcp.ts'
+import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
+import { callStateless } from '../helpers/stateless.ts'
+import { until } from '../helpers/until.ts'
+import { type Postgres, startPostgres } from './postgres.ts'
+
+const sceneOf = (x: number) => ({ document: { name: 'shot.blend' }, objects: [{ id: 'Cube', x }] })
+
+/** One of several gateways, which the others reach over a cable. */
+interface Replica {
+  readonly process: GatewayProcess
+  readonly base: string
+  readonly port: number
+  readonly cable: Cable
+}
+
+describe('several gateways on one database', () => {
+  let postgres: Postgres
+  let folder: string
+  let accounts: AccountsProcess
+  let caller: ReturnType<typeof createCaller>
+  let database: string
+  /** Access tokens, and service tokens of the scope `instance`. */
+  const users: Record<string, string> = {}
+  const tokens: Record<string, { id: string; token: string }> = {}
+  const replicas: Replica[] = []
+  const started: ServeProcess[] = []
+
+  before(async function () {
+    postgres = await startPostgres(this)
+    folder = await mkdtemp(join(tmpdir(), 'gateways-'))
+    accounts = await startAccountsProcess({ flags: quickLimits })
+    caller = createCaller(accounts.url)
+    for (const name of ['ada', 'ben']) {
+      users[name] = (await caller.register(name)).access_token
+      tokens[name] = await makeToken(name)
+    }
+  })
+  after(async () => {
+    await accounts?.stop()
+    await postgres?.remove()
+    if (folder !== undefined) await rm(folder, { recursive: true, force: true })
+  })
+  beforeEach(async () => {
+    database = await postgres.schema()
+  })
+  afterEach(async () => {
+    await Promise.all(started.splice(0).map(serve => serve.stop()))
+    for (const { process, cable } of replicas.splice(0)) {
+      cable.close()
+      await process.kill()
+    }
+  })
+
+  const makeToken = async (user: string) =>
+    (
+      await caller.call('POST', '/tokens', users[user], {
+        name: `${user}-ws`,
+        scopes: ['instance'],
+      })
+    ).json
+
+  async function startReplica(bounds: string[] = []): Promise<Replica> {
+    const port = await freePort()
+    const cable = await openCable(port)
+    const all = ['gatewayRenewMs=200', 'gatewayLeaseMs=600', 'peerProbeMs=200', ...bounds]
+    const process = startGatewayProcess({
+      ...{ port, registryDir: join(folder, String(port)) },
+      flags: [
+        ...['--aggregate', '--accept-joins', accounts.url, '--auth', 'none'],
+        ...['--database', database, '--peer-url', `http://127.0.0.1:${cable.port}`],
+        ...all.map(bound => `--bound=${bound}`),
+      ],
+    })
+    const replica = { process, base: `http://127.0.0.1:${port}`, port, cable }
+    replicas.push(replica)
+    await process.line('listening')
+    return replica
+  }
+  const startTwo = async (bounds?: string[]) =>
+    [await startReplica(bounds), await startReplica(bounds)] as const
+
+  async function startJoined(to: string, user = 'ada'): Promise<ServeProcess> {
+    const tokenFile = join(folder, `${randomUUID()}.token`)
+    await writeFile(tokenFile, tokens[user]?.token ?? '', { mode: 0o600 })
+    const serve = await startServeProcess({
+      flags: ['--join', to, '--join-token-file', tokenFile, '--dcc-type', 'blender'],
+    })
+    started.push(serve)
+    return serve
+  }
+  const at = (id: string, path = 'scene/current') => `instance://${id}/${path}`
+  const read = async ({ base }: Replica, uri: string) =>
+    (await callStateless(`${base}/mcp`, 'resources/read', { uri })).json
+  const sceneAt = async (replica: Replica, id: string) =>
+    (await read(replica, at(id))).result?.contents[0].text
+  async function rowOf(replica: Replica, id: string) {
+    const { result } = await read(replica, 'gateway://instances?include_dead=true')
+    const { instances } = JSON.parse(result.contents[0].text)
+    return instances.find((row: any) => row.instance_id === id)
+  }
+  const isLive = (replica: Replica, id: string) =>
+    until(async () => (await rowOf(replica, id))?.health === 'live', `${id} is live`)
+  async function follow({ base }: Replica, uri: string): Promise<Events> {
+    const session = await RawSession.open(`${base}/mcp`)
+    const events = await session.listen()
+    await session.call('resources/subscribe', { uri })
+    return events
+  }
+  const updated = (events: Events, uri: string, since = 0) =>
+    events.until(() => events.updates.slice(since).includes(uri), 'the update')
+  const onDatabase = async (sql: string) => {
+    const opened = await postgres.open(database)
+    await opened.run('a test', queries => queries.script(sql))
+    await opened.close()
+  }
+  const readyz = async ({ base }: Replica) => (await fetch(`${base}/readyz`)).json() as any
+
+  const post = (url: string, headers: Record<string, string>) =>
+    ask(url, { method: 'POST', headers: { ...postHeaders, ...headers }, body: rpc('ping') })
+
+  it('list, read and push an instance of either', async () => {
+    const [one, two] = await startTwo()
+    const far = await startJoined(one.base)
+    await Promise.all([isLive(one, far.instanceId), isLive(two, far.instanceId)])
+    const row = await rowOf(two, far.instanceId)
+    expect([row.origin, row.joined.owner]).to.deep.equal(['joined', 'ada'])
+    await far.post('scene', sceneOf(1))
+    expect(JSON.parse(await sceneAt(two, far.instanceId))).to.deep.equal(sceneOf(1))
+    const events = await follow(two, at(far.instanceId))
+    await far.post('scene', sceneOf(2))
+    await updated(events, at(far.instanceId))
+    expect(JSON.parse(await sceneAt(two, far.instanceId))).to.deep.equal(sceneOf(2))
+    const tool = await callStateless(`${two.base}/mcp`, 'tools/call', {
+      ...{ name: 'query_scene', arguments: { instance: far.instanceId } },
+    })
+    expect(tool.json.result.content.at(-1).text).to.include(far.instanceId.slice(0, 8))
+    const bytes = randomBytes(3_000_000)
+    const hex = await far.store(bytes)
+    const whole = await fetch(`${two.base}/instances/${far.instanceId}/artefacts/sha256/${hex}`)
+    expect(Buffer.from(await whole.arrayBuffer()).equals(bytes)).to.equal(true)
+    const blob = (await read(two, at(far.instanceId, `artefact/sha256/${hex}`))).result.contents[0]
+    expect(Buffer.from(blob.blob, 'base64').equals(bytes)).to.equal(true)
+    await far.stop()
+    await until(async () => (await rowOf(two, far.instanceId)) === undefined, 'the end')
+    const { error } = await read(two, at(far.instanceId))
+    expect(error.message).to.include('has ended').and.include('cause: it stopped')
+  })
+
+  it('ask each other with their secret alone, and for what they hold', async () => {
+    const [one, two] = await startTwo()
+    const far = await startJoined(one.base)
+    await isLive(two, far.instanceId)
+    const path = `/peer/${far.instanceId}/mcp`
+    for (const headers of [
+      {},
+      { Authorization: `Bearer ${randomBytes(32).toString('base64url')}` },
+    ]) {
+      expect((await post(`${one.base}${path}`, headers)).status).to.equal(401)
+    }
+    const opened = await postgres.open(database)
+    const rows = await opened.run('a test', queries =>
+      queries.rows<{ address: string; secret: string }>('SELECT address, secret FROM gateways'),
+    )
+    await opened.close()
+    const secretOf = ({ cable }: Replica) =>
+      rows.find(({ address }) => address.endsWith(`:${cable.port}`))?.secret ?? ''
+    const status = async (replica: Replica, secret: string, to = path) => {
+      const headers = { Authorization: `Bearer ${secret}` }
+      return (await post(`${replica.base}${to}`, headers)).status
+    }
+    expect(await status(one, secretOf(two))).to.equal(401)
+    expect(await status(two, secretOf(two))).to.equal(421)
+    expect(await status(one, secretOf(one))).to.not.be.oneOf([401, 421])
+    for (const to of ['/join/v1/record', '/host', '/healthz']) {
+      expect(await status(one, secretOf(one), `/peer/${far.instanceId}${to}`)).to.equal(404)
+    }
+  })
+
+  it('give an id to one account, and count the instances of a user together', async () => {
+    const [one, two] = await startTwo(['maxJoinsPerUser=2'])
+    const ids = [randomUUID(), randomUUID(), randomUUID()]
+    const token = tokens.ada?.token ?? ''
+    const open = (replica: Replica, id = '', as = token) =>
+      joinAs(replica.base, as, withRecord(toldRecord(id)))
+    const first = await open(one, ids[0])
+    await open(two, ids[1])
+    await Promise.all([isLive(one, ids[1] ?? ''), isLive(two, ids[0] ?? '')])
+    const third = await open(two, ids[2])
+    expect((await third.link.ended).reason).to.include('the user has 2 instances')
+    const thief = await open(two, ids[0], tokens.ben?.token)
+    expect((await thief.link.ended).reason).to.equal('its id is that of another user')
+    first.link.close(1001, 'stopped')
+    await until(async () => (await rowOf(two, ids[0] ?? '')) === undefined, 'the end')
+    const later = await open(two, ids[0], tokens.ben?.token)
+    expect((await later.link.ended).code).to.equal(4001)
+  })
+
+  it('let an instance move, and its first link is closed', async () => {
+    const [one, two] = await startTwo()
+    const id = randomUUID()
+    const open = (replica: Replica) =>
+      joinAs(replica.base, tokens.ada?.token ?? '', withRecord(toldRecord(id)))
+    const first = await open(one)
+    await isLive(two, id)
+    await open(two)
+    expect(await first.link.ended).to.deep.equal({ code: 1001, reason: 'a newer link replaced it' })
+    await Promise.all([isLive(one, id), isLive(two, id)])
+  })
+
+  it('know within the lease that one was killed, and its instances join another', async () => {
+    const [one, two] = await startTwo()
+    const cable = await openCable(one.port)
+    const far = await startJoined(`http://127.0.0.1:${cable.port}`)
+    await isLive(two, far.instanceId)
+    await far.post('scene', sceneOf(1))
+    const uri = at(far.instanceId)
+    const events = await follow(two, uri)
+    await one.process.kill()
+    await until(async () => (await rowOf(two, far.instanceId))?.health === 'stale', 'the loss')
+    expect((await rowOf(two, far.instanceId)).reason).to.include('its gateway is away')
+    const { error } = await read(two, uri)
+    expect([error.data.reason, error.message.includes('away')]).to.deep.equal([
+      ...['instance_unreachable', true],
+    ])
+    await far.post('scene', sceneOf(2))
+    const before = events.updates.length
+    // The name of the gateways now leads to the other one.
+    cable.close()
+    const again = await openCable(two.port, cable.port)
+    await isLive(two, far.instanceId)
+    await updated(events, uri, before)
+    expect(JSON.parse(await sceneAt(two, far.instanceId))).to.deep.equal(sceneOf(2))
+    again.close()
+  })
+
+  it('serve what they know while the database is away, and refuse to let instances join', async () => {
+    const [one, two] = await startTwo()
+    const far = await startJoined(one.base)
+    await Promise.all([isLive(one, far.instanceId), isLive(two, far.instanceId)])
+    const uri = at(far.instanceId)
+    const events = await follow(two, uri)
+    expect((await readyz(one)).database).to.deep.equal({ state: 'connected' })
+    postgres.stop('immediate')
+    try {
+      for (const replica of [one, two]) {
+        await until(async () => (await readyz(replica)).database.state === 'away', 'the outage')
+      }
+      await far.post('scene', sceneOf(2))
+      await updated(events, uri)
+      expect(JSON.parse(await sceneAt(one, far.instanceId))).to.deep.equal(sceneOf(2))
+      expect(JSON.parse(await sceneAt(two, far.instanceId))).to.deep.equal(sceneOf(2))
+      expect((await rowOf(two, far.instanceId)).health).to.equal('live')
+      const refused = await joinAs(two.base, tokens.ada?.token ?? '', () => {}).catch(
+        (error: Error) => error.message,
+      )
+      expect(refused).to.match(/^HTTP 503.*the database of the gateway is away/)
+    } finally {
+      postgres.start()
+    }
+    await until(async () => (await readyz(two)).database.state === 'connected', 'the database')
+    const later = await startJoined(one.base)
+    await isLive(two, later.instanceId)
+    expect((await rowOf(two, far.instanceId)).health).to.equal('live')
+  })
+
+  it('write down what happened while the database was away', async () => {
+    const [one, two] = await startTwo()
+    const [left, stays] = await Promise.all([startJoined(one.base), startJoined(one.base)])
+    await Promise.all([isLive(two, left.instanceId), isLive(two, stays.instanceId)])
+    const setAt = async (replica: Replica) => (await rowOf(replica, stays.instanceId)).scene_set_at
+    expect(await setAt(two)).to.equal(null)
+    postgres.stop('immediate')
+    try {
+      await until(async () => (await readyz(one)).database.state === 'away', 'the outage')
+      await left.stop()
+      await until(async () => (await rowOf(one, left.instanceId)) === undefined, 'the end')
+      await stays.post('scene', sceneOf(1))
+      await until(async () => (await setAt(one)) !== null, 'the scene')
+    } finally {
+      postgres.start()
+    }
+    await until(async () => (await rowOf(two, left.instanceId)) === undefined, 'the end')
+    await until(async () => (await setAt(two)) !== null, 'the scene')
+  })
+
+  it('say which of them cannot be reached, and notify once when it is back', async () => {
+    const [one, two] = await startTwo()
+    const far = await startJoined(one.base)
+    await isLive(two, far.instanceId)
+    await far.post('scene', sceneOf(1))
+    const uri = at(far.instanceId)
+    const events = await follow(two, uri)
+    one.cable.silence()
+    await until(async () => {
+      const { error } = await read(two, uri)
+      return error?.message.includes('its gateway does not answer') === true
+    }, 'the partition')
+    const { error } = await read(two, uri)
+    expect(error.data.reason).to.equal('instance_unreachable')
+    expect(JSON.parse(await sceneAt(one, far.instanceId))).to.deep.equal(sceneOf(1))
+    await far.post('scene', sceneOf(2))
+    const before = events.updates.length
+    one.cable.mend()
+    await updated(events, uri, before)
+    expect(JSON.parse(await sceneAt(two, far.instanceId))).to.deep.equal(sceneOf(2))
+    await far.post('scene', sceneOf(3))
+    await until(() => events.updates.slice(before).length === 2, 'the next update')
+  })
+
+  it('take over again what the others thought lost', async () => {
+    const [one, two] = await startTwo()
+    const far = await startJoined(one.base)
+    await isLive(two, far.instanceId)
+    await onDatabase(`UPDATE joined_instances SET gateway = NULL, cause = 'its gateway is away',
+      lost_at = now(), change = nextval('joined_changes');
+      DELETE FROM gateways; SELECT pg_notify('joined_instances', '')`)
+    await until(async () => (await rowOf(two, far.instanceId))?.health === 'live', 'it is back')
+    await far.post('scene', sceneOf(4))
+    await until(async () => (await sceneAt(two, far.instanceId)) !== undefined, 'the way to it')
+  })
+})
