@@ -88,6 +88,21 @@ describe('a gateway that aggregates', () => {
     (await callStateless(gateway.url, 'resources/read', { uri })).json
   const call = async (name: string, args: object) =>
     (await callStateless(gateway.url, 'tools/call', { name, arguments: args })).json.result
+  const completionAt = async (
+    url: string,
+    uri: string,
+    [name, value]: [name: string, value: string],
+    chosen: object = {},
+  ) => {
+    const { json } = await callStateless(url, 'completion/complete', {
+      ref: { type: 'ref/resource', uri },
+      argument: { name, value },
+      context: { arguments: chosen },
+    })
+    return json.result.completion
+  }
+  const complete = async (uri: string, name: string, value: string, chosen = {}) =>
+    (await completionAt(gateway.url, uri, [name, value], chosen)).values
 
   describe('a read', () => {
     it('answers as the instance does, under the address that was asked for', async () => {
@@ -171,19 +186,13 @@ describe('a gateway that aggregates', () => {
       ...['gateway://instances', 'gateway://diagnostics/process', 'gateway://diagnostics/audit'],
       ...['gateway://diagnostics/metrics', 'gateway://catalog'],
     ])
-    const complete = async (uri: string, name: string, value: string, more = {}) => {
-      const { json } = await callStateless(gateway.url, 'completion/complete', {
-        ref: { type: 'ref/resource', uri },
-        argument: { name, value },
-        context: { arguments: { ...more } },
-      })
-      return json.result.completion.values
-    }
     const any = 'instance://{instance_id}/{scheme}/{+path}'
     const chosen = { instance_id: blender.instanceId }
     expect(await complete(any, 'instance_id', '')).to.have.members([
       ...[blender.instanceId, maya.instanceId],
     ])
+    const digits = blender.instanceId.replaceAll('-', '').slice(0, 12).toUpperCase()
+    expect(await complete(any, 'instance_id', digits)).to.deep.equal([blender.instanceId])
     expect(await complete(any, 'scheme', 'sc', chosen)).to.deep.equal(['scene'])
     expect(await complete(any, 'path', 'c', { ...chosen, scheme: 'scene' })).to.include('current')
     const { resourceTemplates } = (await callStateless(gateway.url, 'resources/templates/list'))
@@ -193,6 +202,23 @@ describe('a gateway that aggregates', () => {
       .map(({ uriTemplate }: any) => uriTemplate)
       .find((template: string) => /scene\/current\{\?.*type/.test(template))
     expect(await complete(scene, 'type', 'm', chosen)).to.deep.equal(['mesh'])
+    const event = { source: 'render', stream: 'out', level: 'info', message: 'begun' }
+    await blender.post('events/job-17', { events: [event] })
+    const session = 'instance://{instance_id}/events/session/{session_id}{?cursor,limit}'
+    expect(await complete(session, 'session_id', 'job', chosen)).to.deep.equal(['job-17'])
+  })
+
+  it('says when an instance has more values than one completion', async () => {
+    const ref = 'artefact://sha256/{hex}'
+    for (let n = 0; n < 101; n++) await maya.store(randomBytes(20))
+    const inner = await completionAt(maya.url, ref, ['hex', ''])
+    const outer = await completionAt(
+      gateway.url,
+      ref.replace('artefact://', 'instance://{instance_id}/artefact/'),
+      ['hex', ''],
+      { instance_id: maya.instanceId },
+    )
+    expect(outer).to.deep.equal(inner).and.to.include({ hasMore: true })
   })
 
   describe('a subscription', () => {

@@ -10,6 +10,7 @@ import { type GatewayProcess, startGatewayProcess } from '../helpers/gateway-pro
 import { runCommand } from '../helpers/in-process.ts'
 import { joinInstance, type JoinedInstance } from '../helpers/joined-instance.ts'
 import { ask, type Events, RawSession } from '../helpers/mcp.ts'
+import { newKey, OpenIdServer } from '../helpers/openid.ts'
 import { cleanEnv } from '../helpers/program.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { statelessHeaders, statelessRequest } from '../helpers/stateless.ts'
@@ -286,6 +287,31 @@ describe('a gateway whose users see what is theirs', () => {
     const unknown = await listed(`svc_${'x'.repeat(40)}`)
     expect([unknown.status, unknown.headers['retry-after']]).to.deep.equal([503, '5'])
     await second.stop()
+  })
+
+  it('shows users of an OAuth provider what is visible to all, and nothing else', async () => {
+    const signing = await newKey('signing')
+    const provider = await OpenIdServer.start([signing])
+    const port = await freePort()
+    const url = `http://127.0.0.1:${port}`
+    const third = startGatewayProcess({
+      ...{ port, registryDir: join(folder, 'gateway-of-oauth') },
+      flags: [...gatewayFlags(), '--auth', 'oauth', '--oauth-issuer', provider.issuer],
+    })
+    await third.line('listening')
+    const record = (visible_to: string) => ({ visible_to })
+    const token = users.ada?.join ?? ''
+    const shown = await joinInstance({ gateway: url, token, record: record('all') })
+    const hidden = await joinInstance({ gateway: url, token, record: record('team') })
+    const access = await provider.token(`${url}/mcp`, 'mcp:read')
+    const session = await RawSession.open(`${url}/mcp`, '2025-11-25', {
+      Authorization: `Bearer ${access}`,
+    })
+    const { instances } = await session.readJson('gateway://instances')
+    expect(instances.map((row: any) => row.instance_id)).to.deep.equal([shown.id])
+    await Promise.all([shown.leave(), hidden.leave()])
+    await third.stop()
+    await provider.stop()
   })
 
   it('refuses --auth accounts without an accounts server, and on serve', async () => {

@@ -15,6 +15,8 @@ export interface ServeSettings {
   env?: Record<string, string>
   /** Kept at the end when given. */
   registryDir?: string
+  /** What begins the command, such as one that enters a network namespace. */
+  within?: readonly string[]
 }
 
 export interface Exit {
@@ -69,7 +71,11 @@ export async function startServeProcess(settings: ServeSettings = {}): Promise<S
   const registryDir = settings.registryDir ?? mkdtempSync(join(tmpdir(), 'serve-test-'))
   const port = flags.includes('--port') ? [] : ['--port', '0']
   const args = ['serve', ...port, '--json', '--registry-dir', registryDir, ...flags]
-  const { child, output, exited } = launch(args, cleanEnv({ HOME: registryDir, ...env }))
+  const { child, output, exited } = launch(
+    args,
+    cleanEnv({ HOME: registryDir, ...env }),
+    settings.within,
+  )
   const line = await firstLine(child.stdout)
   if (line === '') {
     const { code, signal, stderr } = await exited
@@ -128,10 +134,11 @@ export async function startServeProcess(settings: ServeSettings = {}): Promise<S
   }
 }
 
-function launch(args: string[], env: NodeJS.ProcessEnv) {
+function launch(args: string[], env: NodeJS.ProcessEnv, within: readonly string[] = []) {
   const stdio = ['ignore', 'pipe', 'pipe'] as const
   const start = programStart(args, env)
-  const child = spawn(process.execPath, start.args, { env: start.env, stdio: [...stdio] })
+  const [program = '', ...words] = [...within, process.execPath, ...start.args]
+  const child = spawn(program, words, { env: start.env, stdio: [...stdio] })
   const { stdout, stderr } = child
   if (stdout === null || stderr === null) throw new Error('the program has no output')
   const written = { stdout: '', stderr: '' }

@@ -13,7 +13,7 @@ export interface Caller {
 export interface Viewer {
   /** Of the accounts server; null for a user of another provider. */
   readonly accountId: string | null
-  /** Null: the provider does not say. */
+  /** Likewise. */
   readonly username: string | null
   readonly team: string | null
   /** Schemes of instances that the caller may read; null: all. */

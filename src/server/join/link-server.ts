@@ -83,8 +83,5 @@ export function createLinkServer(
       listener(req as unknown as IncomingMessage, res as unknown as ServerResponse)
     },
   )
-  server.setTimeout(0)
-  // The link reports its end.
-  server.on('sessionError', () => {})
   return link => void server.emit('connection', link)
 }

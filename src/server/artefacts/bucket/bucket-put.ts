@@ -1,6 +1,13 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { ServiceError } from '../../../lib/util/errors.ts'
-import { type BodyBound, type BodySource, byLimits, piecesOf, sha256, sizeWith } from '../body-source.ts'
+import {
+  type BodyBound,
+  type BodySource,
+  byLimits,
+  piecesOf,
+  sha256,
+  sizeWith,
+} from '../body-source.ts'
 import type { Describe } from '../describe.ts'
 import { maxBodyBytes } from '../expiry.ts'
 import type { CatalogPutResult } from '../postgres/catalog-changes.ts'
@@ -8,16 +15,17 @@ import type { CatalogRow } from '../postgres/rows.ts'
 import { maxObjectBytes } from './bucket.ts'
 import { type BucketContext, keyOf } from './context.ts'
 
-/** What is known of the bytes before they are read. */
+/** What a caller knows of the bytes before they are read. */
 export interface KnownBytes {
   readonly hex: string
+  /** Bytes. */
   readonly size: number
 }
 
 /**
- * Stores the bytes; with `known`, reads them only when they are not there yet. The order makes a crash harmless: the object is reserved, uploaded, and becomes
- * an artefact by one transaction, which decides which object a hash has. An object that was not
- * used goes at once, or by the sweep.
+ * Stores the bytes; with `known`, reads them only when they are not stored yet. A crash is harmless:
+ * the object is reserved, then uploaded, and one transaction, which decides which object a hash has,
+ * makes it an artefact. An object that was not used is removed at once, or by the sweep.
  */
 export async function putToBucket(
   store: BucketContext,
@@ -39,8 +47,8 @@ export async function putToBucket(
     const { hex, size } = body.result()
     const there = await catalog.find(hex, clock.now())
     const lost = there !== null && (await isLost(store, there, size)) ? there.object : null
-    const result = await commit(store, { hex, size, object, lost, describe })
-    isUsed = result?.isUsed === true
+    const result = await catalog.put({ hex, size, object, lost, describe }, clock.now())
+    isUsed = result?.existed === false
     if (result === null) {
       await bucket.remove(keyOf(object))
       const message = `${bucket.name}: the upload took more than a day`
@@ -58,51 +66,35 @@ function boundOfBody(limits: BucketContext['limits']): BodyBound {
   return { maxBytes: maxObjectBytes, hint: 'store it in parts: no limit makes an object larger' }
 }
 
-/** Stores nothing but the metadata when the same bytes are there. */
+/** Stores only the metadata when the same bytes are stored already; null when they are not. */
 async function renew(
   store: BucketContext,
   { hex, size }: KnownBytes,
   describe: Describe,
 ): Promise<CatalogPutResult | null> {
-  const there = await store.catalog.find(hex, store.clock.now())
+  const { catalog, clock } = store
+  const there = await catalog.find(hex, clock.now())
   if (there === null || (await isLost(store, there, size))) return null
-  return commit(store, { hex, size, object: null, lost: null, describe })
+  return catalog.put({ hex, size, object: null, lost: null, describe }, clock.now())
 }
 
-/** The bucket does not have the object of the artefact any more. */
+/** True when the object of the artefact is missing in the bucket, or has another size. */
 async function isLost({ bucket }: BucketContext, { object }: CatalogRow, size: number) {
   return (await bucket.head(keyOf(object)))?.size !== size
 }
 
-interface Uploaded extends KnownBytes {
-  readonly object: string | null
-  readonly lost: string | null
-  readonly describe: Describe
-}
-
-function commit(store: BucketContext, { hex, size, object, lost, describe }: Uploaded) {
-  const { catalog, clock } = store
-  return catalog.put(
-    { hex, object, lost, describe: previous => describe({ hex, size, previous }) },
-    clock.now(),
-  )
-}
-
-/**
- * Also after a commit whose outcome is not known: the catalog then says whether an artefact has the
- * object.
- */
+/** Removes an object unless an artefact has it, which is unknown after an unconfirmed commit. */
 async function discard({ bucket, catalog, clock, log }: BucketContext, object: string) {
   try {
     if (!(await catalog.objects.take(object, clock.now()))) return
     await bucket.remove(keyOf(object))
     await catalog.objects.forget(object)
   } catch (error) {
-    log.debug({ err: error, object }, 'an object is left to the sweep')
+    log.debug({ err: error, object }, 'the sweep will remove an object')
   }
 }
 
-/** The pieces as they are uploaded, which are copies: the source may use its memory again. */
+/** Copies of the pieces, because the source may reuse its memory, with their hash and size. */
 function hashed(source: BodySource, bound: BodyBound) {
   const hash = createHash('sha256')
   let size = 0

@@ -1,6 +1,7 @@
 import type { Database, Queries } from '../../database/pool.ts'
 import { boundOf, expiryMs, selectEvictions } from '../expiry.ts'
-import type { ArtefactRef } from '../store.ts'
+import type { Describe } from '../describe.ts'
+import type { ArtefactRef, PutResult } from '../store.ts'
 import {
   asUnavailable,
   bornMs,
@@ -13,20 +14,17 @@ import {
 
 export interface CatalogPut {
   readonly hex: string
-  /** What was uploaded and reserved; null: only an artefact that is there already is renewed. */
+  /** Bytes. */
+  readonly size: number
+  /** The reserved and uploaded object; null only renews an artefact that is stored already. */
   readonly object: string | null
-  /** An object that the bucket does not have any more. */
+  /** An object that is missing in the bucket: an artefact with it is replaced. */
   readonly lost: string | null
-  /** The reference to store; `previous` is what is stored of the same bytes. */
-  describe(previous: ArtefactRef | null): ArtefactRef
+  readonly describe: Describe
 }
 
-export interface CatalogPutResult {
-  readonly ref: ArtefactRef
-  readonly existed: boolean
-  /** The artefact has the object that was uploaded. */
-  readonly isUsed: boolean
-  /** More have to go than in one transaction. */
+export interface CatalogPutResult extends PutResult {
+  /** More have to go than one transaction removes. */
   readonly isFull: boolean
 }
 
@@ -36,15 +34,15 @@ interface Totals {
   change: number
 }
 
-/** The object of a removed artefact stays so long, for those who have it open. */
+/** How long the object of a removed artefact stays, for clients that are reading it. */
 const graceMs = 15 * 60 * 1000
-/** Rows of one transaction at most, so that others do not wait long. */
+/** Rows of one transaction, so that others do not wait long. */
 const batch = 500
 
 const findAny = `SELECT ${columns}, size_bytes AS size FROM artefacts WHERE hex = $1`
 const lockTotals = 'SELECT entries, bytes, change FROM artefact_totals FOR UPDATE'
 const setTotals = 'UPDATE artefact_totals SET entries = $1, bytes = $2, change = $3'
-const tell = `SELECT pg_notify('${channel}', '')`
+const notify = `SELECT pg_notify('${channel}', '')`
 const write = `INSERT INTO artefacts (hex, object, size_bytes, created_at_ms, expires_at_ms, mime,
     session_id, tool_call_id, job_id, correlation_id, sidecar, change)
   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
@@ -53,10 +51,10 @@ const write = `INSERT INTO artefacts (hex, object, size_bytes, created_at_ms, ex
     mime = excluded.mime, session_id = excluded.session_id, tool_call_id = excluded.tool_call_id,
     job_id = excluded.job_id, correlation_id = excluded.correlation_id,
     sidecar = excluded.sidecar, change = excluded.change`
-const drop = `DELETE FROM artefacts WHERE hex = ANY($1) RETURNING hex, object, size_bytes AS size`
-const leave = `INSERT INTO artefact_objects (object, hex, due_ms, change)
+const remove = `DELETE FROM artefacts WHERE hex = ANY($1) RETURNING hex, object, size_bytes AS size`
+const release = `INSERT INTO artefact_objects (object, hex, due_ms, change)
   SELECT object, hex, $3, $4 FROM unnest($1::text[], $2::text[]) AS gone (object, hex)`
-const use = 'DELETE FROM artefact_objects WHERE object = $1 AND NOT is_taken'
+const claim = 'DELETE FROM artefact_objects WHERE object = $1 AND NOT is_taken'
 const oldest = `SELECT hex, size_bytes AS bytes FROM artefacts WHERE hex <> $1
   ORDER BY created_at_ms, hex DESC LIMIT ${batch}`
 const expired = `SELECT hex FROM artefacts WHERE expires_at_ms <= $1
@@ -70,7 +68,7 @@ export function catalogChanges(database: Database, limits: CatalogLimits) {
   const isWithin = ({ bytes, entries }: Totals) =>
     bytes <= bounds.maxBytes && entries <= bounds.maxEntries
 
-  /** Runs one change after the other, over all servers. A null of `action` means no change. */
+  /** Runs one change at a time across all servers. `action` returns null when it changed nothing. */
   function change<Value>(
     what: string,
     action: (queries: Queries, totals: Totals) => Promise<Value | null>,
@@ -82,13 +80,13 @@ export function catalogChanges(database: Database, limits: CatalogLimits) {
         const value = await action(queries, totals)
         if (value === null) return null
         await queries.change(setTotals, totals.entries, totals.bytes, totals.change)
-        await queries.rows(tell)
+        await queries.rows(notify)
         return value
       })
       .catch(asUnavailable)
   }
 
-  /** The oldest ones, of which `batch` go at most. Returns how many. `keep` was stored just now. */
+  /** Removes the oldest artefacts beyond the bounds, `batch` at most. Returns how many. */
   async function evict(
     queries: Queries,
     totals: Totals,
@@ -105,35 +103,31 @@ export function catalogChanges(database: Database, limits: CatalogLimits) {
 
   return {
     /**
-     * Stores the artefact, or renews what is there of it, and removes the oldest ones beyond the
-     * bounds, some at most. Null, and no change, when `object` is null and nothing is there, or when the sweep has
-     * taken the object.
+     * Stores the artefact with `object`, or renews the one that existed with the object it has.
+     * Removes the oldest ones beyond the bounds, some at most. Null, and no change, when there is
+     * nothing to renew and `object` is null or was taken by the sweep.
      */
-    put: ({ hex, object, lost, describe }: CatalogPut, nowMs: number) =>
+    put: ({ hex, size, object, lost, describe }: CatalogPut, nowMs: number) =>
       change<CatalogPutResult>('the artefact was not stored', async (queries, totals) => {
         const known = await queries.row<CatalogRow & { size: number }>(findAny, hex)
-        const found = known === null || known.object === lost ? null : refOf(known)
-        const isLive = found !== null && expiryMs(found, limits.artefactTtlMs) > nowMs
-        const previous = isLive ? found : null
-        if (previous === null && object === null) return null
-        if (previous === null) {
-          if ((await queries.change(use, object)) === 0) return null
+        const isLive = (row: CatalogRow) => expiryMs(refOf(row), limits.artefactTtlMs) > nowMs
+        const live = known !== null && known.object !== lost && isLive(known) ? known : null
+        if (live === null) {
+          if (object === null || (await queries.change(claim, object)) === 0) return null
           if (known !== null) {
-            const due = nowMs + graceMs
-            await queries.change(leave, [known.object], [hex], due, totals.change)
+            const dueMs = nowMs + graceMs
+            await queries.change(release, [known.object], [hex], dueMs, totals.change)
           }
         }
-        const ref = describe(previous)
-        const kept = previous === null ? object : (known?.object ?? null)
-        await queries.change(write, hex, kept, ...rowOf(ref), totals.change)
+        const ref = describe({ hex, size, previous: live && refOf(live) })
+        await queries.change(write, hex, live?.object ?? object, ...rowOf(ref), totals.change)
         totals.entries += known === null ? 1 : 0
         totals.bytes += ref.size_bytes - (known?.size ?? 0)
         await evict(queries, totals, hex, nowMs)
-        const isFull = !isWithin(totals)
-        return { ref, existed: previous !== null, isUsed: previous === null, isFull }
+        return { ref, existed: live !== null, isFull: !isWithin(totals) }
       }),
 
-    /** With `object`: only while the artefact has that one. The object goes after `keepMs`. */
+    /** With `object`, only while the artefact has it. The object is removed after `keepMs`. */
     async remove(hex: string, nowMs: number, object?: string, keepMs = graceMs): Promise<boolean> {
       const removed = await change('the artefact was not removed', async (queries, totals) => {
         const known = await queries.row<CatalogRow>(findAny, hex)
@@ -143,12 +137,11 @@ export function catalogChanges(database: Database, limits: CatalogLimits) {
       return removed !== null
     },
 
-    /** Removes what is expired or beyond the bounds, in small transactions. */
+    /** Removes expired artefacts and those beyond the bounds, in small transactions. */
     async clean(nowMs: number): Promise<void> {
       const born = bornMs(nowMs, limits)
       for (let removed = batch; removed === batch;) {
-        const what = 'what is expired was not removed'
-        const gone = await change(what, async (queries, totals) => {
+        const gone = await change('expired artefacts were not removed', async (queries, totals) => {
           const rows = await queries.rows<{ hex: string }>(expired, nowMs, born)
           if (rows.length === 0) return null
           const hashes = rows.map(({ hex }) => hex)
@@ -156,10 +149,11 @@ export function catalogChanges(database: Database, limits: CatalogLimits) {
         })
         removed = gone ?? 0
       }
-      for (let isBeyond: true | null = true; isBeyond !== null;) {
-        const what = 'what is beyond the bounds was not removed'
-        isBeyond = await change(what, async (queries, totals) =>
-          (await evict(queries, totals, '', nowMs)) > 0 ? true : null,
+      for (let removed: number | null = batch; removed !== null;) {
+        const what = 'artefacts beyond the bounds were not removed'
+        removed = await change(
+          what,
+          async (queries, totals) => (await evict(queries, totals, '', nowMs)) || null,
         )
       }
     },
@@ -172,15 +166,9 @@ async function removeRows(
   hashes: readonly string[],
   dueMs: number,
 ): Promise<number> {
-  const gone = await queries.rows<{ hex: string; object: string; size: number }>(drop, hashes)
-  const objects = gone.map(({ object }) => object)
-  await queries.change(
-    leave,
-    objects,
-    gone.map(({ hex }) => hex),
-    dueMs,
-    totals.change,
-  )
+  const gone = await queries.rows<{ hex: string; object: string; size: number }>(remove, hashes)
+  const [objects, hexes] = [gone.map(({ object }) => object), gone.map(({ hex }) => hex)]
+  await queries.change(release, objects, hexes, dueMs, totals.change)
   totals.entries -= gone.length
   totals.bytes -= gone.reduce((sum, { size }) => sum + size, 0)
   return gone.length

@@ -1,7 +1,7 @@
 import { OAuthConfig, parseIssuerUrl } from '../../../lib/auth/oauth-config.ts'
 import { bearerToken } from '../../../lib/auth/validate-bearer-token.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
-import type { AuthAccepted, AuthOutcome, AuthRefused } from '../../http/authentication.ts'
+import type { AuthAccepted, AuthOutcome, AuthRefused, Viewer } from '../../http/authentication.ts'
 import { clientMetadata, type PublicDocuments } from '../../http/public-routes.ts'
 import type { Auth, AuthDeps } from '../auth.ts'
 import { FailureLimit } from '../failure-limit.ts'
@@ -11,7 +11,7 @@ import { createKeyLoader } from './provider.ts'
 import { createTokenVerifier, type TokenRefusal, type Verdict } from './verify-token.ts'
 import type { TokenClaims } from './claims.ts'
 
-type OAuthDeps = Pick<AuthDeps, 'mcpUrl' | 'limits' | 'clock' | 'ticks' | 'log'>
+type OAuthDeps = Pick<AuthDeps, 'mcpUrl' | 'accounts' | 'limits' | 'clock' | 'ticks' | 'log'>
 
 /**
  * The OAuth 2.1 resource server: accepts access tokens that the provider issued for this server,
@@ -49,7 +49,8 @@ export function createOAuthPolicy(settings: OAuthSettings, deps: OAuthDeps): Aut
     const pointers = pointTo(basicScopes(settings))
     if (verdict.ok) {
       const toleranceMs = limits.tokenClockToleranceMs
-      return decideAccess(verdict.value, { issuer, rules: settings, pointers, toleranceMs })
+      const access = decideAccess(verdict.value, { issuer, rules: settings, pointers, toleranceMs })
+      return access.ok && deps.accounts !== undefined ? { ...access, viewer: stranger } : access
     }
     const { retryAfterSeconds } = keys
     const refused = refuseToken(verdict.failure, { pointers, retryAfterSeconds })
@@ -85,6 +86,9 @@ export function createOAuthPolicy(settings: OAuthSettings, deps: OAuthDeps): Aut
     close: () => keys.close(),
   }
 }
+
+/** Where users of an accounts server have instances, users of another provider have none. */
+const stranger: Viewer = { accountId: null, username: null, team: null, schemes: null }
 
 /** The metadata document of a client, served for the provider. */
 function clientDocument(settings: OAuthSettings, baseUrl: () => string): PublicDocuments {

@@ -27,10 +27,10 @@ interface JoinsParts {
 /** One link, before and after its record is known. */
 interface Link {
   principal: JoinPrincipal
+  /** The newest record; null: not yet. */
+  told: ToldRecord | null
   readonly socket: LinkSocket
   readonly client: LinkClient
-  /** What it said last; null: nothing yet. */
-  told: ToldRecord | null
   /** In the directory; null: not yet. */
   membership: Membership | null
 }

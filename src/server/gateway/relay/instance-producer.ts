@@ -1,3 +1,4 @@
+import { plainId } from '../../../lib/instances/select-instance.ts'
 import type { JsonObject } from '../../../lib/util/json.ts'
 import { isJsonObject } from '../../../lib/util/json.ts'
 import { artefactTemplates } from '../../artefacts/producer.ts'
@@ -5,7 +6,12 @@ import { notesTemplates } from '../../notes/notes-producer.ts'
 import { type BuiltIn, freezeAll } from '../../resources/built-in.ts'
 import { captureTemplates } from '../../resources/capture.ts'
 import { ResourceNotFound } from '../../resources/errors.ts'
-import type { CompletionContext, Descriptor, Template } from '../../resources/producer.ts'
+import type {
+  CompletionContext,
+  CompletionValues,
+  Descriptor,
+  Template,
+} from '../../resources/producer.ts'
 import type { ResourceUri } from '../../resources/resource-uri.ts'
 import { sceneTemplates } from '../../resources/scene-listing.ts'
 import { isPolledScheme } from '../../resources/schemes.ts'
@@ -18,6 +24,16 @@ const any = `${root}{scheme}/{+path}`
 
 const unlisted: readonly Descriptor[] = Object.freeze([])
 
+const instanceTemplates = [
+  ...[...sceneTemplates, ...captureTemplates, ...notesTemplates, ...artefactTemplates],
+  ...sessionEventTemplates,
+]
+
+/** A template at the gateway → how the instance calls it. */
+const innerTemplates = new Map(
+  instanceTemplates.map(({ uriTemplate }) => [outerTemplate(uriTemplate), uriTemplate]),
+)
+
 /** Those that instances have, under their addresses at the gateway. */
 const templates: readonly Template[] = freezeAll([
   {
@@ -27,15 +43,9 @@ const templates: readonly Template[] = freezeAll([
     description: 'The whole scene of one instance; with ?view=summary on one page',
     mimeType: 'application/json',
   },
-  ...[
-    ...sceneTemplates,
-    ...captureTemplates,
-    ...notesTemplates,
-    ...artefactTemplates,
-    ...sessionEventTemplates.map(withoutDrain),
-  ].map(template => ({
+  ...instanceTemplates.map(withoutDrain).map(template => ({
     ...template,
-    uriTemplate: template.uriTemplate.replace(/^([a-z]+):\/\//, `${root}$1/`),
+    uriTemplate: outerTemplate(template.uriTemplate),
     name: `${template.name}, of an instance`,
     title: `${template.title ?? template.name}, of an instance`,
   })),
@@ -48,12 +58,13 @@ const templates: readonly Template[] = freezeAll([
 ])
 
 /** A gateway takes no events away from others. */
+function outerTemplate(uriTemplate: string): string {
+  return uriTemplate.replace(/^([a-z]+):\/\//, `${root}$1/`).replace(',drain', '')
+}
+
 function withoutDrain(template: Template): Template {
-  return {
-    ...template,
-    uriTemplate: template.uriTemplate.replace(',drain', ''),
-    description: 'Events of a session with an id greater than `cursor`',
-  }
+  if (!template.uriTemplate.includes(',drain')) return template
+  return { ...template, description: 'Events of a session with an id greater than `cursor`' }
 }
 
 /** The scheme `instance://`: what instances serve, at the address of the gateway. */
@@ -95,23 +106,24 @@ export class InstanceProducer implements BuiltIn {
     variable: string,
     prefix: string,
     { uriTemplate, resolved }: CompletionContext,
-  ): Promise<readonly string[]> {
+  ): Promise<CompletionValues> {
     if (variable === 'instance_id') {
       const ids = this.#instances.names.live.map(({ record }) => record.instanceId)
-      return ids.filter(id => id.startsWith(prefix.toLowerCase()))
+      return ids.filter(id => plainId(id).startsWith(plainId(prefix)))
     }
     const selector = resolved.get('instance_id')
     if (selector === undefined) return []
     const { instanceId } = this.#instances.find(`instance://${selector}/scene/current`)
     if (uriTemplate === any) return this.#listed(instanceId, variable, prefix, resolved)
-    const uri = uriTemplate.slice(root.length).replace('/', '://')
+    const uri = innerTemplates.get(uriTemplate)
+    if (uri === undefined) return []
     const others = Object.fromEntries([...resolved].filter(([name]) => name !== 'instance_id'))
     const { completion } = await this.#instances.call(instanceId, 'completion/complete', {
       ref: { type: 'ref/resource', uri },
       argument: { name: variable, value: prefix },
       context: { arguments: others },
     })
-    return isJsonObject(completion) ? textsIn(completion.values) : []
+    return isJsonObject(completion) ? valuesOf(completion) : []
   }
 
   /** Schemes, or paths of one, that the instance lists. */
@@ -120,8 +132,8 @@ export class InstanceProducer implements BuiltIn {
     variable: string,
     prefix: string,
     resolved: ReadonlyMap<string, string>,
-  ): Promise<readonly string[]> {
-    const { resources } = await this.#instances.call(instanceId, 'resources/list', {})
+  ): Promise<CompletionValues> {
+    const { resources, nextCursor } = await this.#instances.call(instanceId, 'resources/list', {})
     const entries: readonly JsonObject[] = Array.isArray(resources)
       ? resources.filter(isJsonObject)
       : []
@@ -132,10 +144,16 @@ export class InstanceProducer implements BuiltIn {
       variable === 'scheme'
         ? uris.map(([scheme = '']) => scheme)
         : uris.flatMap(([scheme, path = '']) => (scheme === resolved.get('scheme') ? [path] : []))
-    return [...new Set(values)].filter(value => value.startsWith(prefix))
+    const found = [...new Set(values)].filter(value => value.startsWith(prefix))
+    return nextCursor === undefined ? found : { values: found, hasMore: true }
   }
 }
 
-function textsIn(values: unknown): readonly string[] {
-  return Array.isArray(values) ? values.filter(value => typeof value === 'string') : []
+/** As the instance says, which knows of more values than one answer has. */
+function valuesOf({ values, total, hasMore }: JsonObject): CompletionValues {
+  return {
+    values: Array.isArray(values) ? values.filter(value => typeof value === 'string') : [],
+    ...(typeof total === 'number' && { total }),
+    hasMore: hasMore === true,
+  }
 }

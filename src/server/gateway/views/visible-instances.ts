@@ -5,7 +5,6 @@ import type {
   InstanceChange,
   InstanceDirectory,
   InstanceEntry,
-  JoinedAs,
   RecordFault,
 } from '../instance-directory.ts'
 
@@ -85,12 +84,6 @@ export class VisibleInstances implements InstanceDirectory {
 
 export function sees(viewer: Viewer, { record: { joined } }: InstanceEntry): boolean {
   if (joined === null) return false
-  if (joined.visibility === 'all' || isOwner(viewer, joined)) return true
+  if (joined.visibility === 'all' || joined.accountId === viewer.accountId) return true
   return joined.visibility === 'team' && joined.team !== null && joined.team === viewer.team
-}
-
-/** Users of another provider are known by their name alone, in which case does not count. */
-function isOwner({ accountId, username }: Viewer, joined: JoinedAs): boolean {
-  if (accountId !== null) return accountId === joined.accountId
-  return username !== null && username.toLowerCase() === joined.owner.toLowerCase()
 }

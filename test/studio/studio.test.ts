@@ -1,0 +1,130 @@
+import { expect } from 'chai'
+import { until } from '../helpers/until.ts'
+import type { Agent } from './agent.ts'
+import { type Studio, type StudioGateway, type StudioInstance, startStudio } from './studio.ts'
+
+/** Links are silent for less long than those of the document: see test/long for the real times. */
+const bounds = ['joinPingMs=1000', 'joinSilenceMs=2500']
+
+describe('a studio: two gateways behind nginx, and instances on three machines', function () {
+  this.timeout(120_000)
+  let studio: Studio
+  let agents: Agent[]
+  let value = 0
+
+  before(async function () {
+    studio = await startStudio(this, bounds)
+    for (const instance of studio.instances) {
+      for (const gateway of studio.gateways) {
+        await until(
+          async () => (await studio.rowOf(instance, gateway))?.health === 'live',
+          `${instance.machine} is live at both gateways`,
+        )
+      }
+    }
+    agents = studio.agents(['session', 'stateless'])
+  })
+  after(() => studio?.stop())
+
+  /** Every agent has read that the instance has this value. */
+  async function agree({ uri, machine }: StudioInstance, expected: number): Promise<void> {
+    const missing = () =>
+      agents.flatMap(({ values, seen }, at) =>
+        values.get(uri) === expected ? [] : [`agent ${at}: ${seen.slice(-9).join('; ')}`],
+      )
+    await until(() => missing().length === 0, '', 90_000).catch(() => {
+      throw new Error(`${machine} does not have ${expected} for ${missing().join('\n')}`)
+    })
+  }
+  /** Changes every scene, and waits until every agent has read it. */
+  async function converge(): Promise<void> {
+    value++
+    for (const { set } of studio.instances) await set(value)
+    await Promise.all(studio.instances.map(instance => agree(instance, value)))
+  }
+  const seenSince = () => {
+    const from = agents.map(({ seen }) => seen.length)
+    return () => agents.map(({ seen }, at) => seen.slice(from[at]))
+  }
+  /** The gateway that holds the link of the instance on this machine, and the other one. */
+  async function holderOf(machine: string): Promise<readonly [StudioGateway, StudioGateway]> {
+    const { postgres, gateways, instances } = studio
+    const id = instances.find(instance => instance.machine === machine)?.serve.instanceId ?? ''
+    const database = await postgres.open(studio.database)
+    const row = await database.run('a test', queries =>
+      queries.row<{ address: string }>(
+        `SELECT address FROM joined_instances AS i JOIN gateways AS g ON g.id = i.gateway
+         WHERE instance_id = $1`,
+        id,
+      ),
+    )
+    await database.close()
+    const isHolder = ({ cable }: StudioGateway) => row?.address.endsWith(`:${cable.port}`) === true
+    const holder = gateways.find(isHolder)
+    const other = gateways.find(gateway => !isHolder(gateway))
+    if (holder === undefined || other === undefined) throw new Error('no gateway holds the link')
+    return [holder, other]
+  }
+  const instanceOn = (machine: string) => {
+    const found = studio.instances.find(instance => instance.machine === machine)
+    if (found === undefined) throw new Error(machine)
+    return found
+  }
+
+  it('reads and pushes every instance through either gateway', async () => {
+    await converge()
+    const since = seenSince()
+    await converge()
+    for (const seen of since()) expect(seen).to.include('update').and.to.include('read')
+  })
+
+  it('goes on after kill -9 of a gateway, and when it is back', async () => {
+    const [holder] = await holderOf('a')
+    await holder.process.kill()
+    await converge()
+    await studio.restart(holder)
+    await converge()
+  })
+
+  it('goes on while PostgreSQL is down after a crash, and when it is back', async () => {
+    const since = seenSince()
+    studio.postgres.stop('immediate')
+    try {
+      await converge()
+    } finally {
+      studio.postgres.start()
+    }
+    await converge()
+    for (const seen of since().flat()) expect(seen).to.be.oneOf(['update', 'read'])
+  })
+
+  it('shows an instance with a silent link as stale, and its last state when it is back', async () => {
+    const b = instanceOn('b')
+    studio.network.silence('b')
+    await until(async () => (await studio.rowOf(b)).health === 'stale', 'the loss')
+    expect((await studio.rowOf(b)).reason).to.include('nothing came for 2.5 s')
+    for (const gateway of studio.gateways) {
+      const { error } = await studio.read(b.uri, gateway)
+      expect(error.data.reason).to.equal('instance_unreachable')
+    }
+    await b.set(value + 0.5)
+    studio.network.mend('b')
+    await agree(b, value + 0.5)
+    await converge()
+  })
+
+  it('says so where gateways do not reach each other, and notifies when they do', async () => {
+    const [holder, other] = await holderOf('c')
+    const c = instanceOn('c')
+    holder.cable.silence()
+    await until(async () => {
+      const { error } = await studio.read(c.uri, other)
+      return error?.message.includes('its gateway does not answer') === true
+    }, 'the partition')
+    expect((await studio.read(c.uri, holder)).error).to.equal(undefined)
+    await c.set(value + 0.5)
+    holder.cable.mend()
+    await agree(c, value + 0.5)
+    await converge()
+  })
+})
