@@ -8,6 +8,7 @@ export type AgentKind = 'session' | 'stateless'
 
 const pingMs = 500
 const retryMs = 200
+const rereadMs = 1000
 
 /**
  * An MCP client of the official SDK that follows resources: it reads each after every update, and
@@ -103,6 +104,8 @@ export class Agent {
       const reason = (error as { data?: { reason?: string } }).data?.reason
       if (reason === undefined) throw error
       this.#see(`read: ${reason}`)
+      // Its stream may be at another gateway than its reads, and have nothing more to tell.
+      setTimeout(() => this.#dirty.add(uri), rereadMs).unref()
     }
   }
 }

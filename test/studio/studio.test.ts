@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { until } from '../helpers/until.ts'
 import type { Agent } from './agent.ts'
-import { type Studio, type StudioGateway, startStudio } from './studio.ts'
+import { type Studio, type StudioGateway, type StudioInstance, startStudio } from './studio.ts'
 
 /** Links are silent for less long than those of the document: see test/long for the real times. */
 const bounds = ['joinPingMs=1000', 'joinSilenceMs=2500']
@@ -26,19 +26,21 @@ describe('a studio: two gateways behind nginx, and instances on three machines',
   })
   after(() => studio?.stop())
 
-  /** Changes every scene, and waits until every agent has read it. */
-  async function converge(what: string): Promise<void> {
-    value++
-    for (const { set } of studio.instances) await set(value)
+  /** Every agent has read that the instance has this value. */
+  async function agree({ uri, machine }: StudioInstance, expected: number): Promise<void> {
     const missing = () =>
       agents.flatMap(({ values, seen }, at) =>
-        studio.instances
-          .filter(({ uri }) => values.get(uri) !== value)
-          .map(({ machine }) => `agent ${at}: ${machine} (${seen.slice(-6).join('; ')})`),
+        values.get(uri) === expected ? [] : [`agent ${at}: ${seen.slice(-9).join('; ')}`],
       )
-    await until(() => missing().length === 0, what, 90_000).catch(() => {
-      throw new Error(`${what}: ${missing().join('\n')}`)
+    await until(() => missing().length === 0, '', 90_000).catch(() => {
+      throw new Error(`${machine} does not have ${expected} for ${missing().join('\n')}`)
     })
+  }
+  /** Changes every scene, and waits until every agent has read it. */
+  async function converge(): Promise<void> {
+    value++
+    for (const { set } of studio.instances) await set(value)
+    await Promise.all(studio.instances.map(instance => agree(instance, value)))
   }
   const seenSince = () => {
     const from = agents.map(({ seen }) => seen.length)
@@ -70,29 +72,29 @@ describe('a studio: two gateways behind nginx, and instances on three machines',
   }
 
   it('reads and pushes every instance through either gateway', async () => {
-    await converge('the first change')
+    await converge()
     const since = seenSince()
-    await converge('the second change')
+    await converge()
     for (const seen of since()) expect(seen).to.include('update').and.to.include('read')
   })
 
   it('goes on after kill -9 of a gateway, and when it is back', async () => {
     const [holder] = await holderOf('a')
     await holder.process.kill()
-    await converge('without the gateway')
+    await converge()
     await studio.restart(holder)
-    await converge('with both again')
+    await converge()
   })
 
   it('goes on while PostgreSQL is down after a crash, and when it is back', async () => {
     const since = seenSince()
     studio.postgres.stop('immediate')
     try {
-      await converge('without the database')
+      await converge()
     } finally {
       studio.postgres.start()
     }
-    await converge('with the database')
+    await converge()
     for (const seen of since().flat()) expect(seen).to.be.oneOf(['update', 'read'])
   })
 
@@ -107,11 +109,8 @@ describe('a studio: two gateways behind nginx, and instances on three machines',
     }
     await b.set(value + 0.5)
     studio.network.mend('b')
-    await until(
-      () => agents.every(({ values }) => values.get(b.uri) === value + 0.5),
-      'every agent has read what changed meanwhile',
-    )
-    await converge('after the cut')
+    await agree(b, value + 0.5)
+    await converge()
   })
 
   it('says so where gateways do not reach each other, and notifies when they do', async () => {
@@ -125,10 +124,7 @@ describe('a studio: two gateways behind nginx, and instances on three machines',
     expect((await studio.read(c.uri, holder)).error).to.equal(undefined)
     await c.set(value + 0.5)
     holder.cable.mend()
-    await until(
-      () => agents.every(({ values }) => values.get(c.uri) === value + 0.5),
-      'every agent has read what changed meanwhile',
-    )
-    await converge('after the partition')
+    await agree(c, value + 0.5)
+    await converge()
   })
 })

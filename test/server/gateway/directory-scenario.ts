@@ -9,6 +9,8 @@ import { type Owner, makeRecord, startOwner } from './support.ts'
 
 export interface DirectoryUnderTest {
   readonly directory: InstanceDirectory
+  /** The reason of the verdict on an instance that is alive. */
+  readonly liveReason: string
   /** Lets the watch of the directory go on, which looks meanwhile as often as it ever does. */
   pass(ms: number): Promise<void>
   /** The process of the directory is stopped for so long, then goes on. */

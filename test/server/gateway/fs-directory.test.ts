@@ -9,9 +9,11 @@ import type { GatewayLimits } from '../../../src/lib/config/gateway-limits.ts'
 import { skipBecause } from '../../helpers/skip.ts'
 import { type FsDirectoryUnderTest, openFsUnderTest } from './fs-harness.ts'
 import { describeInstanceDirectory } from './instance-directory-suite.ts'
+import { describeLives } from './instance-life-suite.ts'
 import { makeRecord, startOwner } from './support.ts'
 
 describeInstanceDirectory('the folder of instance records', () => openFsUnderTest())
+describeLives('the folder of instance records', () => openFsUnderTest())
 
 describe('openFsDirectory', () => {
   let under: FsDirectoryUnderTest

@@ -52,6 +52,7 @@ export async function openFsUnderTest(
   return {
     folder,
     directory,
+    liveReason: 'its process runs and its heartbeat is fresh',
     async pass(ms) {
       for (let left = ms; left > 0; left -= 500) await advance(Math.min(500, left))
     },

@@ -4,7 +4,7 @@ import { type DirectoryUnderTest, Scenario, kinds } from './directory-scenario.t
 
 const day = 24 * 60 * 60 * 1000
 
-/** What every directory of instances must find out about their life. */
+/** What a directory of the instances of one machine must find out about their life. */
 export function describeLives(name: string, open: () => Promise<DirectoryUnderTest>): void {
   describe(`${name}, as a judge of life`, () => {
     let at: Scenario
@@ -69,6 +69,20 @@ export function describeLives(name: string, open: () => Promise<DirectoryUnderTe
         expect(reason).to.match(/^no heartbeat for more than 30 s, though its process \d+ runs$/)
         await registered.beat()
         expect(await at.healthOf(record)).to.equal('live')
+      })
+
+      it('changes nothing of what is listed while only hearts beat, and their age moves', async () => {
+        const { registered } = await at.owned()
+        await at.directory.refresh()
+        const { entries, faults } = at.directory
+        const age = () => entries[0]?.verdict.heartbeatAgeMs ?? -1
+        await at.under.pass(4000)
+        expect(age()).to.be.at.least(4000)
+        await registered.beat()
+        await at.directory.refresh()
+        expect(age()).to.equal(0)
+        expect(at.directory.entries).to.equal(entries)
+        expect(at.directory.faults).to.equal(faults)
       })
 
       it('goes on as long as the heart beats', async () => {

@@ -149,8 +149,9 @@ export async function createBucketStore(options: BucketStoreOptions): Promise<Bu
   }
 
   async function storeAs(source: BodySource, describe: Describe, known?: KnownBytes) {
-    const { ref, existed } = await putToBucket(store, source, describe, known)
+    const { ref, existed, isFull } = await putToBucket(store, source, describe, known)
     await announce()
+    if (isFull && limits.artefactSweepMs > 0) inBackground(sweep)
     return { ref, existed }
   }
 

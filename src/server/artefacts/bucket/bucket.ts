@@ -31,6 +31,8 @@ export interface Bucket {
   /** The first 256 bytes; null when there is no such object. */
   readText(key: string): Promise<string | null>
   writeText(key: string, text: string): Promise<void>
+  /** The first keys that begin so. */
+  list(start: string): Promise<readonly string[]>
   close(): void
 }
 
@@ -161,6 +163,13 @@ export async function openBucket({ settings, waitMs }: BucketOptions): Promise<B
     writeText: (key, text) =>
       orBucketError('the object was not stored', async () => {
         await client.send(new s3.PutObjectCommand({ ...at(key), Body: text }))
+      }),
+
+    list: start =>
+      orBucketError('the objects were not listed', async () => {
+        const asked = new s3.ListObjectsV2Command({ Bucket, Prefix: prefix + start })
+        const { Contents: found = [] } = await client.send(asked)
+        return found.map(({ Key = '' }) => Key.slice(prefix.length))
       }),
 
     close: () => client.destroy(),

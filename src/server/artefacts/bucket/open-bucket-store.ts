@@ -1,4 +1,5 @@
 import type { DatabaseSettings } from '../../database/settings.ts'
+import { openDatabaseClock } from '../../database/clock.ts'
 import { openDatabase } from '../../database/pool.ts'
 import { openBucket } from './bucket.ts'
 import { type BucketStore, type BucketStoreOptions, createBucketStore } from './bucket-store.ts'
@@ -11,10 +12,12 @@ export interface BucketStoreSettings {
   readonly database: DatabaseSettings
 }
 
-/** Connects to both, so that wrong settings fail at the start. */
+/**
+ * Connects to both, so that wrong settings fail at the start. Times are those of the database.
+ */
 export async function openBucketStore(
   { bucket, database }: BucketStoreSettings,
-  options: Required<Omit<BucketStoreOptions, 'bucket' | 'database'>>,
+  options: Required<Omit<BucketStoreOptions, 'bucket' | 'database' | 'clock'>>,
 ): Promise<BucketStore> {
   const { log, limits } = options
   const waitMs = limits.maxStoreWaitMs
@@ -23,7 +26,8 @@ export async function openBucketStore(
   opened.defer(() => objects.close())
   const catalog = await openDatabase({ settings: database, log, waitMs })
   opened.defer(() => catalog.close())
-  const store = await createBucketStore({ ...options, bucket: objects, database: catalog })
+  const clock = await openDatabaseClock(catalog)
+  const store = await createBucketStore({ ...options, bucket: objects, database: catalog, clock })
   opened.move()
   return store
 }

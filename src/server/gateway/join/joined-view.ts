@@ -70,14 +70,12 @@ export class JoinedView {
 
   /** It is gone. */
   end(instanceId: string, cause: string): InstanceChange[] {
-    const entry = this.#view.entryOf(instanceId)
-    if (entry === null) return this.#view.take(instanceId, nothing)
-    const verdict = { ...entry.verdict, health: 'dead', reason: cause } as const
-    const dead = Object.freeze({ record: entry.record, verdict })
-    return [
-      ...this.#view.take(instanceId, { entry: dead, fault: null }),
-      ...this.#view.take(instanceId, nothing),
-    ]
+    return this.#view.take(instanceId, nothing).map(change => {
+      if (change.kind !== 'gone') return change
+      const { record, verdict } = change.entry
+      const dead = { ...verdict, health: 'dead', reason: cause } as const
+      return { kind: 'gone', entry: Object.freeze({ record, verdict: dead }) }
+    })
   }
 
   tell(changes: readonly InstanceChange[]): void {

@@ -75,7 +75,8 @@ export class OwnJoined implements JoinedDirectory {
     const isCurrent = () => this.#joined.get(instanceId) === joined
     return ok({
       change: told => {
-        if (!isCurrent()) return
+        // Its last words may be read after its end.
+        if (!isCurrent() || joined.lost !== null) return
         joined.told = told
         this.#view.tell(this.#view.show(told.record, null))
       },
