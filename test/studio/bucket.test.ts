@@ -3,7 +3,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { once } from 'node:events'
-import { type Bucket, maxObjectBytes } from '../../src/server/artefacts/bucket/bucket.ts'
+import type { Bucket } from '../../src/server/artefacts/bucket/bucket.ts'
 import { failureOf } from '../helpers/failure.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { type Swift, useSwift } from './swift.ts'
@@ -89,10 +89,6 @@ describe('a bucket', () => {
     expect(await openUploads()).to.deep.equal(['studio/e'])
     await bucket.remove('e')
     expect(await openUploads()).to.deep.equal([])
-  })
-
-  it('takes as many bytes as the fewest parts that servers allow', () => {
-    expect(maxObjectBytes).to.equal(1000 * 8 * 1024 * 1024)
   })
 
   it('reports a missing bucket, wrong credentials and a server that is away', async () => {
