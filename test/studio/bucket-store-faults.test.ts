@@ -497,28 +497,23 @@ describe('artefacts in a bucket, when something fails', () => {
     })
   })
 
-  async function s3() {
-    const sdk = await import('@aws-sdk/client-s3')
-    const client = new sdk.S3Client({
-      ...{ endpoint: swift.url, region: 'us-east-1', forcePathStyle: true },
-    })
+  /** The bucket, and the prefix of the objects of this test in it. */
+  function inBucket(key: string) {
     const [, , Bucket = '', prefix = ''] = place.bucket.split('/')
-    return { sdk, client, Bucket, prefix }
+    return { Bucket, Prefix: `${prefix}/${key}` }
   }
 
   async function openUploads(key: string): Promise<number> {
-    const { sdk, client, Bucket, prefix } = await s3()
-    const Prefix = `${prefix}/${key}`
-    const listed = await client.send(new sdk.ListMultipartUploadsCommand({ Bucket, Prefix }))
-    client.destroy()
-    return listed.Uploads?.length ?? 0
+    const { Uploads = [] } = await swift.withClient((client, s3) =>
+      client.send(new s3.ListMultipartUploadsCommand(inBucket(key))),
+    )
+    return Uploads.length
   }
 
   async function objectCount(): Promise<number> {
-    const { sdk, client, Bucket, prefix } = await s3()
-    const Prefix = `${prefix}/o/`
-    const listed = await client.send(new sdk.ListObjectsV2Command({ Bucket, Prefix }))
-    client.destroy()
-    return listed.Contents?.length ?? 0
+    const { Contents = [] } = await swift.withClient((client, s3) =>
+      client.send(new s3.ListObjectsV2Command(inBucket('o/'))),
+    )
+    return Contents.length
   }
 })
