@@ -71,12 +71,7 @@ export async function startServe(
   const root = artefactRootIn(registryDir.path)
   // Ended in reverse order: at the stop, or at once when a later step of the start fails.
   await using opened = new AsyncDisposableStack()
-  const store = await openStore(options.artefacts, root, {
-    limits,
-    clock: systemClock,
-    log,
-    origin,
-  })
+  const store = await openStore(options.artefacts, root, { limits, log, origin })
   opened.defer(() => store?.close())
   cancelled.throwIfAborted()
   const token = await resolveHostToken({

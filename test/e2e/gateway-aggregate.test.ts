@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { spawn } from 'node:child_process'
-import { randomBytes } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtemp, rm, utimes } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -155,6 +155,20 @@ describe('a gateway that aggregates', () => {
       }
       const clients = await read(at(blender, 'server/clients'))
       expect(clients.error.message).to.include('no resource')
+      const instance = 'blender'
+      const byTool = await call('read_resource', { instance, uri: 'server://clients' })
+      expect(byTool.content[0].text).to.include('no resource')
+      const waited = await call('wait_for_change', { instance, uris: ['server://clients'] })
+      expect(waited.content[0].text).to.include('no resource')
+      const listed = await call('list_resources', { instance, limit: 500 })
+      expect(listed.content[0].text).to.include('scene://current').and.not.include('server://')
+    })
+
+    it('of what only instances have says where it is', async () => {
+      const { error } = await read('scene://current')
+      expect(error.message)
+        .to.include('what an instance calls scheme://path is instance://<id>/scheme/path here')
+        .and.not.include('mcp_url')
     })
 
     it('fails as that of the instance does, naming the address that was asked for', async () => {
@@ -277,6 +291,23 @@ describe('a gateway that aggregates', () => {
       stream.close()
     })
 
+    it('ends in its spelling when that names several instances by now', async () => {
+      const digits = maya.instanceId.slice(0, 13)
+      const uri = `instance://${digits}/scene/current`
+      await session.call('resources/subscribe', { uri })
+      const like = `${digits}${randomUUID().slice(13)}`
+      const other = await writeInstance(registryDir, { instanceId: like })
+      const ambiguous = () => read(uri).then(({ error }) => error?.message ?? '')
+      await until(async () => (await ambiguous()).includes('several instances'), 'the other one')
+      expect((await session.call('resources/unsubscribe', { uri })).result).to.deep.equal({})
+      await session.call('resources/subscribe', { uri: at(maya) })
+      await maya.post('scene', sceneOf(9))
+      await events.until(() => events.updates.includes(at(maya)), 'the update')
+      expect(events.updates).to.not.include(uri)
+      await session.call('resources/unsubscribe', { uri: at(maya) })
+      await other.remove()
+    })
+
     it('is refused for what can never be heard of', async () => {
       const uri = 'instance://abcdef01/scene/current'
       const { error } = await session.call('resources/subscribe', { uri })
@@ -356,6 +387,14 @@ describe('a gateway that aggregates', () => {
       await until(async () => (await waitsAt(maya)) === 0, 'the end of the wait at Maya')
     })
 
+    it('wait at the instance that is named for its addresses of either kind', async () => {
+      const uris = [at(maya), 'scene://delta']
+      const waiting = call('wait_for_change', { instance: 'maya', uris })
+      await until(async () => (await waitsAt(maya)) === 1, 'the wait')
+      await maya.post('scene', sceneOf(8))
+      expect((await waiting).structuredContent).to.include({ changed: true })
+    })
+
     it('tell those who wait that the gateway stops', async () => {
       const stopping = await startGateway(options())
       const waits = [{ uris: [at(maya)] }, { uris: [at(blender), at(maya)] }, { instance: 'maya' }]
@@ -389,6 +428,14 @@ describe('a gateway that aggregates', () => {
     expect((await fetch(url, { method: 'POST' })).status).to.equal(405)
   })
 
+  it('gives a stored text in slices', async () => {
+    const hex = await maya.store('0123456789', '', 'text/plain')
+    const uri = at(maya, `artefact/sha256/${hex}?as=text&offset=2&limit=4`)
+    const { contents } = (await read(uri)).result
+    expect(contents).to.have.length(1)
+    expect(contents[0]).to.include({ uri, text: '2345' })
+  })
+
   it('is the one entry of a client, over HTTP and over stdio', async () => {
     const flags = ['--gateway', '--registry-dir', registryDir]
     const entry = await runCommand(['mcp-config', 'cursor', ...flags])
@@ -414,7 +461,9 @@ describe('a gateway that aggregates', () => {
       await events.until(() => events.updates.includes(at(ending)), 'the update')
       const { error } = await read(at(ending))
       expect(error.message).to.match(/houdini.* has ended; last seen: 20.*; cause: /)
-      expect(error.data).to.include({ reason: 'instance_gone', instance_id: ending.instanceId })
+      expect(error.data).to.include({
+        ...{ uri: at(ending), reason: 'instance_gone', instance_id: ending.instanceId },
+      })
       expect(error.data.cause).to.be.a('string')
       const { content } = await call('query_scene', { instance: ending.instanceId })
       expect(content[0].text).to.include('has ended')
@@ -453,6 +502,20 @@ describe('a gateway that aggregates', () => {
       } finally {
         await later.stop()
       }
+    })
+
+    it('is not said to have stopped when only its record is gone', async () => {
+      const paused = await startServeProcess({ registryDir, flags: ['--dcc-type', 'houdini'] })
+      await until(async () => (await read(at(paused))).result !== undefined, 'the instance')
+      // It writes its record again.
+      paused.signal('SIGSTOP')
+      await rm(join(registryDir, 'instances', `${paused.instanceId}.json`))
+      await until(async () => (await read(at(paused))).error?.data.reason === 'instance_gone', 'it')
+      const { cause } = (await read(at(paused))).error.data
+      expect(cause).to.equal('its record was removed, as by an instance that stops')
+      paused.signal('SIGCONT')
+      await until(async () => (await read(at(paused))).result !== undefined, 'it is back')
+      await paused.stop()
     })
 
     it('never answers with what another one has, at the same address', async () => {

@@ -14,6 +14,7 @@ import {
   callStateless,
   listenStateless,
   statelessHeaders,
+  statelessMeta,
   statelessRequest,
 } from '../helpers/stateless.ts'
 import { until } from '../helpers/until.ts'
@@ -108,6 +109,10 @@ describe('an instance that lies', () => {
     'with a list': () => '[]',
     'with half an answer': (id, uri) => contentsOf(uri, 'x', id).slice(0, -3),
     'with no contents': id => JSON.stringify({ jsonrpc: '2.0', id, result: {} }),
+    'with contents of no form': id =>
+      JSON.stringify({ jsonrpc: '2.0', id, result: { contents: ['x'] } }),
+    'with contents without a URI': id =>
+      JSON.stringify({ jsonrpc: '2.0', id, result: { contents: [{ text: 'x' }] } }),
     'with two results': (id, uri) => contentsOf(uri, 'x', id) + contentsOf(uri, 'y', id),
     'with an error of no form': id => JSON.stringify({ jsonrpc: '2.0', id, error: [1] }),
     'with much before the contents': (id, uri) =>
@@ -198,6 +203,29 @@ describe('an instance that lies', () => {
     const text = ','.repeat(200_000)
     const long = await callIt(JSON.stringify({ content: [{ type: 'text', text }] }))
     expect(long.content[0].text).to.equal(text)
+  })
+
+  it('tells a caller of no progress that is not above the last one', async () => {
+    bad.onCall = ({ res, id }) => {
+      res.setHeader('Content-Type', 'text/event-stream')
+      const send = (message: object) =>
+        res.write(`data: ${JSON.stringify({ jsonrpc: '2.0', ...message })}\n\n`)
+      for (const progress of [1, 1, 2, 1, 3]) {
+        const params = { progressToken: 1, progress, total: 9 }
+        send({ method: 'notifications/progress', params })
+      }
+      send({ id, result: { content: [] } })
+      res.end()
+    }
+    const params = { name: 'look', arguments: { instance: bad.instanceId } }
+    const _meta = { ...statelessMeta(), progressToken: 'p' }
+    const answer = await fetch(gateway.url, {
+      method: 'POST',
+      headers: statelessHeaders('tools/call', params),
+      body: JSON.stringify({ ...statelessRequest('tools/call'), params: { ...params, _meta } }),
+    })
+    const told = Array.from((await answer.text()).matchAll(/"progress":(\d)/g), ([, n]) => n)
+    expect(told).to.deep.equal(['1', '2', '3'])
   })
 
   it('is given up when it notifies without end in place of an answer', async () => {
@@ -332,6 +360,54 @@ describe('an instance that lies', () => {
       others.close()
     })
 
+    for (const revision of ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25', '2026-07-28']) {
+      it(`tells a client of ${revision} that follows it when it lists others`, async () => {
+        const isStateless = revision === '2026-07-28'
+        const open = async () => {
+          const session = await RawSession.open(gateway.url, revision)
+          await session.call('resources/subscribe', { uri: at(bad) })
+          return session.listen()
+        }
+        const followed = { resourceSubscriptions: [at(bad)], resourcesListChanged: true }
+        const stream = isStateless ? await listenStateless(gateway.url, followed) : await open()
+        const method = 'notifications/resources/list_changed'
+        const count = () => stream.messages.filter(message => message.method === method).length
+        // One may be due, because the instance has come.
+        const before = count()
+        const again = setInterval(
+          () => bad.send(`data: {"jsonrpc":"2.0","method":"${method}"}\n\n`),
+          20,
+        )
+        await stream
+          .until(() => count() > before + 1, 'list_changed')
+          .finally(() => {
+            clearInterval(again)
+          })
+        stream.close()
+      })
+    }
+
+    it('is subscribed again after a loss, of which its followers hear once', async () => {
+      const session = await RawSession.open(gateway.url)
+      await session.call('resources/subscribe', { uri: at(bad) })
+      const followed = { resourceSubscriptions: [at(bad, 'scene/current?view=summary')] }
+      const streams = [await session.listen(), await listenStateless(gateway.url, followed)]
+      const counts = () => streams.map(({ updates }) => updates.length)
+      bad.cut()
+      for (const stream of streams) {
+        await stream.until(() => stream.updates.length > 0, 'the update after the loss')
+      }
+      const subscribed = bad.asked.filter(({ method }) => method === 'resources/subscribe')
+      expect(subscribed.map(({ uri }) => uri)).to.deep.equal(['scene://current', 'scene://current'])
+      expect(counts()).to.deep.equal([1, 1])
+      bad.send(updateOf('scene://current'))
+      for (const stream of streams) {
+        await stream.until(() => stream.updates.length > 1, 'the next update')
+        stream.close()
+      }
+      expect(counts()).to.deep.equal([2, 2])
+    })
+
     it('harms no other when they have no end', async () => {
       const stream = await listenStateless(gateway.url, { resourceSubscriptions: [at(bad)] })
       const pieces = [
@@ -362,6 +438,15 @@ describe('an instance that lies', () => {
           .writeHead(200, { 'Content-Type': 'application/json' })
           .end(JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32603, message: 'never' } }))
       expect((await subscribe('app/refused')).error.message).to.include('the instance says: never')
+      bad.onSubscribe = ({ res, id, uri }) =>
+        void res.writeHead(200, { 'Content-Type': 'application/json' }).end(
+          JSON.stringify({
+            ...{ jsonrpc: '2.0', id },
+            error: { code: -32002, message: 'no such', data: { uri } },
+          }),
+        )
+      const { error } = await subscribe('app/none')
+      expect([error.code, error.data.uri]).to.deep.equal([-32002, at(bad, 'app/none')])
       bad.onSubscribe = ({ res }) => void openResponses.add(res)
       const waiting = subscribe('app/silent')
       await until(() => bad.asked.some(({ uri }) => uri === 'app://silent'), 'the request')

@@ -6,6 +6,8 @@ import { silentLogger } from '../../src/lib/util/logger.ts'
 import { createInstanceRecord, InstanceFile } from '../../src/server/host/instance-record.ts'
 
 export interface InstanceSettings {
+  /** Default: a new one. */
+  readonly instanceId?: string
   readonly dccType?: string
   readonly heartbeatMs?: number
   /** Default: an address of nobody, where no probe reaches anything. */
@@ -20,10 +22,11 @@ export async function writeInstance(
   settings: InstanceSettings = {},
 ): Promise<InstanceFile> {
   const { dccType = 'maya', heartbeatMs = 5000, url = 'https://studio.example/mcp' } = settings
+  const { instanceId = randomUUID() } = settings
   const instancesDir = join(registryDir, 'instances')
   await mkdir(instancesDir, { recursive: true, mode: 0o700 })
   const facts = {
-    instanceId: randomUUID(),
+    instanceId,
     dccType,
     name: undefined,
     url,

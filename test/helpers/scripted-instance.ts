@@ -37,6 +37,8 @@ export interface ScriptedInstance {
   status: number | null
   /** Over every open stream. */
   send(text: string): void
+  /** Cuts every open stream. */
+  cut(): void
   stop(): Promise<void>
 }
 
@@ -112,6 +114,9 @@ export async function startScriptedInstance(registryDir: string): Promise<Script
     status: null,
     send(text) {
       for (const stream of streams) stream.write(text)
+    },
+    cut() {
+      for (const stream of streams) stream.destroy()
     },
     async stop() {
       await file.remove()

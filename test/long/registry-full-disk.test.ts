@@ -1,11 +1,49 @@
 import { expect } from 'chai'
-import { rmSync } from 'node:fs'
+import { copyFileSync, existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { silentLogger } from '../../src/lib/util/logger.ts'
+import { systemClock } from '../../src/lib/util/time.ts'
+import { createFile } from '../../src/server/accounts/sqlite/open-database.ts'
+import { migrations } from '../../src/server/accounts/sqlite/schema.ts'
 import { ask } from '../helpers/mcp.ts'
 import { createCaller, password, quickLimits } from '../helpers/accounts-caller.ts'
 import { createAccountsOwner } from '../helpers/accounts-owner.ts'
 import { startAccountsProcess } from '../helpers/accounts-process.ts'
 import { fillUp, onSmallDisk } from './small-disk.ts'
+
+describe('a database that is made on a disk with little room', () => {
+  it('is there whole, or not at all', async function () {
+    this.timeout(120_000)
+    let made = 0
+    let refused = 0
+    for (let pages = 10; pages <= 120; pages++) {
+      await onSmallDisk(this, `${4 * pages}k`, async folder => {
+        const file = join(folder, 'registry.db')
+        const options = {
+          ...{ file, migrations, clock: systemClock, log: silentLogger, busyMs: 1000 },
+        }
+        await createFile(options, 'the-id').catch(() => {})
+        if (!existsSync(file)) return void refused++
+        made++
+        // Reading takes room, too.
+        const copy = `${folder}.db`
+        copyFileSync(file, copy)
+        const db = new DatabaseSync(copy)
+        try {
+          const { quick_check: checked } = db.prepare('PRAGMA quick_check(1)').get() ?? {}
+          const row = db.prepare(`SELECT value FROM meta WHERE name = 'registry_id'`).get()
+          expect([checked, row?.['value']], `${pages} pages`).to.deep.equal(['ok', 'the-id'])
+        } finally {
+          db.close()
+          rmSync(copy)
+        }
+      })
+    }
+    expect(made).to.be.greaterThan(0)
+    expect(refused).to.be.greaterThan(0)
+  })
+})
 
 describe('a registry on a full disk', () => {
   it('says 503, goes on with what needs no room, and with all of it when there is room', function () {

@@ -3,7 +3,14 @@ import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { join } from 'node:path'
+import { resolveLimits } from '../../src/lib/config/limits.ts'
 import { ServiceError } from '../../src/lib/util/errors.ts'
+import { systemClock } from '../../src/lib/util/time.ts'
+import { openBucketStore } from '../../src/server/artefacts/bucket/open-bucket-store.ts'
+import { parseBucketUrl } from '../../src/server/artefacts/bucket/settings.ts'
+import { noOrigin } from '../../src/server/artefacts/describe.ts'
+import { parseDatabaseUrl } from '../../src/server/database/settings.ts'
+import { recordingLog } from '../helpers/recording-log.ts'
 import { until } from '../helpers/until.ts'
 import { failureOf } from '../helpers/failure.ts'
 import { settableClock } from '../helpers/settable-clock.ts'
@@ -78,6 +85,68 @@ describe('artefacts in a bucket, when something fails', () => {
     await store.sweep()
     expect(await objects.head(key)).to.equal(null)
     expect(await spare()).to.deep.equal([])
+  })
+
+  it('goes by the time of the database, whatever the time of its machine is', async () => {
+    const { store } = await open(place, { clock: systemClock })
+    await store.put(randomBytes(10))
+    await store.put(randomBytes(10), { expiresAt: new Date(Date.now() + day) })
+    const { now } = Date
+    const log = recordingLog()
+    const limits = resolveLimits({ artefactSweepMs: 0 })
+    const where = {
+      bucket: parseBucketUrl(place.bucket, 'the test', swift.env),
+      database: parseDatabaseUrl(place.database, 'the test'),
+    }
+    Date.now = () => now() + 365 * day
+    try {
+      const other = await openBucketStore(where, { limits, log, origin: () => noOrigin })
+      try {
+        await other.sweep()
+        expect((await other.page(undefined, 10)).refs).to.have.length(2)
+        const { ref } = await other.put(randomBytes(10))
+        expect(Math.abs(Date.parse(ref.created_at) - now())).to.be.lessThan(minute)
+      } finally {
+        await other.close()
+      }
+    } finally {
+      Date.now = now
+    }
+    expect((await store.page(undefined, 10)).refs).to.have.length(3)
+  })
+
+  it('removes what is beyond lower bounds in small transactions', async () => {
+    const { database } = await open(place)
+    const count = 1200
+    await database.run('a test', queries =>
+      queries.script(`INSERT INTO artefacts
+          (hex, object, size_bytes, created_at_ms, mime, sidecar, change)
+        SELECT encode(sha256(at::text::bytea), 'hex'), 'n' || at, 1, 1893456000000 - at, 'image/png',
+          '{}', 1 FROM generate_series(1, ${count}) AS at;
+        UPDATE artefact_totals SET entries = ${count}, bytes = ${count}, change = 1`),
+    )
+    const totals = () =>
+      database.run('a test', queries =>
+        queries.row<{ entries: number; change: number }>(
+          'SELECT entries, change FROM artefact_totals',
+        ),
+      )
+    const { store } = await open(place, { limits: { maxArtefacts: 10 } })
+    await store.sweep()
+    // 500 at most in each.
+    expect(await totals()).to.deep.equal({ entries: 10, change: 4 })
+  })
+
+  it('says what to do with more bytes than an object can have', async () => {
+    const limits = { maxArtefactBytes: 0, maxArtefactTotalBytes: 0 }
+    const { store } = await open(place, { limits })
+    // Never written to: it takes no memory.
+    const large = new Uint8Array(8_388_608_001)
+    const failure = await failureOf(() => store.put(large))
+    expect([failure.code, failure.hint]).to.deep.equal([
+      'artefact_too_large',
+      'store it in parts: no limit makes an object larger',
+    ])
   })
 
   it('gives a hash one object when two servers store the same bytes', async () => {
@@ -341,7 +410,7 @@ describe('artefacts in a bucket, when something fails', () => {
       }
       const failure = await failureOf(() => collect(artefact.verified()))
       expect(failure.code).to.equal('storage_unavailable')
-      expect(failure.message).to.contain('was changed on the way')
+      expect(failure.message).to.contain('was changed in transit')
       expect((await collect(artefact.verified())).equals(bytes)).to.equal(true)
       await artefact.close()
     })
@@ -389,6 +458,35 @@ describe('artefacts in a bucket, when something fails', () => {
       expect(failure.message).to.contain('belongs to another installation')
     })
 
+    it('gives it to one of two installations that begin there at once', async () => {
+      for (let round = 0; round < 4; round++) {
+        const { bucket: shared } = await newPlace(postgres, bucket)
+        const rivals = await Promise.all([0, 1].map(() => postgres.schema()))
+        const places = rivals.map(database => ({ bucket: shared, database }))
+        const opened = await Promise.allSettled(places.map(each => open(each)))
+        const refused = opened.filter(({ status }) => status === 'rejected')
+        expect(refused).to.have.length(1)
+        const { reason } = refused[0] as PromiseRejectedResult
+        expect(reason.message).to.contain('belongs to another installation')
+        const winner = places[opened.findIndex(({ status }) => status === 'fulfilled')] ?? place
+        const { bucket: objects } = await open(winner)
+        expect(await objects.list('service-cli-claim/')).to.deep.equal([])
+      }
+    })
+
+    it('names the claim of an installation that was killed meanwhile', async () => {
+      const objects = await swift.open(place.bucket)
+      await objects.writeText('service-cli-claim/x', 'x')
+      const failure = await failureOf(() => open(place))
+      expect([failure.code, failure.hint]).to.deep.equal([
+        'config_invalid',
+        'try again; if no other server starts there, remove the object service-cli-claim/x',
+      ])
+      await objects.remove('service-cli-claim/x')
+      objects.close()
+      await open(place)
+    })
+
     it('refuses a bucket without the artefacts of the database', async () => {
       const { store } = await open(place)
       await store.put(randomBytes(8))
@@ -399,28 +497,23 @@ describe('artefacts in a bucket, when something fails', () => {
     })
   })
 
-  async function s3() {
-    const sdk = await import('@aws-sdk/client-s3')
-    const client = new sdk.S3Client({
-      ...{ endpoint: swift.url, region: 'us-east-1', forcePathStyle: true },
-    })
+  /** The bucket, and the prefix of the objects of this test in it. */
+  function inBucket(key: string) {
     const [, , Bucket = '', prefix = ''] = place.bucket.split('/')
-    return { sdk, client, Bucket, prefix }
+    return { Bucket, Prefix: `${prefix}/${key}` }
   }
 
   async function openUploads(key: string): Promise<number> {
-    const { sdk, client, Bucket, prefix } = await s3()
-    const Prefix = `${prefix}/${key}`
-    const listed = await client.send(new sdk.ListMultipartUploadsCommand({ Bucket, Prefix }))
-    client.destroy()
-    return listed.Uploads?.length ?? 0
+    const { Uploads = [] } = await swift.withClient((client, s3) =>
+      client.send(new s3.ListMultipartUploadsCommand(inBucket(key))),
+    )
+    return Uploads.length
   }
 
   async function objectCount(): Promise<number> {
-    const { sdk, client, Bucket, prefix } = await s3()
-    const Prefix = `${prefix}/o/`
-    const listed = await client.send(new sdk.ListObjectsV2Command({ Bucket, Prefix }))
-    client.destroy()
-    return listed.Contents?.length ?? 0
+    const { Contents = [] } = await swift.withClient((client, s3) =>
+      client.send(new s3.ListObjectsV2Command(inBucket('o/'))),
+    )
+    return Contents.length
   }
 })

@@ -1,3 +1,5 @@
+import type * as sdk from '@aws-sdk/client-s3'
+import type { S3Client } from '@aws-sdk/client-s3'
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, openSync } from 'node:fs'
@@ -19,6 +21,8 @@ export interface Swift {
   /** The address of a new bucket, `s3://…`. */
   bucket(): Promise<string>
   open(url: string, endpoint?: string): Promise<Bucket>
+  /** Runs `action` with a client that is not the one of the program. */
+  withClient<Value>(action: (client: S3Client, s3: typeof sdk) => Promise<Value>): Promise<Value>
   /** The server stops to answer; what it has stored stays. */
   stop(): Promise<void>
   start(): Promise<void>
@@ -90,11 +94,13 @@ async function startSwift(): Promise<Swift> {
       waitMs: 5000,
     })
 
-  async function make(name: string): Promise<void> {
+  async function withClient<Value>(
+    action: (client: S3Client, s3: typeof sdk) => Promise<Value>,
+  ): Promise<Value> {
     const s3 = await import('@aws-sdk/client-s3')
     const client = new s3.S3Client({ endpoint: url, region: 'us-east-1', forcePathStyle: true })
     try {
-      await client.send(new s3.CreateBucketCommand({ Bucket: name }))
+      return await action(client, s3)
     } finally {
       client.destroy()
     }
@@ -108,10 +114,11 @@ async function startSwift(): Promise<Swift> {
     url,
     open,
     start,
+    withClient,
     async bucket() {
-      const name = `bucket-${++buckets.made}`
-      await make(name)
-      return `s3://${name}`
+      const Bucket = `bucket-${++buckets.made}`
+      await withClient((client, s3) => client.send(new s3.CreateBucketCommand({ Bucket })))
+      return `s3://${Bucket}`
     },
     async stop() {
       if (server !== undefined) await end(server)

@@ -13,7 +13,10 @@ export async function readConnectSettings(
   env: NodeJS.ProcessEnv,
   log: Logger = silentLogger,
 ): Promise<Endpoint> {
-  return findEndpoint(word, flags, env, { log, naming: 'service-cli connect ID' })
+  return findEndpoint(word, flags, env, {
+    log,
+    naming: 'service-cli connect ID, or all of them: service-cli connect gateway',
+  })
 }
 
 /** Bridges stdio and the endpoint until the client ends. */

@@ -10,12 +10,21 @@ export function piecesOf(source: BodySource): Iterable<Uint8Array> | AsyncIterab
   return source instanceof Uint8Array ? copiesOf(source) : streamed(source)
 }
 
+/** The size of one body at most, and what to do beyond it. */
+export interface BodyBound {
+  readonly maxBytes: number
+  readonly hint: string
+}
+
+export function byLimits(maxBytes: number): BodyBound {
+  return { maxBytes, hint: 'store less, or raise maxArtefactBytes and maxArtefactTotalBytes' }
+}
+
 /** The size of a body of `size` bytes with `piece`. Throws `artefact_too_large`. */
-export function sizeWith(piece: Uint8Array, size: number, maxBytes: number): number {
+export function sizeWith(piece: Uint8Array, size: number, { maxBytes, hint }: BodyBound): number {
   if (!(piece instanceof Uint8Array)) throw new TypeError('an artefact is made of bytes')
   const sum = size + piece.byteLength
   if (sum <= maxBytes) return sum
-  const hint = 'store less, or raise maxArtefactBytes and maxArtefactTotalBytes'
   const message = `the artefact is larger than ${maxBytes} bytes`
   throw new ServiceError('artefact_too_large', message, { hint, data: { max_bytes: maxBytes } })
 }

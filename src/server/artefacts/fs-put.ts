@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { ServiceError } from '../../lib/util/errors.ts'
 import { fsyncDirectory } from '../../lib/util/posix.ts'
 import { writeNewFile } from '../../lib/util/replace-file.ts'
-import { type BodySource, piecesOf, sizeWith } from './body-source.ts'
+import { type BodyBound, type BodySource, byLimits, piecesOf, sizeWith } from './body-source.ts'
 import type { Describe } from './describe.ts'
 import { completeRef, readEntry, serialiseSidecar, sidecarPath } from './entry.ts'
 import { maxBodyBytes } from './expiry.ts'
@@ -28,11 +28,11 @@ export async function putArtefact(
   describe: Describe,
 ): Promise<PutResult> {
   const { limits, layout } = store
-  const maxBytes = maxBodyBytes(limits)
+  const bound = byLimits(maxBodyBytes(limits))
   const temp = join(layout.temp, `${store.mark}.${randomUUID()}`)
   const body = await open(temp, 'wx', 0o600)
   try {
-    const { hex, size } = await writeBody(body, source, maxBytes)
+    const { hex, size } = await writeBody(body, source, bound)
     if (size > maxSyncUnderLockBytes) await body.sync()
     return await store.locks.hold(hex, () => commit(store, { hex, size, temp, body, describe }))
   } finally {
@@ -89,17 +89,17 @@ function findPrevious(store: FsContext, dir: string, hex: string, size: number) 
 
 /**
  * Writes the source to `file`, hashing on the way; holds one piece at a time. Throws
- * `artefact_too_large` as soon as more than `maxBytes` came.
+ * `artefact_too_large` as soon as more than the bound came.
  */
 async function writeBody(
   file: FileHandle,
   source: BodySource,
-  maxBytes: number,
+  bound: BodyBound,
 ): Promise<{ hex: string; size: number }> {
   const hash = createHash('sha256')
   let size = 0
   for await (const piece of piecesOf(source)) {
-    const sum = sizeWith(piece, size, maxBytes)
+    const sum = sizeWith(piece, size, bound)
     // The write runs elsewhere while this thread hashes.
     const written = writeAll(file, piece, size)
     hash.update(piece)

@@ -3,7 +3,6 @@ import { liveInstances } from '../../lib/instances/live-instances.ts'
 import { openStateDirectory } from '../../lib/instances/state-directory.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
-import { systemClock } from '../../lib/util/time.ts'
 import { maxObjectBytes } from './bucket/bucket.ts'
 import { type BucketStoreSettings, openBucketStore } from './bucket/open-bucket-store.ts'
 import { bucketName } from './bucket/settings.ts'
@@ -38,8 +37,7 @@ export async function migrateArtefacts(options: MigrateOptions) {
   const files = { name: artefactRootIn(path), maxBytes: Infinity }
   const fileStore = await createFsStore({ root: files.name, ...parts })
   opened.defer(() => fileStore.close())
-  const more = { clock: systemClock, origin: () => noOrigin }
-  const bucketStore = await openBucketStore(where, { ...parts, ...more })
+  const bucketStore = await openBucketStore(where, { ...parts, origin: () => noOrigin })
   opened.defer(() => bucketStore.close())
   const bucket = { name: bucketName(where.bucket), maxBytes: maxObjectBytes }
   const ends =

@@ -133,7 +133,10 @@ export class AccountTokens {
       known ??= this.#remember(digest, token)
       const isSame = JSON.stringify(known.account) === JSON.stringify(checked.value)
       Object.assign(known, { account: checked.value, checkedMs: now, triedMs: now })
-      if (!isSame) tell(known, checked)
+      if (!isSame) {
+        this.#doubt(checked.value)
+        tell(known, checked)
+      }
       return checked
     }
     if (known === undefined) return checked
@@ -144,6 +147,15 @@ export class AccountTokens {
     } else this.#known.delete(digest)
     tell(known, checked)
     return checked
+  }
+
+  /** Other tokens of an account that has changed are checked when they are next used. */
+  #doubt({ accountId, username, team }: TokenAccount): void {
+    for (const known of this.#known.values()) {
+      const { account } = known
+      if (account === null || account.accountId !== accountId) continue
+      if (account.team !== team || account.username !== username) known.triedMs = -Infinity
+    }
   }
 
   /** While the accounts server is away. */

@@ -1,7 +1,7 @@
 import { bearerToken } from '../../lib/auth/validate-bearer-token.ts'
 import { gatewayKey, gatewayKeyPrefix, instanceHeader } from '../../lib/instances/gateway-key.ts'
 import type { Secret } from '../../lib/util/secret.ts'
-import type { AuthAccepted, AuthPolicy, AuthRefused } from '../http/authentication.ts'
+import type { AuthAccepted, AuthOutcome, AuthPolicy, AuthRefused } from '../http/authentication.ts'
 
 interface GatewayAccess {
   readonly instanceId: string
@@ -18,8 +18,8 @@ const misdirected: AuthRefused = {
 }
 
 /**
- * The policy, and beside it the key of the gateways of this account. A request for another instance,
- * which had the same address before, is not served.
+ * The policy, and beside it the key of the gateways of this account. Without that key a gateway only
+ * reads, too. A request for another instance, which had the same address before, is not served.
  */
 export function withGatewayAccess(
   policy: AuthPolicy,
@@ -34,7 +34,13 @@ export function withGatewayAccess(
       if (wanted !== undefined && wanted !== instanceId) return misdirected
       const isMeant = sent !== undefined && sent.startsWith(start)
       if (isMeant && key.equals(bearerToken(sent) ?? '')) return gateway
-      return policy.authenticate(caller)
+      const outcome = policy.authenticate(caller)
+      if (wanted === undefined) return outcome
+      return outcome instanceof Promise ? outcome.then(onlyReading) : onlyReading(outcome)
     },
   }
+}
+
+function onlyReading(outcome: AuthOutcome): AuthOutcome {
+  return outcome.ok ? { ...outcome, mayWrite: false, mayAnswer: false } : outcome
 }

@@ -7,16 +7,15 @@ function databaseCode(error: unknown): string | null {
   return typeof error.code === 'string' ? error.code : null
 }
 
-/** A serialization failure or a deadlock: the same transaction can be tried again. */
+/** A serialization failure or a deadlock: the transaction can be repeated. */
 export function isConflict(error: unknown): boolean {
   const code = databaseCode(error)
   return code === '40001' || code === '40P01'
 }
 
-/** An error of one statement: its connection can be used again. */
-export function isOfStatement(error: unknown): boolean {
-  const { severity } = error as { severity?: unknown }
-  return severity === 'ERROR'
+/** An error of one statement, which leaves the connection usable. */
+export function isStatementError(error: unknown): boolean {
+  return (error as { severity?: unknown }).severity === 'ERROR'
 }
 
 /** The connection was lost before PostgreSQL had confirmed a change. */
@@ -45,7 +44,7 @@ const reasons: Readonly<Record<string, readonly [reason: string, hint: string]>>
   XX: ['internal error', 'look at the log of PostgreSQL'],
 }
 
-/** Texts of the driver, which gives them no code. */
+/** By the text of errors of the driver, which have no code. */
 const driverTexts: readonly (readonly [RegExp, readonly [reason: string, hint: string]])[] = [
   [
     /does not support SSL/,

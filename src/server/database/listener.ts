@@ -7,21 +7,21 @@ import type { Database } from './pool.ts'
 
 interface ListenerOptions {
   readonly database: Pick<Database, 'connect' | 'name'>
-  /** A name of letters and `_`. All schemas of the database share it. */
+  /** A name of letters and `_`, shared by all schemas of the database. */
   readonly channel: string
   readonly timer: Timer
   readonly log: Logger
   /**
-   * Runs after each notice and every `pollMs`, and after each LISTEN, since nothing is queued for a
-   * listener that is away. Never twice at once. Must not reject.
+   * Runs after each notice, every `pollMs`, and after each LISTEN, because PostgreSQL queues nothing
+   * for a lost listener. Runs one after the other. Must not reject.
    */
   reread(): Promise<void>
   readonly pollMs: number
 }
 
 /**
- * Listens for NOTIFY on a connection of its own, and connects again with growing pauses when that is
- * lost. Returns the stop.
+ * Listens for NOTIFY on its own connection, and connects again with growing pauses when it is lost.
+ * Returns a function that stops.
  */
 export function listen(options: ListenerOptions): () => void {
   const { database, channel, timer, log, pollMs } = options
@@ -33,23 +33,21 @@ export function listen(options: ListenerOptions): () => void {
   /** Resolves when the connection has ended. */
   async function follow(client: pg.Client): Promise<void> {
     const ended = Promise.withResolvers<void>()
-    client.on('error', () => ended.resolve())
-    client.on('end', () => ended.resolve())
-    const leave = () => ended.resolve()
-    signal.addEventListener('abort', leave)
+    const end = () => ended.resolve()
+    signal.addEventListener('abort', end)
+    for (const event of ['error', 'end'] as const) client.on(event, end)
     client.on('notification', () => void reread())
     await client.query(`LISTEN ${channel}`)
-    // On a connection that was cut silently the statement times out.
+    // Times out on a connection that was cut silently.
     let isProbing = false
     probe = () => {
       if (isProbing) return
       isProbing = true
-      const done = () => void (isProbing = false)
-      client.query('SELECT 1').then(done, () => ended.resolve())
+      client.query('SELECT 1').then(() => void (isProbing = false), end)
     }
     void reread()
     if (!signal.aborted) await ended.promise
-    signal.removeEventListener('abort', leave)
+    signal.removeEventListener('abort', end)
   }
 
   async function run(): Promise<void> {

@@ -6,11 +6,11 @@ export interface Migration {
   /** 1, 2, 3 … without gaps. */
   readonly number: number
   readonly name: string
-  /** Never changed once it was released: the next one changes what it made. */
+  /** Never changed after its release; a further migration changes what it made. */
   readonly sql: string
 }
 
-/** As the table of migrations has it. */
+/** A row of the table of migrations. */
 export interface Applied {
   readonly number: number
   readonly checksum: string
@@ -38,7 +38,7 @@ export async function migrate(
   const what = `its tables for ${area} cannot be made`
   for (;;) {
     const done = await database.transact(what, async queries => {
-      // `script`: a statement would time out while another server migrates.
+      // Not a prepared statement, which would time out while another server migrates.
       await queries.script(
         `SET LOCAL statement_timeout = 0; SELECT pg_advisory_xact_lock(hashtext('service_migrations'))`,
       )

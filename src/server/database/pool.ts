@@ -3,7 +3,7 @@ import type pg from 'pg'
 import { readFile } from 'node:fs/promises'
 import { readProblem, ServiceError, usage } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
-import { isConflict, isOfStatement, toDatabaseError, Unconfirmed } from './errors.ts'
+import { isConflict, isStatementError, toDatabaseError, Unconfirmed } from './errors.ts'
 import { databaseName, type DatabaseSettings } from './settings.ts'
 
 type SqlValue = string | number | null | Buffer | readonly string[]
@@ -26,7 +26,7 @@ export interface Queries {
 export interface Database {
   /** For messages: host, port and database. */
   readonly name: string
-  /** Runs statements on one connection. `what` is what to say when it fails. */
+  /** Runs statements on one connection. `what` begins the message of a failure. */
   run<Value>(what: string, action: (queries: Queries) => Promise<Value>): Promise<Value>
   /** A single statement, as in `Queries`. */
   rows<Row>(what: string, sql: string, ...values: SqlValue[]): Promise<Row[]>
@@ -34,13 +34,13 @@ export interface Database {
   one<Row>(what: string, sql: string, ...values: SqlValue[]): Promise<Row>
   change(what: string, sql: string, ...values: SqlValue[]): Promise<number>
   /**
-   * Runs `action` in a transaction (READ COMMITTED), which is on the disk before this resolves.
-   * After a deadlock it is run again, in a new transaction.
+   * Runs `action` in a transaction (READ COMMITTED) that is durable when this resolves. Runs it again
+   * after a deadlock.
    */
   transact<Value>(what: string, action: (queries: Queries) => Promise<Value>): Promise<Value>
-  /** A connection of its own, which the caller ends. */
+  /** A new connection outside the pool, which the caller ends. */
   connect(): Promise<pg.Client>
-  /** Waits for what runs. */
+  /** Waits for running statements. */
   close(): Promise<void>
 }
 
@@ -57,7 +57,7 @@ const maxConnections = 10
 const bigint = 20
 const dayMs = 24 * 60 * 60 * 1000
 
-/** Loads the driver and connects once, so that a wrong address is told at once. */
+/** Loads the driver and connects once, so that a wrong address fails at the start. */
 export async function openDatabase(options: DatabaseOptions): Promise<Database> {
   const { settings, log, waitMs } = options
   const driver = await loadDriver()
@@ -67,10 +67,10 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     application_name: 'service-cli',
     keepAlive: true,
     connectionTimeoutMillis: waitMs,
-    // The second one is for a server that does not answer any more.
+    // PostgreSQL ends a statement after the first, the driver after the second.
     statement_timeout: 2 * waitMs,
     query_timeout: 3 * waitMs,
-    // A server that stops in the middle must not keep others waiting for its locks.
+    // A server that hangs in a transaction must not keep its locks.
     idle_in_transaction_session_timeout: 3 * waitMs,
     types: {
       // Counts and times, which are far below 2 ** 53.
@@ -79,15 +79,15 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     },
   }
   const pool = new driver.Pool({ ...config, max: maxConnections })
-  const noted = (error: Error) => log.debug({ reason: error.message }, 'a connection was lost')
-  // Without a listener the process would end. A query in flight fails as well.
-  pool.on('error', noted)
-  pool.on('connect', client => void client.on('error', noted))
+  const onLost = (error: Error) => log.debug({ reason: error.message }, 'a connection was lost')
+  // Without a listener the process would end. Running queries fail by themselves.
+  pool.on('error', onLost)
+  pool.on('connect', client => void client.on('error', onLost))
   let closed: Promise<void> | null = null
 
   const database: Database = {
     name,
-    run: (what, action) => orDatabaseError(what, () => onConnection(alone(action))),
+    run: (what, action) => orDatabaseError(what, () => onConnection(autocommit(action))),
     rows: (what, sql, ...values) => database.run(what, queries => queries.rows(sql, ...values)),
     row: (what, sql, ...values) => database.run(what, queries => queries.row(sql, ...values)),
     one: (what, sql, ...values) => database.run(what, queries => queries.one(sql, ...values)),
@@ -144,11 +144,11 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
   }
 }
 
-/** What is done on one connection, and whether that is lost meanwhile. */
+/** Uses one connection; `state` says whether that was lost meanwhile. */
 type Action<Value> = (queries: Queries, state: { readonly isLost: boolean }) => Promise<Value>
 
 /** Each change is a transaction of its own. */
-function alone<Value>(action: (queries: Queries) => Promise<Value>): Action<Value> {
+function autocommit<Value>(action: (queries: Queries) => Promise<Value>): Action<Value> {
   return (queries, state) =>
     action({
       ...queries,
@@ -183,7 +183,7 @@ function confirmed<Value>(
 
 const statementNames = new Map<string, string>()
 
-/** Names are the same on each connection; PostgreSQL keeps the plan under them. */
+/** The same name on each connection, under which PostgreSQL keeps the plan. */
 function statementName(sql: string): string {
   const name = statementNames.get(sql) ?? `s${statementNames.size}`
   statementNames.set(sql, name)
@@ -195,7 +195,7 @@ function queriesOf(client: pg.PoolClient, state: { isLost: boolean }): Queries {
     try {
       return await client.query(config)
     } catch (error) {
-      state.isLost ||= !isOfStatement(error)
+      state.isLost ||= !isStatementError(error)
       throw error
     }
   }
@@ -224,7 +224,7 @@ async function connection(settings: DatabaseSettings): Promise<pg.ClientConfig> 
     database,
     ...(user === undefined ? {} : { user }),
     ...(password === undefined ? {} : { password: password.reveal() }),
-    // Whatever the role or the database has as its default.
+    // Overrides the default of the role and the database.
     options: `${options ?? ''} -c default_transaction_isolation=read\\ committed`,
     ssl: tls && (rootCertificate === undefined ? true : { ca: await readRoot(rootCertificate) }),
   }

@@ -101,7 +101,7 @@ export function eventOf(
 /** A dead instance is removed when its leftovers are deleted, or after a while. */
 function goneEvent(entry: InstanceEntry): GatewayEvent {
   if (entry.verdict.health === 'dead') return instanceEvent('ghost_reaped', entry)
-  return { ...instanceEvent('instance_gone', entry), reason: 'it took its record away' }
+  return { ...instanceEvent('instance_gone', entry), reason: 'its record was removed' }
 }
 
 function turnOf(now: RowStatus, before: RowStatus | undefined): GatewayEventKind | null {

@@ -63,7 +63,7 @@ export class GatewayResources extends ResourceServer {
       ...(clients && { server: new ClientsProducer(clients, limits, false) }),
       ...(instances && { instance: new InstanceProducer(instances) }),
     }
-    super({ ...parts, builtIns, whereToLook })
+    super({ ...parts, builtIns, whereToLook: instances ? whereToLookHere : whereToLook })
     this.#instances = instances
     clients?.onChange(() => this.notify.resourceUpdated(clientsUri))
     this.onClose(() => clients?.close())
@@ -98,6 +98,13 @@ function whereToLook(scheme: string): string {
     return 'gateway://instances has the ids of instances, resources/list the other resources'
   }
   return 'this is the gateway: read gateway://instances, then ask the instance at its mcp_url'
+}
+
+/** With the resources of instances at this address. */
+function whereToLookHere(scheme: string): string {
+  if (scheme === 'instance') return 'gateway://instances has the ids'
+  if (scheme === 'gateway' || scheme === 'resources') return whereToLook(scheme)
+  return 'this is the gateway: what an instance calls scheme://path is instance://<id>/scheme/path here, and gateway://instances has the ids'
 }
 
 type EventLimits = Pick<Limits, 'maxKeptAnswers' | 'maxKeptAnswerBytes'> &

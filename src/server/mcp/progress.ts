@@ -8,7 +8,8 @@ import type { Progress } from './tools/tool.ts'
 
 /**
  * Reports on a call whose `_meta` asks for progress. The first report turns the answer into an
- * event stream, which `sendAnswer` then ends. Null when the client did not ask.
+ * event stream, which `sendAnswer` then ends. Progress that is not above the last one is left out,
+ * as the protocol demands. Null when the client did not ask.
  */
 export function progressOf(
   req: IncomingMessage,
@@ -19,9 +20,11 @@ export function progressOf(
   const { progressToken } = params._meta
   if (typeof progressToken !== 'number' && !isRequestId(progressToken)) return null
   if (!accepts(req.headers.accept, 'text/event-stream')) return null
+  let last = Number.NEGATIVE_INFINITY
   return {
     report(progress, total, message) {
-      if (res.destroyed || res.writableEnded) return
+      if (progress <= last || res.destroyed || res.writableEnded) return
+      last = progress
       if (!res.headersSent) res.writeHead(200, eventStreamHeaders)
       const reported = { progressToken, progress, total, message }
       const notification = { method: 'notifications/progress', params: reported }

@@ -122,12 +122,19 @@ export class SubscriptionHub {
     return this.#opening.get(base)
   }
 
-  /** In any spelling. Returns the one that was subscribed; null: there was no such subscription. */
-  unsubscribe(subscriber: Subscriber, canonical: string): string | null {
+  /**
+   * In any spelling. Returns the one that was subscribed; null: there was no such subscription. The
+   * first digits of an id may name another resource than at the time of the subscription: then `uri`
+   * as it was written counts.
+   */
+  unsubscribe(subscriber: Subscriber, canonical: string, uri = canonical): string | null {
     const own = this.#bySubscriber.get(subscriber)
-    const topic = own?.get(canonical)
-    if (own === undefined || topic === undefined) return null
-    own.delete(canonical)
+    if (own === undefined) return null
+    const written = () => [...own].find(([, topic]) => topic.uri === uri)
+    const known = own.get(canonical)
+    const [key, topic] = known === undefined ? (written() ?? []) : [canonical, known]
+    if (key === undefined || topic === undefined) return null
+    own.delete(key)
     this.#release(topic, subscriber)
     return topic.uri
   }

@@ -68,7 +68,9 @@ describe('service-cli connect', () => {
       expect(error.message).to.match(
         /\n00000000 +blender +Shot 7 +\/shots\/a\.blend\n00000001 +maya +rig +-$/,
       )
-      expect(error.hint).to.contain('connect ID')
+      expect(error.hint)
+        .to.contain('connect ID')
+        .and.contain('all of them: service-cli connect gateway')
     }
   })
 

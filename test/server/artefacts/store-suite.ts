@@ -227,6 +227,17 @@ function describeStore(create: CreateStore): void {
     }
   })
 
+  it('returns the identical page until something changes', async () => {
+    const { store } = await create()
+    await store.put(randomBytes(8))
+    const page = await store.page(undefined, 3)
+    expect(await store.page(undefined, 3)).to.equal(page)
+    await store.put(randomBytes(8))
+    const changed = await store.page(undefined, 3)
+    expect(changed.refs).to.have.length(2)
+    expect(changed.refs).to.include(page.refs[0])
+  })
+
   it('shortens a page of large sidecars and loses none', async () => {
     const { store } = await create({ maxArtefactPageBytes: 100_000 })
     for (let at = 0; at < 5; at++) {

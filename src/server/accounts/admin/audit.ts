@@ -8,13 +8,13 @@ interface AuditView {
   readonly timestamp: string
   readonly action: string
   readonly account_id: string | null
-  /** Null also when the account is gone. */
+  /** Null also for a deleted account. */
   readonly username: string | null
   readonly address: string | null
   readonly details: AuditRow['details']
 }
 
-/** Newest first. `name` may be the id of an account that is gone. */
+/** Newest first. `name` may be the id of a deleted account. */
 export async function readAudit(
   admin: Admin,
   { name, limit }: { readonly name?: string | undefined; readonly limit: number },

@@ -1,20 +1,20 @@
+import { createHash } from 'node:crypto'
+import { constants } from 'node:fs'
 import { chmod, type FileHandle, lstat, mkdir, open, readdir, rm, rmdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { toRfc3339 } from '../../../lib/util/time.ts'
-import { errnoOf, ServiceError } from '../../../lib/util/errors.ts'
+import { z } from 'zod'
+import { errnoOf, ServiceError, usage } from '../../../lib/util/errors.ts'
+import { parseJson } from '../../../lib/util/json.ts'
 import { fsyncDirectory, noFollow, noWait, ownUid } from '../../../lib/util/posix.ts'
 import { writeNewFile } from '../../../lib/util/replace-file.ts'
+import { toRfc3339 } from '../../../lib/util/time.ts'
 import { readKeyText, writeKeyText } from '../keys/file-keys.ts'
 import { verifyBackup } from '../sqlite/backup.ts'
 import type { Admin } from './open-admin.ts'
-import { createHash } from 'node:crypto'
-import { constants } from 'node:fs'
-import { z } from 'zod'
-import { parseJson } from '../../../lib/util/json.ts'
 
 /**
- * Database, keys and a list of both in a folder that only its owner can enter. What
- * fails half-way leaves nothing. Throws `file_exists` for a folder that holds something.
+ * Writes database, keys and a list of both to a folder that only its owner can enter. A failure
+ * leaves nothing there. Throws `file_exists` for a folder that is not empty.
  */
 export async function backUp(admin: Admin, folder: string) {
   const { files, clock, log } = admin
@@ -50,7 +50,7 @@ export async function backUp(admin: Admin, folder: string) {
   }
 }
 
-/** Returns whether the folder was made; an empty one of our own is taken as well. */
+/** Makes the folder, or uses an empty one of this user. Returns true when it was made. */
 async function openTarget(folder: string): Promise<boolean> {
   try {
     await mkdir(folder, { mode: 0o700 })
@@ -61,9 +61,9 @@ async function openTarget(folder: string): Promise<boolean> {
   const found = await lstat(folder)
   const uid = ownUid()
   if (!found.isDirectory() || (uid !== null && found.uid !== uid)) {
-    throw taken(folder, 'is there already, and no folder of this user')
+    throw taken(folder, 'exists and is not a folder of this user')
   }
-  if ((await readdir(folder)).length > 0) throw taken(folder, 'is there already and not empty')
+  if ((await readdir(folder)).length > 0) throw taken(folder, 'exists and is not empty')
   await chmod(folder, 0o700)
   return false
 }
@@ -74,11 +74,12 @@ async function written(path: string) {
   throw new ServiceError('storage_failed', `${path} vanished while the backup was made`)
 }
 
-/** For `backup` and `restore`. */
+/** The error of `backup` and `restore` with a database. */
 export function backupUnsupported(): ServiceError {
-  const message = 'registry backup and restore work on files, not on PostgreSQL'
-  const hint = 'use pg_dump and pg_restore, and keep a copy of wrapping.key in the data folder'
-  return new ServiceError('usage_invalid', message, { hint })
+  return usage(
+    'registry backup and restore work on files, not on PostgreSQL',
+    'use pg_dump and pg_restore, and keep a copy of wrapping.key in the data folder',
+  )
 }
 
 function taken(folder: string, what: string): ServiceError {

@@ -6,13 +6,13 @@ import { hashOfSecret } from '../service-tokens.ts'
 import { findAccount } from './users.ts'
 import type { Admin } from './open-admin.ts'
 
-/** 160 bits: too many to guess one while it is valid. */
+/** 160 bits cannot be guessed while a code is valid. */
 const codeBytes = 20
 const minuteMs = 60_000
 const dayMs = 24 * 60 * minuteMs
 
 /**
- * For an account that lost its password; replaces an earlier code. Only the hash is kept. `ends`:
+ * Makes a code for a lost password, in place of an earlier one, and stores its hash. `ends` lists
  * what ends when the code is used.
  */
 export async function makeResetCode(admin: Admin, name: string, minutes: number) {
@@ -38,7 +38,7 @@ export async function makeResetCode(admin: Admin, name: string, minutes: number)
   return { id, username, expires_at, ends, code }
 }
 
-/** For one new account. */
+/** Makes a code for one new account, and stores its hash. */
 export async function makeInvite(admin: Admin, days: number) {
   const code = makeCode('inv_')
   const createdAtMs = admin.clock.now()

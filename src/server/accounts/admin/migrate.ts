@@ -17,7 +17,7 @@ import { openAdmin } from './open-admin.ts'
 
 interface MigrateOptions {
   readonly to: 'database' | 'files'
-  /** Of the files; in both cases also of the wrapping key. */
+  /** The folder of the files, and in both directions of the wrapping key. */
   readonly dataDir: string
   readonly database: DatabaseSettings
   readonly log: Logger
@@ -25,8 +25,8 @@ interface MigrateOptions {
 }
 
 /**
- * Copies accounts and keys from the files to the database, or back. What is there already is
- * refused; what is cut short leaves no accounts at the target, and can be repeated.
+ * Copies accounts and keys from the files to the database, or back. Refuses a target with accounts.
+ * An interrupted copy leaves no accounts at the target, and can be repeated.
  */
 export async function migrate(options: MigrateOptions) {
   const { to, dataDir, database: settings, log, clock = systemClock } = options

@@ -6,11 +6,11 @@ import type { AuditRow } from '../account-store.ts'
 import { keepAuditUntil } from '../audit-trail.ts'
 import { type Accounts, openAccounts } from '../open-accounts.ts'
 
-/** The data of an accounts server, opened by its owner; the server may run or not. */
+/** The data of an accounts server, for its operator; the server may run or not. */
 export interface Admin extends AsyncDisposable, Omit<Accounts, 'followKeys'> {
   readonly clock: Clock
   readonly log: Logger
-  /** Writes down what was done: who has the data needs no account, and leaves a trace. */
+  /** Adds an audit entry, because an operator acts without an account. */
   record(
     action: AdminAction,
     accountId: string | null,
@@ -42,9 +42,7 @@ interface AdminOptions {
   readonly clock?: Clock
 }
 
-/**
- * Makes nothing. Throws `storage_failed` when there is no accounts server, `registry_dir_unsafe`.
- */
+/** Creates nothing. Throws `storage_failed` when there is no accounts server, `registry_dir_unsafe`. */
 export async function openAdmin(options: AdminOptions): Promise<Admin> {
   const { log, clock = systemClock } = options
   const busyMs = defaultLimits.maxStoreWaitMs
@@ -56,7 +54,7 @@ export async function openAdmin(options: AdminOptions): Promise<Admin> {
     log,
     async record(action, accountId, details = {}) {
       const row = { atMs: clock.now(), action, accountId, address: null }
-      // How many rows are kept is a setting of the server, unknown here.
+      // Only the server knows how many rows are kept.
       const entry = { ...row, details: { by: 'owner', ...details } }
       const untilMs = keepAuditUntil(action, row.atMs)
       await store.audit(entry, { untilMs, maxRows: Number.MAX_SAFE_INTEGER })

@@ -1,11 +1,11 @@
-import { replaceFile } from '../../../lib/util/replace-file.ts'
 import { mkdir, readdir, rename, rm, rmdir } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { type Clock, systemClock, toRfc3339 } from '../../../lib/util/time.ts'
-import { ServiceError } from '../../../lib/util/errors.ts'
+import { defaultLimits } from '../../../lib/config/limits.ts'
+import { ServiceError, usage } from '../../../lib/util/errors.ts'
 import type { Logger } from '../../../lib/util/logger.ts'
 import { fsyncDirectory } from '../../../lib/util/posix.ts'
-import { defaultLimits } from '../../../lib/config/limits.ts'
+import { replaceFile } from '../../../lib/util/replace-file.ts'
+import { type Clock, systemClock, toRfc3339 } from '../../../lib/util/time.ts'
 import { adminLimits } from '../admin-limits.ts'
 import { type DataFiles, isThere, dataFiles, withFolderAlone } from '../data-folder.ts'
 import { readKeyText, writeKeyText } from '../keys/file-keys.ts'
@@ -22,20 +22,20 @@ import { openAdmin } from './open-admin.ts'
 export interface RestoreOptions {
   readonly from: string
   readonly dataDir: string
-  /** Put what is there aside instead of refusing. */
+  /** Move existing accounts and keys aside instead of refusing. */
   readonly force: boolean
   readonly withoutKeys: boolean
-  /** Sessions of the backup go on; else they end. */
+  /** Keep the sessions of the backup; otherwise they end. */
   readonly keepSessions: boolean
   readonly log: Logger
   readonly clock?: Clock
 }
 
-/** Nothing is touched before the backup is known to be whole and nothing uses the folder. */
+/** Changes nothing unless the backup is complete and the folder is not in use. */
 export async function restore(options: RestoreOptions) {
   const { from, dataDir, force, withoutKeys, keepSessions, log, clock = systemClock } = options
   if (withoutKeys && keepSessions) {
-    throw new ServiceError('usage_invalid', '--keep-sessions needs the keys: no --without-keys')
+    throw usage('--keep-sessions needs the keys', 'leave out --without-keys')
   }
   const manifest = await readManifest(from)
   const keys = withoutKeys ? null : await readKeys(from, manifest, log)
@@ -57,16 +57,16 @@ export async function restore(options: RestoreOptions) {
       const how = { nowMs, busyMs, log, keepSessions }
       const facts = await restoreBackup(source, files.database, how)
       if (keys !== null) await writeKeyText(files.keys, keys, log)
-      await unmark(files, dataDir)
+      await removeMark(files, dataDir)
       return { facts, aside }
     } catch (error) {
-      // A full disk, say: what was there goes on as if nothing had been asked.
+      // A full disk, for example: the old files come back.
       await putBack(files, aside)
-      await unmark(files, dataDir)
+      await removeMark(files, dataDir)
       throw error
     }
   })
-  await note(options, manifest)
+  await recordRestore(options, manifest)
   return {
     data_dir: dataDir,
     from,
@@ -84,7 +84,7 @@ async function readKeys(from: string, manifest: BackupManifest, log: Logger): Pr
   const file = join(from, backupFiles.keys)
   const text = await readKeyText(file, log)
   if (text === null) {
-    throw new ServiceError('storage_failed', `the backup has no keys: ${file} is not there`, {
+    throw new ServiceError('storage_failed', `the backup has no keys: ${file} is missing`, {
       hint: 'put it back; or give --without-keys: new keys are made, and every user logs in again',
     })
   }
@@ -108,13 +108,13 @@ async function refuseOver(files: DataFiles, force: boolean): Promise<void> {
   }
 }
 
-async function unmark({ unfinished }: DataFiles, dataDir: string): Promise<void> {
+async function removeMark({ unfinished }: DataFiles, dataDir: string): Promise<void> {
   await fsyncDirectory(dataDir)
   await rm(unfinished)
   await fsyncDirectory(dataDir)
 }
 
-/** Also of a damaged one, as it is: log and all. Null when there was nothing. */
+/** Moves all files of the accounts, even damaged ones, to `folder`. Null when there are none. */
 async function putAside(files: DataFiles, folder: string): Promise<string | null> {
   const there = []
   for (const path of replaced(files)) if (await isThere(path)) there.push(path)
@@ -143,7 +143,10 @@ function fileTime(timeMs: number): string {
   return toRfc3339(timeMs).replace(/[:.]/g, '-')
 }
 
-async function note({ dataDir, log, clock = systemClock }: RestoreOptions, made: BackupManifest) {
+async function recordRestore(
+  { dataDir, log, clock = systemClock }: RestoreOptions,
+  made: BackupManifest,
+): Promise<void> {
   await using admin = await openAdmin({ dataDir, log, clock })
   await admin.record('registry.restored', null, { backup_created_at: made.created_at })
 }

@@ -9,7 +9,7 @@ export async function listKeys(admin: Admin) {
   return { keys: keys.list().map(keyView) }
 }
 
-/** A running accounts server takes it over within `keyPollMs`. */
+/** A running accounts server loads the new keys within `keyPollMs`. */
 export async function rotateKeys(
   admin: Admin,
   { compromised = false }: { readonly compromised?: boolean },
@@ -30,7 +30,7 @@ export async function rotateKeys(
 
 function openKeys(admin: Admin): Promise<KeyStore> {
   return admin.openKeys({
-    // How long tokens live is for the server to say: no key is forgotten from here.
+    // Only the server knows how long tokens live, so this removes no key.
     lifetimes: { accessTokenMs: never, refreshTokenMs: never },
     rotationMs: defaultLimits.keyRotationMs,
     create: false,

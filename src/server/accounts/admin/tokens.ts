@@ -1,12 +1,12 @@
 import { serviceTokenPrefix } from '../../../lib/accounts/protocol.ts'
 import { cleanText } from '../../../lib/util/text.ts'
-import { ServiceError } from '../../../lib/util/errors.ts'
+import { ServiceError, usage } from '../../../lib/util/errors.ts'
 import { isServiceToken } from '../service-tokens.ts'
 import { serviceTokenView } from '../views.ts'
 import { everyAccount, findAccount } from './users.ts'
 import type { Admin } from './open-admin.ts'
 
-/** The service tokens that live: of one account, or of all by the names of the accounts. */
+/** The valid service tokens of one account, or of all in the order of their names. */
 export async function listTokens(
   admin: Admin,
   { name, limit }: { readonly name?: string | undefined; readonly limit: number },
@@ -19,7 +19,7 @@ export async function listTokens(
   return { tokens, more: false }
 }
 
-/** Throws `request_refused` unless there is a living one of this id. */
+/** Throws `request_refused` when no valid service token has the id. */
 export async function revokeToken(admin: Admin, id: string) {
   if (id.startsWith(serviceTokenPrefix)) throw isSecret(id)
   for await (const { token, username } of livingTokens(admin)) {
@@ -28,7 +28,7 @@ export async function revokeToken(admin: Admin, id: string) {
     await admin.record('token.revoked', token.accountId, { token_id: id })
     return { id, name: token.name, username, revoked: true }
   }
-  const message = `there is no living service token with the id "${cleanText(id, 100)}"`
+  const message = `there is no valid service token with the id "${cleanText(id, 100)}"`
   throw new ServiceError('request_refused', message, {
     hint: 'service-cli registry tokens list shows them',
   })
@@ -42,15 +42,13 @@ async function* livingTokens(admin: Admin, name?: string) {
   }
 }
 
-/** Not repeated. */
+/** The error names no character of the text. */
 function isSecret(text: string): ServiceError {
   const what = isServiceToken(text) ? 'this is a token itself' : 'this looks like a token itself'
-  return new ServiceError('usage_invalid', `${what}, not its id`, {
-    hint: 'service-cli registry tokens list shows the ids',
-  })
+  return usage(`${what}, not its id`, 'service-cli registry tokens list shows the ids')
 }
 
-/** Every login of the account ends; its service tokens do not. */
+/** Ends every login of the account, and no service token. */
 export async function endSessions(admin: Admin, name: string) {
   const { id, username } = await findAccount(admin, name)
   const ended = await admin.store.revokeSessions(id, 'ended_by_owner', admin.clock.now())

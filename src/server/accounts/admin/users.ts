@@ -17,11 +17,11 @@ import { foldLogin } from '../names.ts'
 
 interface UserList {
   readonly users: readonly UserView[]
-  /** There are further ones after the last. */
+  /** True when further ones follow. */
   readonly more: boolean
 }
 
-/** By name; `after` is the name of the last one seen. */
+/** In the order of names; `after` is the last name of the page before. */
 export async function listUsers(
   admin: Admin,
   { after = '', limit }: { readonly after?: string | undefined; readonly limit: number },
@@ -34,7 +34,7 @@ export async function listUsers(
   return { users, more: false }
 }
 
-/** With the sessions and tokens that live. */
+/** One account with its valid sessions and service tokens. */
 export async function showUser(admin: Admin, name: string) {
   const { store, clock } = admin
   const account = await findAccount(admin, name)
@@ -52,7 +52,7 @@ export async function showUser(admin: Admin, name: string) {
   }
 }
 
-/** `changed` is false when it was so before. The next request of the account meets it. */
+/** Takes effect at the next request of the account. `changed` is false when nothing changed. */
 export async function setUserDisabled(admin: Admin, name: string, disabled: boolean) {
   const { store, clock } = admin
   const { id, username, disabledAtMs } = await findAccount(admin, name)
@@ -80,7 +80,7 @@ export async function setTeam(admin: Admin, name: string, wanted: string | null)
   return { id, username, team, before }
 }
 
-/** Forgets its failed logins. `failed_logins`: how many there were. */
+/** Forgets the failed logins of the account. `failed_logins` is their number. */
 export async function unlockUser(admin: Admin, name: string) {
   const account = await findAccount(admin, name)
   const { id, username, usernameKey, emailKey } = account
@@ -90,7 +90,7 @@ export async function unlockUser(admin: Admin, name: string) {
   return { id, username, failed_logins }
 }
 
-/** With its sessions, tokens and codes; the audit entries stay, and the name for some time. */
+/** Deletes sessions, tokens and codes too. The audit entries stay, and the name for some time. */
 export async function deleteUser(admin: Admin, name: string) {
   const { id, username } = await findAccount(admin, name)
   const deleted = await admin.store.deleteAccount(
@@ -116,7 +116,7 @@ interface UserView {
   readonly team: string | null
   readonly created_at: string
   readonly disabled_at: string | null
-  /** `waiting`: some addresses, or all that never logged in to it, are refused at the moment. */
+  /** `waiting`: logins from some addresses, or from all unknown ones, are refused now. */
   readonly login: 'open' | 'waiting'
   readonly failed_logins: number
 }
@@ -147,10 +147,7 @@ function userView(
   }
 }
 
-/**
- * Failures that are not forgotten yet; those of strangers are counted twice, by source and
- * together.
- */
+/** Counts each failure once: those of unknown addresses are also stored together. */
 function sumFailures(failures: readonly LoginFailures[], nowMs: number): number {
   return failures
     .filter(({ source }) => source !== unknownAddresses)
@@ -166,7 +163,7 @@ export async function findAccount({ store }: Admin, name: string): Promise<Accou
   })
 }
 
-/** Every account, in the order of the names; a page at a time. */
+/** Every account in the order of names, read in pages. */
 export async function* everyAccount({ store }: Admin, after = ''): AsyncGenerator<AccountRow> {
   // Ends: each page begins behind the last one.
   for (;;) {

@@ -6,7 +6,7 @@ import type { Database, Queries } from '../../database/pool.ts'
 import { readKeyFile } from '../keys/key-file.ts'
 import type { KeyRingSource } from '../keys/key-store.ts'
 
-/** NOTIFY on it: the keys were changed. */
+/** The NOTIFY channel for changes of the keys. */
 export const keysChannel = 'accounts_keys'
 
 interface PostgresKeysOptions {
@@ -19,7 +19,7 @@ interface PostgresKeysOptions {
 }
 
 interface PostgresKeys extends KeyRingSource {
-  /** Stores this text, in a transaction, in place of what is there, which it does not decrypt. */
+  /** In a transaction of the caller: stores `text` without decrypting what it replaces. */
   replace(queries: Queries, text: string): Promise<void>
 }
 
@@ -95,9 +95,9 @@ export function postgresKeys(options: PostgresKeysOptions): PostgresKeys {
  * the database alone signs no token. Every accounts server of the database has the same file.
  */
 interface WrappingKey {
-  /** `context` is authenticated: what was wrapped for one cannot be unwrapped for another. */
+  /** Authenticates `context`: what was wrapped for one cannot be unwrapped for another. */
   wrap(text: string, context: string): Buffer
-  /** Null when it was wrapped with another key or for another context, or was changed. */
+  /** Null for another key, another context, or changed bytes. */
   unwrap(wrapped: Buffer, context: string): string | null
 }
 
@@ -117,7 +117,7 @@ async function readWrappingKey(file: string, log: Logger): Promise<WrappingKey |
   return wrappingKey(Buffer.from(text, 'base64url'))
 }
 
-/** Makes the file unless it is there. */
+/** Creates the file when it is missing. */
 async function makeWrappingKey(file: string): Promise<void> {
   await replaceFile(file, `${randomBytes(32).toString('base64url')}\n`, { exclusive: true })
 }

@@ -13,7 +13,7 @@ import { sessionsTable } from './sessions-table.ts'
 const readId = `SELECT value AS "registryId" FROM accounts_meta WHERE name = 'registry_id'`
 const testWrite = `UPDATE accounts_meta SET value = now()::text WHERE name = 'test_write'`
 
-/** Has an accounts server made its tables in this database? */
+/** True when an accounts server has made its tables in this database. */
 export async function hasAccounts(database: Database): Promise<boolean> {
   const sql = `SELECT to_regclass('accounts_meta') IS NOT NULL AS found`
   return (await database.one<{ found: boolean }>('it cannot be read', sql)).found
@@ -53,7 +53,7 @@ export async function openPostgresStore(database: Database): Promise<AccountStor
   }
 }
 
-/** One statement for each kind of row that is over. Rows that another sweep removes are left. */
+/** A statement for each table with rows that expire. Skips rows that another sweep is removing. */
 const sweeps = [
   ['sessions', 'id', 'expires_at_ms < $1 OR revoked_at_ms < $1'],
   ['service_tokens', 'id', 'expires_at_ms < $1 OR revoked_at_ms < $1'],

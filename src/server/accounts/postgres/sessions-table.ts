@@ -6,6 +6,7 @@ import type {
   SessionRow,
   SessionState,
 } from '../account-store.ts'
+import { ownAccountColumns } from './columns.ts'
 
 const columns = `sessions.id, account_id AS "accountId", sessions.created_at_ms AS "createdAtMs",
   expires_at_ms AS "expiresAtMs", address, user_agent AS "userAgent", counter,
@@ -19,9 +20,8 @@ const begin = `INSERT INTO sessions (${insertColumns})
   SELECT $1, id, $3::bigint, $4::bigint, $5, $6 FROM accounts
   WHERE id = $2 AND disabled_at_ms IS NULL AND ($7::text IS NULL OR password_hash = $7) FOR SHARE`
 // Of every request. One statement, so that session and account are of one moment.
-const find = `SELECT ${columns}, username, username_key AS "usernameKey", email,
-  email_key AS "emailKey", password_hash AS "passwordHash",
-  accounts.created_at_ms AS "accountCreatedAtMs", disabled_at_ms AS "disabledAtMs"
+const find = `SELECT ${columns}, ${ownAccountColumns},
+  accounts.created_at_ms AS "accountCreatedAtMs"
   FROM sessions JOIN accounts ON accounts.id = account_id WHERE sessions.id = $1`
 const rotate = `UPDATE sessions SET counter = counter + 1, rotated_at_ms = $1
   WHERE id = $2 AND counter = $3 AND revoked_at_ms IS NULL AND expires_at_ms > $1`

@@ -9,15 +9,15 @@ import {
   type TableWriter,
 } from '../tables.ts'
 
-/** Its name there; the audit of other programs may be beside it. */
+/** The name in PostgreSQL, where other programs may have an audit too. */
 const nameOf = ({ name }: AccountTable) => (name === 'audit' ? 'accounts_audit' : name)
 
-/** Entries without an account have '' there. */
+/** This column holds '' for entries without an account. */
 function isAuditAccount(table: AccountTable, column: string): boolean {
   return table.name === 'audit' && column === 'account_id'
 }
 
-/** Runs `action` on the rows of one moment. */
+/** Runs `action` on a consistent snapshot of the rows. */
 export function readDatabaseTables<Value>(
   database: Database,
   registryId: string,
@@ -33,8 +33,8 @@ export function readDatabaseTables<Value>(
 }
 
 /**
- * Writes what `fill` writes in place of what a server without accounts has, all or nothing. Throws
- * `file_exists` when there are accounts.
+ * Replaces the rows of a server without accounts by those that `fill` writes, in one transaction.
+ * Throws `file_exists` when there are accounts.
  */
 export function writeDatabaseTables<Value>(
   database: Database,

@@ -103,11 +103,12 @@ export function createFile(
   return publishFile(file, async temporary => {
     const db = connect(temporary, 'rw')
     try {
-      await configure(db, busyMs)
+      // Without a log, which would be lost when the disk is full while it is carried over.
       createLedger(db)
       accept(temporary, migrate(db, migrations, clock))
       const insert = db.prepare('INSERT INTO meta (name, value) VALUES (?, ?)')
       insert.run('registry_id', registryId)
+      await configure(db, busyMs)
     } finally {
       db.close()
     }

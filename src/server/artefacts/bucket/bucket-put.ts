@@ -1,10 +1,17 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { ServiceError } from '../../../lib/util/errors.ts'
-import { type BodySource, piecesOf, sha256, sizeWith } from '../body-source.ts'
+import {
+  type BodyBound,
+  type BodySource,
+  byLimits,
+  piecesOf,
+  sha256,
+  sizeWith,
+} from '../body-source.ts'
 import type { Describe } from '../describe.ts'
 import { maxBodyBytes } from '../expiry.ts'
+import type { CatalogPutResult } from '../postgres/catalog-changes.ts'
 import type { CatalogRow } from '../postgres/rows.ts'
-import type { PutResult } from '../store.ts'
 import { maxObjectBytes } from './bucket.ts'
 import { type BucketContext, keyOf } from './context.ts'
 
@@ -25,17 +32,17 @@ export async function putToBucket(
   source: BodySource,
   describe: Describe,
   known?: KnownBytes,
-): Promise<PutResult> {
+): Promise<CatalogPutResult> {
   const { bucket, catalog, clock, limits } = store
-  const maxBytes = Math.min(maxBodyBytes(limits), maxObjectBytes)
-  const bytes = known ?? (source instanceof Uint8Array ? await measure(source, maxBytes) : null)
+  const bound = boundOfBody(limits)
+  const bytes = known ?? (source instanceof Uint8Array ? await measure(source, bound) : null)
   const renewed = bytes === null ? null : await renew(store, bytes, describe)
   if (renewed !== null) return renewed
   const object = randomUUID()
   let isUsed = false
   await catalog.objects.reserve(object, clock.now())
   try {
-    const body = hashed(source, maxBytes)
+    const body = hashed(source, bound)
     await bucket.put(keyOf(object), body.pieces())
     const { hex, size } = body.result()
     const there = await catalog.find(hex, clock.now())
@@ -53,12 +60,18 @@ export async function putToBucket(
   }
 }
 
+function boundOfBody(limits: BucketContext['limits']): BodyBound {
+  const maxBytes = maxBodyBytes(limits)
+  if (maxBytes <= maxObjectBytes) return byLimits(maxBytes)
+  return { maxBytes: maxObjectBytes, hint: 'store it in parts: no limit makes an object larger' }
+}
+
 /** Stores only the metadata when the same bytes are stored already; null when they are not. */
 async function renew(
   store: BucketContext,
   { hex, size }: KnownBytes,
   describe: Describe,
-): Promise<PutResult | null> {
+): Promise<CatalogPutResult | null> {
   const { catalog, clock } = store
   const there = await catalog.find(hex, clock.now())
   if (there === null || (await isLost(store, there, size))) return null
@@ -82,13 +95,13 @@ async function discard({ bucket, catalog, clock, log }: BucketContext, object: s
 }
 
 /** Copies of the pieces, because the source may reuse its memory, with their hash and size. */
-function hashed(source: BodySource, maxBytes: number) {
+function hashed(source: BodySource, bound: BodyBound) {
   const hash = createHash('sha256')
   let size = 0
   return {
     async *pieces(): AsyncGenerator<Uint8Array> {
       for await (const piece of piecesOf(source)) {
-        size = sizeWith(piece, size, maxBytes)
+        size = sizeWith(piece, size, bound)
         const copy = source instanceof Uint8Array ? piece : new Uint8Array(piece)
         hash.update(copy)
         yield copy
@@ -98,7 +111,7 @@ function hashed(source: BodySource, maxBytes: number) {
   }
 }
 
-async function measure(bytes: Uint8Array, maxBytes: number): Promise<KnownBytes> {
-  const size = sizeWith(bytes, 0, maxBytes)
+async function measure(bytes: Uint8Array, bound: BodyBound): Promise<KnownBytes> {
+  const size = sizeWith(bytes, 0, bound)
   return { hex: await sha256(bytes), size }
 }

@@ -40,13 +40,14 @@ export interface BucketStore extends ArtefactStore, CopyTarget {
   sweep(): Promise<void>
 }
 
-/** Notices come at once; a lost one is made up for by the next look. */
-const lookMs = 5000
-/** A damaged object is kept so long for inspection. */
+/** Changes are announced by notices; polling finds those whose notice was lost. */
+const pollMs = 5000
+/** How long a damaged object is kept for inspection. */
 const damagedMs = 24 * 60 * 60 * 1000
-const removedAtOnce = 20
-/** References kept, so that what did not change is the identical one. */
-const keptRefBytes = 16 * 1024 * 1024
+/** Objects that the sweep removes at the same time. */
+const removalsAtOnce = 20
+/** For references that are the identical one until they change. */
+const refCacheBytes = 16 * 1024 * 1024
 
 /**
  * Artefacts in a bucket, with their catalog in PostgreSQL, which any number of servers may share.
@@ -62,12 +63,12 @@ export async function createBucketStore(options: BucketStoreOptions): Promise<Bu
   const onRemove = new Set<(hex: string) => void>()
   const pages = new PageMemory()
   const refs = new WeighedCache<{ readonly change: number; readonly ref: ArtefactRef }>(
-    keptRefBytes,
+    refCacheBytes,
   )
   const inBackground = createUpkeep(log)
   const expiry = new ExpiryTimer(clock, () => inBackground(sweep))
-  let seen = await catalog.lastChange()
-  let looking: Promise<void> = Promise.resolve()
+  let announced = await catalog.lastChange()
+  let announcing: Promise<void> = Promise.resolve()
   let sweeping: Promise<void> | undefined
   let isClosing = false
 
@@ -80,28 +81,26 @@ export async function createBucketStore(options: BucketStoreOptions): Promise<Bu
     return ref
   }
 
-  /** Tells the listeners of changes of any server, one look after the other. */
-  function look(): Promise<void> {
-    const next = looking.then(async () => {
-      const { change, removed, earliestExpiryMs } = await catalog.news(seen)
-      if (limits.artefactSweepMs > 0) expiry.set(earliestExpiryMs)
-      if (change === seen) return
-      seen = change
-      for (const hex of removed) for (const listener of onRemove) listener(hex)
-      listeners.notify()
-    })
-    looking = next.catch(() => {})
-    return next
+  /** Tells the listeners of changes by any server, one call after the other. Never rejects. */
+  function announce(): Promise<void> {
+    announcing = announcing
+      .then(async () => {
+        const { change, removed, earliestExpiryMs } = await catalog.news(announced)
+        if (limits.artefactSweepMs > 0) expiry.set(earliestExpiryMs)
+        if (change === announced) return
+        announced = change
+        for (const hex of removed) for (const listener of onRemove) listener(hex)
+        listeners.notify()
+      })
+      .catch(error => log.debug({ err: error }, 'changes are announced later'))
+    return announcing
   }
-
-  /** After a change that succeeded: a look that fails is made up for by the next one. */
-  const announce = () => look().catch(error => log.debug({ err: error }, 'changes are told later'))
 
   async function clean(): Promise<void> {
     await catalog.clean(clock.now())
     await announce()
-    for (let count = removedAtOnce; count === removedAtOnce && !isClosing;) {
-      const due = await catalog.objects.takeDue(clock.now(), removedAtOnce)
+    for (let count = removalsAtOnce; count === removalsAtOnce && !isClosing;) {
+      const due = await catalog.objects.takeDue(clock.now(), removalsAtOnce)
       count = due.length
       await Promise.all(due.map(removeObject))
     }
@@ -119,24 +118,22 @@ export async function createBucketStore(options: BucketStoreOptions): Promise<Bu
     return sweeping
   }
 
-  async function find(hex: string): Promise<CatalogRow | null> {
+  async function findRow(hex: string): Promise<CatalogRow | null> {
     return isArtefactHex(hex) ? catalog.find(hex, clock.now()) : null
   }
 
   async function open(hex: string): Promise<OpenArtefact | null> {
-    const row = await find(hex)
+    const row = await findRow(hex)
     if (row === null) return null
     const ref = refFor(row)
     const { object } = row
     const key = keyOf(object)
     const facts = await bucket.head(key)
     if (facts === null) {
-      // Removed or stored again in the meantime?
-      const now = await find(hex)
-      if (now?.object !== object) return now === null ? null : open(hex)
-      const hint = 'store the artefact again'
+      // It may have been removed or stored again meanwhile.
+      if ((await findRow(hex))?.object !== object) return open(hex)
       throw new ServiceError('artefact_corrupt', `${ref.uri} is missing in ${bucket.name}`, {
-        hint,
+        hint: 'store the artefact again',
       })
     }
     async function onDamage(): Promise<void> {
@@ -152,8 +149,9 @@ export async function createBucketStore(options: BucketStoreOptions): Promise<Bu
   }
 
   async function storeAs(source: BodySource, describe: Describe, known?: KnownBytes) {
-    const { ref, existed } = await putToBucket(store, source, describe, known)
+    const { ref, existed, isFull } = await putToBucket(store, source, describe, known)
     await announce()
+    if (isFull && limits.artefactSweepMs > 0) inBackground(sweep)
     return { ref, existed }
   }
 
@@ -161,8 +159,8 @@ export async function createBucketStore(options: BucketStoreOptions): Promise<Bu
   const checkDatabase = checkRegularly(() => database.rows('it does not answer', 'SELECT 1'))
   const sweepTimer = every(limits.artefactSweepMs, () => inBackground(sweep))
   const stopListening = listen({
-    ...{ database, channel, timer: systemTimer, log, pollMs: lookMs },
-    reread: () => announce(),
+    ...{ database, channel, timer: systemTimer, log, pollMs },
+    reread: announce,
   })
 
   return {
@@ -178,8 +176,8 @@ export async function createBucketStore(options: BucketStoreOptions): Promise<Bu
     totals: () => catalog.identity(),
 
     async find(hex) {
-      const row = await find(hex)
-      return row === null ? null : refFor(row)
+      const row = await findRow(hex)
+      return row && refFor(row)
     },
 
     open,
@@ -216,9 +214,8 @@ export async function createBucketStore(options: BucketStoreOptions): Promise<Bu
     onChange: listener => listeners.add(listener),
 
     onRemove(listener) {
-      const own = (hex: string) => listener(hex)
-      onRemove.add(own)
-      return () => void onRemove.delete(own)
+      onRemove.add(listener)
+      return () => void onRemove.delete(listener)
     },
 
     async health() {
@@ -233,7 +230,7 @@ export async function createBucketStore(options: BucketStoreOptions): Promise<Bu
       stopListening()
       listeners.clear()
       await sweeping?.catch(() => {})
-      await looking
+      await announcing
       bucket.close()
       await database.close()
     },

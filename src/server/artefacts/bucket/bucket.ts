@@ -1,4 +1,3 @@
-import type * as sdk from '@aws-sdk/client-s3'
 import { Readable } from 'node:stream'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import { BucketAnswerInvalid, statusOf, toBucketError } from './errors.ts'
@@ -18,20 +17,22 @@ export interface ObjectFacts {
 export interface Bucket {
   /** For messages. */
   readonly name: string
-  /** The object is there, whole, when this resolves. An error of the source is thrown as it is. */
+  /** Resolves when the whole object is stored. Errors of the source are thrown unchanged. */
   put(key: string, pieces: AsyncIterable<Uint8Array>): Promise<void>
   /** Null when there is no such object. */
   head(key: string): Promise<ObjectFacts | null>
   /**
-   * Bytes `start` to `end` (exclusive) of the object with this `etag`, as they arrive: they may end
-   * early or fail. Null when it is another object now, or none. The caller destroys the stream.
+   * Bytes `start` to `end` (exclusive) of the object with this `etag`, as they arrive: the stream may
+   * end early or fail. Null when the object is missing or another one. The caller destroys the stream.
    */
   get(key: string, etag: string, start: number, end: number): Promise<Readable | null>
-  /** Also what is left of unfinished uploads to the key. No error when there is nothing. */
+  /** Removes the object and unfinished uploads to its key, if there are any. */
   remove(key: string): Promise<void>
   /** The first 256 bytes; null when there is no such object. */
   readText(key: string): Promise<string | null>
   writeText(key: string, text: string): Promise<void>
+  /** The first keys that begin so. */
+  list(start: string): Promise<readonly string[]>
   close(): void
 }
 
@@ -40,11 +41,11 @@ const maxParts = 1000
 const partBytes = 8 * 1024 * 1024
 /** Bytes of one object at most. */
 export const maxObjectBytes = maxParts * partBytes
-/** Parts of one upload on their way at once: one is sent while the next one is read. */
+/** Parts of one upload that are sent at once: the next one is read meanwhile. */
 const partsAtOnce = 2
-/** More than the bodies that are sent to clients at once: each holds a connection. */
+/** More than bodies are sent to clients at once, because each needs a connection. */
 const maxConnections = 256
-const shortBytes = 256
+const maxTextBytes = 256
 
 interface BucketOptions {
   readonly settings: BucketSettings
@@ -60,10 +61,10 @@ export async function openBucket({ settings, waitMs }: BucketOptions): Promise<B
   const client = new s3.S3Client({
     ...(endpoint !== undefined && { endpoint, forcePathStyle: true }),
     ...(region !== undefined && { region }),
-    // Other servers refuse checksums that only AWS knows.
+    // Other servers refuse the checksums of AWS.
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
-    // With it the client makes a connection for each object of more than 2 MB.
+    // Would open a new connection for each object of more than 2 MB.
     expectContinueHeader: false,
     requestHandler: {
       connectionTimeout: waitMs,
@@ -152,7 +153,7 @@ export async function openBucket({ settings, waitMs }: BucketOptions): Promise<B
 
     readText: key =>
       orBucketError('the object was not read', async () => {
-        const Range = `bytes=0-${shortBytes - 1}`
+        const Range = `bytes=0-${maxTextBytes - 1}`
         const found = await orMissing(() =>
           client.send(new s3.GetObjectCommand({ ...at(key), Range })),
         )
@@ -164,15 +165,19 @@ export async function openBucket({ settings, waitMs }: BucketOptions): Promise<B
         await client.send(new s3.PutObjectCommand({ ...at(key), Body: text }))
       }),
 
+    list: start =>
+      orBucketError('the objects were not listed', async () => {
+        const asked = new s3.ListObjectsV2Command({ Bucket, Prefix: prefix + start })
+        const { Contents: found = [] } = await client.send(asked)
+        return found.map(({ Key = '' }) => Key.slice(prefix.length))
+      }),
+
     close: () => client.destroy(),
   }
 }
 
 /** Optional dependencies, which only an installation with a bucket needs. */
-async function loadClient(): Promise<{
-  s3: typeof sdk
-  Upload: (typeof import('@aws-sdk/lib-storage'))['Upload']
-}> {
+async function loadClient() {
   try {
     const [s3, { Upload }] = await Promise.all([
       import('@aws-sdk/client-s3'),

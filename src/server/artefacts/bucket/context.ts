@@ -15,6 +15,7 @@ export interface BucketContext {
   readonly origin: () => ArtefactOrigin
 }
 
+/** The key of an object in the bucket. */
 export function keyOf(object: string): string {
   return `o/${object}`
 }

@@ -35,7 +35,7 @@ export function toBucketError(error: unknown, bucket: string, what: string): unk
   if (error instanceof SourceFailed) return error.cause
   if (!(error instanceof Error)) return error
   const status = statusOf(error)
-  // An answer to HEAD has no name.
+  // An answer to HEAD has no body, so its error has no name.
   const known = refusals[error.name] ?? (status === 403 ? refusals['AccessDenied'] : undefined)
   if (known !== undefined) {
     const [reason, hint] = known
@@ -64,7 +64,7 @@ function reasonOf(error: Error, status: number | null): string | null {
   return typeof code === 'string' ? connectionAdvice(code) : null
 }
 
-/** The bucket sent something else than was asked for. */
+/** The bucket sent another answer than was asked for. */
 export class BucketAnswerInvalid extends Error {
   override readonly name = 'BucketAnswerInvalid'
 }

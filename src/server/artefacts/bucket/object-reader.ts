@@ -4,13 +4,13 @@ import { ServiceError } from '../../../lib/util/errors.ts'
 import { retryDelay } from '../../../lib/util/time.ts'
 import type { Bucket, ObjectFacts } from './bucket.ts'
 
-/** Cuts in a row without `progressBytes` between them. */
+/** Connections that may be lost in a row, with fewer than `progressBytes` read between them. */
 const maxCuts = 5
 const progressBytes = 1024 * 1024
 
 /**
- * Reads one object. Bytes that follow each other come from one request, which is made again, from
- * the byte where it was cut and for the same ETag, when the connection is lost.
+ * Reads one object. Consecutive reads share one request. When its connection is lost, the request is
+ * repeated from the next byte, for the same ETag.
  */
 export class ObjectReader {
   readonly #bucket: Bucket
@@ -33,19 +33,19 @@ export class ObjectReader {
   }
 
   /**
-   * Fills `target` from byte `position` on; returns how many bytes there were. `end` says how far
-   * the caller means to read. Throws when the bucket gives no more.
+   * Fills `target` from byte `position` on; returns the number of bytes. `end` is where the caller
+   * will stop reading.
    */
   async fill(target: Uint8Array, position: number, end?: number): Promise<number> {
     const length = Math.min(target.length, this.#facts.size - position)
     if (length <= 0) return 0
     if (position !== this.#at || position + length > this.#end) {
-      // A caller that reads on where it was reads to the end.
+      // A caller that continues will read to the end.
       const isNext = position === this.#at && position > 0
       this.close()
       this.#at = position
       this.#end = end ?? (isNext ? this.#facts.size : position + length)
-      await this.#ask()
+      await this.#request()
     }
     for (let done = 0; done < length;) {
       const piece = await this.#next()
@@ -69,18 +69,18 @@ export class ObjectReader {
     if (this.#rest.length > 0) return this.#rest
     for (;;) {
       try {
-        if (this.#pieces === null) await this.#ask()
+        if (this.#pieces === null) await this.#request()
         const next = await this.#pieces?.next()
         if (next?.done === false) return next.value
       } catch (error) {
-        // Anything else is a connection that was lost.
+        // All others mean that the connection was lost.
         if (error instanceof ServiceError && error.code !== 'storage_unavailable') throw error
       }
-      await this.#wasCut()
+      await this.#prepareRetry()
     }
   }
 
-  async #ask(): Promise<void> {
+  async #request(): Promise<void> {
     const { etag } = this.#facts
     const stream = await this.#bucket.get(this.#key, etag, this.#at, this.#end)
     if (stream === null) {
@@ -91,7 +91,7 @@ export class ObjectReader {
     this.#pieces = stream[Symbol.asyncIterator]()
   }
 
-  async #wasCut(): Promise<void> {
+  async #prepareRetry(): Promise<void> {
     this.close()
     if (this.#at - this.#cutAt >= progressBytes) this.#cuts = 0
     this.#cutAt = this.#at

@@ -1,4 +1,5 @@
 import type { DatabaseSettings } from '../../database/settings.ts'
+import { openDatabaseClock } from '../../database/clock.ts'
 import { openDatabase } from '../../database/pool.ts'
 import { openBucket } from './bucket.ts'
 import { type BucketStore, type BucketStoreOptions, createBucketStore } from './bucket-store.ts'
@@ -7,14 +8,16 @@ import type { BucketSettings } from './settings.ts'
 /** Where artefacts are when they are not in files of this machine. */
 export interface BucketStoreSettings {
   readonly bucket: BucketSettings
-  /** Has the catalog. */
+  /** Holds the catalog. */
   readonly database: DatabaseSettings
 }
 
-/** Connects to both once, so that what is wrong is told at once. */
+/**
+ * Connects to both, so that wrong settings fail at the start. Times are those of the database.
+ */
 export async function openBucketStore(
   { bucket, database }: BucketStoreSettings,
-  options: Required<Omit<BucketStoreOptions, 'bucket' | 'database'>>,
+  options: Required<Omit<BucketStoreOptions, 'bucket' | 'database' | 'clock'>>,
 ): Promise<BucketStore> {
   const { log, limits } = options
   const waitMs = limits.maxStoreWaitMs
@@ -23,7 +26,8 @@ export async function openBucketStore(
   opened.defer(() => objects.close())
   const catalog = await openDatabase({ settings: database, log, waitMs })
   opened.defer(() => catalog.close())
-  const store = await createBucketStore({ ...options, bucket: objects, database: catalog })
+  const clock = await openDatabaseClock(catalog)
+  const store = await createBucketStore({ ...options, bucket: objects, database: catalog, clock })
   opened.move()
   return store
 }

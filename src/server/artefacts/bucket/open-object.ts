@@ -14,29 +14,29 @@ interface ObjectOptions {
   onDamage(): Promise<void>
 }
 
-/** Reads from an object whose size was checked. */
+/** An artefact whose object has the right size. */
 export function openObject({ bucket, key, facts, ref, onDamage }: ObjectOptions): OpenArtefact {
   const reader = new ObjectReader(bucket, key, facts)
-  const open = new Set([reader])
+  const readers = new Set([reader])
 
-  /** A request of its own, which ends where the caller does. */
+  /** Reads with a request of its own, which ends at `end`. */
   async function* between(start: number, end: number): AsyncGenerator<Uint8Array> {
     const own = new ObjectReader(bucket, key, facts)
-    open.add(own)
+    readers.add(own)
     try {
       yield* piecesBetween(start, end, (target, position) => own.fill(target, position, end))
     } finally {
       own.close()
-      open.delete(own)
+      readers.delete(own)
     }
   }
 
-  /** A byte that changed on the way must not cost the artefact: it is read once more. */
+  /** Reads it once more, so that a byte changed in transit does not cost the artefact. */
   async function checkAgain(): Promise<void> {
     const hash = createHash('sha256')
     for await (const piece of between(0, facts.size)) hash.update(piece)
     if (`sha256:${hash.digest('hex')}` !== ref.digest) return onDamage()
-    const message = `${bucket.name}: ${ref.uri} was changed on the way`
+    const message = `${bucket.name}: ${ref.uri} was changed in transit`
     throw new ServiceError('storage_unavailable', message, { hint: 'read it again' })
   }
 
@@ -48,7 +48,7 @@ export function openObject({ bucket, key, facts, ref, onDamage }: ObjectOptions)
     verified: () =>
       verifiedPieces(ref, between(0, facts.size), { onDamage: checkAgain, onHash() {} }),
     async close() {
-      for (const each of open) each.close()
+      for (const each of readers) each.close()
     },
   }
 }

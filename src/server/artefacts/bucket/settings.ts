@@ -5,15 +5,15 @@ export interface BucketSettings {
   readonly bucket: string
   /** Before the name of every object: empty, or ends in `/`. */
   readonly prefix: string
-  /** The server of the bucket; undefined: AWS. */
+  /** Address of the server; undefined for AWS. */
   readonly endpoint: string | undefined
-  /** Undefined: as the client of AWS finds it. */
+  /** Undefined: the client of AWS looks for it. */
   readonly region: string | undefined
 }
 
 const form = 'write s3://BUCKET or s3://BUCKET/PREFIX'
-/** What other servers take for any region. */
-const anyRegion = 'us-east-1'
+/** The region that other servers than AWS accept. */
+const usualRegion = 'us-east-1'
 
 /**
  * Parses `s3://bucket/prefix`; `source` names the flag in the error. Endpoint and region come from
@@ -32,12 +32,11 @@ export function parseBucketUrl(
     throw usage(`${source} has an invalid prefix`, 'use letters, digits and . _ - = + @ /')
   }
   const endpoint = readEndpoint(env)
-  const region = env['AWS_REGION'] || env['AWS_DEFAULT_REGION'] || undefined
   return {
     bucket,
     prefix: folders.map(folder => `${folder}/`).join(''),
     endpoint,
-    region: region ?? (endpoint === undefined ? undefined : anyRegion),
+    region: env['AWS_REGION'] || env['AWS_DEFAULT_REGION'] || (endpoint && usualRegion),
   }
 }
 

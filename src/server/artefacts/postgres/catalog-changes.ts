@@ -4,7 +4,7 @@ import type { Describe } from '../describe.ts'
 import type { ArtefactRef, PutResult } from '../store.ts'
 import {
   asUnavailable,
-  bornMs,
+  liveAfterMs,
   type CatalogLimits,
   type CatalogRow,
   channel,
@@ -21,6 +21,11 @@ export interface CatalogPut {
   /** An object that is missing in the bucket: an artefact with it is replaced. */
   readonly lost: string | null
   readonly describe: Describe
+}
+
+export interface CatalogPutResult extends PutResult {
+  /** More have to go than one transaction removes. */
+  readonly isFull: boolean
 }
 
 interface Totals {
@@ -56,6 +61,13 @@ const expired = `SELECT hex FROM artefacts WHERE expires_at_ms <= $1
   OR (expires_at_ms IS NULL AND created_at_ms <= $2) LIMIT ${batch}`
 
 export function catalogChanges(database: Database, limits: CatalogLimits) {
+  const bounds = {
+    maxBytes: boundOf(limits.maxArtefactTotalBytes),
+    maxEntries: boundOf(limits.maxArtefacts),
+  }
+  const isWithin = ({ bytes, entries }: Totals) =>
+    bytes <= bounds.maxBytes && entries <= bounds.maxEntries
+
   /** Runs one change at a time across all servers. `action` returns null when it changed nothing. */
   function change<Value>(
     what: string,
@@ -74,35 +86,29 @@ export function catalogChanges(database: Database, limits: CatalogLimits) {
       .catch(asUnavailable)
   }
 
-  /** Removes the oldest artefacts beyond the bounds, except `keep`. Returns how many. */
+  /** Removes the oldest artefacts beyond the bounds, `batch` at most. Returns how many. */
   async function evict(
     queries: Queries,
     totals: Totals,
     keep: string,
     nowMs: number,
   ): Promise<number> {
-    const bounds = {
-      maxBytes: boundOf(limits.maxArtefactTotalBytes),
-      maxEntries: boundOf(limits.maxArtefacts),
-    }
-    for (let removed = 0; ;) {
-      if (totals.bytes <= bounds.maxBytes && totals.entries <= bounds.maxEntries) return removed
-      const rows = await queries.rows<{ hex: string; bytes: number }>(oldest, keep)
-      const total = { bytes: totals.bytes, count: totals.entries }
-      const chosen = selectEvictions(rows.toReversed(), total, bounds).map(({ hex }) => hex)
-      if (chosen.length === 0) return removed
-      removed += await removeRows(queries, totals, chosen, nowMs + graceMs)
-    }
+    if (isWithin(totals)) return 0
+    const rows = await queries.rows<{ hex: string; bytes: number }>(oldest, keep)
+    const total = { bytes: totals.bytes, count: totals.entries }
+    const chosen = selectEvictions(rows.toReversed(), total, bounds).map(({ hex }) => hex)
+    if (chosen.length === 0) return 0
+    return removeRows(queries, totals, chosen, nowMs + graceMs)
   }
 
   return {
     /**
      * Stores the artefact with `object`, or renews the one that existed with the object it has.
-     * Removes the oldest ones beyond the bounds. Null, and no change, when there is nothing to renew
-     * and `object` is null or was taken by the sweep.
+     * Removes the oldest ones beyond the bounds, some at most. Null, and no change, when there is
+     * nothing to renew and `object` is null or was taken by the sweep.
      */
     put: ({ hex, size, object, lost, describe }: CatalogPut, nowMs: number) =>
-      change<PutResult>('the artefact was not stored', async (queries, totals) => {
+      change<CatalogPutResult>('the artefact was not stored', async (queries, totals) => {
         const known = await queries.row<CatalogRow & { size: number }>(findAny, hex)
         const isLive = (row: CatalogRow) => expiryMs(refOf(row), limits.artefactTtlMs) > nowMs
         const live = known !== null && known.object !== lost && isLive(known) ? known : null
@@ -118,7 +124,7 @@ export function catalogChanges(database: Database, limits: CatalogLimits) {
         totals.entries += known === null ? 1 : 0
         totals.bytes += ref.size_bytes - (known?.size ?? 0)
         await evict(queries, totals, hex, nowMs)
-        return { ref, existed: live !== null }
+        return { ref, existed: live !== null, isFull: !isWithin(totals) }
       }),
 
     /** With `object`, only while the artefact has it. The object is removed after `keepMs`. */
@@ -133,20 +139,23 @@ export function catalogChanges(database: Database, limits: CatalogLimits) {
 
     /** Removes expired artefacts and those beyond the bounds, in small transactions. */
     async clean(nowMs: number): Promise<void> {
-      const born = bornMs(nowMs, limits)
+      const liveAfter = liveAfterMs(nowMs, limits)
       for (let removed = batch; removed === batch;) {
         const gone = await change('expired artefacts were not removed', async (queries, totals) => {
-          const rows = await queries.rows<{ hex: string }>(expired, nowMs, born)
+          const rows = await queries.rows<{ hex: string }>(expired, nowMs, liveAfter)
           if (rows.length === 0) return null
           const hashes = rows.map(({ hex }) => hex)
           return removeRows(queries, totals, hashes, nowMs + graceMs)
         })
         removed = gone ?? 0
       }
-      await change(
-        'artefacts beyond the bounds were not removed',
-        async (queries, totals) => (await evict(queries, totals, '', nowMs)) || null,
-      )
+      for (let removed: number | null = batch; removed !== null;) {
+        const what = 'artefacts beyond the bounds were not removed'
+        removed = await change(
+          what,
+          async (queries, totals) => (await evict(queries, totals, '', nowMs)) || null,
+        )
+      }
     },
   }
 }

@@ -3,15 +3,15 @@ import { boundOf } from '../expiry.ts'
 import { encodeCursor, type ParsedFilter, type Position } from '../listing.ts'
 import {
   asUnavailable,
-  bornMs,
+  liveAfterMs,
   type CatalogLimits,
   type CatalogRow,
   columns,
-  everMs,
+  maxTimeMs,
 } from './rows.ts'
 
 export interface Identity {
-  /** Of the installation: each database has another one. */
+  /** Id of the installation, made with the database. */
   readonly storeId: string
   /** Number of artefacts. */
   readonly entries: number
@@ -28,7 +28,7 @@ export interface CatalogPage {
 export interface CatalogNews {
   /** The number of the last change. */
   readonly change: number
-  /** Hashes of what was removed by changes after the given one, for as long as that is known. */
+  /** Hashes removed after the given change, as long as their objects are kept. */
   readonly removed: readonly string[]
   /** Infinity: nothing expires. */
   readonly earliestExpiryMs: number
@@ -38,7 +38,7 @@ const isLive = `CASE WHEN expires_at_ms IS NULL THEN created_at_ms > $2 ELSE exp
 const find = `SELECT ${columns} FROM artefacts WHERE ${isLive} AND hex = $3`
 const startingWith = `SELECT hex FROM artefacts WHERE ${isLive} AND hex >= $3 AND hex < $4
   ORDER BY created_at_ms DESC, hex LIMIT $5`
-// The sidecars of a page are added up before they are read.
+// Adds up the sidecars of a page before it reads them.
 const page = `WITH candidates AS (
     SELECT hex, created_at_ms, octet_length(sidecar) AS bytes FROM artefacts
     WHERE ${isLive} AND created_at_ms <= $3 AND (created_at_ms < $3 OR hex > $4)
@@ -77,7 +77,7 @@ export function catalogReads(database: Database, limits: CatalogLimits) {
     identity: () => run(queries => queries.one<Identity>(identity)),
 
     find: (hex: string, nowMs: number): Promise<CatalogRow | null> =>
-      run(queries => queries.row<CatalogRow>(find, nowMs, bornMs(nowMs, limits), hex)),
+      run(queries => queries.row<CatalogRow>(find, nowMs, liveAfterMs(nowMs, limits), hex)),
 
     /** Up to `limit` rows after `position`, newest first; fewer when their sidecars are large. */
     async page(
@@ -90,9 +90,9 @@ export function catalogReads(database: Database, limits: CatalogLimits) {
       const rows = await run(queries =>
         queries.rows<CatalogRow & { found: number; createdMs: number }>(
           page,
-          ...[nowMs, bornMs(nowMs, limits)],
-          ...[position?.createdMs ?? everMs, position?.hex ?? ''],
-          ...[Math.max(sinceMs, -everMs), ...values],
+          ...[nowMs, liveAfterMs(nowMs, limits)],
+          ...[position?.createdMs ?? maxTimeMs, position?.hex ?? ''],
+          ...[Math.max(sinceMs, -maxTimeMs), ...values],
           ...[limit, limits.maxArtefactPageBytes],
         ),
       )
@@ -103,7 +103,7 @@ export function catalogReads(database: Database, limits: CatalogLimits) {
 
     async startingWith(prefix: string, limit: number, nowMs: number): Promise<string[]> {
       // Greater than every digit.
-      const values = [nowMs, bornMs(nowMs, limits), prefix, `${prefix}g`, limit]
+      const values = [nowMs, liveAfterMs(nowMs, limits), prefix, `${prefix}g`, limit]
       const rows = await run(queries => queries.rows<{ hex: string }>(startingWith, ...values))
       return rows.map(({ hex }) => hex)
     },

@@ -6,7 +6,7 @@ import { objectLedger } from './object-ledger.ts'
 import type { CatalogLimits } from './rows.ts'
 import { migrations } from './schema.ts'
 
-/** What is stored, in PostgreSQL. Rejects with `storage_unavailable` or `storage_full`. */
+/** The artefacts in the bucket, in PostgreSQL. Rejects with `storage_unavailable` or `storage_full`. */
 export interface Catalog
   extends ReturnType<typeof catalogReads>, ReturnType<typeof catalogChanges> {
   readonly objects: ReturnType<typeof objectLedger>

@@ -1,9 +1,9 @@
 import type { Database } from '../../database/pool.ts'
 import { asUnavailable } from './rows.ts'
 
-/** An upload may take so long: what is left of one that was interrupted goes then. */
+/** How long an upload may take. Then the sweep removes what an interrupted one left. */
 const uploadMs = 24 * 60 * 60 * 1000
-/** A server that took objects to remove them has so long; then another one may. */
+/** How long a server may take to remove objects; then another one may take them. */
 const leaseMs = 10 * 60 * 1000
 
 const reserve = 'INSERT INTO artefact_objects (object, due_ms) VALUES ($1, $2)'
@@ -16,8 +16,8 @@ const takeDue = `UPDATE artefact_objects SET is_taken = true, due_ms = $2 WHERE 
 const forget = 'DELETE FROM artefact_objects WHERE object = $1 AND is_taken'
 
 /**
- * Objects in the bucket that no artefact has. Each is written down here before it is stored, so
- * that none is lost from sight when a server is killed, and the bucket is never listed.
+ * Objects in the bucket that no artefact has. Each is recorded here before it is stored, so that a
+ * killed server leaves none unknown, and the bucket is never listed.
  */
 export function objectLedger(database: Database) {
   const change = (sql: string, ...values: (string | number)[]) =>

@@ -19,24 +19,24 @@ export type CatalogLimits = Pick<
   'artefactTtlMs' | 'maxArtefacts' | 'maxArtefactTotalBytes' | 'maxArtefactPageBytes'
 >
 
-/** Servers are told of changes here. */
+/** The NOTIFY channel for changes. */
 export const channel = 'artefacts_changed'
-/** PostgreSQL has no integer that is infinite. */
-export const everMs = Number.MAX_SAFE_INTEGER
+/** In place of an infinite time, which PostgreSQL does not have for integers. */
+export const maxTimeMs = Number.MAX_SAFE_INTEGER
 
 /** The columns of a `CatalogRow`. */
 export const columns = 'hex, object, sidecar, change'
 
-/** Artefacts without an expiry are live when they were stored after this. */
-export function bornMs(nowMs: number, { artefactTtlMs }: CatalogLimits): number {
-  return Math.max(nowMs - boundOf(artefactTtlMs), -everMs)
+/** Artefacts without an expiry are live when they were stored after this time. */
+export function liveAfterMs(nowMs: number, { artefactTtlMs }: CatalogLimits): number {
+  return Math.max(nowMs - boundOf(artefactTtlMs), -maxTimeMs)
 }
 
 export function refOf(row: CatalogRow): ArtefactRef {
   return Object.freeze(JSON.parse(row.sidecar))
 }
 
-/** A database that fails is taken to be away: the caller may try again. */
+/** Reports a failing database as unavailable, so that the caller may try again. */
 export function asUnavailable(error: unknown): never {
   if (!(error instanceof ServiceError) || error.code !== 'storage_failed') throw error
   throw new ServiceError('storage_unavailable', error.message, { hint: error.hint })

@@ -38,7 +38,7 @@ export class EndedInstances {
 
   /** Its record was removed. */
   remember(entry: InstanceEntry): void {
-    const cause = 'it stopped and removed its record'
+    const cause = 'its record was removed, as by an instance that stops'
     const stopped = { entry, lastSeenMs: this.#parts.clock.now(), cause }
     this.#removed.set(entry.record.instanceId, this.#whenDead(entry) ?? stopped)
     const [oldest] = this.#removed.keys()
@@ -50,8 +50,8 @@ export class EndedInstances {
     return this.#removed.delete(instanceId)
   }
 
-  /** The error for its readers; null: it has not ended. */
-  errorOf(instanceId: string): ServiceError | null {
+  /** The error for the readers of `uri`; null: it has not ended. */
+  errorOf(instanceId: string, uri = `gateway://instances/${instanceId}`): ServiceError | null {
     const ended = this.#find(instanceId)
     if (ended === null) return null
     const { entry, lastSeenMs, cause } = ended
@@ -60,8 +60,7 @@ export class EndedInstances {
     return new ServiceError('resource_not_found', message, {
       hint: 'gateway://instances has those that run',
       data: {
-        uri: `gateway://instances/${instanceId}`,
-        ...{ reason: 'instance_gone', instance_id: instanceId, last_seen: seen, cause },
+        ...{ uri, reason: 'instance_gone', instance_id: instanceId, last_seen: seen, cause },
       },
     })
   }

@@ -1,3 +1,4 @@
+import { isJsonObject } from '../../../lib/util/json.ts'
 import type { Timer } from '../../../lib/util/time.ts'
 import type { RelayedJson } from '../../resources/producer.ts'
 import { badAnswer, ContentsScanner } from './contents-scanner.ts'
@@ -182,10 +183,17 @@ export class IncomingContents implements AnswerReceiver {
 
 /** What is held can be looked at: a broken answer costs its readers alone. */
 function checked(json: string): string {
+  let contents: unknown
   try {
-    JSON.parse(json)
-    return json
+    contents = JSON.parse(json)
   } catch {
     throw badAnswer('it is not JSON')
   }
+  const isWhole = Array.isArray(contents) && contents.every(isContent)
+  if (!isWhole) throw badAnswer('its contents have no URI')
+  return json
+}
+
+function isContent(item: unknown): boolean {
+  return isJsonObject(item) && typeof item.uri === 'string'
 }

@@ -109,7 +109,7 @@ export class InstanceNames {
 /** For the reader of `uri`. */
 export function unknownInstance(uri: string): ResourceNotFound {
   const error = new ResourceNotFound(uri)
-  error.message += '; no such instance is known, gateway://instances has the ids'
+  error.message += '; no such instance is known; gateway://instances has the ids'
   return error
 }
 

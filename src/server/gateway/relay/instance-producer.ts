@@ -85,7 +85,7 @@ export class InstanceProducer implements BuiltIn {
   }
 
   checkParameters({ text }: ResourceUri): void {
-    this.#instances.assertThere(this.#instances.find(text).instanceId)
+    this.#instances.assertThere(this.#instances.find(text).instanceId, text)
   }
 
   /** Contents are relayed; what is not is no resource. */

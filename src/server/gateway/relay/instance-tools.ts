@@ -97,17 +97,25 @@ async function forward(
 ): Promise<ToolResult> {
   const entry = instances.names.choose(instance === undefined ? undefined : String(instance))
   const { instanceId } = entry.record
-  const asked = { name, arguments: { ...args, ...innerUri(args.uri, instanceId, instances) } }
+  const inner = (uri: unknown) => innerUri(uri, instanceId, instances)
+  const asked = {
+    name,
+    arguments: {
+      ...args,
+      ...(args.uri !== undefined && { uri: inner(args.uri) }),
+      ...(Array.isArray(args.uris) && { uris: args.uris.map(inner) }),
+    },
+  }
   const result = await instances.call(instanceId, 'tools/call', asked, caller)
   const from = `instance ${shortId(instanceId)}: ${labelOf(entry)}`
   return { ...resultOf(result), content: [...contentOf(result), { type: 'text', text: from }] }
 }
 
 /** The URI as the instance calls it, where it was given as the gateway does. */
-function innerUri(uri: unknown, instanceId: string, instances: Instances) {
+function innerUri(uri: unknown, instanceId: string, instances: Instances): unknown {
   const parsed = typeof uri === 'string' ? parseInstanceUri(uri) : null
-  if (typeof uri !== 'string' || parsed === null) return {}
-  return instances.find(uri).instanceId === instanceId ? { uri: parsed.inner } : {}
+  if (typeof uri !== 'string' || parsed === null) return uri
+  return instances.find(uri).instanceId === instanceId ? parsed.inner : uri
 }
 
 /**

@@ -82,7 +82,7 @@ export class Instances implements Follower {
 
   /** The result of a request to the instance. */
   call(instanceId: string, ...[method, params, caller = {}]: Call): Promise<JsonObject> {
-    const text = `instance://${instanceId}/`
+    const text = `gateway://instances/${instanceId}`
     return this.asked(instanceId, text, caller.reader, ({ calls }, reader) =>
       calls.ask(method, params, { ...caller, ...(reader && { reader }) }),
     )
@@ -92,7 +92,7 @@ export class Instances implements Follower {
   follow(uri: string): Promise<void> {
     try {
       const { instanceId, inner } = this.find(uri)
-      this.assertThere(instanceId)
+      this.assertThere(instanceId, uri)
       const followed = this.#followed.get(instanceId) ?? new Set()
       this.#followed.set(instanceId, followed.add(inner))
       return this.#parts.relays.follow(this, instanceId, inner)
@@ -119,9 +119,9 @@ export class Instances implements Follower {
     this.#parts.listChanged()
   }
 
-  /** Throws for an instance that has ended. */
-  assertThere(instanceId: string): void {
-    const error = this.#ended.errorOf(instanceId)
+  /** Throws for an instance that has ended; `uri`: what was asked for. */
+  assertThere(instanceId: string, uri?: string): void {
+    const error = this.#ended.errorOf(instanceId, uri)
     if (error !== null) throw error
   }
 
@@ -135,7 +135,7 @@ export class Instances implements Follower {
     caller: Reader | undefined,
     ask: (relay: Relay, reader: Reader | undefined) => Promise<Answer>,
   ): Promise<Answer> {
-    this.assertThere(instanceId)
+    this.assertThere(instanceId, text)
     const relay = this.#parts.relays.to(instanceId)
     const isShown = () => {
       if (this.#isHidden(instanceId)) throw unknownInstance(text)
@@ -150,7 +150,7 @@ export class Instances implements Follower {
     } catch (error) {
       isShown()
       if (!isUnreachable(error)) throw error
-      throw (await this.#goneNow(instanceId)) ?? error
+      throw (await this.#goneNow(instanceId, text)) ?? error
     }
   }
 
@@ -162,9 +162,9 @@ export class Instances implements Follower {
   }
 
   /** After a failure: the error of an instance that has ended meanwhile. */
-  async #goneNow(instanceId: string): Promise<ServiceError | null> {
+  async #goneNow(instanceId: string, uri: string): Promise<ServiceError | null> {
     await this.#parts.directory.refresh()
-    return this.#ended.errorOf(instanceId)
+    return this.#ended.errorOf(instanceId, uri)
   }
 
   #isHidden(instanceId: string): boolean {

@@ -9,6 +9,7 @@ import { ServiceError } from '../../../lib/util/errors.ts'
 import type { JsonObject } from '../../../lib/util/json.ts'
 import type { Logger } from '../../../lib/util/logger.ts'
 import { monotonicClock, pause, type Timer } from '../../../lib/util/time.ts'
+import { outerUri } from './instance-uri.ts'
 import { answeredError, isUnreachable, unreachable } from './relay-errors.ts'
 import { gatewayInfo, type Upstream } from './upstream.ts'
 
@@ -131,7 +132,7 @@ export class UpstreamSession {
       case 'result':
         return answer
       case 'error':
-        throw answeredError(answer.error, String(params.uri ?? upstream.url.href))
+        throw answeredError(answer.error, this.#outer(params.uri))
       case 'broken':
         throw unreachable(answer.reason)
       case 'refused':
@@ -140,6 +141,12 @@ export class UpstreamSession {
       default:
         throw unreachable('it gives no answer')
     }
+  }
+
+  /** What the message is about, as clients of the gateway call it. */
+  #outer(uri: unknown): string {
+    const { instanceId } = this.#parts.upstream
+    return outerUri(instanceId, String(uri)) ?? `instance://${instanceId}/`
   }
 
   /** Sends what needs no answer. */

@@ -35,6 +35,7 @@ const readBody = (() => {
 
 /** How the gateway asks one instance: in its own name, never in that of a caller. */
 export class Upstream {
+  readonly instanceId: string
   /** In every request: another instance at this address refuses it. */
   readonly identity: Readonly<Record<string, string>>
   /** Of every POST. */
@@ -43,6 +44,7 @@ export class Upstream {
   readonly #transport: InstanceTransport
 
   constructor(instanceId: string, transport: InstanceTransport) {
+    this.instanceId = instanceId
     this.#transport = transport
     this.identity = { [instanceHeader]: instanceId }
     this.headers = { ...postHeaders, ...this.identity }

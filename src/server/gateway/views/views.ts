@@ -17,6 +17,7 @@ interface ViewsParts {
 
 interface UsersView {
   readonly view: View
+  readonly viewer: Viewer
   downloads: number
   usedMs: number
 }
@@ -92,9 +93,14 @@ export class Views implements McpEndpoint {
     const { viewer } = notes
     if (viewer === undefined) return all
     const key = keyOf(notes)
-    const known = this.#views.get(key)
+    let known = this.#views.get(key)
+    // One who comes back to a team finds nothing of the time between.
+    if (known !== undefined && known.viewer.team !== viewer.team) {
+      this.#close(key, known)
+      known = undefined
+    }
     if (known === undefined && this.#views.size >= limits.maxViews) this.#makeRoom()
-    const users = known ?? { view: open(viewer), downloads: 0, usedMs: 0 }
+    const users = known ?? { view: open(viewer), viewer, downloads: 0, usedMs: 0 }
     users.usedMs = ticks.now()
     this.#views.delete(key)
     this.#views.set(key, users)
@@ -124,11 +130,11 @@ export class Views implements McpEndpoint {
   }
 }
 
-/** Another account, or other rights: another view. */
+/** Another account, or other schemes: another view. */
 function keyOf({ viewer, principal }: RequestContext): string {
   if (viewer === undefined) return ''
-  const { accountId, username, team, schemes } = viewer
-  return JSON.stringify([accountId ?? principal, accountId === null, username, team, schemes])
+  const { accountId, schemes } = viewer
+  return JSON.stringify([accountId, accountId === null ? principal : null, schemes])
 }
 
 function isInUse({ view, downloads }: UsersView): boolean {

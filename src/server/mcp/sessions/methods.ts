@@ -62,7 +62,7 @@ export function createSessionMethods(parts: MethodParts | null): MethodTable {
       (params, session) => {
         const canonical = registry.canonical(params.uri)
         // A subscription can be given up also after its scheme went.
-        const subscribed = hub.unsubscribe(session, canonical)
+        const subscribed = hub.unsubscribe(session, canonical, String(params.uri))
         if (subscribed === null) registry.assertSubscribable(params.uri)
         else session.stream?.forget(subscribed)
         return empty
