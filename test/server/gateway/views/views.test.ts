@@ -46,10 +46,10 @@ describe('the views of users', () => {
     })
   })
 
-  const ask = (viewer?: Partial<Viewer>, principal = 'user:x') => {
+  const ask = (viewer?: Partial<Viewer>, principal = 'user:x'): void => {
     const all = { accountId: 'ada', username: 'ada', team: 'fx', schemes: null, ...viewer }
     const rights = { principal, mayWrite: true, mayAnswer: true, rpc: undefined, uri: undefined }
-    return views.handle({} as IncomingMessage, {} as ServerResponse, {
+    void views.handle({} as IncomingMessage, {} as ServerResponse, {
       ...rights,
       ...(viewer && { viewer: all }),
     })
