@@ -33,7 +33,7 @@ import type { Page } from '../page/page.ts'
 import type { McpEndpoint } from './endpoint.ts'
 import { JsonText } from './json-text.ts'
 import { refusalMessage } from './refusal.ts'
-import type { RequestContext } from './request-context.ts'
+import { RequestNotes, type RequestContext } from './request-context.ts'
 import { sendRefusal } from './send.ts'
 import type { Limits } from '../../lib/config/limits.ts'
 
@@ -126,7 +126,11 @@ function createListener(parts: AppParts): RequestListener {
   const isOfInstance = (path: string) =>
     parts.instances !== undefined && path.startsWith(instancesPath)
 
-  function route(req: IncomingMessage, res: ServerResponse, notes: Notes): void | Promise<void> {
+  function route(
+    req: IncomingMessage,
+    res: ServerResponse,
+    notes: RequestNotes,
+  ): void | Promise<void> {
     const target = parseTarget(req.url ?? '')
     const path = (notes.path = target?.path ?? '')
     const isHotPath = path === '/mcp' || path.startsWith(artefactPath) || isOfInstance(path)
@@ -160,7 +164,7 @@ function createListener(parts: AppParts): RequestListener {
   function serve(
     req: IncomingMessage,
     res: ServerResponse,
-    notes: Notes,
+    notes: RequestNotes,
     outcome: AuthOutcome,
   ): void | Promise<void> {
     if (!outcome.ok) return refuseCaller(res, notes, outcome)
@@ -191,7 +195,7 @@ function createListener(parts: AppParts): RequestListener {
   function refuse(
     req: IncomingMessage,
     res: ServerResponse,
-    { path, peer }: Notes,
+    { path, peer }: RequestNotes,
     refusal: Refusal,
   ): void {
     const { status, reason, message } = refusal
@@ -205,7 +209,7 @@ function createListener(parts: AppParts): RequestListener {
 
   function refuseCaller(
     res: ServerResponse,
-    { peer }: Notes,
+    { peer }: RequestNotes,
     outcome: AuthRefused,
     principal?: string,
   ): void {
@@ -221,7 +225,7 @@ function createListener(parts: AppParts): RequestListener {
     return sendRefusal(res, status, body, headers, drainMs)
   }
 
-  function failed(res: ServerResponse, notes: Notes, error: unknown): void {
+  function failed(res: ServerResponse, notes: RequestNotes, error: unknown): void {
     const problem = toProblem(error)
     if (isWriteRefusal(error) && !res.headersSent) {
       const change = error.data?.['change'] === 'answer' ? 'answer' : 'drain'
@@ -241,7 +245,7 @@ function createListener(parts: AppParts): RequestListener {
 
   return (req, res) => {
     // Once the connection is closed the address is unknown.
-    const notes = new Notes(parts.peerOf(req))
+    const notes = new RequestNotes(parts.peerOf(req))
     logWhenClosed(parts, res, () => {
       notes.over?.()
       if (!notes.isLogged) return null
@@ -283,27 +287,9 @@ function createUpgrades({ guard, peerOf, host, joins, onRefused }: AppParts): Up
   }
 }
 
-class Notes implements RequestContext {
-  isLogged = true
-  /** Without the query; empty until it is known. */
-  path = ''
-  principal = 'anonymous'
-  mayWrite = true
-  mayAnswer = true
-  viewer: RequestContext['viewer'] = undefined
-  /** To be called when nothing is answered any more. */
-  over: (() => void) | undefined = undefined
-  rpc: string | undefined = undefined
-  uri: unknown = undefined
-  readonly peer: string
-
-  constructor(peer: string) {
-    this.peer = peer
-  }
-}
-
 function isWriteRefusal(error: unknown): error is ServiceError {
-  return error instanceof ServiceError && error.code === 'scope_insufficient'
+  if (!(error instanceof ServiceError) || error.code !== 'scope_insufficient') return false
+  return error.data?.['scheme'] === undefined
 }
 
 function reasonOf({ status, error }: AuthRefused): string {
