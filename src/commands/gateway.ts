@@ -18,7 +18,8 @@ resources on /mcp, and notifies clients of changes. Listens only on this machine
 One gateway is active on a port. Others stand by and take over within seconds when it ends, even \
 after a crash. The log reports this, and --json prints a line.
 
-Environment: SERVICE_MCP_API_KEY (the key that clients must present), SERVICE_REGISTRY_DIR.`
+Environment: SERVICE_MCP_API_KEY (the key that clients must present), SERVICE_REGISTRY_DIR, \
+SERVICE_DATABASE_URL (in place of --database, with --peer-url).`
 
   static override examples = [
     { description: 'start with the defaults', command: '<%= config.bin %> gateway' },
