@@ -16,7 +16,8 @@ import { Checkpoints } from './checkpoints/checkpoints.ts'
 import { SceneComparer } from './checkpoints/scene-comparer.ts'
 import { createPictureMaker } from './capture/png/picture-maker.ts'
 import { windowCaptureLimits } from './capture/window-limits.ts'
-import { createHostEndpoint, type HostSink } from './host/host-endpoint.ts'
+import { createHostEndpoint } from './host/host-endpoint.ts'
+import { createHostSink } from './host/host-sink.ts'
 import { resolveHostToken } from './host/host-token.ts'
 import { createInstanceRecord, InstanceFile, scenePatch } from './host/instance-record.ts'
 import { resolveGatewayLimits } from '../lib/config/gateway-limits.ts'
@@ -29,13 +30,11 @@ import { ClientTable } from './mcp/client-table.ts'
 import { applicationTools } from './mcp/tools/tools.ts'
 import { Metrics } from './http/metrics.ts'
 import { McpHttpServer } from './mcp/mcp-http-server.ts'
-import { type Limits, resolveLimits } from '../lib/config/limits.ts'
+import { resolveLimits } from '../lib/config/limits.ts'
 import { openStateDirectory, selectStateDirectory } from '../lib/instances/state-directory.ts'
 import { Prover } from './notes/prover.ts'
 import { Notes } from './notes/notes.ts'
 import { AuditLog } from './resources/audit-log.ts'
-import type { ResourceRegistry } from './resources/registry.ts'
-import { SessionEventBuffer } from './resources/session-event-buffer.ts'
 import { openServeCapture } from './host/serve-capture.ts'
 import type { ServeHandle, ServeOptions } from './host/serve-options.ts'
 import { version } from '../lib/util/version.ts'
@@ -164,7 +163,7 @@ export async function startServe(
     page: { keyLogin: options.auth?.mode !== 'oauth' },
     host: ({ registry, peerOf, onRefused, pageLogin }) => {
       const endpoint = createHostEndpoint({
-        sink: createSink(registry, { audit, store, notes, checkpoints, limits }),
+        sink: createHostSink(registry, { audit, store, notes, checkpoints, limits }),
         registry,
         identity: { name: 'service-cli', version },
         token: token.secret,
@@ -265,39 +264,4 @@ async function openStore(
   if (where === true) return createFsStore({ root, ...options })
   const { openBucketStore } = await import('./artefacts/bucket/open-bucket-store.ts')
   return openBucketStore(where, options)
-}
-
-/** What the application reports, handed to those who keep it. */
-function createSink(
-  registry: ResourceRegistry,
-  {
-    audit,
-    store,
-    notes,
-    checkpoints,
-    limits,
-  }: {
-    audit: AuditLog
-    store: ArtefactStore | undefined
-    notes: Notes | undefined
-    checkpoints: Checkpoints
-    limits: Limits
-  },
-): HostSink {
-  return {
-    notes: notes ?? null,
-    checkpoints,
-    setSceneText: (json, setBy) => registry.setSceneText(json, setBy),
-    scene: registry.scene,
-    audit,
-    artefacts: store ?? null,
-    openSessionEventBuffer: (sessionId, { maxlen = 1000, maxMessageBytes = 4096 }) => {
-      const maxBytes = Math.max(1, limits.maxEventBufferBytes)
-      const form = { sessionId, maxlen, maxMessageBytes, maxBytes }
-      const buffer = new SessionEventBuffer({ ...form, limits })
-      registry.registerSessionEventBuffer(buffer)
-      return buffer
-    },
-    closeSessionEventBuffer: buffer => registry.removeSessionEventBuffer(buffer),
-  }
 }

@@ -255,6 +255,54 @@ describe('a gateway whose users see what is theirs', () => {
     expect(other.ended).to.equal(false)
   })
 
+  it('reads and follows the schemes of the token alone', async () => {
+    const own = await joinOf('ben', { visible_to: 'owner' })
+    own.setScene(sceneOf(1))
+    const { token } = await makeToken(accessOf('ben'), ['read:scene'])
+    const [session, events] = await open(token)
+    expect((await session.call('resources/subscribe', { uri: at(own.id) })).error).to.equal(
+      undefined,
+    )
+    own.setScene(sceneOf(2))
+    await events.until(() => events.updates.includes(at(own.id)), 'the update')
+    const tool = (name: string, args: object) =>
+      session.call('tools/call', { name, arguments: { instance: own.id, ...args } })
+    const allowed = [
+      await session.call('resources/read', { uri: at(own.id) }),
+      await tool('query_scene', {}),
+      await tool('read_resource', { uri: 'scene://current' }),
+      await tool('wait_for_change', { uris: ['scene://current'], timeout_s: 1 }),
+    ]
+    expect(JSON.stringify(allowed)).to.not.include('may not read')
+    const audit = at(own.id, 'audit/recent')
+    const refused = [
+      session.call('resources/read', { uri: audit }),
+      session.call('resources/subscribe', { uri: audit }),
+      tool('read_resource', { uri: 'audit://recent' }),
+      tool('read_resource', { uri: 'AUDIT://recent' }),
+      tool('read_resource', { uri: audit }),
+      tool('look', {}),
+      tool('list_notes', {}),
+      tool('list_resources', {}),
+      tool('wait_for_change', {}),
+      tool('wait_for_change', { uris: ['scene://current', 'audit://recent'] }),
+      session.call('tools/call', { name: 'wait_for_change', arguments: { uris: [audit] } }),
+      call(token, 'resources/read', { uri: audit }).then(({ json }) => json),
+      ask(`${base}/instances/${own.id}/artefacts/sha256/${'0'.repeat(64)}`, {
+        headers: { Authorization: `Bearer ${token}` },
+      }).then(({ status, json }) => ({ status, detail: json.detail })),
+    ]
+    for (const answer of await Promise.all(refused)) {
+      expect(JSON.stringify(answer)).to.match(/the token may not read [a-z ]+ of instances/)
+    }
+    const { result } = await session.call('completion/complete', {
+      ref: { type: 'ref/resource', uri: 'instance://{instance_id}/{scheme}/{+path}' },
+      argument: { name: 'scheme', value: '' },
+      context: { arguments: { instance_id: own.id } },
+    })
+    expect(result.completion.values).to.deep.equal(['scene'])
+  })
+
   it('refuses tokens without the scope read, unknown ones, and no token', async () => {
     const { token } = await makeToken(accessOf('ben'), ['publish'])
     const statuses = [token, users.ben?.join ?? '', `svc_${'x'.repeat(40)}`, 'x.y.z', 'word', '']

@@ -1,5 +1,6 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
+import { schemeScopes } from '../../lib/accounts/protocol.ts'
 import { AccountCommand } from '../../lib/cli/base-command.ts'
 
 /** Makes a service token for a pipeline. */
@@ -20,6 +21,10 @@ once. Needs a login with a password: a service token cannot create tokens.`
       command: '<%= config.bin %> token create workstation-042 --scope instance > join.token',
     },
     {
+      description: 'a token for an agent that reads scenes and pictures at the gateway',
+      command: '<%= config.bin %> token create agent --scope read:scene --scope read:capture',
+    },
+    {
       description: 'straight into a secret store',
       command: '<%= config.bin %> token create ci --scope publish | gh secret set SERVICE_TOKEN',
     },
@@ -30,7 +35,10 @@ once. Needs a login with a password: a service token cannot create tokens.`
   }
 
   static override flags = {
-    scope: Flags.option({ options: ['read', 'publish', 'instance'] as const, multiple: true })({
+    scope: Flags.option({
+      options: ['read', 'publish', 'instance', ...schemeScopes] as const,
+      multiple: true,
+    })({
       description: 'what the token allows (repeatable) [default: read and publish]',
       multipleNonGreedy: true,
     }),

@@ -13,3 +13,13 @@ export const passwordChars = { least: 8, most: 1024 } as const
 /** Who may make an account: every caller, the holder of an invitation, no one. */
 export const registrationModes = ['open', 'invite', 'closed'] as const
 export type RegistrationMode = (typeof registrationModes)[number]
+
+/** Of a service token that reads one scheme of instances at a gateway. */
+export const schemeScopes = [
+  'read:scene',
+  'read:capture',
+  'read:artefact',
+  'read:audit',
+  'read:events',
+  'read:notes',
+] as const

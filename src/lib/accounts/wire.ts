@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { passwordChars } from './protocol.ts'
+import { passwordChars, schemeScopes } from './protocol.ts'
 
 /**
  * Requests and answers of the accounts API (docs/registry.md), stated once: the server checks and
@@ -17,12 +17,12 @@ const maxEmailChars = 254
 export const teamPattern = /^[a-z0-9](?:[a-z0-9]|[._-](?=[a-z0-9])){0,63}$/
 
 /**
- * What a token allows. `account`: managing the account itself, which no service token can.
+ * What a token allows: `read:scene` less than `read`. `account`: managing the account itself, which no service token can.
  * `instance`: joining a gateway as an instance, which only a service token can.
  */
-export const scopes = ['account', 'read', 'publish', 'instance'] as const
+export const scopes = ['account', 'read', 'publish', 'instance', ...schemeScopes] as const
 export type Scope = (typeof scopes)[number]
-export const serviceScopes = ['read', 'publish', 'instance'] as const
+export const serviceScopes = ['read', 'publish', 'instance', ...schemeScopes] as const
 /** Of a service token whose request names none. */
 export const defaultServiceScopes = ['read', 'publish'] as const
 

@@ -43,7 +43,7 @@ export interface AccessTokens {
   verifyPast(token: string): Promise<Result<AccessClaims, AccessFailure>>
 }
 
-const sessionScopes = scopes.filter(scope => scope !== 'instance').join(' ')
+const sessionScopes = (['account', 'read', 'publish'] satisfies Scope[]).join(' ')
 const clientId = 'service-cli'
 /** The library accepts white space around a token. */
 const compactForm = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/

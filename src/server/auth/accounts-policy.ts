@@ -4,6 +4,8 @@ import { type AccountTokens, type CheckedToken, isAccountToken } from './account
 import type { FailureLimit } from './failure-limit.ts'
 
 const scope = 'read'
+/** Before the scheme that a token may read. */
+const some = 'read:'
 const retryAfterSeconds = 5
 
 /** Accepts the tokens of an accounts server, whose users see what is theirs, beside all `keys`. */
@@ -22,11 +24,13 @@ export function withAccountTokens(
       }
     }
     const { accountId, username, team, scopes, tokenName } = checked.value
-    if (!scopes.includes(scope)) return insufficient
+    const schemes = scopes.flatMap(each => (each.startsWith(some) ? [each.slice(some.length)] : []))
+    const isAll = scopes.includes(scope)
+    if (!isAll && schemes.length === 0) return insufficient
     return {
       ok: true,
       principal: `user:${username}${tokenName === null ? '' : ` token:${tokenName}`}`,
-      viewer: { accountId, username, team, schemes: null },
+      viewer: { accountId, username, team, schemes: isAll ? null : schemes.toSorted() },
       watch: ended => tokens.watch(token, ended),
     }
   }

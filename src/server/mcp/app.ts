@@ -1,5 +1,4 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
 import { getRequestListener, RequestError } from '@hono/node-server'
 import { isOwnUserAgent } from '../../lib/util/version.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
@@ -25,15 +24,15 @@ import {
   publicProblem,
   type ReadyFacts,
 } from '../http/public-routes.ts'
-import { refuseUpgrade } from '../http/refused-upgrade.ts'
 import { parseTarget } from '../http/request-target.ts'
 import type { RequestChecks } from '../http/request-checks.ts'
-import type { Handlers, Upgrades } from '../http/listen.ts'
+import type { Handlers } from '../http/listen.ts'
 import type { Page } from '../page/page.ts'
 import type { McpEndpoint } from './endpoint.ts'
 import { JsonText } from './json-text.ts'
 import { refusalMessage } from './refusal.ts'
-import type { RequestContext } from './request-context.ts'
+import { RequestNotes, type RequestContext } from './request-context.ts'
+import { createUpgrades, type HostEndpoint, type JoinEndpoint } from './upgrades.ts'
 import { sendRefusal } from './send.ts'
 import type { Limits } from '../../lib/config/limits.ts'
 
@@ -66,27 +65,10 @@ export interface AppParts extends RequestChecks {
   accessLog: AccessLog
 }
 
-/** What the application talks to. */
-export interface HostEndpoint {
-  handle(req: IncomingMessage, res: ServerResponse, path: string): Promise<void>
-  /** Is this upgrade one of its own? */
-  wantsUpgrade(req: IncomingMessage): boolean
-  upgrade(req: IncomingMessage, socket: Socket, head: Buffer): void
-  /** Tells the application that the server stops, and lets it go. */
-  close(): void
-}
-
 /** Answers a download of an instance, as far as the caller may have it. */
 export type InstanceDownload = (
   ...asked: [...Parameters<ArtefactDownload>, context: RequestContext]
 ) => Promise<void>
-
-/** What instances of other machines join. */
-export interface JoinEndpoint {
-  wantsUpgrade(req: IncomingMessage): boolean
-  /** `peer`: the address of the client. */
-  upgrade(req: IncomingMessage, socket: Socket, head: Buffer, peer: string): void
-}
 
 /** What other gateways ask. */
 export type PeerEndpoint = (
@@ -126,7 +108,11 @@ function createListener(parts: AppParts): RequestListener {
   const isOfInstance = (path: string) =>
     parts.instances !== undefined && path.startsWith(instancesPath)
 
-  function route(req: IncomingMessage, res: ServerResponse, notes: Notes): void | Promise<void> {
+  function route(
+    req: IncomingMessage,
+    res: ServerResponse,
+    notes: RequestNotes,
+  ): void | Promise<void> {
     const target = parseTarget(req.url ?? '')
     const path = (notes.path = target?.path ?? '')
     const isHotPath = path === '/mcp' || path.startsWith(artefactPath) || isOfInstance(path)
@@ -160,7 +146,7 @@ function createListener(parts: AppParts): RequestListener {
   function serve(
     req: IncomingMessage,
     res: ServerResponse,
-    notes: Notes,
+    notes: RequestNotes,
     outcome: AuthOutcome,
   ): void | Promise<void> {
     if (!outcome.ok) return refuseCaller(res, notes, outcome)
@@ -191,7 +177,7 @@ function createListener(parts: AppParts): RequestListener {
   function refuse(
     req: IncomingMessage,
     res: ServerResponse,
-    { path, peer }: Notes,
+    { path, peer }: RequestNotes,
     refusal: Refusal,
   ): void {
     const { status, reason, message } = refusal
@@ -205,7 +191,7 @@ function createListener(parts: AppParts): RequestListener {
 
   function refuseCaller(
     res: ServerResponse,
-    { peer }: Notes,
+    { peer }: RequestNotes,
     outcome: AuthRefused,
     principal?: string,
   ): void {
@@ -221,7 +207,7 @@ function createListener(parts: AppParts): RequestListener {
     return sendRefusal(res, status, body, headers, drainMs)
   }
 
-  function failed(res: ServerResponse, notes: Notes, error: unknown): void {
+  function failed(res: ServerResponse, notes: RequestNotes, error: unknown): void {
     const problem = toProblem(error)
     if (isWriteRefusal(error) && !res.headersSent) {
       const change = error.data?.['change'] === 'answer' ? 'answer' : 'drain'
@@ -241,7 +227,7 @@ function createListener(parts: AppParts): RequestListener {
 
   return (req, res) => {
     // Once the connection is closed the address is unknown.
-    const notes = new Notes(parts.peerOf(req))
+    const notes = new RequestNotes(parts.peerOf(req))
     logWhenClosed(parts, res, () => {
       notes.over?.()
       if (!notes.isLogged) return null
@@ -263,47 +249,9 @@ function createListener(parts: AppParts): RequestListener {
   }
 }
 
-/**
- * Takes requests that leave HTTP for the host link, or to join; they pass the guards that all
- * requests pass.
- */
-function createUpgrades({ guard, peerOf, host, joins, onRefused }: AppParts): Upgrades | undefined {
-  const endpoints = [host, joins].filter(endpoint => endpoint !== undefined)
-  if (endpoints.length === 0) return undefined
-  return {
-    wants: req => endpoints.some(endpoint => endpoint.wantsUpgrade(req)),
-    handle(req, socket, head) {
-      const refusal = checkRequest(req, parseTarget(req.url ?? ''), guard)
-      const endpoint = endpoints.find(endpoint => endpoint.wantsUpgrade(req))
-      if (refusal === null) return endpoint?.upgrade(req, socket, head, peerOf(req))
-      const { status, reason } = refusal
-      if (status === 403) onRefused({ status, reason, peer: peerOf(req) })
-      refuseUpgrade(socket, toProblem(refusalError(refusal)))
-    },
-  }
-}
-
-class Notes implements RequestContext {
-  isLogged = true
-  /** Without the query; empty until it is known. */
-  path = ''
-  principal = 'anonymous'
-  mayWrite = true
-  mayAnswer = true
-  viewer: RequestContext['viewer'] = undefined
-  /** To be called when nothing is answered any more. */
-  over: (() => void) | undefined = undefined
-  rpc: string | undefined = undefined
-  uri: unknown = undefined
-  readonly peer: string
-
-  constructor(peer: string) {
-    this.peer = peer
-  }
-}
-
 function isWriteRefusal(error: unknown): error is ServiceError {
-  return error instanceof ServiceError && error.code === 'scope_insufficient'
+  if (!(error instanceof ServiceError) || error.code !== 'scope_insufficient') return false
+  return error.data?.['scheme'] === undefined
 }
 
 function reasonOf({ status, error }: AuthRefused): string {

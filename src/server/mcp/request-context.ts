@@ -18,6 +18,26 @@ export interface RequestContext {
   uri: unknown
 }
 
+/** What is known of one request, and noted of it. */
+export class RequestNotes implements RequestContext {
+  isLogged = true
+  /** Without the query; empty until it is known. */
+  path = ''
+  principal = 'anonymous'
+  mayWrite = true
+  mayAnswer = true
+  viewer: RequestContext['viewer'] = undefined
+  /** To be called when nothing is answered any more. */
+  over: (() => void) | undefined = undefined
+  rpc: string | undefined = undefined
+  uri: unknown = undefined
+  readonly peer: string
+
+  constructor(peer: string) {
+    this.peer = peer
+  }
+}
+
 /** One for callers who may change something, one for all others. */
 export interface ByCaller<Table> {
   readonly forWriters: Table

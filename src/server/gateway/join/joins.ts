@@ -67,21 +67,23 @@ export class Joins {
     const client = new LinkClient(linkSocket.stream, limits, timer)
     const link: Link = { principal, socket: linkSocket, client, told: null, membership: null }
     this.#links.add(link)
-    let refusal: string | null = null
+    let isRefused = false
+    const revoke = () => link.membership?.end('its token was revoked or has expired')
     const unwatch = tokens.watch(token, now => {
       if (now.ok) return this.#rename(link, now.value)
-      refusal = now.failure.reason
+      isRefused = true
       linkSocket.close(joinCloseCodes.tokenRefused, 'the token is not accepted any more')
       // Nothing of it is shown from now on.
-      link.membership?.end('its token was revoked or has expired')
+      revoke()
     })
     const over = new AbortController()
     void linkSocket.ended.then(({ code, reason }) => {
       over.abort(reason)
       unwatch()
       this.#links.delete(link)
-      if (refusal !== null || this.#isClosed) return
-      if (code === joinCloseCodes.stopped) link.membership?.end('it stopped')
+      if (this.#isClosed) return
+      if (isRefused) revoke()
+      else if (code === joinCloseCodes.stopped) link.membership?.end('it stopped')
       else link.membership?.lose(reason)
     })
     this.#follow(link, over.signal).catch((error: unknown) => {

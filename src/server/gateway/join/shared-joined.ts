@@ -16,6 +16,7 @@ import {
   type JoinedRow,
   joinedTable,
   type JoinedTable,
+  joinedWrite,
 } from '../postgres/joined-table.ts'
 import { migrations } from '../postgres/schema.ts'
 import type { InstanceTransport } from '../relay/instance-transport.ts'
@@ -76,16 +77,14 @@ export class SharedJoined implements JoinedDirectory {
 
   /** Makes the tables when they are missing, and reads them. */
   static async open(parts: SharedJoinedParts): Promise<SharedJoined> {
-    const { database, limits, timer, log } = parts
-    await migrate(database, 'gateway', migrations)
+    await migrate(parts.database, 'gateway', migrations)
     const joined = new SharedJoined(parts)
     await joined.#table.renew()
     await joined.#read()
-    const reread = () => joined.#read()
-    const pollMs = limits.gatewayRenewMs
+    const pollMs = parts.limits.gatewayRenewMs
     joined.#stops.push(
       parts.peers.onBack(gateway => joined.#back(gateway)),
-      listen({ database, channel: joinedChannel, timer, log, reread, pollMs }),
+      listen({ ...parts, channel: joinedChannel, reread: () => joined.#read(), pollMs }),
       keepLease({ ...parts, table: joined.#table, outage: joined.outage }),
     )
     return joined
@@ -131,7 +130,7 @@ export class SharedJoined implements JoinedDirectory {
     const { instanceId } = told.record
     this.#admitting.add(instanceId)
     try {
-      const admitted = await this.#table.admit(this.#columns(told))
+      const admitted = await this.#table.admit(joinedWrite(told))
       if (!admitted.ok) return admitted
       const own: Own = { ...joining, link: admitted.value, end: null, isWritten: true }
       return ok(this.#begin(instanceId, own))
@@ -241,7 +240,7 @@ export class SharedJoined implements JoinedDirectory {
       // It was written, and the answer was lost.
       if (row?.gateway === self.id && !this.#admitting.has(instanceId)) {
         void this.#table
-          .write([], [{ ...row, cause: 'the connection was cut', isOver: false }])
+          .write([{ ...row, end: { cause: 'the connection was cut', isOver: false } }])
           .catch((error: unknown) => this.outage.failed(error))
       }
       return this.#showRow(instanceId, row)
@@ -266,9 +265,8 @@ export class SharedJoined implements JoinedDirectory {
   }
 
   #showRow(instanceId: string, row: JoinedRow | undefined): InstanceChange[] {
-    if (row === undefined || row.isOver) {
-      return this.#view.end(instanceId, row?.cause ?? 'it has left')
-    }
+    if (row === undefined) return this.#view.end(instanceId, 'it has left')
+    if (row.isOver) return this.#view.end(instanceId, row.cause)
     const { limits, clock } = this.#parts
     const principal: JoinPrincipal = JSON.parse(row.principal)
     const told = readToldRecord(row.record, instanceId, principal, limits)
@@ -288,11 +286,8 @@ export class SharedJoined implements JoinedDirectory {
     for (const [, own] of due) own.isWritten = true
     try {
       await this.#table.write(
-        due.flatMap(([, { told, link, end }]) =>
-          end === null ? [{ ...this.#columns(told), link }] : [],
-        ),
-        due.flatMap(([instanceId, { link, end }]) =>
-          end === null ? [] : [{ instanceId, link, ...end }],
+        due.map(([instanceId, { told, link, end }]) =>
+          end === null ? { ...joinedWrite(told), link, end } : { instanceId, link, end },
         ),
       )
       this.outage.answered()
@@ -301,11 +296,5 @@ export class SharedJoined implements JoinedDirectory {
       this.outage.failed(error)
     }
     await pause(timer, limits.recordGatherMs, this.#closing.signal)
-  }
-
-  #columns({ record, text, principal }: ToldRecord) {
-    const { instanceId } = record
-    const { accountId } = principal
-    return { instanceId, accountId, principal: JSON.stringify(principal), record: text }
   }
 }

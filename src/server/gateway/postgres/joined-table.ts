@@ -2,6 +2,7 @@ import type { JoinLimits } from '../../../lib/config/join-limits.ts'
 import { fail, ok, type Result } from '../../../lib/util/result.ts'
 import type { Database, Queries } from '../../database/pool.ts'
 import { tooManyInstances } from '../join/own-joined.ts'
+import type { ToldRecord } from '../join/record-lines.ts'
 
 /** NOTIFY on it: an instance was changed. */
 export const joinedChannel = 'joined_instances'
@@ -36,13 +37,15 @@ export interface JoinedRow {
   readonly change: number
 }
 
-/** What became of an instance whose link is open no more. */
-export interface JoinedEnd {
-  readonly instanceId: string
-  readonly link: number
-  readonly cause: string
-  readonly isOver: boolean
-}
+/** What a gateway says of a link that it holds, or held. */
+export type LinkState = { readonly link: number } & (
+  | (JoinedWrite & { readonly end: null })
+  | {
+      readonly instanceId: string
+      /** `isOver`: the instance is gone. */
+      readonly end: { readonly cause: string; readonly isOver: boolean }
+    }
+)
 
 interface TableParts {
   readonly database: Database
@@ -126,14 +129,15 @@ export function joinedTable({ database, self, limits }: TableParts) {
       }),
 
     /** Changes of links of this gateway. Those that a newer link has replaced change nothing. */
-    write: (
-      open: readonly (JoinedWrite & { readonly link: number })[],
-      ended: readonly JoinedEnd[],
-    ): Promise<void> =>
+    write: (states: readonly LinkState[]): Promise<void> =>
       database.transact('changes of instances were not written', async queries => {
-        for (const one of open) await queries.change(publish, ...columns(one), one.link)
-        for (const { instanceId, link, cause, isOver } of ended) {
-          await queries.change(end, instanceId, link, cause, String(isOver))
+        for (const state of states) {
+          if (state.end === null) {
+            await queries.change(publish, ...columns(state), state.link)
+            continue
+          }
+          const { instanceId, link, end: ended } = state
+          await queries.change(end, instanceId, link, ended.cause, String(ended.isOver))
         }
         await queries.rows(notify)
       }),
@@ -175,6 +179,12 @@ export function joinedTable({ database, self, limits }: TableParts) {
         await queries.rows(notify)
       }),
   }
+}
+
+export function joinedWrite({ record, text, principal }: ToldRecord): JoinedWrite {
+  const { instanceId } = record
+  const { accountId } = principal
+  return { instanceId, accountId, principal: JSON.stringify(principal), record: text }
 }
 
 export type JoinedTable = ReturnType<typeof joinedTable>

@@ -113,7 +113,7 @@ export class InstanceProducer implements BuiltIn {
     }
     const selector = resolved.get('instance_id')
     if (selector === undefined) return []
-    const { instanceId } = this.#instances.find(`instance://${selector}/scene/current`)
+    const instanceId = this.#instances.names.idOf(selector, `gateway://instances/${selector}`)
     if (uriTemplate === any) return this.#listed(instanceId, variable, prefix, resolved)
     const uri = innerTemplates.get(uriTemplate)
     if (uri === undefined) return []
@@ -139,7 +139,7 @@ export class InstanceProducer implements BuiltIn {
       : []
     const uris = entries
       .map(({ uri }) => String(uri).split('://'))
-      .filter(([scheme = '']) => !ownSchemes.has(scheme))
+      .filter(([scheme = '']) => !ownSchemes.has(scheme) && this.#instances.allows(scheme))
     const values =
       variable === 'scheme'
         ? uris.map(([scheme = '']) => scheme)

@@ -11,6 +11,7 @@ import { canonicalOuter, drains, outerUri, parseInstanceUri } from './instance-u
 import { OpenRequests } from './open-requests.ts'
 import { isUnreachable } from './relay-errors.ts'
 import type { Follower, Relay, Relays } from './relays.ts'
+import { assertCall, assertScheme, type Schemes } from './scheme-rights.ts'
 
 /** Resources that instances have for themselves. */
 export const ownSchemes: ReadonlySet<string> = new Set(['server', 'ui', 'instance'])
@@ -20,6 +21,8 @@ interface InstancesParts {
   readonly relays: Relays
   /** Is the instance in the directory at this moment? Absent: none is ever hidden from callers. */
   readonly isVisible?: ((instanceId: string) => boolean) | undefined
+  /** Default: callers may read all. */
+  readonly schemes?: Schemes | undefined
   readonly clock: Clock
   /** `uri` as clients of the gateway know it, canonical. */
   readonly updated: (uri: string) => void
@@ -60,7 +63,17 @@ export class Instances implements Follower {
       error.message += '; the scene of an instance is instance://<id>/scene/current'
       throw error
     }
+    assertScheme(this.#schemes, parsed.scheme)
     return { instanceId: this.names.idOf(parsed.selector, text), inner: parsed.inner }
+  }
+
+  /** May callers read the scheme? */
+  allows(scheme: string): boolean {
+    return this.#schemes?.includes(scheme) ?? true
+  }
+
+  get #schemes(): Schemes {
+    return this.#parts.schemes ?? null
   }
 
   /** The one spelling under which updates are announced; undefined: there is no such instance. */
@@ -82,6 +95,7 @@ export class Instances implements Follower {
 
   /** The result of a request to the instance. */
   call(instanceId: string, ...[method, params, caller = {}]: Call): Promise<JsonObject> {
+    assertCall(this.#schemes, method, params)
     const text = `gateway://instances/${instanceId}`
     return this.asked(instanceId, text, caller.reader, ({ calls }, reader) =>
       calls.ask(method, params, { ...caller, ...(reader && { reader }) }),

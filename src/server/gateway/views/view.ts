@@ -23,6 +23,8 @@ export interface ViewParts extends Omit<DiagnosticParts, 'activity' | 'limits'> 
   readonly directory: InstanceDirectory
   /** Is the instance in the directory at this moment? Absent: none is ever hidden from callers. */
   readonly isVisible?: (instanceId: string) => boolean
+  /** Schemes of instances that callers may read; default: all. */
+  readonly schemes?: Viewer['schemes']
   readonly ring: EventRing
   readonly catalog: CatalogFile
   /** Absent: resources of instances are not passed on. */
@@ -65,7 +67,9 @@ export function openUserView(
   }
   const directory = new VisibleInstances(all, viewer, parts.log)
   const isVisible = (id: string) => directory.has(id)
-  const view = openView({ ...parts, limits, directory, isVisible, ring: new EventRing(limits) })
+  const { schemes } = viewer
+  const own = { limits, directory, isVisible, schemes, ring: new EventRing(limits) }
+  const view = openView({ ...parts, ...own })
   return {
     ...view,
     close() {
@@ -82,7 +86,8 @@ export function openView(parts: ViewParts): View {
   const instances =
     relays &&
     new Instances({
-      ...{ directory, relays, isVisible: parts.isVisible, clock: systemClock },
+      ...{ directory, relays, isVisible: parts.isVisible, schemes: parts.schemes },
+      clock: systemClock,
       updated: uri => resources.instanceUpdated(uri),
       listChanged: () => resources.instanceListChanged(),
     })

@@ -1,0 +1,48 @@
+import { ServiceError } from '../../../lib/util/errors.ts'
+import { isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
+
+/** The schemes of instances that a caller may read; null: all. */
+export type Schemes = readonly string[] | null
+
+/** What tools read that name no resource; of others see `schemesOf`. */
+const schemesOfTools: ReadonlyMap<unknown, readonly string[]> = new Map([
+  ['query_scene', ['scene']],
+  ['scene_changes', ['scene']],
+  ['look', ['capture']],
+  ['list_notes', ['notes']],
+])
+/** What `wait_for_change` waits for when it names nothing. */
+const defaultWaits = ['scene', 'notes']
+
+export function assertScheme(schemes: Schemes, scheme: string): void {
+  if (schemes === null || schemes.includes(scheme)) return
+  throw new ServiceError('scope_insufficient', `the token may not read ${scheme} of instances`, {
+    hint: `it needs the scope read or read:${scheme}`,
+    data: { reason: 'scope_insufficient', scheme },
+  })
+}
+
+/** Throws for a request to an instance that could show what is of another scheme. */
+export function assertCall(schemes: Schemes, method: string, params: JsonObject): void {
+  // Of a list the caller is shown what it may read.
+  if (schemes === null || method === 'resources/list') return
+  for (const scheme of schemesOf(method, params)) assertScheme(schemes, scheme)
+}
+
+function schemesOf(method: string, params: JsonObject): readonly string[] {
+  if (method === 'completion/complete') {
+    return [schemeOf(isJsonObject(params.ref) ? params.ref.uri : undefined)]
+  }
+  const { name, arguments: args } = params
+  const { uri, uris } = isJsonObject(args) ? args : {}
+  if (name === 'read_resource') return [schemeOf(uri)]
+  if (name === 'wait_for_change') {
+    return Array.isArray(uris) && uris.length > 0 ? uris.map(schemeOf) : defaultWaits
+  }
+  return schemesOfTools.get(name) ?? ['every resource']
+}
+
+function schemeOf(uri: unknown): string {
+  const [, scheme = 'every resource'] = /^([a-z][a-z0-9+.-]*):/i.exec(String(uri)) ?? []
+  return scheme.toLowerCase()
+}

@@ -1,0 +1,43 @@
+import type { Limits } from '../../lib/config/limits.ts'
+import type { ArtefactStore } from '../artefacts/store.ts'
+import type { Checkpoints } from '../checkpoints/checkpoints.ts'
+import type { Notes } from '../notes/notes.ts'
+import type { AuditLog } from '../resources/audit-log.ts'
+import type { ResourceRegistry } from '../resources/registry.ts'
+import { SessionEventBuffer } from '../resources/session-event-buffer.ts'
+import type { HostSink } from './host-endpoint.ts'
+
+/** What the application reports, handed to those who keep it. */
+export function createHostSink(
+  registry: ResourceRegistry,
+  {
+    audit,
+    store,
+    notes,
+    checkpoints,
+    limits,
+  }: {
+    audit: AuditLog
+    store: ArtefactStore | undefined
+    notes: Notes | undefined
+    checkpoints: Checkpoints
+    limits: Limits
+  },
+): HostSink {
+  return {
+    notes: notes ?? null,
+    checkpoints,
+    setSceneText: (json, setBy) => registry.setSceneText(json, setBy),
+    scene: registry.scene,
+    audit,
+    artefacts: store ?? null,
+    openSessionEventBuffer: (sessionId, { maxlen = 1000, maxMessageBytes = 4096 }) => {
+      const maxBytes = Math.max(1, limits.maxEventBufferBytes)
+      const form = { sessionId, maxlen, maxMessageBytes, maxBytes }
+      const buffer = new SessionEventBuffer({ ...form, limits })
+      registry.registerSessionEventBuffer(buffer)
+      return buffer
+    },
+    closeSessionEventBuffer: buffer => registry.removeSessionEventBuffer(buffer),
+  }
+}
