@@ -15,7 +15,7 @@ export interface LinkEnd {
 }
 
 /** Time for the other end to answer a close. */
-const closeMs = 1000
+const closeMs = 3000
 const maxReasonChars = 120
 
 /**
