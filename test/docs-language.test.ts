@@ -67,6 +67,7 @@ const nearby = [
   'src',
   'src/server',
   'src/server/accounts',
+  'src/server/gateway',
   'src/server/mcp',
   'src/lib/mcp',
 ]

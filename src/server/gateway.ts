@@ -3,12 +3,8 @@ import { realpath } from 'node:fs/promises'
 import { bundledCatalog } from '../lib/util/adapter-files.ts'
 import { monotonicClock, systemClock, systemTimer, toRfc3339 } from '../lib/util/time.ts'
 import { processStart } from '../lib/util/process.ts'
-import {
-  createHandlers,
-  type InstanceDownload,
-  type JoinEndpoint,
-  type PeerEndpoint,
-} from './mcp/app.ts'
+import { createHandlers, type InstanceDownload, type PeerEndpoint } from './mcp/app.ts'
+import type { JoinEndpoint } from './mcp/upgrades.ts'
 import { AccountTokens } from './auth/account-tokens.ts'
 import { createAuth } from './auth/create-auth.ts'
 import { resolveAuthLimits } from './auth/limits.ts'

@@ -190,6 +190,9 @@ describe('doctor --gateway', () => {
       'warn',
       ['artefacts database does not answer: connection refused (ECONNREFUSED)'],
     ])
+    const gateway = ready({ status: 'ready', database: { state: 'away', since: '2026-11-25' } })
+    expect(gateway.details).to.deep.equal(['database does not answer'])
+    expect(ready({ status: 'ready', database: { state: 'connected' } }).status).to.equal('ok')
     const at = (date: string, nowMs: number) =>
       judgeClock({ headers: { date }, askedMs: nowMs, answeredMs: nowMs })
     const date = 'Wed, 25 Nov 2026 12:00:00 GMT'

@@ -10,6 +10,7 @@ import { type GatewayProcess, startGatewayProcess } from '../helpers/gateway-pro
 import { runCommand } from '../helpers/in-process.ts'
 import { joinInstance, type JoinedInstance } from '../helpers/joined-instance.ts'
 import { ask, type Events, RawSession } from '../helpers/mcp.ts'
+import { PageBrowser, useKey } from '../helpers/page.ts'
 import { newKey, OpenIdServer } from '../helpers/openid.ts'
 import { cleanEnv } from '../helpers/program.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
@@ -253,6 +254,21 @@ describe('a gateway whose users see what is theirs', () => {
     await events.untilEnded()
     expect((await call(token, 'resources/list')).status).to.equal(401)
     expect(other.ended).to.equal(false)
+  })
+
+  it('shows the page of a user what is theirs, until the token of the login is revoked', async () => {
+    const hidden = await joinOf('ada', { visible_to: 'owner' })
+    const own = await joinOf('ben', { visible_to: 'owner' })
+    const { token, id } = await makeToken(accessOf('ben'), ['read'])
+    const page = new PageBrowser(base, await useKey(base, token))
+    const shown = await idsOf(await page.token())
+    expect(shown).to.include(own.id).and.not.include(hidden.id)
+    const [, events] = await open(await page.token())
+    await caller.call('DELETE', `/tokens/${id}`, accessOf('ben'))
+    await events.untilEnded()
+    expect((await page.askToken()).status).to.equal(401)
+    const ofOperator = new PageBrowser(base, await useKey(base, key))
+    expect(await idsOf(await ofOperator.token())).to.include.members([own.id, hidden.id])
   })
 
   it('reads and follows the schemes of the token alone', async () => {

@@ -8,13 +8,22 @@ import { systemClock } from '../../src/lib/util/time.ts'
 import type { ArtefactRef, ArtefactStore } from '../../src/server/artefacts/store.ts'
 import { createFsStore } from '../../src/server/artefacts/fs-store.ts'
 import { artefactRootIn } from '../../src/server/artefacts/helpers.ts'
-import { cleanEnv, runProgram, startProgram } from '../helpers/program.ts'
+import { cleanEnv, exitOf, runProgram, startProgram } from '../helpers/program.ts'
 import { startServeProcess } from '../helpers/serve-process.ts'
 import { until } from '../helpers/until.ts'
 import { collect, noTimers, sha256 } from '../server/artefacts/support.ts'
 import { newPlace, type Place, useBucketStores } from './bucket-stores.ts'
 import { type Postgres, startPostgres } from './postgres.ts'
 import { type Swift, useSwift } from './swift.ts'
+
+/** Empty when the program has ended. */
+function statusOf(pid: number | undefined): string {
+  try {
+    return fs.readFileSync(`/proc/${pid}/status`, 'utf8')
+  } catch {
+    return ''
+  }
+}
 
 describe('artefacts migrate', () => {
   let postgres: Postgres
@@ -142,6 +151,29 @@ describe('artefacts migrate', () => {
     expect(await rows()).to.include.deep.members(before)
     expect(await rows()).to.have.length(150)
     await database.close()
+  })
+
+  it('holds parts of a large artefact only', async () => {
+    const MiB = 1024 * 1024
+    await inFiles(async store => {
+      async function* pieces() {
+        for (let at = 0; at < 256; at++) yield Buffer.alloc(MiB, at)
+      }
+      await store.put(pieces())
+    })
+    const child = startProgram(args('--to'), { env: env() })
+    let peak = 0
+    const looking = setInterval(() => {
+      const status = statusOf(child.pid)
+      peak = Math.max(peak, Number(/^VmHWM:\s+(\d+) kB/m.exec(status)?.[1] ?? 0) * 1024)
+    }, 20)
+    try {
+      expect(await exitOf(child)).to.equal(0)
+    } finally {
+      clearInterval(looking)
+    }
+    // 180 MiB were seen, also with 1 GiB.
+    expect(peak).to.be.within(MiB, 300 * MiB)
   })
 
   it('keeps the newest metadata and the later expiry of bytes that are at both ends', async () => {

@@ -1,5 +1,4 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
 import { getRequestListener, RequestError } from '@hono/node-server'
 import { isOwnUserAgent } from '../../lib/util/version.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
@@ -25,15 +24,15 @@ import {
   publicProblem,
   type ReadyFacts,
 } from '../http/public-routes.ts'
-import { refuseUpgrade } from '../http/refused-upgrade.ts'
 import { parseTarget } from '../http/request-target.ts'
 import type { RequestChecks } from '../http/request-checks.ts'
-import type { Handlers, Upgrades } from '../http/listen.ts'
+import type { Handlers } from '../http/listen.ts'
 import type { Page } from '../page/page.ts'
 import type { McpEndpoint } from './endpoint.ts'
 import { JsonText } from './json-text.ts'
 import { refusalMessage } from './refusal.ts'
 import { RequestNotes, type RequestContext } from './request-context.ts'
+import { createUpgrades, type HostEndpoint, type JoinEndpoint } from './upgrades.ts'
 import { sendRefusal } from './send.ts'
 import type { Limits } from '../../lib/config/limits.ts'
 
@@ -66,27 +65,10 @@ export interface AppParts extends RequestChecks {
   accessLog: AccessLog
 }
 
-/** What the application talks to. */
-export interface HostEndpoint {
-  handle(req: IncomingMessage, res: ServerResponse, path: string): Promise<void>
-  /** Is this upgrade one of its own? */
-  wantsUpgrade(req: IncomingMessage): boolean
-  upgrade(req: IncomingMessage, socket: Socket, head: Buffer): void
-  /** Tells the application that the server stops, and lets it go. */
-  close(): void
-}
-
 /** Answers a download of an instance, as far as the caller may have it. */
 export type InstanceDownload = (
   ...asked: [...Parameters<ArtefactDownload>, context: RequestContext]
 ) => Promise<void>
-
-/** What instances of other machines join. */
-export interface JoinEndpoint {
-  wantsUpgrade(req: IncomingMessage): boolean
-  /** `peer`: the address of the client. */
-  upgrade(req: IncomingMessage, socket: Socket, head: Buffer, peer: string): void
-}
 
 /** What other gateways ask. */
 export type PeerEndpoint = (
@@ -264,26 +246,6 @@ function createListener(parts: AppParts): RequestListener {
     } catch (error) {
       failed(res, notes, error)
     }
-  }
-}
-
-/**
- * Takes requests that leave HTTP for the host link, or to join; they pass the guards that all
- * requests pass.
- */
-function createUpgrades({ guard, peerOf, host, joins, onRefused }: AppParts): Upgrades | undefined {
-  const endpoints = [host, joins].filter(endpoint => endpoint !== undefined)
-  if (endpoints.length === 0) return undefined
-  return {
-    wants: req => endpoints.some(endpoint => endpoint.wantsUpgrade(req)),
-    handle(req, socket, head) {
-      const refusal = checkRequest(req, parseTarget(req.url ?? ''), guard)
-      const endpoint = endpoints.find(endpoint => endpoint.wantsUpgrade(req))
-      if (refusal === null) return endpoint?.upgrade(req, socket, head, peerOf(req))
-      const { status, reason } = refusal
-      if (status === 403) onRefused({ status, reason, peer: peerOf(req) })
-      refuseUpgrade(socket, toProblem(refusalError(refusal)))
-    },
   }
 }
 

@@ -19,7 +19,7 @@ import type { CaptureSource } from '../resources/capture-source.ts'
 import type { CheckpointSource } from '../resources/checkpoint-source.ts'
 import type { NotesSource } from '../resources/notes-source.ts'
 import type { ResourceRegistry } from '../resources/registry.ts'
-import type { HostEndpoint } from './app.ts'
+import type { HostEndpoint } from './upgrades.ts'
 import type { ClientTable } from './client-table.ts'
 import type { ToolBox, ToolParts } from './tools/tools.ts'
 
