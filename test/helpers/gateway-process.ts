@@ -57,7 +57,10 @@ export function startGatewayProcess(settings: GatewaySettings): GatewayProcess {
       const ended = () => child.exitCode !== null || child.signalCode !== null
       await until(() => find(event) !== undefined || ended(), `the line "${event}"`)
       const found = find(event)
-      if (found === undefined) throw new Error(`no "${event}" before the end: ${stderr}`)
+      if (found === undefined) {
+        const { code, signal } = await exited
+        throw new Error(`no "${event}" before the end (${code ?? signal}): ${stderr}`)
+      }
       return found
     },
     has: event => find(event) !== undefined,

@@ -16,8 +16,8 @@ export interface SharedSettings {
   readonly peerUrl: string
 }
 
-/** Longest wait for a connection: reads of known instances must not wait for the database. */
-const waitMs = 2000
+/** For a connection. A read that failed waits as long, until it is known that the database is away. */
+const waitMs = 5000
 
 /** The instances that joined any of the gateways, and what they ask each other. */
 export async function openShared(
