@@ -126,7 +126,7 @@ export class Instances implements Follower {
   }
 
   updated(instanceId: string, inner: string): void {
-    if (!this.#isHidden(instanceId)) this.#tell(instanceId, inner)
+    if (this.#parts.isVisible?.(instanceId) !== false) this.#tell(instanceId, inner)
   }
 
   listChanged(): void {
@@ -191,8 +191,9 @@ export class Instances implements Follower {
     const followed = this.#followed.get(instanceId) ?? []
     if (change.kind === 'gone') {
       if (change.isHidden !== true) this.#ended.remember(change.entry)
-      else {
-        this.#open.end(instanceId)
+      else this.#open.end(instanceId)
+      // It may come back for others alone; one that is visible again is followed again.
+      if (this.#parts.isVisible !== undefined) {
         for (const inner of followed) this.#parts.relays.unfollow(this, instanceId, inner)
       }
     } else if (change.kind === 'appeared') {
