@@ -54,7 +54,7 @@ describe('a gateway whose users see what is theirs', () => {
   function startGateway(port: number, flags: string[]): GatewayProcess {
     return startGatewayProcess({
       ...{ port, registryDir: join(folder, 'gateway') },
-      flags: [...gatewayFlags(), ...flags, '--bound=joinTokenCheckMs=200'],
+      flags: [...gatewayFlags(), ...flags, '--bound=joinTokenCheckMs=200', '--log-level=info'],
       env: { SERVICE_MCP_API_KEY: key },
     })
   }
@@ -223,6 +223,39 @@ describe('a gateway whose users see what is theirs', () => {
     expect(Buffer.from(await whole.arrayBuffer()).equals(bytes)).to.equal(true)
     const foreign = await fetch(url, { headers: { Authorization: `Bearer ${accessOf('cleo')}` } })
     expect(foreign.status).to.equal(404)
+    await far.stop()
+  })
+
+  it('writes down who read what of an instance that joined, and how it ended', async () => {
+    const far = await startRealJoined()
+    const id = far.instanceId
+    await until(async () => (await idsOf(accessOf('ben'))).includes(id), 'the instance')
+    const hex = await far.store(randomBytes(10))
+    const [session] = await open(accessOf('ben'))
+    await session.call('resources/subscribe', { uri: at(id) })
+    await session.call('tools/call', { name: 'query_scene', arguments: { instance: id } })
+    await read(accessOf('ben'), at(id, 'nothing/here?token=hidden-words'))
+    await read(key, at(id, `artefact/sha256/${hex}`))
+    const headers = { Authorization: `Bearer ${accessOf('ben')}` }
+    await (await fetch(`${base}/instances/${id}/artefacts/sha256/${hex}`, { headers })).bytes()
+    const trail = () =>
+      gateway
+        .stderr()
+        .split('\n')
+        .flatMap(line => (line.includes('an instance was accessed') ? [JSON.parse(line)] : []))
+        .filter(entry => entry.instance_id === id)
+    await until(() => trail().some(({ rpc }) => rpc === 'GET'), 'the download in the trail')
+    const entries = trail().map(({ user, owner, rpc, uri, outcome }) =>
+      [user, owner, rpc, uri.replace(id, 'ID'), outcome].join(' '),
+    )
+    expect(entries).to.include.members([
+      'ben ada resources/subscribe instance://ID/scene/current ok',
+      'ben ada tools/call query_scene gateway://instances/ID ok',
+      ` ada resources/read instance://ID/artefact/sha256/${hex} ok`,
+      `ben ada GET instance://ID/artefact/sha256/${hex} ok`,
+    ])
+    expect(entries.find(entry => entry.includes('nothing/here'))).to.match(/ resource_not_found$/)
+    expect(gateway.stderr()).to.not.include('hidden-words')
     await far.stop()
   })
 

@@ -88,7 +88,7 @@ export async function assembleGateway(parts: GatewayAssemblyParts): Promise<Asse
     whyNotProbed: (entry: InstanceEntry) => probes.whyNot(entry),
   }
   const views = new Views({
-    all: openView({ ...common, directory, ring, limits }),
+    all: openView({ ...common, ...(joining && { viewer: null }), directory, ring, limits }),
     open: viewer => openUserView({ ...common, limits }, directory, viewer),
     ...{ limits, ticks: monotonicClock, timer: systemTimer },
   })

@@ -44,7 +44,8 @@ export async function relayDownload(
   const { instanceId } = instances.find(uri)
   const caller = new Departure(undefined)
   res.once('close', () => caller.leave())
-  await instances.asked(instanceId, uri, caller, async ({ upstream }, reader = caller) => {
+  const wanted = { instanceId, rpc: method, uri }
+  await instances.asked(wanted, caller, async ({ upstream }, reader = caller) => {
     const left = new AbortController()
     reader.onLeave(() => left.abort(new ServiceError('cancelled', 'the reader left')))
     const answer = await ask(upstream, {

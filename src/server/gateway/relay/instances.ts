@@ -4,6 +4,7 @@ import type { Clock } from '../../../lib/util/time.ts'
 import { ResourceNotFound, ResourceUriInvalid } from '../../resources/errors.ts'
 import type { Reader, RelayedContents } from '../../resources/producer.ts'
 import type { InstanceChange, InstanceDirectory } from '../instance-directory.ts'
+import type { AccessTrail, Wanted } from './access-trail.ts'
 import { EndedInstances } from './ended-instances.ts'
 import type { Call } from './instance-calls.ts'
 import { InstanceNames, unknownInstance } from './instance-names.ts'
@@ -23,6 +24,8 @@ interface InstancesParts {
   readonly isVisible?: ((instanceId: string) => boolean) | undefined
   /** Default: callers may read all. */
   readonly schemes?: Schemes | undefined
+  /** Absent: nothing is written down. */
+  readonly trail?: AccessTrail | undefined
   readonly clock: Clock
   /** `uri` as clients of the gateway know it, canonical. */
   readonly updated: (uri: string) => void
@@ -90,14 +93,16 @@ export class Instances implements Follower {
     if (drains(inner)) {
       throw new ResourceUriInvalid('a gateway never drains events: leave out drain')
     }
-    return this.asked(instanceId, text, reader, ({ reads }, own) => reads.read(inner, text, own))
+    const wanted = { instanceId, rpc: 'resources/read', uri: text }
+    return this.asked(wanted, reader, ({ reads }, own) => reads.read(inner, text, own))
   }
 
   /** The result of a request to the instance. */
   call(instanceId: string, ...[method, params, caller = {}]: Call): Promise<JsonObject> {
     assertCall(this.#schemes, method, params)
-    const text = `gateway://instances/${instanceId}`
-    return this.asked(instanceId, text, caller.reader, ({ calls }, reader) =>
+    const rpc = method === 'tools/call' ? `${method} ${String(params.name)}` : method
+    const wanted = { instanceId, rpc, uri: `gateway://instances/${instanceId}` }
+    return this.asked(wanted, caller.reader, ({ calls }, reader) =>
       calls.ask(method, params, { ...caller, ...(reader && { reader }) }),
     )
   }
@@ -109,7 +114,9 @@ export class Instances implements Follower {
       this.assertThere(instanceId, uri)
       const followed = this.#followed.get(instanceId) ?? new Set()
       this.#followed.set(instanceId, followed.add(inner))
-      return this.#parts.relays.follow(this, instanceId, inner)
+      const follow = () => this.#parts.relays.follow(this, instanceId, inner)
+      const wanted = { instanceId, rpc: 'resources/subscribe', uri }
+      return this.#parts.trail?.of(wanted, follow) ?? follow()
     } catch (error) {
       return Promise.reject(error)
     }
@@ -140,12 +147,20 @@ export class Instances implements Follower {
   }
 
   /**
-   * Asks the instance for the caller of `text`. One that is hidden meanwhile fails as an unknown one,
-   * and `reader` leaves then.
+   * Asks the instance for a caller. One that is hidden meanwhile fails as an unknown one, and `reader`
+   * leaves then.
    */
-  async asked<Answer>(
-    instanceId: string,
-    text: string,
+  asked<Answer>(
+    wanted: Wanted,
+    caller: Reader | undefined,
+    ask: (relay: Relay, reader: Reader | undefined) => Promise<Answer>,
+  ): Promise<Answer> {
+    const asked = () => this.#ask(wanted, caller, ask)
+    return this.#parts.trail?.of(wanted, asked) ?? asked()
+  }
+
+  async #ask<Answer>(
+    { instanceId, uri: text }: Wanted,
     caller: Reader | undefined,
     ask: (relay: Relay, reader: Reader | undefined) => Promise<Answer>,
   ): Promise<Answer> {

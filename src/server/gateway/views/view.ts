@@ -13,6 +13,7 @@ import { EventRing } from '../event-ring.ts'
 import { GatewayResources } from '../gateway-resources.ts'
 import type { InstanceDirectory } from '../instance-directory.ts'
 import { gatewayInstructions } from '../instructions.ts'
+import { AccessTrail } from '../relay/access-trail.ts'
 import { relayDownload } from '../relay/instance-downloads.ts'
 import { instanceTools } from '../relay/instance-tools.ts'
 import { Instances } from '../relay/instances.ts'
@@ -25,6 +26,8 @@ export interface ViewParts extends Omit<DiagnosticParts, 'activity' | 'limits'> 
   readonly isVisible?: (instanceId: string) => boolean
   /** Schemes of instances that callers may read; default: all. */
   readonly schemes?: Viewer['schemes']
+  /** Who looks; null: holders of the gateway's key. Absent: who reads what is not written down. */
+  readonly viewer?: Viewer | null
   readonly ring: EventRing
   readonly catalog: CatalogFile
   /** Absent: resources of instances are not passed on. */
@@ -51,7 +54,7 @@ const userShare = 0.1
 
 /** The view of one user, whose bounds and events are their own. */
 export function openUserView(
-  parts: Omit<ViewParts, 'directory' | 'isVisible' | 'ring'>,
+  parts: Omit<ViewParts, 'directory' | 'isVisible' | 'viewer' | 'ring'>,
   all: InstanceDirectory,
   viewer: Viewer,
 ): View {
@@ -68,7 +71,7 @@ export function openUserView(
   const directory = new VisibleInstances(all, viewer, parts.log)
   const isVisible = (id: string) => directory.has(id)
   const { schemes } = viewer
-  const own = { limits, directory, isVisible, schemes, ring: new EventRing(limits) }
+  const own = { limits, directory, isVisible, schemes, viewer, ring: new EventRing(limits) }
   const view = openView({ ...parts, ...own })
   return {
     ...view,
@@ -80,13 +83,14 @@ export function openUserView(
 }
 
 export function openView(parts: ViewParts): View {
-  const { directory, relays, tools, limits, log } = parts
+  const { directory, relays, tools, viewer, limits, log } = parts
   const clocks = { clock: systemClock, ticks: monotonicClock, timer: systemTimer }
   const clients = new ClientTable(clocks)
   const instances =
     relays &&
     new Instances({
       ...{ directory, relays, isVisible: parts.isVisible, schemes: parts.schemes },
+      trail: viewer === undefined ? undefined : new AccessTrail(directory, viewer, log),
       clock: systemClock,
       updated: uri => resources.instanceUpdated(uri),
       listChanged: () => resources.instanceListChanged(),
