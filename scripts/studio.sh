@@ -85,6 +85,7 @@ start gateway gateway gateway --port 0 --aggregate --accept-joins "$registry" \
   --api-key-file "$folder/gateway.key" --registry-dir "$folder/gateway"
 start instance instance serve --port 0 --join "$gateway" --join-token-file "$folder/join.token" \
   --name 'shot 010' --scene-file "$folder/scene.json" --registry-dir "$folder/workstation"
+id=$(sed -n 's/.*"instance_id":"\([^"]*\)".*/\1/p' "$folder/instance.out" | head -n 1)
 
 cat <<END
 
@@ -93,10 +94,10 @@ with the key in $folder/gateway.key. Try in another terminal:
 
   export SERVICE_MCP_API_KEY=\$(cat $folder/gateway.key)
   node $program resources read gateway://instances --url $gateway
-  node $program resources list --url $gateway
+  node $program resources read instance://$id/scene/current --url $gateway
   node $program doctor --gateway $gateway --join-token-file $folder/join.token
 
-Change $folder/scene.json and read it again. Logs are in $folder. Ctrl-C ends all.
+Change $folder/scene.json and read the scene again. Logs are in $folder. Ctrl-C ends all.
 END
 wait -n
 echo 'a server has ended; its log:' >&2
