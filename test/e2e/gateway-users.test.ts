@@ -1,6 +1,9 @@
 import { expect } from 'chai'
 import { randomBytes, randomUUID } from 'node:crypto'
+import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
+import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createCaller, quickLimits } from '../helpers/accounts-caller.ts'
@@ -287,6 +290,42 @@ describe('a gateway whose users see what is theirs', () => {
     const unknown = await listed(`svc_${'x'.repeat(40)}`)
     expect([unknown.status, unknown.headers['retry-after']]).to.deep.equal([503, '5'])
     await second.stop()
+  })
+
+  it('checks tokens of other addresses while one address sends many unknown ones', async () => {
+    const held: ServerResponse[] = []
+    const busy = createServer((req, res) => {
+      if (req.headers.authorization?.endsWith('x') === true) held.push(res)
+      else res.writeHead(401, { 'Content-Type': 'application/problem+json' }).end('{}')
+    })
+    busy.listen(0, '127.0.0.1')
+    await once(busy, 'listening')
+    const port = await freePort()
+    const server = `http://127.0.0.1:${(busy.address() as AddressInfo).port}`
+    const fourth = startGatewayProcess({
+      ...{ port, registryDir: join(folder, 'fourth') },
+      flags: ['--aggregate', '--accept-joins', server, '--auth', 'accounts'],
+    })
+    await fourth.line('listening')
+    const statusOf = async (token: string, localAddress: string) => {
+      const headers = { Authorization: `Bearer ${token}` }
+      const req = request(`http://127.0.0.1:${port}/mcp`, { headers, localAddress })
+      req.end()
+      const [res] = (await once(req, 'response')) as [IncomingMessage]
+      res.resume()
+      return res.statusCode
+    }
+    let answered = 0
+    const guesses = Array.from({ length: 40 }, async (_, at) => {
+      await statusOf(`svc_${String(at).padEnd(40, 'x')}`, '127.0.0.1')
+      answered++
+    })
+    await until(async () => held.length + answered >= guesses.length, 'the guesses')
+    expect(await statusOf(`svc_${'y'.repeat(40)}`, '127.0.0.2')).to.equal(401)
+    for (const res of held) res.writeHead(401).end()
+    await Promise.all(guesses)
+    await fourth.stop()
+    busy.close()
   })
 
   it('shows users of an OAuth provider what is visible to all, and nothing else', async () => {
