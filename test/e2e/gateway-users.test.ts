@@ -11,6 +11,7 @@ import { type AccountsProcess, startAccountsProcess } from '../helpers/accounts-
 import { freePort } from '../helpers/free-port.ts'
 import { type GatewayProcess, startGatewayProcess } from '../helpers/gateway-process.ts'
 import { runCommand } from '../helpers/in-process.ts'
+import { joinAs, toldRecord, withRecord } from '../helpers/hostile-instance.ts'
 import { joinInstance, type JoinedInstance } from '../helpers/joined-instance.ts'
 import { ask, type Events, RawSession } from '../helpers/mcp.ts'
 import { newKey, OpenIdServer } from '../helpers/openid.ts'
@@ -226,6 +227,32 @@ describe('a gateway whose users see what is theirs', () => {
     const foreign = await fetch(url, { headers: { Authorization: `Bearer ${accessOf('cleo')}` } })
     expect(foreign.status).to.equal(404)
     await far.stop()
+  })
+
+  it('lets no user fill the link of an instance with downloads that are not read', async () => {
+    const id = randomUUID()
+    const record = toldRecord(id, { visible_to: 'team' })
+    const endless = withRecord(record, (_req, res) => void res.writeHead(200).write('begun'))
+    const { link } = await joinAs(base, users.ada?.join ?? '', endless)
+    await until(async () => (await idsOf(accessOf('ben'))).includes(id), 'the instance')
+    const download = async (name: string) => {
+      const headers = { Authorization: `Bearer ${accessOf(name)}` }
+      const url = `${base}/instances/${id}/artefacts/sha256/${'0'.repeat(64)}`
+      const req = request(url, { headers, agent: false })
+      req.on('error', () => {})
+      req.end()
+      const [res] = (await once(req, 'response')) as [IncomingMessage]
+      opened.push({ close: () => req.destroy() })
+      return { status: res.statusCode, end: () => req.destroy() }
+    }
+    const first = await download('ben')
+    for (let more = 1; more < 16; more++) expect((await download('ben')).status).to.equal(200)
+    expect((await download('ben')).status).to.equal(503)
+    expect((await download('ada')).status).to.equal(200)
+    first.end()
+    await until(async () => (await download('ben')).status === 200, 'a free place')
+    link.close(1001, 'the instance stops')
+    await link.ended
   })
 
   it('gives another view to a user who changed team, and cuts what was open', async () => {
