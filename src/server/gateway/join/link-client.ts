@@ -35,6 +35,8 @@ export class LinkClient implements HttpAsker, ReadSender {
     })
     // The link tells of its end, and each request of its own.
     this.#session.on('error', () => {})
+    // HTTP/2 that has ended waits for its last stream, and no request can be sent any more.
+    for (const event of ['goaway', 'close']) this.#session.once(event, () => link.destroy())
     // That of the whole link: by default one answer could not fill a line of 20 ms.
     this.#session.on('connect', () => this.#session.setLocalWindowSize(8 * limits.joinWindowBytes))
   }
