@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { createHash, randomBytes } from 'node:crypto'
 import type { RequestListener, ServerResponse } from 'node:http'
-import type { ServerHttp2Stream } from 'node:http2'
+import { constants, type ServerHttp2Stream } from 'node:http2'
 import { until } from '../../helpers/until.ts'
 import { type LinkPair, openLinkPair } from '../../helpers/join-link.ts'
 
@@ -53,6 +53,15 @@ describe('a link between an instance and a gateway', () => {
     req.stream.session?.goaway()
     await pair.gateway.link.ended
     expect(await asked).to.equal('the link was cut')
+  })
+
+  it('ends when its instance refuses requests because too much is held', async () => {
+    answer = req => {
+      const { stream } = req as unknown as { stream: ServerHttp2Stream }
+      stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM)
+    }
+    await ask('/mcp').catch(() => {})
+    expect((await pair.gateway.link.ended).code).to.equal(1006)
   })
 
   it('carries a request and its answer, headers and bodies both ways', async () => {
