@@ -23,7 +23,8 @@ export async function runGateway(settings: GatewaySettings, output: OutputFlags)
         registry_dir: registryDir,
       }),
       banner: ({ url, registryDir, pageLogin }, shown) => {
-        const facts = { url, registryDir, page: pageLogin() }
+        const acceptsJoins = settings.acceptJoins !== undefined
+        const facts = { url, registryDir, acceptsJoins, page: pageLogin() }
         return renderGatewayBanner({ ...facts, ...describeAccess(settings), ...shown })
       },
     },

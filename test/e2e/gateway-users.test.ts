@@ -1,6 +1,9 @@
 import { expect } from 'chai'
 import { randomBytes, randomUUID } from 'node:crypto'
+import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
+import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createCaller, quickLimits } from '../helpers/accounts-caller.ts'
@@ -8,6 +11,7 @@ import { type AccountsProcess, startAccountsProcess } from '../helpers/accounts-
 import { freePort } from '../helpers/free-port.ts'
 import { type GatewayProcess, startGatewayProcess } from '../helpers/gateway-process.ts'
 import { runCommand } from '../helpers/in-process.ts'
+import { joinAs, toldRecord, withRecord } from '../helpers/hostile-instance.ts'
 import { joinInstance, type JoinedInstance } from '../helpers/joined-instance.ts'
 import { ask, type Events, RawSession } from '../helpers/mcp.ts'
 import { PageBrowser, useKey } from '../helpers/page.ts'
@@ -259,6 +263,32 @@ describe('a gateway whose users see what is theirs', () => {
     await far.stop()
   })
 
+  it('lets no user fill the link of an instance with downloads that are not read', async () => {
+    const id = randomUUID()
+    const record = toldRecord(id, { visible_to: 'team' })
+    const endless = withRecord(record, (_req, res) => void res.writeHead(200).write('begun'))
+    const { link } = await joinAs(base, users.ada?.join ?? '', endless)
+    await until(async () => (await idsOf(accessOf('ben'))).includes(id), 'the instance')
+    const download = async (name: string) => {
+      const headers = { Authorization: `Bearer ${accessOf(name)}` }
+      const url = `${base}/instances/${id}/artefacts/sha256/${'0'.repeat(64)}`
+      const req = request(url, { headers, agent: false })
+      req.on('error', () => {})
+      req.end()
+      const [res] = (await once(req, 'response')) as [IncomingMessage]
+      opened.push({ close: () => req.destroy() })
+      return { status: res.statusCode, end: () => req.destroy() }
+    }
+    const first = await download('ben')
+    for (let more = 1; more < 16; more++) expect((await download('ben')).status).to.equal(200)
+    expect((await download('ben')).status).to.equal(503)
+    expect((await download('ada')).status).to.equal(200)
+    first.end()
+    await until(async () => (await download('ben')).status === 200, 'a free place')
+    link.close(1001, 'the instance stops')
+    await link.ended
+  })
+
   it('gives another view to a user who changed team, and cuts what was open', async () => {
     const shared = await joinOf('ada', { visible_to: 'team' })
     const [, events] = await open(accessOf('ben'))
@@ -384,6 +414,42 @@ describe('a gateway whose users see what is theirs', () => {
     const unknown = await listed(`svc_${'x'.repeat(40)}`)
     expect([unknown.status, unknown.headers['retry-after']]).to.deep.equal([503, '5'])
     await second.stop()
+  })
+
+  it('checks tokens of other addresses while one address sends many unknown ones', async () => {
+    const held: ServerResponse[] = []
+    const busy = createServer((req, res) => {
+      if (req.headers.authorization?.endsWith('x') === true) held.push(res)
+      else res.writeHead(401, { 'Content-Type': 'application/problem+json' }).end('{}')
+    })
+    busy.listen(0, '127.0.0.1')
+    await once(busy, 'listening')
+    const port = await freePort()
+    const server = `http://127.0.0.1:${(busy.address() as AddressInfo).port}`
+    const fourth = startGatewayProcess({
+      ...{ port, registryDir: join(folder, 'fourth') },
+      flags: ['--aggregate', '--accept-joins', server, '--auth', 'accounts'],
+    })
+    await fourth.line('listening')
+    const statusOf = async (token: string, localAddress: string) => {
+      const headers = { Authorization: `Bearer ${token}` }
+      const req = request(`http://127.0.0.1:${port}/mcp`, { headers, localAddress })
+      req.end()
+      const [res] = (await once(req, 'response')) as [IncomingMessage]
+      res.resume()
+      return res.statusCode
+    }
+    let answered = 0
+    const guesses = Array.from({ length: 40 }, async (_, at) => {
+      await statusOf(`svc_${String(at).padEnd(40, 'x')}`, '127.0.0.1')
+      answered++
+    })
+    await until(async () => held.length + answered >= guesses.length, 'the guesses')
+    expect(await statusOf(`svc_${'y'.repeat(40)}`, '127.0.0.2')).to.equal(401)
+    for (const res of held) res.writeHead(401).end()
+    await Promise.all(guesses)
+    await fourth.stop()
+    busy.close()
   })
 
   it('shows users of an OAuth provider what is visible to all, and nothing else', async () => {

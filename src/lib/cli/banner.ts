@@ -81,17 +81,20 @@ export function renderBanner(facts: BannerFacts): string {
 
 export interface GatewayBannerFacts extends Shown, Access {
   readonly registryDir: string
+  /** Instances of other machines can join. */
+  readonly acceptsJoins: boolean
 }
 
 /** The banner of `gateway`. */
 export function renderGatewayBanner(facts: GatewayBannerFacts): string {
-  const { url, registryDir, page, colour, command } = facts
+  const { url, registryDir, acceptsJoins, page, colour, command } = facts
   const bold = (text: string): string => paint(colour, 'bold', text)
   const readable = ['which', 'applications run, their documents and addresses.'] as const
   return textOf([
     ...labelled('Gateway', url, colour),
     ...pageLines(page, colour),
     ...labelled('Instances', `those of ${registryDir}`, colour),
+    ...(acceptsJoins ? labelled('', 'and those that join with serve --join', colour) : []),
     ...accessLines(facts, '', readable),
     '',
     bold('Connect a client'),

@@ -112,7 +112,7 @@ export async function isThere(path: string): Promise<boolean> {
 
 function absent(dataDir: string): ServiceError {
   const hint =
-    'name the folder of the accounts server with --data-dir; service-cli registry makes one'
+    'name its folder with --data-dir, or its database with SERVICE_DATABASE_URL; service-cli registry makes one'
   return new ServiceError('storage_failed', `there is no accounts server in ${dataDir}`, { hint })
 }
 

@@ -33,6 +33,8 @@ export type CheckedToken = Result<TokenAccount, TokenRefusal>
 
 /** Checks of unknown tokens at the same time: an accounts server must not be flooded by guesses. */
 const maxChecks = 32
+/** Of one address, so that one that guesses does not keep users of other addresses out. */
+const maxChecksOfAddress = 16
 const checkMs = 2000
 /** Tokens that are remembered; of those without anything open, the one used longest ago goes. */
 const maxKnown = 10_000
@@ -77,6 +79,8 @@ export class AccountTokens {
   /** Least recently used first. */
   readonly #known = new Map<string, Known>()
   readonly #checking = new Map<string, Promise<CheckedToken>>()
+  /** The address of each check of an unknown token. */
+  readonly #strangers = new Map<string, string>()
   readonly #stop: () => void
 
   constructor(parts: AccountTokensParts) {
@@ -85,15 +89,13 @@ export class AccountTokens {
     this.#stop = repeat(parts.timer, parts.limits.joinTokenCheckMs, () => this.#checkWatched())
   }
 
-  check(token: string): CheckedToken | Promise<CheckedToken> {
+  /** `peer`: the address of the caller. */
+  check(token: string, peer: string): CheckedToken | Promise<CheckedToken> {
     if (!isAccountToken(token)) return fail({ kind: 'invalid', reason: 'it is no token' })
     const digest = hash('sha256', token)
     const known = this.#known.get(digest)
     if (known === undefined) {
-      if (this.#checking.size >= maxChecks && !this.#checking.has(digest)) {
-        return unavailable('too many tokens are being checked')
-      }
-      return this.#ask(digest, new Secret(token))
+      return this.#checking.get(digest) ?? this.#askOfStranger(digest, token, peer)
     }
     this.#known.delete(digest)
     this.#known.set(digest, known)
@@ -113,6 +115,20 @@ export class AccountTokens {
 
   close(): void {
     this.#stop()
+  }
+
+  #askOfStranger(
+    digest: string,
+    token: string,
+    peer: string,
+  ): CheckedToken | Promise<CheckedToken> {
+    const peers = [...this.#strangers.values()]
+    const ofPeer = peers.filter(one => one === peer).length
+    if (peers.length >= maxChecks || ofPeer >= maxChecksOfAddress) {
+      return unavailable('too many tokens are being checked')
+    }
+    this.#strangers.set(digest, peer)
+    return this.#ask(digest, new Secret(token)).finally(() => this.#strangers.delete(digest))
   }
 
   /** One request for all who ask meanwhile. */

@@ -42,7 +42,7 @@ export function withAccountTokens(
       if (sent === undefined) return missing
       const token = bearerToken(sent)
       if (token === null || !isAccountToken(token)) return keys.authenticate(caller)
-      const checked = tokens.check(token)
+      const checked = tokens.check(token, caller.peer)
       return checked instanceof Promise
         ? checked.then(settled => decide(token, settled, caller.peer))
         : decide(token, checked, caller.peer)

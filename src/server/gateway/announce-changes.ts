@@ -1,4 +1,5 @@
 import { minPrefixChars } from '../../lib/instances/select-instance.ts'
+import type { Timer } from '../../lib/util/time.ts'
 import type { ResourceListener } from '../resources/listeners.ts'
 import type { CatalogState } from './catalog/catalog-resources.ts'
 import type { EventRing, GatewayEvent, GatewayEventKind } from './event-ring.ts'
@@ -7,12 +8,18 @@ import type { InstanceChange, InstanceDirectory, InstanceEntry } from './instanc
 import { idPrefix } from './instance-query.ts'
 import { rowStatus, type RowStatus, shortId } from './instance-rows.ts'
 
+interface AnnounceParts {
+  readonly directory: InstanceDirectory
+  readonly listener: ResourceListener
+  readonly ring: EventRing
+  readonly timer: Timer
+  /** Subscribers are told at most once in this time, however many instances change. */
+  readonly gatherMs: number
+}
+
 /** Tells subscribers and the ring what changes in the directory. Returns the stop. */
-export function announceInstances(
-  directory: InstanceDirectory,
-  listener: ResourceListener,
-  ring: EventRing,
-): () => void {
+export function announceInstances(parts: AnnounceParts): () => void {
+  const { directory, listener, ring, timer, gatherMs } = parts
   const statuses = new Map<string, RowStatus>()
   for (const entry of directory.entries) statuses.set(entry.record.instanceId, rowStatus(entry))
 
@@ -28,15 +35,37 @@ export function announceInstances(
     return isThere(before) !== isThere(after)
   }
 
-  return directory.onChange(changes => {
-    // All are recorded before listeners run: they find the events of the changes they hear of.
-    const cameOrWent = changes.map(note).includes(true)
+  const untold = new Set<string>()
+  let cameOrWent = false
+  let isDue = false
+  let cancelRest: (() => void) | null = null
+
+  const tell = (): void => {
+    const ids = [...untold]
+    const isOtherList = cameOrWent
+    untold.clear()
+    cameOrWent = isDue = false
+    cancelRest = timer.after(gatherMs, () => {
+      cancelRest = null
+      if (isDue) tell()
+    })
     listener.resourceUpdated(instancesUri)
-    for (const id of changedIds(changes)) announceInstance(id, listener)
+    for (const id of ids) announceInstance(id, listener)
     listener.resourceUpdated(processUri)
     listener.resourceUpdated(metricsUri)
-    if (cameOrWent) listener.listChanged()
+    if (isOtherList) listener.listChanged()
+  }
+  const stop = directory.onChange(changes => {
+    // All are recorded before listeners run: they find the events of the changes they hear of.
+    for (const change of changes) if (note(change)) cameOrWent = true
+    for (const id of changedIds(changes)) untold.add(id)
+    isDue = true
+    if (cancelRest === null) tell()
   })
+  return () => {
+    stop()
+    cancelRest?.()
+  }
 }
 
 /** Tells subscribers of the catalog and of each entry that is another now. */

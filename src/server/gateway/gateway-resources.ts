@@ -1,4 +1,4 @@
-import { type Clock, systemClock, type Timer } from '../../lib/util/time.ts'
+import { type Clock, systemClock, systemTimer, type Timer } from '../../lib/util/time.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import type { Limits } from '../../lib/config/limits.ts'
 import { ResourceServer } from '../resources/resource-server.ts'
@@ -48,7 +48,8 @@ export class GatewayResources extends ResourceServer {
   readonly #instances: Instances | undefined
 
   constructor(parts: GatewayParts) {
-    const { directory, ring, catalog, clients, instances, limits, clock = systemClock } = parts
+    const { directory, ring, catalog, clients, instances, limits } = parts
+    const { clock = systemClock, timer = systemTimer } = parts
     const rows = new InstanceRows(directory)
     const gateway = new GatewayProducer({
       rows,
@@ -67,7 +68,8 @@ export class GatewayResources extends ResourceServer {
     this.#instances = instances
     clients?.onChange(() => this.notify.resourceUpdated(clientsUri))
     this.onClose(() => clients?.close())
-    this.onClose(announceInstances(directory, this.notify, ring))
+    const gatherMs = limits.recordGatherMs
+    this.onClose(announceInstances({ directory, listener: this.notify, ring, timer, gatherMs }))
     this.onClose(catalog.follow((before, now) => announceCatalog(before, now, this.notify)))
   }
 

@@ -4,6 +4,7 @@ import { type GatewayBannerFacts, renderGatewayBanner } from '../../../src/lib/c
 const facts: GatewayBannerFacts = {
   url: 'http://127.0.0.1:9765/mcp',
   registryDir: '/tmp/service-cli-1000',
+  acceptsJoins: false,
   keyed: false,
   loopback: true,
   page: null,
@@ -12,6 +13,11 @@ const facts: GatewayBannerFacts = {
 }
 
 describe('renderGatewayBanner', () => {
+  it('says whether instances of other machines can join', () => {
+    expect(renderGatewayBanner(facts)).to.not.include('join')
+    expect(renderGatewayBanner({ ...facts, acceptsJoins: true })).to.include('that join')
+  })
+
   it('shows the link of the page whole, on a line of its own, and nothing without a page', () => {
     const page = `http://127.0.0.1:8765/#login=${'A'.repeat(43)}`
     const text = renderGatewayBanner({ ...facts, page })

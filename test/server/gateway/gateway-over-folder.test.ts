@@ -25,6 +25,7 @@ describe('a gateway over a folder of records', () => {
     given.updates.length = 0
     for (let beat = 0; beat < 3; beat++) {
       await under.pass(2000)
+      given.time.advance(2000)
       await registered.beat()
       await under.directory.refresh()
     }

@@ -27,6 +27,20 @@ describe('updates of a gateway', () => {
     expect(updates.filter(uri => uri === 'gateway://instances')).to.have.length(1)
   })
 
+  it('are told at most once in the interval, and then of all that changed', () => {
+    const { directory, updates, time } = gateway()
+    const told = (uri: string) => updates.filter(one => one === uri).length
+    for (let n = 0; n < 50; n++) {
+      directory.put(entry({ instanceId: id, scene: `/${n}` }))
+      directory.put(entry({ instanceId: other, scene: `/${n}` }))
+    }
+    expect([told('gateway://instances'), told('gateway://instances/ffff')]).to.deep.equal([1, 0])
+    time.advance(1000)
+    expect([told('gateway://instances'), told('gateway://instances/ffff')]).to.deep.equal([2, 1])
+    time.advance(10_000)
+    expect(told('gateway://instances')).to.equal(2)
+  })
+
   it('come for a record that is not understood: the list counts it', () => {
     const { directory, updates, ring } = gateway()
     directory.fault({ source: 'x.json', reason: 'no JSON' })

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { createHash, randomBytes } from 'node:crypto'
 import type { RequestListener, ServerResponse } from 'node:http'
+import { constants, type ServerHttp2Stream } from 'node:http2'
 import { until } from '../../helpers/until.ts'
 import { type LinkPair, openLinkPair } from '../../helpers/join-link.ts'
 
@@ -44,6 +45,24 @@ describe('a link between an instance and a gateway', () => {
     const over = () => heard.some(each => /^(ended|failed)/.test(each))
     return { heard, cancel, over: () => until(over, 'the end of the read') }
   }
+
+  it('ends when HTTP/2 takes no more requests, also while an answer is open', async () => {
+    const asked = ask('/join/v1/record').catch((error: Error) => error.message)
+    await until(() => held.length === 1, 'the request')
+    const { req } = held[0] as unknown as { req: { stream: ServerHttp2Stream } }
+    req.stream.session?.goaway()
+    await pair.gateway.link.ended
+    expect(await asked).to.equal('the link was cut')
+  })
+
+  it('ends when its instance refuses requests because too much is held', async () => {
+    answer = req => {
+      const { stream } = req as unknown as { stream: ServerHttp2Stream }
+      stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM)
+    }
+    await ask('/mcp').catch(() => {})
+    expect((await pair.gateway.link.ended).code).to.equal(1006)
+  })
 
   it('carries a request and its answer, headers and bodies both ways', async () => {
     answer = async (req, res) => {

@@ -21,8 +21,8 @@ export class JoinTokens {
     this.#tokens = tokens
   }
 
-  async check(token: string): Promise<Result<JoinPrincipal, JoinRefusal>> {
-    return principalOf(await this.#tokens.check(token))
+  async check(token: string, peer: string): Promise<Result<JoinPrincipal, JoinRefusal>> {
+    return principalOf(await this.#tokens.check(token, peer))
   }
 
   /** Calls back when the token is refused, or when its user has another name or team. */

@@ -13,15 +13,17 @@ import type {
 import { AnswerTimeout } from '../relay/read-link.ts'
 
 const origin = 'http://instance'
-const { NGHTTP2_CANCEL, NGHTTP2_NO_ERROR } = constants
+const { NGHTTP2_CANCEL, NGHTTP2_ENHANCE_YOUR_CALM, NGHTTP2_NO_ERROR } = constants
 
 /** Requests to an instance over the link that it opened: HTTP/2, whose client is the gateway. */
 export class LinkClient implements HttpAsker, ReadSender {
+  readonly #link: Duplex
   readonly #session: ClientHttp2Session
   readonly #timer: Timer
 
   /** To be made in the very event in which the link opens. */
   constructor(link: Duplex, limits: JoinLimits, timer: Timer) {
+    this.#link = link
     this.#timer = timer
     this.#session = connect(origin, {
       createConnection: () => link,
@@ -35,6 +37,8 @@ export class LinkClient implements HttpAsker, ReadSender {
     })
     // The link tells of its end, and each request of its own.
     this.#session.on('error', () => {})
+    // HTTP/2 that has ended waits for its last stream, and no request can be sent any more.
+    for (const event of ['goaway', 'close']) this.#session.once(event, () => link.destroy())
     // That of the whole link: by default one answer could not fill a line of 20 ms.
     this.#session.on('connect', () => this.#session.setLocalWindowSize(8 * limits.joinWindowBytes))
   }
@@ -81,6 +85,10 @@ export class LinkClient implements HttpAsker, ReadSender {
       { ...headers, ...length, ':method': method, ':path': pathname + search },
       { endStream: body === undefined },
     )
+    // Its end is full, and Node does not count down what cancelled answers held: a new link is empty.
+    stream.once('close', () => {
+      if (stream.rstCode === NGHTTP2_ENHANCE_YOUR_CALM) this.#link.destroy()
+    })
     if (body !== undefined) stream.end(body)
     return stream
   }

@@ -23,6 +23,8 @@ interface UsersView {
 }
 
 const sweepMs = 10_000
+/** Of one user at the same time: those of slow readers fill the link that others read through. */
+const maxDownloads = 16
 
 /** One view for each user, shared by no other, and one of everything. */
 export class Views implements McpEndpoint {
@@ -53,6 +55,12 @@ export class Views implements McpEndpoint {
     const { download } = this.#viewOf(notes)
     if (download === undefined) throw new ServiceError('route_not_found', 'nothing is served here')
     const users = this.#views.get(keyOf(notes))
+    if (users !== undefined && users.downloads >= maxDownloads) {
+      throw new ServiceError(
+        'overloaded',
+        `${maxDownloads} downloads of the user are open; end one`,
+      )
+    }
     if (users !== undefined) users.downloads++
     try {
       await download(req, res, path)
