@@ -130,10 +130,18 @@ describe('the tokens of an accounts server', () => {
     expect(asked).to.equal(0)
   })
 
-  it('checks at most 32 unknown tokens at the same time', async () => {
-    const many = Array.from({ length: 40 }, (_, at) => check(`svc_${String(at).padStart(40, 'c')}`))
-    const states = await Promise.all(many)
-    expect(states.filter(state => state === 'unavailable')).to.have.length(8)
+  it('checks at most 32 unknown tokens at the same time, and 16 of one address', async () => {
+    const many = (count: number, peerOf: (at: number) => string) =>
+      Array.from({ length: count }, async (_, at) => {
+        const text = `svc_${peerOf(at)}${String(at).padStart(39, 'c')}`
+        return stateOf(await tokens.check(text, peerOf(at)))
+      })
+    const states = await Promise.all([
+      ...many(20, () => 'a'),
+      ...many(20, at => 'bc'[at % 2] ?? ''),
+    ])
+    const refused = (of: readonly string[]) => of.filter(state => state === 'unavailable').length
+    expect([refused(states.slice(0, 20)), refused(states.slice(20))]).to.deep.equal([4, 4])
     expect(asked).to.equal(32)
   })
 })
