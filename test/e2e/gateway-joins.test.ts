@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { randomBytes, randomUUID } from 'node:crypto'
+import { constants, type Http2ServerResponse, type ServerHttp2Stream } from 'node:http2'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -353,6 +354,23 @@ describe('a gateway that instances join', () => {
       expect(reason, name).to.include(said)
     }
     expect(await rowOf(id)).to.equal(undefined)
+  })
+
+  it('keeps an instance whose record breaks off as one with a lost link', async () => {
+    const id = randomUUID()
+    let record: ServerHttp2Stream | undefined
+    const { link } = await joinAs(base, tokenOf('ada'), (req, res) => {
+      if (req.url !== '/join/v1/record') return void res.writeHead(204).end()
+      record = (res as unknown as Http2ServerResponse).stream
+      res.writeHead(200).write(`${JSON.stringify(toldRecord(id))}\n`)
+    })
+    await joined(id)
+    record?.close(constants.NGHTTP2_INTERNAL_ERROR)
+    expect((await link.ended).code).to.equal(1013)
+    const row = await rowOf(id)
+    expect([row.health, row.reason]).to.satisfy(
+      ([health, reason]: string[]) => health === 'stale' && reason?.includes('the link was cut'),
+    )
   })
 
   it('answers for an instance that lies or hangs with an error, and others go on', async () => {

@@ -2,6 +2,7 @@ import type { Socket } from 'node:net'
 import type { WebSocket } from 'ws'
 import type { GatewayLimits } from '../../../lib/config/gateway-limits.ts'
 import type { JoinLimits } from '../../../lib/config/join-limits.ts'
+import { Unreachable } from '../../../lib/mcp/bridge/bridge-errors.ts'
 import { messageOf } from '../../../lib/util/errors.ts'
 import type { Logger } from '../../../lib/util/logger.ts'
 import { pause, type Timer } from '../../../lib/util/time.ts'
@@ -87,7 +88,10 @@ export class Joins {
       else link.membership?.lose(reason)
     })
     this.#follow(link, over.signal).catch((error: unknown) => {
-      if (!over.signal.aborted) this.#refuse(link, messageOf(error))
+      if (over.signal.aborted) return
+      // The instance may join again at once, and is stale until then.
+      if (error instanceof Unreachable) linkSocket.close(joinCloseCodes.unavailable, error.message)
+      else this.#refuse(link, messageOf(error))
     })
   }
 

@@ -119,7 +119,7 @@ class LinkAnswer extends Readable implements HttpAnswer {
     })
     stream.once('close', () => {
       if (stream.rstCode === NGHTTP2_NO_ERROR && stream.readableEnded) this.push(null)
-      else this.destroy(new Error(cutReason))
+      else this.destroy(new Unreachable(cutReason))
     })
     stream.pause()
     // It may be cut before its reader has begun; the reader is told then.

@@ -1,18 +1,26 @@
+import { ServiceError } from '../../../lib/util/errors.ts'
 import type { Reader, RelayedJson } from '../../resources/producer.ts'
 import { Departure } from './departure.ts'
+
+/** At one instance: a link refuses requests when about 130 large answers are not read. */
+const maxOpen = 100
 
 /** The requests that are open at each instance, so that they can be ended. */
 export class OpenRequests {
   readonly #open = new Map<string, Set<Departure>>()
 
-  /** Runs a request. `reader` leaves with the caller, or at the `end`. */
+  /** Runs a request. `reader` leaves with the caller, or at the `end`. Rejects beyond the bound. */
   async run<Answer>(
     instanceId: string,
     caller: Reader | undefined,
     ask: (reader: Reader) => Promise<Answer>,
   ): Promise<Answer> {
-    const reader = new Departure(caller)
     const open = this.#open.get(instanceId) ?? new Set()
+    if (open.size >= maxOpen) {
+      const message = `${maxOpen} requests of the user are open at the instance; wait for one of them`
+      throw new ServiceError('overloaded', message)
+    }
+    const reader = new Departure(caller)
     this.#open.set(instanceId, open.add(reader))
     const close = (): void => {
       reader.release()

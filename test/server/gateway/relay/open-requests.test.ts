@@ -1,0 +1,44 @@
+import { expect } from 'chai'
+import { OpenRequests } from '../../../../src/server/gateway/relay/open-requests.ts'
+
+describe('the requests of a user that are open at an instance', () => {
+  it('are 100 at most, and one more when one has ended', async () => {
+    const open = new OpenRequests()
+    const hanging = Array.from({ length: 100 }, () => Promise.withResolvers<string>())
+    const answers = hanging.map(({ promise }) => open.run('a', undefined, () => promise))
+    const codeOf = (error: { code: string }) => error.code
+    const next = () => open.run('a', undefined, async () => 'answered').catch(codeOf)
+    expect(await next()).to.equal('overloaded')
+    expect(await open.run('b', undefined, async () => 'answered')).to.equal('answered')
+    hanging[0]?.resolve('late')
+    expect(await answers[0]).to.equal('late')
+    expect(await next()).to.equal('answered')
+  })
+
+  it('count until the last byte of a large answer, and end together', async () => {
+    const open = new OpenRequests()
+    async function* bytes() {
+      yield new Uint8Array(1)
+    }
+    const read = () => open.run('a', undefined, async () => ({ open: () => bytes() }))
+    const streams = await Promise.all(Array.from({ length: 100 }, read))
+    const refused = () =>
+      read().then(
+        () => false,
+        () => true,
+      )
+    expect(await refused()).to.equal(true)
+    for await (const _ of streams[0]?.open() ?? []) expect(await refused()).to.equal(true)
+    expect(await refused()).to.equal(false)
+    let hasLeft = false
+    await open.run('b', undefined, async reader => void reader.onLeave(() => (hasLeft = true)))
+    expect(hasLeft).to.equal(false)
+    const waiting = open.run(
+      'b',
+      undefined,
+      reader => new Promise(resolve => reader.onLeave(() => resolve(null))),
+    )
+    open.end('b')
+    expect(await waiting).to.equal(null)
+  })
+})
