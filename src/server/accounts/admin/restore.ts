@@ -114,7 +114,7 @@ async function removeMark({ unfinished }: DataFiles, dataDir: string): Promise<v
   await fsyncDirectory(dataDir)
 }
 
-/** Moves all files of the accounts, even damaged ones, to `folder`. Null when there are none. */
+/** Moves all files of the accounts, even damaged ones, to `folder`. Null without files. */
 async function putAside(files: DataFiles, folder: string): Promise<string | null> {
   const there = []
   for (const path of replaced(files)) if (await isThere(path)) there.push(path)
