@@ -55,7 +55,7 @@ export interface AssembledGateway {
   readonly download: InstanceDownload | undefined
   /** The handshake of an instance that joins. Absent: none is accepted. */
   readonly acceptJoin: JoinEndpoint['upgrade'] | undefined
-  /** What other gateways ask. Absent: there are none. */
+  /** What other gateways ask. Absent without a shared database. */
   readonly answerPeer: Shared['answerPeer'] | undefined
   /** For `/readyz`. */
   readonly readyFacts: () => object

@@ -47,7 +47,7 @@ export class JoinedView {
     this.#linked.add(listener)
   }
 
-  /** `lost`: null while the link is open. Returns what is to be told. */
+  /** `lost`: null while the link is open. Returns the changes to tell. */
   show(record: DirectoryRecord, lost: LostLink | null): InstanceChange[] {
     const clock = this.#clock
     const verdict = Object.freeze({
