@@ -422,10 +422,11 @@ describe('an instance that lies', () => {
       stream.close()
     })
 
-    it('is refused for those who subscribe when it refuses, or does not answer', async () => {
+    it('is refused when the instance refuses, and comes later when it does not answer', async () => {
       const session = await RawSession.open(gateway.url)
       const subscribe = (path: string) =>
         session.call('resources/subscribe', { uri: at(bad, path) })
+      const accept = bad.onSubscribe
       bad.onSubscribe = ({ res, id }) =>
         void res
           .writeHead(200, { 'Content-Type': 'application/json' })
@@ -444,7 +445,23 @@ describe('an instance that lies', () => {
       const waiting = subscribe('app/silent')
       await until(() => bad.asked.some(({ uri }) => uri === 'app://silent'), 'the request')
       await expectGoodServed()
-      expect((await waiting).error.message).to.include('cannot be reached')
+      expect((await waiting).result).to.deep.equal({})
+      bad.onSubscribe = accept
+      const stream = await session.listen()
+      await stream.until(() => stream.updates.includes(at(bad, 'app/silent')), 'the update')
+      stream.close()
+    })
+
+    it('come later to a stream that is opened while the instance cannot be reached', async () => {
+      bad.status = 503
+      const uris = [at(bad, 'app/later'), at(good)]
+      const stream = await listenStateless(gateway.url, { resourceSubscriptions: uris })
+      const { notifications } = stream.messages[0].params
+      expect(notifications).to.deep.equal({ resourceSubscriptions: uris })
+      bad.status = null
+      await stream.until(() => stream.updates.length > 0, 'the update')
+      expect(stream.updates).to.deep.equal([at(bad, 'app/later')])
+      stream.close()
     })
   })
 })

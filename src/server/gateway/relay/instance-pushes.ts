@@ -29,7 +29,7 @@ interface PushesParts {
 
 /** One URI that clients of the gateway follow. */
 interface Followed {
-  /** Settles when the first subscription is accepted, or refused. */
+  /** Settles with the first answer of the instance, or when it cannot be reached for now. */
   readonly accepted: PromiseWithResolvers<void>
   wasAccepted: boolean
   /** Since it was accepted, in a row. */
@@ -61,16 +61,14 @@ export class InstancePushes {
     this.#parts = parts
   }
 
-  /** As the instance calls them. */
-  get uris(): Iterable<string> {
-    return this.#sessions.flatMap(({ uris }) => [...uris])
-  }
-
   get isFollowed(): boolean {
     return this.#sessions.some(({ size }) => size > 0)
   }
 
-  /** Resolves when updates of the URI arrive; rejects with a `ServiceError`. */
+  /**
+   * Resolves when updates of the URI arrive; rejects with a `ServiceError`. Of an instance that cannot
+   * be reached for now they arrive later: the first when it can.
+   */
   follow(inner: string): Promise<void> {
     let session = this.#sessions.find(({ size }) => size < maxUris)
     if (session === undefined) this.#sessions.push((session = new SessionPushes(this.#parts)))
@@ -114,10 +112,6 @@ class SessionPushes {
     this.#parts = parts
   }
 
-  get uris(): Iterable<string> {
-    return this.#followed.keys()
-  }
-
   get size(): number {
     return this.#followed.size
   }
@@ -132,7 +126,8 @@ class SessionPushes {
     this.#followed.set(inner, { accepted, wasAccepted: false, refusals: 0 })
     accepted.promise.catch(() => {})
     this.resume()
-    if (this.#open !== null) this.#settleSoon(this.#open, inner)
+    if (this.#open === null) this.retry()
+    else this.#settleSoon(this.#open, inner)
     return accepted.promise
   }
 
@@ -163,7 +158,7 @@ class SessionPushes {
   async close(): Promise<void> {
     this.#closing.abort()
     this.#cancelIdle()
-    this.#refuseAwaited(new ServiceError('cancelled', 'the gateway stops'))
+    this.#answerAll(new ServiceError('cancelled', 'the gateway stops'))
     await this.#running
   }
 
@@ -181,7 +176,7 @@ class SessionPushes {
       // A session whose subscriptions are refused is no reason to hurry.
       if (lost.wasRenewed) attempt = 0
       const end = await gone()
-      if (end !== null || !lost.wasOpen) this.#refuseAwaited(end ?? lost.reason)
+      if (end !== null || !lost.wasOpen) this.#answerAll(end ?? lost.refusal)
       if (end !== null) {
         // Clients are notified, read the error, and learn that the instance is gone.
         for (const inner of this.#followed.keys()) this.#parts.updated(inner)
@@ -210,7 +205,7 @@ class SessionPushes {
       void this.#renew(this.#open).then(() => (state.wasRenewed = !session.isEnded))
     })
     this.#open = null
-    return { ...state, reason }
+    return { ...state, reason, refusal: session.isRefused ? reason : null }
   }
 
   #notified(method: string, { uri }: JsonObject): void {
@@ -252,9 +247,9 @@ class SessionPushes {
         if (held.delete(inner)) await session.call('resources/unsubscribe', inner)
         else isDone = !(await this.#subscribe(open, inner))
       }
-    } catch (error) {
+    } catch {
       // The stream tells that the session is lost, or will not end: then the next one starts anew.
-      if (!session.isEnded) this.#refuse(inner, (await this.#parts.gone()) ?? error)
+      if (!session.isEnded) this.#answer(inner, await this.#parts.gone())
       session.end()
     } finally {
       busy.delete(inner)
@@ -271,13 +266,13 @@ class SessionPushes {
     if (refusal === null) {
       // What changed without a subscription is not known.
       if (followed.wasAccepted) this.#parts.updated(inner)
-      Object.assign(followed, { wasAccepted: true, refusals: 0 })
-      followed.accepted.resolve()
+      followed.refusals = 0
+      this.#answer(inner, null)
       return true
     }
     held.delete(inner)
     if (!followed.wasAccepted) {
-      this.#refuse(inner, refusal)
+      this.#answer(inner, refusal)
       return true
     }
     if (followed.refusals === 0) this.#parts.updated(inner)
@@ -286,15 +281,20 @@ class SessionPushes {
     return false
   }
 
-  /** Refuses the clients that wait for a first answer. */
-  #refuseAwaited(error: ServiceError): void {
-    for (const inner of this.#followed.keys()) this.#refuse(inner, error)
+  #answerAll(refusal: ServiceError | null): void {
+    for (const inner of this.#followed.keys()) this.#answer(inner, refusal)
   }
 
-  #refuse(inner: string, error: unknown): void {
+  /** Answers the clients that wait, unless they have their answer. */
+  #answer(inner: string, refusal: ServiceError | null): void {
     const followed = this.#followed.get(inner)
     if (followed === undefined || followed.wasAccepted) return
-    this.#followed.delete(inner)
-    followed.accepted.reject(error)
+    if (refusal === null) {
+      followed.wasAccepted = true
+      followed.accepted.resolve()
+    } else {
+      this.#followed.delete(inner)
+      followed.accepted.reject(refusal)
+    }
   }
 }

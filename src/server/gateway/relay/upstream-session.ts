@@ -39,6 +39,8 @@ export class UpstreamSession {
   readonly #signal: AbortSignal
   #headers: Readonly<Record<string, string>>
   #lastId = 0
+  /** The instance does not open itself to this gateway. */
+  isRefused = false
 
   constructor(parts: SessionParts) {
     this.#parts = parts
@@ -137,6 +139,7 @@ export class UpstreamSession {
         throw unreachable(answer.reason)
       case 'refused':
         upstream.refused(answer.status)
+        this.isRefused = answer.status === 401
         throw unreachable(`it answers with HTTP ${answer.status}`)
       default:
         throw unreachable('it gives no answer')
