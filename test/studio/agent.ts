@@ -25,7 +25,6 @@ export class Agent {
   readonly #uris: readonly string[]
   readonly #closing = new AbortController()
   readonly #running: Promise<void>
-  readonly #dirty = new Set<string>()
 
   constructor(url: string, key: string, kind: AgentKind, uris: readonly string[]) {
     this.#url = new URL(url)
@@ -63,13 +62,16 @@ export class Agent {
     const transport = new StreamableHTTPClientTransport(this.#url, { requestInit: { headers } })
     const options = this.#kind === 'session' ? {} : { versionNegotiation: { mode: 'auto' } }
     const client = new Client({ name: `agent ${this.#kind}`, version: '1' }, options)
+    // Of this connection: what is left of the last one must take none of them.
+    const dirty = new Set(this.#uris)
+    let isLost = false
     const lost = Promise.withResolvers<never>()
-    lost.promise.catch(() => {})
+    lost.promise.catch(() => (isLost = true))
     Object.assign(client, { onerror: lost.reject, onclose: () => lost.reject(new Error('closed')) })
     client.fallbackNotificationHandler = async ({ method, params }) => {
       if (method !== 'notifications/resources/updated') return
       this.#see('update')
-      this.#dirty.add(String(params?.uri))
+      dirty.add(String(params?.uri))
     }
     const work = async (): Promise<void> => {
       await client.connect(transport)
@@ -79,9 +81,8 @@ export class Agent {
         listening = await asStateless.listen({ resourceSubscriptions: [...this.#uris] })
         void listening.closed.then(how => lost.reject(new Error(`stream ended: ${how}`)))
       } else for (const uri of this.#uris) await client.subscribeResource({ uri })
-      for (const uri of this.#uris) this.#dirty.add(uri)
-      for (let round = 0; !signal.aborted; round++) {
-        for (const uri of this.#dirty) await this.#read(client, uri)
+      for (let round = 0; !signal.aborted && !isLost; round++) {
+        for (const uri of dirty) await this.#read(client, uri, dirty)
         // Nothing else tells a session that its gateway has forgotten it.
         if (this.#kind === 'session' && round % 10 === 0) await client.ping()
         await delay(pingMs / 10)
@@ -94,8 +95,8 @@ export class Agent {
     }
   }
 
-  async #read(client: InstanceType<typeof Client>, uri: string): Promise<void> {
-    this.#dirty.delete(uri)
+  async #read(client: InstanceType<typeof Client>, uri: string, dirty: Set<string>): Promise<void> {
+    dirty.delete(uri)
     try {
       const { contents } = await client.readResource({ uri })
       this.values.set(uri, JSON.parse(contents[0]?.text ?? 'null').value)
@@ -105,7 +106,7 @@ export class Agent {
       if (reason === undefined) throw error
       this.#see(`read: ${reason}`)
       // Its stream may be at another gateway than its reads, and have nothing more to tell.
-      setTimeout(() => this.#dirty.add(uri), rereadMs).unref()
+      setTimeout(() => dirty.add(uri), rereadMs).unref()
     }
   }
 }
