@@ -155,7 +155,7 @@ export class IncomingContents implements AnswerReceiver {
       take: () => {
         if (isTaken) return null
         isTaken = true
-        return { open: cut => this.#rest(cut) }
+        return { open: cut => this.#rest(cut), discard: () => this.#leave() }
       },
     })
   }
@@ -176,8 +176,12 @@ export class IncomingContents implements AnswerReceiver {
       // Half of it is out: only a cut connection tells the reader that it is not whole.
       cut()
     } finally {
-      this.#fail(unreachable('its reader has left'))
+      this.#leave()
     }
+  }
+
+  #leave(): void {
+    this.#fail(unreachable('its reader has left'))
   }
 }
 
