@@ -63,7 +63,7 @@ export class IncomingContents implements AnswerReceiver {
     })
   }
 
-  begun(status: number, arriving: Arriving): void {
+  begun(status: number, _headers: unknown, arriving: Arriving): void {
     const { timer, silenceMs, refused } = this.#parts
     this.#arriving = arriving
     this.#status = status
