@@ -26,7 +26,7 @@ export interface EndpointFlags {
 export interface Endpoint {
   readonly locate: Locate
   /** Facts for the log. */
-  readonly found: object
+  readonly found: { readonly aggregate?: boolean; readonly [fact: string]: unknown }
   readonly key: Secret | null
 }
 
@@ -52,8 +52,8 @@ export async function findEndpoint(
   if (word === '') throw usage('the name of the instance is empty', 'a variable may be unset')
   const registryDir = selectStateDirectory(checkPath('registry-dir', flags['registry-dir']), env)
   if (word === gatewayWord) {
-    const { url } = await findGateway(registryDir)
-    return { locate: locateGateway(registryDir), found: { url, gateway: true }, key }
+    const { url, aggregate } = await findGateway(registryDir)
+    return { locate: locateGateway(registryDir), found: { url, aggregate }, key }
   }
   const mayHaveKey = ({ hostname: host, url }: Instance): boolean =>
     key === null || flags['allow-http'] || host === hostname() || !isExposed(url)

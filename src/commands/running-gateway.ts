@@ -12,6 +12,10 @@ export const gatewayWord = 'gateway'
 
 const none = 'no gateway runs'
 
+/** Of a gateway that does not aggregate. */
+export const rootsOnly =
+  'the gateway only lists instances, so clients read no scene there: restart it with --aggregate'
+
 /**
  * The gateway of the state directory, that of the usual port before others. Throws `network_failed`
  * when none runs.

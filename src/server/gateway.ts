@@ -157,12 +157,13 @@ export async function startGateway(
     signal: cancelled,
   })
   const startedMs = systemClock.now()
+  const aggregate = options.aggregate === true
 
   const { port } = socket
   const url = mcpUrl()
   const by = { ...candidate, port }
   active = {
-    ...{ instanceId, url, registry, version, pid: process.pid },
+    ...{ instanceId, url, registry, version, aggregate, pid: process.pid },
     pidStart: await processStart(process.pid),
     startedAt: toRfc3339(startedMs),
   }
@@ -182,9 +183,7 @@ export async function startGateway(
     self: { host: options.host, port, mcpUrl: url, startedMs },
     ring,
     tools: options.tools === true,
-    aggregate: options.aggregate === true,
-    shared,
-    accounts,
+    ...{ aggregate, shared, accounts },
     onRefused,
     mayUseKey: () => chain(auth.policy.authenticate(stranger), ({ ok }) => !ok),
     limits: allLimits,

@@ -8,6 +8,8 @@ import type { GatewayHandle } from '../../src/server/gateway/options.ts'
 import { startGateway } from '../../src/server/gateway.ts'
 import { startServe } from '../../src/server/serve.ts'
 import { gatewayForms } from '../helpers/gateway-forms.ts'
+import { runCommand } from '../helpers/in-process.ts'
+import { runProgram } from '../helpers/program.ts'
 import {
   loadSdk,
   type Sdk,
@@ -46,6 +48,17 @@ function testClients(aggregate: boolean): void {
   const info = { name: 'newest', version: '1' }
   const { Client, StreamableHTTPClientTransport } = v2 as unknown as Sdk
   const transport = () => new StreamableHTTPClientTransport(new URL(gateway.url))
+
+  it('are set up with a warning when they would only see the listing', async () => {
+    const flags = ['--registry-dir', folder]
+    const configured = await runCommand(['mcp-config', 'cursor', '--gateway', ...flags])
+    const connected = await runProgram(['connect', 'gateway', ...flags])
+    for (const { code, stderr } of [configured, connected]) {
+      expect(code).to.equal(0)
+      expect(stderr.includes('restart it with --aggregate')).to.equal(!aggregate, stderr)
+    }
+    expect(configured.stdout).to.include(gateway.url)
+  })
 
   it('are told by a session of SDK v1 what comes and goes', async () => {
     const name = '@modelcontextprotocol/sdk'

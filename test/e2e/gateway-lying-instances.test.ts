@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { silentLogger } from '../../src/lib/util/logger.ts'
 import { startGateway } from '../../src/server/gateway.ts'
 import type { GatewayHandle } from '../../src/server/gateway/options.ts'
-import { RawSession } from '../helpers/mcp.ts'
+import { RawSession, rpc } from '../helpers/mcp.ts'
 import { contentsOf, startScriptedInstance, updateOf } from '../helpers/scripted-instance.ts'
 import type { ScriptedInstance } from '../helpers/scripted-instance.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
@@ -52,9 +52,10 @@ describe('an instance that lies', () => {
     await bad.stop()
   })
 
-  const startAggregating = () =>
+  const startAggregating = (moved: Partial<typeof limits> = {}) =>
     startGateway({
-      ...{ port: 0, host: '127.0.0.1', allowedHosts: [], allowedOrigins: [], registryDir, limits },
+      ...{ port: 0, host: '127.0.0.1', allowedHosts: [], allowedOrigins: [], registryDir },
+      limits: { ...limits, ...moved },
       ...{ standby: true, tools: true, aggregate: true, accessLog: () => {}, log: silentLogger },
     })
   const at = ({ instanceId }: { instanceId: string }, path = 'scene/current') =>
@@ -269,6 +270,22 @@ describe('an instance that lies', () => {
     bad.onRead = ({ res, id, uri }) => void res.end(contentsOf(uri, 'x', id))
     expect((await read(at(bad))).result?.contents[0].text).to.equal('x')
     for (const { body } of answers) await body?.cancel()
+  })
+
+  it('is not asked any longer for large contents that a batch refuses', async () => {
+    const patient = await startAggregating({ instanceSilenceMs: 600_000 })
+    const session = await RawSession.open(patient.url, '2025-03-26')
+    bad.onRead = ({ res, id, uri }) => {
+      openResponses.add(res)
+      res.write(contentsOf(uri, 'x'.repeat(300_000), id).slice(0, -3))
+    }
+    try {
+      const { json } = await session.post(`[${rpc('resources/read', { uri: at(bad) })}]`)
+      expect(json[0].error.message).to.include('too large for a batch')
+      await until(() => bad.open === 0, 'the end of the request')
+    } finally {
+      await patient.stop()
+    }
   })
 
   it('is called by others while one client waits for it many times', async () => {

@@ -10,7 +10,7 @@ import type { Client, Place, Scope, Settings } from '../../lib/mcp/settings/clie
 import { selectStateDirectory } from '../../lib/config/paths.ts'
 import { userAgent } from '../../lib/util/version.ts'
 import { isLoopback } from '../../lib/util/address.ts'
-import { findGateway, gatewayWord } from '../running-gateway.ts'
+import { findGateway, gatewayWord, rootsOnly } from '../running-gateway.ts'
 
 /** The flags as the parser returns them. */
 export interface McpConfigFlags {
@@ -46,7 +46,7 @@ export async function readSettings(
   }
   const registryDir = selectStateDirectory(flags['registry-dir'], env)
   const target = flags.gateway
-    ? await gatewayTarget(registryDir)
+    ? await gatewayTarget(registryDir, output)
     : await instanceTarget(registryDir, flags, output)
   const { url } = target
   const isInstance = !flags.gateway && target.word !== url
@@ -73,8 +73,9 @@ export async function readSettings(
 }
 
 /** Every instance at one address. */
-async function gatewayTarget(registryDir: string): Promise<Target> {
-  const { url } = await findGateway(registryDir)
+async function gatewayTarget(registryDir: string, output: Output): Promise<Target> {
+  const { url, aggregate } = await findGateway(registryDir)
+  if (!aggregate) output.warn(rootsOnly)
   return { url, name: 'service-gateway', word: gatewayWord, assumed: false }
 }
 

@@ -1,6 +1,7 @@
 import type { LogLevel } from '../../lib/cli/log-level.ts'
 import { type Logger, silentLogger } from '../../lib/util/logger.ts'
 import { type Endpoint, type EndpointFlags, findEndpoint } from '../find-endpoint.ts'
+import { rootsOnly } from '../running-gateway.ts'
 import { openStdio } from './open-stdio.ts'
 
 /**
@@ -29,6 +30,7 @@ export async function runConnect(
   try {
     const { locate, found, key } = await readConnectSettings(word, flags, env, stdio.log)
     stdio.log.info(found, 'messages on stdin go to the endpoint')
+    if (found.aggregate === false) stdio.log.warn({}, rootsOnly)
     await stdio.bridge({ locate, key, env, channel: flags.channel })
   } finally {
     await stdio.close()

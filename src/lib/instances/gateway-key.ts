@@ -4,7 +4,7 @@ import { Secret } from '../util/secret.ts'
 /** What every key of a gateway begins with. */
 export const gatewayKeyPrefix = 'gateway-'
 
-/** The header by which a gateway says which instance it means. */
+/** The header by which a gateway says which instance it means, and to other gateways which one answered. */
 export const instanceHeader = 'service-instance'
 
 /**

@@ -29,6 +29,8 @@ export interface ActiveGateway {
    * A hash of the state directory's path: equal for the same directory, and reveals nothing else.
    */
   readonly registry: string
+  /** Does it pass the resources of instances on? */
+  readonly aggregate: boolean
 }
 
 /** What no other program answers: by this a gateway is told from a stranger on its port. */
@@ -54,6 +56,7 @@ export function activeGatewayJson(active: ActiveGateway): JsonObject {
     url: active.url,
     started_at: active.startedAt,
     registry: active.registry,
+    aggregate: active.aggregate,
   }
 }
 
@@ -61,8 +64,8 @@ export function activeGatewayJson(active: ActiveGateway): JsonObject {
 export function parseActiveGateway(text: string): ActiveGateway | null {
   const parsed = parseJson(text, 8)
   if (!parsed.ok || !isJsonObject(parsed.value)) return null
-  const { service, role, instance_id, pid, pid_start, version, url, started_at, registry } =
-    parsed.value
+  const { service, role, instance_id, pid, pid_start, version } = parsed.value
+  const { url, started_at, registry, aggregate } = parsed.value
   if (service !== 'service-cli' || role !== 'gateway') return null
   if (typeof instance_id !== 'string' || !uuid.test(instance_id)) return null
   if (!isPid(pid)) return null
@@ -78,6 +81,7 @@ export function parseActiveGateway(text: string): ActiveGateway | null {
     url: cleanText(url, 300),
     startedAt: started_at,
     registry: cleanText(registry, 64),
+    aggregate: aggregate === true,
   }
 }
 

@@ -88,7 +88,10 @@ export function createResourceMethods(
 function relayedText(contents: RelayedContents, isBatched: boolean): JsonText {
   if (typeof contents === 'string') return new JsonText([`"contents":${contents}`])
   // One that breaks off would break the other answers, too.
-  if (isBatched) throw new ServiceError('resource_failed', 'too large for a batch: read it alone')
+  if (isBatched) {
+    contents.discard()
+    throw new ServiceError('resource_failed', 'too large for a batch: read it alone')
+  }
   return new JsonText(['"contents":', contents])
 }
 

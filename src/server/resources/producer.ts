@@ -66,6 +66,8 @@ export type RelayedContents = string | RelayedJson
 /** JSON text that is still coming: `open` yields its bytes in order. `cut` as above. */
 export interface RelayedJson {
   open(cut: () => void): AsyncIterable<Uint8Array>
+  /** In place of `open`: the text is not wanted. */
+  discard(): void
 }
 
 /** What `read` returns an array of: exactly one of `text` and `blob`. */

@@ -10,6 +10,7 @@ export function makeActiveGateway(members: Partial<ActiveGateway> = {}): ActiveG
     url: 'http://127.0.0.1:9765/mcp',
     startedAt: '2026-01-02T03:04:05.000Z',
     registry: 'abcdef0123456789',
+    aggregate: true,
     ...members,
   }
 }

@@ -162,7 +162,7 @@ class LinkRead implements Arriving {
     stream.once('response', headers => {
       hasBegun = true
       stream.setTimeout(silenceMs)
-      receiver.begun(headers[':status'] ?? 0, this)
+      receiver.begun(headers[':status'] ?? 0, headers, this)
       // Earlier, and Node would give the body before the status.
       stream.on('data', (chunk: Buffer) => receiver.data(chunk))
     })

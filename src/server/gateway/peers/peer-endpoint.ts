@@ -3,6 +3,7 @@ import { pipeline } from 'node:stream/promises'
 import { validateBearerToken } from '../../../lib/auth/validate-bearer-token.ts'
 import type { Limits } from '../../../lib/config/limits.ts'
 import type { HttpAnswer } from '../../../lib/mcp/bridge/http-link.ts'
+import { instanceHeader } from '../../../lib/instances/gateway-key.ts'
 import { Unreachable } from '../../../lib/mcp/bridge/bridge-errors.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import { uuidForm } from '../../../lib/util/text.ts'
@@ -14,7 +15,7 @@ import { AnswerTimeout } from '../relay/read-link.ts'
 /** Below it gateways of one database ask each other. */
 export const peerPath = '/peer/'
 
-/** Statuses by which a gateway, and no instance, refuses what another asks. */
+/** Statuses by which a gateway refuses what another asks. Answers of an instance have `instanceHeader`. */
 export const peerRefusals = { secret: 401, notHeld: 421, cut: 502, late: 504 } as const
 
 /** The gateway that asks has shorter times. */
@@ -65,7 +66,10 @@ export function createPeerEndpoint({ secret, linkOf, limits }: PeerEndpointParts
       const status = error instanceof AnswerTimeout ? peerRefusals.late : peerRefusals.cut
       return void res.writeHead(status).end()
     }
-    res.writeHead(answer.statusCode ?? 502, forwarded(answer.headers, ['content-length']))
+    res.writeHead(answer.statusCode ?? 502, {
+      ...forwarded(answer.headers, ['content-length']),
+      [instanceHeader]: instanceId,
+    })
     res.flushHeaders()
     await pipeline(answer, res).catch(() => void res.destroy())
   }

@@ -1,3 +1,5 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { instanceHeader } from '../../../lib/instances/gateway-key.ts'
 import { Unreachable } from '../../../lib/mcp/bridge/bridge-errors.ts'
 import type { HttpAnswer, HttpAsk, HttpAsker, HttpLink } from '../../../lib/mcp/bridge/http-link.ts'
 import type { LinkClient } from '../join/link-client.ts'
@@ -41,12 +43,11 @@ export class PeerWay implements HttpAsker, ReadSender {
       .catch((error: unknown) => {
         throw throughGateway(error)
       })
-    const { statusCode = 0 } = answer
-    const reason = reasons.get(statusCode)
-    if (reason === undefined) return answer
+    const { statusCode = 0, headers } = answer
+    if (isOfInstance(headers)) return answer
     answer.destroy()
     if (again !== null && hasMoved(statusCode)) return (await again()).ask(options)
-    throw throughGateway(failureOf(statusCode, reason))
+    throw throughGateway(failureOf(statusCode))
   }
 
   send(request: ReadRequest, receiver: AnswerReceiver): (reason: Error) => void {
@@ -85,11 +86,10 @@ class PeerAnswer implements AnswerReceiver {
     this.#moved = moved
   }
 
-  begun(status: number, answer: Arriving): void {
-    const reason = reasons.get(status)
-    if (reason === undefined) return this.#receiver.begun(status, answer)
+  begun(status: number, headers: IncomingHttpHeaders, answer: Arriving): void {
+    if (isOfInstance(headers)) return this.#receiver.begun(status, headers, answer)
     this.#refusal = status
-    answer.cut(failureOf(status, reason))
+    answer.cut(failureOf(status))
   }
 
   data(chunk: Buffer): void {
@@ -110,7 +110,13 @@ function hasMoved(status: number): boolean {
   return status === notHeld || status === secret
 }
 
-function failureOf(status: number, reason: string): Unreachable {
+/** All others are of the gateway, or of what stands before it. */
+function isOfInstance(headers: IncomingHttpHeaders): boolean {
+  return headers[instanceHeader] !== undefined
+}
+
+function failureOf(status: number): Unreachable {
+  const reason = reasons.get(status) ?? `it answers with HTTP ${status}`
   return status === late ? new AnswerTimeout(reason) : new Unreachable(reason)
 }
 

@@ -63,7 +63,7 @@ export class IncomingContents implements AnswerReceiver {
     })
   }
 
-  begun(status: number, arriving: Arriving): void {
+  begun(status: number, _headers: unknown, arriving: Arriving): void {
     const { timer, silenceMs, refused } = this.#parts
     this.#arriving = arriving
     this.#status = status
@@ -155,7 +155,7 @@ export class IncomingContents implements AnswerReceiver {
       take: () => {
         if (isTaken) return null
         isTaken = true
-        return { open: cut => this.#rest(cut) }
+        return { open: cut => this.#rest(cut), discard: () => this.#leave() }
       },
     })
   }
@@ -176,8 +176,12 @@ export class IncomingContents implements AnswerReceiver {
       // Half of it is out: only a cut connection tells the reader that it is not whole.
       cut()
     } finally {
-      this.#fail(unreachable('its reader has left'))
+      this.#leave()
     }
+  }
+
+  #leave(): void {
+    this.#fail(unreachable('its reader has left'))
   }
 }
 

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import type { HttpAsker } from '../../../lib/mcp/bridge/http-link.ts'
 import type { MaybePromise } from '../../resources/maybe-promise.ts'
 
@@ -22,7 +23,7 @@ export interface Arriving {
 
 /** Hears of the answer: `begun`, `data` any number of times, and once `ended` or `failed`. */
 export interface AnswerReceiver {
-  begun(status: number, answer: Arriving): void
+  begun(status: number, headers: IncomingHttpHeaders, answer: Arriving): void
   data(chunk: Buffer): void
   ended(): void
   /** With an `Unreachable`, or the reason of a cut. */

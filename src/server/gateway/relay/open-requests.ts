@@ -33,7 +33,14 @@ export class OpenRequests {
       if (!isStream(answer)) return answer
       isStreamed = true
       reader.onLeave(close)
-      return { open: (cut: () => void) => untilEnd(answer.open(cut), close) } as Answer
+      const stream: RelayedJson = {
+        open: cut => untilEnd(answer.open(cut), close),
+        discard() {
+          close()
+          answer.discard()
+        },
+      }
+      return stream as Answer
     } finally {
       if (!isStreamed) close()
     }

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import { buildConnector, Client, type Dispatcher, errors, Pool } from 'undici'
 import {
   describeSocketError,
@@ -132,11 +133,11 @@ class ReadDispatch implements Dispatcher.DispatchHandler, Arriving {
     this.#controller = controller
   }
 
-  onResponseStart(_controller: unknown, status: number): void {
+  onResponseStart(_controller: unknown, status: number, headers: IncomingHttpHeaders): void {
     // Instances send no informational answers, and each one would begin the time for the answer anew.
     if (status < 200) return this.cut(new Unreachable(`it answers with HTTP ${status}`))
     this.#hasBegun = true
-    this.#receiver.begun(status, this)
+    this.#receiver.begun(status, headers, this)
   }
 
   onResponseData(_controller: unknown, chunk: Buffer): void {

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { HttpLink } from '../../../../src/lib/mcp/bridge/http-link.ts'
+import { instanceHeader } from '../../../../src/lib/instances/gateway-key.ts'
 import { Secret } from '../../../../src/lib/util/secret.ts'
 import { systemTimer } from '../../../../src/lib/util/time.ts'
 import { PeerWay } from '../../../../src/server/gateway/peers/peer-way.ts'
@@ -43,10 +44,13 @@ describe('the way to an instance through another gateway', () => {
       asked++
       return wayTo('/peer/new')
     })
-  const answering = (status: number): RequestListener => {
+  /** The old way answers by itself with this status, the other ways for the instance. */
+  const answering = (status: number, isOfInstance = false): RequestListener => {
     return (req, res) => {
       const isOld = req.url?.startsWith('/peer/old') === true
-      res.writeHead(isOld ? status : 200).end(`${req.headers.authorization} at ${req.url}`)
+      const headers = isOld && !isOfInstance ? {} : { [instanceHeader]: 'id' }
+      res.writeHead(isOld ? status : 200, headers)
+      res.end(`${req.headers.authorization} at ${req.url}`)
     }
   }
   async function ask(way: PeerWay): Promise<string> {
@@ -100,12 +104,17 @@ describe('the way to an instance through another gateway', () => {
         expect(await through(moving())).to.equal('through its gateway: the link was cut')
         respond = answering(504)
         expect(await through(moving())).to.equal('through its gateway: it does not answer')
+        respond = answering(500)
+        expect(await through(moving())).to.equal('through its gateway: it answers with HTTP 500')
         expect(asked).to.equal(0)
       })
 
       it('gives on what the instance refuses', async () => {
-        respond = answering(404)
-        expect(await through(wayTo('/peer/old'))).to.match(/^404 /)
+        for (const status of [401, 404, 421, 502, 504]) {
+          respond = answering(status, true)
+          expect(await through(moving())).to.match(new RegExp(`^${status} .*/peer/old/mcp`))
+        }
+        expect(asked).to.equal(0)
       })
     })
   }

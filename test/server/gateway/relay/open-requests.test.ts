@@ -20,7 +20,7 @@ describe('the requests of a user that are open at an instance', () => {
     async function* bytes() {
       yield new Uint8Array(1)
     }
-    const read = () => open.run('a', undefined, async () => ({ open: () => bytes() }))
+    const read = () => open.run('a', undefined, async () => ({ open: () => bytes(), discard() {} }))
     const streams = await Promise.all(Array.from({ length: 100 }, read))
     const refused = () =>
       read().then(
@@ -29,6 +29,8 @@ describe('the requests of a user that are open at an instance', () => {
       )
     expect(await refused()).to.equal(true)
     for await (const _ of streams[0]?.open() ?? []) expect(await refused()).to.equal(true)
+    expect(await refused()).to.equal(false)
+    streams[1]?.discard()
     expect(await refused()).to.equal(false)
     let hasLeft = false
     await open.run('b', undefined, async reader => void reader.onLeave(() => (hasLeft = true)))
