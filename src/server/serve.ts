@@ -14,6 +14,8 @@ import { artefactRootIn } from './artefacts/helpers.ts'
 import type { ArtefactStore } from './artefacts/store.ts'
 import { Checkpoints } from './checkpoints/checkpoints.ts'
 import { SceneComparer } from './checkpoints/scene-comparer.ts'
+import { documentFolders, type DocumentStores } from './documents/document-stores.ts'
+import type { openDocumentRows } from './documents/postgres/open-document-rows.ts'
 import { createPictureMaker } from './capture/png/picture-maker.ts'
 import { windowCaptureLimits } from './capture/window-limits.ts'
 import { createHostEndpoint } from './host/host-endpoint.ts'
@@ -103,21 +105,27 @@ export async function startServe(
     enableArtefactResources: options.artefacts !== false,
     enablePage: options.page === true,
   }
-  const documentNow = () => {
-    const { app, document } = presences.current ?? {}
-    return [dccTypeOf(options.dccType, app), document?.path ?? document?.name ?? ''].join('\n')
-  }
-  const documents = join(
+  const folders = join(
     xdgFolder(process.env, 'XDG_DATA_HOME', '.local/share'),
     'service-cli/documents',
   )
-  /** Named by a hash: two documents of one name lie apart, and no name is too long. */
-  const folder = () =>
-    join(documents, createHash('sha256').update(documentNow()).digest('hex').slice(0, 32))
+  const documents = await openDocuments(options.artefacts, folders, { limits, log })
+  opened.defer(() => documents.close())
+  /** A hash: two documents of one name lie apart, and no name is too long. */
+  const document = () => {
+    const { app, document: now } = presences.current ?? {}
+    const name = [dccTypeOf(options.dccType, app), now?.path ?? now?.name ?? '']
+    // Other machines and users may have one of the same name, which is another document.
+    if (now?.path === undefined && typeof options.artefacts !== 'boolean') {
+      name.push(hostname(), folders)
+    }
+    return createHash('sha256').update(name.join('\n')).digest('hex').slice(0, 32)
+  }
+  const folder = () => join(folders, document())
   const comparer = new SceneComparer(systemTimer)
   opened.defer(() => comparer.close())
   const checkpoints = new Checkpoints({
-    folder,
+    store: () => documents.checkpoints(document()),
     scene: () => registry.freshScene(),
     comparer,
     clock: systemClock,
@@ -126,7 +134,8 @@ export async function startServe(
   opened.defer(() => pictures.close())
   const notes = options.notes
     ? new Notes({
-        folder,
+        document,
+        open: name => documents.notes(name),
         prover: new Prover({
           folder,
           scene: () => registry.freshScene(),
@@ -264,4 +273,15 @@ async function openStore(
   if (where === true) return createFsStore({ root, ...options })
   const { openBucketStore } = await import('./artefacts/bucket/open-bucket-store.ts')
   return openBucketStore(where, options)
+}
+
+/** In the database of the artefacts, when those are in a bucket. */
+async function openDocuments(
+  where: ServeOptions['artefacts'],
+  root: string,
+  options: Parameters<typeof openDocumentRows>[1],
+): Promise<DocumentStores> {
+  if (typeof where === 'boolean') return documentFolders(root, options.log)
+  const { openDocumentRows } = await import('./documents/postgres/open-document-rows.ts')
+  return openDocumentRows(where.database, options)
 }

@@ -6,6 +6,7 @@ import type { InstanceRecord } from '../../src/lib/instances/record.ts'
 import { silentLogger } from '../../src/lib/util/logger.ts'
 import { systemClock, systemTimer } from '../../src/lib/util/time.ts'
 import type { Database } from '../../src/server/database/pool.ts'
+import { EventRing } from '../../src/server/gateway/event-ring.ts'
 import { SharedJoined } from '../../src/server/gateway/join/shared-joined.ts'
 import { Peers } from '../../src/server/gateway/peers/peers.ts'
 import { joinedTable } from '../../src/server/gateway/postgres/joined-table.ts'
@@ -37,7 +38,8 @@ describe('instances that joined, in PostgreSQL', () => {
   async function openDirectory(url: string): Promise<SharedJoined> {
     const database = await postgres.open(url)
     const self = selfOf(randomUUID())
-    return SharedJoined.open({ ...parts, database, self, peers: new Peers(parts) })
+    const ring = new EventRing(limits)
+    return SharedJoined.open({ ...parts, database, self, ring, peers: new Peers(parts) })
   }
 
   /** After the first LISTEN each directory reads once more: from then on it waits. */

@@ -330,4 +330,122 @@ describe('several gateways on one database', () => {
     await far.post('scene', sceneOf(4))
     await until(async () => (await sceneAt(two, far.instanceId)) !== undefined, 'the way to it')
   })
+
+  interface RingEvent {
+    readonly event: string
+    readonly dcc_type: string
+    readonly instance_id: string
+    readonly reason?: string
+  }
+  const ringText = async (replica: Replica): Promise<string> =>
+    (await read(replica, 'resources://gateway/events')).result.contents[0].text
+  const parsed = (text: string): RingEvent[] =>
+    text
+      .split('\n')
+      .filter(line => line !== '')
+      .map(line => JSON.parse(line))
+  const eventsOf = async (replica: Replica, id: string) =>
+    parsed(await ringText(replica))
+      .filter(({ instance_id }) => instance_id === id.slice(0, 8))
+      .map(({ event, reason }) => [event, reason])
+  /** Once all gateways have the same, and this is in it. */
+  async function sameEvents(all: readonly Replica[], isThere: (text: string) => boolean) {
+    let texts: string[] = []
+    await until(async () => {
+      texts = await Promise.all(all.map(ringText))
+      return isThere(texts[0] ?? '') && new Set(texts).size === 1
+    }, 'the same events at all gateways')
+    return parsed(texts[0] ?? '')
+  }
+
+  it('have one ring of events, which survives them', async () => {
+    const [one, two] = await startTwo()
+    const far = await startJoined(one.base)
+    await isLive(two, far.instanceId)
+    await far.stop()
+    const before = await sameEvents([one, two], text => text.includes('instance_gone'))
+    expect(before.filter(({ dcc_type }) => dcc_type === 'blender')).to.have.length(2)
+    expect(await eventsOf(two, far.instanceId)).to.deep.equal([
+      ['instance_appeared', 'its link is open'],
+      ['instance_gone', 'it stopped'],
+    ])
+    await one.process.stop()
+    await two.process.stop()
+    const three = await startReplica()
+    const after = await sameEvents([three], text => text.includes('instance_gone'))
+    const kinds = after.map(({ event }) => event)
+    expect(after.slice(0, before.length)).to.deep.equal(before)
+    expect(kinds.slice(before.length).toSorted()).to.deep.equal([
+      ...['election_won', 'voluntary_yield', 'voluntary_yield'],
+    ])
+  })
+
+  it('tell once what each of them sees of a gateway that was killed', async () => {
+    const [one, two] = await startTwo()
+    const three = await startReplica()
+    const far = await startJoined(one.base)
+    await Promise.all([isLive(two, far.instanceId), isLive(three, far.instanceId)])
+    await one.process.kill()
+    await sameEvents([two, three], text => text.includes('instance_stale'))
+    for (const replica of [two, three]) {
+      expect(await eventsOf(replica, far.instanceId)).to.deep.equal([
+        ['instance_appeared', 'its link is open'],
+        ['instance_stale', 'its link is lost: its gateway is away'],
+      ])
+    }
+  })
+
+  it('tell while the database is away what they see themselves, and all the rest afterwards', async () => {
+    const [one, two] = await startTwo()
+    const far = await startJoined(one.base)
+    await isLive(two, far.instanceId)
+    await sameEvents([one, two], text => text.includes('instance_appeared'))
+    const local = join(folder, String(two.port), 'instances', `${randomUUID()}.json`)
+    postgres.stop('immediate')
+    try {
+      for (const replica of [one, two]) {
+        await until(async () => (await readyz(replica)).database.state === 'away', 'the outage')
+      }
+      await far.stop()
+      await writeFile(local, 'not a record')
+      await until(async () => (await ringText(one)).includes('instance_gone'), 'the end')
+      await until(async () => (await ringText(two)).includes('record_fault'), 'the fault')
+      for (const replica of [one, two]) {
+        expect(await ringText(replica)).to.include('instance_appeared')
+      }
+      expect(await ringText(two)).to.not.include('instance_gone')
+    } finally {
+      postgres.start()
+    }
+    const all = await sameEvents(
+      [one, two],
+      text => text.includes('record_fault') && text.includes('instance_gone'),
+    )
+    const kinds = all.map(({ event }) => event).toSorted()
+    expect(kinds).to.deep.equal([
+      ...['election_won', 'election_won', 'instance_appeared', 'instance_gone', 'record_fault'],
+    ])
+  })
+
+  it('keep as many events as they may', async () => {
+    const [one, two] = await startTwo(['maxGatewayEvents=3'])
+    for (let round = 0; round < 3; round++) {
+      const far = await startJoined(one.base)
+      await isLive(two, far.instanceId)
+      await far.stop()
+      const id = far.instanceId
+      await until(async () => (await eventsOf(two, id)).length === 2, 'its two events')
+    }
+    const all = await sameEvents([one, two], text => text.split('\n').length === 4)
+    expect(all.map(({ event }) => event)).to.deep.equal([
+      ...['instance_gone', 'instance_appeared', 'instance_gone'],
+    ])
+    const opened = await postgres.open(database)
+    const { n } = await opened.one<{ n: number }>(
+      'a test',
+      'SELECT count(*) AS n FROM gateway_events',
+    )
+    await opened.close()
+    expect(n).to.equal(3)
+  })
 })

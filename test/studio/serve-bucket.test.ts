@@ -116,6 +116,65 @@ describe('servers that keep artefacts in one bucket', () => {
     await until(async () => (await download(two, hex)).status === 200, 'it goes on')
   })
 
+  const openDocument = async (document: object) => {
+    for (const server of [one, two]) {
+      expect((await server.post('app', { document })).status).to.equal(200)
+    }
+  }
+  const textsAt = async ({ url }: ServeProcess) => {
+    const { notes } = await (await RawSession.open(url)).readJson('notes://open')
+    return notes.map(({ text }: { text: string }) => text)
+  }
+
+  it('share notes and checkpoints of a document, and tell of what the other one writes', async () => {
+    await openDocument({ path: '/shots/shared.blend' })
+    await one.post('scene', { objects: [{ id: 'Lamp', name: 'Lamp' }] })
+    expect((await one.post('checkpoints', { name: 'before' })).status).to.equal(200)
+    const { id } = (await one.post('notes', { text: 'Too bright' })).json.note
+    expect(await textsAt(two)).to.deep.equal(['Too bright'])
+    const far = await RawSession.open(two.url)
+    const { checkpoints } = await far.readJson('scene://checkpoints')
+    const names = checkpoints.map(({ name }: { name: string }) => name)
+    expect(names).to.deep.equal(['before', `note-${id}`])
+    await two.post('scene', { objects: [] })
+    const delta = await far.readJson('scene://delta?since=before')
+    expect(delta).to.include({ base_checkpoint: 'before' })
+
+    const session = await RawSession.open(one.url)
+    const events = await session.listen()
+    const uri = `notes://${id}`
+    await session.call('resources/subscribe', { uri })
+    await two.post(`notes/${id}/close`, { by: 'ben' })
+    await events.until(() => events.updates.includes(uri), 'the update')
+    expect(await session.readJson(uri)).to.include({ state: 'closed' })
+    events.close()
+  })
+
+  it('share nothing of documents without a path', async () => {
+    await openDocument({ name: 'untitled' })
+    await one.post('notes', { text: 'Mine' })
+    expect(await textsAt(one)).to.deep.equal(['Mine'])
+    expect(await textsAt(two)).to.deep.equal([])
+  })
+
+  it('refuse notes while the database is away, and have all of them afterwards', async () => {
+    await openDocument({ path: '/shots/kept.blend' })
+    await one.post('notes', { text: 'First' })
+    postgres.stop()
+    try {
+      const refused = await one.post('notes', { text: 'Lost' })
+      expect(refused.status).to.equal(503)
+      expect(refused.json).to.include({ code: 'storage-unavailable' })
+      const session = await RawSession.open(one.url)
+      const { error } = await session.call('resources/read', { uri: 'notes://open' })
+      expect(error.code).to.equal(-32603)
+    } finally {
+      postgres.start()
+    }
+    expect((await one.post('notes', { text: 'Second' })).status).to.equal(200)
+    expect(await textsAt(two)).to.deep.equal(['First', 'Second'])
+  })
+
   it('write no secret', () => {
     const { AWS_SECRET_ACCESS_KEY: secret = '' } = swift.env
     for (const { stdout, stderr } of [one.output(), two.output()]) {

@@ -97,3 +97,9 @@ export function toDatabaseError(error: unknown, address: string, what: string): 
   const data = { reason }
   return new ServiceError('storage_failed', `${address}: ${what}: ${told}`, { hint, data })
 }
+
+/** Reports a failing database as unavailable, so that the caller may try again. */
+export function asUnavailable(error: unknown): never {
+  if (!(error instanceof ServiceError) || error.code !== 'storage_failed') throw error
+  throw new ServiceError('storage_unavailable', error.message, { hint: error.hint })
+}

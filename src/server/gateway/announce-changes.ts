@@ -27,7 +27,7 @@ export function announceInstances(parts: AnnounceParts): () => void {
     const id = 'entry' in change ? change.entry.record.instanceId : null
     const before = id === null ? undefined : statuses.get(id)
     const event = eventOf(change, before)
-    if (event !== null) ring.record(event)
+    if (event !== null) ring.record(event, joinedIdOf(change))
     if (id === null || !('entry' in change)) return false
     const after = change.kind === 'gone' ? undefined : rowStatus(change.entry)
     if (after === undefined) statuses.delete(id)
@@ -99,6 +99,11 @@ function changedIds(changes: readonly InstanceChange[]): Set<string> {
   )
 }
 
+function joinedIdOf(change: InstanceChange): string | null {
+  if (!('entry' in change) || change.entry.record.joined === null) return null
+  return change.entry.record.instanceId
+}
+
 /** Dead instances count as removed. */
 function isThere(status: RowStatus | undefined): boolean {
   return status !== undefined && status !== 'dead'
@@ -129,7 +134,10 @@ export function eventOf(
 
 /** A dead instance is removed when its leftovers are deleted, or after a while. */
 function goneEvent(entry: InstanceEntry): GatewayEvent {
-  if (entry.verdict.health === 'dead') return instanceEvent('ghost_reaped', entry)
+  if (entry.verdict.health === 'dead') {
+    // One that joined left no files here.
+    return instanceEvent(entry.record.joined === null ? 'ghost_reaped' : 'instance_gone', entry)
+  }
   return { ...instanceEvent('instance_gone', entry), reason: 'its record was removed' }
 }
 

@@ -117,16 +117,17 @@ async function openJoins({
   accounts,
   local,
   shared: settings,
+  ring,
   limits,
   log,
   onRefused,
-}: Pick<GatewayAssemblyParts, 'shared' | 'limits' | 'log' | 'onRefused'> & {
+}: Pick<GatewayAssemblyParts, 'shared' | 'ring' | 'limits' | 'log' | 'onRefused'> & {
   readonly accounts: AccountTokens
   readonly local: InstanceDirectory
 }) {
   const tokens = new JoinTokens(accounts)
   const parts = { limits, clock: systemClock, timer: systemTimer, log }
-  const shared = settings && (await openShared(settings, parts))
+  const shared = settings && (await openShared(settings, { ...parts, ring }))
   const joined = shared?.joined ?? new OwnJoined(parts)
   const joins = new Joins({ ...{ local, tokens, directory: joined }, ...parts })
   const accept = createJoinUpgrade({

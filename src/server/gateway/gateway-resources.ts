@@ -147,7 +147,7 @@ class EventResources implements BuiltIn {
   read(uri: ResourceUri): readonly Content[] {
     if (uri.path !== 'gateway/events') throw new ResourceNotFound(uri.text)
     const limit = this.#limitOf(uri)
-    return this.#kept.get(this.#ring.recorded, uri.text, () => this.#ring.text(limit))
+    return this.#kept.get(this.#ring.changes, uri.text, () => this.#ring.text(limit))
   }
 
   #limitOf(uri: ResourceUri): number {

@@ -3,18 +3,15 @@ import { join } from 'node:path'
 import { takeFileLock } from '../../lib/config/file-lock.ts'
 import { errnoOf, messageOf, ServiceError } from '../../lib/util/errors.ts'
 import { FileFollower } from '../../lib/util/file-follower.ts'
-import { isJsonObject, parseJson } from '../../lib/util/json.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { replaceFile } from '../../lib/util/replace-file.ts'
-import { type Note, noteStates } from './note.ts'
+import type { Note } from './note.ts'
+import { inOrder, type NoteStore, parseNote } from './note-store.ts'
 
 const lockWaitMs = 10_000
-/** A note with the most entries and the longest texts has less. */
-const maxFileChars = 16 * 1024 * 1024
-const maxDepth = 16
 
 /** The notes of one document, a file each. Several servers may share it. */
-export class NoteFolder {
+export class NoteFolder implements NoteStore {
   readonly #path: string
   readonly #log: Logger
   readonly #follower: FileFollower
@@ -26,7 +23,6 @@ export class NoteFolder {
     this.#follower = new FileFollower(path)
   }
 
-  /** By number, the oldest first. */
   async notes(): Promise<readonly Note[]> {
     await this.#follower.look(async () => {
       await this.#read()
@@ -35,17 +31,14 @@ export class NoteFolder {
     return this.#notes
   }
 
-  /** Those of the last look. */
   get known(): readonly Note[] {
     return this.#notes
   }
 
-  /** Did a process, this one included, write since `notes` was called? */
   get isUnchanged(): boolean {
     return this.#follower.isUnchanged()
   }
 
-  /** Writes the note that `change` makes of those that are there; no other writer comes between. */
   async write(change: (notes: readonly Note[]) => Note): Promise<Note> {
     try {
       await mkdir(this.#path, { recursive: true, mode: 0o700 })
@@ -74,9 +67,8 @@ export class NoteFolder {
     const files = names.filter(name => /^[0-9a-f]{8}\.json$/.test(name))
     const known = new Map(this.#notes.map(note => [note.id, note]))
     const read = await Promise.all(files.map(name => this.#readFile(name, known)))
-    const notes = read.filter(note => note !== null).toSorted((a, b) => a.number - b.number)
-    this.#notes = notes
-    return notes
+    this.#notes = inOrder(read)
+    return this.#notes
   }
 
   /** A damaged file is said and left where it is; the other notes are not lost with it. */
@@ -85,23 +77,8 @@ export class NoteFolder {
     const text = await readFile(path, 'utf8').catch(() => '')
     const before = known.get(name.slice(0, -'.json'.length))
     if (before !== undefined && JSON.stringify(before) === text) return before
-    const parsed = parseJson(text.slice(0, maxFileChars), maxDepth)
-    if (parsed.ok && isNote(parsed.value)) return parsed.value
-    this.#log.warn({ path }, 'a note cannot be read')
-    return null
+    const note = parseNote(text)
+    if (note === null) this.#log.warn({ path }, 'a note cannot be read')
+    return note
   }
-}
-
-/** Only as much as keeps a damaged file from harm: the file is this user's own. */
-function isNote(value: unknown): value is Note {
-  if (!isJsonObject(value)) return false
-  const { id, number, state, text, targets, entries } = value
-  return (
-    typeof id === 'string' &&
-    Number.isSafeInteger(number) &&
-    noteStates.some(one => one === state) &&
-    typeof text === 'string' &&
-    Array.isArray(targets) &&
-    Array.isArray(entries)
-  )
 }

@@ -1,9 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import { join } from 'node:path'
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { type Clock, type Timer, toRfc3339 } from '../../lib/util/time.ts'
-import { NoteFolder } from './note-folder.ts'
+import type { NoteStore } from './note-store.ts'
 import type { AuditLog } from '../resources/audit-log.ts'
 import type { BuiltIn } from '../resources/built-in.ts'
 import type { NotesSource } from '../resources/notes-source.ts'
@@ -26,7 +25,7 @@ const maxEntries = 100
 /** In the application, which shows little of what is over. */
 const maxSettledShown = 10
 const maxEntriesShown = 10
-/** How often the folder is looked at while a client follows the notes: other servers write, too. */
+/** How often the store is looked at while a client follows the notes: other servers write, too. */
 const lookMs = 1000
 
 /** What the person says; the rest is filled in. */
@@ -42,8 +41,9 @@ export interface NoteAct {
 }
 
 interface NotesParts {
-  /** Of the document that is open in the application. */
-  readonly folder: () => string
+  /** Names the document that is open in the application. */
+  readonly document: () => string
+  readonly open: (document: string) => NoteStore
   readonly revision: () => number | null
   readonly prover: Prover
   readonly audit: Pick<AuditLog, 'record'>
@@ -56,7 +56,7 @@ interface NotesParts {
 export class Notes implements NotesSource {
   readonly #parts: NotesParts
   readonly #followed = new Set<string>()
-  #opened: { readonly path: string; readonly folder: NoteFolder } | null = null
+  #opened: { readonly document: string; readonly store: NoteStore } | null = null
   readonly #watchers = new Set<() => void>()
   #scene: (() => SceneNow) | null = null
   #told: (uri: string) => void = () => {}
@@ -118,14 +118,14 @@ export class Notes implements NotesSource {
 
   /** Another document may be open now. */
   documentChanged(): void {
-    if (this.#opened === null || this.#opened.path === this.#parts.folder()) return
+    if (this.#opened === null || this.#opened.document === this.#parts.document()) return
     this.#opened = null
     this.#tell()
   }
 
   /** By number. */
   async list(): Promise<readonly Note[]> {
-    return this.#folder.notes()
+    return this.#store.notes()
   }
 
   /** By id, a unique beginning of it, or number. Throws `resource_not_found`. */
@@ -142,11 +142,11 @@ export class Notes implements NotesSource {
     const objects = given.targets.length === 0 ? undefined : this.#scene?.().names
     const targets = resolveTargets(given.targets, objects ?? new Map())
     const input = { ...given, targets }
-    const folder = this.#folder
+    const store = this.#store
     const id = randomBytes(4).toString('hex')
     // Before agents are told, who would change what is to be kept.
     const kept = await prover.keep(id, input)
-    const note = await folder.write(notes => {
+    const note = await store.write(notes => {
       if (notes.length >= maxNotes) {
         throw new ServiceError('limit_reached', `a document has at most ${maxNotes} notes`)
       }
@@ -168,8 +168,8 @@ export class Notes implements NotesSource {
   /** Throws `resource_not_found`, and `note_state` when the note does not take the action now. */
   async act(word: string, { action, by, text }: NoteAct): Promise<Note> {
     const at = toRfc3339(this.#parts.clock.now())
-    const folder = this.#folder
-    const note = await folder.write(notes => {
+    const store = this.#store
+    const note = await store.write(notes => {
       const before = findNote(notes, word)
       const state = nextState(before.state, action)
       if (state === null) throw notNow(before, action)
@@ -182,7 +182,7 @@ export class Notes implements NotesSource {
       return { ...before, state, entries: [...before.entries, entry] }
     })
     this.#changed(note, action, by)
-    return action === 'answer' ? this.#prove(folder, note) : note
+    return action === 'answer' ? this.#prove(store, note) : note
   }
 
   /** A picture of a note. Throws `resource_not_found`. */
@@ -192,12 +192,12 @@ export class Notes implements NotesSource {
   }
 
   /** The answer is kept already; this adds what it has changed. */
-  async #prove(folder: NoteFolder, answered: Note): Promise<Note> {
+  async #prove(store: NoteStore, answered: Note): Promise<Note> {
     const place = answered.entries.length - 1
     const answer = answered.entries.filter(({ action }) => action === 'answer').length
     try {
       const proof = await this.#parts.prover.prove(answered, answer)
-      const note = await folder.write(notes => {
+      const note = await store.write(notes => {
         const before = findNote(notes, answered.id)
         const entries = before.entries.map((entry, at) =>
           at === place ? { ...entry, proof } : entry,
@@ -224,20 +224,20 @@ export class Notes implements NotesSource {
     for (const told of this.#watchers) told()
   }
 
-  get #folder(): NoteFolder {
-    const path = this.#parts.folder()
-    if (this.#opened?.path !== path) {
-      this.#opened = { path, folder: new NoteFolder(join(path, 'notes'), this.#parts.log) }
+  get #store(): NoteStore {
+    const document = this.#parts.document()
+    if (this.#opened?.document !== document) {
+      this.#opened = { document, store: this.#parts.open(document) }
     }
-    return this.#opened.folder
+    return this.#opened.store
   }
 
   #lookAgain(): () => void {
     return this.#parts.timer.after(lookMs, () => {
-      const isChanged = !this.#folder.isUnchanged
+      const isChanged = !this.#store.isUnchanged
       this.#stopLooking = this.#lookAgain()
       if (!isChanged) return
-      const before = this.#folder.known
+      const before = this.#store.known
       void this.list().then(
         notes => {
           const changed = notes.filter(note => !before.includes(note))

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
-import { isCheckpointName, leaving } from '../../../src/server/checkpoints/checkpoints.ts'
+import { leaving } from '../../../src/server/checkpoints/checkpoint-store.ts'
+import { isCheckpointName } from '../../../src/server/checkpoints/checkpoints.ts'
 
 const MiB = 1024 * 1024
 

@@ -48,7 +48,7 @@ describe('EventRing', () => {
     const { ring: own } = ring({ maxGatewayEvents: 3 })
     for (let n = 1; n <= 10; n++) own.record({ event: 'port_taken', reason: String(n) })
     expect(events(own.text(100)).map(each => each.reason)).to.deep.equal(['8', '9', '10'])
-    expect(own.recorded).to.equal(10)
+    expect(own.changes).to.equal(10)
   })
 
   it('gives the newest when asked for fewer', () => {

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { ArtefactOptions, PutResult } from '../../../src/server/artefacts/store.ts'
 import { systemClock, systemTimer } from '../../../src/lib/util/time.ts'
+import { CheckpointFolder } from '../../../src/server/checkpoints/checkpoint-folder.ts'
 import { Checkpoints } from '../../../src/server/checkpoints/checkpoints.ts'
 import { SceneComparer } from '../../../src/server/checkpoints/scene-comparer.ts'
 import type { BufferForm, HostSink } from '../../../src/server/host/host-endpoint.ts'
@@ -18,7 +19,7 @@ export class MemorySink implements HostSink {
   readonly notes = null
   readonly checkpoints = new Checkpoints({
     comparer: new SceneComparer(systemTimer),
-    folder: () => '/nowhere',
+    store: () => new CheckpointFolder('/nowhere/checkpoints'),
     scene: async () => this.scene.current,
     clock: systemClock,
   })

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { systemClock, systemTimer } from '../../../src/lib/util/time.ts'
+import { CheckpointFolder } from '../../../src/server/checkpoints/checkpoint-folder.ts'
 import { Checkpoints } from '../../../src/server/checkpoints/checkpoints.ts'
 import { SceneComparer } from '../../../src/server/checkpoints/scene-comparer.ts'
 import type { Note } from '../../../src/server/notes/note.ts'
@@ -58,7 +59,10 @@ describe('Prover', () => {
     new Prover({
       folder: () => folder,
       scene,
-      checkpoints: new Checkpoints({ folder: () => folder, scene, comparer, clock: systemClock }),
+      checkpoints: new Checkpoints({
+        store: () => new CheckpointFolder(join(folder, 'checkpoints')),
+        ...{ scene, comparer, clock: systemClock },
+      }),
       camera,
       compare: (before, after) => maker.compare(before, after),
       timer: {

@@ -1,9 +1,9 @@
+import { asUnavailable } from '../../database/errors.ts'
 import type { Database, Queries } from '../../database/pool.ts'
 import { boundOf, expiryMs, selectEvictions } from '../expiry.ts'
 import type { Describe } from '../describe.ts'
 import type { ArtefactRef, PutResult } from '../store.ts'
 import {
-  asUnavailable,
   liveAfterMs,
   type CatalogLimits,
   type CatalogRow,

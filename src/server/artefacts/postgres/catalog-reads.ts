@@ -1,14 +1,8 @@
+import { asUnavailable } from '../../database/errors.ts'
 import type { Database, Queries } from '../../database/pool.ts'
 import { boundOf } from '../expiry.ts'
 import { encodeCursor, type ParsedFilter, type Position } from '../listing.ts'
-import {
-  asUnavailable,
-  liveAfterMs,
-  type CatalogLimits,
-  type CatalogRow,
-  columns,
-  maxTimeMs,
-} from './rows.ts'
+import { liveAfterMs, type CatalogLimits, type CatalogRow, columns, maxTimeMs } from './rows.ts'
 
 export interface Identity {
   /** Id of the installation, made with the database. */

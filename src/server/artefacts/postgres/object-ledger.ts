@@ -1,5 +1,5 @@
+import { asUnavailable } from '../../database/errors.ts'
 import type { Database } from '../../database/pool.ts'
-import { asUnavailable } from './rows.ts'
 
 /** How long an upload may take. Then the sweep removes what an interrupted one left. */
 const uploadMs = 24 * 60 * 60 * 1000

@@ -1,5 +1,4 @@
 import type { Limits } from '../../../lib/config/limits.ts'
-import { ServiceError } from '../../../lib/util/errors.ts'
 import { boundOf } from '../expiry.ts'
 import type { ArtefactRef } from '../store.ts'
 
@@ -34,10 +33,4 @@ export function liveAfterMs(nowMs: number, { artefactTtlMs }: CatalogLimits): nu
 
 export function refOf(row: CatalogRow): ArtefactRef {
   return Object.freeze(JSON.parse(row.sidecar))
-}
-
-/** Reports a failing database as unavailable, so that the caller may try again. */
-export function asUnavailable(error: unknown): never {
-  if (!(error instanceof ServiceError) || error.code !== 'storage_failed') throw error
-  throw new ServiceError('storage_unavailable', error.message, { hint: error.hint })
 }

@@ -91,3 +91,28 @@ export class JoinedView {
     this.#linked.clear()
   }
 }
+
+/** What is read of a directory that shows its instances in a view. */
+export abstract class ViewedDirectory {
+  protected readonly view: JoinedView
+
+  constructor(view: JoinedView) {
+    this.view = view
+  }
+
+  get entries() {
+    return this.view.entries
+  }
+
+  get faults() {
+    return this.view.faults
+  }
+
+  onChange(listener: (changes: readonly InstanceChange[]) => void): () => void {
+    return this.view.onChange(listener)
+  }
+
+  onLinked(listener: (instanceId: string) => void): void {
+    this.view.onLinked(listener)
+  }
+}

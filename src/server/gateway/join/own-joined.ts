@@ -2,11 +2,10 @@ import type { JoinLimits } from '../../../lib/config/join-limits.ts'
 import type { Logger } from '../../../lib/util/logger.ts'
 import { fail, ok, type Result } from '../../../lib/util/result.ts'
 import type { Clock, Timer } from '../../../lib/util/time.ts'
-import type { InstanceChange } from '../instance-directory.ts'
 import type { InstanceTransport } from '../relay/instance-transport.ts'
 import { unreachable } from '../relay/relay-errors.ts'
 import { IdOwners } from './id-owners.ts'
-import { JoinedView, type LostLink } from './joined-view.ts'
+import { JoinedView, type LostLink, ViewedDirectory } from './joined-view.ts'
 import { type JoinedDirectory, type Joining, linkUrl, type Membership } from './joined-directory.ts'
 import type { LinkClient } from './link-client.ts'
 import type { ToldRecord } from './record-lines.ts'
@@ -25,32 +24,15 @@ interface Joined extends Omit<Joining, 'told'> {
 }
 
 /** The instances that joined this gateway, which shares them with no other. */
-export class OwnJoined implements JoinedDirectory {
+export class OwnJoined extends ViewedDirectory implements JoinedDirectory {
   readonly #parts: OwnJoinedParts
   readonly #owners = new IdOwners()
   readonly #joined = new Map<string, Joined>()
-  readonly #view: JoinedView
   readonly unavailable = null
 
   constructor(parts: OwnJoinedParts) {
+    super(new JoinedView({ ...parts, maxFaults: 0 }))
     this.#parts = parts
-    this.#view = new JoinedView({ ...parts, maxFaults: 0 })
-  }
-
-  get entries() {
-    return this.#view.entries
-  }
-
-  get faults() {
-    return this.#view.faults
-  }
-
-  onChange(listener: (changes: readonly InstanceChange[]) => void): () => void {
-    return this.#view.onChange(listener)
-  }
-
-  onLinked(listener: (instanceId: string) => void): void {
-    this.#view.onLinked(listener)
   }
 
   /** All that is known is told at once. */
@@ -58,7 +40,7 @@ export class OwnJoined implements JoinedDirectory {
 
   async close(): Promise<void> {
     for (const { cancelGone } of this.#joined.values()) cancelGone()
-    this.#view.clear()
+    this.view.clear()
   }
 
   async admit(joining: Joining): Promise<Result<Membership, string>> {
@@ -70,15 +52,15 @@ export class OwnJoined implements JoinedDirectory {
     const joined: Joined = { ...joining, lost: null, cancelGone: () => {} }
     this.#joined.set(instanceId, joined)
     if (before?.lost === null) before.replaced()
-    this.#view.tell(this.#view.show(joined.told.record, null))
-    this.#view.tellLinked(instanceId)
+    this.view.tell(this.view.show(joined.told.record, null))
+    this.view.tellLinked(instanceId)
     const isCurrent = () => this.#joined.get(instanceId) === joined
     return ok({
       change: told => {
         // Its last words may be read after its end.
         if (!isCurrent() || joined.lost !== null) return
         joined.told = told
-        this.#view.tell(this.#view.show(told.record, null))
+        this.view.tell(this.view.show(told.record, null))
       },
       lose: reason => {
         if (isCurrent()) this.#lose(joined, reason)
@@ -116,13 +98,13 @@ export class OwnJoined implements JoinedDirectory {
     joined.cancelGone = timer.after(limits.joinLostMs, () => {
       this.#end(instanceId, `its link was lost: ${reason}`)
     })
-    this.#view.tell(this.#view.show(joined.told.record, joined.lost))
+    this.view.tell(this.view.show(joined.told.record, joined.lost))
   }
 
   #end(instanceId: string, cause: string): void {
     this.#joined.get(instanceId)?.cancelGone()
     this.#joined.delete(instanceId)
-    this.#view.tell(this.#view.end(instanceId, cause))
+    this.view.tell(this.view.end(instanceId, cause))
   }
 }
 

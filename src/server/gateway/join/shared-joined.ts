@@ -7,9 +7,11 @@ import { listen, oneAtATime } from '../../database/listener.ts'
 import { migrate } from '../../database/migrations.ts'
 import { Outage } from '../../database/outage.ts'
 import type { Database } from '../../database/pool.ts'
+import type { EventRing } from '../event-ring.ts'
 import type { InstanceChange } from '../instance-directory.ts'
 import type { PeerWay } from '../peers/peer-way.ts'
 import type { Peers } from '../peers/peers.ts'
+import { eventsTable } from '../postgres/events-table.ts'
 import {
   type GatewayRow,
   joinedChannel,
@@ -17,22 +19,24 @@ import {
   joinedTable,
   type JoinedTable,
   joinedWrite,
+  toldOf,
 } from '../postgres/joined-table.ts'
 import { migrations } from '../postgres/schema.ts'
 import type { InstanceTransport } from '../relay/instance-transport.ts'
 import { unreachable } from '../relay/relay-errors.ts'
-import type { JoinPrincipal } from './join-tokens.ts'
 import { type JoinedDirectory, type Joining, linkUrl, type Membership } from './joined-directory.ts'
-import { JoinedView } from './joined-view.ts'
+import { JoinedView, ViewedDirectory } from './joined-view.ts'
 import { keepLease } from './keep-lease.ts'
 import type { LinkClient } from './link-client.ts'
-import { readToldRecord, type ToldRecord } from './record-lines.ts'
+import type { ToldRecord } from './record-lines.ts'
 
 interface SharedJoinedParts {
   /** Closed with the directory. */
   readonly database: Database
   readonly self: GatewayRow
   readonly peers: Peers
+  /** Shared with the other gateways from now on. */
+  readonly ring: EventRing
   readonly limits: GatewayLimits & JoinLimits
   readonly clock: Clock
   readonly timer: Timer
@@ -53,10 +57,9 @@ interface Own extends Omit<Joining, 'told'> {
  * its own links counts at once, also while the database is away; of the others it knows what it
  * read last.
  */
-export class SharedJoined implements JoinedDirectory {
+export class SharedJoined extends ViewedDirectory implements JoinedDirectory {
   readonly #parts: SharedJoinedParts
   readonly #table: JoinedTable
-  readonly #view: JoinedView
   readonly #own = new Map<string, Own>()
   readonly #rows = new Map<string, JoinedRow>()
   /** Their link may be in the database before it is in `#own`. */
@@ -68,17 +71,22 @@ export class SharedJoined implements JoinedDirectory {
   readonly #write = oneAtATime(() => this.#writeOnce())
 
   private constructor(parts: SharedJoinedParts) {
+    super(new JoinedView({ ...parts, maxFaults: parts.limits.maxRecordFaults }))
     this.#parts = parts
     this.#table = joinedTable(parts)
     const effect = 'no instance can join'
     this.outage = new Outage({ ...parts, effect, over: () => void this.#write() })
-    this.#view = new JoinedView({ ...parts, maxFaults: parts.limits.maxRecordFaults })
   }
 
   /** Makes the tables when they are missing, and reads them. */
   static async open(parts: SharedJoinedParts): Promise<SharedJoined> {
     await migrate(parts.database, 'gateway', migrations)
     const joined = new SharedJoined(parts)
+    parts.ring.share({
+      table: eventsTable(parts.database, parts.self.id, parts.limits),
+      holds: instanceId => joined.#own.has(instanceId),
+      due: () => void joined.#read(),
+    })
     await joined.#table.renew()
     await joined.#read()
     const pollMs = parts.limits.gatewayRenewMs
@@ -90,24 +98,8 @@ export class SharedJoined implements JoinedDirectory {
     return joined
   }
 
-  get entries() {
-    return this.#view.entries
-  }
-
-  get faults() {
-    return this.#view.faults
-  }
-
   get unavailable(): string | null {
     return this.outage.isNow ? 'the database of the gateway is away' : null
-  }
-
-  onChange(listener: (changes: readonly InstanceChange[]) => void): () => void {
-    return this.#view.onChange(listener)
-  }
-
-  onLinked(listener: (instanceId: string) => void): void {
-    this.#view.onLinked(listener)
   }
 
   /** While the database is away nothing more can be seen. */
@@ -118,10 +110,13 @@ export class SharedJoined implements JoinedDirectory {
   async close(): Promise<void> {
     for (const stop of this.#stops) stop()
     this.#closing.abort()
-    this.#view.clear()
-    this.#parts.peers.close()
+    this.view.clear()
     // Else the others learn it from the lease.
-    if (!this.outage.isNow) await this.#table.leave().catch(() => {})
+    if (!this.outage.isNow) {
+      await this.#read()
+      await this.#table.leave().catch(() => {})
+    }
+    this.#parts.peers.close()
     await this.#parts.database.close()
   }
 
@@ -149,7 +144,7 @@ export class SharedJoined implements JoinedDirectory {
   }
 
   transportOf(instanceId: string): InstanceTransport | null {
-    if (!this.#view.has(instanceId)) return null
+    if (!this.view.has(instanceId)) return null
     const way = () => this.#wayTo(instanceId)
     return { url: linkUrl, asker: way, reads: way, refused() {}, close() {} }
   }
@@ -158,12 +153,12 @@ export class SharedJoined implements JoinedDirectory {
     const before = this.#own.get(instanceId)
     this.#own.set(instanceId, own)
     if (before?.end === null) before.replaced()
-    this.#view.tell(this.#view.show(own.told.record, null))
-    this.#view.tellLinked(instanceId)
+    this.view.tell(this.view.show(own.told.record, null))
+    this.view.tellLinked(instanceId)
     const change = (next: Partial<Pick<Own, 'told' | 'end'>>): void => {
       if (this.#own.get(instanceId) !== own || own.end !== null) return
       Object.assign(own, next, { isWritten: false })
-      this.#view.tell(this.#showOwn(own))
+      this.view.tell(this.#showOwn(own))
       void this.#write()
     }
     return {
@@ -174,9 +169,9 @@ export class SharedJoined implements JoinedDirectory {
   }
 
   #showOwn({ told: { record }, end }: Own): InstanceChange[] {
-    if (end?.isOver) return this.#view.end(record.instanceId, end.cause)
+    if (end?.isOver) return this.view.end(record.instanceId, end.cause)
     const atMs = this.#parts.clock.now()
-    return this.#view.show(record, end && { reason: end.cause, atMs })
+    return this.view.show(record, end && { reason: end.cause, atMs })
   }
 
   /** `mayMove`: another way is tried when the gateway does not hold the link any more. */
@@ -198,13 +193,14 @@ export class SharedJoined implements JoinedDirectory {
   /** Instances whose link `gateway` holds can be reached again. */
   #back(gateway: string): void {
     for (const row of this.#rows.values()) {
-      if (row.gateway === gateway) this.#view.tellLinked(row.instanceId)
+      if (row.gateway === gateway) this.view.tellLinked(row.instanceId)
     }
   }
 
   async #readOnce(): Promise<void> {
     const known = new Map(Array.from(this.#rows.values(), row => [row.instanceId, row.change]))
     try {
+      await this.#parts.ring.sync(this.#isWritten)
       const { gateways, ids, rows } = await this.#table.read(known)
       this.outage.answered()
       this.#parts.peers.know(gateways.filter(({ id }) => id !== this.#parts.self.id))
@@ -226,9 +222,13 @@ export class SharedJoined implements JoinedDirectory {
     }
     const changed = [...gone, ...rows.map(({ instanceId }) => instanceId)]
     const ids = new Set([...changed, ...this.#own.keys()])
-    this.#view.tell([...ids].flatMap(id => this.#settle(id)))
-    for (const id of linked) if (!this.#own.has(id)) this.#view.tellLinked(id)
-    if ([...this.#own.values()].some(({ isWritten }) => !isWritten)) void this.#write()
+    this.view.tell([...ids].flatMap(id => this.#settle(id)))
+    for (const id of linked) if (!this.#own.has(id)) this.view.tellLinked(id)
+    if (!this.#isWritten) void this.#write()
+  }
+
+  get #isWritten(): boolean {
+    return this.#own.values().every(({ isWritten }) => isWritten)
   }
 
   /** Decides between what this gateway knows of an instance and what the database says. */
@@ -265,18 +265,17 @@ export class SharedJoined implements JoinedDirectory {
   }
 
   #showRow(instanceId: string, row: JoinedRow | undefined): InstanceChange[] {
-    if (row === undefined) return this.#view.end(instanceId, 'it has left')
-    if (row.isOver) return this.#view.end(instanceId, row.cause)
+    if (row === undefined) return this.view.end(instanceId, 'it has left')
+    if (row.isOver) return this.view.end(instanceId, row.cause)
     const { limits, clock } = this.#parts
-    const principal: JoinPrincipal = JSON.parse(row.principal)
-    const told = readToldRecord(row.record, instanceId, principal, limits)
+    const told = toldOf(row, limits)
     if (!told.ok) {
       const source = `joined instance ${instanceId}`
-      return this.#view.fault(instanceId, { source, reason: told.failure })
+      return this.view.fault(instanceId, { source, reason: told.failure })
     }
     const atMs = clock.now() - (row.lostMs ?? 0)
     const lost = row.gateway === null ? { reason: row.cause, atMs } : null
-    return this.#view.show(told.value.record, lost)
+    return this.view.show(told.value.record, lost)
   }
 
   async #writeOnce(): Promise<void> {

@@ -5,6 +5,7 @@ import type { Logger } from '../../../lib/util/logger.ts'
 import type { Clock, Timer } from '../../../lib/util/time.ts'
 import { openDatabase } from '../../database/pool.ts'
 import type { DatabaseSettings } from '../../database/settings.ts'
+import type { EventRing } from '../event-ring.ts'
 import { SharedJoined } from '../join/shared-joined.ts'
 import { createPeerEndpoint } from './peer-endpoint.ts'
 import { Peers } from './peers.ts'
@@ -23,6 +24,7 @@ const waitMs = 5000
 export async function openShared(
   settings: SharedSettings,
   parts: {
+    readonly ring: EventRing
     readonly limits: Limits & GatewayLimits
     readonly clock: Clock
     readonly timer: Timer

@@ -1,8 +1,9 @@
+import type { GatewayLimits } from '../../../lib/config/gateway-limits.ts'
 import type { JoinLimits } from '../../../lib/config/join-limits.ts'
 import { fail, ok, type Result } from '../../../lib/util/result.ts'
 import type { Database, Queries } from '../../database/pool.ts'
 import { tooManyInstances } from '../join/own-joined.ts'
-import type { ToldRecord } from '../join/record-lines.ts'
+import { readToldRecord, type ToldRecord } from '../join/record-lines.ts'
 
 /** NOTIFY on it: an instance was changed. */
 export const joinedChannel = 'joined_instances'
@@ -185,6 +186,11 @@ export function joinedWrite({ record, text, principal }: ToldRecord): JoinedWrit
   const { instanceId } = record
   const { accountId } = principal
   return { instanceId, accountId, principal: JSON.stringify(principal), record: text }
+}
+
+/** What its instance said of itself; or why that is invalid. */
+export function toldOf({ instanceId, principal, record }: JoinedRow, limits: GatewayLimits) {
+  return readToldRecord(record, instanceId, JSON.parse(principal), limits)
 }
 
 export type JoinedTable = ReturnType<typeof joinedTable>

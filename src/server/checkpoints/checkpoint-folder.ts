@@ -1,0 +1,94 @@
+import { createHash } from 'node:crypto'
+import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { takeFileLock } from '../../lib/config/file-lock.ts'
+import { errnoOf, messageOf, ServiceError } from '../../lib/util/errors.ts'
+import { replaceFile } from '../../lib/util/replace-file.ts'
+import {
+  type Checkpoint,
+  type CheckpointStore,
+  inOrder,
+  makeRoom,
+  parseCheckpoint,
+} from './checkpoint-store.ts'
+
+const lockWaitMs = 10_000
+
+/** The checkpoints of one document, two files each: the scene and what is said of it. */
+export class CheckpointFolder implements CheckpointStore {
+  readonly #path: string
+
+  constructor(path: string) {
+    this.#path = path
+  }
+
+  async list(): Promise<readonly Checkpoint[]> {
+    const names = await readdir(this.#path).catch((error: unknown) => {
+      if (errnoOf(error) === 'ENOENT') return []
+      throw storageFailed('the checkpoints cannot be read', error)
+    })
+    const files = names.filter(name => /^[0-9a-f]{32}\.json$/.test(name))
+    const texts = files.map(name => readFile(join(this.#path, name), 'utf8').catch(() => ''))
+    return inOrder((await Promise.all(texts)).map(parseCheckpoint))
+  }
+
+  read(name: string): Promise<Buffer> {
+    return readFile(this.#scenePath(name))
+  }
+
+  add(checkpoint: Checkpoint, packed: Buffer): Promise<void> {
+    return this.#locked(async () => {
+      for (const each of makeRoom(await this.list(), checkpoint)) await this.#removeFiles(each.name)
+      // The facts come last: without them a scene does not count.
+      await replaceFile(this.#scenePath(checkpoint.name), packed)
+      await replaceFile(this.#factsPath(checkpoint.name), JSON.stringify(checkpoint))
+    })
+  }
+
+  remove(name: string): Promise<boolean> {
+    return this.#locked(async () => {
+      const isThere = (await this.list()).some(each => each.name === name)
+      if (isThere) await this.#removeFiles(name)
+      return isThere
+    })
+  }
+
+  async #removeFiles(name: string): Promise<void> {
+    await rm(this.#factsPath(name), { force: true })
+    await rm(this.#scenePath(name), { force: true })
+  }
+
+  #factsPath(name: string): string {
+    return join(this.#path, `${keyOf(name)}.json`)
+  }
+
+  #scenePath(name: string): string {
+    return join(this.#path, `${keyOf(name)}.scene.gz`)
+  }
+
+  async #locked<Value>(work: () => Promise<Value>): Promise<Value> {
+    try {
+      await mkdir(this.#path, { recursive: true, mode: 0o700 })
+      const lock = await takeFileLock(`${this.#path}.lock`, { waitMs: lockWaitMs })
+      if (!lock.ok)
+        throw new ServiceError('storage_failed', 'the checkpoints are locked for too long')
+      try {
+        return await work()
+      } finally {
+        lock.value()
+      }
+    } catch (error) {
+      if (error instanceof ServiceError) throw error
+      throw storageFailed('the checkpoint cannot be kept', error)
+    }
+  }
+}
+
+/** Two names that a file system would not tell apart have two files. */
+function keyOf(name: string): string {
+  return createHash('sha256').update(name).digest('hex').slice(0, 32)
+}
+
+function storageFailed(what: string, error: unknown): ServiceError {
+  return new ServiceError('storage_failed', `${what}: ${messageOf(error)}`)
+}

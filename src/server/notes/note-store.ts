@@ -1,0 +1,42 @@
+import { isJsonObject, parseJson } from '../../lib/util/json.ts'
+import { type Note, noteStates } from './note.ts'
+
+/** A note with the most entries and the longest texts has less. */
+const maxChars = 16 * 1024 * 1024
+const maxDepth = 16
+
+/** The notes of one document. Several servers may share it. */
+export interface NoteStore {
+  /** By number, the oldest first. */
+  notes(): Promise<readonly Note[]>
+  /** Those of the last look: the identical ones that did not change since. */
+  readonly known: readonly Note[]
+  /** False when a server, this one included, may have written since `notes` was called. */
+  readonly isUnchanged: boolean
+  /** Writes the note that `change` makes of those that are there; no other writer comes between. */
+  write(change: (notes: readonly Note[]) => Note): Promise<Note>
+}
+
+/** Null: the text is damaged. The other notes are not lost with it. */
+export function parseNote(text: string): Note | null {
+  const parsed = parseJson(text.slice(0, maxChars), maxDepth)
+  return parsed.ok && isNote(parsed.value) ? parsed.value : null
+}
+
+export function inOrder(notes: readonly (Note | null)[]): readonly Note[] {
+  return notes.filter(note => note !== null).toSorted((a, b) => a.number - b.number)
+}
+
+/** Only as much as keeps a damaged text from harm: it was written by a server. */
+function isNote(value: unknown): value is Note {
+  if (!isJsonObject(value)) return false
+  const { id, number, state, text, targets, entries } = value
+  return (
+    typeof id === 'string' &&
+    Number.isSafeInteger(number) &&
+    noteStates.some(one => one === state) &&
+    typeof text === 'string' &&
+    Array.isArray(targets) &&
+    Array.isArray(entries)
+  )
+}
