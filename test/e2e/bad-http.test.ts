@@ -5,14 +5,15 @@ import { exchange, RawSocket, requestText } from './raw-socket.ts'
 import { until } from '../helpers/until.ts'
 
 const ping = rpc('ping')
+const host = 'Host: 127.0.0.1'
+const json = 'Content-Type: application/json'
 
 describe('bad HTTP to the real program', () => {
   let serve: ServeProcess
   let session: RawSession
 
   before(async () => {
-    const limits = ['headersTimeoutMs=400', 'bodyTimeoutMs=400', 'refusedBodyDrainMs=300']
-    serve = await startServeProcess({ flags: limits.map(limit => `--bound=${limit}`) })
+    serve = await startServeProcess({ flags: ['--bound=refusedBodyDrainMs=300'] })
     session = await RawSession.open(serve.url)
   })
 
@@ -24,13 +25,7 @@ describe('bad HTTP to the real program', () => {
 
   const post = (extra: readonly string[], body = ping, path = '/mcp') =>
     requestText(
-      [
-        `POST ${path} HTTP/1.1`,
-        'Host: 127.0.0.1',
-        'Content-Type: application/json',
-        `Mcp-Session-Id: ${session.id}`,
-        ...extra,
-      ],
+      [`POST ${path} HTTP/1.1`, host, json, `Mcp-Session-Id: ${session.id}`, ...extra],
       body,
     )
   const length = `Content-Length: ${ping.length}`
@@ -173,8 +168,8 @@ describe('bad HTTP to the real program', () => {
     raw.close()
     const upload = await RawSocket.open(serve.port)
     const asking = ['Content-Length: 5', 'Expect: 100-continue']
-    const host = `Authorization: Bearer ${serve.token}`
-    upload.write(post([...asking, host], '', '/host/v1/scene'))
+    const key = `Authorization: Bearer ${serve.token}`
+    upload.write(post([...asking, key], '', '/host/v1/scene'))
     expect((await upload.answers(1))[0]?.status).to.equal(100)
     upload.write('null\n')
     expect((await upload.answers(2))[1]?.status).to.equal(200)
@@ -190,26 +185,6 @@ describe('bad HTTP to the real program', () => {
     expect(answer?.status).to.equal(200)
     expect(JSON.parse(answer?.body ?? '').result).to.deep.equal({})
     await raw.untilClosed()
-  })
-
-  it('cuts a client whose headers never end', async () => {
-    const raw = await RawSocket.open(serve.port)
-    raw.write('POST /mcp HTTP/1.1\r\nHost: localhost\r\n')
-    await raw.untilClosed()
-    expect(raw.received).to.match(/^HTTP\/1\.1 408 /)
-  })
-
-  it('cuts a client that says nothing at all', async () => {
-    const raw = await RawSocket.open(serve.port)
-    await raw.untilClosed()
-  })
-
-  it('answers 408 to a body that stops', async () => {
-    for (const path of ['/mcp', '/host/v1/scene', '/host/v1/artefacts']) {
-      const key = `Authorization: Bearer ${serve.token}`
-      const answer = await exchange(serve.port, post(['Content-Length: 50', key], '{"a":', path))
-      expect(answer?.status, path).to.equal(408)
-    }
   })
 
   it('forgets requests that are aborted, wherever they stopped', async () => {
@@ -244,5 +219,42 @@ describe('bad HTTP to the real program', () => {
     const { result } = await session.call('resources/list')
     const uris = result.resources.map((each: { uri: string }) => each.uri)
     expect(uris.filter((uri: string) => uri.startsWith('artefact:'))).to.deep.equal([])
+  })
+})
+
+describe('clients that stop sending, to the real program', () => {
+  let serve: ServeProcess
+
+  before(async () => {
+    const limits = ['headersTimeoutMs=400', 'bodyTimeoutMs=400']
+    serve = await startServeProcess({ flags: limits.map(limit => `--bound=${limit}`) })
+  })
+
+  after(() => serve.stop())
+
+  afterEach('still answers', async () => {
+    const answer = await exchange(serve.port, requestText(['GET /healthz HTTP/1.1', host]))
+    expect(answer?.status).to.equal(200)
+  })
+
+  it('cuts a client whose headers never end', async () => {
+    const raw = await RawSocket.open(serve.port)
+    raw.write(`POST /mcp HTTP/1.1\r\n${host}\r\n`)
+    await raw.untilClosed()
+    expect(raw.received).to.match(/^HTTP\/1\.1 408 /)
+  })
+
+  it('cuts a client that says nothing at all', async () => {
+    const raw = await RawSocket.open(serve.port)
+    await raw.untilClosed()
+  })
+
+  it('answers 408 to a body that stops', async () => {
+    for (const path of ['/mcp', '/host/v1/scene', '/host/v1/artefacts']) {
+      const head = [`POST ${path} HTTP/1.1`, host, json, 'Content-Length: 50']
+      const key = `Authorization: Bearer ${serve.token}`
+      const answer = await exchange(serve.port, requestText([...head, key], '{"a":'))
+      expect(answer?.status, path).to.equal(408)
+    }
   })
 })

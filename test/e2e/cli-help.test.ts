@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import stringWidth from 'fast-string-width'
 import { commandNames, loadCommands } from '../../src/commands/index.ts'
+import { runCommand } from '../helpers/in-process.ts'
 import { cleanEnv, runProgram } from '../helpers/program.ts'
 
 describe('help', () => {
@@ -25,7 +26,7 @@ describe('help', () => {
   it('is the same by "help", by "-h" and without any word', async () => {
     const { stdout } = await runProgram(['--help'])
     for (const words of [['help'], ['-h'], []]) {
-      expect(await runProgram(words)).to.deep.equal({ code: 0, stdout, stderr: '' })
+      expect(await runCommand(words)).to.deep.equal({ code: 0, stdout, stderr: '' })
     }
   })
 
@@ -60,7 +61,7 @@ describe('help', () => {
   it('tells how to switch on completion', async () => {
     const home = await mkdtemp(join(tmpdir(), 'completion-'))
     const env = cleanEnv({ HOME: home, XDG_CACHE_HOME: home, SHELL: '/bin/zsh' })
-    const { code, stdout } = await runProgram(['autocomplete'], { env })
+    const { code, stdout } = await runCommand(['autocomplete'], { env })
     expect(code).to.equal(0)
     expect(stdout).to.contain('printf "$(service-cli autocomplete script zsh)" >> ~/.zshrc')
     expect(stdout).not.to.contain('CLI')

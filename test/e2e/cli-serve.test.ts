@@ -51,7 +51,7 @@ describe('service-cli serve', () => {
     expect(await readdir(join(folder, 'instances'))).to.deep.equal([])
   })
 
-  it('posts a scene by the command the banner shows', async function () {
+  it('shows a command that posts a scene, and a link that logs a browser in', async function () {
     if (!existsSync('/usr/bin/curl') || !existsSync('/usr/bin/script'))
       skipBecause(this, 'needs curl and script')
     const child = serveOnTerminal([])
@@ -61,14 +61,6 @@ describe('service-cli serve', () => {
     const command = lines.split('\n\n')[0] ?? ''
     const curl = spawn('/bin/sh', ['-c', command], { env: cleanEnv() })
     expect(await textOf(curl.stdout)).to.match(/"ok": ?true/)
-    child.stdin?.write('\x03')
-    expect(await exitOf(child)).to.equal(0)
-  })
-
-  it('shows on a terminal a link that logs a browser in to the page', async function () {
-    if (!existsSync('/usr/bin/script')) skipBecause(this, 'needs script')
-    const child = serveOnTerminal([])
-    const banner = await readUntil(child.stdout, 'Ctrl-C stops.')
     const [link = '', base = ''] = /(http\S+)\/#login=\S+/.exec(banner) ?? []
     expect(banner).to.contain('opens once, within five minutes')
     expect((await useLink(base, link)).status).to.equal(204)
@@ -105,8 +97,12 @@ describe('service-cli serve', () => {
   })
 
   for (const signal of ['SIGINT', 'SIGHUP'] as const) {
-    it(`stops with 0 on ${signal}`, async () => {
+    it(`has its name in the process list and stops with 0 on ${signal}`, async () => {
       const { child } = await serve(['--json'])
+      if (process.platform === 'linux') {
+        const shown = await readFile(`/proc/${child.pid}/cmdline`, 'utf8')
+        expect(shown.replaceAll('\0', '')).to.equal('service-cli')
+      }
       child.kill(signal)
       expect(await exitOf(child)).to.equal(0)
     })
@@ -184,13 +180,6 @@ describe('service-cli serve', () => {
     const silent = textOf(quiet.stderr)
     quiet.kill('SIGTERM')
     expect(await silent).to.equal('')
-  })
-
-  it('has its name in the process list instead of its arguments', async function () {
-    if (process.platform !== 'linux') skipBecause(this, 'needs Linux')
-    const { child } = await serve(['--json'])
-    const shown = await readFile(`/proc/${child.pid}/cmdline`, 'utf8')
-    expect(shown.replaceAll('\0', '')).to.equal('service-cli')
   })
 
   function serveOnTerminal(args: string[]): ChildProcess {

@@ -101,19 +101,10 @@ describe('the election of a gateway', () => {
     expect((await standby.exited).code).to.equal(0)
   })
 
-  it('ends with 0 when it is stopped while it stands by', async () => {
-    const active = start()
-    await active.line('listening')
-    const standby = start()
-    await standby.line('standby')
-    await standby.stop()
-    expect(await standby.exited).to.deep.equal({ code: 0, signal: null })
-    expect(active.child.exitCode).to.equal(null)
-  })
-
-  it('names the holder and ends with 1 where it is not to stand by', async () => {
+  it('ends with 0 when stopped while it stands by, with 1 where it is not to stand by', async () => {
     const active = start()
     const { instance_id } = await active.line('listening')
+    const standby = start()
     const other = start('--no-standby')
     expect(await other.exited).to.include({ code: 1 })
     expect(other.lines).to.have.length(1)
@@ -121,6 +112,10 @@ describe('the election of a gateway', () => {
     expect(error.code).to.equal('port_in_use')
     expect(error.message).to.contain(`process ${active.pid}`).and.contain(instance_id)
     expect(error.hint).to.contain('--no-standby')
+    await standby.line('standby')
+    await standby.stop()
+    expect(await standby.exited).to.deep.equal({ code: 0, signal: null })
+    expect(active.child.exitCode).to.equal(null)
   })
 
   it('reports a gateway that is stopped in its tracks, and when it goes on', async function () {

@@ -11,41 +11,32 @@ const host = 'Host: localhost'
 const json = 'Content-Type: application/json'
 const login = 'POST /api/v1/auth/login HTTP/1.1'
 
-const flags = [
-  ...quickLimits,
-  ...['headersTimeoutMs=3000', 'bodyTimeoutMs=3000', 'keepAliveTimeoutMs=3000'].map(
-    bound => `--bound=${bound}`,
-  ),
+const bounds = (...names: string[]) => names.map(name => `--bound=${name}`)
+
+const drips: [what: string, count: number, text: string][] = [
+  ['says nothing', 500, ''],
+  ['begins a head', 100, `${login}\r\n${host}\r\n`],
+  ['begins a body', 100, requestText([login, host, json, 'Content-Length: 16000'], '{"user')],
+  ['begins a chunk', 100, requestText([login, host, json, 'Transfer-Encoding: chunked'], '4\r\n{')],
 ]
 
 describe('a registry and clients that take their time', function () {
   this.timeout(90_000)
   let registry: AccountsProcess
 
-  before(async function () {
+  beforeEach(function () {
     if (process.platform !== 'linux') skipBecause(this, 'there is no /proc on this system')
-    registry = await startAccountsProcess({ flags })
   })
 
-  after(() => registry?.stop())
+  afterEach(() => registry?.stop())
 
+  const start = async (...flags: string[]) => {
+    registry = await startAccountsProcess({ flags: [...quickLimits, ...flags] })
+    return createCaller(registry.url)
+  }
   const openFiles = () => readdirSync(`/proc/${registry.pid}/fd`).length
 
-  it('serves others meanwhile, within bounds, and ends every one of them', async () => {
-    const caller = createCaller(registry.url)
-    await caller.register('alice')
-    const before = { files: openFiles(), memory: memoryOf(registry.pid) }
-    const kinds: [what: string, count: number, text: string][] = [
-      ['says nothing', 500, ''],
-      ['begins a head', 100, `${login}\r\n${host}\r\n`],
-      ['begins a body', 100, requestText([login, host, json, 'Content-Length: 16000'], '{"user')],
-      [
-        'begins a chunk',
-        100,
-        requestText([login, host, json, 'Transfer-Encoding: chunked'], '4\r\n{'),
-      ],
-      ['stays after its answer', 100, requestText(['GET /healthz HTTP/1.1', host])],
-    ]
+  async function openAll(kinds: typeof drips): Promise<{ what: string; raw: RawSocket }[]> {
     const clients: { what: string; raw: RawSocket }[] = []
     for (const [what, count, text] of kinds) {
       const opened = Array.from({ length: count }, () => RawSocket.open(registry.port))
@@ -54,36 +45,49 @@ describe('a registry and clients that take their time', function () {
         clients.push({ what, raw })
       }
     }
+    return clients
+  }
 
-    // Answered while all of them are there.
+  it('serves others while they are there, within bounds', async () => {
+    const noCut = ['headersTimeoutMs', 'bodyTimeoutMs'].map(name => `${name}=600000`)
+    const caller = await start(...bounds(...noCut, 'keepAliveTimeoutMs=600000'))
+    await caller.register('alice')
+    const before = memoryOf(registry.pid)
+    const idle = requestText(['GET /healthz HTTP/1.1', host])
+    const clients = await openAll([...drips, ['stays after its answer', 100, idle]])
     for (let round = 0; round < 5; round++) {
       expect((await caller.login('alice')).status).to.equal(200)
     }
-    expect(clients.some(({ raw }) => !raw.closed)).to.equal(true)
-    expect(memoryOf(registry.pid) - before.memory).to.be.lessThan(150 * MiB)
-
-    await Promise.all(clients.map(({ raw }) => raw.untilClosed(30_000)))
-    const answers = Map.groupBy(clients, ({ what }) => what)
-    const statuses = (what: string) =>
-      new Set((answers.get(what) ?? []).map(({ raw }) => raw.received.slice(9, 12)))
-    expect(statuses('begins a head')).to.deep.equal(new Set(['408']))
-    expect(statuses('begins a body')).to.deep.equal(new Set(['408']))
-    expect(statuses('begins a chunk')).to.deep.equal(new Set(['408']))
-    expect(statuses('stays after its answer')).to.deep.equal(new Set(['200']))
-    await until(() => openFiles() <= before.files + 2, 'their connections are closed')
-    expect((await caller.login('alice')).status).to.equal(200)
+    expect(clients.filter(({ raw }) => raw.closed)).to.deep.equal([])
+    expect(memoryOf(registry.pid) - before).to.be.lessThan(150 * MiB)
+    for (const { raw } of clients) raw.close()
   })
 
-  it('gives up one that sends a byte of its head now and then', async () => {
+  it('ends every one of them, with 408 when a request has begun', async () => {
+    const caller = await start(...bounds('headersTimeoutMs=500', 'bodyTimeoutMs=500'))
+    await caller.register('alice')
+    const before = openFiles()
+    const clients = await openAll(drips)
+    await Promise.all(clients.map(({ raw }) => raw.untilClosed()))
+    const begun = clients.filter(({ what }) => what !== 'says nothing')
+    const statuses = new Set(begun.map(({ what, raw }) => `${what}: ${raw.received.slice(9, 12)}`))
+    expect([...statuses]).to.deep.equal(drips.slice(1).map(([what]) => `${what}: 408`))
+    await until(() => openFiles() <= before + 2, 'their connections are closed')
+    expect((await caller.login('alice')).status).to.equal(200)
+
     const raw = await RawSocket.open(registry.port)
     raw.write(`${login}\r\n${host}\r\n`)
-    const drip = setInterval(() => raw.write('X'), 200)
-    try {
-      await raw.untilClosed(20_000)
-    } finally {
-      clearInterval(drip)
-    }
+    const drip = setInterval(() => raw.write('X'), 50)
+    await raw.untilClosed().finally(() => clearInterval(drip))
     expect(raw.received).to.match(/^HTTP\/1\.1 408 /)
+  })
+
+  it('ends one that stays after its answer', async () => {
+    await start(...bounds('keepAliveTimeoutMs=100'))
+    const clients = await openAll([['stays', 100, requestText(['GET /healthz HTTP/1.1', host])]])
+    await Promise.all(clients.map(({ raw }) => raw.untilClosed()))
+    const statuses = new Set(clients.map(({ raw }) => raw.received.slice(9, 12)))
+    expect([...statuses]).to.deep.equal(['200'])
   })
 })
 

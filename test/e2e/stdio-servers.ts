@@ -16,16 +16,19 @@ export const hello = {
   },
 }
 
-/** Servers on one state directory; after each test they end in reverse order and it is removed. */
-export function useServers() {
+/**
+ * Servers on one state directory; after each test they end in reverse order and it is removed.
+ * With `before` and `after` instead, the tests of a suite share them.
+ */
+export function useServers(begin = beforeEach, end = afterEach) {
   let folder = ''
   const ends: (() => Promise<unknown>)[] = []
 
-  beforeEach(async () => {
+  begin(async () => {
     folder = await mkdtemp(join(tmpdir(), 'stdio-test-'))
   })
-  afterEach(async () => {
-    for (const end of ends.splice(0).toReversed()) await end()
+  end(async () => {
+    for (const stop of ends.splice(0).toReversed()) await stop()
     await rm(folder, { recursive: true, force: true })
   })
 

@@ -1,4 +1,5 @@
-import { mkdir, stat, symlink } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, stat, symlink } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { ask, RawSession } from '../../helpers/mcp.ts'
@@ -19,13 +20,28 @@ async function serve(
   }
 }
 
-const plainText = { 'Content-Type': 'text/plain' }
+describe('the program serve', () => {
+  /** One without flags, which several facts are about. */
+  let plain: ServeProcess
+  let unusedDir: string
 
-facts('decision: artefacts of serve', [
-  [
-    'on by default: an upload is answered 201, read over MCP and downloaded',
-    () =>
-      serve([], async ({ url, base, registryDir, post }) => {
+  before(async () => {
+    unusedDir = await mkdtemp(join(tmpdir(), 'unused-'))
+    const env = { SERVICE_REGISTRY_DIR: unusedDir }
+    plain = await startServeProcess({ flags: ['--quiet'], env })
+  })
+  after(async () => {
+    expect(await plain.stop()).to.include({ code: 0, signal: null })
+    await rm(unusedDir, { recursive: true })
+  })
+
+  const plainText = { 'Content-Type': 'text/plain' }
+
+  facts('decision: artefacts of serve', [
+    [
+      'on by default: an upload is answered 201, read over MCP and downloaded',
+      async () => {
+        const { url, base, registryDir, post } = plain
         const posted = await post('artefacts?display_name=a.txt', 'hello', plainText)
         expect(posted.status).to.equal(201)
         const { uri, sha256, existed } = posted.json
@@ -36,54 +52,54 @@ facts('decision: artefacts of serve', [
         expect((await ask(`${base}/artefacts/sha256/${sha256}`)).text).to.equal('hello')
         const shard = join(registryDir, 'dcc-mcp-artefacts', 'sha256', sha256.slice(0, 2))
         expect((await stat(join(shard, sha256))).size).to.equal(5)
-      }),
-  ],
-  [
-    '--no-artefacts: reads are −32002, uploads and downloads 404',
-    () =>
-      serve(['--no-artefacts'], async ({ url, base, post }) => {
-        expect((await post('artefacts', 'x', plainText)).status).to.equal(404)
-        const hex = 'a'.repeat(64)
-        expect((await ask(`${base}/artefacts/sha256/${hex}`)).status).to.equal(404)
-        const session = await RawSession.open(url)
-        expect(await readCode(session, `artefact://sha256/${hex}`)).to.equal(-32002)
-        expect(await readCode(session, 'artefact://sha256/short')).to.equal(-32002)
-      }),
-  ],
-])
+      },
+    ],
+    [
+      '--no-artefacts: reads are −32002, uploads and downloads 404',
+      () =>
+        serve(['--no-artefacts'], async ({ url, base, post }) => {
+          expect((await post('artefacts', 'x', plainText)).status).to.equal(404)
+          const hex = 'a'.repeat(64)
+          expect((await ask(`${base}/artefacts/sha256/${hex}`)).status).to.equal(404)
+          const session = await RawSession.open(url)
+          expect(await readCode(session, `artefact://sha256/${hex}`)).to.equal(-32002)
+          expect(await readCode(session, 'artefact://sha256/short')).to.equal(-32002)
+        }),
+    ],
+  ])
 
-const scene = 'scene://current'
-const completion = {
-  ref: { type: 'ref/resource', uri: 'audit://recent{?limit}' },
-  argument: { name: 'limit', value: '' },
-}
+  const scene = 'scene://current'
+  const completion = {
+    ref: { type: 'ref/resource', uri: 'audit://recent{?limit}' },
+    argument: { name: 'limit', value: '' },
+  }
 
-facts('decision: --no-resources', [
-  [
-    'all resources methods, templates and completion are −32601; ping stays',
-    () =>
-      serve(['--no-resources'], async ({ url }) => {
-        const session = await RawSession.open(url)
-        for (const [method, params] of [
-          ['resources/list', {}],
-          ['resources/templates/list', {}],
-          ['resources/read', { uri: scene }],
-          ['resources/subscribe', { uri: scene }],
-          ['resources/unsubscribe', { uri: scene }],
-          ['completion/complete', completion],
-        ] as const) {
-          expect((await failure(session, method, params)).code, method).to.equal(-32601)
-        }
-        expect((await session.call('ping')).result).to.deep.equal({})
-      }),
-  ],
-])
+  facts('decision: --no-resources', [
+    [
+      'all resources methods, templates and completion are −32601; ping stays',
+      () =>
+        serve(['--no-resources'], async ({ url }) => {
+          const session = await RawSession.open(url)
+          for (const [method, params] of [
+            ['resources/list', {}],
+            ['resources/templates/list', {}],
+            ['resources/read', { uri: scene }],
+            ['resources/subscribe', { uri: scene }],
+            ['resources/unsubscribe', { uri: scene }],
+            ['completion/complete', completion],
+          ] as const) {
+            expect((await failure(session, method, params)).code, method).to.equal(-32601)
+          }
+          expect((await session.call('ping')).result).to.deep.equal({})
+        }),
+    ],
+  ])
 
-facts('decision: what the application posts is what clients read', [
-  [
-    'scene, audit and events',
-    () =>
-      serve([], async ({ url, post }) => {
+  facts('decision: what the application posts is what clients read', [
+    [
+      'scene, audit and events',
+      async () => {
+        const { url, post } = plain
         const session = await RawSession.open(url)
         const { json: posted } = await post('scene', '{"frame":7}')
         expect(posted).to.have.keys('ok', 'revision')
@@ -103,55 +119,48 @@ facts('decision: what the application posts is what clients read', [
         })
         const page = await session.readJson('events://session/job-1')
         expect(page.events[0]).to.include({ message: 'hi', level: 'warning' })
-      }),
-  ],
-])
+      },
+    ],
+  ])
 
-facts('decision: state directory', [
-  [
-    '--registry-dir goes before SERVICE_REGISTRY_DIR; the folder is private to its user',
-    () =>
-      inFolder(other =>
+  facts('decision: state directory', [
+    [
+      '--registry-dir goes before SERVICE_REGISTRY_DIR; the folder is private to its user',
+      async () => {
+        expect((await stat(join(plain.registryDir, 'instances'))).mode & 0o777).to.equal(0o700)
+        expect(await stat(join(unusedDir, 'instances')).catch(() => null)).to.equal(null)
+      },
+    ],
+    [
+      'a symbolic link is refused, naming the flag',
+      () =>
+        inFolder(async folder => {
+          await mkdir(join(folder, 'real'), { mode: 0o700 })
+          await symlink(join(folder, 'real'), join(folder, 'link'))
+          const { code, stdout, stderr } = await runServe(['--registry-dir', join(folder, 'link')])
+          expect(code).not.to.equal(0)
+          expect(stdout + stderr)
+            .to.match(/symbolic link/)
+            .and.to.match(/--registry-dir/)
+        }),
+    ],
+  ])
+
+  facts('decision: a configured key is never ignored', [
+    [
+      'SERVICE_MCP_API_KEY is enforced on /mcp and on /artefacts',
+      () =>
         serve(
           [],
-          async ({ registryDir }) => {
-            expect((await stat(join(registryDir, 'instances'))).mode & 0o777).to.equal(0o700)
-            const unused = await stat(join(other, 'instances')).catch(() => null)
-            expect(unused).to.equal(null)
+          async ({ url, base }) => {
+            const paths = [url, `${base}/artefacts/sha256/${'a'.repeat(64)}`]
+            for (const path of paths) expect((await ask(path)).status, path).to.equal(401)
+            const headers = { Authorization: `Bearer ${'k'.repeat(43)}` }
+            const session = await RawSession.open(url, '2025-11-25', headers)
+            expect((await session.call('ping')).result).to.deep.equal({})
           },
-          { SERVICE_REGISTRY_DIR: other },
+          { SERVICE_MCP_API_KEY: 'k'.repeat(43) },
         ),
-      ),
-  ],
-  [
-    'a symbolic link is refused, naming the flag',
-    () =>
-      inFolder(async folder => {
-        await mkdir(join(folder, 'real'), { mode: 0o700 })
-        await symlink(join(folder, 'real'), join(folder, 'link'))
-        const { code, stdout, stderr } = await runServe(['--registry-dir', join(folder, 'link')])
-        expect(code).not.to.equal(0)
-        expect(stdout + stderr)
-          .to.match(/symbolic link/)
-          .and.to.match(/--registry-dir/)
-      }),
-  ],
-])
-
-facts('decision: a configured key is never ignored', [
-  [
-    'SERVICE_MCP_API_KEY is enforced on /mcp and on /artefacts',
-    () =>
-      serve(
-        [],
-        async ({ url, base }) => {
-          const paths = [url, `${base}/artefacts/sha256/${'a'.repeat(64)}`]
-          for (const path of paths) expect((await ask(path)).status, path).to.equal(401)
-          const headers = { Authorization: `Bearer ${'k'.repeat(43)}` }
-          const session = await RawSession.open(url, '2025-11-25', headers)
-          expect((await session.call('ping')).result).to.deep.equal({})
-        },
-        { SERVICE_MCP_API_KEY: 'k'.repeat(43) },
-      ),
-  ],
-])
+    ],
+  ])
+})
