@@ -8,11 +8,12 @@ import { request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { until } from '../test/helpers/until.ts'
+import { Child } from './child.ts'
+import { cleanEnvironment } from './targets.ts'
 import { createCaller } from '../test/helpers/accounts-caller.ts'
 import { type AccountsProcess, startAccountsProcess } from '../test/helpers/accounts-process.ts'
-import { freePort } from '../test/helpers/free-port.ts'
-import { startGatewayProcess } from '../test/helpers/gateway-process.ts'
 import { RawSession } from '../test/helpers/mcp.ts'
+import { root } from '../test/helpers/program.ts'
 import { type ServeProcess, startServeProcess } from '../test/helpers/serve-process.ts'
 import { callStateless, statelessHeaders, statelessRequest } from '../test/helpers/stateless.ts'
 
@@ -20,13 +21,21 @@ const [mib = 1024, count = 20] = process.argv.slice(2, 4).map(Number)
 const subscriptions = Number(process.argv[4] ?? 1000)
 const MiB = 1024 * 1024
 
+interface Memory {
+  readonly heapUsed: number
+  readonly external: number
+}
+
 const registryDir = await mkdtemp(join(tmpdir(), 'aggregate-memory-'))
 const accounts = process.argv[5] === 'joined' ? await startAccountsProcess() : null
 const joinToken = accounts === null ? '' : await makeJoinToken(accounts)
 const accepting = accounts === null ? [] : ['--accept-joins', accounts.url, '--auth', 'none']
-const flags = ['--aggregate', ...accepting]
-const gateway = startGatewayProcess({ port: await freePort(), registryDir, flags })
-const { url, pid } = await gateway.line('listening')
+const probe = new URL('servers/probe.ts', import.meta.url).href
+const flags = ['--port', '0', '--json', '--registry-dir', registryDir, '--aggregate', ...accepting]
+const argv = ['--import', probe, join(root, 'bin/run.js'), 'gateway', ...flags]
+const logFile = join(registryDir, 'gateway.log')
+const gateway = new Child({ argv, env: cleanEnvironment(), logFile })
+const { url } = JSON.parse(await gateway.firstLine(30_000)) as { url: string }
 
 /** A token with which instances join. */
 async function makeJoinToken({ url }: AccountsProcess): Promise<string> {
@@ -36,11 +45,16 @@ async function makeJoinToken({ url }: AccountsProcess): Promise<string> {
   return (await caller.call('POST', '/tokens', access, body)).json.token
 }
 
-/** Bytes: now, and the most since the start. */
-async function memory(): Promise<{ now: number; peak: number }> {
-  const status = await readFile(`/proc/${pid}/status`, 'utf8')
-  const of = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(status)?.[1])
-  return { now: of('VmRSS') * 1024, peak: of('VmHWM') * 1024 }
+/** The most bytes that the gateway had since its start. */
+async function peakBytes(): Promise<number> {
+  const status = await readFile(`/proc/${gateway.pid}/status`, 'utf8')
+  return Number(/^VmHWM:\s+(\d+) kB/m.exec(status)?.[1]) * 1024
+}
+
+/** After garbage was collected. */
+async function heldBytes(): Promise<number> {
+  const { heapUsed, external } = (await gateway.ask('memory', null, 60_000)) as Memory
+  return heapUsed + external
 }
 
 /** Reads the answer and forgets it; resolves with its bytes. */
@@ -71,17 +85,17 @@ await until(async () => {
   const { json } = await callStateless(url, 'resources/read', { uri: own })
   return json.result !== undefined
 }, 'the instance at the gateway')
-const before = await memory()
+const before = await peakBytes()
 const path = `/instances/${first.instanceId}/artefacts/sha256/${hex}`
 const downloaded = await bytesOf(new URL(path, url).href, 'GET')
 const uri = `instance://${first.instanceId}/artefact/sha256/${hex}`
 const body = JSON.stringify(statelessRequest('resources/read', { uri }))
 const read = await bytesOf(url, 'POST', statelessHeaders('resources/read', { uri }), body)
-const after = await memory()
+const after = await peakBytes()
 const { now, peak } = first.rss()
 console.log(
   `${mib} MiB by download (${downloaded} bytes) and by resources/read (${read} bytes): ` +
-    `peak ${Math.round(after.peak / MiB)} MiB, ${Math.round(before.now / MiB)} MiB before; ` +
+    `peak ${Math.round(after / MiB)} MiB, ${Math.round(before / MiB)} MiB before; ` +
     `the instance: peak ${Math.round(peak / MiB)} MiB, ${Math.round(now / MiB)} MiB after`,
 )
 
@@ -100,10 +114,10 @@ const ask = async (method: string) => {
 // What requests cost is no part of it.
 await ask('resources/subscribe')
 await ask('resources/unsubscribe')
-const start = await memory()
+const start = await heldBytes()
 await ask('resources/subscribe')
-const end = await memory()
-const kib = (end.now - start.now) / subscriptions / 1024
+const end = await heldBytes()
+const kib = (end - start) / subscriptions / 1024
 console.log(`${subscriptions} subscriptions at ${count} instances: ${kib.toFixed(1)} KiB each`)
 
 await accounts?.stop()

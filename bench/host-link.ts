@@ -8,7 +8,7 @@ const timeoutMs = 20_000
 /** Puts a scene through the host link, as an application does. */
 export async function postScene(target: Target, text: string): Promise<void> {
   const place = target.host('/v1/scene', { 'Content-Type': 'application/json' })
-  const answer = await fetch(`http://127.0.0.1:${place.port}${place.path}`, {
+  const answer = await fetch(`${target.origin}${place.path}`, {
     method: 'POST',
     headers: place.headers ?? {},
     body: text,
@@ -21,7 +21,7 @@ export async function postScene(target: Target, text: string): Promise<void> {
 /** Stores an artefact of `size` bytes made from `seed`; returns its URI. */
 export async function postArtefact(target: Target, seed: number, size?: number): Promise<string> {
   const place = target.host('/v1/artefacts', { 'Content-Type': 'application/octet-stream' })
-  const answer = await fetch(`http://127.0.0.1:${place.port}${place.path}`, {
+  const answer = await fetch(`${target.origin}${place.path}`, {
     method: 'POST',
     headers: place.headers ?? {},
     body: makeBlob(seed, size),
@@ -43,7 +43,7 @@ export async function askOnce(
   const headers = marked.map(
     ([name, value]) => [name, value.replace(sessionMark, session)] as const,
   )
-  const answer = await fetch(`http://127.0.0.1:${target.port}${target.mcp.path}`, {
+  const answer = await fetch(`${target.origin}${target.mcp.path}`, {
     method: 'POST',
     headers: Object.fromEntries(headers),
     body: withId(callBody(transport, call), 0),

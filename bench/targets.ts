@@ -17,13 +17,15 @@ export const targetNames = [
   'sdk',
   'serve',
 ] as const
-export type TargetName = (typeof targetNames)[number]
+/** `bare-relay` is measured where a row asks for it. */
+export type TargetName = (typeof targetNames)[number] | 'bare-relay'
 
 /** A server process that listens. */
 export interface Target {
   readonly name: TargetName
   readonly pid: number
   readonly port: number
+  readonly origin: string
   /** The MCP endpoint. */
   readonly mcp: Place
   /** A path of the host link, with what authorises it. */
@@ -113,6 +115,7 @@ function describeTarget(name: TargetName, child: Child, line: Listening): Target
     name,
     pid: child.pid,
     port,
+    origin: mcp.origin,
     mcp: { port, path: mcp.pathname },
     host: (path, headers = {}) => ({
       port: Number(host.port),

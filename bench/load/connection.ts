@@ -1,7 +1,11 @@
 import { connect, type Socket } from 'node:net'
+import tls from 'node:tls'
 import { ResponseParser, type Answer } from './response-parser.ts'
 
 const readBytes = 256 * 1024
+
+/** Ports of this machine that speak TLS, with certificates made for the run. */
+export const tlsPorts = new Set<number>()
 
 /** One keep-alive connection with one request under way at a time. */
 export class Connection {
@@ -18,12 +22,16 @@ export class Connection {
         return true
       },
     }
-    this.#socket = connect({ port, host: '127.0.0.1', noDelay: true, onread }, connected)
+    const at = { port, host: '127.0.0.1', noDelay: true }
+    this.#socket = tlsPorts.has(port)
+      ? tls.connect({ ...at, rejectUnauthorized: false }, connected)
+      : connect({ ...at, onread }, connected)
     this.#parser = new ResponseParser(answer => {
       const settle = this.#settle
       this.#settle = undefined
       settle?.done(answer)
     })
+    if (tlsPorts.has(port)) this.#socket.on('data', (data: Buffer) => this.#parser.feed(data))
     this.#socket.on('error', error => this.#fail(error))
     this.#socket.on('close', () => this.#fail(new Error('the server closed the connection')))
   }
@@ -74,9 +82,11 @@ export class Connection {
 
 export function openSocket(port: number): Promise<Socket> {
   return new Promise((resolve, reject) => {
-    const socket = connect({ port, host: '127.0.0.1', noDelay: true })
+    const at = { port, host: '127.0.0.1', noDelay: true }
+    const isTls = tlsPorts.has(port)
+    const socket = isTls ? tls.connect({ ...at, rejectUnauthorized: false }) : connect(at)
     socket.once('error', reject)
-    socket.once('connect', () => {
+    socket.once(isTls ? 'secureConnect' : 'connect', () => {
       socket.off('error', reject)
       resolve(socket)
     })

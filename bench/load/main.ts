@@ -2,7 +2,7 @@
 import { performance } from 'node:perf_hooks'
 import { answerQuestions } from '../child-messages.ts'
 import { runClosedLoop, type ClosedLoop } from './closed-loop.ts'
-import { Connection } from './connection.ts'
+import { Connection, tlsPorts } from './connection.ts'
 import { burst, oneAtATime, type Updates } from './fan-out.ts'
 import type { Transport } from './transports.ts'
 import type { Place } from './http-text.ts'
@@ -35,6 +35,7 @@ answerQuestions({
   uploads: (load: Uploads) => withOwnShare(() => runUploads(load)),
   oneAtATime: (load: FanOut) => withOwnShare(() => oneAtATime(find(load.name), load.updates)),
   burst: (load: FanOut) => withOwnShare(() => burst(find(load.name), load.updates)),
+  speakTls: (ports: readonly number[]) => ports.forEach(port => tlsPorts.add(port)),
   openSessions: ({ place, count }: OpenSessions) => openSessions(place, count),
   openStreams: async ({ name, transport, place, uri, count }: OpenStreams) => {
     const started = performance.now()

@@ -1,7 +1,9 @@
-import { readdirSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { performance } from 'node:perf_hooks'
 import { setTimeout as delay } from 'node:timers/promises'
+import tls from 'node:tls'
+import { makePair, writePair } from '../../test/helpers/certificate.ts'
 import type { Bench, Load } from '../bench.ts'
 import { compare, type Entry } from '../compare.ts'
 import { readCpuMs } from '../cpu.ts'
@@ -31,28 +33,50 @@ interface Way {
   readonly pids: readonly number[]
 }
 
-/** Reads and pushes of one instance: direct, and through a gateway that aggregates. */
+/**
+ * Reads and pushes of one instance: direct, and through a gateway that aggregates. Beside it what one
+ * and two hops cost that do nothing.
+ */
 export async function measureAggregate(bench: Bench): Promise<Measured> {
   const registryDir = join(bench.folder, 'aggregate')
   const serve = await bench.start('serve', { registryDir })
   const gateway = await startGateway(bench, registryDir, ['--aggregate'])
   const title = 'an instance, direct and through a gateway with --aggregate'
-  return compareWays(bench, { name: 'aggregate', title, serve, registryDir, gateway })
+  const controls = await startControls(bench, {})
+  return compareWays(bench, { name: 'aggregate', title, serve, registryDir, gateway, controls })
 }
 
-/** The same of an instance that joined the gateway, over its link. */
+/** The same of an instance that joined the gateway, over its link; all over TLS. */
 export async function measureJoined(bench: Bench): Promise<Measured> {
   const registryDir = join(bench.folder, 'joined')
+  const { certFile, keyFile } = await writePair(bench.folder, makePair())
+  tls.setDefaultCACertificates([readFileSync(certFile, 'utf8')])
+  const files = ['--tls-cert', certFile, '--tls-key', keyFile]
   const accounts = await startAccountsServer(bench, 'accounts')
   const token = await makeJoinToken(accounts, await register(accounts, 'joiner'))
-  const flags = ['--aggregate', '--accept-joins', accounts.url, '--auth', 'none']
+  const flags = ['--aggregate', '--accept-joins', accounts.url, '--auth', 'none', ...files]
   const gateway = await startGateway(bench, join(bench.folder, 'joined-gateway'), flags)
   const serve = await bench.start('serve', {
-    ...{ registryDir, serveArguments: ['--join', gateway.url] },
-    env: { SERVICE_JOIN_TOKEN: token },
+    ...{ registryDir, serveArguments: ['--join', gateway.url, ...files] },
+    env: { SERVICE_JOIN_TOKEN: token, NODE_EXTRA_CA_CERTS: certFile },
   })
-  const title = 'an instance, direct and through a gateway that it joined'
-  return compareWays(bench, { name: 'joined', title, serve, registryDir, gateway })
+  const controls = await startControls(bench, { BENCH_TLS: bench.folder })
+  const title = 'an instance, direct and through a gateway that it joined, over TLS'
+  const ways = { name: 'joined', title, serve, registryDir, gateway, controls }
+  return compareWays(bench, ways)
+}
+
+async function startControls(
+  bench: Bench,
+  env: Readonly<Record<string, string>>,
+): Promise<readonly Way[]> {
+  const bare = await bench.start('bare-http', { env })
+  const relay = await bench.start('bare-relay', { env: { ...env, BENCH_RELAY_TO: bare.origin } })
+  const uris = [sceneUri]
+  return [
+    { name: 'bare node:http', place: bare.mcp, uris, pids: [bare.pid] },
+    { name: 'two bare hops', place: relay.mcp, uris, pids: [bare.pid, relay.pid] },
+  ]
 }
 
 async function makeJoinToken({ url }: AccountsTarget, access: string): Promise<string> {
@@ -71,11 +95,13 @@ interface Ways {
   /** Of `serve`. */
   readonly registryDir: string
   readonly gateway: MeasuredGateway
+  /** Of which reads alone are measured. */
+  readonly controls: readonly Way[]
 }
 
 async function compareWays(
   bench: Bench,
-  { name, title, serve, registryDir, gateway }: Ways,
+  { name, title, serve, registryDir, gateway, controls }: Ways,
 ): Promise<Measured> {
   await postScene(serve, bench.fixture.sceneText)
   const [id = ''] = readdirSync(join(registryDir, 'instances'))
@@ -101,7 +127,15 @@ async function compareWays(
   const shared = { ...through, name: 'through it, one spelling', uris: through.uris.slice(0, 1) }
   await untilKnown(gateway.url, id)
   const load = bench.startLoad()
-  const entries = [direct, through, shared].map(way => entryOf(bench, load, serve, way))
+  const secure = [direct, through, ...controls].filter(() => serve.origin.startsWith('https:'))
+  await load.ask(
+    'speakTls',
+    secure.map(({ place }) => place.port),
+  )
+  const entries = [
+    ...[direct, through, shared].map(way => entryOf(bench, load, serve, way)),
+    ...controls.map(way => readsOf(bench, load, serve, way)),
+  ]
   const { rounds, notes } = await compare(entries, bench.pick(7, 3))
   return {
     name,
@@ -127,26 +161,41 @@ async function compareWays(
   }
 }
 
-function entryOf(bench: Bench, load: Load, serve: Target, way: Way): Entry {
-  const { name, place, uris, pids } = way
-  const cpuMs = async () => pids.reduce((total, pid) => total + (readCpuMs(pid) ?? Number.NaN), 0)
-  const target = { ...serve, port: place.port, mcp: place, cpuMs }
+/** Of all processes on the way. */
+function cpuOf({ pids }: Way): () => Promise<number> {
+  return async () => pids.reduce((total, pid) => total + (readCpuMs(pid) ?? Number.NaN), 0)
+}
+
+function readsOf(bench: Bench, load: Load, serve: Target, way: Way): Entry {
+  const { name, place, uris } = way
+  const target = { ...serve, port: place.port, mcp: place, cpuMs: cpuOf(way) }
   const texts = uris.map(uri =>
     callText(transport, place, { method: 'resources/read', params: { uri } }),
   )
   const sessions = new Array<string>(connections).fill('')
   const read = (milliseconds: number) => underLoad(load, target, texts, sessions, milliseconds)
-  const push = (count: number) => fanOut(load, { ...target, name }, 'oneAtATime', count)
   return {
     name,
-    prepare: async () => {
-      await read(bench.pick(3000, 1000))
+    prepare: async () => void (await read(bench.pick(3000, 1000))),
+    measure: () => read(bench.pick(2000, 1000)),
+  }
+}
+
+function entryOf(bench: Bench, load: Load, serve: Target, way: Way): Entry {
+  const { name, place, uris } = way
+  const reads = readsOf(bench, load, serve, way)
+  const target = { ...serve, name, cpuMs: cpuOf(way) }
+  const push = (count: number) => fanOut(load, target, 'oneAtATime', count)
+  return {
+    name,
+    prepare: async notes => {
+      await reads.prepare?.(notes)
       await load.ask('openStreams', { name, transport, place, uri: uris[0], count: streams })
       await push(10)
       await load.ask('closeStreams', name)
     },
-    measure: async () => {
-      const figures = await read(bench.pick(2000, 1000))
+    measure: async round => {
+      const figures = await reads.measure(round)
       await load.ask('openStreams', { name, transport, place, uri: uris[0], count: streams })
       const pushed = await push(bench.pick(100, 40))
       await load.ask('closeStreams', name)

@@ -3,7 +3,7 @@
  * parsed; no session is looked up, nothing is checked.
  */
 import { randomUUID } from 'node:crypto'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { type IncomingMessage, type ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { readFixture, sceneUri } from '../fixture.ts'
 import { listenAndAnnounce } from './announce.ts'
@@ -45,13 +45,11 @@ function beforeId(result: unknown): string {
   return `{"jsonrpc":"2.0","result":${JSON.stringify(result)},"id":`
 }
 
-listenAndAnnounce(
-  createServer((request, response) => {
-    if (request.method === 'GET') onGet(request, response)
-    else if (request.method === 'DELETE') response.writeHead(200).end()
-    else collect(request, body => onPost(request, response, body))
-  }),
-)
+listenAndAnnounce((request, response) => {
+  if (request.method === 'GET') onGet(request, response)
+  else if (request.method === 'DELETE') response.writeHead(200).end()
+  else collect(request, body => onPost(request, response, body))
+})
 
 function collect(request: IncomingMessage, done: (body: Buffer) => void): void {
   const parts: Buffer[] = []

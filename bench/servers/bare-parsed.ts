@@ -3,7 +3,7 @@
  * the argument "prepared" each result is serialised once, and only the id is put before it.
  */
 import { randomUUID } from 'node:crypto'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { type IncomingMessage, type ServerResponse } from 'node:http'
 import { readFixture, sceneUri } from '../fixture.ts'
 import { listenAndAnnounce } from './announce.ts'
 import {
@@ -27,13 +27,11 @@ const prepared = new Map<string, string>()
 const sessions = new Map<string, Session>()
 const listening = new Map<ServerResponse, number>()
 
-listenAndAnnounce(
-  createServer((request, response) => {
-    if (request.method === 'GET') openStream(request, response)
-    else if (request.method === 'DELETE') response.writeHead(200).end()
-    else void onPost(request, response)
-  }),
-)
+listenAndAnnounce((request, response) => {
+  if (request.method === 'GET') openStream(request, response)
+  else if (request.method === 'DELETE') response.writeHead(200).end()
+  else void onPost(request, response)
+})
 
 async function onPost(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const message = JSON.parse(await readText(request)) as Message

@@ -1,5 +1,5 @@
 /** The routing both official SDKs leave to the program: a session is a server and a transport. */
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { type IncomingMessage, type ServerResponse } from 'node:http'
 import { sceneUri } from '../fixture.ts'
 import { listenAndAnnounce } from './announce.ts'
 import { isStateless } from './protocol.ts'
@@ -23,14 +23,12 @@ export function serveSessions(
 ): void {
   const sessions = new Map<string, SdkSession>()
 
-  listenAndAnnounce(
-    createServer((request, response) => {
-      if (request.url === '/host/v1/scene') onScene(request, response)
-      else if (stateless !== undefined && isStateless(request)) {
-        void stateless.handle(request, response)
-      } else void onMcp(request, response)
-    }),
-  )
+  listenAndAnnounce((request, response) => {
+    if (request.url === '/host/v1/scene') onScene(request, response)
+    else if (stateless !== undefined && isStateless(request)) {
+      void stateless.handle(request, response)
+    } else void onMcp(request, response)
+  })
 
   async function onMcp(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const id = request.headers['mcp-session-id']
