@@ -309,6 +309,23 @@ describe('a gateway whose users see what is theirs', () => {
     await until(async () => (await teamOf()) === 'fx', 'the team')
   })
 
+  it('hides an instance whose link is lost from the team that its user has left', async () => {
+    const id = randomUUID()
+    const record = withRecord(toldRecord(id, { visible_to: 'team' }))
+    const { socket } = await joinAs(base, users.ada?.join ?? '', record)
+    await until(async () => (await idsOf(accessOf('ben'))).includes(id), 'the instance')
+    socket.destroy()
+    const healthOf = async () => {
+      const { result } = await read(accessOf('ben'), `gateway://instances/${id}`)
+      return result === undefined ? null : JSON.parse(result.contents[0].text).health
+    }
+    await until(async () => (await healthOf()) === 'stale', 'the loss')
+    await setTeam('ada', 'lighting')
+    await until(async () => !(await idsOf(accessOf('ben'))).includes(id), 'the change of team')
+    expect(await idsOf(accessOf('ada'))).to.include(id)
+    await setTeam('ada', 'fx')
+  })
+
   it('cuts what a revoked token has open, and refuses it', async () => {
     const { token, id } = await makeToken(accessOf('ben'), ['read'])
     const [, events] = await open(token)
