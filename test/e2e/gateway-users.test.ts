@@ -17,6 +17,7 @@ import { ask, type Events, RawSession } from '../helpers/mcp.ts'
 import { PageBrowser, useKey } from '../helpers/page.ts'
 import { newKey, OpenIdServer } from '../helpers/openid.ts'
 import { cleanEnv } from '../helpers/program.ts'
+import { contentsOf } from '../helpers/scripted-instance.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { statelessHeaders, statelessRequest } from '../helpers/stateless.ts'
 import { until } from '../helpers/until.ts'
@@ -285,6 +286,44 @@ describe('a gateway whose users see what is theirs', () => {
     expect((await download('ada')).status).to.equal(200)
     first.end()
     await until(async () => (await download('ben')).status === 200, 'a free place')
+    link.close(1001, 'the instance stops')
+    await link.ended
+  })
+
+  it('lets callers together not fill the link of an instance with answers that do not end', async () => {
+    const id = randomUUID()
+    const begun = `{"jsonrpc":"2.0","result":{"contents":[{"blob":"${'A'.repeat(300_000)}`
+    const answering = withRecord(toldRecord(id, { visible_to: 'team' }), async (req, res) => {
+      if (req.headers['mcp-name'] !== 'scene://current') return void res.writeHead(200).write(begun)
+      const asked = JSON.parse(Buffer.concat(await req.toArray()).toString())
+      res.writeHead(200).end(contentsOf('scene://current', 'x', asked.id))
+    })
+    const { link } = await joinAs(base, users.ada?.join ?? '', answering)
+    await until(async () => (await idsOf(accessOf('ben'))).includes(id), 'the instance')
+    const left = new AbortController()
+    const readLarge = (token: string, n: number) => {
+      const uri = at(id, `app/${n}`)
+      return fetch(`${base}/mcp`, {
+        ...{ method: 'POST', signal: left.signal },
+        headers: {
+          ...statelessHeaders('resources/read', { uri }),
+          Authorization: `Bearer ${token}`,
+        },
+        body: JSON.stringify(statelessRequest('resources/read', { uri })),
+      })
+    }
+    const callers = [accessOf('ada'), accessOf('ben'), key]
+    // Kept: an answer that is collected ends.
+    const open: Response[] = []
+    for (let n = 0; n < 100; n++) open.push(await readLarge(callers[n % 3] ?? '', n))
+    for (const caller of callers) {
+      expect(await (await readLarge(caller, 100)).text()).to.include(
+        '100 large reads of the instance',
+      )
+      expect((await read(caller, at(id))).result?.contents[0].text).to.equal('x')
+    }
+    expect(open.every(({ status }) => status === 200)).to.equal(true)
+    left.abort()
     link.close(1001, 'the instance stops')
     await link.ended
   })
