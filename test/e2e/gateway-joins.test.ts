@@ -244,6 +244,18 @@ describe('a gateway that instances join', () => {
     expect((await read(at(id))).error.message).to.include('its token was revoked')
   })
 
+  it('shows an instance whose link is lost no more when its token is revoked', async () => {
+    const revoked = await makeToken('ada')
+    const id = randomUUID()
+    const { socket } = await joinAs(base, revoked.token, withRecord(toldRecord(id)))
+    await joined(id)
+    socket.destroy()
+    await until(async () => (await rowOf(id))?.health === 'stale', 'the loss')
+    await caller.call('DELETE', `/tokens/${revoked.id}`, users.ada)
+    await until(async () => (await rowOf(id)) === undefined, 'the end')
+    expect((await read(at(id))).error.message).to.include('its token was revoked')
+  })
+
   it('gives an id to the user who used it first, and none of those of its own machine', async () => {
     const id = randomUUID()
     const first = await joinAs(base, tokenOf('ada'), withRecord(toldRecord(id)))

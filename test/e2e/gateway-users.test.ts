@@ -17,6 +17,7 @@ import { ask, type Events, RawSession } from '../helpers/mcp.ts'
 import { PageBrowser, useKey } from '../helpers/page.ts'
 import { newKey, OpenIdServer } from '../helpers/openid.ts'
 import { cleanEnv } from '../helpers/program.ts'
+import { contentsOf } from '../helpers/scripted-instance.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { statelessHeaders, statelessRequest } from '../helpers/stateless.ts'
 import { until } from '../helpers/until.ts'
@@ -289,6 +290,44 @@ describe('a gateway whose users see what is theirs', () => {
     await link.ended
   })
 
+  it('lets callers together not fill the link of an instance with answers that do not end', async () => {
+    const id = randomUUID()
+    const begun = `{"jsonrpc":"2.0","result":{"contents":[{"blob":"${'A'.repeat(300_000)}`
+    const answering = withRecord(toldRecord(id, { visible_to: 'team' }), async (req, res) => {
+      if (req.headers['mcp-name'] !== 'scene://current') return void res.writeHead(200).write(begun)
+      const asked = JSON.parse(Buffer.concat(await req.toArray()).toString())
+      res.writeHead(200).end(contentsOf('scene://current', 'x', asked.id))
+    })
+    const { link } = await joinAs(base, users.ada?.join ?? '', answering)
+    await until(async () => (await idsOf(accessOf('ben'))).includes(id), 'the instance')
+    const left = new AbortController()
+    const readLarge = (token: string, n: number) => {
+      const uri = at(id, `app/${n}`)
+      return fetch(`${base}/mcp`, {
+        ...{ method: 'POST', signal: left.signal },
+        headers: {
+          ...statelessHeaders('resources/read', { uri }),
+          Authorization: `Bearer ${token}`,
+        },
+        body: JSON.stringify(statelessRequest('resources/read', { uri })),
+      })
+    }
+    const callers = [accessOf('ada'), accessOf('ben'), key]
+    // Kept: an answer that is collected ends.
+    const open: Response[] = []
+    for (let n = 0; n < 100; n++) open.push(await readLarge(callers[n % 3] ?? '', n))
+    for (const caller of callers) {
+      expect(await (await readLarge(caller, 100)).text()).to.include(
+        '100 large reads of the instance',
+      )
+      expect((await read(caller, at(id))).result?.contents[0].text).to.equal('x')
+    }
+    expect(open.every(({ status }) => status === 200)).to.equal(true)
+    left.abort()
+    link.close(1001, 'the instance stops')
+    await link.ended
+  })
+
   it('gives another view to a user who changed team, and cuts what was open', async () => {
     const shared = await joinOf('ada', { visible_to: 'team' })
     const [, events] = await open(accessOf('ben'))
@@ -307,6 +346,23 @@ describe('a gateway whose users see what is theirs', () => {
       return result === undefined ? null : JSON.parse(result.contents[0].text).joined.team
     }
     await until(async () => (await teamOf()) === 'fx', 'the team')
+  })
+
+  it('hides an instance whose link is lost from the team that its user has left', async () => {
+    const id = randomUUID()
+    const record = withRecord(toldRecord(id, { visible_to: 'team' }))
+    const { socket } = await joinAs(base, users.ada?.join ?? '', record)
+    await until(async () => (await idsOf(accessOf('ben'))).includes(id), 'the instance')
+    socket.destroy()
+    const healthOf = async () => {
+      const { result } = await read(accessOf('ben'), `gateway://instances/${id}`)
+      return result === undefined ? null : JSON.parse(result.contents[0].text).health
+    }
+    await until(async () => (await healthOf()) === 'stale', 'the loss')
+    await setTeam('ada', 'lighting')
+    await until(async () => !(await idsOf(accessOf('ben'))).includes(id), 'the change of team')
+    expect(await idsOf(accessOf('ada'))).to.include(id)
+    await setTeam('ada', 'fx')
   })
 
   it('cuts what a revoked token has open, and refuses it', async () => {

@@ -8,6 +8,7 @@ import { type AccountsProcess, startAccountsProcess } from '../helpers/accounts-
 import { type Cable, openCable } from '../helpers/cable.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { type GatewayProcess, startGatewayProcess } from '../helpers/gateway-process.ts'
+import { runCommand } from '../helpers/in-process.ts'
 import { joinAs, toldRecord, withRecord } from '../helpers/hostile-instance.ts'
 import { ask, type Events, postHeaders, RawSession, rpc } from '../helpers/mcp.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
@@ -217,6 +218,27 @@ describe('several gateways on one database', () => {
     await open(two)
     expect(await first.link.ended).to.deep.equal({ code: 1001, reason: 'a newer link replaced it' })
     await Promise.all([isLive(one, id), isLive(two, id)])
+  })
+
+  it('know what becomes of the user and the token of an instance whose link is lost', async () => {
+    const [one, two] = await startTwo(['joinTokenCheckMs=200'])
+    const { id: tokenId, token } = await makeToken('ben')
+    const id = randomUUID()
+    const { socket } = await joinAs(one.base, token, withRecord(toldRecord(id)))
+    await isLive(two, id)
+    socket.destroy()
+    const both = (told: string, isTold: (row: any) => boolean) =>
+      until(async () => {
+        const rows = await Promise.all([one, two].map(replica => rowOf(replica, id)))
+        return rows.every(isTold)
+      }, told)
+    await both('the loss', row => row.health === 'stale')
+    const setTeam = ['registry', 'users', 'set-team', 'ben', '--data-dir', accounts.dataDir]
+    await runCommand([...setTeam, 'fx'])
+    await both('the team', row => row.health === 'stale' && row.joined.team === 'fx')
+    await caller.call('DELETE', `/tokens/${tokenId}`, users.ben)
+    await both('the end', row => row === undefined)
+    await runCommand([...setTeam, '--none'])
   })
 
   it('know within the lease that one was killed, and its instances join another', async () => {

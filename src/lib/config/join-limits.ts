@@ -41,7 +41,7 @@ export const defaultJoinLimits: Readonly<JoinLimits> = Object.freeze({
   joinSilenceMs: 25_000,
   // HTTP/2 writes frames of 16 KiB.
   maxJoinMessageBytes: 1 * MiB,
-  // A gateway opens fewer: 256 reads, 256 calls, one event stream, and downloads.
+  // A gateway opens fewer: 120 reads and downloads, 512 calls, one event stream.
   maxJoinStreams: 1024,
   maxJoinHeaderBytes: 16 * KiB,
   joinWindowBytes: 256 * KiB,

@@ -28,6 +28,7 @@ export interface Joining {
 
 /** An instance in the directory, for as long as no newer link has taken its place. */
 export interface Membership {
+  /** Also while its link is lost: its user may have another name or team. */
   change(told: ToldRecord): void
   /** Its link is cut: it is stale until it is back, or gone. */
   lose(reason: string): void

@@ -40,6 +40,8 @@ interface Link {
 export class Joins {
   readonly #parts: JoinsParts
   readonly #links = new Set<Link>()
+  /** Instance id → ends the watch of the token of a link that is lost. */
+  readonly #lost = new Map<string, () => void>()
   #isClosed = false
 
   constructor(parts: JoinsParts) {
@@ -80,12 +82,16 @@ export class Joins {
     const over = new AbortController()
     void linkSocket.ended.then(({ code, reason }) => {
       over.abort(reason)
-      unwatch()
       this.#links.delete(link)
+      const isLost = !this.#isClosed && !isRefused && code !== joinCloseCodes.stopped
+      if (isLost && link.membership !== null) {
+        link.membership.lose(reason)
+        return this.#watchLost(link, unwatch)
+      }
+      unwatch()
       if (this.#isClosed) return
       if (isRefused) revoke()
-      else if (code === joinCloseCodes.stopped) link.membership?.end('it stopped')
-      else link.membership?.lose(reason)
+      else link.membership?.end('it stopped')
     })
     this.#follow(link, over.signal).catch((error: unknown) => {
       if (over.signal.aborted) return
@@ -105,6 +111,7 @@ export class Joins {
 
   async close(): Promise<void> {
     this.endLinks()
+    for (const stop of this.#lost.values()) stop()
     await Promise.all([...this.#links].map(({ socket }) => socket.ended))
   }
 
@@ -181,9 +188,25 @@ export class Joins {
       admitted.value.lose(reason)
     }
     link.membership = { ...admitted.value, lose }
+    this.#lost.get(instanceId)?.()
     if (link.told !== told) link.membership.change(link.told)
     log.info({ instance_id: instanceId, owner: principal.owner }, 'an instance has joined')
     return true
+  }
+
+  /** While its instance is stale, its token and the team of its user count as before. */
+  #watchLost({ told }: Link, unwatch: () => void): void {
+    if (told === null) return unwatch()
+    const { instanceId } = told.record
+    const stop = (): void => {
+      cancel()
+      unwatch()
+      this.#lost.delete(instanceId)
+    }
+    const { timer, limits } = this.#parts
+    const cancel = timer.after(limits.joinLostMs, stop)
+    this.#lost.get(instanceId)?.()
+    this.#lost.set(instanceId, stop)
   }
 
   /** The user has another name or team. */

@@ -57,10 +57,9 @@ export class OwnJoined extends ViewedDirectory implements JoinedDirectory {
     const isCurrent = () => this.#joined.get(instanceId) === joined
     return ok({
       change: told => {
-        // Its last words may be read after its end.
-        if (!isCurrent() || joined.lost !== null) return
+        if (!isCurrent()) return
         joined.told = told
-        this.view.tell(this.view.show(told.record, null))
+        this.view.tell(this.view.show(told.record, joined.lost))
       },
       lose: reason => {
         if (isCurrent()) this.#lose(joined, reason)

@@ -13,15 +13,20 @@ const uuid = new RegExp(`^${uuidForm}$`)
 
 /** The lines of a stream. Throws for one that is longer than a record may be. */
 export async function* recordLines(stream: Readable, maxBytes: number): AsyncGenerator<Buffer> {
-  let rest: Buffer = Buffer.alloc(0)
+  // What came of a line, copied: a kept chunk would keep the whole message that it came in.
+  let held = Buffer.alloc(1024)
+  let length = 0
   for await (const chunk of stream as AsyncIterable<Buffer>) {
-    let bytes = Buffer.concat([rest, chunk])
+    let bytes = chunk
     for (let end = bytes.indexOf(newline); end !== -1; end = bytes.indexOf(newline)) {
-      yield bytes.subarray(0, end)
+      yield Buffer.concat([held.subarray(0, length), bytes.subarray(0, end)])
       bytes = bytes.subarray(end + 1)
+      length = 0
     }
-    if (bytes.length > maxBytes) throw new Error(`its record is larger than ${maxBytes} bytes`)
-    rest = bytes
+    const needed = length + bytes.length
+    if (needed > maxBytes) throw new Error(`its record is larger than ${maxBytes} bytes`)
+    if (needed > held.length) held = Buffer.concat([held.subarray(0, length)], 2 * needed)
+    length += bytes.copy(held, length)
   }
 }
 

@@ -48,7 +48,7 @@ interface Own extends Omit<Joining, 'told'> {
   readonly link: number
   told: ToldRecord
   /** Null while the link is open. */
-  end: { readonly cause: string; readonly isOver: boolean } | null
+  end: { readonly cause: string; readonly isOver: boolean; readonly atMs: number } | null
   isWritten: boolean
 }
 
@@ -155,23 +155,25 @@ export class SharedJoined extends ViewedDirectory implements JoinedDirectory {
     if (before?.end === null) before.replaced()
     this.view.tell(this.view.show(own.told.record, null))
     this.view.tellLinked(instanceId)
+    const isCurrent = (): boolean => {
+      // Without one, its loss was written down.
+      const now = this.#own.get(instanceId) ?? this.#rows.get(instanceId)
+      return now?.link === own.link && !('isOver' in now ? now.isOver : now.end?.isOver)
+    }
     const change = (next: Partial<Pick<Own, 'told' | 'end'>>): void => {
-      if (this.#own.get(instanceId) !== own || own.end !== null) return
-      Object.assign(own, next, { isWritten: false })
+      if (!isCurrent()) return
+      this.#own.set(instanceId, Object.assign(own, next, { isWritten: false }))
       this.view.tell(this.#showOwn(own))
       void this.#write()
     }
-    return {
-      change: told => change({ told }),
-      lose: cause => change({ end: { cause, isOver: false } }),
-      end: cause => change({ end: { cause, isOver: true } }),
-    }
+    const ending = (isOver: boolean) => (cause: string) =>
+      change({ end: { cause, isOver, atMs: this.#parts.clock.now() } })
+    return { change: told => change({ told }), lose: ending(false), end: ending(true) }
   }
 
   #showOwn({ told: { record }, end }: Own): InstanceChange[] {
     if (end?.isOver) return this.view.end(record.instanceId, end.cause)
-    const atMs = this.#parts.clock.now()
-    return this.view.show(record, end && { reason: end.cause, atMs })
+    return this.view.show(record, end && { reason: end.cause, atMs: end.atMs })
   }
 
   /** `mayMove`: another way is tried when the gateway does not hold the link any more. */
@@ -284,11 +286,8 @@ export class SharedJoined extends ViewedDirectory implements JoinedDirectory {
     if (due.length === 0 || this.#closing.signal.aborted) return
     for (const [, own] of due) own.isWritten = true
     try {
-      await this.#table.write(
-        due.map(([instanceId, { told, link, end }]) =>
-          end === null ? { ...joinedWrite(told), link, end } : { instanceId, link, end },
-        ),
-      )
+      const states = due.map(([, { told, link, end }]) => ({ ...joinedWrite(told), link, end }))
+      await this.#table.write(states)
       this.outage.answered()
     } catch (error) {
       for (const [, own] of due) own.isWritten = false

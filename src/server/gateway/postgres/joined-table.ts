@@ -41,11 +41,10 @@ export interface JoinedRow {
 /** What a gateway says of a link that it holds, or held. */
 export type LinkState = { readonly link: number } & (
   | (JoinedWrite & { readonly end: null })
-  | {
-      readonly instanceId: string
+  | (Pick<JoinedWrite, 'instanceId' | 'principal'> & {
       /** `isOver`: the instance is gone. */
       readonly end: { readonly cause: string; readonly isOver: boolean }
-    }
+    })
 )
 
 interface TableParts {
@@ -79,7 +78,8 @@ const insert = (link: string) => `INSERT INTO joined_instances
     link = excluded.link, change = excluded.change, cause = '', lost_at = NULL, is_over = false`
 const admit = `${insert(next)} RETURNING link`
 const publish = `${insert('$6')} WHERE joined_instances.link = $6`
-const end = `UPDATE joined_instances SET gateway = NULL, cause = $3, lost_at = now(),
+const end = `UPDATE joined_instances SET gateway = NULL, cause = $3, principal = $5,
+  lost_at = CASE WHEN $4::boolean THEN now() ELSE coalesce(lost_at, now()) END,
   is_over = $4::boolean, change = ${next} WHERE instance_id = $1 AND link = $2 AND NOT is_over`
 
 const renew = `INSERT INTO gateways (id, address, secret, lease_until)
@@ -137,8 +137,9 @@ export function joinedTable({ database, self, limits }: TableParts) {
             await queries.change(publish, ...columns(state), state.link)
             continue
           }
-          const { instanceId, link, end: ended } = state
-          await queries.change(end, instanceId, link, ended.cause, String(ended.isOver))
+          const { instanceId, principal, link, end: ended } = state
+          const { cause, isOver } = ended
+          await queries.change(end, instanceId, link, cause, String(isOver), principal)
         }
         await queries.rows(notify)
       }),

@@ -6,6 +6,7 @@ import type { HttpAnswer } from '../../../lib/mcp/bridge/http-link.ts'
 import { isArtefactHex } from '../../../lib/mcp/uris.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import { safetyHeaders } from '../../http/artefact-download.ts'
+import type { Reader } from '../../resources/producer.ts'
 import { Departure } from './departure.ts'
 import type { Instances } from './instances.ts'
 import { refusedError, unreachable } from './relay-errors.ts'
@@ -45,7 +46,7 @@ export async function relayDownload(
   const caller = new Departure(undefined)
   res.once('close', () => caller.leave())
   const wanted = { instanceId, rpc: method, uri }
-  await instances.asked(wanted, caller, async ({ upstream }, reader = caller) => {
+  const pass = async (upstream: Upstream, reader: Reader): Promise<void> => {
     const left = new AbortController()
     reader.onLeave(() => left.abort(new ServiceError('cancelled', 'the reader left')))
     const answer = await ask(upstream, {
@@ -61,7 +62,10 @@ export async function relayDownload(
     res.setTimeout(stallMs, () => res.destroy())
     // A cut on either side cuts the other, so that half an artefact is never taken for a whole one.
     await pipeline(answer, res, { signal: left.signal }).catch(() => void res.destroy())
-  })
+  }
+  await instances.asked(wanted, caller, ({ upstream, reads }, reader = caller) =>
+    reads.download(() => pass(upstream, reader)),
+  )
 }
 
 function only(headers: IncomingHttpHeaders, names: readonly string[]): Record<string, string> {

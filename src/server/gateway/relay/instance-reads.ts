@@ -8,15 +8,25 @@ import { AnswerTimeout } from './read-link.ts'
 import { unreachable } from './relay-errors.ts'
 import type { Upstream } from './upstream.ts'
 
-/** Reads of one instance at the same time. */
-const maxOpenReads = 256
-/** Besides these: a client that leaves large answers unread must not keep the others from reading. */
-const maxLargeReads = 512
+/**
+ * Answers of one instance at the same time, of all callers. A client that leaves large ones unread
+ * must not keep the others from reading: they may be fewer than `all`.
+ */
+export interface ReadBounds {
+  readonly all: number
+  readonly large: number
+}
+
+/** At an address, where each answer has its own connection. */
+export const addressBounds: ReadBounds = { all: 768, large: 512 }
+/** A link refuses requests when about 130 large answers are not read. */
+export const linkBounds: ReadBounds = { all: 120, large: 100 }
 
 interface ReadsParts {
   readonly instanceId: string
   readonly upstream: Upstream
   readonly timer: Timer
+  readonly bounds: ReadBounds
   /** An application that is busy holds back its scene for some seconds. */
   readonly limits: Pick<GatewayLimits, 'instanceAnswerMs' | 'instanceSilenceMs'>
 }
@@ -31,6 +41,7 @@ export class InstanceReads {
   readonly #reads = new Map<string, { current: SharedRead; next: SharedRead | null }>()
   /** Failures of an instance that did not answer in time. */
   readonly #timeouts = new WeakSet<object>()
+  /** Answers that are under way, and those of them that are not held here. */
   #open = 0
   #large = 0
   #lastId = 0
@@ -60,6 +71,29 @@ export class InstanceReads {
     const rest = typeof again === 'string' ? again : again.take()
     if (rest === null) throw new Error('an answer has two readers')
     return rest
+  }
+
+  /** Runs a download, which counts as a large read. */
+  async download<Answer>(run: () => Promise<Answer>): Promise<Answer> {
+    this.#assertFree()
+    this.#assertFree('large')
+    this.#open++
+    this.#large++
+    try {
+      return await run()
+    } finally {
+      this.#open--
+      this.#large--
+    }
+  }
+
+  #assertFree(kind: keyof ReadBounds = 'all'): void {
+    const most = this.#parts.bounds[kind]
+    if ((kind === 'all' ? this.#open : this.#large) < most) return
+    const what = kind === 'all' ? 'reads' : 'large reads'
+    throw new ServiceError('overloaded', `${most} ${what} of the instance are open`, {
+      hint: 'try again later',
+    })
   }
 
   #sharedRead(inner: string, outer: string): SharedRead {
@@ -100,7 +134,7 @@ export class InstanceReads {
   }
 
   async #ask(inner: string, outer: string, shared: SharedRead): Promise<Received> {
-    if (this.#open >= maxOpenReads) throw limitReached(`${maxOpenReads} reads`)
+    this.#assertFree()
     const { instanceId, upstream, timer, limits } = this.#parts
     const { instanceAnswerMs: answerMs, instanceSilenceMs: silenceMs } = limits
     const id = String(++this.#lastId)
@@ -108,11 +142,13 @@ export class InstanceReads {
       ...{ instanceId, id, outer, timer, silenceMs },
       refused: status => upstream.refused(status),
       becameLarge: () => {
-        if (this.#large >= maxLargeReads) throw limitReached(`${maxLargeReads} large reads`)
+        this.#assertFree('large')
         this.#large++
-        this.#open--
       },
-      closed: wasLarge => void (wasLarge ? this.#large-- : this.#open--),
+      closed: wasLarge => {
+        this.#open--
+        if (wasLarge) this.#large--
+      },
     })
     this.#open++
     shared.onAbandoned(upstream.read(id, inner, { answerMs, silenceMs }, contents))
@@ -179,10 +215,4 @@ class SharedRead {
       },
     }
   }
-}
-
-function limitReached(what: string): ServiceError {
-  return new ServiceError('limit_reached', `${what} of the instance are open`, {
-    hint: 'try again later',
-  })
 }

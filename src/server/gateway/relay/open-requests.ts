@@ -2,7 +2,7 @@ import { ServiceError } from '../../../lib/util/errors.ts'
 import type { Reader, RelayedJson } from '../../resources/producer.ts'
 import { Departure } from './departure.ts'
 
-/** At one instance: a link refuses requests when about 130 large answers are not read. */
+/** At one instance; those of all users are bounded by `InstanceReads` and `InstanceCalls`. */
 const maxOpen = 100
 
 /** The requests that are open at each instance, so that they can be ended. */

@@ -10,7 +10,7 @@ import { AddressTransport } from './address-transport.ts'
 import { EndedInstances } from './ended-instances.ts'
 import { InstanceCalls } from './instance-calls.ts'
 import { InstancePushes } from './instance-pushes.ts'
-import { InstanceReads } from './instance-reads.ts'
+import { addressBounds, InstanceReads, linkBounds } from './instance-reads.ts'
 import { unreachable } from './relay-errors.ts'
 import { Upstream } from './upstream.ts'
 
@@ -140,12 +140,14 @@ export class Relays {
     const { instancesDir, mayUseKey, timer, limits, log } = this.#parts
     const locate = () => this.#locate(instanceId)
     const address = { instanceId, locate, mayUseKey, instancesDir, timer }
-    const transport = this.#parts.joined?.transportOf(instanceId) ?? new AddressTransport(address)
+    const link = this.#parts.joined?.transportOf(instanceId)
+    const bounds = link ? linkBounds : addressBounds
+    const transport = link ?? new AddressTransport(address)
     const upstream = new Upstream(instanceId, transport)
     const followed: Way['followed'] = new Map()
     const way = {
       ...{ upstream, followed },
-      reads: new InstanceReads({ instanceId, upstream, timer, limits }),
+      reads: new InstanceReads({ instanceId, upstream, timer, bounds, limits }),
       pushes: new InstancePushes({
         ...{ upstream, timer, limits, log },
         updated: inner => {

@@ -4,7 +4,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { defaultGatewayLimits } from '../../../../src/lib/config/gateway-limits.ts'
 import { systemTimer } from '../../../../src/lib/util/time.ts'
-import { InstanceReads } from '../../../../src/server/gateway/relay/instance-reads.ts'
+import {
+  addressBounds,
+  InstanceReads,
+} from '../../../../src/server/gateway/relay/instance-reads.ts'
 import { AddressTransport } from '../../../../src/server/gateway/relay/address-transport.ts'
 import { Upstream } from '../../../../src/server/gateway/relay/upstream.ts'
 import type { ServerResponse } from 'node:http'
@@ -51,7 +54,7 @@ describe('the reads of one instance', () => {
     })
     upstream = new Upstream(instanceId, transport)
     const limits = { ...defaultGatewayLimits, instanceSilenceMs: silenceMs }
-    reads = new InstanceReads({ instanceId, upstream, timer, limits })
+    reads = new InstanceReads({ instanceId, upstream, timer, bounds: addressBounds, limits })
   })
   afterEach(async () => {
     upstream.close()
