@@ -3,6 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { type AccountHome, createAccountHome } from '../helpers/account-home.ts'
 import { type Passage, openPassage } from '../helpers/passage.ts'
+import { cheapHashing } from '../helpers/accounts-caller.ts'
 import { type AccountsProcess, startAccountsProcess } from '../helpers/accounts-process.ts'
 
 const password = 'correct horse 41'
@@ -24,7 +25,7 @@ describe('service-cli against its own registry', () => {
   }
 
   before(async () => {
-    registry = await startAccountsProcess()
+    registry = await startAccountsProcess({ flags: cheapHashing })
     passage = await openPassage(registry.url)
     home = createAccountHome(passage.url)
     const made = await home.run(

@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path'
 import { type AccountHome, createAccountHome } from '../helpers/account-home.ts'
 import { type Passage, openPassage } from '../helpers/passage.ts'
 import { type AccountsOwner, createAccountsOwner } from '../helpers/accounts-owner.ts'
+import { cheapHashing } from '../helpers/accounts-caller.ts'
 import { type AccountsProcess, startAccountsProcess } from '../helpers/accounts-process.ts'
 
 const passwords = ['correct horse 41', 'second horse 42', 'third horse 43', 'fourth horse 44']
@@ -38,7 +39,7 @@ describe('service-cli password', () => {
   }
 
   before(async () => {
-    registry = await startAccountsProcess()
+    registry = await startAccountsProcess({ flags: cheapHashing })
     owner = createAccountsOwner(registry.dataDir)
     passage = await openPassage(registry.url)
     home = createAccountHome(passage.url)

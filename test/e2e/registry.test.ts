@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ask } from '../helpers/mcp.ts'
 import { runCommand } from '../helpers/in-process.ts'
+import { cheapHashing } from '../helpers/accounts-caller.ts'
 import { startAccountsProcess } from '../helpers/accounts-process.ts'
 
 const auth = '/api/v1/auth'
@@ -59,12 +60,12 @@ describe('service-cli registry', () => {
     const dataDir = join(folder, 'data')
     const tryLogin = (url: string) =>
       post(`${url}${auth}/login`, { username: 'nobody', password: 'wrong' })
-    const first = await startAccountsProcess({ dataDir })
+    const first = await startAccountsProcess({ dataDir, flags: cheapHashing })
     for (let count = 0; count < 10; count++) {
       expect((await tryLogin(first.url)).status).to.equal(401)
     }
     await first.stop()
-    const second = await startAccountsProcess({ dataDir })
+    const second = await startAccountsProcess({ dataDir, flags: cheapHashing })
     try {
       expect((await tryLogin(second.url)).status).to.equal(429)
     } finally {

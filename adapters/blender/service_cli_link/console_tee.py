@@ -1,9 +1,11 @@
 """Copies what Python prints into the link, line by line, without ever getting in its way."""
 
+import os
 import sys
 import threading
 
-MAX_LINE = 4000
+MAX_LINE = 4000  # characters
+KEPT_LINES = 2000
 
 
 class Tee:
@@ -88,3 +90,25 @@ class ConsoleTee:
             if getattr(sys, name) is tee:
                 setattr(sys, name, tee._original)
         self._tees = {}
+
+
+class SharedConsole:
+    """Sends what Python prints to the server, as the events of `session_id`."""
+
+    def __init__(self, link):
+        self.session_id = "blender-console-%d" % os.getpid()
+        self._link = link
+        self._tee = None
+
+    def share(self, is_shared):
+        if is_shared and self._tee is None:
+            self._link.open_events(self.session_id, maxlen=KEPT_LINES)
+            self._tee = ConsoleTee(self._say)
+            self._tee.install()
+        elif not is_shared and self._tee is not None:
+            self._tee.remove()
+            self._tee = None
+
+    def _say(self, stream, line):
+        level = "warning" if stream == "stderr" else "info"
+        self._link.log(line, self.session_id, source="blender", stream=stream, level=level)

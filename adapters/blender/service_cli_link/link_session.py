@@ -1,6 +1,5 @@
 """One connection's worth of work: what changed in Blender goes out, what is asked is answered."""
 
-import os
 import time
 from contextlib import contextmanager
 
@@ -9,14 +8,13 @@ import bpy
 from . import object_detail, pictures, scene_facts, share
 from .actions import OperatorWatch
 from .changes import Changes
-from .console_tee import ConsoleTee
+from .console_tee import SharedConsole
 from .missing_files import MissingFiles
 from .offered_objects import OfferedObjects
 from .operator_turns import OperatorTurns
 from .scene_watch import EVERYTHING, MEMBERS, NAMES, SceneWatch
 from .service_host_link import Busy, HostLink, NotFound
 
-CONSOLE_LINES = 2000
 # So many ticks after a file was loaded, Blender no longer speaks of the one before.
 LOADING_TICKS = 2
 
@@ -40,9 +38,7 @@ class LinkSession:
         self._missing = MissingFiles(clock)
         self._changes = Changes(self)
         self._operators = OperatorWatch(self._act)
-        self._console = None
         self._turns = OperatorTurns()
-        self.session_id = "blender-console-%d" % os.getpid()
         self.link = make_link(
             "blender",
             app_version=bpy.app.version_string,
@@ -58,6 +54,7 @@ class LinkSession:
             client_name="service-cli-blender",
             client_version=version,
         )
+        self.console = SharedConsole(self.link)
         self._watch = self._make_watch()
 
     def _make_watch(self):
@@ -80,7 +77,7 @@ class LinkSession:
         """`clear`: nothing that was shared stays on the server, except artefacts and the audit."""
         self._turns.remove()
         self._changes.remove()
-        self._close_console()
+        self.console.share(False)
         self.link.stop(reason, clear=clear)
         self.link.pump()  # what was cut off ends, so that files made for it go
 
@@ -261,21 +258,7 @@ class LinkSession:
         elif not bpy.app.background:
             targets = pictures.targets()
             self.link.provide_capture(self._picture, targets, shots="viewport" in targets)
-        if self.settings.console and self._console is None:
-            self.link.open_events(self.session_id, maxlen=CONSOLE_LINES)
-            self._console = ConsoleTee(self._say)
-            self._console.install()
-        elif not self.settings.console:
-            self._close_console()
-
-    def _close_console(self):
-        if self._console is not None:
-            self._console.remove()
-            self._console = None
-
-    def _say(self, stream, line):
-        level = "warning" if stream == "stderr" else "info"
-        self.link.log(line, self.session_id, source="blender", stream=stream, level=level)
+        self.console.share(self.settings.console)
 
     def _act(self, action, params):
         if self.settings.actions:

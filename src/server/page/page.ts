@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { TLSSocket } from 'node:tls'
+import { bearerToken } from '../../lib/auth/validate-bearer-token.ts'
 import type { Limits } from '../../lib/config/limits.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import { isJsonObject } from '../../lib/util/json.ts'
@@ -11,14 +12,18 @@ import { checkArtefactMediaType, checkJsonMediaType, type Refusal } from '../hos
 import { receiveNote, UploadIntake } from '../host/receive.ts'
 import { shortened } from '../http/access-log.ts'
 import type { RefusedRequest } from '../http/refusal-log.ts'
-import type { AuthPolicy } from '../http/authentication.ts'
+import {
+  type AuthOutcome,
+  type AuthPolicy,
+  type AuthRefused,
+  writeRefused,
+} from '../http/authentication.ts'
 import { toProblem, writeProblem } from '../http/problem.ts'
 import { notePost, type NoteWriter } from '../notes/note-posts.ts'
 import { builtFolder, PageFiles, sendFile } from './files.ts'
-import { acceptPageTokens } from './page-tokens.ts'
 import { checkSameOrigin, findWriter } from './request-checks.ts'
 import { SessionRoutes, sessionPath, tokenPath } from './session-routes.ts'
-import { codeMs, type PageSession, PageSessions } from './sessions.ts'
+import { codeMs, type PageSession, PageSessions, tokenPrefix } from './sessions.ts'
 
 export interface PageParts {
   /** Decides on requests without a token of the page, and on keys that people type. */
@@ -232,4 +237,46 @@ function checkMethod(
   const detail = `${shortened(path)} answers ${allowed.join(' and ')}`
   const error = new ServiceError('method_not_allowed', detail)
   return { reason: 'method', error, headers: { Allow: allowed.join(', ') } }
+}
+
+/**
+ * Accepts the bearer tokens of the page in front of another policy. A session reads what a key
+ * reads, and never answers notes: that is for agents. It ends with the key that it was opened with.
+ */
+function acceptPageTokens(policy: AuthPolicy, sessions: PageSessions): AuthPolicy {
+  return {
+    authenticate(caller) {
+      const token = bearerToken(caller.headers.authorization)
+      if (token?.startsWith(tokenPrefix) !== true) return policy.authenticate(caller)
+      return outcomeOf(token, sessions)
+    },
+    refuseWrite: change => policy.refuseWrite?.(change) ?? writeRefused(),
+    onRevoked(listener) {
+      const stops = [
+        sessions.onEnded(listener),
+        policy.onRevoked?.(principal => {
+          sessions.endOf(principal)
+          listener(principal)
+        }),
+      ]
+      return () => stops.forEach(stop => stop?.())
+    },
+  }
+}
+
+function outcomeOf(token: string, sessions: PageSessions): AuthOutcome {
+  const session = sessions.ofToken(token)
+  if (session === null) return tokenRefused
+  const { principal, mayWrite, expiresAtMs, viewer } = session
+  // What is open lasts as long as the session: a stream that is cut every ten minutes would look
+  // like a server that is away.
+  return { ok: true, principal, mayWrite, mayAnswer: false, expiresAtMs, viewer }
+}
+
+/** Not counted as a guess: each page has an old one after the server was started again. */
+const tokenRefused: AuthRefused = {
+  ok: false,
+  status: 401,
+  error: 'invalid_token',
+  description: 'the token of the page has expired, or its login has ended',
 }

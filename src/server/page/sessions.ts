@@ -2,7 +2,6 @@ import { hash, randomBytes } from 'node:crypto'
 import type { Limits } from '../../lib/config/limits.ts'
 import type { Clock } from '../../lib/util/time.ts'
 import type { AuthAccepted, Viewer } from '../http/authentication.ts'
-import { UploadQuota } from './upload-quota.ts'
 
 const minuteMs = 60_000
 /** A link is opened at once, or a new one is made. */
@@ -17,6 +16,43 @@ const maxSessions = 100
 const maxTokens = 10
 
 export const tokenPrefix = 'spt_'
+
+const quotaWindowMs = 60 * 60_000
+
+/** How many bytes a login may upload in an hour, counted from its first upload. */
+export class UploadQuota {
+  readonly #maxBytes: number
+  readonly #clock: Clock
+  #sinceMs = -Infinity
+  #bytes = 0
+
+  constructor(maxBytes: number, clock: Clock) {
+    this.#maxBytes = maxBytes
+    this.#clock = clock
+  }
+
+  /** Counts the bytes; false, without counting them, when they are too many. */
+  take(bytes: number): boolean {
+    if (!this.has(bytes)) return false
+    this.#bytes += bytes
+    return true
+  }
+
+  /** Would so many be taken? */
+  has(bytes: number): boolean {
+    const nowMs = this.#clock.now()
+    if (Math.abs(nowMs - this.#sinceMs) >= quotaWindowMs) {
+      this.#sinceMs = nowMs
+      this.#bytes = 0
+    }
+    return this.#bytes + bytes <= this.#maxBytes
+  }
+
+  /** Until more is taken. */
+  get secondsLeft(): number {
+    return Math.max(1, Math.ceil((this.#sinceMs + quotaWindowMs - this.#clock.now()) / 1000))
+  }
+}
 
 /** A browser that is logged in. */
 export interface PageSession {

@@ -510,7 +510,7 @@ def is_connected():
 
 def console_uri():
     session = sys.modules[harness.ADDON + ".preferences"].RUNNING.session
-    return "events://session/" + session.session_id
+    return "events://session/" + session.console.session_id
 
 
 _covers = []

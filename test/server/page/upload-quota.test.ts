@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { UploadQuota } from '../../../src/server/page/upload-quota.ts'
+import { UploadQuota } from '../../../src/server/page/sessions.ts'
 import { settableClock } from '../../helpers/settable-clock.ts'
 
 const hourMs = 3_600_000
