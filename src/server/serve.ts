@@ -15,7 +15,6 @@ import type { ArtefactStore } from './artefacts/store.ts'
 import { Checkpoints } from './checkpoints/checkpoints.ts'
 import { SceneComparer } from './checkpoints/scene-comparer.ts'
 import { documentFolders, type DocumentStores } from './documents/document-stores.ts'
-import type { openDocumentRows } from './documents/postgres/open-document-rows.ts'
 import { createPictureMaker } from './capture/png/picture-maker.ts'
 import { windowCaptureLimits } from './capture/window-limits.ts'
 import { createHostEndpoint } from './host/host-endpoint.ts'
@@ -69,11 +68,16 @@ export async function startServe(
     instance_id: instanceId,
     dcc_type: dccTypeOf(options.dccType, presences.current?.app),
   })
-  const root = artefactRootIn(registryDir.path)
+  const data = xdgFolder(process.env, 'XDG_DATA_HOME', '.local/share')
+  const folders = {
+    artefacts: artefactRootIn(registryDir.path),
+    documents: join(data, 'service-cli/documents'),
+  }
   // Ended in reverse order: at the stop, or at once when a later step of the start fails.
   await using opened = new AsyncDisposableStack()
-  const store = await openStore(options.artefacts, root, { limits, log, origin })
+  const { store, documents } = await openStores(options.artefacts, folders, { limits, log, origin })
   opened.defer(() => store?.close())
+  opened.defer(() => documents.close())
   cancelled.throwIfAborted()
   const token = await resolveHostToken({
     file: options.hostTokenFile,
@@ -105,23 +109,17 @@ export async function startServe(
     enableArtefactResources: options.artefacts !== false,
     enablePage: options.page === true,
   }
-  const folders = join(
-    xdgFolder(process.env, 'XDG_DATA_HOME', '.local/share'),
-    'service-cli/documents',
-  )
-  const documents = await openDocuments(options.artefacts, folders, { limits, log })
-  opened.defer(() => documents.close())
   /** A hash: two documents of one name lie apart, and no name is too long. */
   const document = () => {
     const { app, document: now } = presences.current ?? {}
     const name = [dccTypeOf(options.dccType, app), now?.path ?? now?.name ?? '']
     // Other machines and users may have one of the same name, which is another document.
     if (now?.path === undefined && typeof options.artefacts !== 'boolean') {
-      name.push(hostname(), folders)
+      name.push(hostname(), folders.documents)
     }
     return createHash('sha256').update(name.join('\n')).digest('hex').slice(0, 32)
   }
-  const folder = () => join(folders, document())
+  const folder = () => join(folders.documents, document())
   const comparer = new SceneComparer(systemTimer)
   opened.defer(() => comparer.close())
   const checkpoints = new Checkpoints({
@@ -263,25 +261,23 @@ export async function startServe(
   }
 }
 
-/** The client of the bucket is loaded only for a bucket. */
-async function openStore(
+/** Artefacts, and what is kept of documents. The clients of bucket and database are loaded only for these. */
+async function openStores(
   where: ServeOptions['artefacts'],
-  root: string,
+  folders: { readonly artefacts: string; readonly documents: string },
   options: Parameters<typeof openBucketStore>[1],
-): Promise<ArtefactStore | undefined> {
-  if (where === false) return undefined
-  if (where === true) return createFsStore({ root, ...options })
+): Promise<{ readonly store: ArtefactStore | undefined; readonly documents: DocumentStores }> {
+  if (typeof where === 'boolean') {
+    const store = where ? await createFsStore({ root: folders.artefacts, ...options }) : undefined
+    return { store, documents: documentFolders(folders.documents, options.log) }
+  }
   const { openBucketStore } = await import('./artefacts/bucket/open-bucket-store.ts')
-  return openBucketStore(where, options)
-}
-
-/** In the database of the artefacts, when those are in a bucket. */
-async function openDocuments(
-  where: ServeOptions['artefacts'],
-  root: string,
-  options: Parameters<typeof openDocumentRows>[1],
-): Promise<DocumentStores> {
-  if (typeof where === 'boolean') return documentFolders(root, options.log)
   const { openDocumentRows } = await import('./documents/postgres/open-document-rows.ts')
-  return openDocumentRows(where.database, options)
+  const store = await openBucketStore(where, options)
+  try {
+    return { store, documents: await openDocumentRows(store.database, options.log) }
+  } catch (error) {
+    await store.close()
+    throw error
+  }
 }

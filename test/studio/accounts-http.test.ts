@@ -5,6 +5,7 @@ import { type Postgres, startPostgres } from './postgres.ts'
 /** Those in which every kind of statement of the store is used. */
 const suites = [
   'hostile-texts',
+  'http',
   'login',
   'passwords-and-tokens',
   'refresh',

@@ -1,7 +1,6 @@
 import { expect } from 'chai'
-import { defaultLimits } from '../../src/lib/config/limits.ts'
 import { silentLogger } from '../../src/lib/util/logger.ts'
-import { parseDatabaseUrl } from '../../src/server/database/settings.ts'
+import type { Database } from '../../src/server/database/pool.ts'
 import type { DocumentStores } from '../../src/server/documents/document-stores.ts'
 import { openDocumentRows } from '../../src/server/documents/postgres/open-document-rows.ts'
 import { describeDocumentStores } from '../server/documents/document-stores-suite.ts'
@@ -17,10 +16,13 @@ describe('notes and checkpoints in PostgreSQL', () => {
   })
   after(() => postgres?.remove())
 
-  const openAt = (url: string): Promise<DocumentStores> =>
-    openDocumentRows(parseDatabaseUrl(url, 'the test'), {
-      ...{ limits: defaultLimits, log: silentLogger },
-    })
+  const databases: Database[] = []
+  afterEach(() => Promise.all(databases.splice(0).map(database => database.close())))
+  async function openAt(url: string): Promise<DocumentStores> {
+    const database = await postgres.open(url)
+    databases.push(database)
+    return openDocumentRows(database, silentLogger)
+  }
 
   describeDocumentStores('PostgreSQL', async () => {
     const url = await postgres.schema()
@@ -40,7 +42,7 @@ describe('notes and checkpoints in PostgreSQL', () => {
         await database.close()
       },
       async remove() {
-        for (const stores of opened) await stores.close()
+        for (const stores of opened) stores.close()
       },
     }
   })
@@ -79,6 +81,6 @@ describe('notes and checkpoints in PostgreSQL', () => {
     await write('00000003')
     expect((await notes.notes()).map(({ id }) => id)).to.deep.equal(['00000001', '00000003'])
     expect((await checkpoints.list()).map(({ name }) => name)).to.deep.equal(['one'])
-    await stores.close()
+    stores.close()
   })
 })

@@ -16,6 +16,7 @@ import { callStateless } from '../helpers/stateless.ts'
 import { until } from '../helpers/until.ts'
 import { type Postgres, startPostgres } from './postgres.ts'
 
+const key = 'the-key-of-the-operator'
 const sceneOf = (x: number) => ({ document: { name: 'shot.blend' }, objects: [{ id: 'Cube', x }] })
 
 /** One of several gateways, which the others reach over a cable. */
@@ -72,14 +73,15 @@ describe('several gateways on one database', () => {
       })
     ).json
 
-  async function startReplica(bounds: string[] = []): Promise<Replica> {
+  async function startReplica(bounds: string[] = [], auth = 'none'): Promise<Replica> {
     const port = await freePort()
     const cable = await openCable(port)
     const all = ['gatewayRenewMs=200', 'gatewayLeaseMs=600', 'peerProbeMs=200', ...bounds]
     const process = startGatewayProcess({
       ...{ port, registryDir: join(folder, String(port)) },
+      ...(auth === 'none' ? {} : { env: { SERVICE_MCP_API_KEY: key } }),
       flags: [
-        ...['--aggregate', '--accept-joins', accounts.url, '--auth', 'none'],
+        ...['--aggregate', '--accept-joins', accounts.url, '--auth', auth],
         ...['--database', database, '--peer-url', `http://127.0.0.1:${cable.port}`],
         ...all.map(bound => `--bound=${bound}`),
       ],
@@ -447,6 +449,38 @@ describe('several gateways on one database', () => {
     expect(kinds).to.deep.equal([
       ...['election_won', 'election_won', 'instance_appeared', 'instance_gone', 'record_fault'],
     ])
+  })
+
+  it('show users the events of their own instances alone', async () => {
+    const one = await startReplica([], 'accounts')
+    const two = await startReplica([], 'accounts')
+    const sessions = await Promise.all(
+      [users['ada'], users['ben'], key].map(token =>
+        RawSession.open(`${two.base}/mcp`, '2025-11-25', { Authorization: `Bearer ${token}` }),
+      ),
+    )
+    const texts = () =>
+      Promise.all(
+        sessions.map(async session => {
+          const { result } = await session.call('resources/read', {
+            uri: 'resources://gateway/events',
+          })
+          return String(result.contents[0].text)
+        }),
+      )
+    const untilBothHave = (event: string) =>
+      until(async () => {
+        const [ada, , operator] = await texts()
+        return [ada, operator].every(text => text?.includes(event))
+      }, `${event} for the owner and the operator`)
+    const far = await startJoined(one.base)
+    await untilBothHave('instance_appeared')
+    await far.stop()
+    await untilBothHave('instance_gone')
+    const [ada, ben, operator] = (await texts()).map(text => parsed(text))
+    expect(ada?.map(({ event }) => event)).to.deep.equal(['instance_appeared', 'instance_gone'])
+    expect(ben).to.deep.equal([])
+    expect(operator?.map(({ event }) => event)).to.include('election_won')
   })
 
   it('keep as many events as they may', async () => {

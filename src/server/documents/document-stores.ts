@@ -9,7 +9,7 @@ import type { NoteStore } from '../notes/note-store.ts'
 export interface DocumentStores {
   notes(document: string): NoteStore
   checkpoints(document: string): CheckpointStore
-  close(): Promise<void>
+  close(): void
 }
 
 /** A folder below `root` for each document. */
@@ -17,6 +17,6 @@ export function documentFolders(root: string, log: Logger): DocumentStores {
   return {
     notes: document => new NoteFolder(join(root, document, 'notes'), log),
     checkpoints: document => new CheckpointFolder(join(root, document, 'checkpoints')),
-    close: async () => {},
+    close() {},
   }
 }

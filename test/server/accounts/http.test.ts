@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { auth, exchange, outcome, problemIn, raw, password, withAccountsServer } from './harness.ts'
+import { until } from '../../helpers/until.ts'
 
 const login = `${auth}/login`
 const good = { username: 'alice', password }
@@ -49,7 +50,10 @@ describe('a request', () => {
         expect(outcome(answer), Origin).to.deep.equal([403, 'origin-not-allowed'])
         expect(answer.headers['access-control-allow-origin']).to.equal(undefined)
       }
-      expect(await audited('request.refused')).to.have.length(1)
+      const refused = () => audited('request.refused')
+      // Written beside the answer.
+      await until(async () => (await refused()).length > 0, 'the audit entry')
+      expect(await refused()).to.have.length(1)
     }))
 
   it('gets CORS headers from an allowed origin', () =>

@@ -54,6 +54,15 @@ describe('eventOf', () => {
     })
   }
 
+  it('is instance_gone with the cause when one that joined has left', () => {
+    const facts = { accountId: 'a', owner: 'ada', team: null, name: 'ws' }
+    const joined = { ...facts, visibility: 'owner' as const }
+    const left = entry({ instanceId, joined }, { health: 'dead', reason: 'why' })
+    expect(eventOf({ kind: 'gone', entry: left }, 'available')).to.include({
+      ...{ event: 'instance_gone', reason: 'why' },
+    })
+  })
+
   it('names the record that is not understood, and when it is again', () => {
     const fault = { source: 'x.json', reason: 'no JSON' }
     const expected = { dccType: 'unknown', instanceId: 'x.json', reason: 'no JSON' }

@@ -36,6 +36,8 @@ export interface BucketStoreOptions {
 }
 
 export interface BucketStore extends ArtefactStore, CopyTarget {
+  /** For what else a server keeps there, as long as the store is open. */
+  readonly database: Database
   /** What the timer does: removes expired artefacts, those beyond the bounds, and objects that are due. */
   sweep(): Promise<void>
 }
@@ -164,6 +166,7 @@ export async function createBucketStore(options: BucketStoreOptions): Promise<Bu
   })
 
   return {
+    database,
     sweep,
 
     async put(source, putOptions = {}) {

@@ -111,11 +111,9 @@ export class SharedJoined extends ViewedDirectory implements JoinedDirectory {
     for (const stop of this.#stops) stop()
     this.#closing.abort()
     this.view.clear()
+    if (!this.outage.isNow) await this.#read()
     // Else the others learn it from the lease.
-    if (!this.outage.isNow) {
-      await this.#read()
-      await this.#table.leave().catch(() => {})
-    }
+    if (!this.outage.isNow) await this.#table.leave().catch(() => {})
     this.#parts.peers.close()
     await this.#parts.database.close()
   }
