@@ -92,6 +92,7 @@ export function describeAccess(access: Access) {
   return {
     keyed: access.auth?.mode === 'api-key',
     tokens: access.auth?.mode === 'oauth' || access.auth?.mode === 'accounts',
+    accounts: access.auth?.mode === 'accounts',
     loopback: findOpening(access) === null,
   }
 }

@@ -65,11 +65,11 @@ SERVICE_DATABASE_URL (in place of --database, with --peer-url).`
       helpValue: 'URL',
     }),
     database: Flags.string({
-      description: 'PostgreSQL that several gateways share: postgres://USER@HOST/NAME',
+      description: 'postgres://USER@HOST/NAME that gateways share; needs --peer-url',
       helpValue: 'URL',
     }),
     'peer-url': Flags.string({
-      description: 'where other gateways of the database reach this one',
+      description: 'where other gateways of the --database reach this one',
       helpValue: 'URL',
     }),
     tools: toolsFlag,

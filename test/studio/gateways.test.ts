@@ -3,14 +3,17 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import tls from 'node:tls'
 import { createCaller, quickLimits } from '../helpers/accounts-caller.ts'
 import { type AccountsProcess, startAccountsProcess } from '../helpers/accounts-process.ts'
 import { type Cable, openCable } from '../helpers/cable.ts'
+import { makePair, type Pair, writePair } from '../helpers/certificate.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { type GatewayProcess, startGatewayProcess } from '../helpers/gateway-process.ts'
 import { runCommand } from '../helpers/in-process.ts'
 import { joinAs, toldRecord, withRecord } from '../helpers/hostile-instance.ts'
 import { ask, type Events, postHeaders, RawSession, rpc } from '../helpers/mcp.ts'
+import { contentsOf } from '../helpers/scripted-instance.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { callStateless } from '../helpers/stateless.ts'
 import { until } from '../helpers/until.ts'
@@ -25,6 +28,12 @@ interface Replica {
   readonly base: string
   readonly port: number
   readonly cable: Cable
+}
+
+/** Its certificate, and the authorities that it trusts. */
+interface ReplicaTls {
+  readonly flags: readonly string[]
+  readonly env: Readonly<Record<string, string>>
 }
 
 describe('several gateways on one database', () => {
@@ -73,20 +82,29 @@ describe('several gateways on one database', () => {
       })
     ).json
 
-  async function startReplica(bounds: string[] = [], auth = 'none'): Promise<Replica> {
+  interface ReplicaOptions {
+    readonly auth?: string
+    readonly secure?: ReplicaTls
+  }
+  async function startReplica(
+    bounds: string[] = [],
+    { auth = 'none', secure }: ReplicaOptions = {},
+  ): Promise<Replica> {
     const port = await freePort()
     const cable = await openCable(port)
+    const scheme = secure === undefined ? 'http' : 'https'
     const all = ['gatewayRenewMs=200', 'gatewayLeaseMs=600', 'peerProbeMs=200', ...bounds]
     const process = startGatewayProcess({
       ...{ port, registryDir: join(folder, String(port)) },
-      ...(auth === 'none' ? {} : { env: { SERVICE_MCP_API_KEY: key } }),
+      env: { ...(auth !== 'none' && { SERVICE_MCP_API_KEY: key }), ...secure?.env },
       flags: [
         ...['--aggregate', '--accept-joins', accounts.url, '--auth', auth],
-        ...['--database', database, '--peer-url', `http://127.0.0.1:${cable.port}`],
+        ...['--database', database, '--peer-url', `${scheme}://127.0.0.1:${cable.port}`],
+        ...(secure?.flags ?? []),
         ...all.map(bound => `--bound=${bound}`),
       ],
     })
-    const replica = { process, base: `http://127.0.0.1:${port}`, port, cable }
+    const replica = { process, base: `${scheme}://127.0.0.1:${port}`, port, cable }
     replicas.push(replica)
     await process.line('listening')
     return replica
@@ -329,7 +347,7 @@ describe('several gateways on one database', () => {
     one.cable.silence()
     await until(async () => {
       const { error } = await read(two, uri)
-      return error?.message.includes('its gateway does not answer') === true
+      return error?.message.includes('through its gateway: ') === true
     }, 'the partition')
     const { error } = await read(two, uri)
     expect(error.data.reason).to.equal('instance_unreachable')
@@ -341,6 +359,46 @@ describe('several gateways on one database', () => {
     expect(JSON.parse(await sceneAt(two, far.instanceId))).to.deep.equal(sceneOf(2))
     await far.post('scene', sceneOf(3))
     await until(() => events.updates.slice(before).length === 2, 'the next update')
+  })
+
+  it('reach each other over TLS when they trust the certificates, and else say why not', async () => {
+    const [shared, strange] = [makePair(), makePair({ names: ['strange', '127.0.0.1'] })]
+    const trusted = tls.getCACertificates('default')
+    tls.setDefaultCACertificates([...trusted, shared.cert, strange.cert])
+    const replicaOf = async (pair: Pair) => {
+      const { certFile, keyFile } = await writePair(await mkdtemp(join(folder, 'tls-')), pair)
+      const flags = ['--tls-cert', certFile, '--tls-key', keyFile]
+      return startReplica([], { secure: { flags, env: { NODE_EXTRA_CA_CERTS: authority } } })
+    }
+    const authority = join(folder, 'authority.pem')
+    await writeFile(authority, shared.cert)
+    const [one, two, other] = [
+      await replicaOf(shared),
+      await replicaOf(shared),
+      await replicaOf(strange),
+    ]
+    const joinTo = async ({ base }: Replica) => {
+      const id = randomUUID()
+      const answer = withRecord(toldRecord(id), async (req, res) => {
+        const asked = JSON.parse(Buffer.concat(await req.toArray()).toString())
+        res.writeHead(200).end(contentsOf('scene://current', 'seen', asked.id))
+      })
+      const { link } = await joinAs(base, tokens.ada?.token ?? '', answer)
+      await isLive(one, id)
+      return { id, link }
+    }
+    try {
+      const [near, far] = [await joinTo(two), await joinTo(other)]
+      expect(await sceneAt(one, near.id)).to.equal('seen')
+      const said = () => one.process.stderr()
+      await until(() => said().includes('gateway cannot be reached'), 'two failed probes')
+      const { error } = await read(one, at(far.id))
+      expect(error.data.reason).to.equal('instance_unreachable')
+      expect(error.message).to.match(/through its gateway: .*certificate/)
+      for (const { link } of [near, far]) link.close(1001, 'the instance stops')
+    } finally {
+      tls.setDefaultCACertificates(trusted)
+    }
   })
 
   it('take over again what the others thought lost', async () => {
@@ -452,8 +510,8 @@ describe('several gateways on one database', () => {
   })
 
   it('show users the events of their own instances alone', async () => {
-    const one = await startReplica([], 'accounts')
-    const two = await startReplica([], 'accounts')
+    const one = await startReplica([], { auth: 'accounts' })
+    const two = await startReplica([], { auth: 'accounts' })
     const sessions = await Promise.all(
       [users['ada'], users['ben'], key].map(token =>
         RawSession.open(`${two.base}/mcp`, '2025-11-25', { Authorization: `Bearer ${token}` }),

@@ -111,7 +111,7 @@ describe('a studio: two gateways behind nginx, and instances on three machines',
     holder.cable.silence()
     await until(async () => {
       const { error } = await studio.read(c.uri, other)
-      return error?.message.includes('its gateway does not answer') === true
+      return error?.message.includes('through its gateway: ') === true
     }, 'the partition')
     expect((await studio.read(c.uri, holder)).error).to.equal(undefined)
     await c.set(value + 0.5)

@@ -1,5 +1,7 @@
 import { parseTime } from '../../lib/util/time.ts'
 import { expiryText } from '../../lib/util/amounts.ts'
+import { wrapWords } from '../../lib/cli/format.ts'
+import { terminalWidth } from '../../lib/cli/terminal.ts'
 import { type PromptTerminal, requireQuestioner, whyNoQuestions } from '../../lib/cli/prompt.ts'
 import { showOnce } from '../../lib/cli/show-once.ts'
 import { ServiceError, usage } from '../../lib/util/errors.ts'
@@ -40,7 +42,9 @@ export async function listTokens(flags: AccountFlags, env: NodeJS.ProcessEnv): P
   const { client, withToken } = connect(context)
   const tokens = await withToken(session => client.listTokens(session))
   const { output, server } = context
-  await output.result(tokens.map(describe).join('\n'), {
+  const width = terminalWidth(process.stdout)
+  const lines = tokens.flatMap(token => wrapWords(describe(token), width, '', '  '))
+  await output.result(lines.join('\n'), {
     registry: server.url,
     tokens: tokens.map(viewJson),
   })

@@ -28,6 +28,7 @@ prompts for it when registration needs an invitation. The code is valid once.`
     await administer(flags, async ({ admin, operations, output }) => {
       const { code, ...made } = await operations.makeInvite(admin, flags.days)
       output.note(`invitation, valid once until ${made.expires_at}; it is not shown again`)
+      output.note('give it to the new user: service-cli register asks for it')
       const json = { ...made, code: code.reveal() }
       await showOnce(() => output.secret(code.reveal(), json), {
         what: 'invitation',

@@ -21,8 +21,10 @@ interface Shown {
 interface Access {
   /** Clients need an API key. */
   readonly keyed: boolean
-  /** Clients need an access token of an OAuth provider. Default false. */
+  /** Clients need an access token. Default false. */
   readonly tokens?: boolean
+  /** That is a token of an accounts server, which clients are given as they are given a key. */
+  readonly accounts?: boolean
   /** Only this machine can reach it. */
   readonly loopback: boolean
   /** A link that logs a browser in to the page, once. Null: there is no page. */
@@ -99,6 +101,12 @@ export function renderGatewayBanner(facts: GatewayBannerFacts): string {
     '',
     bold('Connect a client'),
     ...clientLines({ ...facts, name: 'service-gateway' }, ' --gateway'),
+    ...(facts.accounts === true
+      ? [
+          '  SERVICE_MCP_API_KEY is a service token of the user:',
+          `    ${command} token create NAME --scope read`,
+        ]
+      : []),
     '',
     bold('See what runs'),
     `  ${command} instances`,
@@ -182,9 +190,11 @@ function accessLines(
 
 /** How to connect a client: with `mcp-config`, and by hand. Refers to a key, never shows it. */
 function clientLines(
-  { name, url, keyed, command }: Pick<BannerFacts, 'name' | 'url' | 'keyed' | 'command'>,
+  facts: Pick<BannerFacts, 'name' | 'url' | 'keyed' | 'accounts' | 'command'>,
   choice = '',
 ): string[] {
+  const { name, url, command } = facts
+  const keyed = facts.keyed || facts.accounts === true
   const header = `      --header 'Authorization: Bearer \${SERVICE_MCP_API_KEY}'`
   const secret = '     "headers":{"Authorization":"Bearer ${SERVICE_MCP_API_KEY}"}}}}'
   const add = `    claude mcp add --transport http ${name} ${url}`

@@ -120,6 +120,7 @@ function parserMessage(message: string, commands: readonly string[]): string {
     })
     .replaceAll('See more help with --help', '')
     .replace(/^Parsing (--\S+)\s+/, '$1: ')
+    .replace(/^The following errors? occurred:\s+/, '')
     .replace(/^command (\S+) not found$/, (_, words: string) => unknownCommand(words, commands))
     .replace(/\s+/g, ' ')
     .replace(/(?<=^|: )[A-Z](?=[a-z])/, first => first.toLowerCase())

@@ -3,6 +3,7 @@ import { expect } from 'chai'
 import { exitCodeOf } from '../../../src/lib/cli/exit-codes.ts'
 import { describeFailure } from '../../../src/lib/cli/failure.ts'
 import { type ErrorCode, ServiceError } from '../../../src/lib/util/errors.ts'
+import { runCommand } from '../../helpers/in-process.ts'
 
 /** As the parser throws it. */
 function nonexistent(flag: string): object {
@@ -31,6 +32,11 @@ describe('describeFailure', () => {
     const { cancelled, ...others } = exitCodeOf
     expect(cancelled).to.equal(130)
     for (const exit of Object.values(others)) expect(exit).to.be.within(1, 6)
+  })
+
+  it('names flags that exclude each other without a headline of the parser', async () => {
+    const { stderr } = await runCommand(['mcp-config', 'cursor', '--gateway', '--instance', 'x'])
+    expect(stderr).to.match(/^error: --instance=x cannot also be provided when using --gateway/)
   })
 
   it('ends the line of the question when it was cancelled, and no more', () => {

@@ -26,6 +26,14 @@ describe('renderGatewayBanner', () => {
     expect(renderGatewayBanner(facts)).not.to.match(/page|login/i)
   })
 
+  it('shows how a client of a user sends a token, and how one is made', () => {
+    const text = renderGatewayBanner({ ...facts, tokens: true, accounts: true })
+    expect(text).to.include('Bearer ${SERVICE_MCP_API_KEY}').and.include('token create NAME')
+    expect(text.split('\n').every(line => line.length <= 80)).to.equal(true, text)
+    // Clients of an OAuth provider log in themselves.
+    expect(renderGatewayBanner({ ...facts, tokens: true })).to.not.include('Bearer')
+  })
+
   for (const keyed of [false, true]) {
     it(`fits 80 columns ${keyed ? 'with' : 'without'} a key`, () => {
       for (const line of renderGatewayBanner({ ...facts, keyed }).split('\n')) {

@@ -7,6 +7,8 @@ import { AdminCommand, administer, userArg } from '../admin-command.ts'
 export default class RegistryUsersSetTeam extends AdminCommand {
   static override summary = 'Set the team of an account'
 
+  static override usage = 'registry users set-team USER [TEAM] [FLAGS]'
+
   static override description = `At a gateway, users of a team see the instances that their \
 owners share with it. A user is in one team at most. The change takes effect within 5 seconds.`
 

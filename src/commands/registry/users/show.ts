@@ -32,6 +32,7 @@ export default class RegistryUsersShow extends AdminCommand {
             session.address ?? '',
             session.user_agent ?? '',
           ]),
+          { drop: ['client', 'created', 'address'] },
         ),
         columns(
           ['token', 'name', 'scopes', 'expires', 'last used'],
@@ -42,6 +43,7 @@ export default class RegistryUsersShow extends AdminCommand {
             token.expires_at,
             token.last_used_at ?? '',
           ]),
+          { drop: ['last used', 'scopes', 'expires'] },
         ),
       ]
       await output.result(text.join('\n\n'), user)

@@ -1,4 +1,5 @@
 import { HttpLink } from '../../../lib/mcp/bridge/http-link.ts'
+import { messageOf } from '../../../lib/util/errors.ts'
 import type { Logger } from '../../../lib/util/logger.ts'
 import { Secret } from '../../../lib/util/secret.ts'
 import { repeat, type Timer } from '../../../lib/util/time.ts'
@@ -27,6 +28,8 @@ interface Peer {
   readonly link: HttpLink
   readonly reads: ReadLink
   failures: number
+  /** Why the last probe failed. */
+  reason: string | null
 }
 
 /** The other gateways of the database. Each is asked with its own secret, at its own address. */
@@ -57,7 +60,8 @@ export class Peers {
       const link = new HttpLink({
         ...{ limits: { connectMs }, key, env: {}, timer: this.#parts.timer, userAgent },
       })
-      this.#peers.set(row.id, { row, link, reads: new ReadLink({ connectMs, key }), failures: 0 })
+      const reads = new ReadLink({ connectMs, key })
+      this.#peers.set(row.id, { row, link, reads, failures: 0, reason: null })
     }
   }
 
@@ -78,7 +82,7 @@ export class Peers {
   ): PeerWay {
     const peer = this.#peers.get(gateway)
     if (peer === undefined) throw unreachable('its gateway is away')
-    if (peer.failures >= maxFailures) throw unreachable('its gateway does not answer')
+    if (peer.failures >= maxFailures) throw unreachable(`through its gateway: ${peer.reason}`)
     const { row, link, reads } = peer
     return new PeerWay({ root: `${row.address}${peerPath}${instanceId}`, link, reads, again })
   }
@@ -91,27 +95,25 @@ export class Peers {
   /** A network that is cut tells nothing: streams would wait for it without end. */
   async #probe(peer: Peer): Promise<void> {
     const { row, link, reads } = peer
-    const isAlive = await link
+    const reason = await link
       .ask({
         ...{ url: new URL(`${row.address}${peerPath}`), method: 'GET', headers: {} },
         ...{ repeatable: true, isHeld: true, answerMs, signal: new AbortController().signal },
       })
-      .then(
-        answer => {
-          answer.resume()
-          return answer.statusCode === 204
-        },
-        () => false,
-      )
+      .then(answer => {
+        answer.resume()
+        return answer.statusCode === 204 ? null : `it answers with HTTP ${answer.statusCode}`
+      }, messageOf)
     if (this.#peers.get(row.id) !== peer) return
     const wasAway = peer.failures >= maxFailures
-    peer.failures = isAlive ? 0 : peer.failures + 1
+    peer.reason = reason
+    peer.failures = reason === null ? 0 : peer.failures + 1
     const facts = { address: row.address }
-    if (wasAway && isAlive) {
+    if (wasAway && reason === null) {
       this.#parts.log.info(facts, 'another gateway answers again')
       for (const listener of this.#backs) listener(row.id)
     } else if (peer.failures === maxFailures) {
-      this.#parts.log.warn(facts, 'another gateway does not answer')
+      this.#parts.log.warn({ ...facts, reason }, 'another gateway cannot be reached')
       link.close()
       reads.close()
     }
