@@ -15,7 +15,7 @@ export class LinkStream extends Duplex {
     super()
     this.#ws = ws
     ws.on('message', data => {
-      if (!this.push(data)) ws.pause()
+      if (!this.destroyed && !this.push(data)) ws.pause()
     })
     ws.once('close', () => this.destroy())
     // `LinkSocket` reports the end.
@@ -27,7 +27,7 @@ export class LinkStream extends Duplex {
   }
 
   override _write(chunk: Buffer, _encoding: unknown, done: (error?: Error | null) => void): void {
-    this.#ws.send(chunk, done)
+    this.#send(chunk, done)
   }
 
   override _writev(
@@ -38,14 +38,20 @@ export class LinkStream extends Duplex {
     let bytes = 0
     for (const { chunk } of chunks) {
       if (bytes > 0 && bytes + chunk.length > messageBytes) {
-        this.#ws.send(Buffer.concat(message))
+        this.#send(Buffer.concat(message))
         message = []
         bytes = 0
       }
       message.push(chunk)
       bytes += chunk.length
     }
-    this.#ws.send(Buffer.concat(message), done)
+    this.#send(Buffer.concat(message), done)
+  }
+
+  /** A link that is being closed carries nothing more; a failure would cut off its last words. */
+  #send(message: Buffer, done?: (error?: Error | null) => void): void {
+    if (this.#ws.readyState === this.#ws.OPEN) this.#ws.send(message, done)
+    else done?.()
   }
 
   /** HTTP/2 has ended, and with it the link. */
@@ -55,7 +61,9 @@ export class LinkStream extends Duplex {
   }
 
   override _destroy(error: Error | null, done: (error: Error | null) => void): void {
-    this.#ws.terminate()
+    if (this.#ws.readyState === this.#ws.OPEN) this.#ws.terminate()
+    // The other end may have something to say before the close.
+    else if (this.#ws.isPaused) this.#ws.resume()
     done(error)
   }
 }
