@@ -184,8 +184,8 @@ describe('doctor --gateway', () => {
       judgeReady({ status, headers: {}, body: JSON.stringify(body), ...unused })
     expect(ready({ status: 'starting' }, 503).summary).to.contain('it is starting')
     expect(ready({ status: 'ok' }).summary).to.contain('another program')
-    const database = { status: 'failed', reason: 'connection refused (ECONNREFUSED)' }
-    const away = ready({ status: 'ready', artefacts: { bucket: { status: 'ok' }, database } })
+    const database = { state: 'away', reason: 'connection refused (ECONNREFUSED)' }
+    const away = ready({ status: 'ready', artefacts: { bucket: { state: 'connected' }, database } })
     expect([away.status, away.details]).to.deep.equal([
       'warn',
       ['artefacts database does not answer: connection refused (ECONNREFUSED)'],

@@ -298,6 +298,7 @@ describe('several gateways on one database', () => {
     try {
       for (const replica of [one, two]) {
         await until(async () => (await readyz(replica)).database.state === 'away', 'the outage')
+        expect((await readyz(replica)).database.reason).to.match(/refused|connection|in time/)
       }
       await far.post('scene', sceneOf(2))
       await updated(events, uri)

@@ -27,14 +27,14 @@ describe('servers that keep artefacts in one bucket', () => {
     await postgres?.remove()
   })
 
-  const ok = { status: 'ok' }
+  const ok = { state: 'connected' }
   /** What `/readyz` says: a server without its artefacts still serves the rest. */
   async function health({ base }: ServeProcess) {
     const answer = await fetch(`${base}/readyz`)
     expect(answer.status).to.equal(200)
     const { status, artefacts } = (await answer.json()) as {
       status: string
-      artefacts: Record<'bucket' | 'database', { status: string; reason?: string }>
+      artefacts: Record<'bucket' | 'database', { state: string; reason?: string }>
     }
     expect(status).to.equal('ready')
     return artefacts
@@ -73,8 +73,8 @@ describe('servers that keep artefacts in one bucket', () => {
     await swift.stop()
     try {
       const reason = 'connection refused (ECONNREFUSED)'
-      await until(async () => (await health(two)).bucket.status === 'failed', 'it is noticed')
-      const away = { status: 'failed', reason }
+      await until(async () => (await health(two)).bucket.state === 'away', 'it is noticed')
+      const away = { state: 'away', reason }
       expect(await health(two)).to.deep.equal({ bucket: away, database: ok })
       const answer = await download(two, hex)
       expect(answer.status).to.equal(503)
@@ -96,7 +96,7 @@ describe('servers that keep artefacts in one bucket', () => {
       await swift.start()
     }
     expect((await download(two, hex)).status).to.equal(200)
-    await until(async () => (await health(two)).bucket.status === 'ok', 'it is noticed')
+    await until(async () => (await health(two)).bucket.state === 'connected', 'it is noticed')
   })
 
   it('answer 503 while the database is away, and go on', async () => {
@@ -106,7 +106,7 @@ describe('servers that keep artefacts in one bucket', () => {
       const answer = await download(two, hex)
       expect(answer.status).to.equal(503)
       expect(await answer.json()).to.include({ code: 'storage-unavailable' })
-      await until(async () => (await health(two)).database.status === 'failed', 'it is noticed')
+      await until(async () => (await health(two)).database.state === 'away', 'it is noticed')
       const { bucket, database } = await health(two)
       expect(bucket).to.deep.equal(ok)
       expect(database.reason).to.match(/^(connection refused|the connection was cut)/)

@@ -161,8 +161,8 @@ export function judgeReady({ status, headers, body }: Ready): Finding {
 
 /** What has failed in it, at any depth. */
 function troublesOf(facts: JsonObject, path: readonly string[]): string[] {
-  const { status, state, reason } = facts
-  if (path.length > 0 && (status === 'failed' || state === 'away')) {
+  const { state, reason } = facts
+  if (state === 'away') {
     const words = typeof reason === 'string' ? `: ${cleanText(reason, 200)}` : ''
     return [`${path.join(' ')} does not answer${words}`]
   }

@@ -5,9 +5,9 @@ import { type Clock, monotonicClock, systemTimer, type Timer } from './time.ts'
 const maxMs = 1000
 const everyMs = 2000
 
-/** What an outcome says to anyone: no address and no name. */
+/** What `/readyz` says to anyone of a service that the server uses: no address and no name. */
 export type CheckFacts =
-  { readonly status: 'ok' } | { readonly status: 'failed'; readonly reason: string }
+  { readonly state: 'connected' } | { readonly state: 'away'; readonly reason: string }
 
 /**
  * Returns `check`, made at most once in two seconds: callers in between share the last outcome. It
@@ -42,10 +42,14 @@ export function checkRegularly(
 export async function checkFacts(outcome: Promise<void>): Promise<CheckFacts> {
   try {
     await outcome
-    return { status: 'ok' }
+    return { state: 'connected' }
   } catch (error) {
-    const reason = error instanceof ServiceError ? error.data?.['reason'] : undefined
-    const hidden = 'it failed; the log of the server has the reason'
-    return { status: 'failed', reason: typeof reason === 'string' ? reason : hidden }
+    return awayFacts(error)
   }
+}
+
+export function awayFacts(error: unknown): CheckFacts & { readonly state: 'away' } {
+  const reason = error instanceof ServiceError ? error.data?.['reason'] : undefined
+  const hidden = 'it failed; the log of the server has the reason'
+  return { state: 'away', reason: typeof reason === 'string' ? reason : hidden }
 }

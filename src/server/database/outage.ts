@@ -1,4 +1,5 @@
 import { messageOf } from '../../lib/util/errors.ts'
+import { awayFacts, type CheckFacts } from '../../lib/util/regular-check.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { type Clock, toRfc3339 } from '../../lib/util/time.ts'
 
@@ -14,6 +15,7 @@ interface OutageParts {
 export class Outage {
   readonly #parts: OutageParts
   #sinceMs: number | null = null
+  #error: unknown = null
 
   constructor(parts: OutageParts) {
     this.#parts = parts
@@ -24,9 +26,9 @@ export class Outage {
   }
 
   /** For `/readyz`. */
-  get facts(): object {
+  get facts(): CheckFacts & { readonly since?: string } {
     if (this.#sinceMs === null) return { state: 'connected' }
-    return { state: 'away', since: toRfc3339(this.#sinceMs) }
+    return { ...awayFacts(this.#error), since: toRfc3339(this.#sinceMs) }
   }
 
   answered(): void {
@@ -40,6 +42,7 @@ export class Outage {
     if (this.#sinceMs !== null) return
     const { clock, log, effect } = this.#parts
     this.#sinceMs = clock.now()
+    this.#error = error
     log.warn({ reason: messageOf(error) }, `the database is away: ${effect}`)
   }
 }

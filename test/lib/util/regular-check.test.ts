@@ -4,8 +4,8 @@ import { checkFacts, checkRegularly } from '../../../src/lib/util/regular-check.
 import { ManualTime } from '../../server/resources/manual-time.ts'
 
 describe('a check that is made regularly', () => {
-  const ok = { status: 'ok' }
-  const late = { status: 'failed', reason: 'no answer in time' }
+  const ok = { state: 'connected' }
+  const late = { state: 'away', reason: 'no answer in time' }
   let time: ManualTime
   let made: PromiseWithResolvers<void>[]
   let ask: () => Promise<object>
@@ -35,8 +35,8 @@ describe('a check that is made regularly', () => {
     made[1]?.reject(
       new ServiceError('storage_failed', 'at db.example: x', { data: { reason: 'x' } }),
     )
-    expect(await second).to.deep.equal({ status: 'failed', reason: 'x' })
-    expect(await ask()).to.deep.equal({ status: 'failed', reason: 'x' })
+    expect(await second).to.deep.equal({ state: 'away', reason: 'x' })
+    expect(await ask()).to.deep.equal({ state: 'away', reason: 'x' })
     expect(made).to.have.length(2)
   })
 
