@@ -4,6 +4,7 @@ reads everything again. By its CPU clock.
 Run by `node bench/blender.ts`, in a Blender with the add-on.
 """
 
+import json
 import os
 import sys
 import time
@@ -48,10 +49,11 @@ def measure(count):
         item.location.x = number + 1
         bpy.context.view_layer.update()
     told = len(session.link.patches) - before
+    largest = max(len(json.dumps(patch)) for patch in session.link.patches[before:])
     handlers[-1] = handler
     session.stop("done")
-    return "| %d | %.2f | %.2f | %d of %d |" % (
-        count, quantile(took, 0.5), quantile(took, 0.95), told, MOVES)
+    return "| %d | %.2f | %.2f | %d of %d | %d |" % (
+        count, quantile(took, 0.5), quantile(took, 0.95), told, MOVES, largest)
 
 
 def measure_scan():
@@ -72,8 +74,8 @@ def measure_scan():
     return took
 
 
-print("| objects | CPU ms of the handler, p50 | p95 | told | reading everything: ticks | CPU ms of one, p95 | longest |")
-print("|---:|---:|---:|---:|---:|---:|---:|")
+print("| objects | CPU ms of the handler, p50 | p95 | told | bytes of a patch, at most | reading everything: ticks | CPU ms of one, p95 | longest |")
+print("|---:|---:|---:|---:|---:|---:|---:|---:|")
 for count in (50, 2000, 10000, 50000):
     row = measure(count)
     took = measure_scan()

@@ -29,6 +29,7 @@ const moves = Number(process.argv[2] ?? 30)
 const pauseMs = 1500
 const playbackMs = 20_000
 const pictures = 20
+const changesOfAKind = 6
 const scene = 'scene://current'
 const scenes = [
   ['3 objects', []],
@@ -153,6 +154,35 @@ async function printPlayback(addon: InstalledAddon): Promise<void> {
   )
 }
 
+/** What artists do in a scene of 10,000 objects: until the client's notice, and ours in the meantime. */
+async function printChanges(addon: InstalledAddon): Promise<void> {
+  const mode = blenderModes.find(({ mode }) => mode === 'gui')
+  if (mode === undefined || !hasPrograms(...mode.needs)) return
+  await whileLinked(addon, mode, ['many 10000'], async ({ blender, updates }) => {
+    await blender.tell('time_turns')
+    for (const kind of ['select', 'hide', 'reparent', 'add', 'remove']) {
+      const latencies: number[] = []
+      const turns: number[] = []
+      for (let number = 0; number < changesOfAKind; number++) {
+        await blender.ask('turns')
+        const told = updates
+          .until(scene, updates.count(scene) + 1, 60_000)
+          .then(() => performance.timeOrigin + performance.now())
+        const at = await blender.tell(`change ${kind} ${number}`)
+        latencies.push((await told) - at)
+        await sleep(pauseMs)
+        turns.push(...(await blender.ask('turns')))
+      }
+      const of = (share: number) => formatNumber(quantile(latencies, share))
+      const longest = [0.95, 1].map(share => formatNumber(quantile(turns, share)))
+      console.log(
+        `${kind}, 10,000 objects, window: noticed after ${of(0.5)} ms, at most ${of(1)}; ` +
+          `a turn of the add-on ${longest[0]} ms p95, at most ${longest[1]}`,
+      )
+    }
+  })
+}
+
 /** A picture from elsewhere: Blender's own drawing, and what the add-on takes beside it. */
 async function printPictures(addon: InstalledAddon): Promise<void> {
   const mode = blenderModes.find(({ mode }) => mode === 'gui')
@@ -175,6 +205,7 @@ try {
   await printSnapshotCost(addon)
   await printPictures(addon)
   await printPlayback(addon)
+  await printChanges(addon)
   console.log(`| | ${columns.join(' | ')} |\n|---|${'---:|'.repeat(columns.length)}`)
   for (const mode of blenderModes) {
     if (!hasPrograms(...mode.needs)) {

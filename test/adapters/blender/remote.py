@@ -161,33 +161,66 @@ def animate(count):
     bpy.context.scene.render.fps = 240
 
 
-_playing = {}
+_turns = {"depth": 0, "ms": []}
 
 
-def play():
-    """Begins, and counts: frames, and the seconds of the main thread that the add-on takes."""
+def time_turns():
+    """From now on, what each turn of the add-on takes of the main thread."""
     session = sys.modules[harness.ADDON + ".preferences"].RUNNING.session
-    _playing.update(frames=0, ours=0.0, depth=0, began=time.monotonic())
-
-    def frame(*_):
-        _playing["frames"] += 1
 
     def timed(method):
         def call(*arguments):
             before = time.thread_time()
-            _playing["depth"] += 1
+            _turns["depth"] += 1
             try:
                 return method(*arguments)
             finally:
-                _playing["depth"] -= 1
-                if not _playing["depth"]:
-                    _playing["ours"] += time.thread_time() - before
+                _turns["depth"] -= 1
+                if not _turns["depth"]:
+                    _turns["ms"].append((time.thread_time() - before) * 1000)
 
         return call
 
     if session is not None:
         for name in ("tick", "changed", "frame_changed", "happened", "mark"):
             setattr(session, name, timed(getattr(session, name)))
+
+
+def turns():
+    """Milliseconds of each turn since the last time this was asked."""
+    took = _turns["ms"]
+    _turns["ms"] = []
+    return took
+
+
+def change(kind, number):
+    """To the scene of `many`, as artists do."""
+    item = bpy.data.objects["Object%05d" % (100 + int(number))]
+    if kind == "select":
+        for each in bpy.context.scene.objects:
+            each.select_set(int(number) % 2 == 0)
+    elif kind == "hide":
+        item.hide_set(True)
+    elif kind == "reparent":
+        item.parent = bpy.data.objects["Cube"]
+    elif kind == "add":
+        harness.add("Added%s" % number, item.data)
+    elif kind == "remove":
+        bpy.data.objects.remove(bpy.data.objects["Object%05d" % (200 + int(number))])
+
+
+_playing = {}
+
+
+def play():
+    """Begins, and counts frames, and what the add-on takes of the main thread."""
+    _playing.update(frames=0, began=time.monotonic())
+
+    def frame(*_):
+        _playing["frames"] += 1
+
+    time_turns()
+    turns()
     _playing["handler"] = frame
     bpy.app.handlers.frame_change_post.append(frame)
     toggle_playback()
@@ -197,8 +230,9 @@ def stop_playing():
     toggle_playback()
     bpy.app.handlers.frame_change_post.remove(_playing["handler"])
     seconds = time.monotonic() - _playing["began"]
-    return {"fps": _playing["frames"] / seconds, "share": _playing["ours"] / seconds,
-            "ms": 1000 * _playing["ours"] / max(_playing["frames"], 1)}
+    ours = sum(turns())
+    return {"fps": _playing["frames"] / seconds, "share": ours / 1000 / seconds,
+            "ms": ours / max(_playing["frames"], 1)}
 
 
 def toggle_playback():
