@@ -7,7 +7,7 @@ import { hostEnvironment, instanceFlags } from './resources/endpoint-flags.ts'
 export default class Checkpoint extends BaseCommand {
   static override summary = 'Keep the scene as it is now under a name'
 
-  static override description = `Keeps the scene of the open document under a name, on disk, so \
+  static override description = `Keeps the scene of the open document under a name, so \
 that scene://delta?since=NAME tells what changed since then, also after a restart. It keeps what \
 clients can read of the scene, not the document itself: nothing can be restored from it. A \
 document has at most 64. \`resources read scene://checkpoints\` lists them.

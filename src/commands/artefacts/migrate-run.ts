@@ -58,7 +58,7 @@ export async function runMigrate(flags: MigrateFlags, env: NodeJS.ProcessEnv): P
   await output.result('', done)
   const amount = `${counted(done.artefacts, 'artefact')} (${sizeText(done.bytes)})`
   output.note(`${done.to} has ${amount} of ${done.from}; every copy was compared`)
-  output.note(`${done.copied} were copied now; ${done.from} is as it was`)
+  output.note(`copied in this run: ${done.copied}; ${done.from} is unchanged`)
   if (done.damaged === 0) return
   throw new ServiceError('artefact_corrupt', `${counted(done.damaged, 'artefact')} damaged`, {
     hint: 'store them again; all others were copied',

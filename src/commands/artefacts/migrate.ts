@@ -1,6 +1,5 @@
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand, globalFlags } from '../../lib/cli/base-command.ts'
-import { databaseFlag } from '../database-flag.ts'
 import { runFlags } from '../server-flags.ts'
 
 /** Copies artefacts between files and a bucket. */
@@ -35,7 +34,10 @@ Environment: SERVICE_DATABASE_URL, SERVICE_REGISTRY_DIR, and the AWS_ variables 
       description: 'the bucket that artefacts are copied from',
       helpValue: 's3://BUCKET/PREFIX',
     }),
-    ...databaseFlag,
+    database: Flags.string({
+      description: 'PostgreSQL that lists the artefacts of the bucket',
+      helpValue: 'URL',
+    }),
     'registry-dir': Flags.string({
       description: 'state directory with the files',
       helpValue: 'DIR',

@@ -1,6 +1,7 @@
 import { wrapWords } from '../../lib/cli/format.ts'
 import { asTyped } from '../../lib/cli/own-command.ts'
 import { paint } from '../../lib/cli/terminal.ts'
+import { counted } from '../../lib/util/amounts.ts'
 
 /** The result of one check. */
 export interface Finding {
@@ -66,5 +67,5 @@ function conclusion(findings: readonly Finding[]): string {
     ...(failed > 0 ? [`${failed} failed`] : []),
     ...(warned > 0 ? [`${warned} to look at`] : []),
   ]
-  return `${findings.length} checks: ${parts.join(', ')}.`
+  return `${counted(findings.length, 'check')}: ${parts.join(', ')}.`
 }

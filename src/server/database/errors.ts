@@ -32,7 +32,10 @@ const reasons: Readonly<Record<string, readonly [reason: string, hint: string]>>
   '28P01': ['the password is wrong', 'check the user and the password of the address'],
   '28000': ['the user may not log in', 'check the user of the address and pg_hba.conf'],
   '3D000': ['the database does not exist', 'create it with createdb'],
-  '42501': ['permission denied', 'give the user all rights in its schema'],
+  '42501': [
+    'permission denied',
+    'make the user the owner of the database, or grant it CREATE on the schema',
+  ],
   '25006': ['it is read-only', 'name the primary server, not a standby'],
   '53300': ['too many connections', 'raise max_connections, or run fewer servers'],
   '55P03': ['another transaction kept it locked', 'try again'],

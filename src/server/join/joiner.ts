@@ -52,7 +52,9 @@ export class Joiner {
     const accepted = (as: JoinAccepted): void => {
       this.#change('joined')
       const { gateway, log } = parts
-      log.info({ gateway, owner: as.owner, team: as.team, token: as.name }, 'joined the gateway')
+      // The log redacts a member with the name `token`.
+      const { owner, team, name } = as
+      log.info({ gateway, owner, team, token_name: name }, 'joined the gateway')
     }
     const requests = createGatewayRequests({ ...parts, accepted, others: parts.listener })
     this.#answer = createLinkServer(requests, parts.limits)

@@ -265,6 +265,6 @@ function findNote(notes: readonly Note[], word: string): Note {
 
 function notNow({ state, number }: Note, action: NoteAction): ServiceError {
   return new ServiceError('note_state', `note ${number} is ${state}: ${action} does not apply`, {
-    hint: 'read it again: another answer may have been faster',
+    hint: 'read it again: its state may have changed; only an answered note can be accepted',
   })
 }
