@@ -77,7 +77,7 @@ describe('several gateways on one database', () => {
   const makeToken = async (user: string) =>
     (
       await caller.call('POST', '/tokens', users[user], {
-        name: `${user}-ws`,
+        name: `${user}-${randomUUID()}`,
         scopes: ['instance'],
       })
     ).json
@@ -540,6 +540,79 @@ describe('several gateways on one database', () => {
     expect(ada?.map(({ event }) => event)).to.deep.equal(['instance_appeared', 'instance_gone'])
     expect(ben).to.deep.equal([])
     expect(operator?.map(({ event }) => event)).to.include('election_won')
+  })
+
+  it('tell once of an instance that joins, at the gateway that has its link, too', async () => {
+    // Only notices let it read again.
+    const one = await startReplica(['gatewayRenewMs=60000', 'gatewayLeaseMs=600000'])
+    for (let round = 0; round < 12; round++) {
+      const id = randomUUID()
+      const { link } = await joinAs(one.base, tokens.ada?.token ?? '', withRecord(toldRecord(id)))
+      await isLive(one, id)
+      await until(async () => (await eventsOf(one, id)).length > 0, 'the event')
+      expect(await eventsOf(one, id)).to.have.length(1)
+      link.close(1000, 'over')
+      await until(async () => (await eventsOf(one, id)).length === 2, 'the end')
+    }
+  })
+
+  describe('when a token is revoked', () => {
+    let token: { id: string; token: string }
+    beforeEach(async () => (token = await makeToken('ada')))
+    const revoke = () => caller.call('DELETE', `/tokens/${token.id}`, users.ada)
+    /** Runs `action` while this lock is held. */
+    async function holding(lock: string, action: () => Promise<unknown>): Promise<void> {
+      const opened = await postgres.open(database)
+      try {
+        await opened.transact('a test', async queries => {
+          await queries.rows(lock)
+          await action()
+        })
+      } finally {
+        await opened.close()
+      }
+    }
+
+    it('show nothing of an instance that was about to join with it', async () => {
+      const one = await startReplica()
+      const id = randomUUID()
+      await holding('LOCK TABLE joined_ids IN ACCESS EXCLUSIVE MODE', async () => {
+        const { link } = await joinAs(one.base, token.token, withRecord(toldRecord(id)))
+        await revoke()
+        expect((await link.ended).code).to.equal(4003)
+      })
+      await until(async () => (await eventsOf(one, id)).length === 2, 'what became of it')
+      expect((await eventsOf(one, id)).at(-1)).to.deep.equal([
+        ...['instance_gone', 'its token was revoked or has expired'],
+      ])
+      expect(await rowOf(one, id)).to.equal(undefined)
+    })
+
+    it('show nothing of a lost instance again while that is written down', async () => {
+      const one = await startReplica()
+      const id = randomUUID()
+      const { socket } = await joinAs(one.base, token.token, withRecord(toldRecord(id)))
+      await isLive(one, id)
+      socket.destroy()
+      const isGone = async () => (await rowOf(one, id)) === undefined
+      await until(async () => (await rowOf(one, id))?.health === 'stale', 'the loss')
+      const mark = async (text: string) => {
+        await onDatabase(`INSERT INTO gateway_events (event, dcc_type, instance_id)
+          VALUES ('record_fault', 'unknown', '${text}'); SELECT pg_notify('joined_instances', '')`)
+        await until(async () => (await ringText(one)).includes(text), 'a further look')
+      }
+      await mark('settled-1')
+      await mark('settled-2')
+      await holding('LOCK TABLE joined_instances IN EXCLUSIVE MODE', async () => {
+        await revoke()
+        await until(isGone, 'the end')
+        await mark('meanwhile-1')
+        await mark('meanwhile-2')
+        expect(await isGone()).to.equal(true)
+      })
+      await until(async () => (await ringText(one)).includes('its token was revoked'), 'the event')
+      expect(await isGone()).to.equal(true)
+    })
   })
 
   it('keep as many events as they may', async () => {

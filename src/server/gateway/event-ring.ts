@@ -62,8 +62,8 @@ export interface EventTable {
 
 interface Sharing {
   readonly table: EventTable
-  /** Does this gateway hold the link of the instance, or has it not written down its end? */
-  holds(instanceId: string): boolean
+  /** Is a change of the link of the instance, which this gateway sees first, not written yet? */
+  isUnwritten(instanceId: string): boolean
   /** There is something to write. */
   due(): void
 }
@@ -95,7 +95,7 @@ export class EventRing {
   /** `joinedId`: the instance that joined, when the event is of its link. */
   record(event: GatewayEvent, joinedId: string | null = null): void {
     const isOfLink = joinedId !== null
-    if (isOfLink && this.#sharing?.holds(joinedId) === false) return
+    if (isOfLink && this.#sharing?.isUnwritten(joinedId) === false) return
     const [number, atMs] = [++this.#recorded, this.#clock.now()]
     this.#own.push({ ...this.#cleaned(event), number, atMs, isOfLink })
     if (this.#own.length > this.#limits.maxGatewayEvents) this.#own.shift()

@@ -34,6 +34,8 @@ interface Link {
   readonly client: LinkClient
   /** In the directory; null: not yet. */
   membership: Membership | null
+  /** Settles once the directory has decided about it. */
+  admission: Promise<unknown>
 }
 
 /** The links that instances opened to this gateway. */
@@ -68,7 +70,10 @@ export class Joins {
     const { limits, timer, tokens } = this.#parts
     const linkSocket = new LinkSocket(ws, socket, limits)
     const client = new LinkClient(linkSocket.stream, limits, timer)
-    const link: Link = { principal, socket: linkSocket, client, told: null, membership: null }
+    const link: Link = {
+      ...{ principal, socket: linkSocket, client, told: null, membership: null },
+      admission: Promise.resolve(),
+    }
     this.#links.add(link)
     let isRefused = false
     const revoke = () => link.membership?.end('its token was revoked or has expired')
@@ -80,9 +85,11 @@ export class Joins {
       revoke()
     })
     const over = new AbortController()
-    void linkSocket.ended.then(({ code, reason }) => {
+    void linkSocket.ended.then(async ({ code, reason }) => {
       over.abort(reason)
       this.#links.delete(link)
+      // One that is admitted only now is lost, or gone, as any other.
+      await link.admission.catch(() => {})
       const isLost = !this.#isClosed && !isRefused && code !== joinCloseCodes.stopped
       if (isLost && link.membership !== null) {
         link.membership.lose(reason)
@@ -169,7 +176,9 @@ export class Joins {
     }
     let admitted
     try {
-      admitted = await directory.admit({ told, client, replaced })
+      const admission = directory.admit({ told, client, replaced })
+      link.admission = admission
+      admitted = await admission
     } catch (error) {
       log.warn({ instance_id: instanceId, reason: messageOf(error) }, 'an instance must wait')
       socket.close(joinCloseCodes.unavailable, directory.unavailable ?? 'try again later')
@@ -177,10 +186,6 @@ export class Joins {
     }
     if (!admitted.ok) {
       if (!signal.aborted) this.#refuse(link, admitted.failure)
-      return false
-    }
-    if (signal.aborted) {
-      admitted.value.lose(String(signal.reason))
       return false
     }
     const lose = (reason: string): void => {
@@ -191,7 +196,7 @@ export class Joins {
     this.#lost.get(instanceId)?.()
     if (link.told !== told) link.membership.change(link.told)
     log.info({ instance_id: instanceId, owner: principal.owner }, 'an instance has joined')
-    return true
+    return !signal.aborted
   }
 
   /** While its instance is stale, its token and the team of its user count as before. */

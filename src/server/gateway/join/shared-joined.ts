@@ -64,6 +64,8 @@ export class SharedJoined extends ViewedDirectory implements JoinedDirectory {
   readonly #rows = new Map<string, JoinedRow>()
   /** Their link may be in the database before it is in `#own`. */
   readonly #admitting = new Set<string>()
+  /** On their way to the database: a row that was read may be older. */
+  #writing: readonly Own[] = []
   readonly #stops: (() => void)[] = []
   readonly #closing = new AbortController()
   readonly outage: Outage
@@ -84,7 +86,7 @@ export class SharedJoined extends ViewedDirectory implements JoinedDirectory {
     const joined = new SharedJoined(parts)
     parts.ring.share({
       table: eventsTable(parts.database, parts.self.id, parts.limits),
-      holds: instanceId => joined.#own.has(instanceId),
+      isUnwritten: instanceId => joined.#own.get(instanceId)?.isWritten === false,
       due: () => void joined.#read(),
     })
     await joined.#table.renew()
@@ -119,11 +121,10 @@ export class SharedJoined extends ViewedDirectory implements JoinedDirectory {
   }
 
   async admit(joining: Joining): Promise<Result<Membership, string>> {
-    const { told } = joining
-    const { instanceId } = told.record
+    const { instanceId } = joining.told.record
     this.#admitting.add(instanceId)
     try {
-      const admitted = await this.#table.admit(joinedWrite(told))
+      const admitted = await this.#table.admit(joinedWrite(joining.told))
       if (!admitted.ok) return admitted
       const own: Own = { ...joining, link: admitted.value, end: null, isWritten: true }
       return ok(this.#begin(instanceId, own))
@@ -235,10 +236,10 @@ export class SharedJoined extends ViewedDirectory implements JoinedDirectory {
   #settle(instanceId: string): InstanceChange[] {
     const row = this.#rows.get(instanceId)
     const own = this.#own.get(instanceId)
-    const { self } = this.#parts
+    const isHeld = row?.gateway === this.#parts.self.id
     if (own === undefined) {
       // It was written, and the answer was lost.
-      if (row?.gateway === self.id && !this.#admitting.has(instanceId)) {
+      if (row !== undefined && isHeld && !this.#admitting.has(instanceId)) {
         void this.#table
           .write([{ ...row, end: { cause: 'the connection was cut', isOver: false } }])
           .catch((error: unknown) => this.outage.failed(error))
@@ -252,13 +253,12 @@ export class SharedJoined extends ViewedDirectory implements JoinedDirectory {
     }
     // Read before the link was written.
     if (row !== undefined && row.link < own.link) return []
-    const isHeld = row?.gateway === self.id
     if (own.end === null) {
       // Another gateway took this one for dead.
       if (!isHeld) own.isWritten = false
       return []
     }
-    if (!own.isWritten || isHeld) return []
+    if (!own.isWritten || this.#writing.includes(own) || isHeld) return []
     this.#own.delete(instanceId)
     const isSame = row !== undefined && row.gateway === null && row.isOver === own.end.isOver
     return isSame ? [] : this.#showRow(instanceId, row)
@@ -280,17 +280,19 @@ export class SharedJoined extends ViewedDirectory implements JoinedDirectory {
 
   async #writeOnce(): Promise<void> {
     const { timer, limits } = this.#parts
-    const due = [...this.#own].filter(([, { isWritten }]) => !isWritten)
+    const due = [...this.#own.values()].filter(({ isWritten }) => !isWritten)
     if (due.length === 0 || this.#closing.signal.aborted) return
-    for (const [, own] of due) own.isWritten = true
+    this.#writing = due
+    for (const own of due) own.isWritten = true
     try {
-      const states = due.map(([, { told, link, end }]) => ({ ...joinedWrite(told), link, end }))
+      const states = due.map(({ told, link, end }) => ({ ...joinedWrite(told), link, end }))
       await this.#table.write(states)
       this.outage.answered()
     } catch (error) {
-      for (const [, own] of due) own.isWritten = false
+      for (const own of due) own.isWritten = false
       this.outage.failed(error)
     }
+    this.#writing = []
     await pause(timer, limits.recordGatherMs, this.#closing.signal)
   }
 }

@@ -102,7 +102,7 @@ class SessionPushes {
   readonly #parts: PushesParts
   readonly #followed = new Map<string, Followed>()
   readonly #closing = new AbortController()
-  /** Aborted to end the pause before the next session. */
+  /** Aborted to end the pause before the next session, also before it begins. */
   #waiting = new AbortController()
   #open: Open | null = null
   #running: Promise<void> | null = null
@@ -125,9 +125,9 @@ class SessionPushes {
     const accepted = Promise.withResolvers<void>()
     this.#followed.set(inner, { accepted, wasAccepted: false, refusals: 0 })
     accepted.promise.catch(() => {})
-    this.resume()
     if (this.#open === null) this.retry()
     else this.#settleSoon(this.#open, inner)
+    this.resume()
     return accepted.promise
   }
 
@@ -171,6 +171,8 @@ class SessionPushes {
     const { timer, gone, log } = this.#parts
     const { signal } = this.#closing
     for (let attempt = 0; this.size > 0 && !signal.aborted; attempt++) {
+      // Before the attempt: the instance may come back while that fails.
+      this.#waiting = new AbortController()
       const lost = await this.#runSession()
       if (signal.aborted || this.size === 0) return
       // A session whose subscriptions are refused is no reason to hurry.
@@ -183,7 +185,6 @@ class SessionPushes {
         return
       }
       log.debug({ reason: lost.reason.message }, 'an instance is lost')
-      this.#waiting = new AbortController()
       const waiting = AbortSignal.any([signal, this.#waiting.signal])
       await pause(timer, retryDelay(attempt, Math.random), waiting)
     }
