@@ -23,6 +23,8 @@ CREATE TABLE document_checkpoints (
   scene BYTEA NOT NULL,
   PRIMARY KEY (document, name)
 );
+-- To compress it again would take seconds for a large one.
+ALTER TABLE document_checkpoints ALTER COLUMN scene SET STORAGE EXTERNAL;
 `
 
 export const migrations: readonly Migration[] = [{ number: 1, name: 'documents', sql: documents }]

@@ -162,7 +162,6 @@ class SessionPushes {
     await this.#running
   }
 
-  /** Does a client wait for a first answer? */
   #isAwaited(): boolean {
     return [...this.#followed.values()].some(each => !each.wasAccepted)
   }
