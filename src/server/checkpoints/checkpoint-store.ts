@@ -31,7 +31,7 @@ export interface CheckpointStore {
   read(name: string): Promise<Buffer>
   /** Throws `name_taken` for a name in use, `limit_reached` when there is no room. */
   add(checkpoint: Checkpoint, packed: Buffer): Promise<void>
-  /** False: there is none of this name. */
+  /** False: no checkpoint has this name. */
   remove(name: string): Promise<boolean>
 }
 

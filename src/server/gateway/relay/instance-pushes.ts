@@ -29,7 +29,7 @@ interface PushesParts {
 
 /** One URI that clients of the gateway follow. */
 interface Followed {
-  /** Settles with the first answer of the instance, or when it cannot be reached for now. */
+  /** Settles with the first answer of the instance, or when it cannot be reached now. */
   readonly accepted: PromiseWithResolvers<void>
   wasAccepted: boolean
   /** Since it was accepted, in a row. */
@@ -67,7 +67,7 @@ export class InstancePushes {
 
   /**
    * Resolves when updates of the URI arrive; rejects with a `ServiceError`. Of an instance that cannot
-   * be reached for now they arrive later: the first when it can.
+   * be reached now they arrive later: the first when it can.
    */
   follow(inner: string): Promise<void> {
     let session = this.#sessions.find(({ size }) => size < maxUris)
