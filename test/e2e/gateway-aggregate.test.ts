@@ -541,7 +541,9 @@ describe('a gateway that aggregates', () => {
       expect((await read(uri)).error.message).to.include(refusal)
       const { content } = await call('query_scene', { instance: instanceId })
       expect(content[0].text).to.include(refusal)
-      await session.call('resources/subscribe', { uri })
+      // Its followers are told when the instance can be reached.
+      const subscribed = await session.call('resources/subscribe', { uri })
+      expect(subscribed.result).to.deep.equal({})
       const download = new URL(`/instances/${instanceId}/artefacts/sha256/${hexOf()}`, gateway.url)
       expect(await (await fetch(download)).text()).to.include(refusal)
       await forged.remove()
