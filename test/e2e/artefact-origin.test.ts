@@ -1,15 +1,16 @@
 import { expect } from 'chai'
 import { ask } from '../helpers/mcp.ts'
-import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
+import { serveInProcess } from '../helpers/in-process-servers.ts'
+import type { RunningServe } from '../helpers/serve-process.ts'
 
 const page = '<!doctype html><script>fetch("/mcp")</script>'
 const drawing = '<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"/>'
 
 describe('an artefact that is a page', () => {
-  let serve: ServeProcess
+  let serve: RunningServe
 
   before(async () => {
-    serve = await startServeProcess()
+    serve = await serveInProcess()
   })
 
   after(() => serve.stop())

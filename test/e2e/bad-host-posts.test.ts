@@ -1,16 +1,17 @@
 import { expect } from 'chai'
 import { type Answer, ask, RawSession } from '../helpers/mcp.ts'
-import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { exchange, requestText } from './raw-socket.ts'
+import { serveInProcess } from '../helpers/in-process-servers.ts'
+import type { RunningServe } from '../helpers/serve-process.ts'
 
 const key = 'a-key-of-the-clients'
 
 describe('bad posts to the host link of the real program', () => {
-  let serve: ServeProcess
+  let serve: RunningServe
   let session: RawSession
 
   before(async () => {
-    serve = await startServeProcess({ env: { SERVICE_MCP_API_KEY: key } })
+    serve = await serveInProcess({ env: { SERVICE_MCP_API_KEY: key } })
     session = await RawSession.open(serve.url, '2025-11-25', { Authorization: `Bearer ${key}` })
     expect((await serve.post('scene', { kept: true })).status).to.equal(200)
   })

@@ -1,17 +1,18 @@
 import { expect } from 'chai'
 import { type Answer, ask, initializeBody, postHeaders, RawSession, rpc } from '../helpers/mcp.ts'
-import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { exchange, requestText } from './raw-socket.ts'
+import { serveInProcess } from '../helpers/in-process-servers.ts'
+import type { RunningServe } from '../helpers/serve-process.ts'
 
 const invalidParams = -32602
 const wrongTypes = [undefined, null, 0, 1.5, true, '', [], ['scene://current'], {}, { a: 1 }]
 
 describe('bad messages to the real program', () => {
-  let serve: ServeProcess
+  let serve: RunningServe
   let session: RawSession
 
   before(async () => {
-    serve = await startServeProcess()
+    serve = await serveInProcess()
     session = await RawSession.open(serve.url)
   })
 

@@ -1,17 +1,18 @@
 import { expect } from 'chai'
 import { RawSession, ask } from '../helpers/mcp.ts'
-import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { exchange, requestText } from './raw-socket.ts'
+import { serveInProcess } from '../helpers/in-process-servers.ts'
+import type { RunningServe } from '../helpers/serve-process.ts'
 
 const hex = 'a'.repeat(64)
 const secret = 'root:'
 
 describe('bad addresses to the real program', () => {
-  let serve: ServeProcess
+  let serve: RunningServe
   let session: RawSession
 
   before(async () => {
-    serve = await startServeProcess()
+    serve = await serveInProcess()
     session = await RawSession.open(serve.url)
     await serve.post('events/known', { events: [] })
   })

@@ -5,18 +5,19 @@ import { dirname, join } from 'node:path'
 import { runCommand } from '../helpers/in-process.ts'
 import { LinkClient } from '../helpers/link.ts'
 import { RawSession } from '../helpers/mcp.ts'
-import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
+import { serveInProcess } from '../helpers/in-process-servers.ts'
+import type { RunningServe } from '../helpers/serve-process.ts'
 
 const cube = (x: number) => ({ id: 'Cube', name: 'Cube', translate: [x, 0, 0] })
 const lamp = { id: 'Lamp', name: 'Lamp' }
 
 describe('checkpoints of the scene', () => {
   let home: string
-  let serve: ServeProcess
+  let serve: RunningServe
   let session: RawSession
   const env = () => ({ HOME: home, XDG_DATA_HOME: join(home, 'data') })
   const start = async () => {
-    serve = await startServeProcess({ env: env(), registryDir: home })
+    serve = await serveInProcess({ env: env(), registryDir: home })
     session = await RawSession.open(serve.url)
   }
 

@@ -4,12 +4,13 @@ import { dirname, join } from 'node:path'
 import { type AccountHome, createAccountHome } from '../helpers/account-home.ts'
 import { type Passage, openPassage } from '../helpers/passage.ts'
 import { cheapHashing } from '../helpers/accounts-caller.ts'
-import { type AccountsProcess, startAccountsProcess } from '../helpers/accounts-process.ts'
+import { type RunningAccounts } from '../helpers/accounts-process.ts'
+import { accountsInProcess } from '../helpers/in-process-servers.ts'
 
 const password = 'correct horse 41'
 
 describe('service-cli against its own registry', () => {
-  let registry: AccountsProcess
+  let registry: RunningAccounts
   let passage: Passage
   let home: AccountHome
   /** Every token that was ever saved or made. */
@@ -25,7 +26,7 @@ describe('service-cli against its own registry', () => {
   }
 
   before(async () => {
-    registry = await startAccountsProcess({ flags: cheapHashing })
+    registry = await accountsInProcess({ flags: cheapHashing })
     passage = await openPassage(registry.url)
     home = createAccountHome(passage.url)
     const made = await home.run(

@@ -10,12 +10,13 @@ import { join } from 'node:path'
 import { runCommand } from '../helpers/in-process.ts'
 import type { Ended } from '../helpers/program.ts'
 import { runOnTerminal, whyNoTerminal } from '../helpers/pseudo-terminal.ts'
-import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { skipBecause } from '../helpers/skip.ts'
+import { serveInProcess } from '../helpers/in-process-servers.ts'
+import type { RunningServe } from '../helpers/serve-process.ts'
 
 describe('service-cli artefacts', () => {
   let home: string
-  let serve: ServeProcess
+  let serve: RunningServe
   const bytes = randomBytes(3_000_000)
   const hex = createHash('sha256').update(bytes).digest('hex')
   const path = (name: string) => join(home, name)
@@ -23,7 +24,7 @@ describe('service-cli artefacts', () => {
     runCommand(['artefacts', ...args, `--registry-dir=${serve.registryDir}`])
 
   before(async () => {
-    serve = await startServeProcess()
+    serve = await serveInProcess()
   })
   after(() => serve.stop())
   beforeEach(async () => {

@@ -8,8 +8,8 @@ import { LinkClient } from '../helpers/link.ts'
 import { writeInstance } from '../helpers/instance-files.ts'
 import { runCommand } from '../helpers/in-process.ts'
 import { exitOf, startProgram } from '../helpers/program.ts'
-import { startServeProcess } from '../helpers/serve-process.ts'
 import { until } from '../helpers/until.ts'
+import { serveInProcess } from '../helpers/in-process-servers.ts'
 
 describe('service-cli instances', () => {
   let registryDir: string
@@ -28,7 +28,7 @@ describe('service-cli instances', () => {
   })
 
   it('shows a running serve without a gateway, and warns of a broken record', async () => {
-    const serve = await startServeProcess({ registryDir, flags: ['--dcc-type=maya'] })
+    const serve = await serveInProcess({ registryDir, flags: ['--dcc-type=maya'] })
     try {
       const file = join(registryDir, 'instances', '11111111-2222-4333-8444-555555555555.json')
       await writeFile(file, 'no record', { mode: 0o600 })
@@ -43,7 +43,7 @@ describe('service-cli instances', () => {
   })
 
   it('says when a scene was posted, until an application sends its own', async () => {
-    const serve = await startServeProcess({ registryDir })
+    const serve = await serveInProcess({ registryDir })
     const list = async () => (await runCommand(['instances', folder()])).stdout
     try {
       expect(await list()).to.match(/ live +- +http/)

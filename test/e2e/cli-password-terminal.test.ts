@@ -3,20 +3,21 @@ import { type AccountHome, createAccountHome } from '../helpers/account-home.ts'
 import { cleanEnv } from '../helpers/program.ts'
 import { type Step, ctrlC, runOnTerminal, whyNoTerminal } from '../helpers/pseudo-terminal.ts'
 import { createCaller, password, quickLimits } from '../helpers/accounts-caller.ts'
-import { type AccountsProcess, startAccountsProcess } from '../helpers/accounts-process.ts'
+import { type RunningAccounts } from '../helpers/accounts-process.ts'
 import { skipBecause } from '../helpers/skip.ts'
+import { accountsInProcess } from '../helpers/in-process-servers.ts'
 
 const second = 'typed Password 94'
 const third = 'typed Password 95'
 
 describe('service-cli password on a terminal', () => {
-  let registry: AccountsProcess
+  let registry: RunningAccounts
   let home: AccountHome
 
   before(async function () {
     const why = whyNoTerminal()
     if (why !== null) skipBecause(this, why)
-    registry = await startAccountsProcess({ flags: quickLimits })
+    registry = await accountsInProcess({ flags: quickLimits })
     home = createAccountHome(registry.url)
     await createCaller(registry.url).register('alice')
   })

@@ -5,13 +5,14 @@ import { type AccountHome, createAccountHome } from '../helpers/account-home.ts'
 import { type Passage, openPassage } from '../helpers/passage.ts'
 import { type AccountsOwner, createAccountsOwner } from '../helpers/accounts-owner.ts'
 import { cheapHashing } from '../helpers/accounts-caller.ts'
-import { type AccountsProcess, startAccountsProcess } from '../helpers/accounts-process.ts'
+import { type RunningAccounts } from '../helpers/accounts-process.ts'
+import { accountsInProcess } from '../helpers/in-process-servers.ts'
 
 const passwords = ['correct horse 41', 'second horse 42', 'third horse 43', 'fourth horse 44']
 const [first = '', second = '', third = '', fourth = ''] = passwords
 
 describe('service-cli password', () => {
-  let registry: AccountsProcess
+  let registry: RunningAccounts
   let passage: Passage
   let owner: AccountsOwner
   let home: AccountHome
@@ -39,7 +40,7 @@ describe('service-cli password', () => {
   }
 
   before(async () => {
-    registry = await startAccountsProcess({ flags: cheapHashing })
+    registry = await accountsInProcess({ flags: cheapHashing })
     owner = createAccountsOwner(registry.dataDir)
     passage = await openPassage(registry.url)
     home = createAccountHome(passage.url)

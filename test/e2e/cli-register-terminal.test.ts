@@ -3,17 +3,18 @@ import { type AccountHome, createAccountHome } from '../helpers/account-home.ts'
 import { type Step, runOnTerminal, whyNoTerminal } from '../helpers/pseudo-terminal.ts'
 import { createCaller, quickLimits } from '../helpers/accounts-caller.ts'
 import { createAccountsOwner } from '../helpers/accounts-owner.ts'
-import { type AccountsProcess, startAccountsProcess } from '../helpers/accounts-process.ts'
+import { type RunningAccounts } from '../helpers/accounts-process.ts'
 import { skipBecause } from '../helpers/skip.ts'
+import { accountsInProcess } from '../helpers/in-process-servers.ts'
 
 const password = 'typed Secret Ending'
 
 describe('service-cli register on a terminal', () => {
-  let registry: AccountsProcess
+  let registry: RunningAccounts
   let home: AccountHome
 
   const start = async (...flags: string[]) => {
-    registry = await startAccountsProcess({ flags: [...quickLimits, ...flags] })
+    registry = await accountsInProcess({ flags: [...quickLimits, ...flags] })
     home = createAccountHome(registry.url)
   }
 

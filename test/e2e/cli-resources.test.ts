@@ -3,13 +3,14 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { runCommand } from '../helpers/in-process.ts'
-import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
+import { serveInProcess } from '../helpers/in-process-servers.ts'
+import type { RunningServe } from '../helpers/serve-process.ts'
 
 describe('service-cli resources', () => {
   let registryDir: string
-  let serve: ServeProcess
+  let serve: RunningServe
   const folder = () => `--registry-dir=${registryDir}`
-  const start = () => startServeProcess({ registryDir, flags: ['--dcc-type=maya'] })
+  const start = () => serveInProcess({ registryDir, flags: ['--dcc-type=maya'] })
 
   // Tests that end the server leave another one behind.
   before(async () => {
@@ -77,7 +78,7 @@ describe('service-cli resources', () => {
   })
 
   it('asks for the key, and takes it from the variable', async () => {
-    const keyed = await startServeProcess({ env: { SERVICE_MCP_API_KEY: 'k'.repeat(32) } })
+    const keyed = await serveInProcess({ env: { SERVICE_MCP_API_KEY: 'k'.repeat(32) } })
     try {
       const args = ['resources', 'list', `--url=${keyed.url}`]
       const { code, stderr } = await runCommand(args)

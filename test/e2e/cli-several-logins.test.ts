@@ -6,17 +6,18 @@ import { type AccountHome, createAccountHome } from '../helpers/account-home.ts'
 import { root } from '../helpers/program.ts'
 import { runOnTerminal, whyNoTerminal } from '../helpers/pseudo-terminal.ts'
 import { createCaller, password, quickLimits } from '../helpers/accounts-caller.ts'
-import { type AccountsProcess, startAccountsProcess } from '../helpers/accounts-process.ts'
+import { type RunningAccounts } from '../helpers/accounts-process.ts'
 import { skipBecause } from '../helpers/skip.ts'
+import { accountsInProcess } from '../helpers/in-process-servers.ts'
 
 describe('several logins of one person', () => {
-  let first: AccountsProcess
-  let second: AccountsProcess
+  let first: RunningAccounts
+  let second: RunningAccounts
   let home: AccountHome
 
   before(async () => {
-    first = await startAccountsProcess({ flags: quickLimits })
-    second = await startAccountsProcess({ flags: quickLimits })
+    first = await accountsInProcess({ flags: quickLimits })
+    second = await accountsInProcess({ flags: quickLimits })
     for (const { url } of [first, second]) {
       await createCaller(url).register('alice')
       await createCaller(url).register('bob')
@@ -37,7 +38,7 @@ describe('several logins of one person', () => {
     expect(ended.code, ended.stderr).to.equal(0)
     return ended
   }
-  const login = async (name: string, { url }: AccountsProcess) => {
+  const login = async (name: string, { url }: RunningAccounts) => {
     const args = ['login', name, '--password-stdin', '--registry', url]
     const ended = await home.run(args, { input: password })
     expect(ended.code, ended.stderr).to.equal(0)

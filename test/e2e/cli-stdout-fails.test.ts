@@ -6,17 +6,18 @@ import { type AccountHome, createAccountHome } from '../helpers/account-home.ts'
 import { exitOf, root, textOf } from '../helpers/program.ts'
 import { createCaller, password, quickLimits } from '../helpers/accounts-caller.ts'
 import { type AccountsOwner, createAccountsOwner } from '../helpers/accounts-owner.ts'
-import { type AccountsProcess, startAccountsProcess } from '../helpers/accounts-process.ts'
+import { type RunningAccounts } from '../helpers/accounts-process.ts'
 import { skipBecause } from '../helpers/skip.ts'
+import { accountsInProcess } from '../helpers/in-process-servers.ts'
 
 describe('service-cli when stdout cannot be written', () => {
-  let registry: AccountsProcess
+  let registry: RunningAccounts
   let owner: AccountsOwner
   let home: AccountHome
 
   before(async function () {
     if (process.platform !== 'linux') skipBecause(this, '/dev/full is a device of Linux')
-    registry = await startAccountsProcess({ flags: quickLimits })
+    registry = await accountsInProcess({ flags: quickLimits })
     owner = createAccountsOwner(registry.dataDir)
     home = createAccountHome(registry.url)
     await createCaller(registry.url).register('alice')

@@ -7,15 +7,16 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { type ForeignServer, noteUri, startForeign } from '../lib/mcp/client/foreign-server.ts'
 import { runCommand } from '../helpers/in-process.ts'
 import { exitOf, startProgram } from '../helpers/program.ts'
-import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { until } from '../helpers/until.ts'
 import { follow } from './follow.ts'
+import { serveInProcess } from '../helpers/in-process-servers.ts'
+import type { RunningServe } from '../helpers/serve-process.ts'
 
 describe('service-cli resources watch', () => {
   let registryDir: string
-  let serve: ServeProcess
+  let serve: RunningServe
   const folder = () => `--registry-dir=${registryDir}`
-  const start = () => startServeProcess({ registryDir, flags: ['--dcc-type=maya'] })
+  const start = () => serveInProcess({ registryDir, flags: ['--dcc-type=maya'] })
 
   // Tests that end the server leave another one behind.
   before(async () => {

@@ -8,8 +8,9 @@ import { runCommand } from '../helpers/in-process.ts'
 import { bearer } from '../helpers/keyed-server.ts'
 import { ask, Events, RawSession, rpc } from '../helpers/mcp.ts'
 import { cleanEnv } from '../helpers/program.ts'
-import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { statelessHeaders, statelessMeta } from '../helpers/stateless.ts'
+import { serveInProcess } from '../helpers/in-process-servers.ts'
+import type { RunningServe } from '../helpers/serve-process.ts'
 
 const uri = 'server://clients'
 
@@ -70,9 +71,9 @@ async function follow(page: StatelessClient) {
 }
 
 describe('server://clients of serve', () => {
-  let serve: ServeProcess
+  let serve: RunningServe
   before(async () => {
-    serve = await startServeProcess()
+    serve = await serveInProcess()
     await serve.post('scene', { objects: [] })
   })
   after(() => serve.stop())
@@ -195,7 +196,7 @@ describe('server://clients of serve', () => {
 
 describe('server://clients, for callers who may only read', () => {
   let home: string
-  let serve: ServeProcess
+  let serve: RunningServe
   let reader: Record<string, string>
   let writer: Record<string, string>
   before(async () => {
@@ -206,7 +207,7 @@ describe('server://clients, for callers who may only read', () => {
     }
     reader = await create('reader', '--read-only')
     writer = await create('writer')
-    serve = await startServeProcess({ registryDir: home })
+    serve = await serveInProcess({ registryDir: home })
   })
   after(async () => {
     await serve.stop()
@@ -261,7 +262,7 @@ describe('server://clients, for callers who may only read', () => {
 
 describe('server://clients of a server without resources', () => {
   it('is closed like the others', async () => {
-    const serve = await startServeProcess({ flags: ['--no-resources'] })
+    const serve = await serveInProcess({ flags: ['--no-resources'] })
     try {
       const answer = await statelessClient(serve.url, 'agent').call('resources/read', { uri })
       expect(answer.error.code).to.equal(-32_601)

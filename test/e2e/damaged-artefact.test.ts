@@ -3,17 +3,18 @@ import { open, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { ask, RawSession } from '../helpers/mcp.ts'
-import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { BlobRead, uploadGenerated } from './artefact-bytes.ts'
+import { serveInProcess } from '../helpers/in-process-servers.ts'
+import type { RunningServe } from '../helpers/serve-process.ts'
 
 const MiB = 1024 * 1024
 
 describe('an artefact damaged on disk', () => {
-  let serve: ServeProcess
+  let serve: RunningServe
   let session: RawSession
 
   before(async () => {
-    serve = await startServeProcess()
+    serve = await serveInProcess()
     session = await RawSession.open(serve.url)
   })
 

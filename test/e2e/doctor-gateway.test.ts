@@ -7,17 +7,18 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { judgeClock, judgeReady, judgeTls } from '../../src/commands/doctor/check-way.ts'
 import { createCaller, quickLimits } from '../helpers/accounts-caller.ts'
-import { type AccountsProcess, startAccountsProcess } from '../helpers/accounts-process.ts'
+import { type RunningAccounts } from '../helpers/accounts-process.ts'
 import { makePair, writePair } from '../helpers/certificate.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { type GatewayProcess, startGatewayProcess } from '../helpers/gateway-process.ts'
 import { cleanEnv, runProgram } from '../helpers/program.ts'
+import { accountsInProcess } from '../helpers/in-process-servers.ts'
 
 describe('doctor --gateway', () => {
   const key = 'the-key-of-the-gateway'
   let folder: string
   let certFile: string
-  let accounts: AccountsProcess
+  let accounts: RunningAccounts
   /** With TLS and a key, and without. */
   let gateways: GatewayProcess[]
   let secure: string
@@ -27,7 +28,7 @@ describe('doctor --gateway', () => {
 
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), 'doctor-gateway-'))
-    accounts = await startAccountsProcess({ flags: quickLimits })
+    accounts = await accountsInProcess({ flags: quickLimits })
     const caller = createCaller(accounts.url)
     const { access_token: access } = await caller.register('ada')
     const scoped = { name: 'ada-ws', scopes: ['instance'] }

@@ -1,8 +1,9 @@
 import { expect } from 'chai'
 import { networkInterfaces } from 'node:os'
 import { ask, initializeBody, postHeaders, RawSession } from '../helpers/mcp.ts'
-import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { exchange, requestText } from './raw-socket.ts'
+import { serveInProcess } from '../helpers/in-process-servers.ts'
+import type { RunningServe } from '../helpers/serve-process.ts'
 
 const routes = [
   ['POST', '/mcp'],
@@ -49,10 +50,10 @@ const origins = [
 ]
 
 describe('pages of other sites', () => {
-  let serve: ServeProcess
+  let serve: RunningServe
 
   before(async () => {
-    serve = await startServeProcess()
+    serve = await serveInProcess()
   })
 
   after(() => serve.stop())
@@ -102,7 +103,7 @@ describe('pages of other sites', () => {
 
   it('named by --allowed-origin and --allowed-host get in, the others do not', async () => {
     const flags = ['--allowed-origin', 'https://studio.example', '--allowed-host', 'proxy.example']
-    const open = await startServeProcess({ flags })
+    const open = await serveInProcess({ flags })
     try {
       const status = async (host: string, origin: string) => {
         const headers = { ...postHeaders, Host: host, Origin: origin }
@@ -128,7 +129,7 @@ describe('pages of other sites', () => {
       .find(({ family, internal }) => family === 'IPv4' && !internal)?.address
     const address = reached ?? '127.0.0.1'
     const flags = ['--host', '0.0.0.0', '--allow-unauthenticated', '--allowed-host', 'studio.test']
-    const open = await startServeProcess({ flags })
+    const open = await serveInProcess({ flags })
     try {
       const status = async (host: string, origin: string) => {
         const headers = { ...postHeaders, Host: host, Origin: origin }

@@ -12,10 +12,12 @@ import type { GatewayHandle } from '../../src/server/gateway/options.ts'
 import { writeInstance } from '../helpers/instance-files.ts'
 import { runCommand } from '../helpers/in-process.ts'
 import { ask, type Events, initializeBody, RawSession } from '../helpers/mcp.ts'
-import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { skipBecause } from '../helpers/skip.ts'
 import { callStateless, listenStateless } from '../helpers/stateless.ts'
 import { until } from '../helpers/until.ts'
+import { startServeProcess } from '../helpers/serve-process.ts'
+import { serveInProcess } from '../helpers/in-process-servers.ts'
+import type { RunningServe } from '../helpers/serve-process.ts'
 
 const key = 'a-key-that-only-clients-of-it-have'
 const sceneOf = (x: number) => ({
@@ -55,8 +57,8 @@ async function startForeignProgram() {
 describe('a gateway that aggregates', () => {
   let registryDir: string
   let gateway: GatewayHandle
-  let blender: ServeProcess
-  let maya: ServeProcess
+  let blender: RunningServe
+  let maya: RunningServe
   let session: RawSession
   let events: Events
 
@@ -68,7 +70,7 @@ describe('a gateway that aggregates', () => {
   before(async () => {
     registryDir = await mkdtemp(join(tmpdir(), 'gateway-aggregate-'))
     const start = (dccType: string) =>
-      startServeProcess({ registryDir, flags: ['--dcc-type', dccType, '--name', `my ${dccType}`] })
+      serveInProcess({ registryDir, flags: ['--dcc-type', dccType, '--name', `my ${dccType}`] })
     ;[blender, maya] = await Promise.all([start('blender'), start('maya')])
     gateway = await startGateway(options())
     await blender.post('scene', sceneOf(0))
@@ -82,7 +84,7 @@ describe('a gateway that aggregates', () => {
     await rm(registryDir, { recursive: true, force: true })
   })
 
-  const at = ({ instanceId }: ServeProcess, path = 'scene/current') =>
+  const at = ({ instanceId }: RunningServe, path = 'scene/current') =>
     `instance://${instanceId}/${path}`
   const read = async (uri: string) =>
     (await callStateless(gateway.url, 'resources/read', { uri })).json
@@ -124,7 +126,7 @@ describe('a gateway that aggregates', () => {
     })
 
     it('opens an instance that asks for a key only where its own clients need one', async () => {
-      const keyed = await startServeProcess({ registryDir, env: { SERVICE_MCP_API_KEY: key } })
+      const keyed = await serveInProcess({ registryDir, env: { SERVICE_MCP_API_KEY: key } })
       await keyed.post('scene', sceneOf(7))
       const uri = at(keyed)
       await until(async () => !(await read(uri)).error?.message.includes('no such'), 'the record')
@@ -277,7 +279,7 @@ describe('a gateway that aggregates', () => {
     })
 
     it('is left out of a stream when its instance has ended, and the others stay', async () => {
-      const ended = await startServeProcess({ registryDir })
+      const ended = await serveInProcess({ registryDir })
       await until(async () => (await read(at(ended))).result !== undefined, 'the instance')
       await ended.stop()
       const isGone = async () => (await read(at(ended))).error?.data?.reason === 'instance_gone'
@@ -319,7 +321,7 @@ describe('a gateway that aggregates', () => {
 
   describe('the tools', () => {
     /** Calls that wait at the instance. */
-    const waitsAt = async ({ base }: ServeProcess) => {
+    const waitsAt = async ({ base }: RunningServe) => {
       const { text } = await ask(`${base}/metrics`, { method: 'GET', headers: {} })
       return Number(/^service_cli_pending_calls (\d+)$/m.exec(text)?.[1])
     }

@@ -9,7 +9,6 @@ import type { GatewayHandle } from '../../src/server/gateway/options.ts'
 import { RawSession, rpc } from '../helpers/mcp.ts'
 import { contentsOf, startScriptedInstance, updateOf } from '../helpers/scripted-instance.ts'
 import type { ScriptedInstance } from '../helpers/scripted-instance.ts'
-import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import {
   callStateless,
   listenStateless,
@@ -18,6 +17,8 @@ import {
   statelessRequest,
 } from '../helpers/stateless.ts'
 import { until } from '../helpers/until.ts'
+import { serveInProcess } from '../helpers/in-process-servers.ts'
+import type { RunningServe } from '../helpers/serve-process.ts'
 
 /** Shorter than the default, to keep the test fast, and long enough for a busy machine. */
 const limits = { instanceAnswerMs: 4000, instanceSilenceMs: 4000 }
@@ -25,13 +26,13 @@ const limits = { instanceAnswerMs: 4000, instanceSilenceMs: 4000 }
 describe('an instance that lies', () => {
   let registryDir: string
   let gateway: GatewayHandle
-  let good: ServeProcess
+  let good: RunningServe
   let bad: ScriptedInstance
   const openResponses = new Set<ServerResponse>()
 
   before(async () => {
     registryDir = await mkdtemp(join(tmpdir(), 'gateway-lying-'))
-    good = await startServeProcess({ registryDir, flags: ['--dcc-type', 'blender'] })
+    good = await serveInProcess({ registryDir, flags: ['--dcc-type', 'blender'] })
     gateway = await startAggregating()
   })
   after(async () => {

@@ -7,8 +7,9 @@ import { gatewayForms } from '../helpers/gateway-forms.ts'
 import { type GatewayProcess, startGatewayProcess } from '../helpers/gateway-process.ts'
 import { writeInstance } from '../helpers/instance-files.ts'
 import { type Events, RawSession } from '../helpers/mcp.ts'
-import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { until } from '../helpers/until.ts'
+import { serveInProcess } from '../helpers/in-process-servers.ts'
+import type { RunningServe } from '../helpers/serve-process.ts'
 
 const uri = 'gateway://instances'
 
@@ -55,12 +56,12 @@ export function testStandby(rounds: number): void {
   describe('a standby gateway', function () {
     this.timeout(60_000 + rounds * 30_000)
     let registryDir: string
-    let serve: ServeProcess
+    let serve: RunningServe
     const running = new Set<GatewayProcess>()
 
     beforeEach(async () => {
       registryDir = await mkdtemp(join(tmpdir(), 'gateway-standby-'))
-      serve = await startServeProcess({ registryDir })
+      serve = await serveInProcess({ registryDir })
     })
     afterEach(async () => {
       await Promise.all([...running].map(gateway => gateway.kill()))

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { freePort } from '../helpers/free-port.ts'
 import { startGatewayProcess } from '../helpers/gateway-process.ts'
 import { ask, initializeBody, postHeaders, RawSession } from '../helpers/mcp.ts'
-import { startServeProcess } from '../helpers/serve-process.ts'
+import { serveInProcess } from '../helpers/in-process-servers.ts'
 
 describe('tools of a gateway', () => {
   for (const flags of [[], ['--no-tools'], ['--aggregate'], ['--aggregate', '--no-tools']]) {
@@ -31,7 +31,7 @@ describe('tools of a gateway', () => {
         const removed = await session.call('tools/call', { name: 'list_dcc_instances' })
         expect(removed.error.code).to.equal(-32602)
         const waiting = session.call('tools/call', { name: 'wait_for_change', arguments: {} })
-        const serve = await startServeProcess({ registryDir })
+        const serve = await serveInProcess({ registryDir })
         try {
           const { structuredContent } = (await waiting).result
           expect(structuredContent).to.deep.equal({ changed: true, uris: ['gateway://instances'] })

@@ -4,12 +4,13 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { HostClient, type HostClientOptions, type ShownNotes } from '../../src/host-client.ts'
 import { RawSession } from '../helpers/mcp.ts'
-import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { until } from '../helpers/until.ts'
+import { serveInProcess } from '../helpers/in-process-servers.ts'
+import type { RunningServe } from '../helpers/serve-process.ts'
 
 describe('notes of a program with the client', () => {
   let home: string
-  let serve: ServeProcess
+  let serve: RunningServe
   let host: HostClient | null
 
   beforeEach(async () => {
@@ -25,7 +26,7 @@ describe('notes of a program with the client', () => {
 
   async function start(...flags: string[]): Promise<void> {
     const env = { XDG_DATA_HOME: join(home, 'data') }
-    serve = await startServeProcess({ env, registryDir: home, flags })
+    serve = await serveInProcess({ env, registryDir: home, flags })
   }
   async function connect(options: Partial<HostClientOptions> = {}): Promise<HostClient> {
     host = new HostClient({

@@ -1,21 +1,22 @@
 import { expect } from 'chai'
 import { LinkClient } from '../helpers/link.ts'
 import { RawSession, rpc } from '../helpers/mcp.ts'
-import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { expectHealthy, failureOf } from './host-link-health.ts'
 import { exchange, RawSocket, requestText } from './raw-socket.ts'
+import { serveInProcess } from '../helpers/in-process-servers.ts'
+import type { RunningServe } from '../helpers/serve-process.ts'
 
 const MiB = 1024 * 1024
 /** Long enough for a hundred connections on a machine at work. */
 const deadlineMs = 4000
 
 describe('answers of an application over the host link', () => {
-  let serve: ServeProcess
+  let serve: RunningServe
   let session: RawSession
   let app: LinkClient
 
   before(async () => {
-    serve = await startServeProcess({ flags: [`--limit=linkReadMs=${deadlineMs}`] })
+    serve = await serveInProcess({ flags: [`--limit=linkReadMs=${deadlineMs}`] })
     session = await RawSession.open(serve.url)
   })
 
@@ -30,9 +31,8 @@ describe('answers of an application over the host link', () => {
   })
 
   after(async () => {
-    const { code, stderr } = await serve.stop()
-    expect(code).to.equal(0)
-    expect(stderr).not.to.match(/"level":"error"|\n\s+at /)
+    await serve.stop()
+    expect(serve.output().stderr).not.to.match(/"level":"error"|\n\s+at /)
   })
 
   const read = (uri: string) => session.call('resources/read', { uri })

@@ -5,24 +5,25 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { expect } from 'chai'
 import { LinkClient } from '../helpers/link.ts'
 import { RawSession } from '../helpers/mcp.ts'
-import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { expectHealthy, failureOf, recordOf } from './host-link-health.ts'
 import { until } from '../helpers/until.ts'
+import { serveInProcess } from '../helpers/in-process-servers.ts'
+import type { RunningServe } from '../helpers/serve-process.ts'
 
 const program = fileURLToPath(new URL('host-link-app.ts', import.meta.url))
 
 describe('an application that hangs', () => {
-  let serve: ServeProcess
+  let serve: RunningServe
   let session: RawSession
 
   before(async () => {
-    serve = await startServeProcess({ flags: ['--limit=linkReadMs=500'] })
+    serve = await serveInProcess({ flags: ['--limit=linkReadMs=500'] })
     session = await RawSession.open(serve.url)
   })
 
   after(async () => {
     await expectHealthy(serve)
-    expect((await serve.stop()).code).to.equal(0)
+    await serve.stop()
   })
 
   it('for 5 s keeps its link, costs only those who ask it, and goes on', async () => {
@@ -99,7 +100,7 @@ describe('an application that hangs', () => {
   })
 })
 
-function startApp({ hostUrl, token }: ServeProcess): {
+function startApp({ hostUrl, token }: RunningServe): {
   child: ChildProcess
   said(word: string): Promise<void>
 } {

@@ -3,14 +3,14 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { RawSession } from '../helpers/mcp.ts'
 import { LinkClient } from '../helpers/link.ts'
-import type { ServeProcess } from '../helpers/serve-process.ts'
+import type { RunningServe } from '../helpers/serve-process.ts'
 import { until } from '../helpers/until.ts'
 
 let round = 0
 
 /** Connects as soon as the place is free: the server may not have seen the last one go yet. */
 export async function connectWhenFree(
-  serve: ServeProcess,
+  serve: RunningServe,
   members: Record<string, unknown> = {},
 ): Promise<LinkClient> {
   const found: LinkClient[] = []
@@ -25,7 +25,7 @@ export async function connectWhenFree(
 }
 
 /** After a fault: another application and a client do all that they could do before. */
-export async function expectHealthy(serve: ServeProcess): Promise<void> {
+export async function expectHealthy(serve: RunningServe): Promise<void> {
   const number = ++round
   const app = await connectWhenFree(serve, { instance_id: `healthy ${number}` })
   const session = await RawSession.open(serve.url)
@@ -45,7 +45,7 @@ export async function expectHealthy(serve: ServeProcess): Promise<void> {
   expect(await app.bye()).to.include({ code: 1000 })
 }
 
-export async function recordOf(serve: ServeProcess): Promise<any> {
+export async function recordOf(serve: RunningServe): Promise<any> {
   const path = join(serve.registryDir, 'instances', `${serve.instanceId}.json`)
   return JSON.parse(await readFile(path, 'utf8'))
 }

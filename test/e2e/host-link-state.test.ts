@@ -4,17 +4,18 @@ import { join } from 'node:path'
 import { LinkClient } from '../helpers/link.ts'
 import { RawSession } from '../helpers/mcp.ts'
 import { root } from '../helpers/program.ts'
-import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { expectHealthy, recordOf } from './host-link-health.ts'
 import { until } from '../helpers/until.ts'
+import { serveInProcess } from '../helpers/in-process-servers.ts'
+import type { RunningServe } from '../helpers/serve-process.ts'
 
 describe('what an application tells over the host link', () => {
-  let serve: ServeProcess
+  let serve: RunningServe
   let session: RawSession
   let app: LinkClient
 
   before(async () => {
-    serve = await startServeProcess()
+    serve = await serveInProcess()
     session = await RawSession.open(serve.url)
   })
 
@@ -30,9 +31,8 @@ describe('what an application tells over the host link', () => {
   })
 
   after(async () => {
-    const { code, stderr } = await serve.stop()
-    expect(code).to.equal(0)
-    expect(stderr).not.to.match(/"level":"error"|\n\s+at /)
+    await serve.stop()
+    expect(serve.output().stderr).not.to.match(/"level":"error"|\n\s+at /)
   })
 
   it('is preceded by the welcome that the docs show', async () => {

@@ -4,20 +4,21 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { runCommand } from '../helpers/in-process.ts'
 import { RawSession } from '../helpers/mcp.ts'
-import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
+import { serveInProcess } from '../helpers/in-process-servers.ts'
+import type { RunningServe } from '../helpers/serve-process.ts'
 
 const count = 1000
 const long = (at: number) => `wish ${at} "<&\n${'x'.repeat(3900)}`
 
 describe('a thousand notes of 4,000 characters', () => {
   let home: string
-  let serve: ServeProcess
+  let serve: RunningServe
   let session: RawSession
 
   before(async () => {
     home = await mkdtemp(join(tmpdir(), 'many-notes-'))
     const env = { HOME: home, XDG_DATA_HOME: join(home, 'data') }
-    serve = await startServeProcess({ env, registryDir: home })
+    serve = await serveInProcess({ env, registryDir: home })
     session = await RawSession.open(serve.url)
     const targets = Array.from({ length: 100 }, (_, at) => `${at} ${'n'.repeat(240)}`)
     const { json } = await serve.post('notes', { text: long(1), targets })

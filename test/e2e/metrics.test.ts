@@ -3,12 +3,13 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { freePort } from '../helpers/free-port.ts'
-import { type AccountsProcess, startAccountsProcess } from '../helpers/accounts-process.ts'
+import { type RunningAccounts } from '../helpers/accounts-process.ts'
 import { type GatewayProcess, startGatewayProcess } from '../helpers/gateway-process.ts'
 import { ask, RawSession } from '../helpers/mcp.ts'
-import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { callStateless } from '../helpers/stateless.ts'
 import { until } from '../helpers/until.ts'
+import { accountsInProcess, serveInProcess } from '../helpers/in-process-servers.ts'
+import type { RunningServe } from '../helpers/serve-process.ts'
 
 const key = 'a-key-of-24-characters-or-more'
 
@@ -40,16 +41,16 @@ function parse(text: string): Map<string, number> {
 
 describe('/metrics', () => {
   let registryDir: string
-  let serve: ServeProcess
+  let serve: RunningServe
   let gateway: GatewayProcess
-  let accounts: AccountsProcess
+  let accounts: RunningAccounts
   const bases: Record<string, string> = {}
 
   before(async () => {
     registryDir = await mkdtemp(join(tmpdir(), 'metrics-'))
-    serve = await startServeProcess({ registryDir, env: { SERVICE_MCP_API_KEY: key } })
+    serve = await serveInProcess({ registryDir, env: { SERVICE_MCP_API_KEY: key } })
     gateway = startGatewayProcess({ port: await freePort(), registryDir })
-    accounts = await startAccountsProcess()
+    accounts = await accountsInProcess()
     const { url } = await gateway.line('listening')
     Object.assign(bases, {
       ...{ serve: serve.base, gateway: new URL(url).origin },

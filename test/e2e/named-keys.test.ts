@@ -9,8 +9,9 @@ import { bearer, makeKeys, type TestKeys } from '../helpers/keyed-server.ts'
 import { RawSession } from '../helpers/mcp.ts'
 import { runCommand } from '../helpers/in-process.ts'
 import { cleanEnv } from '../helpers/program.ts'
-import { type ServeProcess, runServe, startServeProcess } from '../helpers/serve-process.ts'
+import { type RunningServe, runServe } from '../helpers/serve-process.ts'
 import { until } from '../helpers/until.ts'
+import { serveInProcess } from '../helpers/in-process-servers.ts'
 
 /** Is the key good for a new session? */
 async function letsIn(url: string, key: string): Promise<boolean> {
@@ -22,7 +23,7 @@ async function letsIn(url: string, key: string): Promise<boolean> {
 
 describe('keys made and revoked beside a running server', () => {
   let registryDir: string
-  let serve: ServeProcess
+  let serve: RunningServe
 
   before(async () => (registryDir = await mkdtemp(join(tmpdir(), 'named-keys-'))))
   after(async () => {
@@ -35,7 +36,7 @@ describe('keys made and revoked beside a running server', () => {
   }
 
   it('are asked for from the first one on, rotated without a restart, and in no output', async () => {
-    serve = await startServeProcess({ registryDir })
+    serve = await serveInProcess({ registryDir })
     const anyone = await RawSession.open(serve.url, '2025-11-25')
     const openStream = await anyone.listen()
     const first = (await keys('create', 'first')).stdout.trim()

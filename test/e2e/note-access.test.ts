@@ -6,16 +6,17 @@ import { bearer } from '../helpers/keyed-server.ts'
 import { runCommand } from '../helpers/in-process.ts'
 import { ask, RawSession } from '../helpers/mcp.ts'
 import { cleanEnv, exitOf, startProgram } from '../helpers/program.ts'
-import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { statelessHeaders, statelessRequest } from '../helpers/stateless.ts'
 import { hello } from './stdio-servers.ts'
 import { until } from '../helpers/until.ts'
+import { serveInProcess } from '../helpers/in-process-servers.ts'
+import type { RunningServe } from '../helpers/serve-process.ts'
 
 const revisions = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'] as const
 
 describe('answer_note, for callers who may only read', () => {
   let home: string
-  let serve: ServeProcess
+  let serve: RunningServe
   let reader: string
   let writer: string
 
@@ -27,7 +28,7 @@ describe('answer_note, for callers who may only read', () => {
     }
     reader = await create('reader', '--read-only')
     writer = await create('writer')
-    serve = await startServeProcess({ registryDir: home })
+    serve = await serveInProcess({ registryDir: home })
   })
   after(async () => {
     await serve.stop()

@@ -5,8 +5,9 @@ import { join } from 'node:path'
 import { HostClient } from '../../src/host-client.ts'
 import { encodePng } from '../../src/server/capture/png/make-picture.ts'
 import { RawSession } from '../helpers/mcp.ts'
-import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { until } from '../helpers/until.ts'
+import { serveInProcess } from '../helpers/in-process-servers.ts'
+import type { RunningServe } from '../helpers/serve-process.ts'
 
 /** A grey picture of 16 by 8 pixels with white dots in its first row. */
 function dotted(dots: readonly number[]): Buffer {
@@ -23,13 +24,13 @@ const steel = (rough: number) => ({ id: 'Steel', name: 'Steel', rough })
 
 describe('the proof of an answer', () => {
   let home: string
-  let serve: ServeProcess
+  let serve: RunningServe
   let session: RawSession
 
   before(async () => {
     home = await mkdtemp(join(tmpdir(), 'proofs-'))
     const env = { HOME: home, XDG_DATA_HOME: join(home, 'data') }
-    serve = await startServeProcess({ env, registryDir: home })
+    serve = await serveInProcess({ env, registryDir: home })
     session = await RawSession.open(serve.url)
   })
   after(async () => {
@@ -130,7 +131,7 @@ describe('the proof of an answer', () => {
 
   it('has no pictures with --capture off, and says so', async () => {
     const env = { HOME: home, XDG_DATA_HOME: join(home, 'data') }
-    const other = await startServeProcess({ env, flags: ['--capture', 'off'] })
+    const other = await serveInProcess({ env, flags: ['--capture', 'off'] })
     try {
       const { json } = await other.post('notes', { text: 'x', targets: ['Cube'] })
       expect(json.note).to.include({ no_picture: 'pictures are switched off' })

@@ -6,17 +6,18 @@ import { openerOf } from '../../src/commands/page/run.ts'
 import { runCommand } from '../helpers/in-process.ts'
 import { PageBrowser, useLink } from '../helpers/page.ts'
 import { cleanEnv } from '../helpers/program.ts'
-import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { skipBecause } from '../helpers/skip.ts'
 import { until } from '../helpers/until.ts'
+import { serveInProcess } from '../helpers/in-process-servers.ts'
+import type { RunningServe } from '../helpers/serve-process.ts'
 
 describe('service-cli page', () => {
   let home: string
-  let serve: ServeProcess
+  let serve: RunningServe
 
   before(async () => {
     home = await mkdtemp(join(tmpdir(), 'page-command-'))
-    serve = await startServeProcess({ registryDir: home })
+    serve = await serveInProcess({ registryDir: home })
   })
   after(async () => {
     await serve.stop()
@@ -83,7 +84,7 @@ describe('service-cli page', () => {
   })
 
   it('chooses one of several servers as other commands do, and refuses --url', async () => {
-    const other = await startServeProcess({
+    const other = await serveInProcess({
       registryDir: home,
       flags: ['--dcc-type', 'blender', '--no-page'],
     })

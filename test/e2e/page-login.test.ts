@@ -2,17 +2,18 @@ import { expect } from 'chai'
 import { freePort } from '../helpers/free-port.ts'
 import { ask, Events, postHeaders, RawSession } from '../helpers/mcp.ts'
 import { fromPage, PageBrowser, useKey, useLink } from '../helpers/page.ts'
-import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { statelessHeaders, statelessRequest } from '../helpers/stateless.ts'
 import { exchange, requestText } from './raw-socket.ts'
+import { serveInProcess } from '../helpers/in-process-servers.ts'
+import type { RunningServe } from '../helpers/serve-process.ts'
 
 const key = 'a-key-of-thirty-two-characters-or-so'
 
 describe('logging in to the page', () => {
-  let serve: ServeProcess
+  let serve: RunningServe
 
   before(async () => {
-    serve = await startServeProcess({ env: { SERVICE_MCP_API_KEY: key } })
+    serve = await serveInProcess({ env: { SERVICE_MCP_API_KEY: key } })
     await serve.post('scene', { objects: ['Cube'] })
   })
   after(() => serve.stop())
@@ -213,7 +214,7 @@ describe('logging in to the page', () => {
 
   it('keeps CORS away from the pages of --allowed-origin, which may call /mcp', async () => {
     const origin = 'https://studio.example'
-    const other = await startServeProcess({ flags: ['--allowed-origin', origin] })
+    const other = await serveInProcess({ flags: ['--allowed-origin', origin] })
     try {
       const headers = { ...fromPage(other.base), Origin: origin }
       const refused = await useLink(other.base, await link(other), headers)
@@ -252,7 +253,7 @@ describe('logging in to the page', () => {
   })
 
   it('keeps two servers apart, whose cookies a browser sends to both', async () => {
-    const other = await startServeProcess()
+    const other = await serveInProcess()
     try {
       const [mine, theirs] = [await browser(), await browser(other)]
       expect(mine.cookie.split('=')[0]).not.to.equal(theirs.cookie.split('=')[0])
@@ -292,11 +293,11 @@ describe('logging in to the page', () => {
 
   it('is over when the server stops: the next one knows no cookie and no token', async () => {
     const flags = ['--port', String(await freePort())]
-    const first = await startServeProcess({ flags })
+    const first = await serveInProcess({ flags })
     const own = await browser(first)
     const bearer = await own.bearer()
     await first.stop()
-    const second = await startServeProcess({ flags })
+    const second = await serveInProcess({ flags })
     try {
       expect(second.base).to.equal(first.base)
       expect((await own.askToken()).status).to.equal(401)
@@ -310,7 +311,7 @@ describe('logging in to the page', () => {
   it('takes a key in place of a link, and counts wrong ones', async () => {
     const own = new PageBrowser(serve.base, await useKey(serve.base, key))
     expect(await read(await own.bearer())).to.equal(200)
-    const limited = await startServeProcess({
+    const limited = await serveInProcess({
       env: { SERVICE_MCP_API_KEY: key },
       flags: ['--limit', 'maxAuthFailures=2'],
     })
@@ -338,7 +339,7 @@ describe('logging in to the page', () => {
   })
 
   it('takes no key where none is needed to read', async () => {
-    const open = await startServeProcess()
+    const open = await serveInProcess()
     try {
       const refused = await useKey(open.base, key)
       expect(refused.status).to.equal(401)
@@ -351,7 +352,7 @@ describe('logging in to the page', () => {
   })
 
   it('leaves no secret in log, audit, --json line and answers', async () => {
-    const quiet = await startServeProcess({ env: { SERVICE_MCP_API_KEY: key } })
+    const quiet = await serveInProcess({ env: { SERVICE_MCP_API_KEY: key } })
     const url = await link(quiet)
     const secrets = [url.split('=')[1] ?? '', key]
     const own = new PageBrowser(quiet.base, await useLink(quiet.base, url))
@@ -364,16 +365,17 @@ describe('logging in to the page', () => {
     const audit = JSON.stringify(await session.readJson('audit://recent'))
     expect(audit).to.contain('login').and.to.contain('note.add')
     await own.logOut()
-    const { stdout, stderr } = await quiet.stop()
+    await quiet.stop()
+    const { stderr } = quiet.output()
     expect(stderr).to.contain('/page/session')
     for (const secret of secrets) {
-      for (const text of [stdout, stderr, audit, again.text]) expect(text).not.to.contain(secret)
+      for (const text of [stderr, audit, again.text]) expect(text).not.to.contain(secret)
     }
-    expect(stdout + stderr).not.to.contain('#login')
+    expect(stderr).not.to.contain('#login')
   })
 
   it('is not there with --no-page', async () => {
-    const none = await startServeProcess({ flags: ['--no-page'] })
+    const none = await serveInProcess({ flags: ['--no-page'] })
     try {
       const refused = await none.post('page-login', {})
       expect([refused.status, refused.json.code]).to.deep.equal([404, 'resource-not-enabled'])

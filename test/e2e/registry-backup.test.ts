@@ -7,14 +7,15 @@ import { DatabaseSync } from 'node:sqlite'
 import { cleanEnv, exitOf, root, textOf } from '../helpers/program.ts'
 import { createCaller, quickLimits } from '../helpers/accounts-caller.ts'
 import { type AccountsOwner, createAccountsOwner } from '../helpers/accounts-owner.ts'
-import { type AccountsProcess, startAccountsProcess } from '../helpers/accounts-process.ts'
+import { type RunningAccounts } from '../helpers/accounts-process.ts'
 import { until } from '../helpers/until.ts'
+import { accountsInProcess } from '../helpers/in-process-servers.ts'
 
 describe('backup of a registry that runs', () => {
   let folder: string
   let dataDir: string
   let backup: string
-  let registry: AccountsProcess
+  let registry: RunningAccounts
   let owner: AccountsOwner
   let alice: { access_token: string; refresh_token: string }
   let refreshed: { access_token: string; refresh_token: string }
@@ -25,7 +26,7 @@ describe('backup of a registry that runs', () => {
     folder = fs.mkdtempSync(join(tmpdir(), 'registry-backup-'))
     dataDir = join(folder, 'data')
     backup = join(folder, 'backup')
-    registry = await startAccountsProcess({ dataDir, flags: quickLimits })
+    registry = await accountsInProcess({ dataDir, flags: quickLimits })
     owner = createAccountsOwner(dataDir)
     const caller = createCaller(registry.url)
     alice = await caller.register('alice')
@@ -63,7 +64,7 @@ describe('backup of a registry that runs', () => {
     const dir = fs.mkdtempSync(join(folder, 'restored-'))
     const from = flags.includes('--from') ? [] : ['--from', backup]
     const done = await owner.ask(['restore', ...from, ...flags], dir)
-    const restored = await startAccountsProcess({ dataDir: dir, flags: quickLimits })
+    const restored = await accountsInProcess({ dataDir: dir, flags: quickLimits })
     try {
       await check(createCaller(restored.url), done, dir)
     } finally {
@@ -195,7 +196,7 @@ describe('the data folder of a registry', () => {
   it('is refused as a symbolic link, and so is a file of it', async () => {
     const dataDir = join(folder, 'data')
     const owner = createAccountsOwner(dataDir)
-    await (await startAccountsProcess({ dataDir })).stop()
+    await (await accountsInProcess({ dataDir })).stop()
     fs.symlinkSync(dataDir, join(folder, 'link'))
     const linked = await owner.run(['users', 'list'], join(folder, 'link'))
     expect(linked.code).to.equal(2)

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { freePort } from '../helpers/free-port.ts'
 import { ask } from '../helpers/mcp.ts'
-import { startAccountsProcess } from '../helpers/accounts-process.ts'
+import { accountsInProcess } from '../helpers/in-process-servers.ts'
 
 const auth = '/api/v1/auth'
 const name = 'registry.studio.example'
@@ -17,7 +17,7 @@ describe('service-cli registry --public-url', () => {
   afterEach(() => rm(folder, { recursive: true, force: true }))
 
   it('takes its name as Host; under it old access tokens end, refresh and service tokens go on', async () => {
-    const local = await startAccountsProcess({ dataDir: folder })
+    const local = await accountsInProcess({ dataDir: folder })
     const send = (url: string, body: object, token?: string) =>
       ask(url, {
         method: 'POST',
@@ -49,7 +49,7 @@ describe('service-cli registry --public-url', () => {
 
     const port = await freePort()
     const flags = ['--public-url', `https://${name}`, '--port', String(port)]
-    const open = await startAccountsProcess({ dataDir: folder, flags })
+    const open = await accountsInProcess({ dataDir: folder, flags })
     const url = `http://127.0.0.1:${port}${auth}`
     const meOf = async (token: string, host = name) => {
       const headers = { Host: host, Authorization: `Bearer ${token}` }
@@ -73,7 +73,7 @@ describe('service-cli registry --public-url', () => {
 
   it('counts the failures of all clients together when a proxy stands in front', async () => {
     const flags = ['--limit', 'maxLoginFailures=2']
-    const registry = await startAccountsProcess({ dataDir: folder, flags })
+    const registry = await accountsInProcess({ dataDir: folder, flags })
     const tryFrom = async (address: string) => {
       const { status } = await ask(`${registry.url}${auth}/login`, {
         method: 'POST',

@@ -12,9 +12,10 @@ import { systemTimer } from '../../src/lib/util/time.ts'
 import { LinkClient } from '../../src/server/gateway/join/link-client.ts'
 import { LinkSocket } from '../../src/server/join/link-socket.ts'
 import { makePair, writePair } from '../helpers/certificate.ts'
-import { runServe, type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
+import { type RunningServe, runServe } from '../helpers/serve-process.ts'
 import { ask } from '../helpers/mcp.ts'
 import { until } from '../helpers/until.ts'
+import { serveInProcess } from '../helpers/in-process-servers.ts'
 
 const token = 'svc_a-token-of-the-scope-instance'
 const never = new AbortController().signal
@@ -93,7 +94,7 @@ describe('serve --join', () => {
   let gateway: ReturnType<typeof acceptLinks>
   let status: number | null
   let base: string
-  let serve: ServeProcess | undefined
+  let serve: RunningServe | undefined
 
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'serve-join-'))
@@ -115,13 +116,13 @@ describe('serve --join', () => {
   })
 
   const start = async (to: string, env: Record<string, string> = {}, flags: string[] = []) => {
-    serve = await startServeProcess({
+    serve = await serveInProcess({
       flags: ['--join', to, '--join-token-file', tokenFile, '--name', 'my scene', ...flags],
       env,
     })
     return serve
   }
-  const state = async ({ base }: ServeProcess) =>
+  const state = async ({ base }: RunningServe) =>
     (await ask(`${base}/readyz`, { method: 'GET', headers: {} })).json.join?.state
   const joinedAt = async (index: number) => {
     await until(() => gateway.joined.length > index, 'the link')

@@ -6,7 +6,7 @@ import { startGatewayProcess } from '../helpers/gateway-process.ts'
 import { LinkClient } from '../helpers/link.ts'
 import { openPassage } from '../helpers/passage.ts'
 import { exitOf } from '../helpers/program.ts'
-import type { ServeProcess } from '../helpers/serve-process.ts'
+import type { RunningServe } from '../helpers/serve-process.ts'
 import { hello, useServers } from './stdio-servers.ts'
 import { until } from '../helpers/until.ts'
 
@@ -35,7 +35,7 @@ const starter =
   }
 
 /** The channel tells of changes since it began: sends scenes until one of them is told. */
-async function begun(program: Program, server: ServeProcess): Promise<void> {
+async function begun(program: Program, server: RunningServe): Promise<void> {
   const before = program.told().length
   let frame = 1000
   let revision = ''
@@ -48,12 +48,12 @@ async function begun(program: Program, server: ServeProcess): Promise<void> {
 }
 
 /** The revision of the new scene. */
-async function set(server: ServeProcess, scene: object): Promise<string> {
+async function set(server: RunningServe, scene: object): Promise<string> {
   return String((await server.post('scene', scene)).json.revision)
 }
 
 /** Sets a scene; resolves with the notification of it. */
-async function toldOf(program: Program, server: ServeProcess, scene: object): Promise<any> {
+async function toldOf(program: Program, server: RunningServe, scene: object): Promise<any> {
   const revision = await set(server, scene)
   const found = () => program.told().find(({ meta }) => meta.revision === revision)
   await until(() => found() !== undefined, 'the scene to be told')
@@ -68,7 +68,7 @@ describe('service-cli over stdio with --channel', () => {
   describe('of one server', () => {
     const shared = useServers(before, after)
     const start = starter(shared)
-    let server: ServeProcess
+    let server: RunningServe
 
     before(async () => {
       server = await shared.serve()
@@ -144,7 +144,7 @@ describe('service-cli over stdio with --channel', () => {
 
   describe('tells of notes', () => {
     const shared = useServers(before, after)
-    let server: ServeProcess
+    let server: RunningServe
     let program: Program
     const act = async (path: string, body: object) => {
       const { status } = await server.post(`notes${path}`, body)

@@ -8,7 +8,7 @@ import { checkPush, readJson } from '../clients/scenario.ts'
 import { loadSdk, type Sdk, type SdkClient, Updates } from '../clients/client-face.ts'
 import type { Serving } from '../clients/serve.ts'
 import { cleanEnv, root } from '../helpers/program.ts'
-import { type ServeProcess } from '../helpers/serve-process.ts'
+import { type RunningServe, startServeProcess } from '../helpers/serve-process.ts'
 import { until } from '../helpers/until.ts'
 import { useServers } from './stdio-servers.ts'
 
@@ -51,7 +51,7 @@ describe('MCP clients over stdio', () => {
   }
 
   /** The part of a server that the shared checks of the client matrix use. */
-  function serving(server: ServeProcess): Serving {
+  function serving(server: RunningServe): Serving {
     return { post: (path: string, body: unknown) => server.post(path, body) } as unknown as Serving
   }
 
@@ -87,8 +87,7 @@ describe('MCP clients over stdio', () => {
     await first.post('scene', { objects: ['Cube'] })
     await updates.until('scene://current', 1)
     expect((await readJson(client, 'scene://current')).objects).to.deep.equal(['Cube'])
-    first.signal('SIGTERM')
-    await first.exited
+    await first.stop()
     const second = await serve()
     await updates.until('scene://current', 2)
     await second.post('scene', { objects: [] })
@@ -99,7 +98,7 @@ describe('MCP clients over stdio', () => {
   })
 
   it('reconnects after the server was killed and started on another port', async () => {
-    const first = await serve()
+    const first = await startServeProcess({ registryDir: stateDir() })
     const { client, updates, stderr } = await connectV1('connect')
     await client.subscribeResource({ uri: 'scene://current' })
     first.signal('SIGKILL')

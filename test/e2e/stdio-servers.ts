@@ -2,8 +2,9 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { cleanEnv, exitOf, startProgram } from '../helpers/program.ts'
-import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { until } from '../helpers/until.ts'
+import { serveInProcess } from '../helpers/in-process-servers.ts'
+import type { RunningServe } from '../helpers/serve-process.ts'
 
 /** The `initialize` that a client sends first. */
 export const hello = {
@@ -32,8 +33,8 @@ export function useServers(begin = beforeEach, end = afterEach) {
     await rm(folder, { recursive: true, force: true })
   })
 
-  async function serve(...flags: string[]): Promise<ServeProcess> {
-    const server = await startServeProcess({ registryDir: folder, flags })
+  async function serve(...flags: string[]): Promise<RunningServe> {
+    const server = await serveInProcess({ registryDir: folder, flags })
     ends.push(() => server.stop())
     return server
   }

@@ -5,19 +5,23 @@ import { join } from 'node:path'
 import { once } from 'node:events'
 import { cleanEnv, firstLine, startProgram } from './program.ts'
 
-/** The program running `registry`, as its user would start it. */
-export interface AccountsProcess {
-  readonly child: ChildProcess
-  readonly pid: number
+/** A running accounts server. */
+export interface RunningAccounts {
   readonly url: string
   readonly port: number
-  /** The whole line. */
-  readonly said: Record<string, unknown>
   readonly dataDir: string
   /** All it has written to stderr so far. */
   stderr(): string
-  /** SIGTERM; resolves with the exit code. */
+  /** Resolves with the exit code; null when a signal ended it. */
   stop(): Promise<number | null>
+}
+
+/** The program running `registry`, as its user would start it. */
+export interface AccountsProcess extends RunningAccounts {
+  readonly child: ChildProcess
+  readonly pid: number
+  /** The whole line. */
+  readonly said: Record<string, unknown>
 }
 
 export interface AccountsProcessSettings {

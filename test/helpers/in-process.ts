@@ -28,7 +28,23 @@ let previous: Promise<unknown> = Promise.resolve()
  * Commands share the streams and the environment of the process, so they run one after another.
  */
 export function runCommand(argv: readonly string[], options: CommandOptions = {}): Promise<Ended> {
-  const ended = previous.then(() => runAlone(argv, options))
+  return oneByOne(() => runAlone(argv, options))
+}
+
+/** Runs a step with this environment, between the commands of `runCommand`. */
+export function withEnv<T>(env: NodeJS.ProcessEnv, step: () => Promise<T>): Promise<T> {
+  return oneByOne(async () => {
+    const restore = replaceEnv(env)
+    try {
+      return await step()
+    } finally {
+      restore()
+    }
+  })
+}
+
+function oneByOne<T>(step: () => Promise<T>): Promise<T> {
+  const ended = previous.then(step)
   previous = ended.catch(() => {})
   return ended
 }

@@ -26,9 +26,8 @@ export interface Exit {
   stderr: string
 }
 
-/** The program running `serve`, as its user would start it. */
-export interface ServeProcess {
-  readonly pid: number
+/** A running `serve`: where it is, and what an application does with it. */
+export interface RunningServe {
   /** Ends in `/mcp`. */
   readonly url: string
   readonly base: string
@@ -38,13 +37,20 @@ export interface ServeProcess {
   readonly token: string
   readonly instanceId: string
   readonly registryDir: string
-  readonly exited: Promise<Exit>
   /** All it has written so far. */
   output(): { stdout: string; stderr: string }
   /** POST below `/host/v1/` with the host token; an object is sent as JSON. */
   post(path: string, body: unknown, headers?: Record<string, string>): Promise<Answer>
   /** Stores bytes through the host link; resolves with their hash. */
   store(bytes: Buffer | string, query?: string, mime?: string): Promise<string>
+  /** Resolves after removing the state directory. */
+  stop(): Promise<unknown>
+}
+
+/** The program running `serve`, as its user would start it. */
+export interface ServeProcess extends RunningServe {
+  readonly pid: number
+  readonly exited: Promise<Exit>
   /** ActiveGateway memory in bytes: now, and the most since the start (or since `resetPeak`). */
   rss(): { now: number; peak: number }
   resetPeak(): void
@@ -83,8 +89,32 @@ export async function startServeProcess(settings: ServeSettings = {}): Promise<S
     throw new Error(`serve ended with ${code ?? signal}: ${stderr}`)
   }
   const said = JSON.parse(line)
-  const { pid, url, host_url: hostUrl, host_token_file: hostTokenFile } = said
-  const token = hostTokenFile === null ? (env.SERVICE_HOST_TOKEN ?? '') : readText(hostTokenFile)
+  const { pid } = said
+  return {
+    ...runningServe(said, env.SERVICE_HOST_TOKEN),
+    ...{ pid, registryDir, exited, output },
+    rss: () => ({ now: memory(pid, 'VmRSS'), peak: memory(pid, 'VmHWM') }),
+    resetPeak: () => resetPeak(pid),
+    openFiles: () => readdirSync(`/proc/${pid}/fd`).map(fd => linkOf(`/proc/${pid}/fd/${fd}`)),
+    signal: name => void child.kill(name),
+    async stop() {
+      child.kill('SIGTERM')
+      const exit = await exited
+      if (settings.registryDir === undefined) {
+        await rm(registryDir, { recursive: true, force: true })
+      }
+      return exit
+    },
+  }
+}
+
+/** From what `serve` says on stdout. The token is read from its file, if it has one. */
+export function runningServe(
+  said: { url: string; host_url: string; host_token_file: string | null; instance_id: string },
+  givenToken = '',
+): Omit<RunningServe, 'registryDir' | 'output' | 'stop'> {
+  const { url, host_url: hostUrl, host_token_file: hostTokenFile } = said
+  const token = hostTokenFile === null ? givenToken : readText(hostTokenFile)
 
   async function post(
     path: string,
@@ -102,34 +132,14 @@ export async function startServeProcess(settings: ServeSettings = {}): Promise<S
   }
 
   return {
-    pid,
-    url,
+    ...{ url, hostUrl, hostTokenFile, token, post },
     base: url.slice(0, -'/mcp'.length),
     port: Number(new URL(url).port),
-    hostUrl,
-    hostTokenFile,
-    token,
     instanceId: said.instance_id,
-    registryDir,
-    exited,
-    output,
-    post,
     async store(bytes, query = '', mime = 'application/octet-stream') {
       const answer = await post(`artefacts${query}`, bytes, { 'Content-Type': mime })
       if (answer.status !== 201) throw new Error(`store: HTTP ${answer.status} ${answer.text}`)
       return answer.json.sha256
-    },
-    rss: () => ({ now: memory(pid, 'VmRSS'), peak: memory(pid, 'VmHWM') }),
-    resetPeak: () => resetPeak(pid),
-    openFiles: () => readdirSync(`/proc/${pid}/fd`).map(fd => linkOf(`/proc/${pid}/fd/${fd}`)),
-    signal: name => void child.kill(name),
-    async stop() {
-      child.kill('SIGTERM')
-      const exit = await exited
-      if (settings.registryDir === undefined) {
-        await rm(registryDir, { recursive: true, force: true })
-      }
-      return exit
     },
   }
 }

@@ -3,16 +3,17 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { ask, RawSession } from '../../helpers/mcp.ts'
-import { runServe, type ServeProcess, startServeProcess } from '../../helpers/serve-process.ts'
+import { type RunningServe, runServe } from '../../helpers/serve-process.ts'
 import { facts, failure, inFolder, readCode } from '../facts.ts'
+import { serveInProcess } from '../../helpers/in-process-servers.ts'
 
 /** The real program with the flags, in a folder of its own. */
 async function serve(
   flags: string[],
-  check: (started: ServeProcess) => Promise<void>,
+  check: (started: RunningServe) => Promise<void>,
   env: Record<string, string> = {},
 ): Promise<void> {
-  const started = await startServeProcess({ flags: ['--quiet', ...flags], env })
+  const started = await serveInProcess({ flags: ['--quiet', ...flags], env })
   try {
     await check(started)
   } finally {
@@ -22,13 +23,13 @@ async function serve(
 
 describe('the program serve', () => {
   /** One without flags, which several facts are about. */
-  let plain: ServeProcess
+  let plain: RunningServe
   let unusedDir: string
 
   before(async () => {
     unusedDir = await mkdtemp(join(tmpdir(), 'unused-'))
     const env = { SERVICE_REGISTRY_DIR: unusedDir }
-    plain = await startServeProcess({ flags: ['--quiet'], env })
+    plain = await serveInProcess({ flags: ['--quiet'], env })
   })
   after(async () => {
     expect(await plain.stop()).to.include({ code: 0, signal: null })

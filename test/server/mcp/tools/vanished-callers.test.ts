@@ -6,10 +6,11 @@ import type { Content, Descriptor } from '../../../../src/server/resources/produ
 import type { SubscriptionHub } from '../../../../src/server/mcp/subscriptions.ts'
 import { applicationTools } from '../../../../src/server/mcp/tools/tools.ts'
 import { until } from '../../../helpers/until.ts'
-import { type ServeProcess, startServeProcess } from '../../../helpers/serve-process.ts'
 import { MemoryBackend } from '../../../helpers/memory-capture.ts'
 import { RawSession, rpc, startServer, type TestServer } from '../../../helpers/mcp.ts'
 import { callStateless, statelessHeaders, statelessRequest } from '../../../helpers/stateless.ts'
+import { serveInProcess } from '../../../helpers/in-process-servers.ts'
+import type { RunningServe } from '../../../helpers/serve-process.ts'
 
 /** A request that the test can cut. */
 interface Sent {
@@ -192,9 +193,9 @@ describe('a caller that leaves in the midst of a call', () => {
 })
 
 describe('a caller that leaves in the midst of a call about notes', () => {
-  let serve: ServeProcess
+  let serve: RunningServe
   before(async () => {
-    serve = await startServeProcess()
+    serve = await serveInProcess()
   })
   after(() => serve.stop())
 
