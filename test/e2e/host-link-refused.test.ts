@@ -2,31 +2,30 @@ import { expect } from 'chai'
 import { RawSession } from '../helpers/mcp.ts'
 import { handshakeOf } from '../helpers/raw-link.ts'
 import { LinkClient } from '../helpers/link.ts'
+import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { exchange } from './raw-socket.ts'
 import { expectHealthy } from './host-link-health.ts'
 import { until } from '../helpers/until.ts'
-import { serveInProcess } from '../helpers/in-process-servers.ts'
-import type { RunningServe } from '../helpers/serve-process.ts'
 
 type Changes = Record<string, string | undefined>
 
 const foreign = 'evil.example'
 
 describe('who is not let in to the host link of the real program', () => {
-  let serve: RunningServe
+  let serve: ServeProcess
   let session: RawSession
 
   before(async () => {
-    serve = await serveInProcess()
+    serve = await startServeProcess()
     session = await RawSession.open(serve.url)
   })
 
   afterEach(() => expectHealthy(serve))
 
   after(async () => {
-    await serve.stop()
-    const { stderr } = serve.output()
-    expect(stderr).not.to.contain(serve.token)
+    const { code, stderr, stdout } = await serve.stop()
+    expect(code).to.equal(0)
+    expect(stderr + stdout).not.to.contain(serve.token)
     expect(stderr).not.to.match(/"level":"error"|\n\s+at /)
   })
 

@@ -6,14 +6,13 @@ import { type AddressInfo, connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createCaller, quickLimits } from '../helpers/accounts-caller.ts'
-import { type RunningAccounts } from '../helpers/accounts-process.ts'
+import { type AccountsProcess, startAccountsProcess } from '../helpers/accounts-process.ts'
 import { makePair, writePair } from '../helpers/certificate.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { type GatewayProcess, startGatewayProcess } from '../helpers/gateway-process.ts'
 import { cleanEnv, runProgram } from '../helpers/program.ts'
+import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { until } from '../helpers/until.ts'
-import { accountsInProcess, serveInProcess } from '../helpers/in-process-servers.ts'
-import type { RunningServe } from '../helpers/serve-process.ts'
 
 /** No name server knows it. */
 const name = 'gateway.studio.invalid'
@@ -21,16 +20,16 @@ const name = 'gateway.studio.invalid'
 describe('serve --join over TLS', () => {
   const key = 'the-key-of-the-gateway'
   let folder: string
-  let accounts: RunningAccounts
+  let accounts: AccountsProcess
   let gateway: GatewayProcess
   let port: number
   let ca: Record<string, string>
   let flags: string[]
-  let serve: RunningServe | undefined
+  let serve: ServeProcess | undefined
 
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), 'join-tls-'))
-    accounts = await accountsInProcess({ flags: quickLimits })
+    accounts = await startAccountsProcess({ flags: quickLimits })
     const caller = createCaller(accounts.url)
     const { access_token: access } = await caller.register('ada')
     const scoped = { name: 'ada-ws', scopes: ['instance'] }
@@ -62,7 +61,7 @@ describe('serve --join over TLS', () => {
   })
 
   const start = async (to: string, env: Record<string, string>) =>
-    (serve = await serveInProcess({ flags: ['--join', to, ...flags], env }))
+    (serve = await startServeProcess({ flags: ['--join', to, ...flags], env }))
 
   /** Through the gateway, as a client far away. */
   async function read(uri: string) {
@@ -71,7 +70,7 @@ describe('serve --join over TLS', () => {
     const { stdout } = await runProgram(args, { env })
     return stdout
   }
-  async function expectScene(instance: RunningServe) {
+  async function expectScene(instance: ServeProcess) {
     await instance.post('scene', { objects: [{ id: 'Cube' }] })
     const uri = `instance://${instance.instanceId}/scene/current`
     await until(async () => (await read(uri)).includes('Cube'), 'the scene, read at the gateway')

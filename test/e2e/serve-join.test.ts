@@ -12,10 +12,9 @@ import { systemTimer } from '../../src/lib/util/time.ts'
 import { LinkClient } from '../../src/server/gateway/join/link-client.ts'
 import { LinkSocket } from '../../src/server/join/link-socket.ts'
 import { makePair, writePair } from '../helpers/certificate.ts'
-import { type RunningServe, runServe } from '../helpers/serve-process.ts'
+import { runServe, type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { ask } from '../helpers/mcp.ts'
 import { until } from '../helpers/until.ts'
-import { serveInProcess } from '../helpers/in-process-servers.ts'
 
 const token = 'svc_a-token-of-the-scope-instance'
 const never = new AbortController().signal
@@ -94,7 +93,7 @@ describe('serve --join', () => {
   let gateway: ReturnType<typeof acceptLinks>
   let status: number | null
   let base: string
-  let serve: RunningServe | undefined
+  let serve: ServeProcess | undefined
 
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'serve-join-'))
@@ -116,13 +115,13 @@ describe('serve --join', () => {
   })
 
   const start = async (to: string, env: Record<string, string> = {}, flags: string[] = []) => {
-    serve = await serveInProcess({
+    serve = await startServeProcess({
       flags: ['--join', to, '--join-token-file', tokenFile, '--name', 'my scene', ...flags],
       env,
     })
     return serve
   }
-  const state = async ({ base }: RunningServe) =>
+  const state = async ({ base }: ServeProcess) =>
     (await ask(`${base}/readyz`, { method: 'GET', headers: {} })).json.join?.state
   const joinedAt = async (index: number) => {
     await until(() => gateway.joined.length > index, 'the link')

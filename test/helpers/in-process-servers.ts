@@ -16,7 +16,7 @@ import { type RunningServe, type ServeSettings, runningServe } from './serve-pro
 
 /**
  * `serve` with these flags in this process, from the sources: a tenth of the cost of a process of
- * its own. Not for a test of signals, memory, open files or bounds.
+ * its own. Not for a test of signals, memory or open files.
  */
 export async function serveInProcess(
   settings: Omit<ServeSettings, 'within'> = {},
@@ -29,9 +29,12 @@ export async function serveInProcess(
   }
   try {
     const handle = await withEnv(cleanEnv({ HOME: registryDir, ...env }), async () => {
-      const words = [...withPort(flags), '--registry-dir', registryDir, ...flags]
-      const parsed = await parse(words, { flags: { ...Serve.baseFlags, ...Serve.flags } })
-      return startServe({ ...(await readServeSettings(parsed.flags, process.env)), ...options })
+      const { words, bounds } = wordsOf(flags)
+      const parsed = await parse(['--registry-dir', registryDir, ...words], {
+        flags: { ...Serve.baseFlags, ...Serve.flags },
+      })
+      const read = await readServeSettings(parsed.flags, process.env)
+      return startServe({ ...read, limits: { ...read.limits, ...bounds }, ...options })
     })
     const said = {
       ...{ url: handle.url, host_url: handle.hostUrl },
@@ -62,9 +65,12 @@ export async function accountsInProcess(
   const { options, text } = collectedLog()
   try {
     const handle = await withEnv(cleanEnv({ HOME: home, ...env }), async () => {
-      const words = [...withPort(flags), '--data-dir', dataDir, ...flags]
-      const parsed = await parse(words, { flags: { ...Registry.baseFlags, ...Registry.flags } })
-      return startAccountsServer({ ...readAccountsSettings(parsed.flags, process.env), ...options })
+      const { words, bounds } = wordsOf(flags)
+      const parsed = await parse(['--data-dir', dataDir, ...words], {
+        flags: { ...Registry.baseFlags, ...Registry.flags },
+      })
+      const read = readAccountsSettings(parsed.flags, process.env)
+      return startAccountsServer({ ...read, limits: { ...read.limits, ...bounds }, ...options })
     })
     return {
       ...{ url: handle.url, port: Number(new URL(handle.url).port), dataDir, stderr: text },
@@ -80,8 +86,17 @@ export async function accountsInProcess(
   }
 }
 
-function withPort(flags: readonly string[]): string[] {
-  return flags.includes('--port') ? [] : ['--port', '0']
+/** The words of the command, and what `--bound=NAME=NUMBER` sets (see `programStart`). */
+function wordsOf(flags: readonly string[]) {
+  const isBound = (flag: string) => flag.startsWith('--bound=')
+  const bounds = flags.filter(isBound).map(flag => flag.split('=').slice(1))
+  return {
+    words: [
+      ...(flags.includes('--port') ? [] : ['--port', '0']),
+      ...flags.filter(flag => !isBound(flag)),
+    ],
+    bounds: Object.fromEntries(bounds.map(([name, value]) => [name, Number(value)])),
+  }
 }
 
 /** The log as the program writes it, kept as text. */
