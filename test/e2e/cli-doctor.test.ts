@@ -9,9 +9,9 @@ import { startGatewayProcess } from '../helpers/gateway-process.ts'
 import { runCommand } from '../helpers/in-process.ts'
 import { LinkClient } from '../helpers/link.ts'
 import { cleanEnv } from '../helpers/program.ts'
-import { startServeProcess } from '../helpers/serve-process.ts'
 import { skipBecause } from '../helpers/skip.ts'
 import { until } from '../helpers/until.ts'
+import { serveInProcess } from '../helpers/in-process-servers.ts'
 
 describe('service-cli doctor', () => {
   let home: string
@@ -45,7 +45,7 @@ describe('service-cli doctor', () => {
 
   it('tries every live instance with the key, and shows the key to nobody', async () => {
     const key = 'the-key-of-the-studio'
-    const serve = await startServeProcess({ registryDir, env: { SERVICE_MCP_API_KEY: key } })
+    const serve = await serveInProcess({ registryDir, env: { SERVICE_MCP_API_KEY: key } })
     try {
       const name = `instance_${serve.instanceId.slice(0, 8)}`
       const without = await doctor(['--json'])
@@ -63,7 +63,7 @@ describe('service-cli doctor', () => {
   })
 
   it('asks an instance whose record is stale, and blames the record, not the server', async () => {
-    const serve = await startServeProcess({ registryDir, flags: ['--bound=heartbeatMs=1000000'] })
+    const serve = await serveInProcess({ registryDir, flags: ['--bound=heartbeatMs=1000000'] })
     try {
       const old = new Date(Date.now() - 120_000)
       await utimes(join(registryDir, 'instances', `${serve.instanceId}.json`), old, old)
@@ -80,7 +80,7 @@ describe('service-cli doctor', () => {
   })
 
   it('says that the application of an instance is gone, and whose process is whose', async () => {
-    const serve = await startServeProcess({ registryDir, flags: ['--dcc-type=blender'] })
+    const serve = await serveInProcess({ registryDir, flags: ['--dcc-type=blender'] })
     const application = await LinkClient.connect(serve)
     const id = serve.instanceId.slice(0, 8)
     try {
@@ -93,7 +93,7 @@ describe('service-cli doctor', () => {
       await until(async () => (await shown()).status === 'warn', 'the warning')
       const { summary, details, hint, blender } = await shown()
       expect(summary).to.equal('1 instance without application')
-      expect(details[0]).to.contain(`(${id}), process ${serve.pid}, runs; application gone since`)
+      expect(details[0]).to.contain(`(${id}), process ${process.pid}, runs; application gone since`)
       expect(hint).to.contain('open the application again and press Connect')
       expect(blender.hint).to.equal(null)
     } finally {

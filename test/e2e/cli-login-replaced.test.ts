@@ -2,17 +2,18 @@ import { expect } from 'chai'
 import { type AccountHome, createAccountHome } from '../helpers/account-home.ts'
 import { type Passage, openPassage } from '../helpers/passage.ts'
 import { createCaller, password, quickLimits } from '../helpers/accounts-caller.ts'
-import { type AccountsProcess, startAccountsProcess } from '../helpers/accounts-process.ts'
+import { type RunningAccounts } from '../helpers/accounts-process.ts'
 import { until } from '../helpers/until.ts'
+import { accountsInProcess } from '../helpers/in-process-servers.ts'
 
 describe('a login that takes the place of another', () => {
-  let registry: AccountsProcess
+  let registry: RunningAccounts
   let passage: Passage
   let home: AccountHome
   let caller: ReturnType<typeof createCaller>
 
   before(async () => {
-    registry = await startAccountsProcess({ flags: quickLimits })
+    registry = await accountsInProcess({ flags: quickLimits })
     passage = await openPassage(registry.url)
     caller = createCaller(registry.url)
     await caller.register('alice')
@@ -50,7 +51,7 @@ describe('a login that takes the place of another', () => {
 
   it('ends it also when its token has expired meanwhile', async () => {
     const limits = ['--limit', 'accessTokenMs=3000', '--bound=clockToleranceMs=0']
-    const brief = await startAccountsProcess({ flags: [...quickLimits, ...limits] })
+    const brief = await accountsInProcess({ flags: [...quickLimits, ...limits] })
     try {
       const there = createCaller(brief.url)
       await there.register('alice')

@@ -1,17 +1,18 @@
 import { expect } from 'chai'
 import { helloOf, instanceId, LinkClient } from '../helpers/link.ts'
 import { RawSession } from '../helpers/mcp.ts'
-import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { expectHealthy } from './host-link-health.ts'
+import { serveInProcess } from '../helpers/in-process-servers.ts'
+import type { RunningServe } from '../helpers/serve-process.ts'
 
 const nested = (levels: number) => `${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}`
 
 describe('messages on the host link of the real program', () => {
-  let serve: ServeProcess
+  let serve: RunningServe
   let session: RawSession
 
   before(async () => {
-    serve = await startServeProcess({
+    serve = await serveInProcess({
       flags: ['--bound=linkHelloMs=300', '--limit=maxEventBufferBytes=4096'],
     })
     session = await RawSession.open(serve.url)
@@ -22,9 +23,8 @@ describe('messages on the host link of the real program', () => {
 
   after(async () => {
     await expectHealthy(serve)
-    const { code, stderr } = await serve.stop()
-    expect(code).to.equal(0)
-    expect(stderr).not.to.match(/"level":"error"|\n\s+at /)
+    await serve.stop()
+    expect(serve.output().stderr).not.to.match(/"level":"error"|\n\s+at /)
   })
 
   const expectOldScene = async () =>
@@ -173,15 +173,15 @@ describe('messages on the host link of the real program', () => {
 })
 
 describe('the one place on the host link', () => {
-  let serve: ServeProcess
+  let serve: RunningServe
 
   before(async () => {
-    serve = await startServeProcess()
+    serve = await serveInProcess()
   })
 
   after(async () => {
     await expectHealthy(serve)
-    expect((await serve.stop()).code).to.equal(0)
+    await serve.stop()
   })
 
   it('is kept against a second application, with 4423', async () => {

@@ -1,9 +1,10 @@
 import { expect } from 'chai'
 import { LinkClient } from '../helpers/link.ts'
 import { type Events, RawSession } from '../helpers/mcp.ts'
-import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { expectHealthy, failureOf } from './host-link-health.ts'
 import { until } from '../helpers/until.ts'
+import { serveInProcess } from '../helpers/in-process-servers.ts'
+import type { RunningServe } from '../helpers/serve-process.ts'
 
 const listChanged = 'notifications/resources/list_changed'
 /** Long enough for what has to happen within them on a machine at work. */
@@ -11,7 +12,7 @@ const graceMs = 1500
 const listMs = 4000
 
 describe('schemes of an application over the host link', () => {
-  let serve: ServeProcess
+  let serve: RunningServe
   let session: RawSession
   let events: Events
   let app: LinkClient
@@ -23,7 +24,7 @@ describe('schemes of an application over the host link', () => {
       `linkListMs=${listMs}`,
       'linkReadMs=500',
     ]
-    serve = await startServeProcess({ flags: limits.map(limit => `--bound=${limit}`) })
+    serve = await serveInProcess({ flags: limits.map(limit => `--bound=${limit}`) })
   })
 
   beforeEach(async () => {
@@ -40,9 +41,8 @@ describe('schemes of an application over the host link', () => {
   })
 
   after(async () => {
-    const { code, stderr } = await serve.stop()
-    expect(code).to.equal(0)
-    expect(stderr).not.to.match(/"level":"error"|\n\s+at /)
+    await serve.stop()
+    expect(serve.output().stderr).not.to.match(/"level":"error"|\n\s+at /)
   })
 
   const changes = () => events.messages.filter(({ method }) => method === listChanged).length

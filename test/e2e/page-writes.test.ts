@@ -4,14 +4,15 @@ import { type IncomingMessage, request } from 'node:http'
 import { once } from 'node:events'
 import { ask, Events } from '../helpers/mcp.ts'
 import { fromPage, PageBrowser, useKey, useLink } from '../helpers/page.ts'
-import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { callStateless, listenStateless } from '../helpers/stateless.ts'
+import { serveInProcess } from '../helpers/in-process-servers.ts'
+import type { RunningServe } from '../helpers/serve-process.ts'
 
 describe('notes and uploads of the page', () => {
-  let serve: ServeProcess
+  let serve: RunningServe
   let browser: PageBrowser
 
-  const logIn = async (from: ServeProcess) =>
+  const logIn = async (from: RunningServe) =>
     new PageBrowser(
       from.base,
       await useLink(from.base, (await from.post('page-login', {})).json.url),
@@ -23,7 +24,7 @@ describe('notes and uploads of the page', () => {
 
   before(async () => {
     // No key: reading needs no login, writing does.
-    serve = await startServeProcess({ flags: ['--bound=maxPageUploadBytes=100000'] })
+    serve = await serveInProcess({ flags: ['--bound=maxPageUploadBytes=100000'] })
     browser = await logIn(serve)
   })
   after(() => serve.stop())
@@ -194,7 +195,7 @@ describe('notes and uploads of the page', () => {
   it('are answered 404 where notes and artefacts are switched off, after the checks', async () => {
     const flags = ['--no-notes', '--no-artefacts', '--auth', 'oauth']
     const issuer = ['--oauth-issuer', 'http://127.0.0.1:1']
-    const none = await startServeProcess({ flags: [...flags, ...issuer] })
+    const none = await serveInProcess({ flags: [...flags, ...issuer] })
     try {
       const own = await logIn(none)
       for (const path of ['/page/notes', '/page/artefacts']) {

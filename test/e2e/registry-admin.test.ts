@@ -6,18 +6,19 @@ import { cleanEnv } from '../helpers/program.ts'
 import { runOnTerminal, whyNoTerminal } from '../helpers/pseudo-terminal.ts'
 import { createCaller, password, quickLimits } from '../helpers/accounts-caller.ts'
 import { type AccountsOwner, createAccountsOwner } from '../helpers/accounts-owner.ts'
-import { type AccountsProcess, startAccountsProcess } from '../helpers/accounts-process.ts'
+import { type RunningAccounts } from '../helpers/accounts-process.ts'
 import { skipBecause } from '../helpers/skip.ts'
 import { until } from '../helpers/until.ts'
+import { accountsInProcess } from '../helpers/in-process-servers.ts'
 
 describe('administration of a registry that runs', () => {
-  let registry: AccountsProcess
+  let registry: RunningAccounts
   let owner: AccountsOwner
   let caller: ReturnType<typeof createCaller>
   const secrets: string[] = [password]
 
   before(async () => {
-    registry = await startAccountsProcess({ flags: quickLimits })
+    registry = await accountsInProcess({ flags: quickLimits })
     owner = createAccountsOwner(registry.dataDir)
     caller = createCaller(registry.url)
   })
@@ -181,7 +182,7 @@ describe('administration of a registry that runs', () => {
 describe('tokens of a retired key', () => {
   it('are good until they expire, and no longer', async () => {
     const limits = ['--limit', 'accessTokenMs=6000', '--bound=clockToleranceMs=0']
-    const registry = await startAccountsProcess({ flags: [...quickLimits, ...limits] })
+    const registry = await accountsInProcess({ flags: [...quickLimits, ...limits] })
     try {
       const caller = createCaller(registry.url)
       const { access_token: access } = await caller.register('alice')

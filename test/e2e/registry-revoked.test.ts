@@ -4,9 +4,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createCaller, password, quickLimits } from '../helpers/accounts-caller.ts'
 import { createAccountsOwner } from '../helpers/accounts-owner.ts'
-import { type AccountsProcess, startAccountsProcess } from '../helpers/accounts-process.ts'
+import { type RunningAccounts } from '../helpers/accounts-process.ts'
 import { RawSocket, requestText } from './raw-socket.ts'
 import { until } from '../helpers/until.ts'
+import { accountsInProcess } from '../helpers/in-process-servers.ts'
 
 type Caller = ReturnType<typeof createCaller>
 
@@ -22,9 +23,9 @@ describe('tokens that a registry has ended', () => {
 
   async function serving<Value>(
     flags: readonly string[],
-    use: (caller: Caller, registry: AccountsProcess) => Promise<Value>,
+    use: (caller: Caller, registry: RunningAccounts) => Promise<Value>,
   ): Promise<Value> {
-    const registry = await startAccountsProcess({ dataDir, flags: [...quickLimits, ...flags] })
+    const registry = await accountsInProcess({ dataDir, flags: [...quickLimits, ...flags] })
     try {
       return await use(createCaller(registry.url), registry)
     } finally {
@@ -99,7 +100,7 @@ describe('tokens that a registry has ended', () => {
 
 describe('the log of a registry', () => {
   it('has one line for each request, whatever the request would have it say', async () => {
-    const registry = await startAccountsProcess({ flags: quickLimits })
+    const registry = await accountsInProcess({ flags: quickLimits })
     const forged = '","level":"error","msg":"forged"}\n{"msg":"\u001b[2Jforged'
     try {
       const caller = createCaller(registry.url)

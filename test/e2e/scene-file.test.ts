@@ -4,13 +4,14 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { LinkClient } from '../helpers/link.ts'
 import { type Events, RawSession } from '../helpers/mcp.ts'
-import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { until } from '../helpers/until.ts'
+import { serveInProcess } from '../helpers/in-process-servers.ts'
+import type { RunningServe } from '../helpers/serve-process.ts'
 
 describe('serve --scene-file', () => {
   let folder: string
   let file: string
-  let serve: ServeProcess
+  let serve: RunningServe
   let session: RawSession
   let events: Events
 
@@ -18,7 +19,7 @@ describe('serve --scene-file', () => {
     folder = await mkdtemp(join(tmpdir(), 'scene-file-'))
     file = join(folder, 'scene.json')
     const flags = ['--scene-file', file, '--bound=sceneFilePollMs=200']
-    serve = await startServeProcess({ flags })
+    serve = await serveInProcess({ flags })
     session = await RawSession.open(serve.url)
     await session.call('resources/subscribe', { uri: 'scene://current' })
     events = await session.listen()
