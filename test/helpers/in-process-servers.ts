@@ -46,6 +46,7 @@ export async function serveInProcess(
       output: () => ({ stdout: '', stderr: text() }),
       async stop() {
         await handle.stop()
+        await options.log.flush(1000)
         await forget()
       },
     }
@@ -76,6 +77,7 @@ export async function accountsInProcess(
       ...{ url: handle.url, port: Number(new URL(handle.url).port), dataDir, stderr: text },
       async stop() {
         await handle.stop()
+        await options.log.flush(1000)
         await rm(home, { recursive: true, force: true })
         return 0
       },
