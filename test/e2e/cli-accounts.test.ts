@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { type AccountHome, createAccountHome } from '../helpers/account-home.ts'
 import { type Passage, openPassage } from '../helpers/passage.ts'
 import { cheapHashing } from '../helpers/accounts-caller.ts'
-import { type RunningAccounts } from '../helpers/accounts-process.ts'
+import type { RunningAccounts } from '../helpers/accounts-process.ts'
 import { accountsInProcess } from '../helpers/in-process-servers.ts'
 
 const password = 'correct horse 41'

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { type AccountHome, createAccountHome } from '../helpers/account-home.ts'
 import { type Passage, openPassage } from '../helpers/passage.ts'
 import { createCaller, password, quickLimits } from '../helpers/accounts-caller.ts'
-import { type RunningAccounts } from '../helpers/accounts-process.ts'
+import type { RunningAccounts } from '../helpers/accounts-process.ts'
 import { until } from '../helpers/until.ts'
 import { accountsInProcess } from '../helpers/in-process-servers.ts'
 

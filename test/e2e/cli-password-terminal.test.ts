@@ -3,7 +3,7 @@ import { type AccountHome, createAccountHome } from '../helpers/account-home.ts'
 import { cleanEnv } from '../helpers/program.ts'
 import { type Step, ctrlC, runOnTerminal, whyNoTerminal } from '../helpers/pseudo-terminal.ts'
 import { createCaller, password, quickLimits } from '../helpers/accounts-caller.ts'
-import { type RunningAccounts } from '../helpers/accounts-process.ts'
+import type { RunningAccounts } from '../helpers/accounts-process.ts'
 import { skipBecause } from '../helpers/skip.ts'
 import { accountsInProcess } from '../helpers/in-process-servers.ts'
 

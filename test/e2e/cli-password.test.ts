@@ -5,7 +5,7 @@ import { type AccountHome, createAccountHome } from '../helpers/account-home.ts'
 import { type Passage, openPassage } from '../helpers/passage.ts'
 import { type AccountsOwner, createAccountsOwner } from '../helpers/accounts-owner.ts'
 import { cheapHashing } from '../helpers/accounts-caller.ts'
-import { type RunningAccounts } from '../helpers/accounts-process.ts'
+import type { RunningAccounts } from '../helpers/accounts-process.ts'
 import { accountsInProcess } from '../helpers/in-process-servers.ts'
 
 const passwords = ['correct horse 41', 'second horse 42', 'third horse 43', 'fourth horse 44']

@@ -3,7 +3,7 @@ import { type AccountHome, createAccountHome } from '../helpers/account-home.ts'
 import { type Step, runOnTerminal, whyNoTerminal } from '../helpers/pseudo-terminal.ts'
 import { createCaller, quickLimits } from '../helpers/accounts-caller.ts'
 import { createAccountsOwner } from '../helpers/accounts-owner.ts'
-import { type RunningAccounts } from '../helpers/accounts-process.ts'
+import type { RunningAccounts } from '../helpers/accounts-process.ts'
 import { skipBecause } from '../helpers/skip.ts'
 import { accountsInProcess } from '../helpers/in-process-servers.ts'
 

@@ -6,7 +6,7 @@ import { type AccountHome, createAccountHome } from '../helpers/account-home.ts'
 import { root } from '../helpers/program.ts'
 import { runOnTerminal, whyNoTerminal } from '../helpers/pseudo-terminal.ts'
 import { createCaller, password, quickLimits } from '../helpers/accounts-caller.ts'
-import { type RunningAccounts } from '../helpers/accounts-process.ts'
+import type { RunningAccounts } from '../helpers/accounts-process.ts'
 import { skipBecause } from '../helpers/skip.ts'
 import { accountsInProcess } from '../helpers/in-process-servers.ts'
 

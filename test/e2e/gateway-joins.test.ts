@@ -5,13 +5,14 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createCaller, quickLimits } from '../helpers/accounts-caller.ts'
-import { type AccountsProcess, startAccountsProcess } from '../helpers/accounts-process.ts'
+import type { RunningAccounts } from '../helpers/accounts-process.ts'
 import { type Cable, openCable } from '../helpers/cable.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { type GatewayProcess, startGatewayProcess } from '../helpers/gateway-process.ts'
 import { joinAs, toldRecord, withRecord } from '../helpers/hostile-instance.ts'
+import { accountsInProcess, serveInProcess } from '../helpers/in-process-servers.ts'
 import { ask, type Events, RawSession } from '../helpers/mcp.ts'
-import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
+import { type RunningServe, startServeProcess } from '../helpers/serve-process.ts'
 import { callStateless } from '../helpers/stateless.ts'
 import { runCommand } from '../helpers/in-process.ts'
 import { cleanEnv } from '../helpers/program.ts'
@@ -21,7 +22,7 @@ const sceneOf = (x: number) => ({ document: { name: 'shot.blend' }, objects: [{ 
 
 describe('a gateway that instances join', () => {
   let folder: string
-  let accounts: AccountsProcess
+  let accounts: RunningAccounts
   let caller: ReturnType<typeof createCaller>
   let gateway: GatewayProcess
   let port: number
@@ -32,14 +33,14 @@ describe('a gateway that instances join', () => {
   const users: Record<string, string> = {}
   /** Service tokens of the scope `instance`. */
   const tokens: Record<string, { id: string; token: string }> = {}
-  const started: ServeProcess[] = []
+  const started: RunningServe[] = []
 
   const makeToken = async (user: string, scopes = ['instance']) =>
     (await caller.call('POST', '/tokens', users[user], { name: `${user}-ws`, scopes })).json
 
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), 'gateway-joins-'))
-    accounts = await startAccountsProcess({ flags: quickLimits })
+    accounts = await accountsInProcess({ flags: quickLimits })
     caller = createCaller(accounts.url)
     for (const name of ['ada', 'ben']) {
       users[name] = (await caller.register(name)).access_token
@@ -73,11 +74,13 @@ describe('a gateway that instances join', () => {
   const tokenOf = (user: string) => tokens[user]?.token ?? ''
 
   /** On a machine of its own, so far as the gateway can tell: another state directory. */
-  const startJoined = async (user: string, to = base, flags: string[] = []) => {
+  const joinedFlags = async (user: string, to = base) => {
     const tokenFile = join(folder, `${user}-${randomUUID()}.token`)
     await writeFile(tokenFile, tokenOf(user), { mode: 0o600 })
-    const all = ['--join', to, '--join-token-file', tokenFile, '--dcc-type', 'blender', ...flags]
-    const serve = await startServeProcess({ flags: all })
+    return ['--join', to, '--join-token-file', tokenFile, '--dcc-type', 'blender']
+  }
+  const startJoined = async (user: string, to = base, flags: string[] = []) => {
+    const serve = await serveInProcess({ flags: [...(await joinedFlags(user, to)), ...flags] })
     started.push(serve)
     return serve
   }
@@ -107,7 +110,7 @@ describe('a gateway that instances join', () => {
   })
 
   it('lists it beside those of its own machine, with owner and token, and without an address', async () => {
-    const local = await startServeProcess({ registryDir: join(folder, 'gateway') })
+    const local = await serveInProcess({ registryDir: join(folder, 'gateway') })
     const far = await startJoined('ada', base, ['--name', 'far away'])
     await joined(far.instanceId)
     await until(async () => (await rowOf(local.instanceId)) !== undefined, 'the local one')
@@ -163,7 +166,7 @@ describe('a gateway that instances join', () => {
 
   describe('a link that is cut', () => {
     let cable: Cable
-    let far: ServeProcess
+    let far: RunningServe
 
     beforeEach(async () => {
       cable = await openCable(port)
@@ -202,9 +205,11 @@ describe('a gateway that instances join', () => {
     })
 
     it('by kill -9 of the instance says so, too', async () => {
-      far.signal('SIGKILL')
-      await until(async () => (await rowOf(far.instanceId)).health === 'stale', 'the loss')
-      expect((await rowOf(far.instanceId)).reason).to.include('the connection was cut')
+      const killed = await startServeProcess({ flags: await joinedFlags('ada') })
+      await joined(killed.instanceId)
+      killed.signal('SIGKILL')
+      await until(async () => (await rowOf(killed.instanceId)).health === 'stale', 'the loss')
+      expect((await rowOf(killed.instanceId)).reason).to.include('the connection was cut')
     })
   })
 
@@ -269,7 +274,7 @@ describe('a gateway that instances join', () => {
     await until(async () => (await rowOf(id)) === undefined, 'the end')
     const later = await joinAs(base, tokenOf('ben'), withRecord(toldRecord(id)))
     expect((await later.link.ended).code).to.equal(4001)
-    const local = await startServeProcess({ registryDir: join(folder, 'gateway') })
+    const local = await serveInProcess({ registryDir: join(folder, 'gateway') })
     const third = await joinAs(base, tokenOf('ben'), withRecord(toldRecord(local.instanceId)))
     expect((await third.link.ended).reason).to.include('the machine of the gateway')
     await local.stop()

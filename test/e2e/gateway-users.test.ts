@@ -7,18 +7,19 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createCaller, quickLimits } from '../helpers/accounts-caller.ts'
-import { type AccountsProcess, startAccountsProcess } from '../helpers/accounts-process.ts'
+import type { RunningAccounts } from '../helpers/accounts-process.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { type GatewayProcess, startGatewayProcess } from '../helpers/gateway-process.ts'
 import { runCommand } from '../helpers/in-process.ts'
 import { joinAs, toldRecord, withRecord } from '../helpers/hostile-instance.ts'
+import { accountsInProcess, serveInProcess } from '../helpers/in-process-servers.ts'
 import { joinInstance, type JoinedInstance } from '../helpers/joined-instance.ts'
 import { ask, type Events, RawSession } from '../helpers/mcp.ts'
 import { PageBrowser, useKey } from '../helpers/page.ts'
 import { newKey, OpenIdServer } from '../helpers/openid.ts'
 import { cleanEnv } from '../helpers/program.ts'
 import { contentsOf } from '../helpers/scripted-instance.ts'
-import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
+import type { RunningServe } from '../helpers/serve-process.ts'
 import { statelessHeaders, statelessRequest } from '../helpers/stateless.ts'
 import { until } from '../helpers/until.ts'
 
@@ -26,7 +27,7 @@ const key = 'the-key-of-the-operator'
 
 describe('a gateway whose users see what is theirs', () => {
   let folder: string
-  let accounts: AccountsProcess
+  let accounts: RunningAccounts
   let caller: ReturnType<typeof createCaller>
   let gateway: GatewayProcess
   let base: string
@@ -36,7 +37,7 @@ describe('a gateway whose users see what is theirs', () => {
 
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), 'gateway-users-'))
-    accounts = await startAccountsProcess({ flags: quickLimits })
+    accounts = await accountsInProcess({ flags: quickLimits })
     caller = createCaller(accounts.url)
     for (const name of ['ada', 'ben', 'cleo']) {
       const { access_token: access } = await caller.register(name)
@@ -107,7 +108,7 @@ describe('a gateway whose users see what is theirs', () => {
     const team = await joinOf('ada', { visible_to: 'team' })
     const all = await joinOf('ada', { visible_to: 'all' })
     const lonely = await joinOf('cleo', { visible_to: 'team' })
-    const local = await startServeProcess({ registryDir: join(folder, 'gateway') })
+    const local = await serveInProcess({ registryDir: join(folder, 'gateway') })
     const [a, t, e, l] = [own.id, team.id, all.id, lonely.id]
     await until(async () => (await idsOf(key)).includes(local.instanceId), 'the local one')
     const seen = async (token: string) => new Set(await idsOf(token))
@@ -447,7 +448,7 @@ describe('a gateway whose users see what is theirs', () => {
   })
 
   it('goes on with known tokens while the accounts server is away, and answers 503 to others', async () => {
-    const other = await startAccountsProcess({ flags: quickLimits })
+    const other = await accountsInProcess({ flags: quickLimits })
     const registered = await createCaller(other.url).register('dora')
     const port = await freePort()
     const second = startGatewayProcess({
@@ -542,8 +543,8 @@ describe('a gateway whose users see what is theirs', () => {
     expect(serve.code).to.equal(2)
   })
 
-  async function startRealJoined(): Promise<ServeProcess> {
+  async function startRealJoined(): Promise<RunningServe> {
     const flags = ['--join', base, '--visible-to', 'team', '--dcc-type', 'blender']
-    return startServeProcess({ flags, env: { SERVICE_JOIN_TOKEN: users.ada?.join ?? '' } })
+    return serveInProcess({ flags, env: { SERVICE_JOIN_TOKEN: users.ada?.join ?? '' } })
   }
 })

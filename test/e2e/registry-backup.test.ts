@@ -7,7 +7,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { cleanEnv, exitOf, root, textOf } from '../helpers/program.ts'
 import { createCaller, quickLimits } from '../helpers/accounts-caller.ts'
 import { type AccountsOwner, createAccountsOwner } from '../helpers/accounts-owner.ts'
-import { type RunningAccounts } from '../helpers/accounts-process.ts'
+import type { RunningAccounts } from '../helpers/accounts-process.ts'
 import { until } from '../helpers/until.ts'
 import { accountsInProcess } from '../helpers/in-process-servers.ts'
 
