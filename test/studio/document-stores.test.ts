@@ -25,7 +25,7 @@ describe('notes and checkpoints in PostgreSQL', () => {
   async function openAt(url: string): Promise<DocumentStores> {
     const database = await postgres.open(url)
     databases.push(database)
-    return openDocumentRows(database, silentLogger)
+    return openDocumentRows(database, silentLogger, '/data')
   }
 
   describeDocumentStores('PostgreSQL', async () => {
@@ -98,7 +98,7 @@ describe('notes and checkpoints in PostgreSQL', () => {
     const settings = parseDatabaseUrl(await postgres.schema(), 'the test')
     const database = await openDatabase({ settings, log: silentLogger, waitMs: 1000 })
     databases.push(database)
-    const stores = await openDocumentRows(database, silentLogger)
+    const stores = await openDocumentRows(database, silentLogger, '/data')
     const checkpoints = stores.checkpoints(document)
     const scene = randomBytes(64 * 1024 * 1024 + 1)
     await checkpoints.add(checkpointOf('large', scene.length), scene)
