@@ -345,6 +345,14 @@ describe('artefacts migrate, of notes and checkpoints', () => {
     const far = { XDG_DATA_HOME: join(home, 'far') }
     expect(copiedBy(await migrate('--from', far))).to.include({ notes: 1, others: 1 })
     expect(fs.readdirSync(join(home, 'far/service-cli/documents'))).to.deep.equal([shot])
+    const words = args('--from').filter(word => word !== '--json')
+    const { stdout, stderr } = await runProgram(words, { env: cleanEnv({ ...env(), ...far }) })
+    const bytes = JSON.stringify(noteOf(2)).length
+    expect((stdout + stderr).split('\n')).to.include.members([
+      `${far.XDG_DATA_HOME}/service-cli/documents has 1 note and 0 checkpoints (${bytes} B) of ${database.name}; every copy was compared`,
+      'copied in this run: 0 artefacts, 0 notes and checkpoints; what they were copied from is unchanged',
+      '1 document without a path left out: of other machines or accounts',
+    ])
   })
 
   it('says in plain words that a bucket must be named', async () => {
