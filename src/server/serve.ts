@@ -1,9 +1,9 @@
-import { createHash, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { monotonicClock, systemClock, systemTimer } from '../lib/util/time.ts'
-import { xdgFolder } from '../lib/config/paths.ts'
+import { documentsPath } from '../lib/config/paths.ts'
 import { tokenFile } from '../lib/instances/files.ts'
 import { createAuth } from './auth/create-auth.ts'
 import { withGatewayAccess } from './auth/gateway-access.ts'
@@ -14,7 +14,7 @@ import { artefactRootIn } from './artefacts/helpers.ts'
 import type { ArtefactStore } from './artefacts/store.ts'
 import { Checkpoints } from './checkpoints/checkpoints.ts'
 import { SceneComparer } from './checkpoints/scene-comparer.ts'
-import { documentFolders, type DocumentStores } from './documents/document-stores.ts'
+import { documentFolders, documentName, type DocumentStores } from './documents/document-stores.ts'
 import { createPictureMaker } from './capture/png/picture-maker.ts'
 import { windowCaptureLimits } from './capture/window-limits.ts'
 import { createHostEndpoint } from './host/host-endpoint.ts'
@@ -68,10 +68,9 @@ export async function startServe(
     instance_id: instanceId,
     dcc_type: dccTypeOf(options.dccType, presences.current?.app),
   })
-  const data = xdgFolder(process.env, 'XDG_DATA_HOME', '.local/share')
   const folders = {
     artefacts: artefactRootIn(registryDir.path),
-    documents: join(data, 'service-cli/documents'),
+    documents: documentsPath(process.env),
   }
   // Ended in reverse order: at the stop, or at once when a later step of the start fails.
   await using opened = new AsyncDisposableStack()
@@ -109,15 +108,9 @@ export async function startServe(
     enableArtefactResources: options.artefacts !== false,
     enablePage: options.page === true,
   }
-  /** A hash: two documents of one name lie apart, and no name is too long. */
   const document = () => {
     const { app, document: now } = presences.current ?? {}
-    const name = [dccTypeOf(options.dccType, app), now?.path ?? now?.name ?? '']
-    // Other machines and users may have one of the same name, which is another document.
-    if (now?.path === undefined && typeof options.artefacts !== 'boolean') {
-      name.push(hostname(), folders.documents)
-    }
-    return createHash('sha256').update(name.join('\n')).digest('hex').slice(0, 32)
+    return documentName(dccTypeOf(options.dccType, app), now)
   }
   const folder = () => join(folders.documents, document())
   const comparer = new SceneComparer(systemTimer)
@@ -275,7 +268,8 @@ async function openStores(
   const { openDocumentRows } = await import('./documents/postgres/open-document-rows.ts')
   const store = await openBucketStore(where, options)
   try {
-    return { store, documents: await openDocumentRows(store.database, options.log) }
+    const { database } = store
+    return { store, documents: await openDocumentRows(database, options.log, folders.documents) }
   } catch (error) {
     await store.close()
     throw error

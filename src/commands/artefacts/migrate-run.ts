@@ -1,7 +1,7 @@
 import { createProgress, mayShowProgress } from '../../lib/cli/progress.ts'
 import { processOutput, warningsTo } from '../../lib/cli/output.ts'
 import { checkLimits, resolveLimits } from '../../lib/config/limits.ts'
-import { selectStateDirectory } from '../../lib/config/paths.ts'
+import { documentsPath, selectStateDirectory } from '../../lib/config/paths.ts'
 import { counted, sizeText } from '../../lib/util/amounts.ts'
 import { ServiceError, usage } from '../../lib/util/errors.ts'
 import { monotonicClock } from '../../lib/util/time.ts'
@@ -25,14 +25,10 @@ const limitSets = [
   { names: ['artefactTtlMs', 'maxArtefacts', 'maxArtefactTotalBytes'], check: checkLimits },
 ]
 
-/** Copies the artefacts of the state directory to the bucket, or back. */
+/** Copies the artefacts of the state directory to the bucket, and notes and checkpoints to its database, or back. */
 export async function runMigrate(flags: MigrateFlags, env: NodeJS.ProcessEnv): Promise<void> {
   const output = processOutput(flags)
-  const [to, flag, address = ''] =
-    flags.to === undefined
-      ? (['files', '--from', flags.from] as const)
-      : (['bucket', '--to', flags.to] as const)
-  const bucket = parseBucketUrl(address, flag, env)
+  const { to, bucket } = readEnds(flags, env)
   const database = readDatabase(flags.database, env)
   if (database === undefined) {
     const hint = `give its address in ${databaseVariable} or --database`
@@ -48,19 +44,46 @@ export async function runMigrate(flags: MigrateFlags, env: NodeJS.ProcessEnv): P
   const done = await migrateArtefacts({
     to,
     registryDir: selectStateDirectory(readRegistryDir(flags, env), env),
+    documentsDir: documentsPath(env),
     where: { bucket, database },
     limits: resolveLimits(readLimitFlags(flags.limit ?? [], limitSets)),
     log: warningsTo(output),
     begun: bytes => progress.begin(0, bytes),
     copied: bytes => progress.moved(bytes),
-    damaged: uri => output.warn(`${uri} is damaged and was not copied`),
+    damaged: what => output.warn(`${what} is damaged and was not copied`),
   }).finally(() => progress.end())
   await output.result('', done)
   const amount = `${counted(done.artefacts, 'artefact')} (${sizeText(done.bytes)})`
   output.note(`${done.to} has ${amount} of ${done.from}; every copy was compared`)
-  output.note(`copied in this run: ${done.copied}; ${done.from} is unchanged`)
-  if (done.damaged === 0) return
-  throw new ServiceError('artefact_corrupt', `${counted(done.damaged, 'artefact')} damaged`, {
-    hint: 'store them again; all others were copied',
-  })
+  const { documents } = done
+  const kinds = `${counted(documents.notes, 'note')} and ${counted(documents.checkpoints, 'checkpoint')}`
+  const size = sizeText(documents.bytes)
+  output.note(
+    `${documents.to} has ${kinds} (${size}) of ${documents.from}; every copy was compared`,
+  )
+  const copied = `${counted(done.copied, 'artefact')}, ${documents.copied} notes and checkpoints`
+  output.note(`copied in this run: ${copied}; what they were copied from is unchanged`)
+  if (documents.others > 0) {
+    const others = counted(documents.others, 'document')
+    output.note(`${others} without a path left out: of other machines or accounts`)
+  }
+  if (done.damaged + documents.damaged === 0) return
+  const code = done.damaged > 0 ? 'artefact_corrupt' : 'storage_failed'
+  const damaged = `${counted(done.damaged, 'artefact')}, ${documents.damaged} notes and checkpoints`
+  throw new ServiceError(code, `damaged: ${damaged}`, { hint: 'all others were copied' })
+}
+
+/** Exactly one of both flags is given. */
+function readEnds({ to, from }: MigrateFlags, env: NodeJS.ProcessEnv) {
+  if (to !== undefined && from !== undefined) {
+    throw usage('--to and --from exclude each other', 'the files are the other end')
+  }
+  if (to !== undefined) return { to: 'bucket', bucket: parseBucketUrl(to, '--to', env) } as const
+  if (from !== undefined) {
+    return { to: 'files', bucket: parseBucketUrl(from, '--from', env) } as const
+  }
+  throw usage(
+    'no bucket is named: give --to to copy from files to a bucket, or --from to copy back',
+    'for example: service-cli artefacts migrate --to s3://renders/service-cli',
+  )
 }

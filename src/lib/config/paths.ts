@@ -42,6 +42,11 @@ export function keysPath(...where: Parameters<typeof configPath>): string {
   return join(dirname(configPath(...where)), 'keys.json')
 }
 
+/** The folder of notes and checkpoints, which all servers of this user share. */
+export function documentsPath(env: Env): string {
+  return join(xdgFolder(env, 'XDG_DATA_HOME', '.local/share'), 'service-cli/documents')
+}
+
 /** Option, else `SERVICE_REGISTRY_DIR`, else a folder of this user below the temporary one. */
 export function selectStateDirectory(option: string | undefined, env: NodeJS.ProcessEnv): string {
   const chosen = option || env.SERVICE_REGISTRY_DIR

@@ -2,7 +2,10 @@ import type { Limits } from '../../lib/config/limits.ts'
 import { liveInstances } from '../../lib/instances/live-instances.ts'
 import { openStateDirectory } from '../../lib/instances/state-directory.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
-import type { Logger } from '../../lib/util/logger.ts'
+import { type Logger, silentLogger } from '../../lib/util/logger.ts'
+import { checkDocuments, copyDocuments } from '../documents/copy-documents.ts'
+import { documentFolders } from '../documents/document-stores.ts'
+import { openDocumentRows } from '../documents/postgres/open-document-rows.ts'
 import { maxObjectBytes } from './bucket/bucket.ts'
 import { type BucketStoreSettings, openBucketStore } from './bucket/open-bucket-store.ts'
 import { bucketName } from './bucket/settings.ts'
@@ -15,6 +18,8 @@ interface MigrateOptions extends CopyEvents {
   readonly to: 'bucket' | 'files'
   /** The state directory. */
   readonly registryDir: string
+  /** The folder of notes and checkpoints. */
+  readonly documentsDir: string
   readonly where: BucketStoreSettings
   /** Those of the servers that use the target. */
   readonly limits: Limits
@@ -27,9 +32,12 @@ const unbounded = {
   ...{ artefactSweepMs: 0, artefactPollMs: 0 },
 }
 
-/** Copies the artefacts of a state directory to a bucket, or back; see `copyArtefacts`. */
+/**
+ * Copies the artefacts of a state directory to a bucket, and notes and checkpoints to its database,
+ * or back; see `copyArtefacts` and `copyDocuments`.
+ */
 export async function migrateArtefacts(options: MigrateOptions) {
-  const { to, registryDir, where, limits, log } = options
+  const { to, registryDir, documentsDir, where, limits, log, damaged } = options
   if (to === 'bucket') await refuseInUse(registryDir, log)
   const { path } = await openStateDirectory(registryDir)
   const parts = { limits: { ...limits, ...unbounded }, log }
@@ -44,8 +52,21 @@ export async function migrateArtefacts(options: MigrateOptions) {
     to === 'bucket'
       ? { from: { ...files, store: fileStore }, to: { ...bucket, store: bucketStore } }
       : { from: { ...bucket, store: bucketStore }, to: { ...files, store: fileStore } }
+  const { database } = bucketStore
+  // Without a log: a note that cannot be read is reported once, as damaged.
+  const rows = await openDocumentRows(database, silentLogger, documentsDir)
+  opened.defer(() => rows.close())
+  const inFiles = { name: documentsDir, stores: documentFolders(documentsDir, silentLogger) }
+  const inRows = { name: database.name, stores: rows }
+  const [from, target] = to === 'bucket' ? [inFiles, inRows] : [inRows, inFiles]
+  const documents = { from, to: target, damaged }
+  await checkDocuments(documents)
   const copied = await copyArtefacts({ ...options, ...ends })
-  return { from: ends.from.name, to: ends.to.name, ...copied }
+  const names = { from: from.name, to: target.name }
+  return {
+    ...{ from: ends.from.name, to: ends.to.name, ...copied },
+    documents: { ...names, ...(await copyDocuments(documents)) },
+  }
 }
 
 /** What a server stores there from now on would not be copied. */

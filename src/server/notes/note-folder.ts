@@ -16,6 +16,7 @@ export class NoteFolder implements NoteStore {
   readonly #log: Logger
   readonly #follower: FileFollower
   #notes: readonly Note[] = []
+  #damaged: readonly string[] = []
 
   constructor(path: string, log: Logger) {
     this.#path = path
@@ -35,21 +36,32 @@ export class NoteFolder implements NoteStore {
     return this.#notes
   }
 
+  get damaged(): readonly string[] {
+    return this.#damaged
+  }
+
   get isUnchanged(): boolean {
     return this.#follower.isUnchanged()
   }
 
   async write(change: (notes: readonly Note[]) => Note): Promise<Note> {
+    const [note] = await this.writeAll(notes => [change(notes)])
+    return note as Note
+  }
+
+  async writeAll(change: (notes: readonly Note[]) => readonly Note[]): Promise<readonly Note[]> {
     try {
       await mkdir(this.#path, { recursive: true, mode: 0o700 })
       const lock = await takeFileLock(`${this.#path}.lock`, { waitMs: lockWaitMs })
       if (!lock.ok) throw new ServiceError('storage_failed', 'the notes are locked for too long')
       try {
         // What another process has written may have the time of what is known.
-        const note = change(await this.#read())
-        await replaceFile(join(this.#path, `${note.id}.json`), JSON.stringify(note))
+        const notes = change(await this.#read())
+        for (const note of notes) {
+          await replaceFile(join(this.#path, `${note.id}.json`), JSON.stringify(note))
+        }
         await this.#read()
-        return note
+        return notes
       } finally {
         lock.value()
       }
@@ -68,6 +80,7 @@ export class NoteFolder implements NoteStore {
     const known = new Map(this.#notes.map(note => [note.id, note]))
     const read = await Promise.all(files.map(name => this.#readFile(name, known)))
     this.#notes = inOrder(read)
+    this.#damaged = files.filter((_, at) => read[at] === null).map(idOf)
     return this.#notes
   }
 
@@ -75,10 +88,14 @@ export class NoteFolder implements NoteStore {
   async #readFile(name: string, known: ReadonlyMap<string, Note>): Promise<Note | null> {
     const path = join(this.#path, name)
     const text = await readFile(path, 'utf8').catch(() => '')
-    const before = known.get(name.slice(0, -'.json'.length))
+    const before = known.get(idOf(name))
     if (before !== undefined && JSON.stringify(before) === text) return before
     const note = parseNote(text)
     if (note === null) this.#log.warn({ path }, 'a note cannot be read')
     return note
   }
+}
+
+function idOf(name: string): string {
+  return name.slice(0, -'.json'.length)
 }

@@ -4,6 +4,8 @@ import { type Note, noteStates } from './note.ts'
 /** A note with the most entries and the longest texts has less. */
 const maxChars = 16 * 1024 * 1024
 const maxDepth = 16
+/** Of one document; closed ones count. */
+export const maxNotes = 1000
 
 /** The notes of one document. Several servers may share it. */
 export interface NoteStore {
@@ -11,10 +13,14 @@ export interface NoteStore {
   notes(): Promise<readonly Note[]>
   /** Those of the last look: the identical ones that did not change since. */
   readonly known: readonly Note[]
+  /** Ids of those that the last look could not read. */
+  readonly damaged: readonly string[]
   /** False when a server, this one included, may have written since `notes` was called. */
   readonly isUnchanged: boolean
   /** Writes the note that `change` makes of those that are there; no other writer comes between. */
   write(change: (notes: readonly Note[]) => Note): Promise<Note>
+  /** The same for several notes, which are written in order. Returns them. */
+  writeAll(change: (notes: readonly Note[]) => readonly Note[]): Promise<readonly Note[]>
 }
 
 /** Null: the text is damaged. The other notes are not lost with it. */

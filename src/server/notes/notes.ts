@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { type Clock, type Timer, toRfc3339 } from '../../lib/util/time.ts'
-import type { NoteStore } from './note-store.ts'
+import { maxNotes, type NoteStore } from './note-store.ts'
 import type { AuditLog } from '../resources/audit-log.ts'
 import type { BuiltIn } from '../resources/built-in.ts'
 import type { NotesSource } from '../resources/notes-source.ts'
@@ -19,8 +19,6 @@ import {
 import { NotesProducer, whole } from './notes-producer.ts'
 import { fittingNotes } from './shown-notes.ts'
 
-/** Of one document; closed ones count. */
-const maxNotes = 1000
 const maxEntries = 100
 /** In the application, which shows little of what is over. */
 const maxSettledShown = 10

@@ -71,6 +71,18 @@ export function describeDocumentStores(name: string, open: () => Promise<StoresU
       }
     })
 
+    it('writes several notes at once', async () => {
+      const notes = under.stores.notes(shot)
+      await append(notes, idOf(1))
+      const several = await notes.writeAll(before =>
+        [2, 3].map(number => noteWith(idOf(number), number + before.length)),
+      )
+      expect(several.map(({ number }) => number)).to.deep.equal([3, 4])
+      const found = await (await under.again()).notes(shot).notes()
+      expect(found).to.deep.equal([noteWith(idOf(1), 1), ...several])
+      expect(notes.known).to.deep.equal(found)
+    })
+
     it('replaces a note, and gives the identical ones that did not change', async () => {
       const notes = under.stores.notes(shot)
       await append(notes, idOf(1))
@@ -115,8 +127,17 @@ export function describeDocumentStores(name: string, open: () => Promise<StoresU
     it('leaves a damaged note out, and loses no other', async () => {
       for (const id of [1, 2]) await append(under.stores.notes(shot), idOf(id))
       await under.damage(shot, idOf(1))
-      const found = await (await under.again()).notes(shot).notes()
-      expect(found.map(({ id }) => id)).to.deep.equal([idOf(2)])
+      const notes = (await under.again()).notes(shot)
+      expect((await notes.notes()).map(({ id }) => id)).to.deep.equal([idOf(2)])
+      expect(notes.damaged).to.deep.equal([idOf(1)])
+    })
+
+    it('lists the documents that have notes or checkpoints', async () => {
+      const list = { documents: [shot, `${other}.local`], others: 0 }
+      await append(under.stores.notes(shot), idOf(1))
+      await under.stores.checkpoints(`${other}.local`).add(checkpointOf('one', 1), scene)
+      const { documents, others } = await (await under.again()).list()
+      expect({ documents: documents.toSorted(), others }).to.deep.equal(list)
     })
 
     it('keeps checkpoints of each document, the oldest first, for every process', async () => {

@@ -9,9 +9,13 @@ import type { Database, Queries } from '../../database/pool.ts'
 
 const lock = `SELECT pg_advisory_xact_lock(hashtext('document_checkpoints'), hashtext($1))`
 const select = 'SELECT facts FROM document_checkpoints WHERE document = $1'
-const selectScene = 'SELECT scene FROM document_checkpoints WHERE document = $1 AND name = $2'
-const insert = `INSERT INTO document_checkpoints (document, name, facts, scene)
+const newId = `SELECT nextval('document_changes') AS id`
+const insert = `INSERT INTO document_checkpoints (id, document, name, facts)
   VALUES ($1, $2, $3, $4)`
+const partBytes = 1024 * 1024
+const insertPart = `INSERT INTO document_scene_parts (checkpoint, part, bytes) VALUES ($1, $2, $3)`
+const selectPart = `SELECT bytes FROM document_scene_parts
+  JOIN document_checkpoints ON checkpoint = id WHERE document = $1 AND name = $2 AND part = $3`
 const remove = 'DELETE FROM document_checkpoints WHERE document = $1 AND name = $2'
 
 /** The checkpoints of one document in PostgreSQL. */
@@ -23,22 +27,38 @@ export function checkpointRows(database: Database, document: string): Checkpoint
   return {
     list: () => database.run('the checkpoints were not read', listWith).catch(asUnavailable),
 
-    async read(name) {
-      const what = 'the checkpoint was not read'
-      const found = database.row<{ scene: Buffer }>(what, selectScene, document, name)
-      const row = await found.catch(asUnavailable)
-      if (row === null) throw new Error('it was removed')
-      return row.scene
-    },
+    read: name =>
+      database
+        .transact('the checkpoint was not read', async queries => {
+          // It may be removed meanwhile.
+          await queries.script('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ')
+          const parts: Buffer[] = []
+          for (;;) {
+            const values = [document, name, parts.length] as const
+            const row = await queries.row<{ bytes: Buffer }>(selectPart, ...values)
+            if (row === null) break
+            parts.push(row.bytes)
+          }
+          if (parts.length === 0) throw new Error('it was removed')
+          return Buffer.concat(parts)
+        })
+        .catch(asUnavailable),
 
     add: (checkpoint, packed) =>
       database
         .transact('the checkpoint was not kept', async queries => {
+          // Refuses before the parts are sent, which others do not wait for.
+          makeRoom(await listWith(queries), checkpoint)
+          const { id } = await queries.one<{ id: number }>(newId)
+          for (let part = 0; part * partBytes < packed.length; part++) {
+            const bytes = packed.subarray(part * partBytes, (part + 1) * partBytes)
+            await queries.change(insertPart, id, part, bytes)
+          }
           await queries.rows(lock, document)
           for (const { name } of makeRoom(await listWith(queries), checkpoint)) {
             await queries.change(remove, document, name)
           }
-          const values = [document, checkpoint.name, JSON.stringify(checkpoint), packed] as const
+          const values = [id, document, checkpoint.name, JSON.stringify(checkpoint)] as const
           await queries.change(insert, ...values)
         })
         .catch(asUnavailable),

@@ -61,23 +61,35 @@ export class NoteRows implements NoteStore {
     return inOrder(Array.from(this.#known.values(), ({ note }) => note))
   }
 
+  get damaged(): readonly string[] {
+    return [...this.#known].flatMap(([id, { note }]) => (note === null ? [id] : []))
+  }
+
   get isUnchanged(): boolean {
     return this.#seen === this.#parts.notices()
   }
 
   async write(change: (notes: readonly Note[]) => Note): Promise<Note> {
+    const [note] = await this.writeAll(notes => [change(notes)])
+    return note as Note
+  }
+
+  async writeAll(change: (notes: readonly Note[]) => readonly Note[]): Promise<readonly Note[]> {
     const document = this.#document
     const written = this.#parts.database.transact('the note was not kept', async queries => {
       await queries.rows(lock, document)
-      const note = change(await this.#read(queries))
-      const values = [document, note.id, JSON.stringify(note)] as const
-      const row = await queries.one<{ change: number }>(upsert, ...values)
+      const known: (KnownNote & { readonly note: Note })[] = []
+      for (const note of change(await this.#read(queries))) {
+        const values = [document, note.id, JSON.stringify(note)] as const
+        const row = await queries.one<{ change: number }>(upsert, ...values)
+        known.push({ ...row, note })
+      }
       await queries.rows(notify)
-      return { ...row, note }
+      return known
     })
     const known = await written.catch(asUnavailable)
-    this.#known = new Map([...this.#known, [known.note.id, known]])
-    return known.note
+    this.#known = new Map([...this.#known, ...known.map(each => [each.note.id, each] as const)])
+    return known.map(({ note }) => note)
   }
 
   async #read(queries: Queries): Promise<readonly Note[]> {

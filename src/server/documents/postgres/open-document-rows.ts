@@ -1,9 +1,11 @@
+import { createHash } from 'node:crypto'
+import { hostname } from 'node:os'
 import type { Logger } from '../../../lib/util/logger.ts'
 import { systemTimer } from '../../../lib/util/time.ts'
 import { listen } from '../../database/listener.ts'
 import { migrate } from '../../database/migrations.ts'
 import type { Database } from '../../database/pool.ts'
-import type { DocumentStores } from '../document-stores.ts'
+import { type DocumentStores, isDocumentName, localEnd } from '../document-stores.ts'
 import { checkpointRows } from './checkpoint-rows.ts'
 import { NoteRows, notesChannel } from './note-rows.ts'
 import { migrations } from './schema.ts'
@@ -11,8 +13,18 @@ import { migrations } from './schema.ts'
 /** In case that a notice was lost. */
 const pollMs = 5000
 
-/** Makes the tables when they are missing. The caller closes the database afterwards. */
-export async function openDocumentRows(database: Database, log: Logger): Promise<DocumentStores> {
+const select = 'SELECT document FROM document_notes UNION SELECT document FROM document_checkpoints'
+
+/**
+ * Makes the tables when they are missing. `folder`, where the account would keep files, and this
+ * machine tell documents without a path from those of others. The caller closes the database
+ * afterwards.
+ */
+export async function openDocumentRows(
+  database: Database,
+  log: Logger,
+  folder: string,
+): Promise<DocumentStores> {
   await migrate(database, 'documents', migrations)
   let notices = 0
   const reread = async () => void notices++
@@ -21,9 +33,18 @@ export async function openDocumentRows(database: Database, log: Logger): Promise
     ...{ reread, pollMs },
   })
   const parts = { database, log, notices: () => notices }
+  const account = createHash('sha256').update(`${hostname()}\n${folder}`).digest('hex').slice(0, 32)
+  const nameOf = (document: string) =>
+    document.endsWith(localEnd) ? `${document}.${account}` : document
   return {
-    notes: document => new NoteRows(document, parts),
-    checkpoints: document => checkpointRows(database, document),
+    notes: document => new NoteRows(nameOf(document), parts),
+    checkpoints: document => checkpointRows(database, nameOf(document)),
+    async list() {
+      const rows = await database.rows<{ document: string }>('the documents were not read', select)
+      const names = rows.map(row => row.document.replace(`${localEnd}.${account}`, localEnd))
+      const documents = names.filter(isDocumentName)
+      return { documents, others: names.length - documents.length }
+    },
     close: stop,
   }
 }

@@ -27,4 +27,30 @@ CREATE TABLE document_checkpoints (
 ALTER TABLE document_checkpoints ALTER COLUMN scene SET STORAGE EXTERNAL;
 `
 
-export const migrations: readonly Migration[] = [{ number: 1, name: 'documents', sql: documents }]
+/** A statement with a whole scene would take longer than a statement may. */
+const sceneParts = `
+ALTER TABLE document_checkpoints ADD COLUMN id BIGINT NOT NULL
+  DEFAULT nextval('document_changes') UNIQUE;
+
+CREATE TABLE document_scene_parts (
+  -- The parts are written first.
+  checkpoint BIGINT NOT NULL REFERENCES document_checkpoints (id) ON DELETE CASCADE
+    DEFERRABLE INITIALLY DEFERRED,
+  -- 0, 1, 2 …
+  part INTEGER NOT NULL,
+  -- 1 MiB of the gzip; the last one has less.
+  bytes BYTEA NOT NULL,
+  PRIMARY KEY (checkpoint, part)
+);
+ALTER TABLE document_scene_parts ALTER COLUMN bytes SET STORAGE EXTERNAL;
+
+INSERT INTO document_scene_parts
+  SELECT id, part, substr(scene, part * 1048576 + 1, 1048576)
+  FROM document_checkpoints, generate_series(0, (length(scene) - 1) / 1048576) AS part;
+ALTER TABLE document_checkpoints DROP COLUMN scene;
+`
+
+export const migrations: readonly Migration[] = [
+  { number: 1, name: 'documents', sql: documents },
+  { number: 2, name: 'scene parts', sql: sceneParts },
+]
