@@ -9,7 +9,7 @@ import { Outage } from '../../database/outage.ts'
 import type { Database } from '../../database/pool.ts'
 import type { EventRing } from '../event-ring.ts'
 import type { InstanceChange } from '../instance-directory.ts'
-import type { PeerWay } from '../peers/peer-way.ts'
+import type { PeerClient } from '../peers/peer-client.ts'
 import type { Peers } from '../peers/peers.ts'
 import { eventsTable } from '../postgres/events-table.ts'
 import {
@@ -93,7 +93,7 @@ export class SharedJoined extends ViewedDirectory implements JoinedDirectory {
     await joined.#read()
     const pollMs = parts.limits.gatewayRenewMs
     joined.#stops.push(
-      parts.peers.onBack(gateway => joined.#back(gateway)),
+      parts.peers.onRecovered(gateway => joined.#tellLinked(gateway)),
       listen({ ...parts, channel: joinedChannel, reread: () => joined.#read(), pollMs }),
       keepLease({ ...parts, table: joined.#table, outage: joined.outage }),
     )
@@ -144,8 +144,8 @@ export class SharedJoined extends ViewedDirectory implements JoinedDirectory {
 
   transportOf(instanceId: string): InstanceTransport | null {
     if (!this.view.has(instanceId)) return null
-    const way = () => this.#wayTo(instanceId)
-    return { url: linkUrl, asker: way, reads: way, refused() {}, close() {} }
+    const client = () => this.#clientOf(instanceId)
+    return { url: linkUrl, asker: client, reads: client, refused() {}, close() {} }
   }
 
   #begin(instanceId: string, own: Own): Membership {
@@ -175,8 +175,8 @@ export class SharedJoined extends ViewedDirectory implements JoinedDirectory {
     return this.view.show(record, end && { reason: end.cause, atMs: end.atMs })
   }
 
-  /** `mayMove`: another way is tried when the gateway does not hold the link any more. */
-  #wayTo(instanceId: string, mayMove = true): LinkClient | PeerWay {
+  /** `mayMove`: the link is located again when the gateway does not hold it any more. */
+  #clientOf(instanceId: string, mayMove = true): LinkClient | PeerClient {
     const link = this.linkOf(instanceId)
     if (link !== null) return link
     const own = this.#own.get(instanceId)
@@ -184,15 +184,15 @@ export class SharedJoined extends ViewedDirectory implements JoinedDirectory {
     if (own !== undefined || row === undefined || row.gateway === null) {
       throw unreachable(`its link is lost: ${own?.end?.cause ?? row?.cause ?? 'it has left'}`)
     }
-    const again = async () => {
+    const locate = async () => {
       await this.refresh()
-      return this.#wayTo(instanceId, false)
+      return this.#clientOf(instanceId, false)
     }
-    return this.#parts.peers.wayTo(row.gateway, instanceId, mayMove ? again : null)
+    return this.#parts.peers.clientOf(row.gateway, instanceId, mayMove ? locate : null)
   }
 
   /** Instances whose link `gateway` holds can be reached again. */
-  #back(gateway: string): void {
+  #tellLinked(gateway: string): void {
     for (const row of this.#rows.values()) {
       if (row.gateway === gateway) this.view.tellLinked(row.instanceId)
     }
@@ -204,7 +204,7 @@ export class SharedJoined extends ViewedDirectory implements JoinedDirectory {
       await this.#parts.ring.sync(this.#isWritten)
       const { gateways, ids, rows } = await this.#table.read(known)
       this.outage.answered()
-      this.#parts.peers.know(gateways.filter(({ id }) => id !== this.#parts.self.id))
+      this.#parts.peers.update(gateways.filter(({ id }) => id !== this.#parts.self.id))
       const present = new Set(ids)
       const gone = [...this.#rows.keys()].filter(id => !present.has(id))
       this.#take(rows, gone)

@@ -10,17 +10,17 @@ import { SharedJoined } from '../join/shared-joined.ts'
 import { createPeerEndpoint } from './peer-endpoint.ts'
 import { Peers } from './peers.ts'
 
-/** What gateways share that are reached at one name. */
+/** How gateways share the instances that join. */
 export interface SharedSettings {
   readonly database: DatabaseSettings
   /** Where the others reach this one: http or https, without a slash at the end. */
   readonly peerUrl: string
 }
 
-/** For a connection. A read that failed waits as long, until it is known that the database is away. */
+/** Longest wait for a connection to the database. */
 const waitMs = 5000
 
-/** The instances that joined any of the gateways, and what they ask each other. */
+/** Opens the directory that gateways share, and the endpoint at which they ask each other. */
 export async function openShared(
   settings: SharedSettings,
   parts: {

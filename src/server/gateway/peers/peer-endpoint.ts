@@ -12,17 +12,17 @@ import { linkUrl } from '../join/joined-directory.ts'
 import type { LinkClient } from '../join/link-client.ts'
 import { AnswerTimeout } from '../relay/read-link.ts'
 
-/** Below it gateways of one database ask each other. */
+/** Begins the paths at which gateways of one database ask each other. */
 export const peerPath = '/peer/'
 
-/** Statuses by which a gateway refuses what another asks. Answers of an instance have `instanceHeader`. */
+/** Statuses of a gateway that refuses a request. Only answers of an instance have `instanceHeader`. */
 export const peerRefusals = { secret: 401, notHeld: 421, cut: 502, late: 504 } as const
 
-/** The gateway that asks has shorter times. */
+/** A last bound: the gateway that asks has shorter times. */
 const answerMs = 120_000
 const form = new RegExp(`^${peerPath}(${uuidForm})(/mcp|/artefacts/.*)$`)
 const methods = ['GET', 'HEAD', 'POST', 'DELETE'] as const
-/** Of one connection, or of the caller. */
+/** Headers of one connection, or of the caller. */
 const notForwarded: ReadonlySet<string> = new Set([
   ...['connection', 'keep-alive', 'transfer-encoding', 'upgrade', 'te', 'trailer', 'expect'],
   ...['host', 'authorization', 'cookie', 'content-length', 'proxy-authorization', 'http2-settings'],
@@ -38,6 +38,7 @@ interface PeerEndpointParts {
 
 /** Answers other gateways for the instances whose links are here. */
 export function createPeerEndpoint({ secret, linkOf, limits }: PeerEndpointParts) {
+  const bodyLimits = { maxBytes: limits.maxRequestBytes, timeoutMs: limits.bodyTimeoutMs }
   return async (req: IncomingMessage, res: ServerResponse, path: string): Promise<void> => {
     if (!validateBearerToken(req.headers, { expectedToken: secret })) {
       throw new ServiceError('auth_refused', 'only gateways of one database ask each other here')
@@ -57,7 +58,7 @@ export function createPeerEndpoint({ secret, linkOf, limits }: PeerEndpointParts
     try {
       answer = await link.ask({
         ...{ url: new URL(rest + search, linkUrl), method, headers: forwarded(req.headers) },
-        body: method === 'POST' ? await bodyOf(req, limits) : undefined,
+        body: method === 'POST' ? await readBody(req, bodyLimits) : undefined,
         ...{ repeatable: false, answerMs, signal: left.signal },
       })
     } catch (error) {
@@ -73,13 +74,6 @@ export function createPeerEndpoint({ secret, linkOf, limits }: PeerEndpointParts
     res.flushHeaders()
     await pipeline(answer, res).catch(() => void res.destroy())
   }
-}
-
-function bodyOf(
-  req: IncomingMessage,
-  { maxRequestBytes, bodyTimeoutMs }: PeerEndpointParts['limits'],
-): Promise<Buffer> {
-  return readBody(req, { maxBytes: maxRequestBytes, timeoutMs: bodyTimeoutMs })
 }
 
 function forwarded(

@@ -8,13 +8,13 @@ import type { LinkClient } from '../join/link-client.ts'
 import type { GatewayRow } from '../postgres/joined-table.ts'
 import { ReadLink } from '../relay/read-link.ts'
 import { unreachable } from '../relay/relay-errors.ts'
-import { PeerWay } from './peer-way.ts'
+import { PeerClient } from './peer-client.ts'
 import { peerPath } from './peer-endpoint.ts'
 
 const connectMs = 5000
 /** Of a probe. */
 const answerMs = 5000
-/** In a row; then what was asked of the gateway is given up. */
+/** Failed probes in a row, after which open requests to the gateway are cancelled. */
 const maxFailures = 2
 
 interface PeersParts {
@@ -36,7 +36,7 @@ interface Peer {
 export class Peers {
   readonly #parts: PeersParts
   readonly #peers = new Map<string, Peer>()
-  readonly #backs = new Set<(gateway: string) => void>()
+  readonly #recovered = new Set<(gateway: string) => void>()
   readonly #stop: () => void
 
   constructor(parts: PeersParts) {
@@ -46,8 +46,8 @@ export class Peers {
     })
   }
 
-  /** All there are. */
-  know(rows: readonly GatewayRow[]): void {
+  /** Takes over the gateways that the database lists now. */
+  update(rows: readonly GatewayRow[]): void {
     for (const { row, link, reads } of this.#peers.values()) {
       if (rows.some(({ id }) => id === row.id)) continue
       this.#peers.delete(row.id)
@@ -65,34 +65,34 @@ export class Peers {
     }
   }
 
-  /** Calls back when a gateway that did not answer answers again. Returns the unsubscribe. */
-  onBack(listener: (gateway: string) => void): () => void {
-    this.#backs.add(listener)
-    return () => void this.#backs.delete(listener)
+  /** Calls back when an unreachable gateway answers again. Returns the unsubscribe. */
+  onRecovered(listener: (gateway: string) => void): () => void {
+    this.#recovered.add(listener)
+    return () => void this.#recovered.delete(listener)
   }
 
   /**
-   * Requests to an instance whose link `gateway` holds. `again` is asked once for another way, when
-   * it does not hold the link any more. Throws a `ServiceError`.
+   * Returns a client of an instance whose link `gateway` holds. Calls `locate` once when the link
+   * has moved. Throws a `ServiceError` when the gateway cannot be reached.
    */
-  wayTo(
+  clientOf(
     gateway: string,
     instanceId: string,
-    again: (() => Promise<LinkClient | PeerWay>) | null,
-  ): PeerWay {
+    locate: (() => Promise<LinkClient | PeerClient>) | null,
+  ): PeerClient {
     const peer = this.#peers.get(gateway)
     if (peer === undefined) throw unreachable('its gateway is away')
     if (peer.failures >= maxFailures) throw unreachable(`through its gateway: ${peer.reason}`)
     const { row, link, reads } = peer
-    return new PeerWay({ root: `${row.address}${peerPath}${instanceId}`, link, reads, again })
+    return new PeerClient({ root: `${row.address}${peerPath}${instanceId}`, link, reads, locate })
   }
 
   close(): void {
     this.#stop()
-    this.know([])
+    this.update([])
   }
 
-  /** A network that is cut tells nothing: streams would wait for it without end. */
+  /** On a network that is cut no socket fails: streams would wait for ever. */
   async #probe(peer: Peer): Promise<void> {
     const { row, link, reads } = peer
     const reason = await link
@@ -111,7 +111,7 @@ export class Peers {
     const facts = { address: row.address }
     if (wasAway && reason === null) {
       this.#parts.log.info(facts, 'another gateway answers again')
-      for (const listener of this.#backs) listener(row.id)
+      for (const listener of this.#recovered) listener(row.id)
     } else if (peer.failures === maxFailures) {
       this.#parts.log.warn({ ...facts, reason }, 'another gateway cannot be reached')
       link.close()

@@ -6,12 +6,12 @@ import { HttpLink } from '../../../../src/lib/mcp/bridge/http-link.ts'
 import { instanceHeader } from '../../../../src/lib/instances/gateway-key.ts'
 import { Secret } from '../../../../src/lib/util/secret.ts'
 import { systemTimer } from '../../../../src/lib/util/time.ts'
-import { PeerWay } from '../../../../src/server/gateway/peers/peer-way.ts'
+import { PeerClient } from '../../../../src/server/gateway/peers/peer-client.ts'
 import { ReadLink } from '../../../../src/server/gateway/relay/read-link.ts'
 
 const url = new URL('http://instance/mcp?x=1')
 
-describe('the way to an instance through another gateway', () => {
+describe('a client of an instance behind another gateway', () => {
   const key = new Secret('secret of the gateway')
   const link = new HttpLink({ limits: { connectMs: 60_000 }, key, env: {}, timer: systemTimer })
   const reads = new ReadLink({ connectMs: 60_000, key })
@@ -20,8 +20,8 @@ describe('the way to an instance through another gateway', () => {
     req.resume().once('end', () => respond(req, res))
   })
   let base: string
-  /** How often another way was asked for. */
-  let asked: number
+  /** How often the link was located again. */
+  let located: number
 
   before(async () => {
     server.listen(0, '127.0.0.1')
@@ -34,17 +34,17 @@ describe('the way to an instance through another gateway', () => {
     server.close()
     server.closeAllConnections()
   })
-  beforeEach(() => (asked = 0))
+  beforeEach(() => (located = 0))
 
-  const wayTo = (root: string, again: (() => Promise<PeerWay>) | null = null) =>
-    new PeerWay({ root: `${base}${root}`, link, reads, again })
-  /** Another one, which is asked for once. */
+  const clientAt = (root: string, locate: (() => Promise<PeerClient>) | null = null) =>
+    new PeerClient({ root: `${base}${root}`, link, reads, locate })
+  /** Locates the link again, once. */
   const moving = () =>
-    wayTo('/peer/old', async () => {
-      asked++
-      return wayTo('/peer/new')
+    clientAt('/peer/old', async () => {
+      located++
+      return clientAt('/peer/new')
     })
-  /** The old way answers by itself with this status, the other ways for the instance. */
+  /** The old gateway answers with this status itself, the others for the instance. */
   const answering = (status: number, isOfInstance = false): RequestListener => {
     return (req, res) => {
       const isOld = req.url?.startsWith('/peer/old') === true
@@ -53,9 +53,9 @@ describe('the way to an instance through another gateway', () => {
       res.end(`${req.headers.authorization} at ${req.url}`)
     }
   }
-  async function ask(way: PeerWay): Promise<string> {
+  async function ask(client: PeerClient): Promise<string> {
     try {
-      const answer = await way.ask({
+      const answer = await client.ask({
         ...{ url, method: 'POST', headers: {}, body: '{}', repeatable: false, answerMs: 60_000 },
         signal: new AbortController().signal,
       })
@@ -64,10 +64,10 @@ describe('the way to an instance through another gateway', () => {
       return (error as Error).message
     }
   }
-  function read(way: PeerWay): Promise<string> {
+  function read(client: PeerClient): Promise<string> {
     const { promise, resolve } = Promise.withResolvers<string>()
     let text = ''
-    way.send(
+    client.send(
       { url, headers: {}, body: '{}', answerMs: 60_000, silenceMs: 60_000 },
       {
         begun: status => (text += `${status} `),
@@ -86,16 +86,16 @@ describe('the way to an instance through another gateway', () => {
     describe(name, () => {
       it('goes to its address with its secret', async () => {
         respond = answering(200)
-        const said = await through(wayTo('/peer/id'))
+        const said = await through(clientAt('/peer/id'))
         expect(said).to.match(/^200 Bearer secret of the gateway at \/peer\/id\/mcp/)
       })
 
       for (const status of [401, 421]) {
-        it(`goes another way once after ${status}`, async () => {
+        it(`locates the link again once after ${status}`, async () => {
           respond = answering(status)
           expect(await through(moving())).to.match(/^200 .*\/peer\/new\/mcp/)
-          expect(asked).to.equal(1)
-          expect(await through(wayTo('/peer/old'))).to.match(/^through its gateway: /)
+          expect(located).to.equal(1)
+          expect(await through(clientAt('/peer/old'))).to.match(/^through its gateway: /)
         })
       }
 
@@ -106,15 +106,15 @@ describe('the way to an instance through another gateway', () => {
         expect(await through(moving())).to.equal('through its gateway: it does not answer')
         respond = answering(500)
         expect(await through(moving())).to.equal('through its gateway: it answers with HTTP 500')
-        expect(asked).to.equal(0)
+        expect(located).to.equal(0)
       })
 
-      it('gives on what the instance refuses', async () => {
+      it('passes on what the instance refuses', async () => {
         for (const status of [401, 404, 421, 502, 504]) {
           respond = answering(status, true)
           expect(await through(moving())).to.match(new RegExp(`^${status} .*/peer/old/mcp`))
         }
-        expect(asked).to.equal(0)
+        expect(located).to.equal(0)
       })
     })
   }

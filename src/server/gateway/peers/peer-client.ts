@@ -12,12 +12,13 @@ import type {
 import { AnswerTimeout, type ReadLink } from '../relay/read-link.ts'
 import { peerRefusals } from './peer-endpoint.ts'
 
-interface WayParts {
+interface PeerClientParts {
   /** Where the other gateway answers for the instance. */
   readonly root: string
   readonly link: HttpLink
   readonly reads: ReadLink
-  readonly again: (() => Promise<LinkClient | PeerWay>) | null
+  /** Finds the link again after it has moved; null: it was found again once already. */
+  readonly locate: (() => Promise<LinkClient | PeerClient>) | null
 }
 
 const { secret, notHeld, cut, late } = peerRefusals
@@ -29,15 +30,15 @@ const reasons: ReadonlyMap<number, string> = new Map([
 ])
 
 /** Requests to one instance through the gateway that holds its link. */
-export class PeerWay implements HttpAsker, ReadSender {
-  readonly #parts: WayParts
+export class PeerClient implements HttpAsker, ReadSender {
+  readonly #parts: PeerClientParts
 
-  constructor(parts: WayParts) {
+  constructor(parts: PeerClientParts) {
     this.#parts = parts
   }
 
   async ask(options: HttpAsk): Promise<HttpAnswer> {
-    const { link, again } = this.#parts
+    const { link, locate } = this.#parts
     const answer = await link
       .ask({ ...options, url: this.#at(options.url) })
       .catch((error: unknown) => {
@@ -46,23 +47,23 @@ export class PeerWay implements HttpAsker, ReadSender {
     const { statusCode = 0, headers } = answer
     if (isOfInstance(headers)) return answer
     answer.destroy()
-    if (again !== null && hasMoved(statusCode)) return (await again()).ask(options)
+    if (locate !== null && hasMoved(statusCode)) return (await locate()).ask(options)
     throw throughGateway(failureOf(statusCode))
   }
 
   send(request: ReadRequest, receiver: AnswerReceiver): (reason: Error) => void {
     let cancelled: Error | null = null
-    const move = async (again: () => Promise<LinkClient | PeerWay>): Promise<void> => {
+    const sendAgain = async (located: Promise<LinkClient | PeerClient>): Promise<void> => {
       try {
-        const way = await again()
+        const client = await located
         if (cancelled !== null) throw cancelled
-        cancel = way.send(request, receiver)
+        cancel = client.send(request, receiver)
       } catch (error) {
         receiver.failed(error as Error)
       }
     }
-    const { reads, again } = this.#parts
-    const receiving = new PeerAnswer(receiver, again && (() => void move(again)))
+    const { reads, locate } = this.#parts
+    const receiving = new PeerAnswer(receiver, locate && (() => void sendAgain(locate())))
     let cancel = reads.send({ ...request, url: this.#at(request.url) }, receiving)
     return reason => {
       cancelled = reason
@@ -75,7 +76,7 @@ export class PeerWay implements HttpAsker, ReadSender {
   }
 }
 
-/** Passes an answer on, unless it is that of the other gateway itself. */
+/** Passes an answer of the instance on. One of the other gateway itself is a failure. */
 class PeerAnswer implements AnswerReceiver {
   readonly #receiver: AnswerReceiver
   readonly #moved: (() => void) | null
@@ -110,7 +111,7 @@ function hasMoved(status: number): boolean {
   return status === notHeld || status === secret
 }
 
-/** All others are of the gateway, or of what stands before it. */
+/** Any other answer is from the gateway, or from a proxy in front of it. */
 function isOfInstance(headers: IncomingHttpHeaders): boolean {
   return headers[instanceHeader] !== undefined
 }
