@@ -4,13 +4,13 @@ import type { InstanceTransport } from '../relay/instance-transport.ts'
 import type { LinkClient } from './link-client.ts'
 import type { ToldRecord } from './record-lines.ts'
 
-/** The instances that joined: this gateway, or any of those that share the directory. */
+/** The instances that joined this gateway, or one of those that share the directory. */
 export interface JoinedDirectory extends InstanceDirectory {
-  /** Why no instance can join now, as a clause; null: they can. */
+  /** Why no instance can join now, as a clause; null when they can. */
   readonly unavailable: string | null
   /**
-   * Adds an instance whose link is open here. Resolves with why it cannot join; rejects when that
-   * cannot be decided.
+   * Adds an instance whose link is open here. Fails with why it cannot join, as a clause; rejects
+   * when that cannot be decided now.
    */
   admit(joining: Joining): Promise<Result<Membership, string>>
   /** Null: no such instance has joined. */
@@ -22,19 +22,25 @@ export interface JoinedDirectory extends InstanceDirectory {
 export interface Joining {
   readonly told: ToldRecord
   readonly client: LinkClient
-  /** Called when a newer link of the instance takes the place of this one. */
+  /** Called when the instance has opened a newer link. */
   readonly replaced: () => void
 }
 
-/** An instance in the directory, for as long as no newer link has taken its place. */
+/** Changes the entry of an instance; without effect once it has opened a newer link. */
 export interface Membership {
-  /** Also while its link is lost: its user may have another name or team. */
+  /** Its record or its user has changed, the latter also while the link is lost. */
   change(told: ToldRecord): void
-  /** Its link is cut: it is stale until it is back, or gone. */
+  /** The link is cut: the instance is stale until it joins again, or is gone. */
   lose(reason: string): void
-  /** It is gone. */
+  /** The instance is gone. */
   end(cause: string): void
 }
 
-/** The MCP endpoint of an instance on its link. */
-export const linkUrl = new URL('http://instance/mcp')
+/** Ids of one account that are remembered. */
+export const maxIdsPerAccount = 1000
+
+/** Why `admit` fails, as clauses. */
+export const admissionRefusals = {
+  foreignId: 'its id is that of another user',
+  tooMany: (most: number) => `the user has ${most} instances, those with a lost link included`,
+} as const

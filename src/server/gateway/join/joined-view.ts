@@ -1,3 +1,4 @@
+import type { HttpAsker } from '../../../lib/mcp/bridge/http-link.ts'
 import type { Clock } from '../../../lib/util/time.ts'
 import type { Logger } from '../../../lib/util/logger.ts'
 import { DirectoryNews, DirectoryView, nothing } from '../directory-view.ts'
@@ -7,15 +8,17 @@ import type {
   InstanceEntry,
   RecordFault,
 } from '../instance-directory.ts'
+import type { InstanceTransport, ReadSender } from '../relay/instance-transport.ts'
+import { linkUrl } from './link-client.ts'
 
-/** Why and when an instance lost its link, by the clock of this process. */
+/** Why an instance lost its link, and when, by the clock of this process. */
 export interface LostLink {
   readonly reason: string
   readonly atMs: number
 }
 
-/** What is told of the instances that joined. */
-export class JoinedView {
+/** The part of a `JoinedDirectory` that lists instances and notifies listeners. */
+export abstract class JoinedView {
   readonly #clock: Clock
   readonly #view: DirectoryView
   readonly #news: DirectoryNews
@@ -35,10 +38,6 @@ export class JoinedView {
     return this.#view.faults
   }
 
-  has(instanceId: string): boolean {
-    return this.#view.entryOf(instanceId) !== null
-  }
-
   onChange(listener: (changes: readonly InstanceChange[]) => void): () => void {
     return this.#news.add(listener)
   }
@@ -47,8 +46,18 @@ export class JoinedView {
     this.#linked.add(listener)
   }
 
-  /** `lost`: null while the link is open. Returns the changes to tell. */
-  show(record: DirectoryRecord, lost: LostLink | null): InstanceChange[] {
+  /** Null: no such instance has joined. */
+  transportOf(instanceId: string): InstanceTransport | null {
+    if (this.#view.entryOf(instanceId) === null) return null
+    const client = () => this.clientOf(instanceId)
+    return { url: linkUrl, asker: client, reads: client, refused() {}, close() {} }
+  }
+
+  /** Throws a `ServiceError` while the instance cannot be reached. */
+  protected abstract clientOf(instanceId: string): HttpAsker & ReadSender
+
+  /** Lists an instance; `lost` is null while its link is open. Returns the changes to tell. */
+  protected show(record: DirectoryRecord, lost: LostLink | null): InstanceChange[] {
     const clock = this.#clock
     const verdict = Object.freeze({
       health: lost === null ? ('live' as const) : ('stale' as const),
@@ -64,12 +73,13 @@ export class JoinedView {
     return this.#view.take(record.instanceId, { entry, fault: null })
   }
 
-  fault(instanceId: string, fault: RecordFault): InstanceChange[] {
+  /** Lists an invalid record in place of its instance. */
+  protected fault(instanceId: string, fault: RecordFault): InstanceChange[] {
     return this.#view.take(instanceId, { entry: null, fault })
   }
 
-  /** It is gone. */
-  end(instanceId: string, cause: string): InstanceChange[] {
+  /** The instance is gone. */
+  protected end(instanceId: string, cause: string): InstanceChange[] {
     return this.#view.take(instanceId, nothing).map(change => {
       if (change.kind !== 'gone') return change
       const { record, verdict } = change.entry
@@ -78,41 +88,16 @@ export class JoinedView {
     })
   }
 
-  tell(changes: readonly InstanceChange[]): void {
+  protected tell(changes: readonly InstanceChange[]): void {
     this.#news.tell(changes)
   }
 
-  tellLinked(instanceId: string): void {
+  protected tellLinked(instanceId: string): void {
     for (const listener of this.#linked) listener(instanceId)
   }
 
-  clear(): void {
+  protected clear(): void {
     this.#news.clear()
     this.#linked.clear()
-  }
-}
-
-/** What is read of a directory that shows its instances in a view. */
-export abstract class ViewedDirectory {
-  protected readonly view: JoinedView
-
-  constructor(view: JoinedView) {
-    this.view = view
-  }
-
-  get entries() {
-    return this.view.entries
-  }
-
-  get faults() {
-    return this.view.faults
-  }
-
-  onChange(listener: (changes: readonly InstanceChange[]) => void): () => void {
-    return this.view.onChange(listener)
-  }
-
-  onLinked(listener: (instanceId: string) => void): void {
-    this.view.onLinked(listener)
   }
 }

@@ -10,8 +10,8 @@ import { LinkSocket } from '../../join/link-socket.ts'
 import { acceptedPath, type JoinAccepted, joinCloseCodes, recordPath } from '../../join/wire.ts'
 import type { InstanceDirectory } from '../instance-directory.ts'
 import type { JoinPrincipal, JoinTokens } from './join-tokens.ts'
-import { type JoinedDirectory, linkUrl, type Membership } from './joined-directory.ts'
-import { LinkClient } from './link-client.ts'
+import type { JoinedDirectory, Membership } from './joined-directory.ts'
+import { LinkClient, linkUrl } from './link-client.ts'
 import { parseToldRecord, recordLines, type ToldRecord, withPrincipal } from './record-lines.ts'
 
 interface JoinsParts {

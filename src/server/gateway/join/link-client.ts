@@ -12,7 +12,8 @@ import type {
 } from '../relay/instance-transport.ts'
 import { AnswerTimeout } from '../relay/read-link.ts'
 
-const origin = 'http://instance'
+/** The MCP endpoint of an instance on its link. The host is never resolved. */
+export const linkUrl = new URL('http://instance/mcp')
 const { NGHTTP2_CANCEL, NGHTTP2_ENHANCE_YOUR_CALM, NGHTTP2_NO_ERROR } = constants
 
 /** Requests to an instance over the link that it opened: HTTP/2, whose client is the gateway. */
@@ -21,11 +22,11 @@ export class LinkClient implements HttpAsker, ReadSender {
   readonly #session: ClientHttp2Session
   readonly #timer: Timer
 
-  /** To be made in the very event in which the link opens. */
+  /** Create it in the event in which the link opens (see `LinkSocket`). */
   constructor(link: Duplex, limits: JoinLimits, timer: Timer) {
     this.#link = link
     this.#timer = timer
-    this.#session = connect(origin, {
+    this.#session = connect(linkUrl.origin, {
       createConnection: () => link,
       settings: {
         enablePush: false,
@@ -35,11 +36,11 @@ export class LinkClient implements HttpAsker, ReadSender {
       maxHeaderListPairs: 64,
       maxSessionMemory: Math.ceil(limits.maxJoinMemoryBytes / 1e6),
     })
-    // The link tells of its end, and each request of its own.
+    // `LinkSocket` reports the end of the link, and each stream its own.
     this.#session.on('error', () => {})
-    // HTTP/2 that has ended waits for its last stream, and no request can be sent any more.
+    // A session that is ending takes no request any more, but waits for its last stream.
     for (const event of ['goaway', 'close']) this.#session.once(event, () => link.destroy())
-    // That of the whole link: by default one answer could not fill a line of 20 ms.
+    // The window of the whole link: with the default, a latency of 20 ms would slow one answer down.
     this.#session.on('connect', () => this.#session.setLocalWindowSize(8 * limits.joinWindowBytes))
   }
 
@@ -85,7 +86,8 @@ export class LinkClient implements HttpAsker, ReadSender {
       { ...headers, ...length, ':method': method, ':path': pathname + search },
       { endStream: body === undefined },
     )
-    // Its end is full, and Node does not count down what cancelled answers held: a new link is empty.
+    // The memory of the instance's session is full: Node never releases what cancelled answers held
+    // there, and a new link starts empty.
     stream.once('close', () => {
       if (stream.rstCode === NGHTTP2_ENHANCE_YOUR_CALM) this.#link.destroy()
     })
@@ -103,7 +105,7 @@ function cancel(stream: ClientHttp2Stream): void {
   stream.destroy()
 }
 
-/** An answer that fails unless the instance has ended it: Node ends one that is cut like a whole one. */
+/** An answer that fails when it is cut: Node ends its stream like that of a complete one. */
 class LinkAnswer extends Readable implements HttpAnswer {
   readonly statusCode: number
   readonly headers: HttpAnswer['headers']
@@ -122,7 +124,7 @@ class LinkAnswer extends Readable implements HttpAnswer {
       else this.destroy(new Unreachable(cutReason))
     })
     stream.pause()
-    // It may be cut before its reader has begun; the reader is told then.
+    // It may be cut before its reader has begun, which then gets the error.
     this.on('error', () => {})
   }
 
@@ -163,14 +165,14 @@ class LinkRead implements Arriving {
       hasBegun = true
       stream.setTimeout(silenceMs)
       receiver.begun(headers[':status'] ?? 0, headers, this)
-      // Earlier, and Node would give the body before the status.
+      // With an earlier listener Node would give the body before the status.
       stream.on('data', (chunk: Buffer) => receiver.data(chunk))
     })
     stream.on('error', () => {})
     stream.once('close', () => {
-      const isWhole = stream.rstCode === NGHTTP2_NO_ERROR && stream.readableEnded && hasBegun
+      const isComplete = stream.rstCode === NGHTTP2_NO_ERROR && stream.readableEnded && hasBegun
       if (this.#reason !== null) receiver.failed(this.#reason)
-      else if (isWhole) receiver.ended()
+      else if (isComplete) receiver.ended()
       else receiver.failed(new Unreachable(cutReason))
     })
   }

@@ -2,11 +2,15 @@ import type { JoinLimits } from '../../../lib/config/join-limits.ts'
 import type { Logger } from '../../../lib/util/logger.ts'
 import { fail, ok, type Result } from '../../../lib/util/result.ts'
 import type { Clock, Timer } from '../../../lib/util/time.ts'
-import type { InstanceTransport } from '../relay/instance-transport.ts'
 import { unreachable } from '../relay/relay-errors.ts'
-import { IdOwners } from './id-owners.ts'
-import { JoinedView, type LostLink, ViewedDirectory } from './joined-view.ts'
-import { type JoinedDirectory, type Joining, linkUrl, type Membership } from './joined-directory.ts'
+import {
+  admissionRefusals,
+  type JoinedDirectory,
+  type Joining,
+  maxIdsPerAccount,
+  type Membership,
+} from './joined-directory.ts'
+import { JoinedView, type LostLink } from './joined-view.ts'
 import type { LinkClient } from './link-client.ts'
 import type { ToldRecord } from './record-lines.ts'
 
@@ -24,23 +28,23 @@ interface Joined extends Omit<Joining, 'told'> {
 }
 
 /** The instances that joined this gateway, which shares them with no other. */
-export class OwnJoined extends ViewedDirectory implements JoinedDirectory {
+export class OwnJoined extends JoinedView implements JoinedDirectory {
   readonly #parts: OwnJoinedParts
   readonly #owners = new IdOwners()
   readonly #joined = new Map<string, Joined>()
   readonly unavailable = null
 
   constructor(parts: OwnJoinedParts) {
-    super(new JoinedView({ ...parts, maxFaults: 0 }))
+    super({ ...parts, maxFaults: 0 })
     this.#parts = parts
   }
 
-  /** All that is known is told at once. */
+  /** Does nothing: every change is told at once. */
   async refresh(): Promise<void> {}
 
   async close(): Promise<void> {
     for (const { cancelGone } of this.#joined.values()) cancelGone()
-    this.view.clear()
+    this.clear()
   }
 
   async admit(joining: Joining): Promise<Result<Membership, string>> {
@@ -52,42 +56,38 @@ export class OwnJoined extends ViewedDirectory implements JoinedDirectory {
     const joined: Joined = { ...joining, lost: null, cancelGone: () => {} }
     this.#joined.set(instanceId, joined)
     if (before?.lost === null) before.replaced()
-    this.view.tell(this.view.show(joined.told.record, null))
-    this.view.tellLinked(instanceId)
+    this.tell(this.show(joined.told.record, null))
+    this.tellLinked(instanceId)
     const isCurrent = () => this.#joined.get(instanceId) === joined
     return ok({
       change: told => {
         if (!isCurrent()) return
         joined.told = told
-        this.view.tell(this.view.show(told.record, joined.lost))
+        this.tell(this.show(told.record, joined.lost))
       },
       lose: reason => {
         if (isCurrent()) this.#lose(joined, reason)
       },
       end: cause => {
-        if (isCurrent()) this.#end(instanceId, cause)
+        if (isCurrent()) this.#gone(instanceId, cause)
       },
     })
   }
 
-  transportOf(instanceId: string): InstanceTransport | null {
-    if (!this.#joined.has(instanceId)) return null
-    const client = (): LinkClient => {
-      const joined = this.#joined.get(instanceId)
-      if (joined === undefined) throw unreachable('it has left')
-      if (joined.lost !== null) throw unreachable(`its link is lost: ${joined.lost.reason}`)
-      return joined.client
-    }
-    return { url: linkUrl, asker: client, reads: client, refused() {}, close() {} }
+  protected override clientOf(instanceId: string): LinkClient {
+    const joined = this.#joined.get(instanceId)
+    if (joined === undefined) throw unreachable('it has left')
+    if (joined.lost !== null) throw unreachable(`its link is lost: ${joined.lost.reason}`)
+    return joined.client
   }
 
   #whyNot(instanceId: string, accountId: string): string | null {
     const { maxJoinsPerUser } = this.#parts.limits
-    if (!this.#owners.claim(instanceId, accountId)) return 'its id is that of another user'
+    if (!this.#owners.claim(instanceId, accountId)) return admissionRefusals.foreignId
     const own = [...this.#joined].filter(
       ([id, { told }]) => id !== instanceId && told.principal.accountId === accountId,
     )
-    return own.length < maxJoinsPerUser ? null : tooManyInstances(maxJoinsPerUser)
+    return own.length < maxJoinsPerUser ? null : admissionRefusals.tooMany(maxJoinsPerUser)
   }
 
   #lose(joined: Joined, reason: string): void {
@@ -95,18 +95,37 @@ export class OwnJoined extends ViewedDirectory implements JoinedDirectory {
     const { instanceId } = joined.told.record
     joined.lost = { reason, atMs: clock.now() }
     joined.cancelGone = timer.after(limits.joinLostMs, () => {
-      this.#end(instanceId, `its link was lost: ${reason}`)
+      this.#gone(instanceId, `its link was lost: ${reason}`)
     })
-    this.view.tell(this.view.show(joined.told.record, joined.lost))
+    this.tell(this.show(joined.told.record, joined.lost))
   }
 
-  #end(instanceId: string, cause: string): void {
+  #gone(instanceId: string, cause: string): void {
     this.#joined.get(instanceId)?.cancelGone()
     this.#joined.delete(instanceId)
-    this.view.tell(this.view.end(instanceId, cause))
+    this.tell(this.end(instanceId, cause))
   }
 }
 
-export function tooManyInstances(most: number): string {
-  return `the user has ${most} instances, those with a lost link included`
+/** An instance id belongs to the account that first used it, for as long as this gateway runs. */
+class IdOwners {
+  readonly #owners = new Map<string, string>()
+  /** Oldest first. */
+  readonly #ids = new Map<string, Set<string>>()
+
+  /** Returns false when another account has the id. */
+  claim(id: string, accountId: string): boolean {
+    const owner = this.#owners.get(id)
+    if (owner !== undefined) return owner === accountId
+    const ids = this.#ids.get(accountId) ?? new Set()
+    this.#ids.set(accountId, ids.add(id))
+    this.#owners.set(id, accountId)
+    const [oldest] = ids
+    // An account that uses many ids loses its own, and no other account's.
+    if (ids.size > maxIdsPerAccount && oldest !== undefined) {
+      ids.delete(oldest)
+      this.#owners.delete(oldest)
+    }
+    return true
+  }
 }

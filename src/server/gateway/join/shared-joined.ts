@@ -22,10 +22,9 @@ import {
   toldOf,
 } from '../postgres/joined-table.ts'
 import { migrations } from '../postgres/schema.ts'
-import type { InstanceTransport } from '../relay/instance-transport.ts'
 import { unreachable } from '../relay/relay-errors.ts'
-import { type JoinedDirectory, type Joining, linkUrl, type Membership } from './joined-directory.ts'
-import { JoinedView, ViewedDirectory } from './joined-view.ts'
+import type { JoinedDirectory, Joining, Membership } from './joined-directory.ts'
+import { JoinedView } from './joined-view.ts'
 import { keepLease } from './keep-lease.ts'
 import type { LinkClient } from './link-client.ts'
 import type { ToldRecord } from './record-lines.ts'
@@ -57,7 +56,7 @@ interface Own extends Omit<Joining, 'told'> {
  * its own links counts at once, also while the database is away; of the others it knows what it
  * read last.
  */
-export class SharedJoined extends ViewedDirectory implements JoinedDirectory {
+export class SharedJoined extends JoinedView implements JoinedDirectory {
   readonly #parts: SharedJoinedParts
   readonly #table: JoinedTable
   readonly #own = new Map<string, Own>()
@@ -73,7 +72,7 @@ export class SharedJoined extends ViewedDirectory implements JoinedDirectory {
   readonly #write = oneAtATime(() => this.#writeOnce())
 
   private constructor(parts: SharedJoinedParts) {
-    super(new JoinedView({ ...parts, maxFaults: parts.limits.maxRecordFaults }))
+    super({ ...parts, maxFaults: parts.limits.maxRecordFaults })
     this.#parts = parts
     this.#table = joinedTable(parts)
     const effect = 'no instance can join'
@@ -93,7 +92,7 @@ export class SharedJoined extends ViewedDirectory implements JoinedDirectory {
     await joined.#read()
     const pollMs = parts.limits.gatewayRenewMs
     joined.#stops.push(
-      parts.peers.onRecovered(gateway => joined.#tellLinked(gateway)),
+      parts.peers.onRecovered(gateway => joined.#tellAllLinked(gateway)),
       listen({ ...parts, channel: joinedChannel, reread: () => joined.#read(), pollMs }),
       keepLease({ ...parts, table: joined.#table, outage: joined.outage }),
     )
@@ -112,7 +111,7 @@ export class SharedJoined extends ViewedDirectory implements JoinedDirectory {
   async close(): Promise<void> {
     for (const stop of this.#stops) stop()
     this.#closing.abort()
-    this.view.clear()
+    this.clear()
     if (!this.outage.isNow) await this.#read()
     // Else the others learn it from the lease.
     if (!this.outage.isNow) await this.#table.leave().catch(() => {})
@@ -142,18 +141,12 @@ export class SharedJoined extends ViewedDirectory implements JoinedDirectory {
     return own?.end === null ? own.client : null
   }
 
-  transportOf(instanceId: string): InstanceTransport | null {
-    if (!this.view.has(instanceId)) return null
-    const client = () => this.#clientOf(instanceId)
-    return { url: linkUrl, asker: client, reads: client, refused() {}, close() {} }
-  }
-
   #begin(instanceId: string, own: Own): Membership {
     const before = this.#own.get(instanceId)
     this.#own.set(instanceId, own)
     if (before?.end === null) before.replaced()
-    this.view.tell(this.view.show(own.told.record, null))
-    this.view.tellLinked(instanceId)
+    this.tell(this.show(own.told.record, null))
+    this.tellLinked(instanceId)
     const isCurrent = (): boolean => {
       // Without one, its loss was written down.
       const now = this.#own.get(instanceId) ?? this.#rows.get(instanceId)
@@ -162,7 +155,7 @@ export class SharedJoined extends ViewedDirectory implements JoinedDirectory {
     const change = (next: Partial<Pick<Own, 'told' | 'end'>>): void => {
       if (!isCurrent()) return
       this.#own.set(instanceId, Object.assign(own, next, { isWritten: false }))
-      this.view.tell(this.#showOwn(own))
+      this.tell(this.#showOwn(own))
       void this.#write()
     }
     const ending = (isOver: boolean) => (cause: string) =>
@@ -171,12 +164,12 @@ export class SharedJoined extends ViewedDirectory implements JoinedDirectory {
   }
 
   #showOwn({ told: { record }, end }: Own): InstanceChange[] {
-    if (end?.isOver) return this.view.end(record.instanceId, end.cause)
-    return this.view.show(record, end && { reason: end.cause, atMs: end.atMs })
+    if (end?.isOver) return this.end(record.instanceId, end.cause)
+    return this.show(record, end && { reason: end.cause, atMs: end.atMs })
   }
 
   /** `mayMove`: the link is located again when the gateway does not hold it any more. */
-  #clientOf(instanceId: string, mayMove = true): LinkClient | PeerClient {
+  protected override clientOf(instanceId: string, mayMove = true): LinkClient | PeerClient {
     const link = this.linkOf(instanceId)
     if (link !== null) return link
     const own = this.#own.get(instanceId)
@@ -186,15 +179,15 @@ export class SharedJoined extends ViewedDirectory implements JoinedDirectory {
     }
     const locate = async () => {
       await this.refresh()
-      return this.#clientOf(instanceId, false)
+      return this.clientOf(instanceId, false)
     }
     return this.#parts.peers.clientOf(row.gateway, instanceId, mayMove ? locate : null)
   }
 
   /** Instances whose link `gateway` holds can be reached again. */
-  #tellLinked(gateway: string): void {
+  #tellAllLinked(gateway: string): void {
     for (const row of this.#rows.values()) {
-      if (row.gateway === gateway) this.view.tellLinked(row.instanceId)
+      if (row.gateway === gateway) this.tellLinked(row.instanceId)
     }
   }
 
@@ -223,8 +216,8 @@ export class SharedJoined extends ViewedDirectory implements JoinedDirectory {
     }
     const changed = [...gone, ...rows.map(({ instanceId }) => instanceId)]
     const ids = new Set([...changed, ...this.#own.keys()])
-    this.view.tell([...ids].flatMap(id => this.#settle(id)))
-    for (const id of linked) if (!this.#own.has(id)) this.view.tellLinked(id)
+    this.tell([...ids].flatMap(id => this.#settle(id)))
+    for (const id of linked) if (!this.#own.has(id)) this.tellLinked(id)
     if (!this.#isWritten) void this.#write()
   }
 
@@ -265,17 +258,17 @@ export class SharedJoined extends ViewedDirectory implements JoinedDirectory {
   }
 
   #showRow(instanceId: string, row: JoinedRow | undefined): InstanceChange[] {
-    if (row === undefined) return this.view.end(instanceId, 'it has left')
-    if (row.isOver) return this.view.end(instanceId, row.cause)
+    if (row === undefined) return this.end(instanceId, 'it has left')
+    if (row.isOver) return this.end(instanceId, row.cause)
     const { limits, clock } = this.#parts
     const told = toldOf(row, limits)
     if (!told.ok) {
       const source = `joined instance ${instanceId}`
-      return this.view.fault(instanceId, { source, reason: told.failure })
+      return this.fault(instanceId, { source, reason: told.failure })
     }
     const atMs = clock.now() - (row.lostMs ?? 0)
     const lost = row.gateway === null ? { reason: row.cause, atMs } : null
-    return this.view.show(told.value.record, lost)
+    return this.show(told.value.record, lost)
   }
 
   async #writeOnce(): Promise<void> {

@@ -8,8 +8,7 @@ import { Unreachable } from '../../../lib/mcp/bridge/bridge-errors.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import { uuidForm } from '../../../lib/util/text.ts'
 import { readBody } from '../../http/body.ts'
-import { linkUrl } from '../join/joined-directory.ts'
-import type { LinkClient } from '../join/link-client.ts'
+import { type LinkClient, linkUrl } from '../join/link-client.ts'
 import { AnswerTimeout } from '../relay/read-link.ts'
 
 /** Begins the paths at which gateways of one database ask each other. */

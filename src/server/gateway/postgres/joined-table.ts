@@ -1,8 +1,8 @@
 import type { GatewayLimits } from '../../../lib/config/gateway-limits.ts'
 import type { JoinLimits } from '../../../lib/config/join-limits.ts'
 import { fail, ok, type Result } from '../../../lib/util/result.ts'
-import type { Database, Queries } from '../../database/pool.ts'
-import { tooManyInstances } from '../join/own-joined.ts'
+import type { Database } from '../../database/pool.ts'
+import { admissionRefusals, maxIdsPerAccount } from '../join/joined-directory.ts'
 import { readToldRecord, type ToldRecord } from '../join/record-lines.ts'
 
 /** NOTIFY on it: an instance was changed. */
@@ -52,9 +52,6 @@ interface TableParts {
   readonly self: GatewayRow
   readonly limits: Pick<JoinLimits, 'maxJoinsPerUser' | 'joinLostMs' | 'gatewayLeaseMs'>
 }
-
-/** Ids of one account that are remembered; of more, those not used for the longest time go. */
-const maxIdsPerAccount = 1000
 
 const next = `nextval('joined_changes')`
 const ms = (parameter: string) => `${parameter} * interval '1 ms'`
@@ -116,17 +113,16 @@ export function joinedTable({ database, self, limits }: TableParts) {
         const { instanceId, accountId } = instance
         await queries.rows(lockAccount, accountId)
         if ((await queries.change(claim, instanceId, accountId)) === 0) {
-          return fail('its id is that of another user')
+          return fail(admissionRefusals.foreignId)
         }
         await queries.change(forget, accountId)
-        const counted = await queries.row<{ others: number }>(countOthers, accountId, instanceId)
+        const own = [accountId, instanceId] as const
+        const { others } = await queries.one<{ others: number }>(countOthers, ...own)
         const { maxJoinsPerUser } = limits
-        if ((counted?.others ?? 0) >= maxJoinsPerUser) {
-          return fail(tooManyInstances(maxJoinsPerUser))
-        }
-        const row = await queries.row<{ link: number }>(admit, ...columns(instance))
+        if (others >= maxJoinsPerUser) return fail(admissionRefusals.tooMany(maxJoinsPerUser))
+        const { link } = await queries.one<{ link: number }>(admit, ...columns(instance))
         await queries.rows(notify)
-        return ok(row?.link ?? 0)
+        return ok(link)
       }),
 
     /** Changes of links of this gateway. Those that a newer link has replaced change nothing. */
@@ -159,8 +155,9 @@ export function joinedTable({ database, self, limits }: TableParts) {
 
     /** Renews the lease of this gateway. */
     renew: () =>
-      database.run('the lease of the gateway was not renewed', queries =>
-        queries.change(renew, self.id, self.address, self.secret, limits.gatewayLeaseMs),
+      database.change(
+        'the lease of the gateway was not renewed',
+        ...[renew, self.id, self.address, self.secret, limits.gatewayLeaseMs],
       ),
 
     /** Finds out which gateways are away, and which instances are gone. */
@@ -175,7 +172,7 @@ export function joinedTable({ database, self, limits }: TableParts) {
 
     /** The gateway stops. */
     leave: () =>
-      database.transact('the gateway did not sign off', async (queries: Queries) => {
+      database.transact('the gateway did not sign off', async queries => {
         await queries.change(release, self.id)
         await queries.change(resign, self.id)
         await queries.rows(notify)
