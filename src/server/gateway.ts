@@ -10,7 +10,7 @@ import { createAuth } from './auth/create-auth.ts'
 import { resolveAuthLimits } from './auth/limits.ts'
 import { DeferredEndpoint } from './mcp/deferred-endpoint.ts'
 import { type AssembledGateway, assembleGateway } from './gateway/assembly.ts'
-import { refuseJoin, wantsJoin } from './gateway/join/join-upgrade.ts'
+import { isJoinRequest, refuseEarlyJoin } from './gateway/join/join-upgrade.ts'
 import { winPort } from './gateway/win-port.ts'
 import type { GatewayHandle, GatewayOptions } from './gateway/options.ts'
 import { CatalogFile } from './gateway/catalog/catalog-file.ts'
@@ -114,9 +114,9 @@ export async function startGateway(
   }
   let acceptJoin: AssembledGateway['acceptJoin']
   const joins = options.acceptJoins && {
-    wantsUpgrade: wantsJoin,
+    wantsUpgrade: isJoinRequest,
     upgrade(...[req, socket, head, peer]: Parameters<JoinEndpoint['upgrade']>) {
-      if (acceptJoin === undefined) refuseJoin(socket)
+      if (acceptJoin === undefined) refuseEarlyJoin(socket)
       else acceptJoin(req, socket, head, peer)
     },
   }

@@ -132,7 +132,7 @@ async function openJoins({
   const joins = new Joins({ ...{ local, tokens, directory: joined }, ...parts })
   const accept = createJoinUpgrade({
     ...{ tokens, limits, onRefused },
-    full: principal => joins.full(principal),
+    whyFull: principal => joins.whyFull(principal),
     accept: (...link) => joins.accept(...link),
   })
   return { joined, shared, joins, accept }

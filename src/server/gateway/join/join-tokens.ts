@@ -2,12 +2,12 @@ import { fail, ok, type Result } from '../../../lib/util/result.ts'
 import type { AccountTokens, CheckedToken, TokenRefusal } from '../../auth/account-tokens.ts'
 import type { JoinedAs } from '../instance-directory.ts'
 
-/** Whose a link is. */
+/** The user and the token of a link. */
 export type JoinPrincipal = Omit<JoinedAs, 'visibility'>
 
 export interface JoinRefusal {
   readonly kind: TokenRefusal['kind'] | 'insufficient'
-  /** A clause for people. */
+  /** As a clause. */
   readonly reason: string
 }
 
@@ -26,10 +26,10 @@ export class JoinTokens {
   }
 
   /** Calls back when the token is refused, or when its user has another name or team. */
-  watch(token: string, told: (now: Result<JoinPrincipal, JoinRefusal>) => void): () => void {
+  watch(token: string, changed: (now: Result<JoinPrincipal, JoinRefusal>) => void): () => void {
     return this.#tokens.watch(token, now => {
-      // While the accounts server is away, links stay.
-      if (now.ok || now.failure.kind !== 'unavailable') told(principalOf(now))
+      // Links stay open while the accounts server is away.
+      if (now.ok || now.failure.kind !== 'unavailable') changed(principalOf(now))
     })
   }
 }
@@ -37,7 +37,7 @@ export class JoinTokens {
 function principalOf(checked: CheckedToken): Result<JoinPrincipal, JoinRefusal> {
   if (!checked.ok) return checked
   const { accountId, username: owner, team, scopes, tokenName: name } = checked.value
-  if (name === null) return fail({ kind: 'invalid', reason: 'it is no service token' })
+  if (name === null) return fail({ kind: 'invalid', reason: 'the token is not a service token' })
   if (!scopes.includes(scope)) {
     return fail({ kind: 'insufficient', reason: `the token does not have the scope "${scope}"` })
   }

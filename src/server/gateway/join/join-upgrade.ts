@@ -14,22 +14,22 @@ import type { JoinPrincipal, JoinTokens } from './join-tokens.ts'
 interface JoinUpgradeParts {
   readonly tokens: Pick<JoinTokens, 'check'>
   readonly limits: Pick<JoinLimits, 'maxJoinMessageBytes'>
-  /** Why no further link of the principal is accepted; null: it is. */
-  readonly full: (principal: JoinPrincipal) => string | null
-  /** In the very event in which the link opens. */
+  /** Why no further link of the principal is accepted, as a clause; null when it is. */
+  readonly whyFull: (principal: JoinPrincipal) => string | null
+  /** Called in the event in which the WebSocket opens. */
   readonly accept: (ws: WebSocket, socket: Socket, token: string, principal: JoinPrincipal) => void
   readonly onRefused: (refused: { status: 401 | 403; reason: string; peer: string }) => void
 }
 
-/** Is the request an instance that joins? */
-export function wantsJoin(req: IncomingMessage): boolean {
+/** Whether the request asks to open a link. */
+export function isJoinRequest(req: IncomingMessage): boolean {
   return (
     req.headers.upgrade?.toLowerCase() === 'websocket' &&
     parseTarget(req.url ?? '')?.path === joinPath
   )
 }
 
-/** Says on the socket of an upgrade why it gets none. */
+/** Answers an upgrade request with a problem, and closes the connection. */
 function refuse(
   socket: Socket,
   status: 400 | 401 | 403 | 503,
@@ -45,12 +45,12 @@ function refuse(
   refuseUpgrade(socket, makeProblem(status, codes[status], detail), headers)
 }
 
-/** While the gateway starts. */
-export function refuseJoin(socket: Socket): void {
+/** Refuses a link while the gateway starts. */
+export function refuseEarlyJoin(socket: Socket): void {
   refuse(socket, 503, 'the gateway is starting', { 'Retry-After': '1' })
 }
 
-/** The handshake of a link. What is refused gets an answer and a closed connection. */
+/** Creates the handler of requests that ask to open a link. */
 export function createJoinUpgrade(parts: JoinUpgradeParts) {
   const server = new WebSocketServer({
     ...{ noServer: true, clientTracking: false, perMessageDeflate: false },
@@ -90,7 +90,7 @@ export function createJoinUpgrade(parts: JoinUpgradeParts) {
       const refusal = { ok: false, status, error, description } as const
       return refuse(socket, status, reason, { 'WWW-Authenticate': challenge(refusal) })
     }
-    const full = parts.full(checked.value)
+    const full = parts.whyFull(checked.value)
     if (full !== null) return refuse(socket, 503, full, { 'Retry-After': '60' })
     if (socket.destroyed) return
     server.handleUpgrade(req, socket, head, ws =>
@@ -100,7 +100,7 @@ export function createJoinUpgrade(parts: JoinUpgradeParts) {
 
   return (req: IncomingMessage, socket: Socket, head: Buffer, peer: string): void => {
     const dropped = () => socket.destroy()
-    // Until the library takes over the socket, errors without a listener would end the process.
+    // Until `ws` takes over the socket, an error without a listener would end the process.
     socket.on('error', dropped)
     upgrade(req, socket, head, peer).catch(dropped)
   }

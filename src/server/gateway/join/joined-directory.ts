@@ -2,7 +2,7 @@ import type { Result } from '../../../lib/util/result.ts'
 import type { InstanceDirectory } from '../instance-directory.ts'
 import type { InstanceTransport } from '../relay/instance-transport.ts'
 import type { LinkClient } from './link-client.ts'
-import type { ToldRecord } from './record-lines.ts'
+import type { ToldRecord } from './told-record.ts'
 
 /** The instances that joined this gateway, or one of those that share the directory. */
 export interface JoinedDirectory extends InstanceDirectory {

@@ -12,7 +12,8 @@ import type { InstanceDirectory } from '../instance-directory.ts'
 import type { JoinPrincipal, JoinTokens } from './join-tokens.ts'
 import type { JoinedDirectory, Membership } from './joined-directory.ts'
 import { LinkClient, linkUrl } from './link-client.ts'
-import { parseToldRecord, recordLines, type ToldRecord, withPrincipal } from './record-lines.ts'
+import { recordLines } from './record-lines.ts'
+import { parseToldRecord, type ToldRecord, withPrincipal } from './told-record.ts'
 
 interface JoinsParts {
   /** Instances of this machine: their ids cannot be taken. */
@@ -25,16 +26,16 @@ interface JoinsParts {
   readonly log: Logger
 }
 
-/** One link, before and after its record is known. */
+/** One link, before and after its instance is in the directory. */
 interface Link {
   principal: JoinPrincipal
-  /** The newest record; null: not yet. */
+  /** The newest record; null before the first one. */
   told: ToldRecord | null
   readonly socket: LinkSocket
   readonly client: LinkClient
-  /** In the directory; null: not yet. */
+  /** Null while the instance is not in the directory. */
   membership: Membership | null
-  /** Settles once the directory has decided about it. */
+  /** Settles once the directory has admitted or refused the instance. */
   admission: Promise<unknown>
 }
 
@@ -42,7 +43,7 @@ interface Link {
 export class Joins {
   readonly #parts: JoinsParts
   readonly #links = new Set<Link>()
-  /** Instance id → ends the watch of the token of a link that is lost. */
+  /** By the id of an instance whose link is lost: ends the watch of its token. */
   readonly #lost = new Map<string, () => void>()
   #isClosed = false
 
@@ -55,8 +56,8 @@ export class Joins {
     return this.#links.size
   }
 
-  /** Why no further link of the principal is accepted; null: it is. */
-  full({ accountId }: JoinPrincipal): string | null {
+  /** Why no further link of the principal is accepted, as a clause; null when it is. */
+  whyFull({ accountId }: JoinPrincipal): string | null {
     const { directory, limits } = this.#parts
     const { maxJoinLinks, maxJoinsPerUser } = limits
     if (directory.unavailable !== null) return directory.unavailable
@@ -65,7 +66,7 @@ export class Joins {
     return own.length < maxJoinsPerUser ? null : `the user has ${maxJoinsPerUser} links`
   }
 
-  /** To be called in the very event in which the link opens. */
+  /** Takes over a link. Call it in the event in which the WebSocket opens (see `LinkSocket`). */
   accept(ws: WebSocket, socket: Socket, token: string, principal: JoinPrincipal): void {
     const { limits, timer, tokens } = this.#parts
     const linkSocket = new LinkSocket(ws, socket, limits)
@@ -81,14 +82,14 @@ export class Joins {
       if (now.ok) return this.#rename(link, now.value)
       isRefused = true
       linkSocket.close(joinCloseCodes.tokenRefused, 'the token is not accepted any more')
-      // Nothing of it is shown from now on.
+      // At once: the close may take seconds.
       revoke()
     })
-    const over = new AbortController()
+    const ended = new AbortController()
     void linkSocket.ended.then(async ({ code, reason }) => {
-      over.abort(reason)
+      ended.abort(reason)
       this.#links.delete(link)
-      // One that is admitted only now is lost, or gone, as any other.
+      // An instance that is admitted only now is lost or gone as any other.
       await link.admission.catch(() => {})
       const isLost = !this.#isClosed && !isRefused && code !== joinCloseCodes.stopped
       if (isLost && link.membership !== null) {
@@ -100,15 +101,15 @@ export class Joins {
       if (isRefused) revoke()
       else link.membership?.end('it stopped')
     })
-    this.#follow(link, over.signal).catch((error: unknown) => {
-      if (over.signal.aborted) return
-      // The instance may join again at once, and is stale until then.
+    this.#follow(link, ended.signal).catch((error: unknown) => {
+      if (ended.signal.aborted) return
+      // The instance is stale until it joins again, which it may do at once.
       if (error instanceof Unreachable) linkSocket.close(joinCloseCodes.unavailable, error.message)
       else this.#refuse(link, messageOf(error))
     })
   }
 
-  /** The gateway stops: tells the instances, which go to the next one. */
+  /** Tells the instances that the gateway stops, so that they join the next one. */
   endLinks(): void {
     this.#isClosed = true
     for (const { socket } of this.#links) {
@@ -122,11 +123,13 @@ export class Joins {
     await Promise.all([...this.#links].map(({ socket }) => socket.ended))
   }
 
-  /** Follows the record to the end of the link. */
+  /** Reads the record and its changes until the link ends. */
   async #follow(link: Link, signal: AbortSignal): Promise<void> {
     const { limits, timer } = this.#parts
-    const late = timer.after(limits.joinRecordMs, () => this.#refuse(link, 'it brings no record'))
-    signal.addEventListener('abort', late)
+    const cancelLate = timer.after(limits.joinRecordMs, () => {
+      this.#refuse(link, 'it sent no record')
+    })
+    signal.addEventListener('abort', cancelLate)
     const common = { headers: {}, repeatable: false, signal } as const
     const answer = await link.client.ask({
       ...{ ...common, url: new URL(recordPath, linkUrl), method: 'GET' },
@@ -138,9 +141,9 @@ export class Joins {
       if (!told.ok) return this.#refuse(link, told.failure)
       const { record } = told.value
       if (instanceId === null) {
-        late()
+        cancelLate()
         instanceId = record.instanceId
-        if (!(await this.#begin(link, told.value, signal))) return
+        if (!(await this.#admit(link, told.value, signal))) return
         const { owner, team, name } = link.principal
         const body = JSON.stringify({ owner, team, name } satisfies JoinAccepted)
         const accepted = await link.client.ask({
@@ -151,14 +154,14 @@ export class Joins {
       } else if (record.instanceId !== instanceId) {
         return this.#refuse(link, 'its record is of another instance')
       } else this.#tell(link, told.value)
-      // One that changes its record all the time is read slowly.
+      // Bounds how often an instance changes its record.
       await pause(timer, limits.recordGatherMs, signal)
     }
     this.#refuse(link, 'it has ended its record')
   }
 
-  /** False: it cannot join by this link, which is told so, or has ended. */
-  async #begin(link: Link, told: ToldRecord, signal: AbortSignal): Promise<boolean> {
+  /** Returns false when the link was closed, because the instance cannot join, or has ended. */
+  async #admit(link: Link, told: ToldRecord, signal: AbortSignal): Promise<boolean> {
     const { local, directory, log } = this.#parts
     const { principal, client, socket } = link
     const { instanceId } = told.record
@@ -169,7 +172,7 @@ export class Joins {
       this.#refuse(link, 'it runs on the machine of the gateway, which has it already')
       return false
     }
-    // The instance has opened another one: this end does not know yet that the first is dead.
+    // An instance opens another link when it lost this one, which may not be known here yet.
     const replaced = (): void => {
       link.membership = null
       socket.close(joinCloseCodes.stopped, 'a newer link replaced it')
@@ -180,7 +183,10 @@ export class Joins {
       link.admission = admission
       admitted = await admission
     } catch (error) {
-      log.warn({ instance_id: instanceId, reason: messageOf(error) }, 'an instance must wait')
+      log.warn(
+        { instance_id: instanceId, reason: messageOf(error) },
+        'an instance cannot join for now',
+      )
       socket.close(joinCloseCodes.unavailable, directory.unavailable ?? 'try again later')
       return false
     }
@@ -199,7 +205,7 @@ export class Joins {
     return !signal.aborted
   }
 
-  /** While its instance is stale, its token and the team of its user count as before. */
+  /** Watches the token of a lost link for as long as its instance is stale. */
   #watchLost({ told }: Link, unwatch: () => void): void {
     if (told === null) return unwatch()
     const { instanceId } = told.record

@@ -3,7 +3,7 @@ import { repeat, type Timer } from '../../../lib/util/time.ts'
 import type { Outage } from '../../database/outage.ts'
 import type { JoinedTable } from '../postgres/joined-table.ts'
 
-/** Renews the lease of this gateway, and finds out whose has run out. Returns the stop. */
+/** Renews the lease of this gateway, and ends those that have run out. Returns the stop. */
 export function keepLease({
   table,
   outage,
@@ -15,13 +15,13 @@ export function keepLease({
   readonly limits: JoinLimits
   readonly timer: Timer
 }): () => void {
-  /** In a row. */
+  /** Renewals in a row. */
   let renewals = 0
   return repeat(timer, gatewayRenewMs, async () => {
     try {
       await table.renew()
       outage.answered()
-      // After an outage of the database every gateway has the time to renew its own.
+      // After an outage of the database every gateway first has the time to renew its own.
       if (++renewals * gatewayRenewMs > gatewayLeaseMs) await table.sweep()
     } catch (error) {
       renewals = 0

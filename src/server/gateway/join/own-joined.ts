@@ -12,7 +12,7 @@ import {
 } from './joined-directory.ts'
 import { JoinedView, type LostLink } from './joined-view.ts'
 import type { LinkClient } from './link-client.ts'
-import type { ToldRecord } from './record-lines.ts'
+import type { ToldRecord } from './told-record.ts'
 
 interface OwnJoinedParts {
   readonly limits: Pick<JoinLimits, 'maxJoinsPerUser' | 'joinLostMs'>

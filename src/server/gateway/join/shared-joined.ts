@@ -27,7 +27,7 @@ import type { JoinedDirectory, Joining, Membership } from './joined-directory.ts
 import { JoinedView } from './joined-view.ts'
 import { keepLease } from './keep-lease.ts'
 import type { LinkClient } from './link-client.ts'
-import type { ToldRecord } from './record-lines.ts'
+import type { ToldRecord } from './told-record.ts'
 
 interface SharedJoinedParts {
   /** Closed with the directory. */

@@ -3,7 +3,7 @@ import type { JoinLimits } from '../../../lib/config/join-limits.ts'
 import { fail, ok, type Result } from '../../../lib/util/result.ts'
 import type { Database } from '../../database/pool.ts'
 import { admissionRefusals, maxIdsPerAccount } from '../join/joined-directory.ts'
-import { readToldRecord, type ToldRecord } from '../join/record-lines.ts'
+import { readToldRecord, type ToldRecord } from '../join/told-record.ts'
 
 /** NOTIFY on it: an instance was changed. */
 export const joinedChannel = 'joined_instances'
