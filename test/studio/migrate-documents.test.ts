@@ -259,7 +259,7 @@ describe('artefacts migrate, of notes and checkpoints', () => {
       expect(code).to.equal(1)
       const { error } = JSON.parse(stdout)
       expect(error.code).to.equal('entry_exists')
-      expect(error.message).to.contain(`${what} is another one at ${database.name}`)
+      expect(error.message).to.contain(`${what} differs at ${database.name}`)
       expect(await rowsNow()).to.deep.equal(before)
     }
     await inRows(async stores => {

@@ -17,48 +17,50 @@ interface End {
   readonly name: string
 }
 
-/** A document at the target, for messages. */
+/** For messages. */
 interface Place {
   readonly document: string
+  /** Name of the target. */
   readonly name: string
 }
 
-interface CopyDocuments {
+interface CopyOptions {
   readonly from: End
   readonly to: End
-  /** A note or a checkpoint cannot be copied. */
+  /** Called for each note and checkpoint that cannot be copied, with its name for people. */
   readonly damaged: (what: string) => void
 }
 
 export interface CopiedDocuments {
-  /** At the source, and compared at the target. */
+  /** Notes of the source that are at the target, compared. */
   notes: number
+  /** Likewise. */
   checkpoints: number
-  /** As they are stored. */
+  /** Of both, as they are stored. */
   bytes: number
-  /** By this run. */
+  /** Notes and checkpoints that this run copied. */
   copied: number
   damaged: number
-  /** Documents without a path that belong to other machines and accounts. */
+  /** Documents without a path that belong to other machines or accounts. */
   readonly others: number
 }
 
 const unpack = promisify(gunzip)
 
 /**
- * Throws `entry_exists` for a note or a checkpoint that the target has with other content, and
- * `storage_full` when a document would have more than it may. Changes nothing.
+ * Checks that everything can be copied. Throws `entry_exists` when the target has a note or a
+ * checkpoint with other content, and `storage_full` when a document would exceed its bounds.
  */
-export async function checkDocuments({ from, to }: CopyDocuments): Promise<void> {
+export async function checkDocuments({ from, to }: CopyOptions): Promise<void> {
   const { documents } = await from.stores.list()
   for (const document of documents) {
     const place = { document, name: to.name }
     const notes = await from.stores.notes(document).notes()
     const kept = await to.stores.notes(document).notes()
-    const { size } = new Set([...kept, ...missing(notes, kept, place)].map(({ id }) => id))
+    const { size } = new Set([...kept, ...notesToWrite(notes, kept, place)].map(({ id }) => id))
     if (size > maxNotes) throw tooMany(`${size} notes are more than ${maxNotes}`, place)
     const checkpoints = await from.stores.checkpoints(document).list()
-    superseded(checkpoints, await to.stores.checkpoints(document).list(), place)
+    withoutRoom(checkpoints, await to.stores.checkpoints(document).list(), place)
   }
 }
 
@@ -66,7 +68,7 @@ export async function checkDocuments({ from, to }: CopyDocuments): Promise<void>
  * Copies the notes and checkpoints of every document as they are, then reads every copy and
  * compares it. What is at the target is not copied again. Throws as `checkDocuments`.
  */
-export async function copyDocuments(options: CopyDocuments): Promise<CopiedDocuments> {
+export async function copyDocuments(options: CopyOptions): Promise<CopiedDocuments> {
   const { documents, others } = await options.from.stores.list()
   const result = { notes: 0, checkpoints: 0, bytes: 0, copied: 0, damaged: 0, others }
   for (const document of documents) {
@@ -77,7 +79,7 @@ export async function copyDocuments(options: CopyDocuments): Promise<CopiedDocum
 }
 
 async function copyNotes(
-  { from, to, damaged }: CopyDocuments,
+  { from, to, damaged }: CopyOptions,
   document: string,
   result: CopiedDocuments,
 ): Promise<void> {
@@ -87,28 +89,32 @@ async function copyNotes(
   const notes = await source.notes()
   for (const id of source.damaged) damaged(`note ${id} of document ${document}`)
   result.damaged += source.damaged.length
-  if (missing(notes, await target.notes(), place).length > 0) {
-    const written = await target.writeAll(kept => missing(notes, kept, place))
+  if (notesToWrite(notes, await target.notes(), place).length > 0) {
+    const written = await target.writeAll(kept => notesToWrite(notes, kept, place))
     result.copied += written.length
   }
-  // Not from the memory of the store that has written them.
-  const [lost] = missing(notes, await to.stores.notes(document).notes(), place)
+  // A new store: `target` has what it wrote in memory.
+  const [lost] = notesToWrite(notes, await to.stores.notes(document).notes(), place)
   if (lost !== undefined) throw noteDiffers(lost, place)
   result.notes += notes.length
   for (const note of notes) result.bytes += Buffer.byteLength(JSON.stringify(note))
 }
 
-/** The notes without those that `kept` has: the same, or one that has gone on since. */
-function missing(notes: readonly Note[], kept: readonly Note[], place: Place): readonly Note[] {
-  const known = new Map(kept.map(note => [note.id, note]))
+/** Returns the notes that `kept` lacks, or has as an older version. */
+function notesToWrite(
+  notes: readonly Note[],
+  kept: readonly Note[],
+  place: Place,
+): readonly Note[] {
+  const keptById = new Map(kept.map(note => [note.id, note]))
   return notes.filter(note => {
-    const there = known.get(note.id)
-    return there === undefined || later(note, there, place) === note
+    const there = keptById.get(note.id)
+    return there === undefined || newerOf(note, there, place) === note
   })
 }
 
-/** The one that has gone on since both were the same; `there` when they are. */
-function later(note: Note, there: Note, place: Place): Note {
+/** Returns the version that continues the other, `there` when both are equal. Throws for a conflict. */
+function newerOf(note: Note, there: Note, place: Place): Note {
   const [newer, older] = steps(note) > steps(there) ? [note, there] : [there, note]
   const entries = newer.entries
     .slice(0, older.entries.length)
@@ -118,7 +124,7 @@ function later(note: Note, there: Note, place: Place): Note {
   throw noteDiffers(note, place)
 }
 
-/** A proof comes after its answer. */
+/** The number of changes: entries are only added, and a proof comes after its entry. */
 function steps({ entries }: Note): number {
   return entries.length + entries.filter(({ proof }) => proof !== undefined).length
 }
@@ -128,7 +134,7 @@ function withoutProof({ proof: _, ...entry }: NoteEntry): NoteEntry {
 }
 
 async function copyCheckpoints(
-  { from, to, damaged }: CopyDocuments,
+  { from, to, damaged }: CopyOptions,
   document: string,
   result: CopiedDocuments,
 ): Promise<void> {
@@ -136,7 +142,7 @@ async function copyCheckpoints(
   const source = from.stores.checkpoints(document)
   const target = to.stores.checkpoints(document)
   const [checkpoints, kept] = [await source.list(), await target.list()]
-  const gone = superseded(checkpoints, kept, place)
+  const gone = withoutRoom(checkpoints, kept, place)
   for (const checkpoint of checkpoints) {
     const { name } = checkpoint
     if (gone.has(name)) continue
@@ -160,19 +166,20 @@ async function copyCheckpoints(
 }
 
 /**
- * Names of those for which the document has no room beside newer ones: the oldest of notes, as when
- * a server makes one more.
+ * Returns the names of the checkpoints for which the document has no room beside newer ones. As when
+ * a server makes a checkpoint, the oldest of those made for notes go.
  */
-function superseded(
+function withoutRoom(
   checkpoints: readonly Checkpoint[],
   kept: readonly Checkpoint[],
   place: Place,
 ): ReadonlySet<string> {
-  const known = new Map(kept.map(each => [each.name, JSON.stringify(each)]))
-  const added = checkpoints.filter(each => !known.has(each.name))
-  const other = checkpoints.find(
-    each => known.has(each.name) && known.get(each.name) !== JSON.stringify(each),
-  )
+  const keptByName = new Map(kept.map(each => [each.name, JSON.stringify(each)]))
+  const added = checkpoints.filter(each => !keptByName.has(each.name))
+  const other = checkpoints.find(each => {
+    const there = keptByName.get(each.name)
+    return there !== undefined && there !== JSON.stringify(each)
+  })
   if (other !== undefined) throw checkpointDiffers(other.name, place)
   const all = inOrder([...kept, ...added])
   const newest = all.at(-1)
@@ -185,7 +192,7 @@ function superseded(
   }
 }
 
-/** Null: it is damaged. */
+/** Returns the packed scene, null when it is damaged. */
 async function readScene(store: CheckpointStore, checkpoint: Checkpoint): Promise<Buffer | null> {
   try {
     const packed = await store.read(checkpoint.name)
@@ -203,14 +210,14 @@ function tooMany(what: string, { document, name }: Place, hint?: string): Servic
 
 function noteDiffers({ id }: Note, { document, name }: Place): ServiceError {
   const file = `${document}/notes/${id}.json`
-  return new ServiceError('entry_exists', `note ${id} is another one at ${name}`, {
-    hint: `remove one of both: the file ${file}, or its row in the table document_notes`,
+  return new ServiceError('entry_exists', `note ${id} differs at ${name}`, {
+    hint: `remove one of the two: the file ${file}, or its row in the table document_notes`,
   })
 }
 
 function checkpointDiffers(checkpoint: string, { document, name }: Place): ServiceError {
-  const message = `checkpoint "${checkpoint}" of document ${document} is another one at ${name}`
+  const message = `checkpoint "${checkpoint}" of document ${document} differs at ${name}`
   return new ServiceError('entry_exists', message, {
-    hint: `remove one of both: service-cli checkpoint "${checkpoint}" --remove`,
+    hint: `remove one of the two: service-cli checkpoint "${checkpoint}" --remove`,
   })
 }

@@ -8,7 +8,7 @@ import type { CheckpointStore } from '../checkpoints/checkpoint-store.ts'
 import { NoteFolder } from '../notes/note-folder.ts'
 import type { NoteStore } from '../notes/note-store.ts'
 
-/** What is kept of documents, by their names. */
+/** The notes and checkpoints of all documents, by document name (see `documentName`). */
 export interface DocumentStores {
   notes(document: string): NoteStore
   checkpoints(document: string): CheckpointStore
@@ -23,10 +23,10 @@ export interface DocumentList {
   readonly others: number
 }
 
-/** Ends the name of a document without a path: each account of a machine has one of its own. */
-export const localEnd = '.local'
+/** Ends the name of a document without a path, which each account of a machine has for itself. */
+export const localSuffix = '.local'
 
-/** A hash: two documents of one name lie apart, and no name is too long. */
+/** Hashes the path, or the name of a document without one: files of one name in two folders stay apart. */
 export function documentName(
   dccType: string,
   open: { readonly path?: string; readonly name?: string } | null | undefined,
@@ -36,14 +36,14 @@ export function documentName(
     .update(`${dccType}\n${path ?? name}`)
     .digest('hex')
     .slice(0, 32)
-  return path === undefined ? hash + localEnd : hash
+  return path === undefined ? hash + localSuffix : hash
 }
 
 export function isDocumentName(name: string): boolean {
   return /^[0-9a-f]{32}(\.local)?$/.test(name)
 }
 
-/** A folder below `root` for each document. */
+/** Keeps each document in a folder below `root`. */
 export function documentFolders(root: string, log: Logger): DocumentStores {
   return {
     notes: document => new NoteFolder(join(root, document, 'notes'), log),

@@ -30,7 +30,7 @@ export function checkpointRows(database: Database, document: string): Checkpoint
     read: name =>
       database
         .transact('the checkpoint was not read', async queries => {
-          // It may be removed meanwhile.
+          // The checkpoint may be removed meanwhile.
           await queries.script('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ')
           const parts: Buffer[] = []
           for (;;) {
@@ -47,7 +47,7 @@ export function checkpointRows(database: Database, document: string): Checkpoint
     add: (checkpoint, packed) =>
       database
         .transact('the checkpoint was not kept', async queries => {
-          // Refuses before the parts are sent, which others do not wait for.
+          // Once before the parts are sent, and again under the lock, for which others wait.
           makeRoom(await listWith(queries), checkpoint)
           const { id } = await queries.one<{ id: number }>(newId)
           for (let part = 0; part * partBytes < packed.length; part++) {

@@ -4,7 +4,7 @@ import type { Database, Queries } from '../../database/pool.ts'
 import type { Note } from '../../notes/note.ts'
 import { inOrder, type NoteStore, parseNote } from '../../notes/note-store.ts'
 
-/** NOTIFY on it: a note was written. */
+/** The channel of NOTIFY after a note was written. */
 export const notesChannel = 'document_notes'
 
 const lock = `SELECT pg_advisory_xact_lock(hashtext('document_notes'), hashtext($1))`
@@ -19,7 +19,7 @@ const notify = `SELECT pg_notify('${notesChannel}', '')`
 
 interface NoteRowsParts {
   readonly database: Database
-  /** Counts the notices, and the looks in case one was lost. */
+  /** Grows with each notice, and with each poll in case one was lost. */
   readonly notices: () => number
   readonly log: Logger
 }
@@ -96,8 +96,8 @@ export class NoteRows implements NoteStore {
     const document = this.#document
     const before = this.#known
     const rows = await queries.rows<Omit<Row, 'note'>>(selectChanges, document)
-    const other = rows.filter(({ id, change }) => before.get(id)?.change !== change)
-    const wanted = other.map(({ id }) => id)
+    const changedRows = rows.filter(({ id, change }) => before.get(id)?.change !== change)
+    const wanted = changedRows.map(({ id }) => id)
     const read = wanted.length === 0 ? [] : await queries.rows<Row>(selectNotes, document, wanted)
     const changed = read.map(({ id, change, note: text }): readonly [string, KnownNote] => {
       const note = parseNote(text)

@@ -5,20 +5,20 @@ import { systemTimer } from '../../../lib/util/time.ts'
 import { listen } from '../../database/listener.ts'
 import { migrate } from '../../database/migrations.ts'
 import type { Database } from '../../database/pool.ts'
-import { type DocumentStores, isDocumentName, localEnd } from '../document-stores.ts'
+import { type DocumentStores, isDocumentName, localSuffix } from '../document-stores.ts'
 import { checkpointRows } from './checkpoint-rows.ts'
 import { NoteRows, notesChannel } from './note-rows.ts'
 import { migrations } from './schema.ts'
 
-/** In case that a notice was lost. */
+/** In case a notice was lost. */
 const pollMs = 5000
 
 const select = 'SELECT document FROM document_notes UNION SELECT document FROM document_checkpoints'
 
 /**
- * Makes the tables when they are missing. `folder`, where the account would keep files, and this
- * machine tell documents without a path from those of others. The caller closes the database
- * afterwards.
+ * Opens the documents in PostgreSQL, and creates missing tables. Documents without a path belong to
+ * one account: this machine and `folder`, where it would keep files, identify it. The caller closes
+ * the database after the stores.
  */
 export async function openDocumentRows(
   database: Database,
@@ -35,13 +35,13 @@ export async function openDocumentRows(
   const parts = { database, log, notices: () => notices }
   const account = createHash('sha256').update(`${hostname()}\n${folder}`).digest('hex').slice(0, 32)
   const nameOf = (document: string) =>
-    document.endsWith(localEnd) ? `${document}.${account}` : document
+    document.endsWith(localSuffix) ? `${document}.${account}` : document
   return {
     notes: document => new NoteRows(nameOf(document), parts),
     checkpoints: document => checkpointRows(database, nameOf(document)),
     async list() {
       const rows = await database.rows<{ document: string }>('the documents were not read', select)
-      const names = rows.map(row => row.document.replace(`${localEnd}.${account}`, localEnd))
+      const names = rows.map(row => row.document.replace(`${localSuffix}.${account}`, localSuffix))
       const documents = names.filter(isDocumentName)
       return { documents, others: names.length - documents.length }
     },

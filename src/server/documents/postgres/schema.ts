@@ -1,6 +1,6 @@
 import type { Migration } from '../../database/migrations.ts'
 
-/** Texts are compared byte by byte: `"C"`. A document is the hash of its application and path. */
+/** `"C"`: texts are compared byte by byte. For documents see `documentName`. */
 const documents = `
 -- Numbers of changes: the later one of a note is the larger one.
 CREATE SEQUENCE document_changes;
@@ -27,7 +27,7 @@ CREATE TABLE document_checkpoints (
 ALTER TABLE document_checkpoints ALTER COLUMN scene SET STORAGE EXTERNAL;
 `
 
-/** A statement with a whole scene would take longer than a statement may. */
+/** In parts: a statement with a whole scene would exceed the time of a statement. */
 const sceneParts = `
 ALTER TABLE document_checkpoints ADD COLUMN id BIGINT NOT NULL
   DEFAULT nextval('document_changes') UNIQUE;
