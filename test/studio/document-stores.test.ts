@@ -5,6 +5,7 @@ import { type Database, openDatabase } from '../../src/server/database/pool.ts'
 import { parseDatabaseUrl } from '../../src/server/database/settings.ts'
 import type { DocumentStores } from '../../src/server/documents/document-stores.ts'
 import { migrate } from '../../src/server/database/migrations.ts'
+import { writeNote } from '../../src/server/notes/note-store.ts'
 import { openDocumentRows } from '../../src/server/documents/postgres/open-document-rows.ts'
 import { migrations } from '../../src/server/documents/postgres/schema.ts'
 import { describeDocumentStores } from '../server/documents/document-stores-suite.ts'
@@ -56,7 +57,7 @@ describe('notes and checkpoints in PostgreSQL', () => {
     const notes = stores.notes(document)
     const checkpoints = stores.checkpoints(document)
     const write = (id: string) =>
-      notes.write(before => ({
+      writeNote(notes, before => ({
         ...{ id, number: before.length + 1, state: 'open', text: 'Too bright', author: 'ada' },
         ...{ created_at: '2026-01-02T03:04:05.678Z', targets: [], revision: null },
         ...{ checkpoint: null, entries: [] },

@@ -112,7 +112,7 @@ describe('artefacts migrate, of notes and checkpoints', () => {
   }
 
   const write = (stores: DocumentStores, document: string, note: Note) =>
-    stores.notes(document).write(() => note)
+    stores.notes(document).write(() => [note])
   async function add(
     stores: DocumentStores,
     document: string,
@@ -350,8 +350,8 @@ describe('artefacts migrate, of notes and checkpoints', () => {
     const bytes = JSON.stringify(noteOf(2)).length
     expect((stdout + stderr).split('\n')).to.include.members([
       `${far.XDG_DATA_HOME}/service-cli/documents has 1 note and 0 checkpoints (${bytes} B) of ${database.name}; every copy was compared`,
-      'copied in this run: 0 artefacts, 0 notes and checkpoints; what they were copied from is unchanged',
-      '1 document without a path left out: of other machines or accounts',
+      'copied in this run: 0 artefacts, 0 notes and checkpoints; the source is unchanged',
+      'left out: 1 document without a path, of other machines or accounts',
     ])
   })
 

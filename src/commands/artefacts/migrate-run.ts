@@ -25,14 +25,14 @@ const limitSets = [
   { names: ['artefactTtlMs', 'maxArtefacts', 'maxArtefactTotalBytes'], check: checkLimits },
 ]
 
-/** Copies the artefacts of the state directory to the bucket, and notes and checkpoints to its database, or back. */
+/** Copies artefacts to a bucket, and notes and checkpoints to its database, or back. */
 export async function runMigrate(flags: MigrateFlags, env: NodeJS.ProcessEnv): Promise<void> {
   const output = processOutput(flags)
   const { to, bucket } = readEnds(flags, env)
   const database = readDatabase(flags.database, env)
   if (database === undefined) {
     const hint = `give its address in ${databaseVariable} or --database`
-    throw usage('no database is named, which lists what is in the bucket', hint)
+    throw usage('no database is named; it lists what is in the bucket', hint)
   }
   const progress = createProgress({
     label: 'artefacts',
@@ -53,19 +53,21 @@ export async function runMigrate(flags: MigrateFlags, env: NodeJS.ProcessEnv): P
     damaged: what => output.warn(`${what} is damaged and was not copied`),
   }).finally(() => progress.end())
   await output.result('', done)
-  const amount = `${counted(done.artefacts, 'artefact')} (${sizeText(done.bytes)})`
-  output.note(`${done.to} has ${amount} of ${done.from}; every copy was compared`)
   const { documents } = done
-  const kinds = `${counted(documents.notes, 'note')} and ${counted(documents.checkpoints, 'checkpoint')}`
-  const size = sizeText(documents.bytes)
-  output.note(
-    `${documents.to} has ${kinds} (${size}) of ${documents.from}; every copy was compared`,
-  )
+  const artefacts = counted(done.artefacts, 'artefact')
+  const notes = counted(documents.notes, 'note')
+  const checkpoints = counted(documents.checkpoints, 'checkpoint')
+  for (const [what, { from, to: target, bytes }] of [
+    [artefacts, done],
+    [`${notes} and ${checkpoints}`, documents],
+  ] as const) {
+    output.note(`${target} has ${what} (${sizeText(bytes)}) of ${from}; every copy was compared`)
+  }
   const copied = `${counted(done.copied, 'artefact')}, ${documents.copied} notes and checkpoints`
-  output.note(`copied in this run: ${copied}; what they were copied from is unchanged`)
+  output.note(`copied in this run: ${copied}; the source is unchanged`)
   if (documents.others > 0) {
     const others = counted(documents.others, 'document')
-    output.note(`${others} without a path left out: of other machines or accounts`)
+    output.note(`left out: ${others} without a path, of other machines or accounts`)
   }
   if (done.damaged + documents.damaged === 0) return
   const code = done.damaged > 0 ? 'artefact_corrupt' : 'storage_failed'
@@ -73,10 +75,10 @@ export async function runMigrate(flags: MigrateFlags, env: NodeJS.ProcessEnv): P
   throw new ServiceError(code, `damaged: ${damaged}`, { hint: 'all others were copied' })
 }
 
-/** Exactly one of both flags is given. */
+/** Reads `--to` or `--from`, of which exactly one must be given. */
 function readEnds({ to, from }: MigrateFlags, env: NodeJS.ProcessEnv) {
   if (to !== undefined && from !== undefined) {
-    throw usage('--to and --from exclude each other', 'the files are the other end')
+    throw usage('--to and --from exclude each other', 'the other end is always the files')
   }
   if (to !== undefined) return { to: 'bucket', bucket: parseBucketUrl(to, '--to', env) } as const
   if (from !== undefined) {

@@ -2,14 +2,14 @@ import * as Flags from '@oclif/core/flags'
 import { BaseCommand, globalFlags } from '../../lib/cli/base-command.ts'
 import { runFlags } from '../server-flags.ts'
 
-/** Copies artefacts between files and a bucket, notes and checkpoints between files and its database. */
+/** Copies artefacts to a bucket, and notes and checkpoints to its database, or back. */
 export default class ArtefactsMigrate extends BaseCommand {
   static override summary = 'Copy artefacts, notes and checkpoints from files to a bucket, or back'
 
   static override description = `Copies every artefact of the state directory to an S3-compatible bucket, or \
 back, with its metadata and times. Copies notes and checkpoints of all documents of your account to the \
-database, or back. Then it reads each copy and compares it. The source stays as it is. Run a command \
-that was interrupted again: it copies what is missing.
+database, or back. Then it reads each copy and compares it. The source stays as it is. After an \
+interruption run the command again: it copies what is missing.
 
 Environment: SERVICE_DATABASE_URL, SERVICE_REGISTRY_DIR, XDG_DATA_HOME, and the AWS_ variables of the \
 bucket.`
@@ -36,7 +36,7 @@ bucket.`
       helpValue: 's3://BUCKET/PREFIX',
     }),
     database: Flags.string({
-      description: 'PostgreSQL that lists the artefacts and has the notes',
+      description: 'PostgreSQL that lists the artefacts and keeps the notes',
       helpValue: 'URL',
     }),
     'registry-dir': Flags.string({

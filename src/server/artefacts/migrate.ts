@@ -18,15 +18,15 @@ interface MigrateOptions extends CopyEvents {
   readonly to: 'bucket' | 'files'
   /** The state directory. */
   readonly registryDir: string
-  /** The folder of notes and checkpoints. */
+  /** The folder with notes and checkpoints. */
   readonly documentsDir: string
   readonly where: BucketStoreSettings
-  /** Those of the servers that use the target. */
+  /** The limits of the servers that use the target. */
   readonly limits: Limits
   readonly log: Logger
 }
 
-/** No bound: nothing is removed here, whatever the limits of the servers are. */
+/** The limits of the servers do not apply here: nothing is removed. */
 const unbounded = {
   ...{ artefactTtlMs: 0, maxArtefacts: 0, maxArtefactTotalBytes: 0, maxArtefactBytes: 0 },
   ...{ artefactSweepMs: 0, artefactPollMs: 0 },
@@ -42,34 +42,36 @@ export async function migrateArtefacts(options: MigrateOptions) {
   const { path } = await openStateDirectory(registryDir)
   const parts = { limits: { ...limits, ...unbounded }, log }
   await using opened = new AsyncDisposableStack()
-  const files = { name: artefactRootIn(path), maxBytes: Infinity }
-  const fileStore = await createFsStore({ root: files.name, ...parts })
+  const root = artefactRootIn(path)
+  const fileStore = await createFsStore({ root, ...parts })
   opened.defer(() => fileStore.close())
   const bucketStore = await openBucketStore(where, { ...parts, origin: () => noOrigin })
   opened.defer(() => bucketStore.close())
-  const bucket = { name: bucketName(where.bucket), maxBytes: maxObjectBytes }
-  const ends =
-    to === 'bucket'
-      ? { from: { ...files, store: fileStore }, to: { ...bucket, store: bucketStore } }
-      : { from: { ...bucket, store: bucketStore }, to: { ...files, store: fileStore } }
   const { database } = bucketStore
   // Without a log: a note that cannot be read is reported once, as damaged.
   const rows = await openDocumentRows(database, silentLogger, documentsDir)
   opened.defer(() => rows.close())
-  const inFiles = { name: documentsDir, stores: documentFolders(documentsDir, silentLogger) }
-  const inRows = { name: database.name, stores: rows }
-  const [from, target] = to === 'bucket' ? [inFiles, inRows] : [inRows, inFiles]
-  const documents = { from, to: target, damaged }
+  const files = {
+    artefacts: { name: root, maxBytes: Infinity, store: fileStore },
+    documents: { name: documentsDir, stores: documentFolders(documentsDir, silentLogger) },
+  }
+  const bucket = {
+    artefacts: { name: bucketName(where.bucket), maxBytes: maxObjectBytes, store: bucketStore },
+    documents: { name: database.name, stores: rows },
+  }
+  const [source, target] = to === 'bucket' ? [files, bucket] : [bucket, files]
+  const artefacts = { from: source.artefacts, to: target.artefacts }
+  const documents = { from: source.documents, to: target.documents }
   await checkDocuments(documents)
-  const copied = await copyArtefacts({ ...options, ...ends })
-  const names = { from: from.name, to: target.name }
+  const copied = await copyArtefacts({ ...options, ...artefacts })
+  const copiedDocuments = await copyDocuments({ ...documents, damaged })
   return {
-    ...{ from: ends.from.name, to: ends.to.name, ...copied },
-    documents: { ...names, ...(await copyDocuments(documents)) },
+    ...{ from: source.artefacts.name, to: target.artefacts.name, ...copied },
+    documents: { from: source.documents.name, to: target.documents.name, ...copiedDocuments },
   }
 }
 
-/** What a server stores there from now on would not be copied. */
+/** Refuses a state directory that a server still writes to: what it stores would not be copied. */
 async function refuseInUse(registryDir: string, log: Logger): Promise<void> {
   const [server] = await liveInstances({ registryDir, log, nowMs: Date.now() })
   if (server === undefined) return

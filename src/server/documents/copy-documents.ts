@@ -51,7 +51,7 @@ const unpack = promisify(gunzip)
  * Checks that everything can be copied. Throws `entry_exists` when the target has a note or a
  * checkpoint with other content, and `storage_full` when a document would exceed its bounds.
  */
-export async function checkDocuments({ from, to }: CopyOptions): Promise<void> {
+export async function checkDocuments({ from, to }: Omit<CopyOptions, 'damaged'>): Promise<void> {
   const { documents } = await from.stores.list()
   for (const document of documents) {
     const place = { document, name: to.name }
@@ -90,7 +90,7 @@ async function copyNotes(
   for (const id of source.damaged) damaged(`note ${id} of document ${document}`)
   result.damaged += source.damaged.length
   if (notesToWrite(notes, await target.notes(), place).length > 0) {
-    const written = await target.writeAll(kept => notesToWrite(notes, kept, place))
+    const written = await target.write(kept => notesToWrite(notes, kept, place))
     result.copied += written.length
   }
   // A new store: `target` has what it wrote in memory.

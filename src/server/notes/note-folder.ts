@@ -44,12 +44,7 @@ export class NoteFolder implements NoteStore {
     return this.#follower.isUnchanged()
   }
 
-  async write(change: (notes: readonly Note[]) => Note): Promise<Note> {
-    const [note] = await this.writeAll(notes => [change(notes)])
-    return note as Note
-  }
-
-  async writeAll(change: (notes: readonly Note[]) => readonly Note[]): Promise<readonly Note[]> {
+  async write(change: (notes: readonly Note[]) => readonly Note[]): Promise<readonly Note[]> {
     try {
       await mkdir(this.#path, { recursive: true, mode: 0o700 })
       const lock = await takeFileLock(`${this.#path}.lock`, { waitMs: lockWaitMs })

@@ -17,10 +17,20 @@ export interface NoteStore {
   readonly damaged: readonly string[]
   /** False when a server, this one included, may have written since `notes` was called. */
   readonly isUnchanged: boolean
-  /** Writes the note that `change` makes of those that are there; no other writer comes between. */
-  write(change: (notes: readonly Note[]) => Note): Promise<Note>
-  /** The same for several notes, which are written in order. Returns them. */
-  writeAll(change: (notes: readonly Note[]) => readonly Note[]): Promise<readonly Note[]>
+  /**
+   * Writes the notes that `change` makes of those that are there, in order, and returns them. No
+   * other writer comes between.
+   */
+  write(change: (notes: readonly Note[]) => readonly Note[]): Promise<readonly Note[]>
+}
+
+/** Writes a single note, as `NoteStore.write` does. */
+export async function writeNote(
+  store: NoteStore,
+  change: (notes: readonly Note[]) => Note,
+): Promise<Note> {
+  const [note] = await store.write(notes => [change(notes)])
+  return note as Note
 }
 
 /** Null: the text is damaged. The other notes are not lost with it. */

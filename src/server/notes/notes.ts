@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { type Clock, type Timer, toRfc3339 } from '../../lib/util/time.ts'
-import { maxNotes, type NoteStore } from './note-store.ts'
+import { maxNotes, type NoteStore, writeNote } from './note-store.ts'
 import type { AuditLog } from '../resources/audit-log.ts'
 import type { BuiltIn } from '../resources/built-in.ts'
 import type { NotesSource } from '../resources/notes-source.ts'
@@ -144,7 +144,7 @@ export class Notes implements NotesSource {
     const id = randomBytes(4).toString('hex')
     // Before agents are told, who would change what is to be kept.
     const kept = await prover.keep(id, input)
-    const note = await store.write(notes => {
+    const note = await writeNote(store, notes => {
       if (notes.length >= maxNotes) {
         throw new ServiceError('limit_reached', `a document has at most ${maxNotes} notes`)
       }
@@ -167,7 +167,7 @@ export class Notes implements NotesSource {
   async act(word: string, { action, by, text }: NoteAct): Promise<Note> {
     const at = toRfc3339(this.#parts.clock.now())
     const store = this.#store
-    const note = await store.write(notes => {
+    const note = await writeNote(store, notes => {
       const before = findNote(notes, word)
       const state = nextState(before.state, action)
       if (state === null) throw notNow(before, action)
@@ -195,7 +195,7 @@ export class Notes implements NotesSource {
     const answer = answered.entries.filter(({ action }) => action === 'answer').length
     try {
       const proof = await this.#parts.prover.prove(answered, answer)
-      const note = await store.write(notes => {
+      const note = await writeNote(store, notes => {
         const before = findNote(notes, answered.id)
         const entries = before.entries.map((entry, at) =>
           at === place ? { ...entry, proof } : entry,

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { ServiceError } from '../../../src/lib/util/errors.ts'
 import type { Checkpoint } from '../../../src/server/checkpoints/checkpoint-store.ts'
 import type { DocumentStores } from '../../../src/server/documents/document-stores.ts'
-import type { NoteStore } from '../../../src/server/notes/note-store.ts'
+import { type NoteStore, writeNote } from '../../../src/server/notes/note-store.ts'
 import type { Note } from '../../../src/server/notes/note.ts'
 import { failureOf } from '../../helpers/failure.ts'
 import { until } from '../../helpers/until.ts'
@@ -25,7 +25,7 @@ const noteWith = (id: string, number: number, text = 'Too bright'): Note => ({
 })
 const idOf = (number: number) => number.toString(16).padStart(8, '0')
 const append = (store: NoteStore, id: string, text?: string) =>
-  store.write(notes => noteWith(id, (notes.at(-1)?.number ?? 0) + 1, text))
+  writeNote(store, notes => noteWith(id, (notes.at(-1)?.number ?? 0) + 1, text))
 
 const checkpointOf = (name: string, second: number, of_note = false): Checkpoint => ({
   ...{ name, created_at: `2026-01-02T03:04:${String(second).padStart(2, '0')}.000Z`, by: 'ada' },
@@ -74,7 +74,7 @@ export function describeDocumentStores(name: string, open: () => Promise<StoresU
     it('writes several notes at once', async () => {
       const notes = under.stores.notes(shot)
       await append(notes, idOf(1))
-      const several = await notes.writeAll(before =>
+      const several = await notes.write(before =>
         [2, 3].map(number => noteWith(idOf(number), number + before.length)),
       )
       expect(several.map(({ number }) => number)).to.deep.equal([3, 4])
@@ -88,7 +88,7 @@ export function describeDocumentStores(name: string, open: () => Promise<StoresU
       await append(notes, idOf(1))
       await append(notes, idOf(2))
       const [first, second] = await notes.notes()
-      const changed = await notes.write(([one]) => ({ ...(one as Note), state: 'closed' }))
+      const changed = await writeNote(notes, ([one]) => ({ ...(one as Note), state: 'closed' }))
       expect(changed.state).to.equal('closed')
       const now = await notes.notes()
       expect(now).to.have.length(2)

@@ -69,12 +69,7 @@ export class NoteRows implements NoteStore {
     return this.#seen === this.#parts.notices()
   }
 
-  async write(change: (notes: readonly Note[]) => Note): Promise<Note> {
-    const [note] = await this.writeAll(notes => [change(notes)])
-    return note as Note
-  }
-
-  async writeAll(change: (notes: readonly Note[]) => readonly Note[]): Promise<readonly Note[]> {
+  async write(change: (notes: readonly Note[]) => readonly Note[]): Promise<readonly Note[]> {
     const document = this.#document
     const written = this.#parts.database.transact('the note was not kept', async queries => {
       await queries.rows(lock, document)
