@@ -15,8 +15,8 @@ import { cleanEnv } from './program.ts'
 import { type RunningServe, type ServeSettings, runningServe } from './serve-process.ts'
 
 /**
- * `serve` with these flags in this process, from the sources: a tenth of the cost of a process of
- * its own. Not for a test of signals, memory or open files.
+ * Starts `serve` with these flags in this process, from the sources, at a tenth of the cost of a
+ * child process. Not for tests of signals, memory or open files.
  */
 export async function serveInProcess(
   settings: Omit<ServeSettings, 'within'> = {},
@@ -24,39 +24,39 @@ export async function serveInProcess(
   const { flags = [], env = {} } = settings
   const registryDir = settings.registryDir ?? (await mkdtemp(join(tmpdir(), 'serve-test-')))
   const { options, text } = collectedLog()
-  const forget = async () => {
+  const removeDir = async () => {
     if (settings.registryDir === undefined) await rm(registryDir, { recursive: true, force: true })
   }
   try {
     const handle = await withEnv(cleanEnv({ HOME: registryDir, ...env }), async () => {
-      const { words, bounds } = wordsOf(flags)
-      const parsed = await parse(['--registry-dir', registryDir, ...words], {
+      const { args, bounds } = argsOf(flags)
+      const parsed = await parse(['--registry-dir', registryDir, ...args], {
         flags: { ...Serve.baseFlags, ...Serve.flags },
       })
       const read = await readServeSettings(parsed.flags, process.env)
       return startServe({ ...read, limits: { ...read.limits, ...bounds }, ...options })
     })
-    const said = {
+    const listening = {
       ...{ url: handle.url, host_url: handle.hostUrl },
       ...{ host_token_file: handle.hostTokenFile, instance_id: handle.instanceId },
     }
     return {
-      ...runningServe(said, env.SERVICE_HOST_TOKEN),
+      ...runningServe(listening, env.SERVICE_HOST_TOKEN),
       registryDir,
       output: () => ({ stdout: '', stderr: text() }),
       async stop() {
         await handle.stop()
         await options.log.flush(1000)
-        await forget()
+        await removeDir()
       },
     }
   } catch (error) {
-    await forget()
+    await removeDir()
     throw error
   }
 }
 
-/** `registry` with these flags in this process, as `serveInProcess` does it. */
+/** Starts `registry` likewise. */
 export async function accountsInProcess(
   settings: AccountsProcessSettings = {},
 ): Promise<RunningAccounts> {
@@ -66,8 +66,8 @@ export async function accountsInProcess(
   const { options, text } = collectedLog()
   try {
     const handle = await withEnv(cleanEnv({ HOME: home, ...env }), async () => {
-      const { words, bounds } = wordsOf(flags)
-      const parsed = await parse(['--data-dir', dataDir, ...words], {
+      const { args, bounds } = argsOf(flags)
+      const parsed = await parse(['--data-dir', dataDir, ...args], {
         flags: { ...Registry.baseFlags, ...Registry.flags },
       })
       const read = readAccountsSettings(parsed.flags, process.env)
@@ -88,12 +88,12 @@ export async function accountsInProcess(
   }
 }
 
-/** The words of the command, and what `--bound=NAME=NUMBER` sets (see `programStart`). */
-function wordsOf(flags: readonly string[]) {
+/** Splits flags into arguments of the command and limits of `--bound=NAME=NUMBER` (see `programStart`). */
+function argsOf(flags: readonly string[]) {
   const isBound = (flag: string) => flag.startsWith('--bound=')
   const bounds = flags.filter(isBound).map(flag => flag.split('=').slice(1))
   return {
-    words: [
+    args: [
       ...(flags.includes('--port') ? [] : ['--port', '0']),
       ...flags.filter(flag => !isBound(flag)),
     ],
@@ -101,7 +101,7 @@ function wordsOf(flags: readonly string[]) {
   }
 }
 
-/** The log as the program writes it, kept as text. */
+/** A log with the text that the program would write. */
 function collectedLog() {
   let text = ''
   const log = createLog({

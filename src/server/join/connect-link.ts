@@ -17,7 +17,7 @@ import { joinCloseCodes, joinPath, joinProtocol } from './wire.ts'
 export interface LinkOutcome {
   /** Another attempt fails until the token or a setting has changed. */
   readonly isRefused: boolean
-  /** A clause for people. */
+  /** As a clause. */
   readonly reason: string
 }
 
@@ -26,7 +26,7 @@ interface LinkOptions {
   readonly gateway: string
   readonly token: Secret
   readonly limits: Pick<Limits, 'joinPingMs' | 'joinSilenceMs' | 'maxJoinMessageBytes'>
-  /** Begins HTTP/2 on the open link, at once. */
+  /** Called when the link is open; begins HTTP/2 at once (see `LinkSocket`). */
   readonly opened: (stream: LinkStream) => void
   /** Aborted when the instance stops. */
   readonly signal: AbortSignal
@@ -78,7 +78,7 @@ export function connectLink(options: LinkOptions): Promise<LinkOutcome> {
   })
 }
 
-/** Through the proxy that the environment names; it would connect loopback addresses to itself. */
+/** Uses the proxy of the environment, but not for loopback addresses: the proxy would call itself. */
 function agentFor(gateway: string): Agent | undefined {
   const { protocol, hostname } = new URL(gateway)
   if (protocol !== 'https:' || isLoopback(hostname)) return undefined

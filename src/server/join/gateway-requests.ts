@@ -18,7 +18,7 @@ interface GatewayRequestsParts {
   readonly visibleTo: Visibility
   /** The gateway has accepted the record. */
   readonly accepted: (as: JoinAccepted) => void
-  /** Answers everything else. */
+  /** Answers all other requests. */
   readonly others: RequestListener
 }
 
@@ -40,7 +40,7 @@ export function createGatewayRequests(parts: GatewayRequestsParts): RequestListe
   }
 }
 
-/** Sends a line now and after each change; while the gateway reads too slowly, only the last one. */
+/** Sends a line now and after each change. A gateway that reads slowly gets the newest line only. */
 function sendRecord(
   res: ServerResponse,
   { record: source, visibleTo }: Pick<GatewayRequestsParts, 'record' | 'visibleTo'>,
@@ -60,7 +60,7 @@ function sendRecord(
   send()
 }
 
-/** Leaves out how to feed the instance: that is for programs of its own machine. */
+/** Leaves out the address and token for applications, which are for programs of the same machine. */
 function publicRecord(record: InstanceRecord): Partial<InstanceRecord> {
   const { host_url: _, host_token_file: __, pid_start: ___, ...shown } = record
   return shown

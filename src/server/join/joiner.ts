@@ -31,15 +31,15 @@ export interface JoinFacts {
 
 /** Pause after a refusal: an operator may have made a new token meanwhile. */
 const refusedRetryMs = 60_000
-/** A link that lasted less counts as a failed attempt, so that pauses grow. */
+/** A shorter link counts as a failed attempt, so that pauses grow. */
 const stableMs = 10_000
-/** While the reason stays the same, it is logged once in this time. */
+/** A reason that stays the same is logged once in this time. */
 const remindMs = 10 * 60_000
 
 /** Keeps an instance joined to a gateway, and logs when it is not. */
 export class Joiner {
   readonly #parts: JoinerParts
-  readonly #end = new AbortController()
+  readonly #stopping = new AbortController()
   readonly #running: Promise<void>
   readonly #answer: ReturnType<typeof createLinkServer>
   #state: JoinFacts['state'] = 'connecting'
@@ -78,13 +78,13 @@ export class Joiner {
 
   /** Closes the link, and resolves when it has ended. */
   async stop(): Promise<void> {
-    this.#end.abort()
+    this.#stopping.abort()
     await this.#running
   }
 
   async #run(): Promise<void> {
     const { clock, timer } = this.#parts
-    const { signal } = this.#end
+    const { signal } = this.#stopping
     for (let attempt = 0; !signal.aborted; attempt++) {
       const { isRefused, reason } = await this.#connect()
       if (signal.aborted) return
@@ -101,7 +101,7 @@ export class Joiner {
     const { gateway, limits } = this.#parts
     try {
       const token = await this.#parts.token()
-      const { signal } = this.#end
+      const { signal } = this.#stopping
       return await connectLink({ gateway, token, limits, opened: this.#answer, signal })
     } catch (error) {
       return { isRefused: true, reason: messageOf(error) }

@@ -24,7 +24,7 @@ type LinkServerLimits = Pick<
   | 'streamKeepAliveMs'
 >
 
-/** A request of a link, for code that was written for HTTP/1. */
+/** A request on a link, for a listener for HTTP/1. */
 class LinkRequest extends Http2ServerRequest {}
 
 /** An answer on a link, likewise. */
@@ -37,13 +37,13 @@ class LinkResponse extends Http2ServerResponse<LinkRequest> {
 
   override writeHead(status: number, ...rest: unknown[]): this {
     const headers = Object.entries((rest[0] ?? {}) as OutgoingHttpHeaders)
-    // Belongs to HTTP/1: Node warns about it.
+    // Node warns about this header of HTTP/1.
     const kept = headers.filter(([name]) => name.toLowerCase() !== 'connection')
     return super.writeHead(status, Object.fromEntries(kept))
   }
 }
 
-/** The socket of Node is that of the whole link, refuses writes, and throws once the link has ended. */
+/** Node's own `socket` is that of the whole link: it refuses writes, and throws after the end. */
 const socket = {
   get(this: { readonly stream: ServerHttp2Stream }) {
     return this.stream
@@ -78,7 +78,7 @@ export function createLinkServer(
       Http2ServerResponse: LinkResponse,
     },
     (req, res) => {
-      // A stalled reader would hold its answer for ever.
+      // A stalled reader would keep its answer in memory for ever.
       req.stream.setTimeout(stallTimeoutMs(limits), () => void res.destroy())
       listener(req as unknown as IncomingMessage, res as unknown as ServerResponse)
     },

@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net'
 import type { WebSocket } from 'ws'
-import { LinkStream } from './link-stream.ts'
-import { cleanText } from '../../lib/util/text.ts'
 import type { JoinLimits } from '../../lib/config/join-limits.ts'
+import { cleanText } from '../../lib/util/text.ts'
+import { LinkStream } from './link-stream.ts'
 
 type LinkTimes = Pick<JoinLimits, 'joinPingMs' | 'joinSilenceMs'>
 
@@ -10,11 +10,11 @@ type LinkTimes = Pick<JoinLimits, 'joinPingMs' | 'joinSilenceMs'>
 export interface LinkEnd {
   /** WebSocket close code of the other end; 1006 for a cut. */
   readonly code: number
-  /** A few words for people. */
+  /** As a clause. */
   readonly reason: string
 }
 
-/** Time for the other end to answer a close. */
+/** Longest wait for the other end to answer a close. */
 const closeMs = 3000
 const maxReasonChars = 120
 

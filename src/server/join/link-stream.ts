@@ -1,7 +1,7 @@
 import { Duplex } from 'node:stream'
 import type { WebSocket } from 'ws'
 
-/** Frames of HTTP/2 are joined to messages of about this size. */
+/** HTTP/2 frames that are sent together become messages of about this size. */
 const messageBytes = 64 * 1024
 
 /**
@@ -48,7 +48,7 @@ export class LinkStream extends Duplex {
     this.#send(Buffer.concat(message), done)
   }
 
-  /** A link that is being closed carries nothing more; a failure would cut off its last words. */
+  /** Drops what comes after a close: a failure would cut off the reason of the close. */
   #send(message: Buffer, done?: (error?: Error | null) => void): void {
     if (this.#ws.readyState === this.#ws.OPEN) this.#ws.send(message, done)
     else done?.()
@@ -62,7 +62,7 @@ export class LinkStream extends Duplex {
 
   override _destroy(error: Error | null, done: (error: Error | null) => void): void {
     if (this.#ws.readyState === this.#ws.OPEN) this.#ws.terminate()
-    // The other end may have something to say before the close.
+    // The reason of the other end may still be on its way.
     else if (this.#ws.isPaused) this.#ws.resume()
     done(error)
   }

@@ -1,7 +1,7 @@
 /**
- * What both ends of a joining link agree on. An instance opens a WebSocket to a gateway and answers
- * the HTTP/2 requests that come in it: `/mcp` and `/artefacts/…` as at its own address, and the path
- * of its record.
+ * The protocol of a link. An instance opens a WebSocket to a gateway, and answers the HTTP/2 requests
+ * that the gateway sends inside it: `/mcp` and `/artefacts/…` as at its own address, and the two
+ * paths below.
  */
 export const joinPath = '/join'
 export const joinProtocol = 'service-join.v1'
@@ -15,7 +15,7 @@ export const recordPath = '/join/v1/record'
 /** The gateway posts a `JoinAccepted` here when it has accepted the record. */
 export const acceptedPath = '/join/v1/accepted'
 
-/** Whose an instance is at a gateway. */
+/** The user and the token by which a gateway knows an instance. */
 export interface JoinAccepted {
   /** The user who made the token. */
   readonly owner: string
@@ -24,7 +24,7 @@ export interface JoinAccepted {
   readonly name: string
 }
 
-/** WebSocket close codes, by which an end says why it closes. */
+/** WebSocket close codes of both ends. */
 export const joinCloseCodes = {
   /** The instance or the gateway stops. */
   stopped: 1001,

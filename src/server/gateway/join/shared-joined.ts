@@ -42,7 +42,7 @@ interface SharedJoinedParts {
   readonly log: Logger
 }
 
-/** An instance whose link this gateway holds, or held and has not written down yet. */
+/** An instance whose link this gateway holds, or held until an end that is not in the database yet. */
 interface Own extends Omit<Joining, 'told'> {
   readonly link: number
   told: ToldRecord
@@ -61,9 +61,9 @@ export class SharedJoined extends JoinedView implements JoinedDirectory {
   readonly #table: JoinedTable
   readonly #own = new Map<string, Own>()
   readonly #rows = new Map<string, JoinedRow>()
-  /** Their link may be in the database before it is in `#own`. */
+  /** Ids whose link may be in the database before it is in `#own`. */
   readonly #admitting = new Set<string>()
-  /** On their way to the database: a row that was read may be older. */
+  /** Being written now: a row that is read meanwhile may be older. */
   #writing: readonly Own[] = []
   readonly #stops: (() => void)[] = []
   readonly #closing = new AbortController()
@@ -79,7 +79,7 @@ export class SharedJoined extends JoinedView implements JoinedDirectory {
     this.outage = new Outage({ ...parts, effect, over: () => void this.#write() })
   }
 
-  /** Makes the tables when they are missing, and reads them. */
+  /** Creates missing tables, and reads them. */
   static async open(parts: SharedJoinedParts): Promise<SharedJoined> {
     await migrate(parts.database, 'gateway', migrations)
     const joined = new SharedJoined(parts)
@@ -103,7 +103,7 @@ export class SharedJoined extends JoinedView implements JoinedDirectory {
     return this.outage.isNow ? 'the database of the gateway is away' : null
   }
 
-  /** While the database is away nothing more can be seen. */
+  /** Does nothing while the database is away. */
   async refresh(): Promise<void> {
     if (!this.outage.isNow) await this.#read()
   }
@@ -113,7 +113,7 @@ export class SharedJoined extends JoinedView implements JoinedDirectory {
     this.#closing.abort()
     this.clear()
     if (!this.outage.isNow) await this.#read()
-    // Else the others learn it from the lease.
+    // Else the others see its lease run out.
     if (!this.outage.isNow) await this.#table.leave().catch(() => {})
     this.#parts.peers.close()
     await this.#parts.database.close()
@@ -148,7 +148,7 @@ export class SharedJoined extends JoinedView implements JoinedDirectory {
     this.tell(this.show(own.told.record, null))
     this.tellLinked(instanceId)
     const isCurrent = (): boolean => {
-      // Without one, its loss was written down.
+      // Without an entry in `#own` its loss is in the database.
       const now = this.#own.get(instanceId) ?? this.#rows.get(instanceId)
       return now?.link === own.link && !('isOver' in now ? now.isOver : now.end?.isOver)
     }
@@ -225,13 +225,13 @@ export class SharedJoined extends JoinedView implements JoinedDirectory {
     return this.#own.values().every(({ isWritten }) => isWritten)
   }
 
-  /** Decides between what this gateway knows of an instance and what the database says. */
+  /** Lists an instance by what this gateway knows or by its row, whichever is newer. */
   #settle(instanceId: string): InstanceChange[] {
     const row = this.#rows.get(instanceId)
     const own = this.#own.get(instanceId)
     const isHeld = row?.gateway === this.#parts.self.id
     if (own === undefined) {
-      // It was written, and the answer was lost.
+      // It was written, but the answer of the database was lost.
       if (row !== undefined && isHeld && !this.#admitting.has(instanceId)) {
         void this.#table
           .write([{ ...row, end: { cause: 'the connection was cut', isOver: false } }])
@@ -244,10 +244,10 @@ export class SharedJoined extends JoinedView implements JoinedDirectory {
       if (own.end === null) own.replaced()
       return this.#showRow(instanceId, row)
     }
-    // Read before the link was written.
+    // The row was read before the link was written.
     if (row !== undefined && row.link < own.link) return []
     if (own.end === null) {
-      // Another gateway took this one for dead.
+      // Another gateway ended the lease of this one.
       if (!isHeld) own.isWritten = false
       return []
     }

@@ -5,10 +5,11 @@ import type { Database } from '../../database/pool.ts'
 import { admissionRefusals, maxIdsPerAccount } from '../join/joined-directory.ts'
 import { readToldRecord, type ToldRecord } from '../join/told-record.ts'
 
-/** NOTIFY on it: an instance was changed. */
+/** The channel of NOTIFY after a change of an instance or an event. */
 export const joinedChannel = 'joined_instances'
+export const notifyJoined = `SELECT pg_notify('${joinedChannel}', '')`
 
-/** A gateway that the others reach. */
+/** A gateway, as the others reach it. */
 export interface GatewayRow {
   readonly id: string
   /** http or https, without a slash at the end. */
@@ -17,7 +18,7 @@ export interface GatewayRow {
   readonly secret: string
 }
 
-/** What the gateway that holds a link says of its instance. */
+/** An instance, as written by the gateway that holds its link. */
 export interface JoinedWrite {
   readonly instanceId: string
   readonly accountId: string
@@ -32,17 +33,17 @@ export interface JoinedRow {
   readonly link: number
   readonly gateway: string | null
   readonly cause: string
-  /** Since the link was lost; null: it is not. */
+  /** Time since the link was lost; null while it is open. */
   readonly lostMs: number | null
   readonly isOver: boolean
   readonly change: number
 }
 
-/** What a gateway says of a link that it holds, or held. */
+/** A link that this gateway holds, or held. */
 export type LinkState = { readonly link: number } & (
   | (JoinedWrite & { readonly end: null })
   | (Pick<JoinedWrite, 'instanceId' | 'principal'> & {
-      /** `isOver`: the instance is gone. */
+      /** How the link ended; with `isOver` the instance is gone. */
       readonly end: { readonly cause: string; readonly isOver: boolean }
     })
 )
@@ -55,7 +56,6 @@ interface TableParts {
 
 const next = `nextval('joined_changes')`
 const ms = (parameter: string) => `${parameter} * interval '1 ms'`
-const notify = `SELECT pg_notify('${joinedChannel}', '')`
 
 const lockAccount = `SELECT pg_advisory_xact_lock(hashtext('joined_instances'), hashtext($1))`
 const claim = `INSERT INTO joined_ids (instance_id, account_id) VALUES ($1, $2)
@@ -107,7 +107,7 @@ export function joinedTable({ database, self, limits }: TableParts) {
     [instanceId, accountId, principal, record, self.id] as const
 
   return {
-    /** Resolves with the number of the link, or why the instance cannot join. */
+    /** Resolves with the number of the link; fails with why the instance cannot join. */
     admit: (instance: JoinedWrite): Promise<Result<number, string>> =>
       database.transact('an instance cannot join', async queries => {
         const { instanceId, accountId } = instance
@@ -121,11 +121,11 @@ export function joinedTable({ database, self, limits }: TableParts) {
         const { maxJoinsPerUser } = limits
         if (others >= maxJoinsPerUser) return fail(admissionRefusals.tooMany(maxJoinsPerUser))
         const { link } = await queries.one<{ link: number }>(admit, ...columns(instance))
-        await queries.rows(notify)
+        await queries.rows(notifyJoined)
         return ok(link)
       }),
 
-    /** Changes of links of this gateway. Those that a newer link has replaced change nothing. */
+    /** Writes links of this gateway. A link that a newer one has replaced changes nothing. */
     write: (states: readonly LinkState[]): Promise<void> =>
       database.transact('changes of instances were not written', async queries => {
         for (const state of states) {
@@ -137,10 +137,10 @@ export function joinedTable({ database, self, limits }: TableParts) {
           const { cause, isOver } = ended
           await queries.change(end, instanceId, link, cause, String(isOver), principal)
         }
-        await queries.rows(notify)
+        await queries.rows(notifyJoined)
       }),
 
-    /** `known`: the change of each instance that was read before; the others are read. */
+    /** Reads the instances that changed; `known` has the last change of each that was read before. */
     read: (known: ReadonlyMap<string, number>) =>
       database.run('the instances were not read', async queries => {
         const gateways = await queries.rows<GatewayRow>(selectGateways)
@@ -153,29 +153,28 @@ export function joinedTable({ database, self, limits }: TableParts) {
         return { gateways, ids, rows }
       }),
 
-    /** Renews the lease of this gateway. */
     renew: () =>
       database.change(
         'the lease of the gateway was not renewed',
         ...[renew, self.id, self.address, self.secret, limits.gatewayLeaseMs],
       ),
 
-    /** Finds out which gateways are away, and which instances are gone. */
+    /** Ends leases that have run out, and instances whose link was lost for too long. */
     sweep: () =>
       database.transact('what is over was not removed', async queries => {
         const lost = await queries.change(loseAway)
         await queries.change(removeAway)
         const over = await queries.change(endLost, limits.joinLostMs)
         await queries.change(removeOver, limits.joinLostMs)
-        if (lost + over > 0) await queries.rows(notify)
+        if (lost + over > 0) await queries.rows(notifyJoined)
       }),
 
-    /** The gateway stops. */
+    /** Ends the lease of this gateway, and the links that it holds. */
     leave: () =>
       database.transact('the gateway did not sign off', async queries => {
         await queries.change(release, self.id)
         await queries.change(resign, self.id)
-        await queries.rows(notify)
+        await queries.rows(notifyJoined)
       }),
   }
 }
@@ -186,7 +185,7 @@ export function joinedWrite({ record, text, principal }: ToldRecord): JoinedWrit
   return { instanceId, accountId, principal: JSON.stringify(principal), record: text }
 }
 
-/** What its instance said of itself; or why that is invalid. */
+/** Parses the record of a row; fails with why it is invalid. */
 export function toldOf({ instanceId, principal, record }: JoinedRow, limits: GatewayLimits) {
   return readToldRecord(record, instanceId, JSON.parse(principal), limits)
 }
