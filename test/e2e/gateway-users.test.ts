@@ -445,6 +445,22 @@ describe('a gateway whose users see what is theirs', () => {
     const answers = await Promise.all(statuses.map(each => call(each, 'resources/list')))
     expect(answers.map(({ status }) => status)).to.deep.equal([403, 403, 401, 401, 401, 401])
     expect(answers[0]?.headers['www-authenticate']).to.include('scope="read"')
+    for (const { headers } of answers.slice(4)) {
+      expect(headers['www-authenticate'])
+        .to.include('token of the accounts server')
+        .and.include('service-cli token create NAME --scope read')
+        .and.not.include('API key')
+    }
+  })
+
+  it('says in the words of the accounts server why it refuses a token', async () => {
+    const { id, token } = await makeToken(accessOf('ben'), ['read'])
+    await caller.call('DELETE', `/tokens/${id}`, accessOf('ben'))
+    const { status, headers } = await call(token, 'resources/list')
+    expect(status).to.equal(401)
+    expect(headers['www-authenticate']).to.include(
+      'error_description="the service token was revoked; create a new one"',
+    )
   })
 
   it('goes on with known tokens while the accounts server is away, and answers 503 to others', async () => {
