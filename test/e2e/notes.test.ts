@@ -238,6 +238,21 @@ describe('notes of people', () => {
     await other.stop()
   })
 
+  it('are told to followers when another server writes, also when they were read before', async () => {
+    const other = await startServeProcess({ env: env() })
+    await other.post('app', { document })
+    const theirs = await RawSession.open(other.url)
+    const events = await theirs.listen()
+    await theirs.call('resources/subscribe', { uri: open })
+    for (let made = 1; made <= 3; made++) {
+      await add({ text: `note ${made}` })
+      expect(await theirs.readJson(open)).to.include({ total: made })
+      await events.until(() => events.updates.length >= made, `the update of note ${made}`)
+    }
+    events.close()
+    await other.stop()
+  })
+
   it('are made, accepted, reopened and closed with the host token alone', async () => {
     const { id } = await add()
     const base = serve.hostUrl

@@ -48,8 +48,7 @@ export class NoteFolder implements NoteStore {
         // What another process has written may have the time of what is known.
         const note = change(await this.#read())
         await replaceFile(join(this.#path, `${note.id}.json`), JSON.stringify(note))
-        await this.#read()
-        return note
+        return (await this.#read()).find(({ id }) => id === note.id) ?? note
       } finally {
         lock.value()
       }

@@ -58,6 +58,8 @@ export class Notes implements NotesSource {
   readonly #followed = new Set<string>()
   #opened: { readonly document: string; readonly store: NoteStore } | null = null
   readonly #watchers = new Set<() => void>()
+  /** Those that followers were told of: a read in between does not hide what others have written. */
+  readonly #seen = new WeakSet<Note>()
   #scene: (() => SceneNow) | null = null
   #told: (uri: string) => void = () => {}
   #stopLooking: (() => void) | null = null
@@ -107,8 +109,10 @@ export class Notes implements NotesSource {
   }
 
   #lookIfWanted(): void {
-    if (this.#followed.size + this.#watchers.size === 0) this.close()
-    else this.#stopLooking ??= this.#lookAgain()
+    if (this.#followed.size + this.#watchers.size === 0) return this.close()
+    if (this.#stopLooking !== null) return
+    for (const note of this.#opened?.store.known ?? []) this.#seen.add(note)
+    this.#stopLooking = this.#lookAgain()
   }
 
   close(): void {
@@ -212,15 +216,19 @@ export class Notes implements NotesSource {
     }
   }
 
-  #changed({ id, number }: Note, action: NoteAction | 'add', actor: string): void {
+  #changed(note: Note, action: NoteAction | 'add', actor: string): void {
+    const { id, number } = note
     // Without the text, which `notes://` has for those who may read it.
     this.#parts.audit.record({ action: `note.${action}`, actor, params: { id, number } })
-    this.#tell({ id })
+    this.#tell(note)
   }
 
-  #tell(...changed: readonly Pick<Note, 'id'>[]): void {
+  #tell(...changed: readonly Note[]): void {
     this.#told(openNotesUri)
-    for (const { id } of changed) this.#told(`notes://${id}`)
+    for (const note of changed) {
+      this.#seen.add(note)
+      this.#told(`notes://${note.id}`)
+    }
     for (const told of this.#watchers) told()
   }
 
@@ -234,15 +242,13 @@ export class Notes implements NotesSource {
 
   #lookAgain(): () => void {
     return this.#parts.timer.after(lookMs, () => {
-      const isChanged = !this.#store.isUnchanged
+      const store = this.#store
       this.#stopLooking = this.#lookAgain()
-      if (!isChanged) return
-      const before = this.#store.known
-      void this.list().then(
+      const looked = store.isUnchanged ? Promise.resolve(store.known) : store.notes()
+      void looked.then(
         notes => {
-          const changed = notes.filter(note => !before.includes(note))
-          if (changed.length === 0) return
-          this.#tell(...changed)
+          const changed = notes.filter(note => !this.#seen.has(note))
+          if (changed.length > 0) this.#tell(...changed)
         },
         // The next reader of the notes is told.
         () => {},
