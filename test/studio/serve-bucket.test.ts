@@ -145,8 +145,10 @@ describe('servers that keep artefacts in one bucket', () => {
     const uri = `notes://${id}`
     await session.call('resources/subscribe', { uri })
     await two.post(`notes/${id}/close`, { by: 'ben' })
+    // It is told to followers, although another client reads it first.
+    const reader = await RawSession.open(one.url)
+    await until(async () => (await reader.readJson(uri)).state === 'closed', 'the end is read')
     await events.until(() => events.updates.includes(uri), 'the update')
-    expect(await session.readJson(uri)).to.include({ state: 'closed' })
     events.close()
   })
 
@@ -167,7 +169,15 @@ describe('servers that keep artefacts in one bucket', () => {
       expect(refused.json).to.include({ code: 'storage-unavailable' })
       const session = await RawSession.open(one.url)
       const { error } = await session.call('resources/read', { uri: 'notes://open' })
-      expect(error.code).to.equal(-32603)
+      expect(error).to.deep.equal({
+        code: -32603,
+        message: 'the server cannot reach its storage now; try again',
+        data: { reason: 'storage_unavailable' },
+      })
+      const tool = { name: 'list_notes', arguments: {} }
+      expect((await session.call('tools/call', tool)).result.content[0].text).to.equal(
+        'storage_unavailable: the server cannot reach its storage now; try again',
+      )
     } finally {
       postgres.start()
     }
