@@ -228,6 +228,24 @@ describe('several gateways on one database', () => {
     expect((await later.link.ended).code).to.equal(4001)
   })
 
+  it('keep as many instances of a user that have ended as the user may have', async () => {
+    const one = await startReplica(['maxJoinsPerUser=2'])
+    for (let round = 0; round < 5; round++) {
+      const id = randomUUID()
+      const { link } = await joinAs(one.base, tokens.ada?.token ?? '', withRecord(toldRecord(id)))
+      await isLive(one, id)
+      link.close(1001, 'the instance stops')
+      await until(async () => (await rowOf(one, id)) === undefined, 'the end')
+    }
+    await joinAs(one.base, tokens.ada?.token ?? '', withRecord(toldRecord(randomUUID())))
+    const opened = await postgres.open(database)
+    await until(async () => {
+      const sql = 'SELECT count(*) AS n FROM joined_instances WHERE is_over'
+      return (await opened.one<{ n: number }>('a test', sql)).n === 2
+    }, 'two that have ended')
+    await opened.close()
+  })
+
   it('let an instance move, and its first link is closed', async () => {
     const [one, two] = await startTwo()
     const id = randomUUID()

@@ -68,6 +68,10 @@ const forget = `DELETE FROM joined_ids WHERE instance_id IN (
   SELECT instance_id FROM joined_ids AS ids WHERE account_id = $1
     AND NOT EXISTS (SELECT FROM joined_instances AS i WHERE i.instance_id = ids.instance_id)
   ORDER BY used_at DESC OFFSET ${maxIdsPerAccount})`
+/** Those of an account that ended last stay, so that every gateway learns the cause. */
+const forgetOver = `DELETE FROM joined_instances WHERE instance_id IN (
+  SELECT instance_id FROM joined_instances WHERE account_id = $1 AND is_over
+  ORDER BY lost_at DESC OFFSET $2)`
 const countOthers = `SELECT count(*) AS others FROM joined_instances
   WHERE account_id = $1 AND instance_id <> $2 AND NOT is_over`
 const insert = (link: string) => `INSERT INTO joined_instances
@@ -118,6 +122,7 @@ export function joinedTable({ database, self, limits }: TableParts) {
         if ((await queries.change(claim, instanceId, accountId)) === 0) {
           return fail('its id is that of another user')
         }
+        await queries.change(forgetOver, accountId, limits.maxJoinsPerUser)
         await queries.change(forget, accountId)
         const counted = await queries.row<{ others: number }>(countOthers, accountId, instanceId)
         const { maxJoinsPerUser } = limits
