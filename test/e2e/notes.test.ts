@@ -331,6 +331,20 @@ describe('notes of people', () => {
     }
   })
 
+  it('are 1,000 at most, and one that is refused costs no other its checkpoint', async () => {
+    await serve.post('scene', { objects: [{ id: 'Lamp' }] })
+    const note = await add()
+    const folder = await folderOf(note.id)
+    for (let number = 2; number <= 1000; number++) {
+      const id = String(number).padStart(8, '0')
+      await writeFile(join(folder, `${id}.json`), JSON.stringify({ ...note, id, number }))
+    }
+    const refused = await serve.post('notes', { text: 'One more' })
+    expect(refused.json).to.include({ status: 429, code: 'limit-reached' })
+    const { checkpoints } = (await read('scene://checkpoints')) as any
+    expect(checkpoints.map(({ name }: any) => name)).to.deep.equal([`note-${note.id}`])
+  })
+
   it('survive a damaged file among them', async () => {
     const { id } = await add()
     const folder = await folderOf(id)

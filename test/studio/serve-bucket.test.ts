@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { randomBytes } from 'node:crypto'
 import { until } from '../helpers/until.ts'
+import { LinkClient } from '../helpers/link.ts'
 import { RawSession } from '../helpers/mcp.ts'
 import { type ServeProcess, runServe, startServeProcess } from '../helpers/serve-process.ts'
 import { newPlace, type Place } from './bucket-stores.ts'
@@ -183,6 +184,24 @@ describe('servers that keep artefacts in one bucket', () => {
     }
     expect((await one.post('notes', { text: 'Second' })).status).to.equal(200)
     expect(await textsAt(two)).to.deep.equal(['First', 'Second'])
+  })
+
+  it('are shown to the application of the open document alone, also when that was away', async () => {
+    const path = '/shots/shown.blend'
+    const app = await LinkClient.connect(one, { notes: true, document: { path } })
+    const shown = () => app.ofType('notes').at(-1)?.notes.length
+    await app.done({ type: 'note.add', note: { text: 'Of this one' } })
+    await app.until(() => shown() === 1, 'the note')
+    postgres.stop()
+    try {
+      await app.done({ type: 'app.update', document: { path: '/shots/new.blend' } })
+      await app.until(() => shown() === 0, 'the note of the other document leaves')
+      await app.done({ type: 'app.update', document: { path } })
+    } finally {
+      postgres.start()
+    }
+    await app.until(() => shown() === 1, 'the note is back')
+    await app.bye()
   })
 
   it('write no secret', () => {

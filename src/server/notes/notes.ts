@@ -63,6 +63,8 @@ export class Notes implements NotesSource {
   #scene: (() => SceneNow) | null = null
   #told: (uri: string) => void = () => {}
   #stopLooking: (() => void) | null = null
+  /** They could not be read: once they can, followers are told. */
+  #isUnread = false
 
   constructor(parts: NotesParts) {
     this.#parts = parts
@@ -129,7 +131,12 @@ export class Notes implements NotesSource {
 
   /** By number. */
   async list(): Promise<readonly Note[]> {
-    return this.#store.notes()
+    try {
+      return await this.#store.notes()
+    } catch (error) {
+      this.#isUnread = true
+      throw error
+    }
   }
 
   /** By id, a unique beginning of it, or number. Throws `resource_not_found`. */
@@ -147,13 +154,13 @@ export class Notes implements NotesSource {
     const targets = resolveTargets(given.targets, objects ?? new Map())
     const input = { ...given, targets }
     const store = this.#store
+    // Else the checkpoint of a note that is refused would take the place of another.
+    assertRoom(await store.notes())
     const id = randomBytes(4).toString('hex')
     // Before agents are told, who would change what is to be kept.
     const kept = await prover.keep(id, input)
     const note = await store.write(notes => {
-      if (notes.length >= maxNotes) {
-        throw new ServiceError('limit_reached', `a document has at most ${maxNotes} notes`)
-      }
+      assertRoom(notes)
       return {
         id,
         number: (notes.at(-1)?.number ?? 0) + 1,
@@ -244,17 +251,24 @@ export class Notes implements NotesSource {
     return this.#parts.timer.after(lookMs, () => {
       const store = this.#store
       this.#stopLooking = this.#lookAgain()
-      const looked = store.isUnchanged ? Promise.resolve(store.known) : store.notes()
+      const isKnown = store.isUnchanged && !this.#isUnread
+      const looked = isKnown ? Promise.resolve(store.known) : this.list()
       void looked.then(
         notes => {
           const changed = notes.filter(note => !this.#seen.has(note))
-          if (changed.length > 0) this.#tell(...changed)
+          if (changed.length === 0 && !this.#isUnread) return
+          this.#isUnread = false
+          this.#tell(...changed)
         },
-        // The next reader of the notes is told.
         () => {},
       )
     })
   }
+}
+
+function assertRoom(notes: readonly Note[]): void {
+  if (notes.length < maxNotes) return
+  throw new ServiceError('limit_reached', `a document has at most ${maxNotes} notes`)
 }
 
 function findNote(notes: readonly Note[], word: string): Note {
