@@ -268,7 +268,7 @@ describe('a gateway whose users see what is theirs', () => {
     const id = randomUUID()
     const record = toldRecord(id, { visible_to: 'team' })
     const endless = withRecord(record, (_req, res) => void res.writeHead(200).write('begun'))
-    const { link } = await joinAs(base, users.ada?.join ?? '', endless)
+    const { link, socket } = await joinAs(base, users.ada?.join ?? '', endless)
     await until(async () => (await idsOf(accessOf('ben'))).includes(id), 'the instance')
     const download = async (name: string, token = accessOf(name)) => {
       const headers = { Authorization: `Bearer ${token}` }
@@ -289,8 +289,15 @@ describe('a gateway whose users see what is theirs', () => {
     expect((await download('ada')).status).to.equal(200)
     first.end()
     await until(async () => (await download('ben')).status === 200, 'a free place')
-    link.close(1001, 'the instance stops')
+    socket.destroy()
     await link.ended
+    await until(async () => 'error' in (await read(accessOf('ada'), at(id))), 'the loss')
+    const headers = { Authorization: `Bearer ${accessOf('ada')}` }
+    const lost = await ask(`${base}/instances/${id}/artefacts/sha256/${'0'.repeat(64)}`, {
+      headers,
+    })
+    expect(lost.json).to.include({ status: 503, reason: 'instance_unreachable' })
+    expect(gateway.stderr()).to.not.include('a request failed')
   })
 
   it('lets callers together not fill the link of an instance with answers that do not end', async () => {
