@@ -17,7 +17,10 @@ export interface NoteStore {
   readonly damaged: readonly string[]
   /** False when a server, this one included, may have written since `notes` was called. */
   readonly isUnchanged: boolean
-  /** Writes the note that `change` makes of those that are there; no other writer comes between. */
+  /**
+   * Writes the note that `change` makes of those that are there; no other writer comes between.
+   * Resolves with the note as it is `known` now.
+   */
   write(change: (notes: readonly Note[]) => Note): Promise<Note>
   /** The same for several notes, which are written in order. Returns them. */
   writeAll(change: (notes: readonly Note[]) => readonly Note[]): Promise<readonly Note[]>

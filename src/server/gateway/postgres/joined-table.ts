@@ -68,6 +68,10 @@ const forget = `DELETE FROM joined_ids WHERE instance_id IN (
   SELECT instance_id FROM joined_ids AS ids WHERE account_id = $1
     AND NOT EXISTS (SELECT FROM joined_instances AS i WHERE i.instance_id = ids.instance_id)
   ORDER BY used_at DESC OFFSET ${maxIdsPerAccount})`
+/** Those of an account that ended last stay, so that every gateway learns the cause. */
+const forgetOver = `DELETE FROM joined_instances WHERE instance_id IN (
+  SELECT instance_id FROM joined_instances WHERE account_id = $1 AND is_over
+  ORDER BY lost_at DESC OFFSET $2)`
 const countOthers = `SELECT count(*) AS others FROM joined_instances
   WHERE account_id = $1 AND instance_id <> $2 AND NOT is_over`
 const insert = (link: string) => `INSERT INTO joined_instances
@@ -108,6 +112,8 @@ const selectRows = `SELECT instance_id AS "instanceId", principal, record, link,
 export function joinedTable({ database, self, limits }: TableParts) {
   const columns = ({ instanceId, accountId, principal, record }: JoinedWrite) =>
     [instanceId, accountId, principal, record, self.id] as const
+  const renewWith = (queries: Queries) =>
+    queries.change(renew, self.id, self.address, self.secret, limits.gatewayLeaseMs)
 
   return {
     /** Resolves with the number of the link, or why the instance cannot join. */
@@ -118,12 +124,14 @@ export function joinedTable({ database, self, limits }: TableParts) {
         if ((await queries.change(claim, instanceId, accountId)) === 0) {
           return fail('its id is that of another user')
         }
+        await queries.change(forgetOver, accountId, limits.maxJoinsPerUser)
         await queries.change(forget, accountId)
         const counted = await queries.row<{ others: number }>(countOthers, accountId, instanceId)
         const { maxJoinsPerUser } = limits
         if ((counted?.others ?? 0) >= maxJoinsPerUser) {
           return fail(tooManyInstances(maxJoinsPerUser))
         }
+        await renewWith(queries)
         const row = await queries.row<{ link: number }>(admit, ...columns(instance))
         await queries.rows(notify)
         return ok(row?.link ?? 0)
@@ -132,6 +140,8 @@ export function joinedTable({ database, self, limits }: TableParts) {
     /** Changes of links of this gateway. Those that a newer link has replaced change nothing. */
     write: (states: readonly LinkState[]): Promise<void> =>
       database.transact('changes of instances were not written', async queries => {
+        // One that the others took for dead is reached again with its instances.
+        await renewWith(queries)
         for (const state of states) {
           if (state.end === null) {
             await queries.change(publish, ...columns(state), state.link)
@@ -147,21 +157,19 @@ export function joinedTable({ database, self, limits }: TableParts) {
     /** `known`: the change of each instance that was read before; the others are read. */
     read: (known: ReadonlyMap<string, number>) =>
       database.run('the instances were not read', async queries => {
-        const gateways = await queries.rows<GatewayRow>(selectGateways)
         const changes = await queries.rows<{ instanceId: string; change: number }>(selectChanges)
         const ids = changes.map(({ instanceId }) => instanceId)
         const changed = changes
           .filter(({ instanceId, change }) => known.get(instanceId) !== change)
           .map(({ instanceId }) => instanceId)
         const rows = changed.length === 0 ? [] : await queries.rows<JoinedRow>(selectRows, changed)
+        // The last: an instance is not shown before the gateway that holds its link is known.
+        const gateways = await queries.rows<GatewayRow>(selectGateways)
         return { gateways, ids, rows }
       }),
 
     /** Renews the lease of this gateway. */
-    renew: () =>
-      database.run('the lease of the gateway was not renewed', queries =>
-        queries.change(renew, self.id, self.address, self.secret, limits.gatewayLeaseMs),
-      ),
+    renew: () => database.run('the lease of the gateway was not renewed', renewWith),
 
     /** Finds out which gateways are away, and which instances are gone. */
     sweep: () =>
