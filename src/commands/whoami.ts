@@ -5,7 +5,7 @@ import { AccountCommand } from '../lib/cli/base-command.ts'
 export default class Whoami extends AccountCommand {
   static override summary = 'Show who is logged in'
 
-  static override description = `Shows user name and email address, as the accounts server knows them, \
+  static override description = `Shows user name, email address and team, as the accounts server knows them, \
 and the source and expiry of the token. A saved login is refreshed when it is \
 about to expire. The token is that of --token, else SERVICE_TOKEN, else the file named by \
 SERVICE_TOKEN_FILE, else the saved login.

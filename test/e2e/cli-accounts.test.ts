@@ -5,6 +5,7 @@ import { type AccountHome, createAccountHome } from '../helpers/account-home.ts'
 import { type Passage, openPassage } from '../helpers/passage.ts'
 import { cheapHashing } from '../helpers/accounts-caller.ts'
 import type { RunningAccounts } from '../helpers/accounts-process.ts'
+import { runCommand } from '../helpers/in-process.ts'
 import { accountsInProcess } from '../helpers/in-process-servers.ts'
 
 const password = 'correct horse 41'
@@ -43,7 +44,10 @@ describe('service-cli against its own registry', () => {
     home?.remove()
   })
 
-  it('shows the login with both expiries', async () => {
+  it('shows the login with its team and both expiries', async () => {
+    const args = ['registry', 'users', 'set-team', 'alice', 'fx', '--data-dir', registry.dataDir]
+    const set = await runCommand(args)
+    expect(set.code, set.stderr).to.equal(0)
     const { code, stdout } = await home.run(['whoami', '--json'])
     expect(code).to.equal(0)
     const { expires_at, refresh_expires_at, ...rest } = JSON.parse(stdout)
@@ -51,6 +55,7 @@ describe('service-cli against its own registry', () => {
       registry: passage.url,
       username: 'alice',
       email: 'alice@studio.example',
+      team: 'fx',
       verified: true,
       source: 'config',
       source_name: home.configPath,

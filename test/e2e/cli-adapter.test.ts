@@ -16,6 +16,7 @@ import {
 } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { runCommand } from '../helpers/in-process.ts'
 import { type Ended, cleanEnv, exitOf, root, textOf } from '../helpers/program.ts'
 import { skipBecause } from '../helpers/skip.ts'
 
@@ -24,14 +25,21 @@ const zipName = `service-cli-blender-${version}.zip`
 const init = 'bl_info = {"name": "Service CLI Link", "version": (1, 2, 3)}\n'
 const client = 'VERSION = "1.2.3"\n'
 
-/** The real program as it is installed, with adapters of a few lines. */
+/**
+ * `run` starts the real program as it is installed, with adapters of a few lines; `runCommand` is
+ * enough for what does not depend on either.
+ */
 describe('service-cli adapter', () => {
   let parent: string
   let installed: string
   let folder: string
+  let env: NodeJS.ProcessEnv
+  const cwd = process.cwd()
 
   before(async () => {
     parent = await realpath(await mkdtemp(join(tmpdir(), 'adapter-')))
+    // Code of a path that is used once has no place in the cache that the tests share.
+    env = cleanEnv({ XDG_CACHE_HOME: join(parent, 'cache') })
     installed = join(parent, 'package')
     for (const part of ['bin', 'dist', 'package.json']) {
       await cp(join(root, part), join(installed, part), { recursive: true })
@@ -47,7 +55,9 @@ describe('service-cli adapter', () => {
   })
   beforeEach(async () => {
     folder = await mkdtemp(join(parent, 'work-'))
+    process.chdir(folder)
   })
+  afterEach(() => process.chdir(cwd))
   after(() => rm(parent, { recursive: true, force: true }))
 
   async function run(...args: string[]): Promise<Ended> {
@@ -56,7 +66,7 @@ describe('service-cli adapter', () => {
   async function started(args: string[], stdout: 'pipe' | number): Promise<Ended> {
     const child = spawn(process.execPath, [join(installed, 'bin', 'run.js'), ...args], {
       cwd: folder,
-      env: cleanEnv(),
+      env,
       stdio: ['ignore', stdout, 'pipe'],
     })
     const texts = Promise.all([textOf(child.stdout), textOf(child.stderr)])
@@ -75,7 +85,7 @@ describe('service-cli adapter', () => {
   })
 
   it('hints at the command that was meant', async () => {
-    const { code, stderr } = await run('adapter', 'blendr')
+    const { code, stderr } = await runCommand(['adapter', 'blendr'])
     expect(code).to.equal(2)
     expect(stderr).to.contain(
       'command adapter blendr not found\nhint: did you mean adapter blender?',
@@ -117,7 +127,7 @@ describe('service-cli adapter', () => {
         ['--json', 'adapter', 'blender'],
         ['adapter', 'blender', '--json', '-f'],
       ]) {
-        const { code, stdout, stderr } = await run(...args)
+        const { code, stdout, stderr } = await runCommand(args)
         expect([code, stderr]).to.deep.equal([0, ''])
         const bytes = await readFile(join(folder, zipName))
         expect(stdout.endsWith('\n')).to.equal(true)
@@ -153,16 +163,16 @@ describe('service-cli adapter', () => {
     ] as const) {
       it(`${command} keeps a file that is there, unless --force is given`, async () => {
         await writeFile(join(folder, name), 'mine')
-        const refused = await run('adapter', command)
+        const refused = await runCommand(['adapter', command])
         expect(refused).to.deep.equal({
           code: 1,
           stdout: '',
           stderr: `error: ${name} already exists\nhint: choose another --out, or add --force to replace it\n`,
         })
-        const json = await run('adapter', command, '--json')
+        const json = await runCommand(['adapter', command, '--json'])
         expect(JSON.parse(json.stdout).error.code).to.equal('file_exists')
         expect(await readFile(join(folder, name), 'utf8')).to.equal('mine')
-        expect((await run('adapter', command, '--force')).code).to.equal(0)
+        expect((await runCommand(['adapter', command, '--force'])).code).to.equal(0)
         expect(await readFile(join(folder, name), 'utf8')).not.to.equal('mine')
         expect(await files()).to.deep.equal([name])
       })
@@ -178,7 +188,7 @@ describe('service-cli adapter', () => {
     ]
     for (const [words, args, code, message] of failures) {
       it(`ends with ${code} ${words}`, async () => {
-        const ended = await run('adapter', 'blender', ...args)
+        const ended = await runCommand(['adapter', 'blender', ...args])
         expect(ended.code).to.equal(code)
         const said = args.includes('--json') ? ended.stdout : ended.stderr
         expect(said).to.match(message)
@@ -189,7 +199,8 @@ describe('service-cli adapter', () => {
     it('ends with 1 in a folder that takes no file', async function () {
       // Where modes do not stop root, the system's own folders do.
       if (process.platform !== 'linux') skipBecause(this, '/sys is a folder of Linux')
-      const { code, stderr } = await run('adapter', 'blender', '--out', '/sys/kernel/a.zip')
+      const args = ['adapter', 'blender', '--out', '/sys/kernel/a.zip']
+      const { code, stderr } = await runCommand(args)
       expect(code).to.equal(1)
       expect(stderr).to.match(/cannot write \/sys\/kernel\/a\.zip \((EACCES|EPERM|EROFS|ENOENT)\)/)
       expect(stderr).to.match(/^hint: /m)
@@ -207,7 +218,7 @@ describe('service-cli adapter', () => {
       const script = join(installed, 'bin', 'run.js')
       const child = spawn(process.execPath, [script, 'adapter', 'blender', '--out', '-'], {
         cwd: folder,
-        env: cleanEnv(),
+        env,
         stdio: ['ignore', 'pipe', 'pipe'],
       })
       child.stdout.destroy()

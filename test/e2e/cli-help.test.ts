@@ -1,11 +1,12 @@
+import { Config, CommandHelp } from '@oclif/core'
 import { expect } from 'chai'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import stringWidth from 'fast-string-width'
 import { commandNames, loadCommands } from '../../src/commands/index.ts'
-import { runCommand } from '../helpers/in-process.ts'
-import { cleanEnv, runProgram } from '../helpers/program.ts'
+import { pjson, runCommand } from '../helpers/in-process.ts'
+import { cleanEnv, root, runProgram } from '../helpers/program.ts'
 
 describe('help', () => {
   it('begins with serve, ends with accounts, and names every command', async () => {
@@ -47,6 +48,20 @@ describe('help', () => {
   it('of a command breaks lines only where the terminal does', async () => {
     for (const [name, { description = '' }] of Object.entries(await loadCommands(commandNames))) {
       expect(description, name).not.to.match(/[^\n]\n[^\n]/)
+    }
+  })
+
+  it('of a command fits into 80 columns, with every word whole', async () => {
+    await loadCommands(commandNames)
+    const config = await Config.load({ root, pjson })
+    for (const name of commandNames) {
+      const command = config.findCommand(name, { must: true })
+      const shown = (maxWidth: number) => new CommandHelp(command, config, { maxWidth }).generate()
+      for (const line of shown(80).split('\n')) {
+        expect(stringWidth(line), `${name}: ${line}`).to.be.at.most(80)
+      }
+      const words = (text: string) => text.replaceAll(' \\\n', ' ').split(/\s+/)
+      expect(words(shown(80)), name).to.deep.equal(words(shown(1000)))
     }
   })
 

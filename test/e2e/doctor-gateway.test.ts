@@ -24,6 +24,7 @@ describe('doctor --gateway', () => {
   let secure: string
   let plainPort: number
   let token: string
+  let unscoped: string
   const proxies: Server[] = []
 
   before(async () => {
@@ -33,6 +34,8 @@ describe('doctor --gateway', () => {
     const { access_token: access } = await caller.register('ada')
     const scoped = { name: 'ada-ws', scopes: ['instance'] }
     token = (await caller.call('POST', '/tokens', access, scoped)).json.token
+    const other = { name: 'ci', scopes: ['publish'] }
+    unscoped = (await caller.call('POST', '/tokens', access, other)).json.token
     const pair = await writePair(folder, makePair())
     certFile = pair.certFile
     const keyFile = join(folder, 'gateway.key')
@@ -110,6 +113,11 @@ describe('doctor --gateway', () => {
     expect(refused.code).to.equal(1)
     expect(refused.of('gateway_client')?.summary).to.contain('refuses the key')
     expect(refused.of('gateway_join')?.summary).to.match(/cannot be joined: .*HTTP 401/)
+    const publishes = await doctor(secure, { SERVICE_JOIN_TOKEN: unscoped })
+    const join = publishes.of('gateway_join')
+    expect(join?.summary).to.contain('does not have the scope "instance"')
+    expect(join?.hint).to.match(/token create NAME --scope instance/)
+    expect(join?.hint).not.to.contain('WebSocket')
 
     const none = await doctor(secure)
     expect(none.code).to.equal(0)

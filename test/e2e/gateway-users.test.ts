@@ -269,10 +269,10 @@ describe('a gateway whose users see what is theirs', () => {
     const id = randomUUID()
     const record = toldRecord(id, { visible_to: 'team' })
     const endless = withRecord(record, (_req, res) => void res.writeHead(200).write('begun'))
-    const { link } = await joinAs(base, users.ada?.join ?? '', endless)
+    const { link, socket } = await joinAs(base, users.ada?.join ?? '', endless)
     await until(async () => (await idsOf(accessOf('ben'))).includes(id), 'the instance')
-    const download = async (name: string) => {
-      const headers = { Authorization: `Bearer ${accessOf(name)}` }
+    const download = async (name: string, token = accessOf(name)) => {
+      const headers = { Authorization: `Bearer ${token}` }
       const url = `${base}/instances/${id}/artefacts/sha256/${'0'.repeat(64)}`
       const req = request(url, { headers, agent: false })
       req.on('error', () => {})
@@ -284,11 +284,21 @@ describe('a gateway whose users see what is theirs', () => {
     const first = await download('ben')
     for (let more = 1; more < 16; more++) expect((await download('ben')).status).to.equal(200)
     expect((await download('ben')).status).to.equal(503)
+    // Another token of the user counts with the first.
+    const { token } = await makeToken(accessOf('ben'), ['read:artefact'])
+    expect((await download('ben', token)).status).to.equal(503)
     expect((await download('ada')).status).to.equal(200)
     first.end()
     await until(async () => (await download('ben')).status === 200, 'a free place')
-    link.close(1001, 'the instance stops')
+    socket.destroy()
     await link.ended
+    await until(async () => 'error' in (await read(accessOf('ada'), at(id))), 'the loss')
+    const headers = { Authorization: `Bearer ${accessOf('ada')}` }
+    const lost = await ask(`${base}/instances/${id}/artefacts/sha256/${'0'.repeat(64)}`, {
+      headers,
+    })
+    expect(lost.json).to.include({ status: 503, reason: 'instance_unreachable' })
+    expect(gateway.stderr()).to.not.include('a request failed')
   })
 
   it('lets callers together not fill the link of an instance with answers that do not end', async () => {
@@ -313,10 +323,10 @@ describe('a gateway whose users see what is theirs', () => {
         body: JSON.stringify(statelessRequest('resources/read', { uri })),
       })
     }
-    const callers = [accessOf('ada'), accessOf('ben'), key]
+    const callers = [accessOf('ada'), accessOf('ben'), key, key]
     // Kept: an answer that is collected ends.
     const open: Response[] = []
-    for (let n = 0; n < 100; n++) open.push(await readLarge(callers[n % 3] ?? '', n))
+    for (let n = 0; n < 100; n++) open.push(await readLarge(callers[n % 4] ?? '', n))
     for (const caller of callers) {
       expect(await (await readLarge(caller, 100)).text()).to.include(
         '100 large reads of the instance',
@@ -327,6 +337,24 @@ describe('a gateway whose users see what is theirs', () => {
     left.abort()
     link.close(1001, 'the instance stops')
     await link.ended
+  })
+
+  it('tells users why an instance of theirs has ended, also in their events', async () => {
+    const id = randomUUID()
+    const record = toldRecord(id, { visible_to: 'team' })
+    const { id: tokenId, token } = await makeToken(accessOf('ada'), ['instance'])
+    await joinAs(base, token, withRecord(record))
+    const events = async () =>
+      String((await read(accessOf('ben'), 'resources://gateway/events')).result.contents[0].text)
+    await until(async () => (await idsOf(accessOf('ben'))).includes(id), 'the instance')
+    await caller.call('DELETE', `/tokens/${tokenId}`, accessOf('ada'))
+    await until(async () => !(await idsOf(accessOf('ben'))).includes(id), 'its end')
+    const { error } = await read(accessOf('ben'), at(id))
+    expect(error.data).to.include({ cause: 'its token was revoked or has expired' })
+    const last = (await events()).trim().split('\n').at(-1) ?? ''
+    expect(JSON.parse(last)).to.include({
+      ...{ event: 'instance_gone', reason: 'its token was revoked or has expired' },
+    })
   })
 
   it('gives another view to a user who changed team, and cuts what was open', async () => {
@@ -445,6 +473,22 @@ describe('a gateway whose users see what is theirs', () => {
     const answers = await Promise.all(statuses.map(each => call(each, 'resources/list')))
     expect(answers.map(({ status }) => status)).to.deep.equal([403, 403, 401, 401, 401, 401])
     expect(answers[0]?.headers['www-authenticate']).to.include('scope="read"')
+    for (const { headers } of answers.slice(4)) {
+      expect(headers['www-authenticate'])
+        .to.include('token of the accounts server')
+        .and.include('service-cli token create NAME --scope read')
+        .and.not.include('API key')
+    }
+  })
+
+  it('says in the words of the accounts server why it refuses a token', async () => {
+    const { id, token } = await makeToken(accessOf('ben'), ['read'])
+    await caller.call('DELETE', `/tokens/${id}`, accessOf('ben'))
+    const { status, headers } = await call(token, 'resources/list')
+    expect(status).to.equal(401)
+    expect(headers['www-authenticate']).to.include(
+      'error_description="the service token was revoked; create a new one"',
+    )
   })
 
   it('goes on with known tokens while the accounts server is away, and answers 503 to others', async () => {

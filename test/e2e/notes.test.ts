@@ -238,6 +238,21 @@ describe('notes of people', () => {
     await other.stop()
   })
 
+  it('are told to followers when another server writes, also when they were read before', async () => {
+    const other = await startServeProcess({ env: env() })
+    await other.post('app', { document })
+    const theirs = await RawSession.open(other.url)
+    const events = await theirs.listen()
+    await theirs.call('resources/subscribe', { uri: open })
+    for (let made = 1; made <= 3; made++) {
+      await add({ text: `note ${made}` })
+      expect(await theirs.readJson(open)).to.include({ total: made })
+      await events.until(() => events.updates.length >= made, `the update of note ${made}`)
+    }
+    events.close()
+    await other.stop()
+  })
+
   it('are made, accepted, reopened and closed with the host token alone', async () => {
     const { id } = await add()
     const base = serve.hostUrl
@@ -314,6 +329,20 @@ describe('notes of people', () => {
     for (const word of ['2', '01234', '01234abc']) {
       expect((await read(`notes://${word}`))['text'], word).to.equal('of digits')
     }
+  })
+
+  it('are 1,000 at most, and one that is refused costs no other its checkpoint', async () => {
+    await serve.post('scene', { objects: [{ id: 'Lamp' }] })
+    const note = await add()
+    const folder = await folderOf(note.id)
+    for (let number = 2; number <= 1000; number++) {
+      const id = String(number).padStart(8, '0')
+      await writeFile(join(folder, `${id}.json`), JSON.stringify({ ...note, id, number }))
+    }
+    const refused = await serve.post('notes', { text: 'One more' })
+    expect(refused.json).to.include({ status: 429, code: 'limit-reached' })
+    const { checkpoints } = (await read('scene://checkpoints')) as any
+    expect(checkpoints.map(({ name }: any) => name)).to.deep.equal([`note-${note.id}`])
   })
 
   it('survive a damaged file among them', async () => {

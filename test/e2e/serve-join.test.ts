@@ -12,7 +12,8 @@ import { systemTimer } from '../../src/lib/util/time.ts'
 import { LinkClient } from '../../src/server/gateway/join/link-client.ts'
 import { LinkSocket } from '../../src/server/join/link-socket.ts'
 import { makePair, writePair } from '../helpers/certificate.ts'
-import { runServe, type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
+import { serveInProcess } from '../helpers/in-process-servers.ts'
+import { type RunningServe, runServe, startServeProcess } from '../helpers/serve-process.ts'
 import { ask } from '../helpers/mcp.ts'
 import { until } from '../helpers/until.ts'
 
@@ -93,7 +94,7 @@ describe('serve --join', () => {
   let gateway: ReturnType<typeof acceptLinks>
   let status: number | null
   let base: string
-  let serve: ServeProcess | undefined
+  let serve: RunningServe | undefined
 
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'serve-join-'))
@@ -114,14 +115,19 @@ describe('serve --join', () => {
     await rm(folder, { recursive: true, force: true })
   })
 
-  const start = async (to: string, env: Record<string, string> = {}, flags: string[] = []) => {
-    serve = await startServeProcess({
-      flags: ['--join', to, '--join-token-file', tokenFile, '--name', 'my scene', ...flags],
-      env,
-    })
+  const joinFlags = (to: string) => [
+    '--join',
+    to,
+    '--join-token-file',
+    tokenFile,
+    '--name',
+    'my scene',
+  ]
+  const start = async (to: string, flags: string[] = []) => {
+    serve = await serveInProcess({ flags: [...joinFlags(to), ...flags] })
     return serve
   }
-  const state = async ({ base }: ServeProcess) =>
+  const state = async ({ base }: RunningServe) =>
     (await ask(`${base}/readyz`, { method: 'GET', headers: {} })).json.join?.state
   const joinedAt = async (index: number) => {
     await until(() => gateway.joined.length > index, 'the link')
@@ -143,7 +149,7 @@ describe('serve --join', () => {
   }
 
   it('tells its record and its changes, and answers reads, with no address and no secret of the host link', async () => {
-    const instance = await start(`${base}/mcp`, {}, ['--visible-to', 'team'])
+    const instance = await start(`${base}/mcp`, ['--visible-to', 'team'])
     const joined = await joinedAt(0)
     expect(joined.headers.authorization).to.equal(`Bearer ${token}`)
     const lines = await follow(joined)
@@ -224,7 +230,9 @@ describe('serve --join', () => {
     await until(() => said().includes('its certificate is signed by itself'), 'the reason')
     expect(links.joined).to.have.length(0)
     await unsure.stop()
-    await start(to, { NODE_EXTRA_CA_CERTS: certFile })
+    // Node reads this variable at the start of a process.
+    const env = { NODE_EXTRA_CA_CERTS: certFile }
+    serve = await startServeProcess({ flags: joinFlags(to), env })
     await until(() => links.joined.length === 1, 'the link')
     await serve?.stop()
     serve = undefined

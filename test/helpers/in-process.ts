@@ -11,7 +11,8 @@ import { type Failure, describeFailure } from '../../src/lib/cli/failure.ts'
 import { perform } from '../../src/main.ts'
 import { type Ended, cleanEnv, root } from './program.ts'
 
-const pjson = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+/** The package with the commands of the sources. */
+export const pjson = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 pjson.oclif.commands.target = './src/commands/index.ts'
 
 export interface CommandOptions {

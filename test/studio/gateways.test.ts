@@ -228,6 +228,24 @@ describe('several gateways on one database', () => {
     expect((await later.link.ended).code).to.equal(4001)
   })
 
+  it('keep as many instances of a user that have ended as the user may have', async () => {
+    const one = await startReplica(['maxJoinsPerUser=2'])
+    for (let round = 0; round < 5; round++) {
+      const id = randomUUID()
+      const { link } = await joinAs(one.base, tokens.ada?.token ?? '', withRecord(toldRecord(id)))
+      await isLive(one, id)
+      link.close(1001, 'the instance stops')
+      await until(async () => (await rowOf(one, id)) === undefined, 'the end')
+    }
+    await joinAs(one.base, tokens.ada?.token ?? '', withRecord(toldRecord(randomUUID())))
+    const opened = await postgres.open(database)
+    await until(async () => {
+      const sql = 'SELECT count(*) AS n FROM joined_instances WHERE is_over'
+      return (await opened.one<{ n: number }>('a test', sql)).n === 2
+    }, 'two that have ended')
+    await opened.close()
+  })
+
   it('let an instance move, and its first link is closed', async () => {
     const [one, two] = await startTwo()
     const id = randomUUID()
@@ -402,16 +420,20 @@ describe('several gateways on one database', () => {
     }
   })
 
-  it('take over again what the others thought lost', async () => {
-    const [one, two] = await startTwo()
+  it('take over again what the others thought lost, and it can be reached at once', async () => {
+    // Only notices let them write.
+    const [one, two] = await startTwo(['gatewayRenewMs=60000', 'gatewayLeaseMs=600000'])
     const far = await startJoined(one.base)
     await isLive(two, far.instanceId)
     await onDatabase(`UPDATE joined_instances SET gateway = NULL, cause = 'its gateway is away',
       lost_at = now(), change = nextval('joined_changes');
       DELETE FROM gateways; SELECT pg_notify('joined_instances', '')`)
-    await until(async () => (await rowOf(two, far.instanceId))?.health === 'live', 'it is back')
-    await far.post('scene', sceneOf(4))
-    await until(async () => (await sceneAt(two, far.instanceId)) !== undefined, 'the way to it')
+    await until(async () => {
+      const events = await eventsOf(two, far.instanceId)
+      return events.some(([event]) => event === 'instance_recovered')
+    }, 'it is back')
+    await isLive(two, far.instanceId)
+    expect(await sceneAt(two, far.instanceId)).to.not.equal(undefined)
   })
 
   interface RingEvent {

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { randomBytes } from 'node:crypto'
 import { until } from '../helpers/until.ts'
+import { LinkClient } from '../helpers/link.ts'
 import { RawSession } from '../helpers/mcp.ts'
 import { type ServeProcess, runServe, startServeProcess } from '../helpers/serve-process.ts'
 import { newPlace, type Place } from './bucket-stores.ts'
@@ -145,8 +146,10 @@ describe('servers that keep artefacts in one bucket', () => {
     const uri = `notes://${id}`
     await session.call('resources/subscribe', { uri })
     await two.post(`notes/${id}/close`, { by: 'ben' })
+    // It is told to followers, although another client reads it first.
+    const reader = await RawSession.open(one.url)
+    await until(async () => (await reader.readJson(uri)).state === 'closed', 'the end is read')
     await events.until(() => events.updates.includes(uri), 'the update')
-    expect(await session.readJson(uri)).to.include({ state: 'closed' })
     events.close()
   })
 
@@ -167,12 +170,38 @@ describe('servers that keep artefacts in one bucket', () => {
       expect(refused.json).to.include({ code: 'storage-unavailable' })
       const session = await RawSession.open(one.url)
       const { error } = await session.call('resources/read', { uri: 'notes://open' })
-      expect(error.code).to.equal(-32603)
+      expect(error).to.deep.equal({
+        code: -32603,
+        message: 'the server cannot reach its storage now; try again',
+        data: { reason: 'storage_unavailable' },
+      })
+      const tool = { name: 'list_notes', arguments: {} }
+      expect((await session.call('tools/call', tool)).result.content[0].text).to.equal(
+        'storage_unavailable: the server cannot reach its storage now; try again',
+      )
     } finally {
       postgres.start()
     }
     expect((await one.post('notes', { text: 'Second' })).status).to.equal(200)
     expect(await textsAt(two)).to.deep.equal(['First', 'Second'])
+  })
+
+  it('are shown to the application of the open document alone, also when that was away', async () => {
+    const path = '/shots/shown.blend'
+    const app = await LinkClient.connect(one, { notes: true, document: { path } })
+    const shown = () => app.ofType('notes').at(-1)?.notes.length
+    await app.done({ type: 'note.add', note: { text: 'Of this one' } })
+    await app.until(() => shown() === 1, 'the note')
+    postgres.stop()
+    try {
+      await app.done({ type: 'app.update', document: { path: '/shots/new.blend' } })
+      await app.until(() => shown() === 0, 'the note of the other document leaves')
+      await app.done({ type: 'app.update', document: { path } })
+    } finally {
+      postgres.start()
+    }
+    await app.until(() => shown() === 1, 'the note is back')
+    await app.bye()
   })
 
   it('write no secret', () => {

@@ -22,6 +22,8 @@ export interface Identity {
   readonly registry: string
   readonly username: string
   readonly email: string | undefined
+  /** Null: in none, or not known. */
+  readonly team: string | null
   readonly source: TokenSource
   /** `--token`, `SERVICE_TOKEN`, a path. */
   readonly sourceName: string
@@ -139,6 +141,7 @@ async function askedIdentity(context: AccountContext, choice: TokenChoice): Prom
     registry: server.url,
     username: me.username,
     email: me.email,
+    team: me.team,
     source: choice.source,
     sourceName: choice.name,
     verified: true,
@@ -171,6 +174,7 @@ function savedIdentity({ server, login, choice, store }: AccountContext): Identi
     registry: server.url,
     username,
     email: login.email,
+    team: null,
     source: 'config',
     sourceName: store.path,
     verified: false,
@@ -189,6 +193,7 @@ export function identityText(identity: Identity, nowMs: number, brief: boolean):
   if (brief) return lines.join('\n')
   const named = identity.tokenName === undefined ? '' : ` ("${identity.tokenName}")`
   const expiry = expiresAtMs === undefined ? '' : `, ${expiryText(expiresAtMs, nowMs)}`
+  if (identity.team !== null) lines.push(`team:     ${identity.team}`)
   lines.push(`registry: ${registry}`, `token:    from ${sourceName}${named}${expiry}`)
   if (loginEndsAtMs !== undefined) {
     lines.push(`login:    ${expiryText(loginEndsAtMs, nowMs, 'end')}`)
@@ -214,6 +219,7 @@ export function identityJson(identity: Identity): Record<string, unknown> {
     registry,
     username,
     email: email ?? null,
+    team: identity.team,
     verified,
     source,
     source_name: sourceName,

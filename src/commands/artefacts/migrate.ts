@@ -4,7 +4,7 @@ import { runFlags } from '../server-flags.ts'
 
 /** Copies artefacts to a bucket, and notes and checkpoints to its database, or back. */
 export default class ArtefactsMigrate extends BaseCommand {
-  static override summary = 'Copy artefacts, notes and checkpoints from files to a bucket, or back'
+  static override summary = 'Copy artefacts, notes and checkpoints to a bucket, or to files'
 
   static override description = `Copies every artefact of the state directory to an S3-compatible bucket, or \
 back, with its metadata and times. Copies notes and checkpoints of all documents of your account to the \

@@ -265,7 +265,7 @@ async function checkJoin({ gateway, joinToken }: Way): Promise<Finding> {
     const stop = new AbortController()
     const progress = { isOpen: false, hasBytes: false }
     const late = setTimeout(() => stop.abort(), 2 * timeoutMs)
-    const { reason } = await connectLink({
+    const { reason, isTokenRefused } = await connectLink({
       ...{ gateway, token, limits: defaultLimits, signal: stop.signal },
       opened: stream => {
         progress.isOpen = true
@@ -283,7 +283,9 @@ async function checkJoin({ gateway, joinToken }: Way): Promise<Finding> {
     if (!progress.isOpen) {
       const summary = `the gateway cannot be joined: ${stop.signal.aborted ? 'no answer in time' : reason}`
       const hint =
-        'check the token and --accept-joins of the gateway; a proxy has to pass WebSockets'
+        isTokenRefused === true
+          ? 'make another token with service-cli token create NAME --scope instance'
+          : 'check --accept-joins of the gateway; a proxy has to pass WebSockets'
       return { check, status: 'fail', summary, hint }
     }
     const summary = stop.signal.aborted

@@ -3,13 +3,18 @@ import * as Flags from '@oclif/core/flags'
 import { schemeScopes } from '../../lib/accounts/protocol.ts'
 import { AccountCommand } from '../../lib/cli/base-command.ts'
 
-/** Makes a service token for a pipeline. */
+/** Makes a service token. */
 export default class TokenCreate extends AccountCommand {
-  static override summary = 'Create a token for a pipeline'
+  static override summary = 'Create a token for a pipeline, an agent or a workstation'
+
+  static override usage = 'token create NAME [FLAGS]'
 
   static override description = `Prints the new token, alone, on stdout: put it into the secret store \
 of your pipeline as SERVICE_TOKEN. It is limited to its scopes, never refreshed, and shown only \
-once. Needs a login with a password: a service token cannot create tokens.`
+once. Needs a login with a password: a service token cannot create tokens.
+
+With the scope read a client reads instances at a gateway, with instance an instance joins one, and \
+publish is for pipelines. Scopes for one scheme of instances: ${schemeScopes.join(', ')}.`
 
   static override examples = [
     {
@@ -40,6 +45,7 @@ once. Needs a login with a password: a service token cannot create tokens.`
       multiple: true,
     })({
       description: 'what the token allows (repeatable) [default: read and publish]',
+      helpValue: 'SCOPE',
       multipleNonGreedy: true,
     }),
     days: Flags.integer({

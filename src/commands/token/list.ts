@@ -2,7 +2,7 @@ import { AccountCommand } from '../../lib/cli/base-command.ts'
 
 /** Lists the service tokens of the account. */
 export default class TokenList extends AccountCommand {
-  static override summary = 'List your tokens for pipelines'
+  static override summary = 'List your tokens for pipelines, agents and workstations'
 
   static override description =
     'Shows name, id, scopes, expiry and last use of each. The tokens themselves are not stored.'

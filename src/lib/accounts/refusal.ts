@@ -19,9 +19,11 @@ export function describeRefusal(answer: AccountsAnswer, call: RefusedCall): Serv
   const { origin } = call.server
   const found = readProblem(withoutSecrets(answer.json, call.secrets))
   const retryAfterMs = answer.retryAfterMs ?? found.retryAfterMs ?? null
+  const said = reasonOf(found)
   const data = {
     registry: call.server.url,
     status,
+    ...(said === undefined ? {} : { detail: said }),
     ...(found.code === undefined ? {} : { reason: found.code }),
     ...(found.errors.length === 0 ? {} : { errors: found.errors }),
     ...(found.requestId === undefined ? {} : { request_id: found.requestId }),
@@ -46,7 +48,7 @@ export function describeRefusal(answer: AccountsAnswer, call: RefusedCall): Serv
       data,
     })
   }
-  const words = reasonOf(found) ?? `status ${status}`
+  const words = said ?? `status ${status}`
   if (code === 'registry_failed') {
     const id = found.requestId === undefined ? '' : ` (request ${found.requestId})`
     return new ServiceError(code, `${origin} failed at the ${call.action}: ${words}${id}`, {

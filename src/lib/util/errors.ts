@@ -77,6 +77,30 @@ export class ServiceError extends Error {
   }
 }
 
+/** Their messages are about this machine (paths, system errors), and belong into the log. */
+const localCodes: ReadonlySet<ErrorCode> = new Set([
+  ...(['config_invalid', 'config_busy', 'port_in_use', 'listen_failed'] as const),
+  ...(['registry_dir_unsafe', 'file_exists', 'entry_exists', 'internal', 'cancelled'] as const),
+  ...(['storage_failed', 'storage_full', 'storage_unavailable'] as const),
+  // Of the client of an accounts server: no server asks one.
+  ...(['network_failed', 'net_timeout', 'tls_failed', 'proxy_failed'] as const),
+  ...(['registry_failed', 'registry_answer_invalid'] as const),
+])
+
+/** May clients of a server not know the message? */
+export function isLocal({ code }: ServiceError): boolean {
+  return localCodes.has(code)
+}
+
+/** What clients of a server may know of the message. */
+export function publicMessage(error: ServiceError): string {
+  if (!isLocal(error)) return error.message
+  const { code } = error
+  if (code === 'storage_full') return 'the server has no room left to store this'
+  if (code === 'storage_unavailable') return 'the server cannot reach its storage now; try again'
+  return 'the server could not do this; its log has the reason'
+}
+
 /** The user wrote something that cannot be meant: exit code 2. `hint` says what to write instead. */
 export function usage(message: string, hint?: string): ServiceError {
   return new ServiceError('usage_invalid', message, { hint })

@@ -226,8 +226,12 @@ function createLookUp(server: AccountsUrl): (token: Secret) => Promise<CheckedTo
       const tokenName = service?.name ?? null
       return ok({ accountId: id, username, team, scopes, tokenName })
     } catch (error) {
-      const isRefused = error instanceof ServiceError && error.code === 'auth_refused'
-      return fail({ kind: isRefused ? 'invalid' : 'unavailable', reason: messageOf(error) })
+      if (!(error instanceof ServiceError) || error.code !== 'auth_refused') {
+        return unavailable(messageOf(error))
+      }
+      const said = error.data?.detail
+      const reason = typeof said === 'string' ? said : 'the accounts server refuses the token'
+      return fail({ kind: 'invalid', reason })
     }
   }
 }

@@ -50,10 +50,20 @@ export function withAccountTokens(
   }
 }
 
+const create = `service-cli token create NAME --scope ${scope}`
+
 const missing: AuthRefused = {
   ok: false,
   status: 401,
-  description: 'a token of the accounts server is required: send Authorization: Bearer <token>',
+  description: `a token of the accounts server is required: make one with ${create}, and send it as Authorization: Bearer <token>`,
+}
+
+/** The refusal of what is neither a token of the accounts server nor a key. */
+export const tokenUnknown: AuthRefused = {
+  ok: false,
+  status: 401,
+  error: 'invalid_token',
+  description: `this is no token of the accounts server: make one with ${create}`,
 }
 
 const insufficient: AuthRefused = {

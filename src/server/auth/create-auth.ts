@@ -8,7 +8,7 @@ import {
   keyMissing,
   openPolicy,
 } from '../http/authentication.ts'
-import { withAccountTokens } from './accounts-policy.ts'
+import { tokenUnknown, withAccountTokens } from './accounts-policy.ts'
 import type { Auth, AuthDeps } from './auth.ts'
 import { FailureLimit } from './failure-limit.ts'
 import { type KnownKey, NamedKeys } from './named-keys.ts'
@@ -32,12 +32,13 @@ export async function createAuth(settings: AuthSettings, deps: AuthDeps): Promis
       if (settings.keysFile === undefined) {
         return { policy: openPolicy, documents: new Map(), close() {} }
       }
-      return createKeyAuth({ mode: 'api-key', keysFile: settings.keysFile }, deps, true)
+      return createKeyAuth({ mode: 'api-key', keysFile: settings.keysFile }, deps, { isOpen: true })
     case 'api-key':
       return createKeyAuth(settings, deps)
     case 'accounts': {
       if (deps.accounts === undefined) throw new TypeError('no accounts server is known')
-      const keys = await createKeyAuth({ ...settings, mode: 'api-key' }, deps)
+      const others = { unknown: tokenUnknown }
+      const keys = await createKeyAuth({ ...settings, mode: 'api-key' }, deps, others)
       const policy = withAccountTokens(keys.policy, deps.accounts, new FailureLimit(deps))
       return { ...keys, policy }
     }
@@ -52,7 +53,7 @@ export async function createAuth(settings: AuthSettings, deps: AuthDeps): Promis
 async function createKeyAuth(
   { key, keysFile, movedFrom = [] }: ApiKeySettings,
   deps: AuthDeps,
-  isOpen = false,
+  { isOpen = false, unknown = keyUnknown } = {},
 ): Promise<Auth> {
   const { clock, log } = deps
   for (const { file, renamed } of movedFrom) {
@@ -67,7 +68,7 @@ async function createKeyAuth(
   const named = await NamedKeys.open({ ...deps, path: keysFile })
   const failures = new FailureLimit(deps)
   if (isOpen) named.onRequired(() => log.warn({ keysFile }, 'clients need a key from now on'))
-  const policy = createKeyPolicy({ key, named, failures, clock })
+  const policy = createKeyPolicy({ key, named, failures, clock, unknown })
   return {
     policy: isOpen ? createOpenUntilKey(named, policy) : policy,
     documents: new Map(),
@@ -103,6 +104,8 @@ interface KeyPolicyParts {
   readonly failures: FailureLimit
   /** Wall-clock time. */
   readonly clock: Clock
+  /** The refusal of what is no key. */
+  readonly unknown: AuthRefused
 }
 
 /** The name of a key in sessions and logs; reveals nothing of the key. */
@@ -112,7 +115,7 @@ function keyPrincipal(name: string): string {
 
 /** Accepts the configured key, if any, and all named keys. */
 function createKeyPolicy(parts: KeyPolicyParts): AuthPolicy {
-  const { key, named, failures, clock } = parts
+  const { key, named, failures, clock, unknown } = parts
   const configured = key === undefined ? null : new Secret(key)
 
   /** The outcome for a named key, or null for an unknown one. */
@@ -151,7 +154,7 @@ function createKeyPolicy(parts: KeyPolicyParts): AuthPolicy {
   }
 }
 
-const unknown: AuthRefused = {
+const keyUnknown: AuthRefused = {
   ok: false,
   status: 401,
   error: 'invalid_token',

@@ -89,7 +89,7 @@ export async function assembleGateway(parts: GatewayAssemblyParts): Promise<Asse
   }
   const views = new Views({
     all: openView({ ...common, ...(joining && { viewer: null }), directory, ring, limits }),
-    open: viewer => openUserView({ ...common, limits }, directory, viewer),
+    open: (viewer, open) => openUserView({ ...common, limits }, directory, viewer, open),
     ...{ limits, ticks: monotonicClock, timer: systemTimer },
   })
   return {

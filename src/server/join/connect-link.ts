@@ -17,6 +17,8 @@ import { joinCloseCodes, joinPath, joinProtocol } from './wire.ts'
 export interface LinkOutcome {
   /** Another attempt fails until the token or a setting has changed. */
   readonly isRefused: boolean
+  /** The gateway refuses the token before the link opens. */
+  readonly isTokenRefused?: boolean
   /** As a clause. */
   readonly reason: string
 }
@@ -98,7 +100,9 @@ async function refusalOf(answer: IncomingMessage): Promise<LinkOutcome> {
   }
   const isTemporary = status === 429 || status >= 500
   const redirect = headers.location === undefined ? '' : '; redirects are not followed'
-  return { isRefused: !isTemporary, reason: `it answers with HTTP ${status}${said}${redirect}` }
+  const isTokenRefused = headers['www-authenticate']?.startsWith('Bearer') === true
+  const reason = `it answers with HTTP ${status}${said}${redirect}`
+  return { isRefused: !isTemporary, isTokenRefused, reason }
 }
 
 function reasonOf({ code, message }: NodeJS.ErrnoException): string {

@@ -55,8 +55,8 @@ export class NoteFolder implements NoteStore {
         for (const note of notes) {
           await replaceFile(join(this.#path, `${note.id}.json`), JSON.stringify(note))
         }
-        await this.#read()
-        return notes
+        const known = new Map((await this.#read()).map(note => [note.id, note]))
+        return notes.map(note => known.get(note.id) ?? note)
       } finally {
         lock.value()
       }

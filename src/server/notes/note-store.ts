@@ -18,8 +18,8 @@ export interface NoteStore {
   /** False when a server, this one included, may have written since `notes` was called. */
   readonly isUnchanged: boolean
   /**
-   * Writes the notes that `change` makes of those that are there, in order, and returns them. No
-   * other writer comes between.
+   * Writes the notes that `change` makes of those that are there, in order. No other writer comes
+   * between. Resolves with the notes as they are `known` now.
    */
   write(change: (notes: readonly Note[]) => readonly Note[]): Promise<readonly Note[]>
 }

@@ -56,9 +56,13 @@ export class Notes implements NotesSource {
   readonly #followed = new Set<string>()
   #opened: { readonly document: string; readonly store: NoteStore } | null = null
   readonly #watchers = new Set<() => void>()
+  /** Those that followers were told of: a read in between does not hide what others have written. */
+  readonly #seen = new WeakSet<Note>()
   #scene: (() => SceneNow) | null = null
   #told: (uri: string) => void = () => {}
   #stopLooking: (() => void) | null = null
+  /** They could not be read: once they can, followers are told. */
+  #isUnread = false
 
   constructor(parts: NotesParts) {
     this.#parts = parts
@@ -105,8 +109,10 @@ export class Notes implements NotesSource {
   }
 
   #lookIfWanted(): void {
-    if (this.#followed.size + this.#watchers.size === 0) this.close()
-    else this.#stopLooking ??= this.#lookAgain()
+    if (this.#followed.size + this.#watchers.size === 0) return this.close()
+    if (this.#stopLooking !== null) return
+    for (const note of this.#opened?.store.known ?? []) this.#seen.add(note)
+    this.#stopLooking = this.#lookAgain()
   }
 
   close(): void {
@@ -123,7 +129,12 @@ export class Notes implements NotesSource {
 
   /** By number. */
   async list(): Promise<readonly Note[]> {
-    return this.#store.notes()
+    try {
+      return await this.#store.notes()
+    } catch (error) {
+      this.#isUnread = true
+      throw error
+    }
   }
 
   /** By id, a unique beginning of it, or number. Throws `resource_not_found`. */
@@ -141,13 +152,13 @@ export class Notes implements NotesSource {
     const targets = resolveTargets(given.targets, objects ?? new Map())
     const input = { ...given, targets }
     const store = this.#store
+    // Else the checkpoint of a note that is refused would take the place of another.
+    assertRoom(await store.notes())
     const id = randomBytes(4).toString('hex')
     // Before agents are told, who would change what is to be kept.
     const kept = await prover.keep(id, input)
     const note = await writeNote(store, notes => {
-      if (notes.length >= maxNotes) {
-        throw new ServiceError('limit_reached', `a document has at most ${maxNotes} notes`)
-      }
+      assertRoom(notes)
       return {
         id,
         number: (notes.at(-1)?.number ?? 0) + 1,
@@ -210,15 +221,19 @@ export class Notes implements NotesSource {
     }
   }
 
-  #changed({ id, number }: Note, action: NoteAction | 'add', actor: string): void {
+  #changed(note: Note, action: NoteAction | 'add', actor: string): void {
+    const { id, number } = note
     // Without the text, which `notes://` has for those who may read it.
     this.#parts.audit.record({ action: `note.${action}`, actor, params: { id, number } })
-    this.#tell({ id })
+    this.#tell(note)
   }
 
-  #tell(...changed: readonly Pick<Note, 'id'>[]): void {
+  #tell(...changed: readonly Note[]): void {
     this.#told(openNotesUri)
-    for (const { id } of changed) this.#told(`notes://${id}`)
+    for (const note of changed) {
+      this.#seen.add(note)
+      this.#told(`notes://${note.id}`)
+    }
     for (const told of this.#watchers) told()
   }
 
@@ -232,21 +247,26 @@ export class Notes implements NotesSource {
 
   #lookAgain(): () => void {
     return this.#parts.timer.after(lookMs, () => {
-      const isChanged = !this.#store.isUnchanged
+      const store = this.#store
       this.#stopLooking = this.#lookAgain()
-      if (!isChanged) return
-      const before = this.#store.known
-      void this.list().then(
+      const isKnown = store.isUnchanged && !this.#isUnread
+      const looked = isKnown ? Promise.resolve(store.known) : this.list()
+      void looked.then(
         notes => {
-          const changed = notes.filter(note => !before.includes(note))
-          if (changed.length === 0) return
+          const changed = notes.filter(note => !this.#seen.has(note))
+          if (changed.length === 0 && !this.#isUnread) return
+          this.#isUnread = false
           this.#tell(...changed)
         },
-        // The next reader of the notes is told.
         () => {},
       )
     })
   }
+}
+
+function assertRoom(notes: readonly Note[]): void {
+  if (notes.length < maxNotes) return
+  throw new ServiceError('limit_reached', `a document has at most ${maxNotes} notes`)
 }
 
 function findNote(notes: readonly Note[], word: string): Note {

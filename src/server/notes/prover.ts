@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import type { NoteProof } from '../../lib/mcp/note-proof.ts'
-import { messageOf, ServiceError } from '../../lib/util/errors.ts'
+import { messageOf, publicMessage, ServiceError } from '../../lib/util/errors.ts'
 import type { PictureShot } from '../../lib/host-link/wire.ts'
 import type { JsonObject } from '../../lib/util/json.ts'
 import { fail, ok, type Result } from '../../lib/util/result.ts'
@@ -115,7 +115,7 @@ export class Prover {
       return { ...splitChanges(found), ...(found.truncated && { truncated: true }) }
     } catch (error) {
       // A checkpoint that left to make room, or is damaged.
-      return { no_changes: messageOf(error) }
+      return { no_changes: reasonOf(error) }
     }
   }
 
@@ -145,7 +145,7 @@ export class Prover {
       .save(id, name, png)
       .then(
         () => null,
-        (error: unknown) => `the picture cannot be kept: ${messageOf(error)}`,
+        (error: unknown) => `the picture cannot be kept: ${reasonOf(error)}`,
       )
   }
 
@@ -153,8 +153,13 @@ export class Prover {
   async #shot(shot: PictureShot): Promise<Result<Awaited<ReturnType<NoteCamera['shot']>>, string>> {
     const { camera } = this.#parts
     if (camera === null) return fail('pictures are switched off')
-    return camera.shot(shot, pictureWidth).then(ok, (error: unknown) => fail(messageOf(error)))
+    return camera.shot(shot, pictureWidth).then(ok, (error: unknown) => fail(reasonOf(error)))
   }
+}
+
+/** It is kept in the note. */
+function reasonOf(error: unknown): string {
+  return error instanceof ServiceError ? publicMessage(error) : messageOf(error)
 }
 
 function pictureUri(id: string, name: string): string {

@@ -1,4 +1,4 @@
-import { type ErrorDetails, ServiceError } from '../../lib/util/errors.ts'
+import { type ErrorDetails, publicMessage, ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 
 /**
@@ -73,6 +73,11 @@ export function ownReadError(
   log: Logger,
 ): ServiceError {
   if (error instanceof ServiceError && isForReader(error)) return naming(error, uri)
+  if (error instanceof ServiceError && error.code === 'storage_unavailable') {
+    log.warn({ reason: error.message, scheme, uri }, 'resource read failed')
+    const data = { reason: error.code }
+    return new ServiceError('resource_failed', publicMessage(error), { data })
+  }
   log.error({ err: error, scheme, uri }, 'resource read failed')
   return producerFailure(scheme, 'producer_failed')
 }

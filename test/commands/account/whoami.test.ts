@@ -6,6 +6,7 @@ const identity: Identity = {
   registry: 'https://registry.studio.example',
   username: 'alice',
   email: 'alice@studio.example',
+  team: 'fx',
   source: 'config',
   sourceName: '/home/alice/.config/service-cli/config.toml',
   verified: true,
@@ -20,6 +21,7 @@ describe('identityText', () => {
     expect(identityText(identity, 0, false).split('\n')).to.deep.equal([
       'username: alice',
       'email:    alice@studio.example',
+      'team:     fx',
       'registry: https://registry.studio.example',
       'token:    from /home/alice/.config/service-cli/config.toml, expires in 3 h 12 min',
       'login:    ends in 2 days 2 h',
@@ -39,10 +41,10 @@ describe('identityText', () => {
   })
 
   it('says nothing of what is not known', () => {
-    const unknown = { ...identity, email: undefined, expiresAtMs: undefined }
+    const unknown = { ...identity, email: undefined, team: null, expiresAtMs: undefined }
     const text = identityText({ ...unknown, loginEndsAtMs: undefined, tokenName: 'ci' }, 0, false)
     expect(text).to.contain('email:    not known').and.contain('config.toml ("ci")')
-    expect(text).not.to.match(/expire|undefined|login:/)
+    expect(text).not.to.match(/expire|undefined|login:|team:/)
   })
 })
 
@@ -53,6 +55,7 @@ describe('identityJson', () => {
       registry: 'https://registry.studio.example',
       username: 'alice',
       email: 'alice@studio.example',
+      team: 'fx',
       verified: true,
       source: 'config',
       source_name: '/home/alice/.config/service-cli/config.toml',

@@ -38,7 +38,7 @@ export interface Owner {
 }
 
 export async function startOwner(): Promise<Owner> {
-  const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1e6)'], { stdio: 'ignore' })
+  const child = spawn('sleep', ['600'], { stdio: 'ignore' })
   const exited = once(child, 'exit')
   await once(child, 'spawn')
   const pid = child.pid ?? 0

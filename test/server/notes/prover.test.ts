@@ -3,7 +3,9 @@ import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
+import { ServiceError } from '../../../src/lib/util/errors.ts'
 import { systemClock, systemTimer } from '../../../src/lib/util/time.ts'
+import type { CheckpointStore } from '../../../src/server/checkpoints/checkpoint-store.ts'
 import { CheckpointFolder } from '../../../src/server/checkpoints/checkpoint-folder.ts'
 import { Checkpoints } from '../../../src/server/checkpoints/checkpoints.ts'
 import { SceneComparer } from '../../../src/server/checkpoints/scene-comparer.ts'
@@ -55,13 +57,13 @@ describe('Prover', () => {
     heights.push(revision)
     revision++
   }
-  const prover = (camera: NoteCamera | null = null) =>
+  const inFolder = (): CheckpointStore => new CheckpointFolder(join(folder, 'checkpoints'))
+  const prover = (camera: NoteCamera | null = null, store = inFolder) =>
     new Prover({
       folder: () => folder,
       scene,
       checkpoints: new Checkpoints({
-        store: () => new CheckpointFolder(join(folder, 'checkpoints')),
-        ...{ scene, comparer, clock: systemClock },
+        ...{ store, scene, comparer, clock: systemClock },
       }),
       camera,
       compare: (before, after) => maker.compare(before, after),
@@ -163,6 +165,15 @@ describe('Prover', () => {
     const { no_changes, no_picture } = await proves.prove(note, 1)
     expect(no_changes).to.be.a('string')
     expect(no_picture).to.equal(note.no_picture)
+  })
+
+  it('keeps no address of a storage that is away', async () => {
+    const reason = 'db.studio.example:5432/notes: the checkpoints were not read'
+    const list = () => Promise.reject(new ServiceError('storage_unavailable', reason))
+    const proves = prover(null, () => ({ ...inFolder(), list }))
+    expect(await proves.prove({ ...open, checkpoint: 'note-0123abcd' }, 1)).to.include({
+      no_changes: 'the server cannot reach its storage now; try again',
+    })
   })
 
   it('counts no pixel of two equal pictures', async () => {

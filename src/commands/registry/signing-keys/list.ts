@@ -5,6 +5,8 @@ import { AdminCommand, administer } from '../admin-command.ts'
 export default class RegistrySigningKeysList extends AdminCommand {
   static override summary = 'List the keys that tokens are signed with'
 
+  static override usage = 'registry signing-keys list [FLAGS]'
+
   static override description = `Shows use, id, state and age. A \`next\` key is published but \
 not used yet. An \`active\` key is in use. A \`retired\` key is kept until its last token has \
 expired. Shows no secret.`

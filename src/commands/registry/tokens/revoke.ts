@@ -5,6 +5,8 @@ import { AdminCommand, administer } from '../admin-command.ts'
 export default class RegistryTokensRevoke extends AdminCommand {
   static override summary = 'Revoke a service token'
 
+  static override usage = 'registry tokens revoke ID [FLAGS]'
+
   static override description = 'The token is refused from the next request on.'
 
   static override examples = [

@@ -1,7 +1,7 @@
 import type { GatewayLimits } from '../../../lib/config/gateway-limits.ts'
 import type { JoinLimits } from '../../../lib/config/join-limits.ts'
 import { fail, ok, type Result } from '../../../lib/util/result.ts'
-import type { Database } from '../../database/pool.ts'
+import type { Database, Queries } from '../../database/pool.ts'
 import { admissionRefusals, maxIdsPerAccount } from '../join/joined-directory.ts'
 import { readToldRecord, type ToldRecord } from '../join/told-record.ts'
 
@@ -65,6 +65,10 @@ const forget = `DELETE FROM joined_ids WHERE instance_id IN (
   SELECT instance_id FROM joined_ids AS ids WHERE account_id = $1
     AND NOT EXISTS (SELECT FROM joined_instances AS i WHERE i.instance_id = ids.instance_id)
   ORDER BY used_at DESC OFFSET ${maxIdsPerAccount})`
+/** Those of an account that ended last stay, so that every gateway learns the cause. */
+const forgetOver = `DELETE FROM joined_instances WHERE instance_id IN (
+  SELECT instance_id FROM joined_instances WHERE account_id = $1 AND is_over
+  ORDER BY lost_at DESC OFFSET $2)`
 const countOthers = `SELECT count(*) AS others FROM joined_instances
   WHERE account_id = $1 AND instance_id <> $2 AND NOT is_over`
 const insert = (link: string) => `INSERT INTO joined_instances
@@ -105,6 +109,8 @@ const selectRows = `SELECT instance_id AS "instanceId", principal, record, link,
 export function joinedTable({ database, self, limits }: TableParts) {
   const columns = ({ instanceId, accountId, principal, record }: JoinedWrite) =>
     [instanceId, accountId, principal, record, self.id] as const
+  const renewWith = (queries: Queries) =>
+    queries.change(renew, self.id, self.address, self.secret, limits.gatewayLeaseMs)
 
   return {
     /** Resolves with the number of the link; fails with why the instance cannot join. */
@@ -115,11 +121,13 @@ export function joinedTable({ database, self, limits }: TableParts) {
         if ((await queries.change(claim, instanceId, accountId)) === 0) {
           return fail(admissionRefusals.foreignId)
         }
+        await queries.change(forgetOver, accountId, limits.maxJoinsPerUser)
         await queries.change(forget, accountId)
         const own = [accountId, instanceId] as const
         const { others } = await queries.one<{ others: number }>(countOthers, ...own)
         const { maxJoinsPerUser } = limits
         if (others >= maxJoinsPerUser) return fail(admissionRefusals.tooMany(maxJoinsPerUser))
+        await renewWith(queries)
         const { link } = await queries.one<{ link: number }>(admit, ...columns(instance))
         await queries.rows(notifyJoined)
         return ok(link)
@@ -128,6 +136,8 @@ export function joinedTable({ database, self, limits }: TableParts) {
     /** Writes links of this gateway. A link that a newer one has replaced changes nothing. */
     write: (states: readonly LinkState[]): Promise<void> =>
       database.transact('changes of instances were not written', async queries => {
+        // One that the others took for dead is reached again with its instances.
+        await renewWith(queries)
         for (const state of states) {
           if (state.end === null) {
             await queries.change(publish, ...columns(state), state.link)
@@ -143,21 +153,18 @@ export function joinedTable({ database, self, limits }: TableParts) {
     /** Reads the instances that changed; `known` has the last change of each that was read before. */
     read: (known: ReadonlyMap<string, number>) =>
       database.run('the instances were not read', async queries => {
-        const gateways = await queries.rows<GatewayRow>(selectGateways)
         const changes = await queries.rows<{ instanceId: string; change: number }>(selectChanges)
         const ids = changes.map(({ instanceId }) => instanceId)
         const changed = changes
           .filter(({ instanceId, change }) => known.get(instanceId) !== change)
           .map(({ instanceId }) => instanceId)
         const rows = changed.length === 0 ? [] : await queries.rows<JoinedRow>(selectRows, changed)
+        // The last: an instance is not shown before the gateway that holds its link is known.
+        const gateways = await queries.rows<GatewayRow>(selectGateways)
         return { gateways, ids, rows }
       }),
 
-    renew: () =>
-      database.change(
-        'the lease of the gateway was not renewed',
-        ...[renew, self.id, self.address, self.secret, limits.gatewayLeaseMs],
-      ),
+    renew: () => database.run('the lease of the gateway was not renewed', renewWith),
 
     /** Ends leases that have run out, and instances whose link was lost for too long. */
     sweep: () =>

@@ -9,7 +9,7 @@ import { safetyHeaders } from '../../http/artefact-download.ts'
 import type { Reader } from '../../resources/producer.ts'
 import { Departure } from './departure.ts'
 import type { Instances } from './instances.ts'
-import { refusedError, unreachable } from './relay-errors.ts'
+import { isUnreachable, refusedError, unreachable } from './relay-errors.ts'
 import type { Upstream } from './upstream.ts'
 
 const form = /^([^/]+)\/artefacts\/sha256\/([^/]+)$/
@@ -63,9 +63,15 @@ export async function relayDownload(
     // A cut on either side cuts the other, so that half an artefact is never taken for a whole one.
     await pipeline(answer, res, { signal: left.signal }).catch(() => void res.destroy())
   }
-  await instances.asked(wanted, caller, ({ upstream, reads }, reader = caller) =>
+  const passed = instances.asked(wanted, caller, ({ upstream, reads }, reader = caller) =>
     reads.download(() => pass(upstream, reader)),
   )
+  await passed.catch((error: unknown) => {
+    // A failure of the instance, which may be back, and none of the gateway.
+    if (!isUnreachable(error)) throw error
+    const { message, hint, data } = error
+    throw new ServiceError('overloaded', message, { hint, data })
+  })
 }
 
 function only(headers: IncomingHttpHeaders, names: readonly string[]): Record<string, string> {

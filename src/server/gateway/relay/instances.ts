@@ -22,6 +22,8 @@ interface InstancesParts {
   readonly relays: Relays
   /** Is the instance in the directory at this moment? Absent: none is ever hidden from callers. */
   readonly isVisible?: ((instanceId: string) => boolean) | undefined
+  /** Shared with other views of the user. Absent: of no user. */
+  readonly open?: OpenRequests | undefined
   /** Default: callers may read all. */
   readonly schemes?: Schemes | undefined
   /** Absent: nothing is written down. */
@@ -45,12 +47,13 @@ export class Instances implements Follower {
   readonly #ended: EndedInstances
   /** Instance id → what clients follow of it, as the instance calls it. */
   readonly #followed = new Map<string, Set<string>>()
-  readonly #open = new OpenRequests()
+  readonly #open: OpenRequests
   readonly names: InstanceNames
   readonly #stop: () => void
 
   constructor(parts: InstancesParts) {
     this.#parts = parts
+    this.#open = parts.open ?? new OpenRequests()
     this.#ended = new EndedInstances(parts)
     this.names = new InstanceNames(parts.directory, this.#ended)
     this.#stop = parts.directory.onChange(changes => {

@@ -4,10 +4,19 @@ import { Departure } from './departure.ts'
 
 /** At one instance; those of all users are bounded by `InstanceReads` and `InstanceCalls`. */
 const maxOpen = 100
+/** A user who leaves their answers unread leaves large ones to the others. */
+const maxLarge = 32
 
-/** The requests that are open at each instance, so that they can be ended. */
+/** At one instance. */
+interface Open {
+  readonly readers: Set<Departure>
+  /** Those of them whose answers are streamed. */
+  readonly large: Set<Departure>
+}
+
+/** The requests of one user that are open at each instance, so that they can be ended. */
 export class OpenRequests {
-  readonly #open = new Map<string, Set<Departure>>()
+  readonly #open = new Map<string, Open>()
 
   /** Runs a request. `reader` leaves with the caller, or at the `end`. Rejects beyond the bound. */
   async run<Answer>(
@@ -15,23 +24,32 @@ export class OpenRequests {
     caller: Reader | undefined,
     ask: (reader: Reader) => Promise<Answer>,
   ): Promise<Answer> {
-    const open = this.#open.get(instanceId) ?? new Set()
-    if (open.size >= maxOpen) {
+    const open = this.#open.get(instanceId) ?? { readers: new Set(), large: new Set() }
+    const { readers, large } = open
+    if (readers.size >= maxOpen) {
       const message = `${maxOpen} requests of the user are open at the instance; wait for one of them`
       throw new ServiceError('overloaded', message)
     }
     const reader = new Departure(caller)
-    this.#open.set(instanceId, open.add(reader))
+    readers.add(reader)
+    this.#open.set(instanceId, open)
     const close = (): void => {
       reader.release()
-      open.delete(reader)
-      if (open.size === 0 && this.#open.get(instanceId) === open) this.#open.delete(instanceId)
+      large.delete(reader)
+      readers.delete(reader)
+      if (readers.size === 0 && this.#open.get(instanceId) === open) this.#open.delete(instanceId)
     }
     let isStreamed = false
     try {
       const answer = await ask(reader)
       if (!isStream(answer)) return answer
+      if (large.size >= maxLarge) {
+        answer.discard()
+        const message = `${maxLarge} large reads of the user are open at the instance; end one`
+        throw new ServiceError('overloaded', message)
+      }
       isStreamed = true
+      large.add(reader)
       reader.onLeave(close)
       const stream: RelayedJson = {
         open: cut => untilEnd(answer.open(cut), close),
@@ -48,7 +66,7 @@ export class OpenRequests {
 
   /** Every reader of the instance leaves. */
   end(instanceId: string): void {
-    for (const reader of this.#open.get(instanceId) ?? []) reader.leave()
+    for (const reader of this.#open.get(instanceId)?.readers ?? []) reader.leave()
   }
 }
 

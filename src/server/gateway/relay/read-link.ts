@@ -171,7 +171,8 @@ class ReadDispatch implements Dispatcher.DispatchHandler, Arriving {
       return new AnswerTimeout('the connection timed out')
     if (error instanceof errors.HeadersTimeoutError) return new AnswerTimeout('it does not answer')
     if (error instanceof errors.BodyTimeoutError) return new Unreachable('it stopped answering')
-    if (this.#hasBegun) return new Unreachable('the connection was cut')
+    const isClosed = error instanceof errors.ClientDestroyedError
+    if (this.#hasBegun || isClosed) return new Unreachable('the connection was cut')
     return new Unreachable(
       describeSocketError(isLost(error) ? { ...error, code: 'ECONNRESET' } : error),
     )

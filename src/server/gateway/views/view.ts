@@ -17,6 +17,7 @@ import { AccessTrail } from '../relay/access-trail.ts'
 import { relayDownload } from '../relay/instance-downloads.ts'
 import { instanceTools } from '../relay/instance-tools.ts'
 import { Instances } from '../relay/instances.ts'
+import type { OpenRequests } from '../relay/open-requests.ts'
 import type { Relays } from '../relay/relays.ts'
 import { VisibleInstances } from './visible-instances.ts'
 
@@ -24,6 +25,8 @@ export interface ViewParts extends Omit<DiagnosticParts, 'activity' | 'limits'> 
   readonly directory: InstanceDirectory
   /** Is the instance in the directory at this moment? Absent: none is ever hidden from callers. */
   readonly isVisible?: (instanceId: string) => boolean
+  /** Of the user, in all views. */
+  readonly open?: OpenRequests
   /** Schemes of instances that callers may read; default: all. */
   readonly schemes?: Viewer['schemes']
   /** Who looks; null: holders of the gateway's key. Absent: who reads what is not written down. */
@@ -57,6 +60,7 @@ export function openUserView(
   parts: Omit<ViewParts, 'directory' | 'isVisible' | 'viewer' | 'ring'>,
   all: InstanceDirectory,
   viewer: Viewer,
+  open: OpenRequests,
 ): View {
   const share = (most: number) => Math.max(1, Math.floor(most * userShare))
   const { maxSessions, maxListenStreams, maxSubscriptions, maxWaits } = parts.limits
@@ -71,7 +75,7 @@ export function openUserView(
   const directory = new VisibleInstances(all, viewer, parts.log)
   const isVisible = (id: string) => directory.has(id)
   const { schemes } = viewer
-  const own = { limits, directory, isVisible, schemes, viewer, ring: new EventRing(limits) }
+  const own = { limits, directory, isVisible, open, schemes, viewer, ring: new EventRing(limits) }
   const view = openView({ ...parts, ...own })
   return {
     ...view,
@@ -89,7 +93,8 @@ export function openView(parts: ViewParts): View {
   const instances =
     relays &&
     new Instances({
-      ...{ directory, relays, isVisible: parts.isVisible, schemes: parts.schemes },
+      ...{ directory, relays, isVisible: parts.isVisible, open: parts.open },
+      schemes: parts.schemes,
       trail: viewer === undefined ? undefined : new AccessTrail(directory, viewer, log),
       clock: systemClock,
       updated: uri => resources.instanceUpdated(uri),

@@ -4,29 +4,39 @@ import { type Clock, repeat, type Timer } from '../../../lib/util/time.ts'
 import type { Viewer } from '../../http/authentication.ts'
 import type { EndpointActivity, McpEndpoint } from '../../mcp/endpoint.ts'
 import type { RequestContext } from '../../mcp/request-context.ts'
+import { OpenRequests } from '../relay/open-requests.ts'
 import type { View } from './view.ts'
 
 interface ViewsParts {
   /** What callers see who are no users, such as holders of the gateway's key. */
   readonly all: View
-  readonly open: (viewer: Viewer) => View
+  readonly open: (viewer: Viewer, open: OpenRequests) => View
   readonly limits: { readonly maxViews: number; readonly viewIdleMs: number }
   readonly ticks: Clock
   readonly timer: Timer
 }
 
+/** What the views of one user share. */
+interface User {
+  readonly name: string
+  readonly open: OpenRequests
+  downloads: number
+}
+
 interface UsersView {
   readonly view: View
   readonly viewer: Viewer
-  downloads: number
+  readonly user: User
   usedMs: number
 }
 
 const sweepMs = 10_000
 /** Of one user at the same time: those of slow readers fill the link that others read through. */
 const maxDownloads = 16
+/** Of one user, whose tokens may have different schemes. */
+const maxViewsOfUser = 8
 
-/** One view for each user, shared by no other, and one of everything. */
+/** One view for each user and set of schemes, shared by no other, and one of everything. */
 export class Views implements McpEndpoint {
   readonly #parts: ViewsParts
   /** Least recently used first. */
@@ -54,18 +64,18 @@ export class Views implements McpEndpoint {
   ): Promise<void> {
     const { download } = this.#viewOf(notes)
     if (download === undefined) throw new ServiceError('route_not_found', 'nothing is served here')
-    const users = this.#views.get(keyOf(notes))
-    if (users !== undefined && users.downloads >= maxDownloads) {
+    const user = this.#views.get(keyOf(notes))?.user
+    if (user !== undefined && user.downloads >= maxDownloads) {
       throw new ServiceError(
         'overloaded',
         `${maxDownloads} downloads of the user are open; end one`,
       )
     }
-    if (users !== undefined) users.downloads++
+    if (user !== undefined) user.downloads++
     try {
       await download(req, res, path)
     } finally {
-      if (users !== undefined) users.downloads--
+      if (user !== undefined) user.downloads--
     }
   }
 
@@ -97,31 +107,44 @@ export class Views implements McpEndpoint {
   }
 
   #viewOf(notes: RequestContext): View {
-    const { all, open, limits, ticks } = this.#parts
+    const { all, ticks } = this.#parts
     const { viewer } = notes
     if (viewer === undefined) return all
     const key = keyOf(notes)
-    let known = this.#views.get(key)
+    const known = this.#views.get(key)
+    const isSameTeam = known?.viewer.team === viewer.team
     // One who comes back to a team finds nothing of the time between.
-    if (known !== undefined && known.viewer.team !== viewer.team) {
-      this.#close(key, known)
-      known = undefined
-    }
-    if (known === undefined && this.#views.size >= limits.maxViews) this.#makeRoom()
-    const users = known ?? { view: open(viewer), viewer, downloads: 0, usedMs: 0 }
+    if (known !== undefined && !isSameTeam) this.#close(key, known)
+    const users = known !== undefined && isSameTeam ? known : this.#open(notes, viewer, known?.user)
     users.usedMs = ticks.now()
     this.#views.delete(key)
     this.#views.set(key, users)
     return users.view
   }
 
-  #makeRoom(): void {
-    for (const [key, users] of this.#views) {
+  #open(notes: RequestContext, viewer: Viewer, before?: User): UsersView {
+    const { open, limits } = this.#parts
+    const name = nameOf(notes, viewer)
+    const own = [...this.#views].filter(([, { user }]) => user.name === name)
+    if (own.length >= maxViewsOfUser) {
+      this.#makeRoom(own, 'tokens of the user with other schemes are in use; end their sessions')
+    }
+    if (this.#views.size >= limits.maxViews) {
+      this.#makeRoom(this.#views, 'too many users are connected; try again later')
+    }
+    const known = before ?? own[0]?.[1].user
+    const user = known ?? { name, open: new OpenRequests(), downloads: 0 }
+    return { view: open(viewer, user.open), viewer, user, usedMs: 0 }
+  }
+
+  /** Closes the view that was not used for the longest time. */
+  #makeRoom(views: Iterable<[string, UsersView]>, refusal: string): void {
+    for (const [key, users] of views) {
       if (isInUse(users)) continue
       this.#close(key, users)
       return
     }
-    throw new ServiceError('overloaded', 'too many users are connected; try again later')
+    throw new ServiceError('overloaded', refusal)
   }
 
   #sweep(): void {
@@ -139,13 +162,16 @@ export class Views implements McpEndpoint {
 }
 
 /** Another account, or other schemes: another view. */
-function keyOf({ viewer, principal }: RequestContext): string {
-  if (viewer === undefined) return ''
-  const { accountId, schemes } = viewer
-  return JSON.stringify([accountId, accountId === null ? principal : null, schemes])
+function keyOf(notes: RequestContext): string {
+  const { viewer } = notes
+  return viewer === undefined ? '' : JSON.stringify([nameOf(notes, viewer), viewer.schemes])
 }
 
-function isInUse({ view, downloads }: UsersView): boolean {
+function nameOf({ principal }: RequestContext, { accountId }: Viewer): string {
+  return JSON.stringify(accountId === null ? { principal } : { accountId })
+}
+
+function isInUse({ view, user }: UsersView): boolean {
   const { sessions, streams, pendingCalls } = view.endpoint.activity()
-  return sessions + streams + pendingCalls + downloads > 0
+  return sessions + streams + pendingCalls + user.downloads > 0
 }

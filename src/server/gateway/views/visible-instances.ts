@@ -77,7 +77,8 @@ export class VisibleInstances implements InstanceDirectory {
     }
     if (before === undefined) return []
     this.#seen.delete(instanceId)
-    if (kind === 'gone') return [{ kind, entry: before }]
+    // Also why it ended.
+    if (kind === 'gone') return [{ kind, entry: { ...before, verdict: entry.verdict } }]
     return [{ kind: 'gone', entry: before, isHidden: true }]
   }
 }

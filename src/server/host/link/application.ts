@@ -1,4 +1,5 @@
 import { closeCodes, type Heartbeat, type PictureTarget } from '../../../lib/host-link/wire.ts'
+import { messageOf } from '../../../lib/util/errors.ts'
 import { fail, type Result } from '../../../lib/util/result.ts'
 import { type AppCaptureForm, type AppPicture, noShots } from '../../capture/host-backend.ts'
 import type { CaptureFailure } from '../../capture/backend.ts'
@@ -193,7 +194,11 @@ export class Application {
     const show = () => {
       notes.shown(limits.maxMessageBytes / 2).then(
         shown => void channel.send({ type: 'notes', ...shown }),
-        (error: unknown) => log.warn({ err: error }, 'the notes cannot be shown'),
+        (error: unknown) => {
+          log.warn({ reason: messageOf(error) }, 'the notes cannot be shown')
+          // Those that it shows may be of another document.
+          channel.send({ type: 'notes', notes: [], pictures: '' })
+        },
       )
     }
     show()

@@ -1,4 +1,4 @@
-import { ServiceError } from '../../../lib/util/errors.ts'
+import { isLocal, publicMessage, ServiceError } from '../../../lib/util/errors.ts'
 import { isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
 import type { Logger } from '../../../lib/util/logger.ts'
 import { meantWords } from '../../../lib/util/text.ts'
@@ -47,8 +47,13 @@ export function createToolMethods(tools: readonly Tool[], log: Logger): ToolMeth
       log.error({ err: error, tool: name }, 'a tool failed')
       return failedResult('internal', 'the tool failed; see the log of the server')
     }
+    const { code, message } = error
+    if (isLocal(error)) {
+      log.warn({ reason: message, tool: name }, 'a tool failed')
+      return failedResult(code, publicMessage(error))
+    }
     const hint = error.hint === undefined ? '' : `; ${error.hint}`
-    return failedResult(error.code, `${error.message}${hint}`)
+    return failedResult(code, `${message}${hint}`)
   }
 
   return {

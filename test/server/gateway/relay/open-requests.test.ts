@@ -15,19 +15,20 @@ describe('the requests of a user that are open at an instance', () => {
     expect(await next()).to.equal('answered')
   })
 
-  it('count until the last byte of a large answer, and end together', async () => {
+  it('are 32 at most with a large answer, until its last byte, and end together', async () => {
     const open = new OpenRequests()
     async function* bytes() {
       yield new Uint8Array(1)
     }
     const read = () => open.run('a', undefined, async () => ({ open: () => bytes(), discard() {} }))
-    const streams = await Promise.all(Array.from({ length: 100 }, read))
+    const streams = await Promise.all(Array.from({ length: 32 }, read))
     const refused = () =>
       read().then(
         () => false,
         () => true,
       )
     expect(await refused()).to.equal(true)
+    expect(await open.run('a', undefined, async () => 'small')).to.equal('small')
     for await (const _ of streams[0]?.open() ?? []) expect(await refused()).to.equal(true)
     expect(await refused()).to.equal(false)
     streams[1]?.discard()

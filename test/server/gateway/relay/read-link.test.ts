@@ -109,6 +109,11 @@ describe('the connections for reads of an instance', () => {
     expect(bodies).to.deep.equal(['first', 'second', 'second'])
   })
 
+  it('fail in words when they are closed', async () => {
+    respond = () => link.close()
+    expect(await ask('waiting').answer).to.equal('the connection was cut')
+  })
+
   it('never send a read that was cancelled before', async () => {
     const { answer, cancel } = ask('cancelled')
     cancel(new Error('its reader has left'))

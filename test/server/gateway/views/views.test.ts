@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Viewer } from '../../../../src/server/http/authentication.ts'
 import type { View } from '../../../../src/server/gateway/views/view.ts'
+import type { OpenRequests } from '../../../../src/server/gateway/relay/open-requests.ts'
 import { Views } from '../../../../src/server/gateway/views/views.ts'
 
 const idle = {
@@ -13,11 +14,16 @@ describe('the views of users', () => {
   /** Names of the views that were asked, opened and closed, in order. */
   let log: string[]
   let busy: Set<string>
+  /** The open requests that each view counts. */
+  let shared: Map<string, OpenRequests>
   let views: Views
   let sweep: () => void
+  let limits: { maxViews: number; viewIdleMs: number }
 
   beforeEach(() => {
     ;[nowMs, log, busy] = [0, [], new Set()]
+    limits = { maxViews: 2, viewIdleMs: 1000 }
+    shared = new Map()
     const view = (name: string): View => ({
       endpoint: {
         handle: () => void log.push(name),
@@ -30,12 +36,13 @@ describe('the views of users', () => {
     })
     views = new Views({
       all: view('all'),
-      open(viewer) {
+      open(viewer, open) {
         const name = `${viewer.accountId} ${viewer.team} ${viewer.schemes?.join() ?? '*'}`
         log.push(`open ${name}`)
+        shared.set(name, open)
         return view(name)
       },
-      limits: { maxViews: 2, viewIdleMs: 1000 },
+      limits,
       ticks: { now: () => nowMs },
       timer: {
         after(_delayMs, run) {
@@ -89,6 +96,18 @@ describe('the views of users', () => {
     busy = new Set(['a fx *', 'c fx *'])
     expect(() => ask({ accountId: 'd' })).to.throw('too many users are connected')
     expect(views.size).to.equal(2)
+  })
+
+  it('are 8 at most of one account, which count what is open together', () => {
+    limits.maxViews = 20
+    for (let n = 0; n < 8; n++) ask({ schemes: [`s${n}`] })
+    expect(new Set(shared.values()).size).to.equal(1)
+    ask({ schemes: ['s8'] })
+    expect(log.filter(each => each.startsWith('close'))).to.deep.equal(['close ada fx s0'])
+    for (let n = 1; n <= 8; n++) busy.add(`ada fx s${n}`)
+    expect(() => ask({ schemes: ['s9'] })).to.throw('other schemes are in use')
+    ask({ accountId: 'ben', schemes: ['s9'] })
+    expect(new Set(shared.values()).size).to.equal(2)
   })
 
   it('go after a while without anything open', async () => {
