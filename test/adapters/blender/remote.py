@@ -193,6 +193,34 @@ def turns():
     return took
 
 
+_seen = {"reported": [], "drawn": []}
+
+
+def watch_blender():
+    """From now on, when Blender reports changes, to this before the add-on, and draws."""
+    def report(*_):
+        _seen["reported"].append(time.time() * 1000)
+
+    def begin():
+        _seen["drawn"].append([time.time() * 1000])
+
+    def end():
+        _seen["drawn"][-1].append(time.time() * 1000)
+
+    bpy.app.handlers.depsgraph_update_post.insert(0, report)
+    if not bpy.app.background:
+        bpy.types.SpaceView3D.draw_handler_add(begin, (), "WINDOW", "PRE_VIEW")
+        bpy.types.SpaceView3D.draw_handler_add(end, (), "WINDOW", "POST_PIXEL")
+
+
+def seen():
+    """Times in milliseconds since the last time this was asked; [begin, end] of what was drawn."""
+    found = {name: list(times) for name, times in _seen.items()}
+    for times in _seen.values():
+        del times[:]
+    return found
+
+
 def change(kind, number):
     """To the scene of `many`, as artists do."""
     item = bpy.data.objects["Object%05d" % (100 + int(number))]
