@@ -143,8 +143,7 @@ class SceneReader:
         for name in list(islice(self._queue, STEP)):
             self._read(name, self._queue.pop(name))
         if self._reselected:
-            for _ in range(min(len(self._reselected), COMPARED)):
-                self._reselect(self._reselected.pop())
+            self._reselect()
             # A scene without what is selected in it would not belong together.
             self._is_whole = (self._scan is None and self._wanted[:1] == [NAMES]
                               and not self._reselected and self.selected <= self._kinds.keys())
@@ -233,16 +232,17 @@ class SceneReader:
             self._parents[name] = facts["parent"]
         return True
 
-    def _reselect(self, name):
-        """Without reading it again, which takes much longer."""
-        text = self.texts.get(name)
-        if text is None or (name in self.selected) == text.endswith(SELECTED):
-            return
-        is_selected = name in self.selected
-        self._bytes -= len(text)
-        text = text[:-1] + SELECTED if is_selected else text[: -len(SELECTED)] + "}"
-        self._bytes += len(text)
-        self.texts[name] = self._changed[name] = text
+    def _reselect(self):
+        """So many, without reading them again, which takes much longer."""
+        reselected, selected, texts, changed = (
+            self._reselected, self.selected, self.texts, self._changed)
+        for _ in range(min(len(reselected), COMPARED)):
+            name = reselected.pop()
+            before, is_selected = texts.get(name), name in selected
+            if before is not None and is_selected != before.endswith(SELECTED):
+                text = before[:-1] + SELECTED if is_selected else before[: -len(SELECTED)] + "}"
+                texts[name] = changed[name] = text
+                self._bytes += len(text) - len(before)
 
     def _is_full(self, text):
         most = self.limits["max_scene_bytes"] * 0.9
