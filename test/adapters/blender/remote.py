@@ -93,12 +93,12 @@ def operate():
 
 
 def operate_often():
-    """As scripts do, each time while the link is at work on a change before it."""
-    for _ in range(60):
+    """As scripts do, while the link's thread is at work on what they print and change."""
+    for round in range(200):
+        print("\n".join("round %d, line %d" % (round, line) for line in range(300)))
         bpy.data.objects["Cube"].location.x += 1.0
         bpy.context.view_layer.update()
         operate()
-        time.sleep(0.11)
 
 
 def render_job():
