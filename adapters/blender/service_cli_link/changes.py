@@ -6,7 +6,8 @@ from itertools import islice
 import bpy
 from bpy.app.handlers import persistent
 
-from .scene_watch import EVERYTHING, MEMBERS, NAMES
+from .scene_reader import EVERYTHING, MANY, NAMES, SELECTION
+from .scene_watch import MEMBERS
 
 MAX_TOUCHED = 256
 
@@ -89,12 +90,15 @@ def _touched(depsgraph):
         item = update.id
         if isinstance(item, bpy.types.Object):
             items[item.name_full] = item.original
-        elif isinstance(item, (bpy.types.Scene, bpy.types.Collection)):
+        elif isinstance(item, bpy.types.Collection):
             look = NAMES
+        elif isinstance(item, bpy.types.Scene):
+            # It has a flag where objects came or went.
+            look = NAMES if look == NAMES or update.is_updated_geometry else SELECTION
         else:
             look = look or MEMBERS
     if count == MAX_TOUCHED:
-        return items, EVERYTHING
+        return items, MANY
     # An empty list may still mean a change: hidden objects are not named. They are found when
     # everything is read once more.
     return items, look if count else MEMBERS

@@ -12,7 +12,8 @@ from .console_tee import SharedConsole
 from .missing_files import MissingFiles
 from .offered_objects import OfferedObjects
 from .operator_turns import OperatorTurns
-from .scene_watch import EVERYTHING, MEMBERS, NAMES, SceneWatch
+from .scene_reader import EVERYTHING, MANY
+from .scene_watch import MEMBERS, SceneWatch
 from .service_host_link import Busy, HostLink, NotFound
 
 # So many ticks after a file was loaded, Blender no longer speaks of the one before.
@@ -148,11 +149,11 @@ class LinkSession:
     def frame_changed(self, touched):
         if not _is_playing():
             items, look = touched()
-            self.changed(items, MEMBERS if look is None or look == NAMES else look)
+            self.changed(items, EVERYTHING if look in (MANY, EVERYTHING) else MEMBERS)
         elif self._watch.rested():
             # A sample: playback comes first, and all is read when it stops.
             items, look = touched()
-            self.changed(items if look != EVERYTHING else {}, MEMBERS)
+            self.changed({} if look in (MANY, EVERYTHING) else items, MEMBERS)
         else:
             self._watch.changed({}, MEMBERS, may_read=False)
 

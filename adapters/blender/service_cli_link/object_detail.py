@@ -45,10 +45,11 @@ def detail(item):
     cleaner = finite.Cleaner(is_sensitive_name)
     layer = bpy.context.view_layer
     name = item.name_full
-    selected = {name} if item.name in layer.objects and item.select_get() else ()
     # One object may ask for its own collections; for thousands this would be slow.
     mine = {name: [each.name_full for each in item.users_collection]}
-    facts = object_facts.object_facts(item, object_facts.FULL, cleaner, selected, mine)
+    facts = object_facts.object_facts(item, object_facts.FULL, cleaner, mine)
+    if item.name in layer.objects and item.select_get():
+        facts["selected"] = True
     facts["schema"] = "dcc-object/1"
     facts["active"] = layer.objects.active == item
     facts["data"] = _data(item)

@@ -30,8 +30,8 @@ def common_type(native, instances_collection=False):
     return _TYPES.get(native, "other")
 
 
-def object_facts(item, detail, cleaner, selected=(), collections=None):
-    """`selected` holds names; `collections` maps a name to the collections it is in (full only).
+def object_facts(item, detail, cleaner, collections=None):
+    """All but `selected`. `collections` maps a name to the collections it is in (full only).
 
     Nothing here asks for `children` or `users_collection`: both cost as much as the whole scene.
     """
@@ -47,8 +47,6 @@ def object_facts(item, detail, cleaner, selected=(), collections=None):
     }
     if facts["type"] == "other":
         facts["native_type"] = native.lower()
-    if name in selected:
-        facts["selected"] = True
     if detail == SKELETON:
         return facts
     _add_transform(facts, item, cleaner)

@@ -2,16 +2,25 @@
 
 import gc
 from collections import Counter
+from itertools import islice
 
 import bpy
 
 from . import finite, object_facts, scene_facts
 from .service_host_link import compact_json
 
-# Objects read between two looks at the clock.
+# Objects between two looks at the clock that are read, and that are compared.
 STEP = 8
+COMPARED = 64
 # More that wait to be read are found by reading everything.
 MAX_QUEUED = 1000
+# The end of the text of a selected object.
+SELECTED = ',"selected":true}'
+# What may have changed: which objects there are, are shown and selected; most likely only which are
+# selected; more objects than can be named; anything.
+NAMES, SELECTION, MANY, EVERYTHING = "names", "selection", "many", "everything"
+# What is looked at then and, in this order, told.
+_LOOKS = {NAMES: [NAMES], SELECTION: [SELECTION, NAMES], MANY: [NAMES, EVERYTHING]}
 
 
 class SceneReader:
@@ -41,9 +50,10 @@ class SceneReader:
         self._changed = {}
         self._queue = {}
         self._stale = set()  # names to be read again by the next scan
-        self._wanted = None
+        self._reselected = set()  # names
+        self._wanted = []  # what to look at, one after the other
         self._scan = None
-        self._scan_ended = False
+        self._is_whole = False
 
     @property
     def busy(self):
@@ -53,20 +63,16 @@ class SceneReader:
     @property
     def scanning(self):
         is_scanning = self._scan is not None and not self._scan.verifies
-        return is_scanning or self._wanted is not None
+        return is_scanning or bool(self._reselected or self._wanted)
 
     @property
     def fits(self):
         """What was read belongs together, so it can be told, even if more has changed since."""
-        return self._scan_ended or not self.busy
+        return self._is_whole or not self.busy
 
     @property
     def verifying(self):
         return self._scan is not None and self._scan.verifies
-
-    @property
-    def has_news(self):
-        return bool(self._changed)
 
     def note(self, items):
         """Objects by name that Blender says have changed."""
@@ -76,20 +82,28 @@ class SceneReader:
             else:
                 self.look_again()
         if len(self._queue) > MAX_QUEUED:
-            self.look_again(True)
+            self.read_again()
 
-    def look_again(self, everything=False):
-        """Objects may have come, gone, or been hidden, selected or renamed; or anything at all."""
-        self._wanted = everything or bool(self._wanted)
-        if everything:
-            self._queue.clear()
-        if self.verifying or (everything and self._scan is not None and not self._scan.everything):
+    def look_again(self, look=NAMES):
+        """For all but EVERYTHING."""
+        if self._wanted[:1] != [EVERYTHING]:
+            rest = [EVERYTHING] if EVERYTHING in self._wanted and look != MANY else []
+            self._wanted = _LOOKS[look] + rest
+        if self.verifying:
+            self._scan = None
+
+    def read_again(self):
+        """Anything may have changed."""
+        self._wanted = [EVERYTHING]
+        self._queue.clear()
+        if self._scan is not None and (self._scan.verifies or not self._scan.everything):
             self._scan = None
 
     def give_up(self):
         """What was to be read is left, until something changes."""
         self._queue.clear()
-        self._wanted = self._scan = None
+        self._reselected.clear()
+        self._wanted, self._scan = [], None
 
     def verify(self):
         """Reads everything once more: Blender does not tell of every change."""
@@ -101,7 +115,7 @@ class SceneReader:
     def forget(self):
         """Another scene: nothing of the one before is told again."""
         self.__init__(self.detail, self.limits, self._clock)
-        self._wanted = True
+        self._wanted = [EVERYTHING]
 
     def take(self):
         """The texts that changed since the last call, None for objects that are gone."""
@@ -111,7 +125,7 @@ class SceneReader:
     def work(self, seconds):
         """Goes on reading for about so long."""
         until = self._clock() + seconds
-        self._scan_ended = False
+        self._is_whole = False
         is_collecting = gc.isenabled()
         gc.disable()  # it takes longer than a slice
         try:
@@ -119,56 +133,68 @@ class SceneReader:
                 pass
         except ReferenceError:
             self._scan = None
-            self.look_again(True)
+            self.read_again()
         finally:
             if is_collecting:
                 gc.enable()
 
     def _step(self):
         """False: nothing is left to do, or what was read can be told."""
-        for _ in range(STEP):
-            if self._queue:
-                name = next(iter(self._queue))
-                self._read(name, self._queue.pop(name))
-            if self._scan is not None:
-                if self._scan.items:
-                    self._look_at(self._scan.items.pop(), self._scan)
-                else:
-                    self._end(self._scan)
-                    self._scan_ended = not self._stale
-                    return not self._scan_ended
-            elif self._wanted is not None:
-                everything, self._wanted = self._wanted, None
-                self._begin(_Scan(bpy.context.scene.objects[:], everything, False))
-            elif not self._queue:
-                return False
-        return True
+        for name in list(islice(self._queue, STEP)):
+            self._read(name, self._queue.pop(name))
+        if self._reselected:
+            self._reselect()
+            # A scene without what is selected in it would not belong together.
+            self._is_whole = (self._scan is None and self._wanted[:1] == [NAMES]
+                              and not self._reselected and self.selected <= self._kinds.keys())
+            return not self._is_whole
+        if self._scan is not None:
+            size = STEP if self._scan.everything else COMPARED
+            items = list(islice(self._scan.items, size))
+            if items:
+                self._look_at(items, self._scan)
+            else:
+                self._end(self._scan)
+                self._is_whole = not self._stale
+                return not self._is_whole
+        elif self._wanted:
+            wanted = self._wanted.pop(0)
+            if wanted == SELECTION:
+                self._look_at_selection()
+            else:
+                self._begin(_Scan(bpy.context.scene.objects[:], wanted == EVERYTHING, False))
+        return self.busy or self.verifying
+
+    def _look_at_selection(self):
+        names = {item.name_full for item in bpy.context.view_layer.objects.selected}
+        self._reselected |= names ^ self.selected
+        self.selected = names
 
     def _begin(self, scan):
-        scan.items.reverse()
         self._scan = scan
-        names = {item.name_full for item in bpy.context.view_layer.objects.selected}
-        self._stale |= names ^ self.selected
-        self.selected = names
+        self._look_at_selection()
         if self.detail == object_facts.FULL:
             before, self._memberships = self._memberships, scene_facts.memberships(bpy.context.scene)
             self._stale.update(name for name in before.keys() | self._memberships.keys()
                                if before.get(name) != self._memberships.get(name))
 
-    def _look_at(self, item, scan):
-        name = item.name_full
-        scan.seen.add(name)
-        if (scan.everything or name not in self._kinds or name in self._stale
-                or (name in self._hidden) == item.visible_get()):
-            self._stale.discard(name)
-            was_shown = name in self._kinds and name not in self._hidden
-            if self._read(name, item) and scan.verifies:
-                # Blender never tells of objects that stay hidden.
-                self.repaired += was_shown or name not in self._hidden
+    def _look_at(self, items, scan):
+        kinds, hidden, stale, everything = self._kinds, self._hidden, self._stale, scan.everything
+        names = [item.name_full for item in items]
+        scan.seen.update(names)
+        for name, item in zip(names, items):
+            if (everything or name not in kinds or name in stale
+                    or (name in hidden) == item.visible_get()):
+                stale.discard(name)
+                was_shown = name in kinds and name not in hidden
+                if self._read(name, item) and scan.verifies:
+                    # Blender never tells of objects that stay hidden.
+                    self.repaired += was_shown or name not in hidden
 
     def _end(self, scan):
         self._scan = None
-        gone = self._kinds.keys() - scan.seen
+        # What was seen is known: as many known as seen, and none is gone.
+        gone = self._kinds.keys() - scan.seen if len(self._kinds) > len(scan.seen) else set()
         if scan.verifies:
             self.repaired += len(gone - self._hidden)
         for name in gone:
@@ -184,9 +210,10 @@ class SceneReader:
     def _read(self, name, item):
         """True when it differs from what is known."""
         cleaner = finite.Cleaner()
-        facts = object_facts.object_facts(
-            item, self.detail, cleaner, self.selected, self._memberships)
+        facts = object_facts.object_facts(item, self.detail, cleaner, self._memberships)
         text = compact_json(facts)
+        if name in self.selected:
+            text = text[:-1] + SELECTED
         before = self.texts.get(name)
         if text == before:
             return False
@@ -204,6 +231,18 @@ class SceneReader:
         else:
             self._parents[name] = facts["parent"]
         return True
+
+    def _reselect(self):
+        """So many, without reading them again, which takes much longer."""
+        reselected, selected, texts, changed = (
+            self._reselected, self.selected, self.texts, self._changed)
+        for _ in range(min(len(reselected), COMPARED)):
+            name = reselected.pop()
+            before, is_selected = texts.get(name), name in selected
+            if before is not None and is_selected != before.endswith(SELECTED):
+                text = before[:-1] + SELECTED if is_selected else before[: -len(SELECTED)] + "}"
+                texts[name] = changed[name] = text
+                self._bytes += len(text) - len(before)
 
     def _is_full(self, text):
         most = self.limits["max_scene_bytes"] * 0.9
@@ -247,7 +286,7 @@ class _Scan:
     __slots__ = ("items", "everything", "verifies", "seen")
 
     def __init__(self, items, everything, verifies):
-        self.items = items
+        self.items = iter(items)
         self.everything = everything  # else only those that came, went or were shown or hidden
         self.verifies = verifies
         self.seen = set()

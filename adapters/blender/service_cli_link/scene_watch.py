@@ -6,11 +6,11 @@ import bpy
 
 from . import finite, snapshot
 from .cadence import Cadence
-from .scene_reader import SceneReader
+from .scene_reader import EVERYTHING, MANY, NAMES, SELECTION, SceneReader
 
-# What may have changed beside the objects that Blender names: the other members of the scene;
-# also which objects exist, are hidden or selected; everything.
-MEMBERS, NAMES, EVERYTHING = "members", "names", "everything"
+# What may have changed beside the objects that Blender names, less than what the reader knows: the
+# other members of the scene.
+MEMBERS = "members"
 
 # Of the main thread: in a handler, which people wait for, and at each tick of the timer.
 HANDLER_SECONDS = 0.002
@@ -75,11 +75,14 @@ class SceneWatch:
         what there is time for."""
         if self.failure is not None:
             look = EVERYTHING  # of what failed, something was not read
-        self._reader.note(items)
+        if look != MANY:  # which are too many to be told one after the other
+            self._reader.note(items)
         if look is not None:
             self._all_members = True
-        if look in (NAMES, EVERYTHING):
-            self._reader.look_again(look == EVERYTHING)
+        if look == EVERYTHING:
+            self._reader.read_again()
+        elif look in (NAMES, SELECTION, MANY):
+            self._reader.look_again(look)
         self._verify_at = self._clock() + VERIFY_SECONDS
         if self._cadence.changed() and may_read and self._wanted and not self._is_reading:
             self._advance(HANDLER_SECONDS)
@@ -141,6 +144,7 @@ class SceneWatch:
                 self._rest(self._clock() - began)
                 if self._reader.busy:
                     self._cadence.changed()
+                    self._all_members = self._reader.scanning
                 self.failure = None
         except Exception as error:
             self._failed(error)

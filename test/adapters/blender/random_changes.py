@@ -11,7 +11,10 @@ sys.path.insert(0, os.path.dirname(__file__))
 import harness
 
 harness.enable()
+from service_cli_link import changes
+
 OPERATIONS = 2000
+MAX_TOUCHED = changes.MAX_TOUCHED
 
 
 class Told(unittest.TestCase):
@@ -83,6 +86,34 @@ class Told(unittest.TestCase):
             self.look()
             self.assert_fresh(count)
 
+    def test_a_selection_is_told_before_the_names_are_compared(self):
+        items = [harness.add("Prop.%d" % number) for number in range(300)]
+        self.look()
+        self.clock.now, self.clock.step = self.clock.now + 1.0, 0.0005
+        items[3].select_set(True)
+        items[4].hide_set(True)
+        bpy.context.view_layer.update()  # told in the handler, without a tick
+        members, objects = self.link.patches[-1]
+        self.assertEqual(list(objects), ["Prop.3"])
+        self.assertEqual(members["selection"]["ids"], ["Prop.3"])
+        self.clock.step = 0.0
+        self.tick()
+        self.assertEqual(list(self.link.patches[-1][1]), ["Prop.4"])
+        self.assert_fresh()
+
+    def test_what_came_is_told_before_all_that_blender_names_is_read(self):
+        mesh = bpy.data.meshes.new("Shared")
+        items = [harness.add("Prop.%d" % number, mesh) for number in range(300)]
+        self.look()
+        before = len(self.link.patches)
+        items[3].location.x = 4
+        harness.add("New", mesh)  # Blender names all that have the mesh
+        while not self.session.settled or len(self.link.patches) == before:
+            self.tick()
+        told = [sorted(objects) for _, objects in self.link.patches[before:]]
+        self.assertEqual(told, [["New"], ["Prop.3"]])
+        self.assert_fresh()
+
     def test_a_selected_object_that_moves_stays_selected(self):
         item = harness.add("Held")
         item.select_set(True)
@@ -117,8 +148,10 @@ class Told(unittest.TestCase):
         for number in range(20):
             operations.add()
         bpy.ops.ed.undo_push(message="start")
+        self.addCleanup(setattr, changes, "MAX_TOUCHED", MAX_TOUCHED)
         names = []
         for number in range(OPERATIONS):
+            changes.MAX_TOUCHED = chance.choice((MAX_TOUCHED, 4))
             names.append(operations.any())
             if chance.random() < 0.3:
                 continue  # several changes between two looks

@@ -93,12 +93,12 @@ def operate():
 
 
 def operate_often():
-    """As scripts do, each time while the link is at work on a change before it."""
-    for _ in range(60):
+    """As scripts do, while the link's thread is at work on what they print and change."""
+    for round in range(200):
+        print("\n".join("round %d, line %d" % (round, line) for line in range(300)))
         bpy.data.objects["Cube"].location.x += 1.0
         bpy.context.view_layer.update()
         operate()
-        time.sleep(0.11)
 
 
 def render_job():
@@ -191,6 +191,34 @@ def turns():
     took = _turns["ms"]
     _turns["ms"] = []
     return took
+
+
+_seen = {"reported": [], "drawn": []}
+
+
+def watch_blender():
+    """From now on, when Blender reports changes, to this before the add-on, and draws."""
+    def report(*_):
+        _seen["reported"].append(time.time() * 1000)
+
+    def begin():
+        _seen["drawn"].append([time.time() * 1000])
+
+    def end():
+        _seen["drawn"][-1].append(time.time() * 1000)
+
+    bpy.app.handlers.depsgraph_update_post.insert(0, report)
+    if not bpy.app.background:
+        bpy.types.SpaceView3D.draw_handler_add(begin, (), "WINDOW", "PRE_VIEW")
+        bpy.types.SpaceView3D.draw_handler_add(end, (), "WINDOW", "POST_PIXEL")
+
+
+def seen():
+    """Times in milliseconds since the last time this was asked; [begin, end] of what was drawn."""
+    found = {name: list(times) for name, times in _seen.items()}
+    for times in _seen.values():
+        del times[:]
+    return found
 
 
 def change(kind, number):
