@@ -241,10 +241,12 @@ describe('serve --join', () => {
 
   it('says that it stops', async () => {
     const instance = await start(base)
-    const { link } = await joinedAt(0)
+    const joined = await joinedAt(0)
+    // Before its answer the instance may not know yet that it has a link.
+    await accept(joined)
     await instance.stop()
     serve = undefined
-    expect(await link.ended).to.deep.equal({ code: 1001, reason: 'the instance stops' })
+    expect(await joined.link.ended).to.deep.equal({ code: 1001, reason: 'the instance stops' })
   })
 
   it('refuses an address where others read the token, and a start without a token', async () => {
