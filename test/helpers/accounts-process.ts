@@ -12,8 +12,7 @@ export interface RunningAccounts {
   readonly dataDir: string
   /** All it has written to stderr so far. */
   stderr(): string
-  /** Resolves with the exit code; null when a signal ended it. */
-  stop(): Promise<number | null>
+  stop(): Promise<unknown>
 }
 
 /** The program running `registry`, as its user would start it. */
@@ -22,6 +21,8 @@ export interface AccountsProcess extends RunningAccounts {
   readonly pid: number
   /** The whole line. */
   readonly said: Record<string, unknown>
+  /** SIGTERM; resolves with the exit code, null when a signal ended it. */
+  stop(): Promise<number | null>
 }
 
 export interface AccountsProcessSettings {

@@ -79,7 +79,6 @@ export async function accountsInProcess(
         await handle.stop()
         await options.log.flush(1000)
         await rm(home, { recursive: true, force: true })
-        return 0
       },
     }
   } catch (error) {
