@@ -127,8 +127,8 @@ class LinkSession:
 
     @property
     def reading(self):
-        """Something waits to be read: tick soon."""
-        return self._watch.busy and self.link.connected
+        """Something waits to be read: tick soon. Playback comes first."""
+        return self._watch.busy and self.link.connected and not _is_playing()
 
     @property
     def failure(self):

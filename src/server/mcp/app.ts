@@ -156,8 +156,10 @@ function createListener(parts: AppParts): RequestListener {
     if (auth.onRevoked !== undefined || expiresAtMs !== undefined || watch !== undefined) {
       // A client that left while it was authenticated closes nothing any more.
       if (!res.destroyed) {
-        const over = [open.add(principal, expiresAtMs, res), watch?.(() => void res.destroy())]
-        notes.over = () => over.forEach(end => end?.())
+        // In a list: with a function made here for both, V8 kept whole requests, and what they hold,
+        // until its next full collection, which took a third of the time of a read.
+        notes.over.push(open.add(principal, expiresAtMs, res))
+        if (watch !== undefined) notes.over.push(watch(() => void res.destroy()))
       }
     }
     const { path } = notes
@@ -229,7 +231,7 @@ function createListener(parts: AppParts): RequestListener {
     // Once the connection is closed the address is unknown.
     const notes = new RequestNotes(parts.peerOf(req))
     logWhenClosed(parts, res, () => {
-      notes.over?.()
+      for (const end of notes.over) end()
       if (!notes.isLogged) return null
       const { path, rpc, uri, principal, peer } = notes
       return {

@@ -28,7 +28,7 @@ export class RequestNotes implements RequestContext {
   mayAnswer = true
   viewer: RequestContext['viewer'] = undefined
   /** To be called when nothing is answered any more. */
-  over: (() => void) | undefined = undefined
+  readonly over: (() => void)[] = []
   rpc: string | undefined = undefined
   uri: unknown = undefined
   readonly peer: string

@@ -193,28 +193,25 @@ def turns():
     return took
 
 
-_seen = {"reported": [], "drawn": []}
+_seen = {"reported": [], "turned": []}
 
 
 def watch_blender():
-    """From now on, when Blender reports changes, to this before the add-on, and draws."""
+    """From now on, when Blender reports changes, to this before the add-on, and when its main loop
+    turns again after that: it has drawn by then."""
+    def turned():
+        _seen["turned"].append(time.time() * 1000)
+
     def report(*_):
         _seen["reported"].append(time.time() * 1000)
-
-    def begin():
-        _seen["drawn"].append([time.time() * 1000])
-
-    def end():
-        _seen["drawn"][-1].append(time.time() * 1000)
+        if not bpy.app.background:
+            bpy.app.timers.register(turned, first_interval=0)
 
     bpy.app.handlers.depsgraph_update_post.insert(0, report)
-    if not bpy.app.background:
-        bpy.types.SpaceView3D.draw_handler_add(begin, (), "WINDOW", "PRE_VIEW")
-        bpy.types.SpaceView3D.draw_handler_add(end, (), "WINDOW", "POST_PIXEL")
 
 
 def seen():
-    """Times in milliseconds since the last time this was asked; [begin, end] of what was drawn."""
+    """Times in milliseconds since the last time this was asked."""
     found = {name: list(times) for name, times in _seen.items()}
     for times in _seen.values():
         del times[:]
