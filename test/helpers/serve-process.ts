@@ -51,7 +51,7 @@ export interface RunningServe {
 export interface ServeProcess extends RunningServe {
   readonly pid: number
   readonly exited: Promise<Exit>
-  /** ActiveGateway memory in bytes: now, and the most since the start (or since `resetPeak`). */
+  /** Resident memory in bytes: now, and the most since the start (or since `resetPeak`). */
   rss(): { now: number; peak: number }
   resetPeak(): void
   /** What its open file descriptors lead to. */
