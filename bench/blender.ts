@@ -41,7 +41,12 @@ const columns = [
   ...['CPU ms per publish', 'of it without the link'],
 ]
 const changeColumns = [
-  ...['Blender itself, p50 ms', 'noticed after that, p50 ms', 'at most', 'of it before its main loop turns, p50'],
+  ...[
+    'Blender itself, p50 ms',
+    'noticed after that, p50 ms',
+    'at most',
+    'of it before its main loop turns, p50',
+  ],
   ...['the add-on, CPU ms, p50', 'a turn, p95 ms', 'longest'],
 ]
 
