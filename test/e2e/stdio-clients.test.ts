@@ -136,6 +136,6 @@ describe('MCP clients over stdio', () => {
       () => expect.fail('it was let in'),
       (cause: Error) => cause,
     )
-    expect(error.message).to.contain('requires an API key')
+    expect(error.message).to.contain('requires a key or token')
   })
 })

@@ -205,7 +205,7 @@ async function checkSubscription(way: Way): Promise<Finding> {
       if (code === 'auth_required' && key === null) continue
       if (code === 'auth_required' || code === 'auth_refused') {
         const summary = 'the gateway refuses the key in SERVICE_MCP_API_KEY'
-        const hint = 'set it to a key of the gateway'
+        const hint = 'set it to a key or token of the gateway'
         return { check, status: 'fail', summary, hint }
       }
       const isHeld = code === 'net_timeout'
@@ -215,8 +215,8 @@ async function checkSubscription(way: Way): Promise<Finding> {
       return { check, status: 'fail', summary: `clients do not work: ${message}`, hint }
     }
   }
-  const hint = 'set SERVICE_MCP_API_KEY to a key of the gateway to test it too'
-  return { check, status: 'ok', summary: 'the gateway requires a key of its clients', hint }
+  const hint = 'set SERVICE_MCP_API_KEY to a key or token of the gateway to test it too'
+  return { check, status: 'ok', summary: 'the gateway requires a key or token', hint }
 }
 
 /** Resolves with the version of the gateway when the first event of a stream has arrived. */

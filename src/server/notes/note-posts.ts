@@ -6,7 +6,7 @@ import { fail, ok, type Result } from '../../lib/util/result.ts'
 import { type Note, noteActions, type NoteTarget } from './note.ts'
 import type { NoteAct, NoteInput } from './notes.ts'
 
-export const maxTextChars = 4000
+export const maxNoteTextChars = 4000
 const maxNameChars = 255
 const maxTargets = 100
 /** Of the view, which is the application's own to read. */
@@ -76,13 +76,13 @@ function parseAct(action: string, body: unknown): Result<NoteAct, MemberFailure>
  */
 export function keptText(text: string): string | null {
   const kept = cleanLines(text).trim()
-  return kept !== '' && kept.length <= maxTextChars ? kept : null
+  return kept !== '' && kept.length <= maxNoteTextChars ? kept : null
 }
 
 function noteText(reader: MemberReader): string | undefined {
   const text = reader.text('text')
   if (text === undefined) return undefined
-  return keptText(text) ?? reader.refuse('text', `must have 1 to ${maxTextChars} characters`)
+  return keptText(text) ?? reader.refuse('text', `must have 1 to ${maxNoteTextChars} characters`)
 }
 
 function targetsOf(reader: MemberReader): readonly NoteTarget[] {

@@ -64,7 +64,11 @@ export function stopping(): RpcError {
 /** Translates an HTTP refusal into the error of the request. */
 export function refusalError(refused: Refused, { url }: Target, keyed: boolean): RpcError {
   const { status, headers } = refused
-  if (status === 401) return keyRefused(keyed)
+  if (status === 401) {
+    const { code, said } = keyRefusal(refused, keyed)
+    const hint = `${keyHint} where the bridge is started`
+    return bridgeError(code, `the server ${said}; ${hint}`)
+  }
   if (status >= 300 && status < 400) {
     const to = redirectedTo(headers.location, url)
     const message = `${shownUrl(url)} redirects to ${to}; redirects are not followed: use that address if you trust it`
@@ -91,11 +95,14 @@ function redirectedTo(location: string | undefined, from: URL): string {
   return to === null ? 'another address' : cleanText(shownUrl(to), 200)
 }
 
-function keyRefused(keyed: boolean): RpcError {
-  const how = 'set SERVICE_MCP_API_KEY or --api-key-file where the bridge is started'
-  return keyed
-    ? bridgeError('auth_refused', `the server does not accept the API key (HTTP 401); ${how}`)
-    : bridgeError('auth_required', `the server requires an API key (HTTP 401); ${how}`)
+export const keyHint = 'set SERVICE_MCP_API_KEY or --api-key-file'
+
+/** What a server says with a 401: a key of its own, or a token of an accounts server. */
+export function keyRefusal(refused: Refused, keyed: boolean) {
+  const what = keyed ? 'does not accept the key or token' : 'requires a key or token'
+  const detail = detailOf(refused)
+  const said = `${what} (HTTP 401)${detail === null ? '' : `: ${detail}`}`
+  return { code: keyed ? 'auth_refused' : 'auth_required', said } as const
 }
 
 /** Some servers send a JSON-RPC error in the body of an HTTP error; it says more than the status. */

@@ -3,7 +3,7 @@ import { ServiceError } from '../../util/errors.ts'
 import { jsonRpcCodes, type RpcError } from '../json-rpc.ts'
 import type { Refused } from '../bridge/exchange.ts'
 import { shownUrl } from '../bridge/context.ts'
-import { refusalError } from '../bridge/bridge-errors.ts'
+import { keyHint, keyRefusal, refusalError } from '../bridge/bridge-errors.ts'
 import type { Failed } from './ask.ts'
 
 interface FailureFacts {
@@ -17,7 +17,6 @@ interface FailureFacts {
 
 /** "Resource not found" in the session transport. */
 const notFoundCode = -32002
-const keyHint = 'set SERVICE_MCP_API_KEY or --api-key-file'
 
 /** Translates any outcome but a result into the error of the command. */
 export function failureOf(answer: Failed, facts: FailureFacts): ServiceError {
@@ -82,13 +81,9 @@ function notFound(uri: string, said: string, hint: string | undefined): ServiceE
 
 function httpFailure(refused: Refused, { url, keyed }: FailureFacts): ServiceError {
   const { status, headers } = refused
-  if (status === 401 && !keyed) {
-    const message = `${shownUrl(url)} requires an API key (HTTP 401)`
-    return new ServiceError('auth_required', message, { hint: keyHint })
-  }
   if (status === 401) {
-    const message = `${shownUrl(url)} does not accept the API key (HTTP 401)`
-    return new ServiceError('auth_refused', message, { hint: keyHint })
+    const { code, said } = keyRefusal(refused, keyed)
+    return new ServiceError(code, `${shownUrl(url)} ${said}`, { hint: keyHint })
   }
   if (status === 429) {
     const after = headers['retry-after']

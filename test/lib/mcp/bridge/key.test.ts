@@ -23,8 +23,8 @@ describe('the API key of the bridge', () => {
   })
 
   const refusals: [what: string, options: BridgeOptions, reason: string, text: RegExp][] = [
-    ['none', {}, 'auth_required', /requires an API key.*SERVICE_MCP_API_KEY.*--api-key-file/],
-    ['a wrong one', { key: 'x'.repeat(40) }, 'auth_refused', /does not accept the API key/],
+    ['none', {}, 'auth_required', /requires a key or token.*SERVICE_MCP_API_KEY.*--api-key-file/],
+    ['a wrong one', { key: 'x'.repeat(40) }, 'auth_refused', /does not accept the key or token/],
   ]
   for (const [what, options, reason, text] of refusals) {
     it(`is missed in words when there is ${what}`, async () => {

@@ -49,7 +49,7 @@ describe('failureOf', () => {
   const refused = (status: number, headers: Record<string, string> = {}) =>
     ({ kind: 'refused', status, headers, body: Buffer.alloc(0) }) as const
   const outcomes: [answer: Parameters<typeof failureOf>[0], code: string, says: RegExp][] = [
-    [refused(401), 'auth_required', /requires an API key .*: set SERVICE_MCP_API_KEY/],
+    [refused(401), 'auth_required', /requires a key or token .*: set SERVICE_MCP_API_KEY/],
     [refused(404), 'request_refused', /has no MCP endpoint \(HTTP 404\): $/],
     [
       refused(429, { 'retry-after': '7' }),
@@ -83,6 +83,6 @@ describe('failureOf', () => {
   it('says that the key is not accepted where one was sent', () => {
     const error = failureOf(refused(401), { ...facts, keyed: true })
     expect(error).to.include({ code: 'auth_refused' })
-    expect(error.message).to.contain('does not accept the API key')
+    expect(error.message).to.contain('does not accept the key or token')
   })
 })
