@@ -2,7 +2,7 @@ import type { JsonObject } from '../../../lib/util/json.ts'
 import { cleanText } from '../../../lib/util/text.ts'
 import { type NoteProof, proofLines } from '../../../lib/mcp/note-proof.ts'
 import { isOpen, type Note } from '../../notes/note.ts'
-import { keptText, maxTextChars } from '../../notes/note-posts.ts'
+import { keptText, maxNoteTextChars } from '../../notes/note-posts.ts'
 import type { Notes } from '../../notes/notes.ts'
 import { summary } from '../../notes/notes-producer.ts'
 import { defaultChars, maxCharsProperty } from './read-resource.ts'
@@ -123,7 +123,10 @@ function answerNoteTool(notes: Notes): Tool {
         type: 'object',
         properties: {
           id: { type: 'string', description: 'id or number of the note' },
-          text: { type: 'string', description: `what you did, at most ${maxTextChars} characters` },
+          text: {
+            type: 'string',
+            description: `what you did, at most ${maxNoteTextChars} characters`,
+          },
         },
         required: ['id', 'text'],
         additionalProperties: false,
@@ -140,7 +143,7 @@ function answerNoteTool(notes: Notes): Tool {
     async call({ id, text }, { principal }) {
       const said = keptText(String(text))
       if (said === null) {
-        const message = `argument "text" must have 1 to ${maxTextChars} characters`
+        const message = `argument "text" must have 1 to ${maxNoteTextChars} characters`
         return failedResult('argument_invalid', message)
       }
       const note = await notes.act(String(id), { action: 'answer', by: principal, text: said })
