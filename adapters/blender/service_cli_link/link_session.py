@@ -27,14 +27,14 @@ class LinkSession:
         self.settings = settings
         self.rendering = False
         self.has_render = None  # None: not looked yet
-        self.on_render_began = _nothing
-        self.on_rendered = _nothing
+        self.on_render_began = self.on_rendered = lambda: None
         self._clock = clock
         self._marked = False
         self._objects = OfferedObjects()
         self._document = None
         self._key = None
         self._unheard = False
+        self._lags = False  # played frames whose objects were not read
         self._loading = 0  # ticks
         self._missing = MissingFiles(clock)
         self._changes = Changes(self)
@@ -112,8 +112,12 @@ class LinkSession:
         if self.settings.actions:
             self._operators.look()
         self._look()
-        if self.settings.scene or self.settings.objects:
+        if self._shares_scene:
             self._watch.tick(_is_playing())
+
+    @property
+    def _shares_scene(self):
+        return self.settings.scene or self.settings.objects
 
     @property
     def busy(self):
@@ -123,12 +127,12 @@ class LinkSession:
     @property
     def settled(self):
         """Nothing is left to collect."""
-        return not self._marked and self._watch.settled
+        return not self._marked and (self._watch.settled or not self._shares_scene)
 
     @property
     def reading(self):
         """Something waits to be read: tick soon. Playback comes first."""
-        return self._watch.busy and self.link.connected and not _is_playing()
+        return self._shares_scene and not self.busy and self._watch.busy and not _is_playing()
 
     @property
     def failure(self):
@@ -143,19 +147,20 @@ class LinkSession:
         self._objects.touch(items)
         if self.busy:
             self._marked = True
-        else:
+        elif self._shares_scene:
             self._watch.changed(items, look)
 
     def frame_changed(self, touched):
         if not _is_playing():
             items, look = touched()
-            self.changed(items, EVERYTHING if look in (MANY, EVERYTHING) else MEMBERS)
-        elif self._watch.rested():
-            # A sample: playback comes first, and all is read when it stops.
-            items, look = touched()
-            self.changed({} if look in (MANY, EVERYTHING) else items, MEMBERS)
-        else:
+            return self.changed(items, EVERYTHING if look in (MANY, EVERYTHING) else MEMBERS)
+        # A sample: playback comes first, and all is read when it stops.
+        items, look = touched() if self._watch.rested() else ({}, MANY)
+        if look in (MANY, EVERYTHING):
+            self._lags = True
             self._watch.changed({}, MEMBERS, may_read=False)
+        else:
+            self.changed(items, MEMBERS)
 
     def mark(self):
         """From any thread: the next tick has to look."""
@@ -180,7 +185,7 @@ class LinkSession:
             self.has_render = None
             self._loading = LOADING_TICKS
             self._watch.forget()
-        self._act(action, _path_of(action))
+        self._act(action, {"path": bpy.data.filepath} if action.startswith("file.") else {})
         if self.busy:
             self._marked = True
             return
@@ -207,6 +212,7 @@ class LinkSession:
         """The few things that change without any notice of Blender's."""
         self._tell_document()
         before, self._key = self._key, _cheap_key()
+        self._lags = self._lags and self._key[-1]
         if before is None:
             return
         if self._key[:3] != before[:3]:
@@ -243,6 +249,8 @@ class LinkSession:
             raise Busy("Blender is rendering")
         bpy.context.view_layer.update()  # what scripts changed is told of now
         self._look()
+        if self._lags:
+            raise Busy("Blender plays an animation")
         return self._watch.refresh()
 
     def _picture(self, target, max_width, max_bytes, shot=None):
@@ -266,18 +274,10 @@ class LinkSession:
             self.link.record(action, params=params)
 
 
-def _nothing():
-    return None
-
-
 def _render_runs():
     """Before Blender 3.3 there is no asking: it runs until it says that it ended."""
     is_running = getattr(bpy.app, "is_job_running", None)
     return is_running is None or is_running("RENDER")
-
-
-def _path_of(action):
-    return {"path": bpy.data.filepath} if action.startswith("file.") else {}
 
 
 def _is_playing():

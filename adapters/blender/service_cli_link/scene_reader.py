@@ -116,6 +116,7 @@ class SceneReader:
         """Another scene: nothing of the one before is told again."""
         self.__init__(self.detail, self.limits, self._clock)
         self._wanted = [EVERYTHING]
+        self.listing_changed = True
 
     def take(self):
         """The texts that changed since the last call, None for objects that are gone."""
@@ -141,7 +142,9 @@ class SceneReader:
     def _step(self):
         """False: nothing is left to do, or what was read can be told."""
         for name in list(islice(self._queue, STEP)):
-            self._read(name, self._queue.pop(name))
+            item = self._queue.pop(name)
+            if item.name_full == name:  # else it was renamed, which is found by its names
+                self._read(name, item)
         if self._reselected:
             self._reselect()
             # A scene without what is selected in it would not belong together.

@@ -48,7 +48,8 @@ class SceneWatch:
 
     @property
     def busy(self):
-        return self._reader.busy
+        """Something waits to be read, and can be."""
+        return self._reader.busy and self._wanted
 
     @property
     def settled(self):
@@ -95,7 +96,8 @@ class SceneWatch:
         limits = self._reader.limits = self._link.limits
         least = 0 if self._link.scene_wanted else UNFOLLOWED_SECONDS
         self._cadence.least = max(least, limits.get("scene_min_interval_ms", 0) / 1000.0)
-        if self._link.need_scene:
+        # Of a scene that could not be read, a part is no scene.
+        if self._link.need_scene and self.failure is None:
             self._cadence.changed()
         if not self._wanted:
             return
@@ -104,8 +106,8 @@ class SceneWatch:
             self._verify_at = None
             self._reader.verify()
         if self._reader.verifying:
-            self._advance(QUIET_SECONDS)
-            if not self._reader.verifying:
+            if self._advance(QUIET_SECONDS) and not self._reader.verifying:
+                self.failure = None  # everything was read
                 self._all_members = True
                 self._cadence.changed()
         elif self._reader.busy:
@@ -127,7 +129,7 @@ class SceneWatch:
         return self._link.connected and self._link.scene_settled
 
     def _advance(self, seconds):
-        """Reads for so long, and tells what was read when nothing is left."""
+        """Reads for so long, and tells what was read when nothing is left. False: that failed."""
         began = self._clock()
         self._is_reading = True
         try:
@@ -146,8 +148,10 @@ class SceneWatch:
                     self._cadence.changed()
                     self._all_members = self._reader.scanning
                 self.failure = None
+            return True
         except Exception as error:
             self._failed(error)
+            return False
         finally:
             self._is_reading = False
 

@@ -256,6 +256,68 @@ class Seen(unittest.TestCase):
         self.assertIsNone(self.session.failure)
         self.assertEqual(len(self.names()), 4)
 
+    def test_a_part_of_a_scene_that_cannot_be_read_is_told_to_no_server(self):
+        from contextlib import redirect_stderr
+        from io import StringIO
+        from unittest import mock
+
+        from service_cli_link import object_facts
+
+        for name in ("First", "Second", "Third"):
+            harness.add(name)
+        known, read = object_facts.object_facts, []
+
+        def facts(item, *arguments):
+            read.append(item.name)
+            if len(read) > 1:
+                raise KeyError("x")
+            return known(item, *arguments)
+
+        session = harness.session(self.clock)
+        self.addCleanup(session.stop, "test")
+        session.link.need_scene = True
+        with redirect_stderr(StringIO()), mock.patch.object(object_facts, "object_facts", facts):
+            for _ in range(5):
+                self.clock.now += 1.0
+                session.tick()
+            self.assertFalse(session._refresh())
+        self.assertEqual(session.link.patches, [])
+        harness.add("Fourth")
+        for _ in range(3):
+            self.clock.now += 1.0
+            session.tick()
+        self.assertEqual(len(session.link.scenes()[-1]["objects"]), 4)
+
+    def test_a_file_without_objects_empties_their_list(self):
+        harness.add("Old")
+        self.tick()
+        harness.empty_scene()
+        self.tick()
+        self.tick()
+        self.assertEqual(self.link.of("list_changed")[-1][1], [])
+
+    def test_a_frame_played_past_its_objects_is_not_confirmed_as_the_newest(self):
+        from unittest import mock
+
+        from service_cli_link import link_session
+        from service_cli_link.service_host_link import Busy
+
+        playing = mock.patch.object(link_session, "_is_playing", lambda: True)
+        item = harness.add("Mover")
+        item.keyframe_insert("location", frame=1)
+        item.location.x = 9
+        item.keyframe_insert("location", frame=9)
+        self.tick()
+        scene = bpy.context.scene
+        with playing:
+            self.session.tick()
+            scene.frame_set(2)
+            scene.frame_set(5)
+            self.assertRaises(Busy, self.session._refresh)
+        self.assertTrue(self.session._refresh())
+        told = {each["name"]: each for each in self.link.scenes()[-1]["objects"]}
+        self.assertEqual(told["Mover"]["translate"][0], item.matrix_world.translation.x)
+
     def test_a_call_from_another_thread_touches_nothing(self):
         import threading
 
@@ -390,6 +452,7 @@ class Switches(unittest.TestCase):
         self.assertIs(sys.stdout, stdout)
         said = {name for name, _ in session.link.said}
         self.assertLessEqual(said, {"start", "pump", "stop"})
+        self.assertEqual((session.settled, session.reading), (True, False))
 
     def test_can_be_turned_while_connected(self):
         session = harness.session()
