@@ -32,7 +32,7 @@ export type SceneStep = { readonly before: string | null; readonly after: string
 
 type Before = (name: string) => string | null
 
-/** After so many removals all places are counted again. */
+/** After so many removals and insertions all places are counted again. */
 const maxShifts = 1000
 
 /**
@@ -44,7 +44,7 @@ export class SceneObjects {
   readonly #members: Map<string, string>
   readonly #ids: string[]
   readonly #texts: string[]
-  /** Id → place, or a place up to `#shifts` behind it. */
+  /** Id → place, or a place at most `#shifts` before or after it. */
   #places = new Map<string, number>()
   #shifts = 0
   #objectBytes = 0
@@ -137,9 +137,9 @@ export class SceneObjects {
   place(id: string): number | undefined {
     const known = this.#places.get(id)
     if (known === undefined) return undefined
-    let at = Math.min(known, this.#ids.length - 1)
-    while (this.#ids[at] !== id) at--
-    if (at !== known) this.#places.set(id, at)
+    if (this.#ids[known] === id) return known
+    const at = this.#ids.indexOf(id, Math.max(0, known - this.#shifts))
+    this.#places.set(id, at)
     return at
   }
 
@@ -207,14 +207,15 @@ export class SceneObjects {
     this.#ids.splice(at, 1)
     this.#texts.splice(at, 1)
     this.#places.delete(id)
-    if (++this.#shifts > maxShifts) this.#countPlaces()
+    this.#shifted()
   }
 
   #insert(id: string, at: number, text: string): void {
     this.#ids.splice(at, 0, id)
     this.#texts.splice(at, 0, text)
     this.#objectBytes += bytesOf(text)
-    this.#countPlaces()
+    this.#places.set(id, at)
+    this.#shifted()
   }
 
   #setMember(name: string, after: string | null, steps: SceneStep[]): void {
@@ -228,6 +229,10 @@ export class SceneObjects {
     }
     this.#memberBytes += memberBytes(name, after)
     this.#members.set(name, after)
+  }
+
+  #shifted(): void {
+    if (++this.#shifts > maxShifts) this.#countPlaces()
   }
 
   #countPlaces(): void {

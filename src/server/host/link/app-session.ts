@@ -83,6 +83,8 @@ export class AppSession implements ChannelReader {
       case 'reply':
         return this.#answered(frame.reply)
       case 'refused':
+        // The rest of the scene would lack this part.
+        if (frame.type === 'scene.set' || frame.type === 'scene.patch') this.#parts = null
         if (frame.announcedBytes !== undefined) this.#artefacts.passOver(frame.announcedBytes)
         return this.#refuse(frame.id, frame.code, frame.message)
       case 'broken':

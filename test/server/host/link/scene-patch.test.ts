@@ -99,6 +99,27 @@ describe('scene.patch', () => {
       expect(current()).to.deep.equal({ whole: true })
     })
 
+    it('is stale after a part that is refused for what is in it', async () => {
+      const refused = [
+        { objects: [{ id: 'Rig' }, { id: 'Rig' }] },
+        { objects: [{ id: 'x'.repeat(256) }] },
+        { objects: [{ id: 'Rig' }], removed: ['Rig'] },
+        { base: 1, objects: [{ id: 'Rig' }], more: true },
+      ]
+      for (const part of refused) {
+        await set(scene, true)
+        expect(await patch({ more: true, ...part })).to.include({ code: 'invalid' })
+        expect(await patch({ objects: [{ id: 'Tree' }] })).to.include({ code: 'stale' })
+      }
+      await set(scene, true)
+      peer.send('{"type":"scene.patch","objects":[{"id":"Rig","x":1e999}],"more":true}')
+      expect(await patch({ objects: [{ id: 'Tree' }] })).to.include({ code: 'stale' })
+      await set(scene, true)
+      peer.send({ type: 'scene.set', more: true })
+      expect(await patch({ objects: [{ id: 'Tree' }] })).to.include({ code: 'stale' })
+      expect(current()).to.equal(null)
+    })
+
     it('is refused when it becomes too large, or has objects without ids', async () => {
       expect(await set({ objects: [{}] }, true)).to.include({ code: 'invalid' })
       await set(scene, true)
