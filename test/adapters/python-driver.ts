@@ -38,8 +38,8 @@ export interface LinkOptions {
   constants?: Record<string, number>
   /** Whether it answers questions. */
   reads?: boolean
-  /** Whether each refresh is done at once. */
-  refreshes?: boolean[]
+  /** Whether each refresh is done at once; or the scene that it hands over. */
+  refreshes?: (boolean | object)[]
   start?: boolean
 }
 

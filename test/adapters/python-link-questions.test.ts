@@ -53,6 +53,28 @@ describe('the Python link: what the server asks', () => {
     expect(await app.get('asked')).to.deep.include.members(['refresh', 'refresh', 'refresh'])
   })
 
+  it('answers a refresh with an error while the server lacks the scene', async () => {
+    const limits = { ...welcome.limits, max_message_bytes: 10_000 }
+    const unsendable = [{ a: '<object>' }, { a: 'x'.repeat(10_000) }]
+    await begin({ welcome: { ...welcome, limits } }, { refreshes: [...unsendable, true, true] })
+    peer.answers.delete('scene.set')
+    const refresh = (id: string) => peer.send({ type: 'refresh', id, deadline_ms: 5000 })
+    const error = { type: 'error', code: 'internal', message: 'the server lacks the newest scene' }
+    for (const id of ['not JSON', 'too large']) {
+      refresh(id)
+      expect(await peer.answerTo(id)).to.include(error)
+    }
+    refresh('refused')
+    const { id } = await peer.nth('scene.set')
+    peer.send({ type: 'error', id, code: 'invalid', message: 'no scene', retryable: false })
+    expect(await peer.answerTo('refused')).to.include(error)
+    expect((await app.call('flush')).result).to.equal(false)
+    refresh('taken')
+    peer.ok(await peer.nth('scene.set', 2), { revision: 1 })
+    expect(await peer.answerTo('taken')).to.include({ type: 'ok' })
+    expect((await app.call('flush')).result).to.equal(true)
+  })
+
   it('tells whether the scene is wanted, anew on each connection', async () => {
     await begin({}, { refreshes: [true] })
     expect(await app.get('scene_wanted')).to.equal(true)

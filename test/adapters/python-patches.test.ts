@@ -121,6 +121,43 @@ describe('the Python link: scenes that change', () => {
     })
   })
 
+  it('asks for the whole scene when a patch may have closed the link', async () => {
+    await begin()
+    await app.call('patch_scene', { frame: 2 }, {})
+    await peer.nth('scene.patch')
+    peer.ws.close(4400)
+    peer = await server.peer(2)
+    await until(() => app.get('need_scene'), 'need_scene')
+    await app.call('patch_scene', { frame: 3 }, {}, true)
+    expect((await peer.nth('scene.set')).scene).to.deep.equal({ frame: 3, objects: [] })
+    expect(await app.get('need_scene')).to.equal(false)
+  })
+
+  it('asks for the whole scene after a patch that is not JSON', async () => {
+    await begin()
+    await app.call('patch_scene', { frame: '<object>' }, {})
+    await until(() => app.get('need_scene'), 'need_scene')
+    await app.call('patch_scene', { frame: 3 }, {}, true)
+    expect((await peer.nth('scene.set', 2)).scene).to.deep.equal({ frame: 3, objects: [] })
+    expect(await app.get('need_scene')).to.equal(false)
+  })
+
+  it('does not send the parts of a scene again that the server refused', async () => {
+    const limits = { ...(welcome as any).limits, max_message_bytes: 4000 }
+    await begin({ welcome: { ...welcome, scene_patch: true, limits } })
+    const object = (id: string) => JSON.stringify({ id, note: 'x'.repeat(2000) })
+    await app.call('patch_scene', {}, { a: object('a'), b: object('b') }, true)
+    const { id } = await peer.nth('scene.patch')
+    const refusal = { code: 'stale', message: 'a part without the first one', retryable: false }
+    peer.send({ type: 'error', id, ...refusal })
+    await app.untilError('the server refused the scene: a part without the first one')
+    expect(await app.get('scene_settled')).to.equal(true)
+    expect(peer.of('scene.set')).to.have.length(2)
+    // A change is another try.
+    await app.call('patch_scene', { frame: 2 }, { b: null })
+    expect((await peer.nth('scene.set', 3)).scene.frame).to.equal(2)
+  })
+
   it('sends whole scenes where most changes, or objects have no ids of their own', async () => {
     await begin()
     await app.call('set_scene', { ...scene, note: 'y'.repeat(2000) })

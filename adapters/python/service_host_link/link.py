@@ -81,6 +81,7 @@ class HostLink(LinkState, LinkReports, LinkOffers, LinkNotes, LinkCallbacks):
         self._scene_text = None  # the newest scene, serialised
         self._scene_taken_by = None  # Candidate.key of the server that has it
         self._scene_work = False  # being serialised
+        self._scene_unsent = False  # the newest scene could not be sent, or was refused
         self._scene_sent_to = None  # Candidate.key of the server that a scene was sent to last
         self._audit = Backlog()
         self._events = Backlog()
@@ -132,7 +133,7 @@ class HostLink(LinkState, LinkReports, LinkOffers, LinkNotes, LinkCallbacks):
             self._worker = None
             was_sent = self._scene_sent_to is not None
             if clear:
-                self._scene_news, self._scene_text = [], None
+                self._scene_news, self._scene_text, self._scene_unsent = [], None, False
         atexit.unregister(self._at_exit)
         if worker is not None and worker.owner == os.getpid():
             worker.stop(one_line(reason) or "quit", timeout, clear)
@@ -169,7 +170,7 @@ class HostLink(LinkState, LinkReports, LinkOffers, LinkNotes, LinkCallbacks):
         while True:
             with self._changed:
                 if self.connected and self._settled():
-                    return True
+                    return not self._scene_unsent
                 left = deadline - time.monotonic()
                 if left <= 0 or self._state[0] in ("off", "refused"):
                     return False

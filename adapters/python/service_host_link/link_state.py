@@ -37,7 +37,8 @@ class LinkState(object):
 
     @property
     def need_scene(self):
-        """The server has no scene and none is on its way: time for set_scene()."""
+        """The server has no scene, or the link none to patch, and none is on its way: time for
+        set_scene(), or patch_scene() with a whole one."""
         with self._lock:
             return self.connected and self._server_needs_scene and self.scene_settled
 

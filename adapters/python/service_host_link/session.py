@@ -259,7 +259,7 @@ class Session(SessionGreeting, SessionQuestions, SessionApp, SessionScene, Sessi
             if lost.delay is not None:
                 link._scene_taken_by = None  # the other application has set its own
             if blame and any(what == "scene" for what, _ in asked):
-                link._scene_text = None
+                link._scene_text, link._scene_unsent = None, True
                 link._fail("scene", "the scene was given up: %s" % lost.text)
             upload = link._upload
             if upload is not None:

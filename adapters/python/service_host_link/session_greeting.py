@@ -54,7 +54,9 @@ class SessionGreeting(object):
                 name: one_line(server[name]) or "" for name in ("name", "version")
                 if isinstance(server.get(name), str)}
             need = message.get("need_scene") is True
-            link._server_needs_scene = need
+            has_whole = link._scene_text is not None or any(
+                is_whole for is_whole, _, _ in link._scene_news)
+            link._server_needs_scene = need or not has_whole  # patches need one to change
             if need or link._scene_taken_by != self.candidate.key:
                 link._scene_taken_by = None
             # Nothing of this is remembered across connections.

@@ -64,6 +64,8 @@ class SessionQuestions(object):
                 return False
             question, (code, value) = ready[0]
             link._answers.remove(ready[0])
+            if code is None and question.kind == "refresh" and link._scene_unsent:
+                code, value = "internal", "the server lacks the newest scene"
         if question.dropped:  # also when it came over an earlier connection
             return True
         self.questions.pop(question.id, None)

@@ -32,10 +32,13 @@ class SessionScene(object):
         with link._lock:
             link._scene_work = False
             link._scene_text = texts
+            link._scene_unsent = rest is None
             # What cannot be sent is tried again when it has changed, or by another connection.
             link._scene_taken_by = None if rest is not None else self.candidate.key
             link._changed.notify_all()
             if rest is None:
+                if texts is None and news and not news[-1][0]:
+                    link._server_needs_scene = True  # there is none to patch
                 return bool(news)
             link._server_needs_scene = False
             if texts.members is not None:
@@ -45,11 +48,12 @@ class SessionScene(object):
         self.base = None
         self.next_scene = time.monotonic() + self.scene_interval
         if base is not None:
-            self._ask("scene", {"type": "scene.patch", "base": base}, rest, (texts, texts.version))
+            self._ask("scene", {"type": "scene.patch", "base": base}, rest,
+                      (texts, texts.version, True))
         elif self.scene_parts:
             self._send_text(b'{"type":"scene.set","more":true,' + rest + b"}")
         else:
-            self._ask("scene", {"type": "scene.set"}, rest, (texts, texts.version))
+            self._ask("scene", {"type": "scene.set"}, rest, (texts, texts.version, False))
         return True
 
     @property
@@ -104,7 +108,7 @@ class SessionScene(object):
             return None
         first, self.scene_parts = parts[0], parts[1:]
         if self.scene_parts:
-            self.scene_parts.append((texts, texts.version))
+            self.scene_parts.append((texts, texts.version, False))
         return first
 
     def _send_part(self):
@@ -117,7 +121,7 @@ class SessionScene(object):
         self._ask("scene", {"type": "scene.patch"}, part, data)
 
     def _answered_scene(self, message, error, data):
-        texts, version = data
+        texts, version, has_base = data
         link = self.link
         revision = message.get("revision")
         if error is None and isinstance(revision, int) and not message.get("superseded"):
@@ -125,12 +129,13 @@ class SessionScene(object):
         with link._lock:
             if link._scene_text is not texts or texts.version != version:
                 return
-            if error is not None and error.code == "stale":
+            if error is not None and error.code == "stale" and has_base:
                 return  # the whole scene is sent next, because no server has this one
             if error is not None and error.retryable:
                 self.next_scene = time.monotonic() + RETRY_SECONDS
             else:
                 link._scene_taken_by = self.candidate.key
+                link._scene_unsent = error is not None
             if error is None and texts.members is None:
                 link._scene_sent_to = None
         if error is not None:

@@ -23,7 +23,7 @@ kept = []  # notes and checkpoints, and who called on_done
 asked = []
 statuses = []
 picture = None
-refreshes = []  # whether on_refresh is done, each time
+refreshes = []  # whether on_refresh is done, each time; or the scene that it hands over
 released = threading.Event()
 main_thread = threading.current_thread()
 
@@ -48,9 +48,10 @@ def on_read(uri):
 
 def on_refresh():
     asked.append("refresh")
-    if not refreshes.pop(0):
+    scene = refreshes.pop(0)
+    if not scene:
         return False
-    link.set_scene({"refreshed": True})
+    link.set_scene({"refreshed": True} if scene is True else value_of(scene))
     return True
 
 
