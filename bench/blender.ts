@@ -231,7 +231,7 @@ function printHead([about, ...figures]: readonly string[]): void {
   console.log(`| ${about} | ${figures.join(' | ')} |\n|---|${'---:|'.repeat(figures.length)}`)
 }
 
-/** A picture from elsewhere: Blender's own drawing, and what the add-on takes beside it. */
+/** A picture from a chosen viewpoint: Blender's own drawing, and what the add-on takes beside it. */
 async function printPictures(addon: InstalledAddon): Promise<void> {
   const mode = blenderModes.find(({ mode }) => mode === 'gui')
   if (mode === undefined || !hasPrograms(...mode.needs)) return
@@ -240,7 +240,7 @@ async function printPictures(addon: InstalledAddon): Promise<void> {
   const of = (values: number[]) =>
     [0.5, 0.95].map(share => formatNumber(quantile(values, share))).join(' and ')
   console.log(
-    `picture of 1024x576 from elsewhere, 2,000 objects, ms, p50 and p95: drawn by Blender ${of(draw)}; ` +
+    `picture of 1024x576 from a chosen viewpoint, 2,000 objects, ms, p50 and p95: drawn by Blender ${of(draw)}; ` +
       `the add-on's own on the main thread (CPU) ${of(ours)}; packed on the thread of the link ${of(pack)}`,
   )
 }

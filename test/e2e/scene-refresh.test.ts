@@ -58,7 +58,7 @@ describe('a scene that is asked for when somebody reads it', () => {
     expect(answer.as_of).to.be.a('string')
     const { result } = await session.call('tools/call', { name: 'scene_changes', arguments: {} })
     expect(result.content[0].text).to.contain(
-      `the application does not answer now; the scene is as it was at ${answer.as_of}`,
+      `the application does not confirm the scene now; it is as it was at ${answer.as_of}`,
     )
     app.answer = () => ({})
     expect(await read()).not.to.have.property('as_of')

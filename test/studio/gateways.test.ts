@@ -151,7 +151,7 @@ describe('several gateways on one database', () => {
   const post = (url: string, headers: Record<string, string>) =>
     ask(url, { method: 'POST', headers: { ...postHeaders, ...headers }, body: rpc('ping') })
 
-  /** For what does not end with a lease: a busy machine renews late. */
+  /** For tests in which no lease may expire: a busy machine renews late. */
   const steady = ['gatewayLeaseMs=30000']
 
   it('list, read and push an instance of either', async () => {

@@ -34,7 +34,7 @@ class LinkSession:
         self._document = None
         self._key = None
         self._unheard = False
-        self._lags = False  # played frames whose objects were not read
+        self._skipped_frames = False  # True: frames were played whose objects were not read
         self._loading = 0  # ticks
         self._missing = MissingFiles(clock)
         self._changes = Changes(self)
@@ -154,10 +154,10 @@ class LinkSession:
         if not _is_playing():
             items, look = touched()
             return self.changed(items, EVERYTHING if look in (MANY, EVERYTHING) else MEMBERS)
-        # A sample: playback comes first, and all is read when it stops.
+        # A sample now and then: between two, as with too many objects, nothing is read until it stops.
         items, look = touched() if self._watch.rested() else ({}, MANY)
         if look in (MANY, EVERYTHING):
-            self._lags = True
+            self._skipped_frames = True
             self._watch.changed({}, MEMBERS, may_read=False)
         else:
             self.changed(items, MEMBERS)
@@ -178,14 +178,16 @@ class LinkSession:
     def happened(self, action):
         if self._unheard:
             return
+        params = {}
         if action.startswith("file."):
             self._missing.forget()
+            params = {"path": bpy.data.filepath}
         if action == "file.load":
             self._operators.start_over()
             self.has_render = None
             self._loading = LOADING_TICKS
             self._watch.forget()
-        self._act(action, {"path": bpy.data.filepath} if action.startswith("file.") else {})
+        self._act(action, params)
         if self.busy:
             self._marked = True
             return
@@ -212,7 +214,7 @@ class LinkSession:
         """The few things that change without any notice of Blender's."""
         self._tell_document()
         before, self._key = self._key, _cheap_key()
-        self._lags = self._lags and self._key[-1]
+        self._skipped_frames = self._skipped_frames and self._key[-1]
         if before is None:
             return
         if self._key[:3] != before[:3]:
@@ -249,8 +251,8 @@ class LinkSession:
             raise Busy("Blender is rendering")
         bpy.context.view_layer.update()  # what scripts changed is told of now
         self._look()
-        if self._lags:
-            raise Busy("Blender plays an animation")
+        if self._skipped_frames:
+            raise Busy("Blender is playing an animation")
         return self._watch.refresh()
 
     def _picture(self, target, max_width, max_bytes, shot=None):

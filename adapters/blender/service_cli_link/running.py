@@ -10,7 +10,7 @@ from . import share
 from .link_session import LinkSession
 
 TICK_SECONDS = 0.05
-# Once in each turn of the main loop, so that Blender draws and hears the user in between.
+# Due at the next turn of the main loop: Blender draws and handles input in between.
 READING_SECONDS = 0.001
 IDLE_SECONDS = 0.5
 START_SECONDS = 0.1

@@ -116,7 +116,7 @@ class SceneReader:
         """Another scene: nothing of the one before is told again."""
         self.__init__(self.detail, self.limits, self._clock)
         self._wanted = [EVERYTHING]
-        self.listing_changed = True
+        self.listing_changed = True  # also where the new scene has no objects
 
     def take(self):
         """The texts that changed since the last call, None for objects that are gone."""
@@ -143,7 +143,7 @@ class SceneReader:
         """False: nothing is left to do, or what was read can be told."""
         for name in list(islice(self._queue, STEP)):
             item = self._queue.pop(name)
-            if item.name_full == name:  # else it was renamed, which is found by its names
+            if item.name_full == name:  # else it was renamed: comparing the names finds it
                 self._read(name, item)
         if self._reselected:
             self._reselect()

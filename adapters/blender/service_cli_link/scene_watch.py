@@ -96,7 +96,7 @@ class SceneWatch:
         limits = self._reader.limits = self._link.limits
         least = 0 if self._link.scene_wanted else UNFOLLOWED_SECONDS
         self._cadence.least = max(least, limits.get("scene_min_interval_ms", 0) / 1000.0)
-        # Of a scene that could not be read, a part is no scene.
+        # After a failed read the reader holds only a part of the scene.
         if self._link.need_scene and self.failure is None:
             self._cadence.changed()
         if not self._wanted:
@@ -129,7 +129,7 @@ class SceneWatch:
         return self._link.connected and self._link.scene_settled
 
     def _advance(self, seconds):
-        """Reads for so long, and tells what was read when nothing is left. False: that failed."""
+        """Reads for so long, and tells what was read when nothing is left. False: reading failed."""
         began = self._clock()
         self._is_reading = True
         try:

@@ -56,7 +56,7 @@ class SessionGreeting(object):
             need = message.get("need_scene") is True
             has_whole = link._scene_text is not None or any(
                 is_whole for is_whole, _, _ in link._scene_news)
-            link._server_needs_scene = need or not has_whole  # patches need one to change
+            link._server_needs_scene = need or not has_whole  # a patch needs a scene to change
             if need or link._scene_taken_by != self.candidate.key:
                 link._scene_taken_by = None
             # Nothing of this is remembered across connections.

@@ -38,7 +38,7 @@ class SessionScene(object):
             link._changed.notify_all()
             if rest is None:
                 if texts is None and news and not news[-1][0]:
-                    link._server_needs_scene = True  # there is none to patch
+                    link._server_needs_scene = True  # this patch had no scene to change
                 return bool(news)
             link._server_needs_scene = False
             if texts.members is not None:

@@ -91,8 +91,8 @@ export async function checkInstance(
       const refused = `${answer}, but refuses the key in SERVICE_MCP_API_KEY`
       return { check, status: 'warn', summary: refused, hint }
     }
-    const hint = 'set SERVICE_MCP_API_KEY to its key to test a session too'
-    return { check, status: 'ok', summary: `${answer} and requires a key`, hint }
+    const hint = 'set SERVICE_MCP_API_KEY to one to test a session too'
+    return { check, status: 'ok', summary: `${answer} and requires a key or token`, hint }
   } catch (error) {
     const reason = messageOf(error)
     return {
@@ -125,10 +125,10 @@ function msSince(startedMs: number): number {
   return Math.round((performance.now() - startedMs) * 10) / 10
 }
 
-/** Errors of a server that requires a key; `rate_limited` after too many wrong keys. */
+/** Errors of a server that requires a key or token; `rate_limited` after too many wrong keys. */
 const refusals: readonly ErrorCode[] = ['auth_required', 'auth_refused', 'rate_limited']
 
-/** Returns false when the server requires a key that this process does not have. */
+/** Returns false when the server requires a key or token that this process does not have. */
 async function trySubscription(url: string, apiKey: string | null): Promise<boolean> {
   for (const key of apiKey === null ? [null] : [null, apiKey]) {
     try {

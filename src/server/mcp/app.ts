@@ -156,8 +156,8 @@ function createListener(parts: AppParts): RequestListener {
     if (auth.onRevoked !== undefined || expiresAtMs !== undefined || watch !== undefined) {
       // A client that left while it was authenticated closes nothing any more.
       if (!res.destroyed) {
-        // In a list: with a function made here for both, V8 kept whole requests, and what they hold,
-        // until its next full collection, which took a third of the time of a read.
+        // Pushed one by one: a single closure over both kept whole requests alive until V8's next full
+        // collection, and cost a third of the time of a read.
         notes.over.push(open.add(principal, expiresAtMs, res))
         if (watch !== undefined) notes.over.push(watch(() => void res.destroy()))
       }

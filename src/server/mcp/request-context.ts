@@ -27,7 +27,7 @@ export class RequestNotes implements RequestContext {
   mayWrite = true
   mayAnswer = true
   viewer: RequestContext['viewer'] = undefined
-  /** To be called when nothing is answered any more. */
+  /** Called when the response has closed. */
   readonly over: (() => void)[] = []
   rpc: string | undefined = undefined
   uri: unknown = undefined

@@ -226,7 +226,7 @@ describe('a scene that is patched', () => {
     expect(objects?.place('o2')).to.equal(undefined)
   })
 
-  it('is read at a revision before thousands left, in few steps for each of them', () => {
+  it('is read at a revision before thousands of removals without counting all places for each', () => {
     const before = Array.from({ length: 3000 }, (_, at) => ({ id: `o${at}`, x: 0 }))
     const ids = before.map(({ id }) => id)
     const state = new SceneState(resolveLimits({ maxPatchedObjects: 3000 }))

@@ -7,6 +7,8 @@ import { parseBytes } from './rpc.ts'
 import { parseServerText } from './server-message.ts'
 import { shownUrl, type Target } from './context.ts'
 
+export const keyHint = 'set SERVICE_MCP_API_KEY or --api-key-file'
+
 /** Error reasons of the bridge. Stable: clients read them in `data.reason`. */
 type Reason =
   | 'server_unreachable'
@@ -65,9 +67,9 @@ export function stopping(): RpcError {
 export function refusalError(refused: Refused, { url }: Target, keyed: boolean): RpcError {
   const { status, headers } = refused
   if (status === 401) {
-    const { code, said } = keyRefusal(refused, keyed)
+    const { code, clause } = keyRefusal(refused, keyed)
     const hint = `${keyHint} where the bridge is started`
-    return bridgeError(code, `the server ${said}; ${hint}`)
+    return bridgeError(code, `the server ${clause}; ${hint}`)
   }
   if (status >= 300 && status < 400) {
     const to = redirectedTo(headers.location, url)
@@ -95,14 +97,12 @@ function redirectedTo(location: string | undefined, from: URL): string {
   return to === null ? 'another address' : cleanText(shownUrl(to), 200)
 }
 
-export const keyHint = 'set SERVICE_MCP_API_KEY or --api-key-file'
-
-/** What a server says with a 401: a key of its own, or a token of an accounts server. */
+/** The code of a 401 and its clause, with the detail of the server: a key of its own, or a token. */
 export function keyRefusal(refused: Refused, keyed: boolean) {
   const what = keyed ? 'does not accept the key or token' : 'requires a key or token'
   const detail = detailOf(refused)
-  const said = `${what} (HTTP 401)${detail === null ? '' : `: ${detail}`}`
-  return { code: keyed ? 'auth_refused' : 'auth_required', said } as const
+  const clause = `${what} (HTTP 401)${detail === null ? '' : `: ${detail}`}`
+  return { code: keyed ? 'auth_refused' : 'auth_required', clause } as const
 }
 
 /** Some servers send a JSON-RPC error in the body of an HTTP error; it says more than the status. */

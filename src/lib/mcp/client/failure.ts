@@ -82,8 +82,8 @@ function notFound(uri: string, said: string, hint: string | undefined): ServiceE
 function httpFailure(refused: Refused, { url, keyed }: FailureFacts): ServiceError {
   const { status, headers } = refused
   if (status === 401) {
-    const { code, said } = keyRefusal(refused, keyed)
-    return new ServiceError(code, `${shownUrl(url)} ${said}`, { hint: keyHint })
+    const { code, clause } = keyRefusal(refused, keyed)
+    return new ServiceError(code, `${shownUrl(url)} ${clause}`, { hint: keyHint })
   }
   if (status === 429) {
     const after = headers['retry-after']

@@ -141,7 +141,7 @@ export function staleReason(meta: JsonObject | undefined): string | null {
   }
   const { as_of: asOf } = applicationOf(meta)
   if (asOf === undefined) return null
-  return `the application does not answer now; this is its scene as of ${String(asOf)}`
+  return `the application does not confirm the scene now; this is its scene as of ${String(asOf)}`
 }
 
 function goneSince(meta: JsonObject | undefined): string | null {

@@ -83,7 +83,7 @@ export class AppSession implements ChannelReader {
       case 'reply':
         return this.#answered(frame.reply)
       case 'refused':
-        // The rest of the scene would lack this part.
+        // A scene without this part is incomplete: without it, the next part is `stale`.
         if (frame.type === 'scene.set' || frame.type === 'scene.patch') this.#parts = null
         if (frame.announcedBytes !== undefined) this.#artefacts.passOver(frame.announcedBytes)
         return this.#refuse(frame.id, frame.code, frame.message)

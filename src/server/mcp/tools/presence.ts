@@ -30,7 +30,7 @@ export function presenceOf(scene: ServedResources['scene'], base?: number): Pres
 
 function silent(asOf: string): Presence {
   return {
-    line: `the application does not answer now; the scene is as it was at ${asOf}`,
+    line: `the application does not confirm the scene now; it is as it was at ${asOf}`,
     facts: { application: { connected: true, as_of: asOf } },
   }
 }
