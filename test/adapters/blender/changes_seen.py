@@ -288,6 +288,17 @@ class Seen(unittest.TestCase):
             session.tick()
         self.assertEqual(len(session.link.scenes()[-1]["objects"]), 4)
 
+    def test_an_object_renamed_before_it_was_read_is_not_told_by_its_old_name(self):
+        item = harness.add("Old")
+        self.tick()
+        reader = self.session._watch._reader
+        reader.note({"Old": item})
+        item.name = "New"
+        reader.work(1.0)
+        self.assertNotIn("New", reader.texts["Old"])
+        self.tick()
+        self.assertEqual(self.names(), ["New"])
+
     def test_a_file_without_objects_empties_their_list(self):
         harness.add("Old")
         self.tick()
@@ -314,6 +325,9 @@ class Seen(unittest.TestCase):
             scene.frame_set(2)
             scene.frame_set(5)
             self.assertRaises(Busy, self.session._refresh)
+            self.session._watch._reader.read_again()
+            self.assertFalse(self.session.reading)
+        self.assertTrue(self.session.reading)
         self.assertTrue(self.session._refresh())
         told = {each["name"]: each for each in self.link.scenes()[-1]["objects"]}
         self.assertEqual(told["Mover"]["translate"][0], item.matrix_world.translation.x)

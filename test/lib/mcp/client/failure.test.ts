@@ -50,6 +50,11 @@ describe('failureOf', () => {
     ({ kind: 'refused', status, headers, body: Buffer.alloc(0) }) as const
   const outcomes: [answer: Parameters<typeof failureOf>[0], code: string, says: RegExp][] = [
     [refused(401), 'auth_required', /requires a key or token .*: set SERVICE_MCP_API_KEY/],
+    [
+      { ...refused(401), body: Buffer.from('{"error_description":"a token is required"}') },
+      'auth_required',
+      /requires a key or token \(HTTP 401\): a token is required: set SERVICE_MCP_API_KEY/,
+    ],
     [refused(404), 'request_refused', /has no MCP endpoint \(HTTP 404\): $/],
     [
       refused(429, { 'retry-after': '7' }),
