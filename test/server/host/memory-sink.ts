@@ -16,7 +16,7 @@ export class MemorySink implements HostSink {
   records: AuditRecord[] = []
   buffers = new Map<string, SessionEventBuffer>()
   readonly memory = new MemoryArtefacts()
-  readonly notes = null
+  notes: HostSink['notes'] = null
   readonly checkpoints = new Checkpoints({
     comparer: new SceneComparer(systemTimer),
     store: () => new CheckpointFolder('/nowhere/checkpoints'),

@@ -191,15 +191,17 @@ export class Application {
     const { sink, log, limits } = this.#deps
     const { notes } = sink
     if (notes === null) return null
+    let reads = 0
     const show = () => {
-      notes.shown(limits.maxMessageBytes / 2).then(
-        shown => void channel.send({ type: 'notes', ...shown }),
-        (error: unknown) => {
-          log.warn({ reason: messageOf(error) }, 'the notes cannot be shown')
-          // Those that it shows may be of another document.
-          channel.send({ type: 'notes', notes: [], pictures: '' })
-        },
-      )
+      const read = ++reads
+      // A slow read of the document before may end last.
+      const send = (shown: object) =>
+        void (read === reads && channel.send({ type: 'notes', ...shown }))
+      notes.shown(limits.maxMessageBytes / 2).then(send, (error: unknown) => {
+        log.warn({ reason: messageOf(error) }, 'the notes cannot be shown')
+        // Those that it shows may be of another document.
+        send({ notes: [], pictures: '' })
+      })
     }
     show()
     return notes.watch(show)

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import type { Notes } from '../../../../src/server/notes/notes.ts'
 import { until } from '../../../helpers/until.ts'
 import { LinkServer, type Message, type Peer } from './link-server.ts'
 
@@ -230,5 +231,33 @@ describe('scenes that cost the server much', () => {
     } finally {
       await server.stop()
     }
+  })
+})
+
+describe('the notes that an application shows', () => {
+  let server: LinkServer
+  beforeEach(async () => (server = await LinkServer.start()))
+  afterEach(() => server.stop())
+
+  it('are those of the open document, also when those of the one before come later', async () => {
+    const reads: ((text: string) => void)[] = []
+    let changed = () => {}
+    server.sink.notes = {
+      shown: () =>
+        new Promise(resolve => {
+          reads.push(text => resolve({ notes: [{ text }], pictures: '' }))
+        }),
+      watch: (told: () => void) => {
+        changed = told
+        return () => {}
+      },
+    } as unknown as Notes
+    const peer = await server.join('run-1', { notes: true })
+    changed()
+    reads[1]?.('of the open one')
+    expect(await peer.next()).to.deep.include({ notes: [{ text: 'of the open one' }] })
+    reads[0]?.('of the one before')
+    await peer.settled()
+    expect(peer.received.filter(({ type }) => type === 'notes')).to.have.length(1)
   })
 })
