@@ -1,4 +1,5 @@
 import fc from 'fast-check'
+import { codePoint } from '../helpers/code-point.ts'
 
 /** Texts that have broken somebody's parser before. */
 export const hostileTexts = [
@@ -25,7 +26,7 @@ export const hostileTexts = [
 
 export const anyText: fc.Arbitrary<string> = fc.oneof(
   { weight: 3, arbitrary: fc.constantFrom(...hostileTexts) },
-  { weight: 1, arbitrary: fc.string({ unit: 'binary', maxLength: 20 }) },
+  { weight: 1, arbitrary: fc.string({ unit: codePoint, maxLength: 20 }) },
 )
 
 export const anyJson: fc.Arbitrary<unknown> = fc.oneof(

@@ -1,3 +1,3 @@
 import { describeIsolation } from './isolation-suite.ts'
 
-describeIsolation(Number(process.env.FUZZ_CASES ?? 2000))
+describeIsolation(Number(process.env.FUZZ_CASES ?? 1000))

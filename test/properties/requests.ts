@@ -1,4 +1,5 @@
 import fc from 'fast-check'
+import { codePoint } from '../helpers/code-point.ts'
 import { stateless, statelessMeta } from '../helpers/stateless.ts'
 import {
   absent,
@@ -203,7 +204,7 @@ function withMeta(sent: Readonly<Record<string, unknown>>, meta: unknown): unkno
 /** Any bytes, any JSON. */
 const arbitraryBody: fc.Arbitrary<Made> = fc
   .record({
-    content: fc.oneof(fc.string({ unit: 'binary' }), fc.json(), anyJson.map(written)),
+    content: fc.oneof(fc.string({ unit: codePoint }), fc.json(), anyJson.map(written)),
     common: commonHeaders,
     own: fc.oneof(sessionHeaders, statelessHeadersOf({ method: 'ping' }, stateless)),
     damage: fc.oneof(

@@ -139,13 +139,15 @@ export function isForeignPeer(
   const listening: { host: string; isForeign: boolean }[] = []
   const addresses = localAddresses(address)
   const hosts = new Set(addresses.flat())
-  for (const line of linesWith(tables, `:${portText(port)} `)) {
-    const [, local = '', remote = '', state, , , , uid] = line.trim().split(/\s+/)
+  // A busy port has thousands of connections: only lines of these two kinds are parsed.
+  const accepted = linesWith(tables, `:${portText(localPort)} 01 `)
+  for (const line of [...linesWith(tables, ':0000 0A '), ...accepted]) {
+    const [, local = '', , state, , , , uid] = line.trim().split(/\s+/)
     const [host = '', at] = local.split(':')
     if (at !== portText(port) || !hosts.has(host)) continue
     const isForeign = Number(uid) !== own && Number(uid) !== 0
     if (state === '0A') listening.push({ host, isForeign })
-    else if (state === '01' && isForeign && remote.endsWith(`:${portText(localPort)}`)) return true
+    else if (isForeign) return true
   }
   // A connection goes to the listener at the narrowest address. Another user may have a wider one.
   const narrowest = addresses.find(same => listening.some(({ host }) => same.includes(host))) ?? []

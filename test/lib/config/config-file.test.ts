@@ -8,6 +8,7 @@ import {
   type ServerEntry,
 } from '../../../src/lib/config/config-file.ts'
 import { Secret } from '../../../src/lib/util/secret.ts'
+import { codePoint } from '../../helpers/code-point.ts'
 
 const studio = 'https://registry.studio.example'
 
@@ -189,7 +190,7 @@ describe('configuration file', () => {
 
   it('never throws, whatever the text', () => {
     fc.assert(
-      fc.property(fc.string({ unit: 'binary' }), text => {
+      fc.property(fc.string({ unit: codePoint }), text => {
         parseConfig(text)
       }),
       { numRuns: 500 },

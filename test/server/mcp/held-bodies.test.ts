@@ -8,7 +8,7 @@ import { RawSession, rpc, startServer } from '../../helpers/mcp.ts'
 import { statelessHeaders, statelessRequest } from '../../helpers/stateless.ts'
 
 const count = 20
-const padding = 'x'.repeat(1_000_000)
+const padding = 'x'.repeat(300_000)
 const wait = { name: 'wait_for_change', arguments: {}, padding }
 const listen = { notifications: { resourceSubscriptions: ['scene://current'] }, uri: padding }
 
@@ -40,7 +40,7 @@ describe('a request that stays open', () => {
     })
   }
 
-  /** Bytes that the server holds for so many open requests with a megabyte of padding each. */
+  /** Bytes that the server holds for so many open requests with 300 kB of padding each. */
   async function heldBy(headers: Record<string, string>, message: string): Promise<number> {
     let subscribed = 0
     const resources = server.server.resources()

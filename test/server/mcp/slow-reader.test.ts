@@ -66,10 +66,10 @@ for (const [kind, open] of Object.entries(openers))
       await running.stop()
     })
 
-    /** 40,000 updates of 2 KB: far more than the system's buffers on both sides take. */
+    /** 20,000 updates of 2 KB: far more than the system's buffers on both sides take. */
     async function overfill(who = reader, server = running.server): Promise<void> {
       who.socket.pause()
-      for (let n = 0; n < 40_000; n++) {
+      for (let n = 0; n < 20_000; n++) {
         server.resources().setScene({ n })
         // What is written leaves the process only between turns.
         if (n % 5 === 0) await new Promise(resolve => setImmediate(resolve))

@@ -120,13 +120,13 @@ describe('AuditLog', () => {
     expect(entry.actor).to.equal('b'.repeat(1024))
   })
 
-  it('keeps the last entries of a million, ids going on', () => {
+  it('keeps the last entries of many, ids going on', () => {
     const log = new AuditLog()
-    for (let n = 0; n < 1_000_000; n++) log.record({ action: 'tick' })
+    for (let n = 0; n < 25_000; n++) log.record({ action: 'tick' })
     expect(log.size).to.equal(10_000)
-    expect(log.recent(3).map(entry => entry.id)).to.deep.equal([999_998, 999_999, 1_000_000])
+    expect(log.recent(3).map(entry => entry.id)).to.deep.equal([24_998, 24_999, 25_000])
     expect(log.recent(20_000)).to.have.length(10_000)
-    expect(log.recent(20_000)[0]?.id).to.equal(990_001)
+    expect(log.recent(20_000)[0]?.id).to.equal(15_001)
   })
 
   it('gives the tail in order wherever the ring stands', () => {

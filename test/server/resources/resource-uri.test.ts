@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { normaliseUri, parseResourceUri } from '../../../src/server/resources/resource-uri.ts'
+import { codePoint } from '../../helpers/code-point.ts'
 
 const max = 2048
 
@@ -70,7 +71,7 @@ describe('parseResourceUri', () => {
 
   it('never throws, and never repeats a long URI in its failure', () => {
     fc.assert(
-      fc.property(fc.string({ unit: 'binary', maxLength: 3000 }), text => {
+      fc.property(fc.string({ unit: codePoint, maxLength: 3000 }), text => {
         const parsed = parseResourceUri(text, max)
         if (!parsed.ok) expect(parsed.failure.length).to.be.lessThan(120)
       }),

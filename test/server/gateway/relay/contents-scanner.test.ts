@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { ContentsScanner } from '../../../../src/server/gateway/relay/contents-scanner.ts'
+import { codePoint } from '../../../helpers/code-point.ts'
 import { replay } from '../../../properties/replay.ts'
 
 const id = '7'
@@ -50,7 +51,7 @@ function expected(contents: readonly Record<string, unknown>[]): unknown {
   })
 }
 
-const text = fc.string({ unit: 'binary', maxLength: 20 })
+const text = fc.string({ unit: codePoint, maxLength: 20 })
 const name = fc.oneof(
   text,
   fc.constantFrom('uri', 'id', 'contents', 'error', 'summary_uri', 'text'),

@@ -7,6 +7,7 @@ import { systemTimer } from '../../../../src/lib/util/time.ts'
 import {
   addressBounds,
   InstanceReads,
+  type ReadBounds,
 } from '../../../../src/server/gateway/relay/instance-reads.ts'
 import { AddressTransport } from '../../../../src/server/gateway/relay/address-transport.ts'
 import { Upstream } from '../../../../src/server/gateway/relay/upstream.ts'
@@ -34,6 +35,7 @@ describe('the reads of one instance', () => {
   let instance: ScriptedInstance
   let upstream: Upstream
   let reads: InstanceReads
+  let readsWith: (bounds: ReadBounds, silenceMs: number) => InstanceReads
   /** What the instance has not answered. */
   let held: HeldRead[]
   const silenceMs = 1000
@@ -53,8 +55,11 @@ describe('the reads of one instance', () => {
       ...{ instancesDir, timer },
     })
     upstream = new Upstream(instanceId, transport)
-    const limits = { ...defaultGatewayLimits, instanceSilenceMs: silenceMs }
-    reads = new InstanceReads({ instanceId, upstream, timer, bounds: addressBounds, limits })
+    readsWith = (bounds, instanceSilenceMs) => {
+      const limits = { ...defaultGatewayLimits, instanceSilenceMs }
+      return new InstanceReads({ instanceId, upstream, timer, bounds, limits })
+    }
+    reads = readsWith(addressBounds, silenceMs)
   })
   afterEach(async () => {
     upstream.close()
@@ -226,6 +231,19 @@ describe('the reads of one instance', () => {
       expect(isCut, `${chunk}`).to.equal(false)
     expect(isCut).to.equal(true)
     await until(() => instance.open === 0, 'the request is cancelled')
+  })
+
+  it('of large contents that readers leave unread are refused beyond a bound, small ones are not', async () => {
+    reads = readsWith({ all: 6, large: 4 }, 600_000)
+    instance.onRead = ({ res, uri, id }) => {
+      res.write(contentsOf(uri, 'x'.repeat(300_000), id).slice(0, -3))
+    }
+    const unread = Array.from({ length: 4 }, (_, at) => reader(`artefact://${at}`))
+    for (const { answer } of unread) expect(await answer).to.be.an('object')
+    const refused = await reader('artefact://more').answer.catch((error: Error) => error.message)
+    expect(refused).to.include('4 large reads of the instance are open')
+    instance.onRead = ({ res, uri, id }) => void res.end(contentsOf(uri, 'small', id))
+    expect(await textOf(reader('scene://current').answer)).to.equal('small')
   })
 
   it('of contents that are too large to be shared are made once for each reader', async () => {

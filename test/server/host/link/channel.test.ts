@@ -160,7 +160,7 @@ describe('a message of the host link', () => {
 
 describe('an application that does not take the answers', () => {
   /** More than the system keeps for both ends of a connection. */
-  const answers = 60_000
+  const answers = 30_000
   const wrong = JSON.stringify({ type: 'bye', id: 'i'.repeat(64), ['x'.repeat(64)]: 1 })
 
   for (const reads of [true, false]) {

@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import fc from 'fast-check'
 import { parseFrame } from '../../../../src/server/host/link/incoming.ts'
 import { defaultLimits } from '../../../../src/lib/config/limits.ts'
+import { codePoint } from '../../../helpers/code-point.ts'
 import { type MessageForm, strictForms, tolerantForms } from './message-forms.ts'
 
 const nowMs = Date.parse('2026-01-01T00:00:00Z')
@@ -36,7 +37,7 @@ export function describeIncoming(numRuns: number): void {
         fc.oneof(fc.constantFrom(...words), fc.jsonValue()),
       )
       const text = fc.oneof(
-        fc.string({ unit: 'binary' }),
+        fc.string({ unit: codePoint }),
         fc.json(),
         object.map(value => JSON.stringify(value)),
         fc.tuple(object, fc.nat(), fc.string()).map(([value, at, piece]) => {
@@ -130,7 +131,7 @@ export function describeIncoming(numRuns: number): void {
       const spaced = fc.constantFrom('', ' ', '\n\t', '\r\n  ')
       const scene = fc.oneof(
         fc
-          .dictionary(fc.string({ unit: 'binary' }), fc.jsonValue())
+          .dictionary(fc.string({ unit: codePoint }), fc.jsonValue())
           .map(one => JSON.stringify(one)),
         fc.constantFrom('{"b":1.50,"a":1e2,"b":-0}', '{"2":0,"1":12345678901234567890}', 'null'),
         fc.dictionary(fc.string(), fc.jsonValue()).map(one => JSON.stringify(one, null, 2)),

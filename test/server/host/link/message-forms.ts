@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { defaultLimits } from '../../../../src/lib/config/limits.ts'
+import { codePoint } from '../../../helpers/code-point.ts'
 
 /** One member of a message: what it may be, what it must not be, and where it ends up. */
 export interface MemberForm {
@@ -47,7 +48,7 @@ const mode: MemberForm = {
   taken: 'mode',
 }
 /** A file name may hold any character. */
-const fileName = fc.string({ unit: 'binary', minLength: 1, maxLength: 2000 })
+const fileName = fc.string({ unit: codePoint, minLength: 1, maxLength: 2000 })
 const greetingDocument: MemberForm = {
   good: fc.record({ path: fileName, name: fileName, modified: fc.boolean() }, { requiredKeys: [] }),
   bad: [

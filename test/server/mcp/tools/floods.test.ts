@@ -10,8 +10,8 @@ import { Events, RawSession, rpc, startServer, type TestServer } from '../../../
 import { callStateless, statelessHeaders, statelessRequest } from '../../../helpers/stateless.ts'
 
 const MiB = 1024 * 1024
-const flood = 10_000
-const maxWaits = 500
+const flood = 2000
+const maxWaits = 100
 const waitMs = 45_000
 const wait = { name: 'wait_for_change', arguments: { timeout_s: waitMs / 1000 } }
 
@@ -99,8 +99,8 @@ describe('a flood of calls that wait', function () {
       collect()
       return process.memoryUsage().heapUsed
     }
-    const before = await heapAfter(2 * maxWaits)
-    expect((await heapAfter(flood)) - before).to.be.below(8 * MiB)
+    const before = await heapAfter(flood)
+    expect((await heapAfter(flood)) - before).to.be.below(MiB)
   })
 
   it('of cancellations ends the named calls alone, each once', async () => {
@@ -139,7 +139,7 @@ describe('a flood of calls that wait', function () {
       rpc('tools/call', { ...wait, _meta: { progressToken } }, id)
     const plain = none.map((token, at) => post(session.headers, bodyOf(token, 1000 + at)))
     const streams = await Promise.all(
-      Array.from({ length: 200 }, (_, at) =>
+      Array.from({ length: 64 }, (_, at) =>
         Events.open(server.url, session.headers, bodyOf(tokens[at % tokens.length], at)),
       ),
     )
