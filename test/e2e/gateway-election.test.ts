@@ -90,7 +90,8 @@ describe('the election of a gateway', () => {
     const elected = () => standbys.filter(standby => standby.has('listening'))
     await until(() => elected().length > 0, 'somebody is elected')
     const [winner] = elected()
-    const { instance_id } = await winner?.line('listening')
+    if (winner === undefined) throw new Error('none is elected')
+    const { instance_id } = await winner.line('listening')
     const behind = (standby: RunningGateway) =>
       standby.lines.some(
         line => line.event === 'standby' && line.resident.instance_id === instance_id,
@@ -98,7 +99,7 @@ describe('the election of a gateway', () => {
     const others = standbys.filter(standby => standby !== winner)
     await until(() => others.every(behind), 'the others stand by behind the winner')
     expect(elected()).to.deep.equal([winner])
-    if (winner !== undefined) await logged(winner, `process ${active.pid}, ended without a word`)
+    await logged(winner, `process ${active.pid}, ended without a word`)
   })
 
   it('takes over although nobody reads any more what it says', async () => {
