@@ -3,7 +3,9 @@ import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { root, runProgram } from './helpers/program.ts'
+import Gateway from '../src/commands/gateway.ts'
+import Registry from '../src/commands/registry/index.ts'
+import { root } from './helpers/program.ts'
 import { skipBecause } from './helpers/skip.ts'
 
 const text = readFileSync(join(root, 'docs', 'studio.md'), 'utf8')
@@ -14,15 +16,15 @@ const blocks = (kind: string) =>
 const units = blocks('ini')
 
 describe('the units and containers of docs/studio.md', () => {
-  it('have only flags that the program knows', async () => {
+  it('have only flags that the program knows', () => {
     const texts = [...units, ...blocks('yaml')].join('\n').replaceAll(/\n +/g, ' ')
     const commands = [...texts.matchAll(/service-cli (registry|gateway) (--.*?)(?: ports:| #|\n)/g)]
     expect(commands.map(([, name]) => name).toSorted()).to.deep.equal([
       ...['gateway', 'gateway', 'registry', 'registry'],
     ])
     for (const [, name = '', flags = ''] of commands) {
-      const { stdout: help } = await runProgram([name, '--help'])
-      for (const [flag] of flags.matchAll(/--[a-z-]+/g)) expect(help, name).to.contain(flag)
+      const known = Object.keys((name === 'gateway' ? Gateway : Registry).flags)
+      for (const [, flag] of flags.matchAll(/--([a-z-]+)/g)) expect(known, name).to.contain(flag)
     }
   })
 

@@ -5,13 +5,12 @@ import { chmod, mkdir, mkdtemp, readFile, rm, utimes, writeFile } from 'node:fs/
 import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { startGatewayProcess } from '../helpers/gateway-process.ts'
 import { runCommand } from '../helpers/in-process.ts'
 import { LinkClient } from '../helpers/link.ts'
 import { cleanEnv } from '../helpers/program.ts'
 import { skipBecause } from '../helpers/skip.ts'
 import { until } from '../helpers/until.ts'
-import { serveInProcess } from '../helpers/in-process-servers.ts'
+import { gatewayInProcess, serveInProcess } from '../helpers/in-process-servers.ts'
 
 describe('service-cli doctor', () => {
   let home: string
@@ -118,10 +117,11 @@ describe('service-cli doctor', () => {
     const silent = createServer().listen(0, '127.0.0.1')
     await once(silent, 'listening')
     const { port: silentPort } = silent.address() as AddressInfo
-    const gateway = startGatewayProcess({ port: 0, registryDir })
+    const gateway = gatewayInProcess({ port: 0, registryDir })
     try {
       const { port, host } = new URL((await gateway.line('listening')).url)
-      const left = JSON.parse(await readFile(join(registryDir, `gateway-${port}.json`), 'utf8'))
+      const file = join(registryDir, `gateway-${port}.json`)
+      const left = JSON.parse(await readFile(file, 'utf8'))
       // Of one that was killed, whose port somebody has who answers nothing.
       const dead = JSON.stringify({ ...left, pid: 4_194_305 })
       await writeFile(join(registryDir, `gateway-${silentPort}.json`), dead)
@@ -129,7 +129,8 @@ describe('service-cli doctor', () => {
       expect(running[`gateway_${port}`]).to.include({ status: 'ok' })
       expect(running[`gateway_${port}`].summary).to.contain(`answers at http://${host}/mcp`)
       expect(Object.keys(running)).to.include('gateway').and.not.include(`gateway_${silentPort}`)
-      await gateway.kill()
+      await gateway.stop()
+      await writeFile(file, dead)
       const killed = byName((await doctor(['--json'])).stdout)
       expect(Object.keys(killed)).not.to.include(`gateway_${port}`)
     } finally {

@@ -2,14 +2,12 @@ import { expect } from 'chai'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { freePort } from '../helpers/free-port.ts'
-import { startGatewayProcess } from '../helpers/gateway-process.ts'
 import { runCommand } from '../helpers/in-process.ts'
 import { bearer } from '../helpers/keyed-server.ts'
 import { ask, Events, RawSession, rpc } from '../helpers/mcp.ts'
 import { cleanEnv } from '../helpers/program.ts'
 import { statelessHeaders, statelessMeta } from '../helpers/stateless.ts'
-import { serveInProcess } from '../helpers/in-process-servers.ts'
+import { gatewayInProcess, serveInProcess } from '../helpers/in-process-servers.ts'
 import type { RunningServe } from '../helpers/serve-process.ts'
 
 const uri = 'server://clients'
@@ -275,7 +273,7 @@ describe('server://clients of a server without resources', () => {
 describe('server://clients of a gateway', () => {
   it('is read and pushed without being listed', async () => {
     const registryDir = await mkdtemp(join(tmpdir(), 'gateway-clients-'))
-    const gateway = startGatewayProcess({ port: await freePort(), registryDir })
+    const gateway = gatewayInProcess({ port: 0, registryDir })
     try {
       const { url } = await gateway.line('listening')
       const page = statelessClient(url, 'service-page')

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { once } from 'node:events'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer, request, type Server } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -10,18 +10,24 @@ import { createCaller, quickLimits } from '../helpers/accounts-caller.ts'
 import type { RunningAccounts } from '../helpers/accounts-process.ts'
 import { makePair, writePair } from '../helpers/certificate.ts'
 import { freePort } from '../helpers/free-port.ts'
-import { type GatewayProcess, startGatewayProcess } from '../helpers/gateway-process.ts'
+import type { RunningGateway } from '../helpers/gateway-process.ts'
+import { runCommand } from '../helpers/in-process.ts'
+import { ask } from '../helpers/mcp.ts'
 import { cleanEnv, runProgram } from '../helpers/program.ts'
-import { accountsInProcess } from '../helpers/in-process-servers.ts'
+import { statelessHeaders, statelessRequest } from '../helpers/stateless.ts'
+import { accountsInProcess, gatewayInProcess } from '../helpers/in-process-servers.ts'
 
 describe('doctor --gateway', () => {
   const key = 'the-key-of-the-gateway'
   let folder: string
   let certFile: string
   let accounts: RunningAccounts
-  /** With TLS and a key, and without. */
-  let gateways: GatewayProcess[]
+  let gateways: RunningGateway[]
+  /** With TLS and a key. */
   let secure: string
+  /** With a key alone. */
+  let keyed: string
+  /** With neither. */
   let plainPort: number
   let token: string
   let unscoped: string
@@ -40,21 +46,19 @@ describe('doctor --gateway', () => {
     certFile = pair.certFile
     const keyFile = join(folder, 'gateway.key')
     await writeFile(keyFile, key, { mode: 0o600 })
-    const common = ['--aggregate', '--accept-joins', accounts.url]
     const tls = ['--tls-cert', certFile, '--tls-key', pair.keyFile, '--api-key-file', keyFile]
-    const [port, free] = [await freePort(), await freePort()]
-    plainPort = free
-    secure = `https://localhost:${port}`
-    gateways = [
-      startGatewayProcess({
-        ...{ port, registryDir: join(folder, 'one'), flags: [...common, ...tls] },
+    const forms = [tls, ['--api-key-file', keyFile], ['--auth', 'none']]
+    gateways = forms.map((form, at) =>
+      gatewayInProcess({
+        ...{ port: 0, registryDir: join(folder, String(at)) },
+        flags: ['--aggregate', '--accept-joins', accounts.url, ...form],
       }),
-      startGatewayProcess({
-        ...{ port: free, registryDir: join(folder, 'two') },
-        flags: [...common, '--auth', 'none'],
-      }),
-    ]
-    await Promise.all(gateways.map(gateway => gateway.line('listening')))
+    )
+    const said = await Promise.all(gateways.map(gateway => gateway.line('listening')))
+    const [one, two, three] = said.map(({ url }) => new URL(url))
+    secure = `https://localhost:${one?.port}`
+    keyed = two?.origin ?? ''
+    plainPort = Number(three?.port)
   })
   afterEach(() => {
     for (const proxy of proxies.splice(0)) {
@@ -68,10 +72,9 @@ describe('doctor --gateway', () => {
     await rm(folder, { recursive: true, force: true })
   })
 
-  async function doctor(url: string, env: Record<string, string> = {}) {
+  async function doctor(url: string, env: Record<string, string> = {}, run = runCommand) {
     const args = ['doctor', '--gateway', url, '--json']
-    const home = { HOME: folder, NODE_EXTRA_CA_CERTS: certFile }
-    const { code, stdout, stderr } = await runProgram(args, { env: cleanEnv({ ...home, ...env }) })
+    const { code, stdout, stderr } = await run(args, { env: cleanEnv({ HOME: folder, ...env }) })
     expect(stdout + stderr).not.to.contain(key)
     expect(stdout + stderr).not.to.contain(token)
     const checks: { check: string; status: string; summary: string; hint: string | null }[] =
@@ -81,7 +84,9 @@ describe('doctor --gateway', () => {
 
   it('finds the whole way in order, with key and token, and joins nothing', async () => {
     const env = { SERVICE_MCP_API_KEY: key, SERVICE_JOIN_TOKEN: token }
-    const { code, checks, of } = await doctor(secure, env)
+    // Node reads this variable when a process starts.
+    const trusting = { ...env, NODE_EXTRA_CA_CERTS: certFile }
+    const { code, checks, of } = await doctor(secure, trusting, runProgram)
     expect(code).to.equal(0)
     expect(checks.map(({ check, status }) => [check, status])).to.deep.equal([
       ['gateway_address', 'ok'],
@@ -94,32 +99,32 @@ describe('doctor --gateway', () => {
     expect(of('gateway_tls')?.summary).to.contain('TLSv1.3').and.contain('valid for')
     expect(of('gateway_client')?.summary).to.contain('accepts SERVICE_MCP_API_KEY')
     expect(of('gateway_join')?.summary).to.contain('the link carries data')
-    const list = await runProgram(
-      ['resources', 'read', 'gateway://instances', '--url', `${secure}/mcp`],
-      {
-        env: cleanEnv({ HOME: folder, NODE_EXTRA_CA_CERTS: certFile, SERVICE_MCP_API_KEY: key }),
-      },
-    )
-    expect(JSON.parse(list.stdout).instances, list.stderr).to.deep.equal([])
+    const [method, params] = ['resources/read', { uri: 'gateway://instances' }]
+    const { json } = await ask(`${secure}/mcp`, {
+      ...{ method: 'POST', ca: await readFile(certFile, 'utf8') },
+      headers: { ...statelessHeaders(method, params), Authorization: `Bearer ${key}` },
+      body: JSON.stringify(statelessRequest(method, params)),
+    })
+    expect(JSON.parse(json.result.contents[0].text).instances).to.deep.equal([])
   })
 
   it('tells a certificate, a key and a token that are not accepted, and a wrong port', async () => {
-    const untrusted = await doctor(secure, { NODE_EXTRA_CA_CERTS: '' })
+    const untrusted = await doctor(secure)
     expect([untrusted.code, untrusted.checks.length]).to.deep.equal([1, 1])
     expect(untrusted.of('gateway_tls')?.hint).to.contain('NODE_EXTRA_CA_CERTS')
 
     const env = { SERVICE_MCP_API_KEY: 'another-key', SERVICE_JOIN_TOKEN: 'svc_of-nobody-at-all' }
-    const refused = await doctor(secure, env)
+    const refused = await doctor(keyed, env)
     expect(refused.code).to.equal(1)
     expect(refused.of('gateway_client')?.summary).to.contain('refuses the key')
     expect(refused.of('gateway_join')?.summary).to.match(/cannot be joined: .*HTTP 401/)
-    const publishes = await doctor(secure, { SERVICE_JOIN_TOKEN: unscoped })
+    const publishes = await doctor(keyed, { SERVICE_JOIN_TOKEN: unscoped })
     const join = publishes.of('gateway_join')
     expect(join?.summary).to.contain('does not have the scope "instance"')
     expect(join?.hint).to.match(/token create NAME --scope instance/)
     expect(join?.hint).not.to.contain('WebSocket')
 
-    const none = await doctor(secure)
+    const none = await doctor(keyed)
     expect(none.code).to.equal(0)
     expect(none.of('gateway_client')?.summary).to.contain('requires a key')
     expect(none.of('gateway_join')?.summary).to.contain('was not tested')

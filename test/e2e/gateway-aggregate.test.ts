@@ -84,7 +84,7 @@ describe('a gateway that aggregates', () => {
     await rm(registryDir, { recursive: true, force: true })
   })
 
-  const at = ({ instanceId }: RunningServe, path = 'scene/current') =>
+  const at = ({ instanceId }: { readonly instanceId: string }, path = 'scene/current') =>
     `instance://${instanceId}/${path}`
   const read = async (uri: string) =>
     (await callStateless(gateway.url, 'resources/read', { uri })).json
@@ -479,17 +479,19 @@ describe('a gateway that aggregates', () => {
     })
 
     it('was last seen at its last heartbeat, also when a later gateway or a removed record tells', async () => {
-      const ending = await startServeProcess({ registryDir, flags: ['--dcc-type', 'houdini'] })
-      ending.signal('SIGKILL')
-      await ending.exited
-      const record = join(registryDir, 'instances', `${ending.instanceId}.json`)
+      const child = spawn('true')
+      await once(child, 'exit')
+      const ended = { pid: child.pid ?? 0, heartbeatMs: 600_000 }
+      const ending = await writeInstance(registryDir, { ...ended, dccType: 'houdini' })
+      const { instance_id: instanceId } = ending.record
+      const record = join(registryDir, 'instances', `${instanceId}.json`)
       const lastSeen = '2026-01-02T03:04:05.000Z'
       await utimes(record, new Date(lastSeen), new Date(lastSeen))
       const later = await startGateway(options())
       const readLater = async (uri: string) =>
         (await callStateless(later.url, 'resources/read', { uri })).json
       const expectGone = async () =>
-        expect((await readLater(at(ending))).error.data).to.include({
+        expect((await readLater(at({ instanceId }))).error.data).to.include({
           reason: 'instance_gone',
           last_seen: lastSeen,
         })
@@ -498,11 +500,12 @@ describe('a gateway that aggregates', () => {
         await rm(record)
         await until(async () => {
           const listed = await readLater('gateway://instances?include_dead=true')
-          return !JSON.stringify(listed).includes(ending.instanceId)
+          return !JSON.stringify(listed).includes(instanceId)
         }, 'its row is gone')
         await expectGone()
       } finally {
         await later.stop()
+        await ending.remove()
       }
     })
 

@@ -9,7 +9,6 @@ import { startGateway } from '../../src/server/gateway.ts'
 import { startServe } from '../../src/server/serve.ts'
 import { gatewayForms } from '../helpers/gateway-forms.ts'
 import { runCommand } from '../helpers/in-process.ts'
-import { runProgram } from '../helpers/program.ts'
 import {
   loadSdk,
   type Sdk,
@@ -52,7 +51,7 @@ function testClients(aggregate: boolean): void {
   it('are set up with a warning when they would only see the listing', async () => {
     const flags = ['--registry-dir', folder]
     const configured = await runCommand(['mcp-config', 'cursor', '--gateway', ...flags])
-    const connected = await runProgram(['connect', 'gateway', ...flags])
+    const connected = await runCommand(['connect', 'gateway', ...flags])
     for (const { code, stderr } of [configured, connected]) {
       expect(code).to.equal(0)
       expect(stderr.includes('restart it with --aggregate')).to.equal(!aggregate, stderr)

@@ -7,35 +7,46 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { freePort } from '../helpers/free-port.ts'
 import { gatewayForms } from '../helpers/gateway-forms.ts'
-import { type GatewayProcess, startGatewayProcess } from '../helpers/gateway-process.ts'
+import {
+  type GatewayProcess,
+  type RunningGateway,
+  startGatewayProcess,
+} from '../helpers/gateway-process.ts'
+import { gatewayInProcess } from '../helpers/in-process-servers.ts'
+import { runCommand } from '../helpers/in-process.ts'
 import { RawSession } from '../helpers/mcp.ts'
-import { runProgram } from '../helpers/program.ts'
 import { skipBecause } from '../helpers/skip.ts'
 import { until } from '../helpers/until.ts'
 
 describe('the election of a gateway', () => {
   let registryDir: string
   let port: number
-  const running = new Set<GatewayProcess>()
+  const ends: (() => Promise<void>)[] = []
 
   beforeEach(async () => {
     registryDir = await mkdtemp(join(tmpdir(), 'gateway-election-'))
     port = await freePort()
   })
   afterEach(async () => {
-    await Promise.all([...running].map(gateway => gateway.kill()))
-    running.clear()
+    await Promise.all(ends.splice(0).map(end => end()))
     await rm(registryDir, { recursive: true, force: true })
   })
 
-  function start(...flags: string[]): GatewayProcess {
-    const gateway = startGatewayProcess({ port, registryDir, flags })
-    running.add(gateway)
+  function start(...flags: string[]): RunningGateway {
+    const gateway = gatewayInProcess({ port, registryDir, flags })
+    ends.push(() => gateway.stop())
     return gateway
   }
 
-  /** The log leaves the process a moment later. */
-  function logged(gateway: GatewayProcess, text: string): Promise<void> {
+  /** For what signals and a broken pipe do. */
+  function startProcess(): GatewayProcess {
+    const gateway = startGatewayProcess({ port, registryDir })
+    ends.push(() => gateway.kill())
+    return gateway
+  }
+
+  /** The log is written a moment later. */
+  function logged(gateway: RunningGateway, text: string): Promise<void> {
     return until(() => gateway.stderr().includes(text), `"${text}" in the log`)
   }
 
@@ -48,7 +59,7 @@ describe('the election of a gateway', () => {
 
   // The other steps come before a gateway knows what it serves.
   for (const { form, flags } of gatewayForms) {
-    it(`yields with SIGTERM at once, and ends with 0, ${form}`, () => expectYield(flags))
+    it(`yields at once when it stops, ${form}`, () => expectYield(flags))
   }
 
   async function expectYield(flags: readonly string[]): Promise<void> {
@@ -60,9 +71,8 @@ describe('the election of a gateway', () => {
     const events = await session.listen()
     await active.stop()
     await events.untilEnded()
-    expect(await active.exited).to.deep.equal({ code: 0, signal: null })
     await standby.line('listening')
-    await logged(standby, `process ${active.pid}, yielded`)
+    await logged(standby, `process ${process.pid}, yielded`)
     expect(await readEvents(url)).to.include.members(['contention', 'takeover'])
     // Everything that the first one wrote is gone, what the second one wrote is there.
     expect((await readdir(registryDir)).toSorted()).to.deep.equal([
@@ -72,7 +82,7 @@ describe('the election of a gateway', () => {
   }
 
   it('elects exactly one of three that stand by, and the others stand by behind it', async () => {
-    const active = start()
+    const active = startProcess()
     await active.line('listening')
     const standbys = [start(), start(), start()]
     await Promise.all(standbys.map(standby => standby.line('standby')))
@@ -80,47 +90,51 @@ describe('the election of a gateway', () => {
     const elected = () => standbys.filter(standby => standby.has('listening'))
     await until(() => elected().length > 0, 'somebody is elected')
     const [winner] = elected()
-    const behind = (standby: GatewayProcess) =>
-      standby.lines.some(line => line.event === 'standby' && line.resident.pid === winner?.pid)
+    if (winner === undefined) throw new Error('none is elected')
+    const { instance_id } = await winner.line('listening')
+    const behind = (standby: RunningGateway) =>
+      standby.lines.some(
+        line => line.event === 'standby' && line.resident.instance_id === instance_id,
+      )
     const others = standbys.filter(standby => standby !== winner)
     await until(() => others.every(behind), 'the others stand by behind the winner')
     expect(elected()).to.deep.equal([winner])
-    if (winner !== undefined) await logged(winner, `process ${active.pid}, ended without a word`)
+    await logged(winner, `process ${active.pid}, ended without a word`)
   })
 
   it('takes over although nobody reads any more what it says', async () => {
     const active = start()
     const { url } = await active.line('listening')
-    const standby = start()
+    const standby = startProcess()
     await standby.line('standby')
     standby.child.stdout?.destroy()
-    await active.kill()
+    await active.stop()
     const answers = () => readEvents(url).catch((): string[] => [])
     await until(async () => (await answers()).includes('takeover'), 'it takes over')
     await standby.stop()
-    expect((await standby.exited).code).to.equal(0)
+    expect(await standby.exited).to.deep.equal({ code: 0, signal: null })
   })
 
   it('ends with 0 when stopped while it stands by, with 1 where it is not to stand by', async () => {
     const active = start()
-    const { instance_id } = await active.line('listening')
-    const standby = start()
-    const other = start('--no-standby')
-    expect(await other.exited).to.include({ code: 1 })
-    expect(other.lines).to.have.length(1)
-    const [{ error }] = other.lines
+    const { url, instance_id } = await active.line('listening')
+    const standby = startProcess()
+    const args = ['gateway', '--no-standby', '--json', `--port=${port}`]
+    const other = await runCommand([...args, `--registry-dir=${registryDir}`])
+    expect(other.code, other.stderr).to.equal(1)
+    const { error } = JSON.parse(other.stdout)
     expect(error.code).to.equal('port_in_use')
-    expect(error.message).to.contain(`process ${active.pid}`).and.contain(instance_id)
+    expect(error.message).to.contain(`process ${process.pid}`).and.contain(instance_id)
     expect(error.hint).to.contain('--no-standby')
     await standby.line('standby')
     await standby.stop()
     expect(await standby.exited).to.deep.equal({ code: 0, signal: null })
-    expect(active.child.exitCode).to.equal(null)
+    expect((await fetch(new URL('/readyz', url))).status).to.equal(200)
   })
 
   it('reports a gateway that is stopped in its tracks, and when it goes on', async function () {
     if (process.platform === 'win32') skipBecause(this, 'needs SIGSTOP')
-    const active = start()
+    const active = startProcess()
     await active.line('listening')
     const standby = start('--bound=activeProbeMs=300')
     await standby.line('standby')
@@ -141,7 +155,7 @@ describe('the election of a gateway', () => {
 
   it('stands by behind a hung one whose record is gone, and takes over', async function () {
     if (process.platform !== 'linux') skipBecause(this, 'needs /proc')
-    const active = start()
+    const active = startProcess()
     await active.line('listening')
     active.child.kill('SIGSTOP')
     await rm(join(registryDir, `gateway-${port}.json`))
@@ -173,22 +187,22 @@ describe('the election of a gateway', () => {
       close = () => server.close()
       const taken = (server.address() as AddressInfo).port
       const args = ['gateway', `--port=${taken}`, `--registry-dir=${registryDir}`]
-      const { code, stderr } = await runProgram(args)
+      const { code, stderr } = await runCommand(args)
       expect(code).to.equal(1)
       expect(stderr).to.contain(`port ${taken} is taken by`)
       if (process.platform === 'linux') expect(stderr).to.contain(`process ${process.pid}`)
     })
 
-    it('ends with 1 although the stranger says nothing', async () => {
+    it('fails although the stranger says nothing', async () => {
       const server = createServer(socket => sockets.add(socket)).listen(0, '127.0.0.1')
       await once(server, 'listening')
       close = () => server.close()
       const taken = (server.address() as AddressInfo).port
       const flags = ['--bound=activeProbeMs=100']
-      const args = ['gateway', `--port=${taken}`, `--registry-dir=${registryDir}`, ...flags]
-      const { code, stderr } = await runProgram(args)
-      expect(code).to.equal(1)
-      expect(stderr).to.contain(`port ${taken} is taken by`)
+      const gateway = gatewayInProcess({ port: taken, registryDir, flags })
+      const error: any = await gateway.line('listening').catch((reason: unknown) => reason)
+      expect(error).to.include({ code: 'port_in_use' })
+      expect(error.message).to.contain(`port ${taken}`).and.contain('does not answer')
     })
   })
 })

@@ -1,4 +1,6 @@
 import { expect } from 'chai'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,7 +11,6 @@ import { startGateway } from '../../src/server/gateway.ts'
 import { gatewayForms } from '../helpers/gateway-forms.ts'
 import { writeInstance } from '../helpers/instance-files.ts'
 import { type Events, RawSession } from '../helpers/mcp.ts'
-import { startServeProcess } from '../helpers/serve-process.ts'
 import { until } from '../helpers/until.ts'
 
 const uri = 'gateway://instances'
@@ -69,13 +70,16 @@ function testPushes(aggregate: boolean): void {
   })
 
   it('is notified when an instance is killed', async () => {
-    const serve = await startServeProcess({ registryDir })
-    await until(async () => (await rowOf(serve.instanceId))?.health === 'live', 'it lives')
+    const child = spawn('sleep', ['600'])
+    const instance = await writeInstance(registryDir, { pid: child.pid ?? 0 })
+    const { instance_id: id } = instance.record
+    await until(async () => (await rowOf(id))?.health === 'live', 'it lives')
     await expectPushed(async () => {
-      serve.signal('SIGKILL')
-      await serve.exited
+      child.kill('SIGKILL')
+      await once(child, 'exit')
     }, 'it dies')
-    await until(async () => (await rowOf(serve.instanceId))?.health === 'dead', 'it is dead')
+    await until(async () => (await rowOf(id))?.health === 'dead', 'it is dead')
+    await instance.remove()
   })
 
   it('is notified when an instance becomes stale', async () => {

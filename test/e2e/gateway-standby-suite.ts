@@ -4,11 +4,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { freePort } from '../helpers/free-port.ts'
 import { gatewayForms } from '../helpers/gateway-forms.ts'
-import { type GatewayProcess, startGatewayProcess } from '../helpers/gateway-process.ts'
+import {
+  type GatewayProcess,
+  type RunningGateway,
+  startGatewayProcess,
+} from '../helpers/gateway-process.ts'
 import { writeInstance } from '../helpers/instance-files.ts'
 import { type Events, RawSession } from '../helpers/mcp.ts'
 import { until } from '../helpers/until.ts'
-import { serveInProcess } from '../helpers/in-process-servers.ts'
+import { gatewayInProcess, serveInProcess } from '../helpers/in-process-servers.ts'
 import type { RunningServe } from '../helpers/serve-process.ts'
 
 const uri = 'gateway://instances'
@@ -49,8 +53,8 @@ async function idsOf({ session }: Subscriber): Promise<string[]> {
 }
 
 /**
- * Kills the active gateway, `rounds` times for each form. The standby takes the port, lists every instance at the
- * first read and notifies new subscribers. Prints the longest takeover.
+ * Kills the active gateway, `rounds` times for each form. The standby takes the port, lists every
+ * instance at the first read and notifies new subscribers. Prints the longest takeover.
  */
 export function testStandby(rounds: number): void {
   describe('a standby gateway', function () {
@@ -58,6 +62,7 @@ export function testStandby(rounds: number): void {
     let registryDir: string
     let serve: RunningServe
     const running = new Set<GatewayProcess>()
+    let last: RunningGateway | undefined
 
     beforeEach(async () => {
       registryDir = await mkdtemp(join(tmpdir(), 'gateway-standby-'))
@@ -66,6 +71,7 @@ export function testStandby(rounds: number): void {
     afterEach(async () => {
       await Promise.all([...running].map(gateway => gateway.kill()))
       running.clear()
+      await last?.stop()
       await serve.stop()
       await rm(registryDir, { recursive: true, force: true })
     })
@@ -83,14 +89,16 @@ export function testStandby(rounds: number): void {
       const port = await freePort()
       const other = await writeInstance(registryDir)
       const ids = [serve.instanceId, other.record.instance_id].toSorted()
-      let active = start(port)
+      let active: GatewayProcess | undefined = start(port)
       const { url } = await active.line('listening')
       let subscriber = await subscribe(url)
       expect(await idsOf(subscriber)).to.deep.equal(ids)
       const times: number[] = []
       try {
         for (let round = 1; round <= rounds; round++) {
-          const standby = start(port)
+          // The last one is not killed.
+          const next: GatewayProcess | null = round < rounds ? start(port) : null
+          const standby = next ?? (last = gatewayInProcess({ port, registryDir, flags }))
           const said = await standby.line('standby')
           expect(said.resident).to.include({ pid: active.pid, same_registry: true })
 
@@ -109,7 +117,7 @@ export function testStandby(rounds: number): void {
           const scenes = instances.map((row: any) => row.scene)
           expect(scenes).to.include(`/shots/${round}.ma`)
           running.delete(active)
-          active = standby
+          if (next !== null) active = next
         }
       } finally {
         await other.remove()

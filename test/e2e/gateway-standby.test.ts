@@ -1,3 +1,3 @@
 import { testStandby } from './gateway-standby-suite.ts'
 
-testStandby(3)
+testStandby(1)

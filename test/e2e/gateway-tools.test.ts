@@ -2,16 +2,14 @@ import { expect } from 'chai'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { freePort } from '../helpers/free-port.ts'
-import { startGatewayProcess } from '../helpers/gateway-process.ts'
 import { ask, initializeBody, postHeaders, RawSession } from '../helpers/mcp.ts'
-import { serveInProcess } from '../helpers/in-process-servers.ts'
+import { gatewayInProcess, serveInProcess } from '../helpers/in-process-servers.ts'
 
 describe('tools of a gateway', () => {
   for (const flags of [[], ['--no-tools'], ['--aggregate'], ['--aggregate', '--no-tools']]) {
     it(`are offered, told to the model, and wait for instances: ${flags.join(' ') || 'by default'}`, async () => {
       const registryDir = await mkdtemp(join(tmpdir(), 'gateway-tools-'))
-      const gateway = startGatewayProcess({ port: await freePort(), registryDir, flags })
+      const gateway = gatewayInProcess({ port: 0, registryDir, flags })
       try {
         const { url } = await gateway.line('listening')
         const body = initializeBody()

@@ -8,11 +8,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createCaller, quickLimits } from '../helpers/accounts-caller.ts'
 import type { RunningAccounts } from '../helpers/accounts-process.ts'
-import { freePort } from '../helpers/free-port.ts'
-import { type GatewayProcess, startGatewayProcess } from '../helpers/gateway-process.ts'
+import type { RunningGateway } from '../helpers/gateway-process.ts'
 import { runCommand } from '../helpers/in-process.ts'
 import { joinAs, toldRecord, withRecord } from '../helpers/hostile-instance.ts'
-import { accountsInProcess, serveInProcess } from '../helpers/in-process-servers.ts'
+import {
+  accountsInProcess,
+  gatewayInProcess,
+  serveInProcess,
+} from '../helpers/in-process-servers.ts'
 import { joinInstance, type JoinedInstance } from '../helpers/joined-instance.ts'
 import { ask, type Events, RawSession } from '../helpers/mcp.ts'
 import { PageBrowser, useKey } from '../helpers/page.ts'
@@ -29,7 +32,7 @@ describe('a gateway whose users see what is theirs', () => {
   let folder: string
   let accounts: RunningAccounts
   let caller: ReturnType<typeof createCaller>
-  let gateway: GatewayProcess
+  let gateway: RunningGateway
   let base: string
   const users: Record<string, { access: string; join: string }> = {}
   const opened: { close(): unknown }[] = []
@@ -44,10 +47,12 @@ describe('a gateway whose users see what is theirs', () => {
       users[name] = { access, join: (await makeToken(access, ['instance'])).token }
     }
     for (const name of ['ada', 'ben']) await setTeam(name, 'fx')
-    const port = await freePort()
-    base = `http://127.0.0.1:${port}`
-    gateway = startGateway(port, ['--auth', 'accounts'])
-    await gateway.line('listening')
+    gateway = gatewayInProcess({
+      ...{ port: 0, registryDir: join(folder, 'gateway') },
+      flags: [...gatewayFlags(), '--auth', 'accounts', '--bound=joinTokenCheckMs=200'],
+      env: { SERVICE_MCP_API_KEY: key },
+    })
+    base = new URL((await gateway.line('listening')).url).origin
   })
   after(async () => {
     for (const each of opened) each.close()
@@ -57,13 +62,6 @@ describe('a gateway whose users see what is theirs', () => {
     await rm(folder, { recursive: true, force: true })
   })
 
-  function startGateway(port: number, flags: string[]): GatewayProcess {
-    return startGatewayProcess({
-      ...{ port, registryDir: join(folder, 'gateway') },
-      flags: [...gatewayFlags(), ...flags, '--bound=joinTokenCheckMs=200', '--log-level=info'],
-      env: { SERVICE_MCP_API_KEY: key },
-    })
-  }
   const gatewayFlags = () => ['--aggregate', '--accept-joins', accounts.url]
   const makeToken = async (access: string, scopes: string[]) =>
     (await caller.call('POST', '/tokens', access, { name: 'ws', scopes })).json
@@ -494,17 +492,16 @@ describe('a gateway whose users see what is theirs', () => {
   it('goes on with known tokens while the accounts server is away, and answers 503 to others', async () => {
     const other = await accountsInProcess({ flags: quickLimits })
     const registered = await createCaller(other.url).register('dora')
-    const port = await freePort()
-    const second = startGatewayProcess({
-      ...{ port, registryDir: join(folder, 'second') },
+    const second = gatewayInProcess({
+      ...{ port: 0, registryDir: join(folder, 'second') },
       flags: [
         ...['--aggregate', '--accept-joins', other.url, '--auth', 'accounts'],
         '--bound=joinTokenCheckMs=100',
       ],
     })
-    await second.line('listening')
+    const { url } = await second.line('listening')
     const listed = (token: string) =>
-      ask(`http://127.0.0.1:${port}/mcp`, {
+      ask(url, {
         method: 'POST',
         headers: { ...statelessHeaders('resources/list'), Authorization: `Bearer ${token}` },
         body: JSON.stringify(statelessRequest('resources/list')),
@@ -525,16 +522,15 @@ describe('a gateway whose users see what is theirs', () => {
     })
     busy.listen(0, '127.0.0.1')
     await once(busy, 'listening')
-    const port = await freePort()
     const server = `http://127.0.0.1:${(busy.address() as AddressInfo).port}`
-    const fourth = startGatewayProcess({
-      ...{ port, registryDir: join(folder, 'fourth') },
+    const fourth = gatewayInProcess({
+      ...{ port: 0, registryDir: join(folder, 'fourth') },
       flags: ['--aggregate', '--accept-joins', server, '--auth', 'accounts'],
     })
-    await fourth.line('listening')
+    const { url } = await fourth.line('listening')
     const statusOf = async (token: string, localAddress: string) => {
       const headers = { Authorization: `Bearer ${token}` }
-      const req = request(`http://127.0.0.1:${port}/mcp`, { headers, localAddress })
+      const req = request(url, { headers, localAddress })
       req.end()
       const [res] = (await once(req, 'response')) as [IncomingMessage]
       res.resume()
@@ -556,19 +552,18 @@ describe('a gateway whose users see what is theirs', () => {
   it('shows users of an OAuth provider what is visible to all, and nothing else', async () => {
     const signing = await newKey('signing')
     const provider = await OpenIdServer.start([signing])
-    const port = await freePort()
-    const url = `http://127.0.0.1:${port}`
-    const third = startGatewayProcess({
-      ...{ port, registryDir: join(folder, 'gateway-of-oauth') },
+    const third = gatewayInProcess({
+      ...{ port: 0, registryDir: join(folder, 'gateway-of-oauth') },
       flags: [...gatewayFlags(), '--auth', 'oauth', '--oauth-issuer', provider.issuer],
     })
-    await third.line('listening')
+    const { url } = await third.line('listening')
+    const to = new URL(url).origin
     const record = (visible_to: string) => ({ visible_to })
     const token = users.ada?.join ?? ''
-    const shown = await joinInstance({ gateway: url, token, record: record('all') })
-    const hidden = await joinInstance({ gateway: url, token, record: record('team') })
-    const access = await provider.token(`${url}/mcp`, 'mcp:read')
-    const session = await RawSession.open(`${url}/mcp`, '2025-11-25', {
+    const shown = await joinInstance({ gateway: to, token, record: record('all') })
+    const hidden = await joinInstance({ gateway: to, token, record: record('team') })
+    const access = await provider.token(url, 'mcp:read')
+    const session = await RawSession.open(url, '2025-11-25', {
       Authorization: `Bearer ${access}`,
     })
     const { instances } = await session.readJson('gateway://instances')

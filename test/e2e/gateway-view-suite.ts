@@ -3,11 +3,15 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { freePort } from '../helpers/free-port.ts'
 import { gatewayForms } from '../helpers/gateway-forms.ts'
-import { type GatewayProcess, startGatewayProcess } from '../helpers/gateway-process.ts'
+import type { RunningGateway } from '../helpers/gateway-process.ts'
+import { gatewayInProcess, serveInProcess } from '../helpers/in-process-servers.ts'
 import { RawSession } from '../helpers/mcp.ts'
-import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
+import {
+  type RunningServe,
+  type ServeProcess,
+  startServeProcess,
+} from '../helpers/serve-process.ts'
 import { until } from '../helpers/until.ts'
 
 const uri = 'gateway://instances?include_dead=true'
@@ -22,30 +26,30 @@ interface Seen {
 }
 
 /**
- * Starts, kills and restarts `count` real servers, `rounds` times. A gateway of each form shows the
- * state of each server, and a running one never as anything but live. Prints the longest delay.
+ * Starts `count` servers, kills half of them and starts others, `rounds` times. A gateway of each
+ * form shows the state of each server, and a running one never as anything but live. Prints the
+ * longest delay.
  */
 export function testGatewayView(count: number, rounds: number): void {
   describe('the view of a gateway', function () {
     this.timeout(60_000 + count * rounds * 15_000)
     let registryDir: string
-    let gateways: { gateway: GatewayProcess; session: RawSession }[] = []
-    const live = new Map<string, ServeProcess>()
+    let gateways: { gateway: RunningGateway; session: RawSession }[] = []
+    const live = new Map<string, RunningServe>()
     /** Seen by all once: from now on it must be there, and live, until it is killed. */
     const known = new Set<string>()
 
     before(async () => {
       registryDir = await mkdtemp(join(tmpdir(), 'gateway-view-'))
       const starting = gatewayForms.map(async ({ flags }) => {
-        const gateway = startGatewayProcess({ port: await freePort(), registryDir, flags })
+        const gateway = gatewayInProcess({ port: 0, registryDir, flags })
         const session = await RawSession.open((await gateway.line('listening')).url)
         return { gateway, session }
       })
       gateways = await Promise.all(starting)
     })
     after(async () => {
-      for (const serve of live.values()) serve.signal('SIGKILL')
-      await Promise.all([...live.values()].map(serve => serve.exited))
+      await Promise.all([...live.values()].map(serve => serve.stop()))
       await Promise.all(gateways.map(({ gateway }) => gateway.stop()))
       await rm(registryDir, { recursive: true, force: true })
     })
@@ -82,11 +86,15 @@ export function testGatewayView(count: number, rounds: number): void {
       }
     }
 
-    async function startMissing(): Promise<void> {
+    /** Those that a round kills are processes, the others run in this one. */
+    async function startMissing(isLast = false): Promise<void> {
       while (live.size < count) {
         const missing = Math.min(atOnce, count - live.size)
         const started = await Promise.all(
-          Array.from({ length: missing }, () => startServeProcess({ registryDir })),
+          Array.from({ length: missing }, (_, at) => {
+            const start = isLast || live.size + at < count / 2 ? serveInProcess : startServeProcess
+            return start({ registryDir })
+          }),
         )
         for (const serve of started) live.set(serve.instanceId, serve)
       }
@@ -112,7 +120,7 @@ export function testGatewayView(count: number, rounds: number): void {
         slowestMs = Math.max(slowestMs, performance.now() - startedMs)
         for (const id of live.keys()) known.add(id)
 
-        const victims = [...live.values()].filter((_, at) => (at + round) % 2 === 0)
+        const victims = [...live.values()].filter(isProcess)
         const diedMs = performance.now()
         for (const serve of victims) {
           live.delete(serve.instanceId)
@@ -130,8 +138,12 @@ export function testGatewayView(count: number, rounds: number): void {
         slowestMs = Math.max(slowestMs, performance.now() - diedMs)
         await Promise.all(victims.map(serve => serve.exited))
       }
-      await whileWatching(startMissing)
+      await whileWatching(() => startMissing(true))
       console.log(`      right after ${Math.round(slowestMs)} ms at most`)
     })
   })
+}
+
+function isProcess(serve: RunningServe): serve is ServeProcess {
+  return 'signal' in serve
 }

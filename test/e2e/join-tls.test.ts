@@ -1,17 +1,22 @@
 import { expect } from 'chai'
 import { once } from 'node:events'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createCaller, quickLimits } from '../helpers/accounts-caller.ts'
-import { type AccountsProcess, startAccountsProcess } from '../helpers/accounts-process.ts'
+import type { RunningAccounts } from '../helpers/accounts-process.ts'
 import { makePair, writePair } from '../helpers/certificate.ts'
-import { freePort } from '../helpers/free-port.ts'
-import { type GatewayProcess, startGatewayProcess } from '../helpers/gateway-process.ts'
-import { cleanEnv, runProgram } from '../helpers/program.ts'
-import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
+import type { RunningGateway } from '../helpers/gateway-process.ts'
+import {
+  accountsInProcess,
+  gatewayInProcess,
+  serveInProcess,
+} from '../helpers/in-process-servers.ts'
+import { ask } from '../helpers/mcp.ts'
+import { type RunningServe, startServeProcess } from '../helpers/serve-process.ts'
+import { statelessHeaders, statelessRequest } from '../helpers/stateless.ts'
 import { until } from '../helpers/until.ts'
 
 /** No name server knows it. */
@@ -20,35 +25,36 @@ const name = 'gateway.studio.invalid'
 describe('serve --join over TLS', () => {
   const key = 'the-key-of-the-gateway'
   let folder: string
-  let accounts: AccountsProcess
-  let gateway: GatewayProcess
+  let accounts: RunningAccounts
+  let gateway: RunningGateway
   let port: number
   let ca: Record<string, string>
+  let certificate: string
   let flags: string[]
-  let serve: ServeProcess | undefined
+  let serve: RunningServe | undefined
 
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), 'join-tls-'))
-    accounts = await startAccountsProcess({ flags: quickLimits })
+    accounts = await accountsInProcess({ flags: quickLimits })
     const caller = createCaller(accounts.url)
     const { access_token: access } = await caller.register('ada')
     const scoped = { name: 'ada-ws', scopes: ['instance'] }
     const { token } = (await caller.call('POST', '/tokens', access, scoped)).json
     const { certFile, keyFile } = await writePair(folder, makePair({ names: ['localhost', name] }))
     ca = { NODE_EXTRA_CA_CERTS: certFile }
+    certificate = await readFile(certFile, 'utf8')
     const files = { key: join(folder, 'gateway.key'), token: join(folder, 'join.token') }
     await writeFile(files.key, key, { mode: 0o600 })
     await writeFile(files.token, token, { mode: 0o600 })
     flags = ['--join-token-file', files.token, '--capture', 'off']
-    port = await freePort()
-    gateway = startGatewayProcess({
-      ...{ port, registryDir: join(folder, 'gateway') },
+    gateway = gatewayInProcess({
+      ...{ port: 0, registryDir: join(folder, 'gateway') },
       flags: [
         ...['--aggregate', '--accept-joins', accounts.url, '--allowed-host', name],
         ...['--tls-cert', certFile, '--tls-key', keyFile, '--api-key-file', files.key],
       ],
     })
-    await gateway.line('listening')
+    port = Number(new URL((await gateway.line('listening')).url).port)
   })
   afterEach(async () => {
     await serve?.stop()
@@ -60,17 +66,25 @@ describe('serve --join over TLS', () => {
     await rm(folder, { recursive: true, force: true })
   })
 
-  const start = async (to: string, env: Record<string, string>) =>
-    (serve = await startServeProcess({ flags: ['--join', to, ...flags], env }))
+  /** A process when it has variables: Node reads them when it starts, a link when it connects. */
+  const start = async (to: string, env: Record<string, string>) => {
+    const startServe = Object.keys(env).length === 0 ? serveInProcess : startServeProcess
+    return (serve = await startServe({ flags: ['--join', to, ...flags], env }))
+  }
 
   /** Through the gateway, as a client far away. */
-  async function read(uri: string) {
-    const args = ['resources', 'read', uri, '--url', `https://localhost:${port}/mcp`]
-    const env = cleanEnv({ HOME: folder, SERVICE_MCP_API_KEY: key, ...ca })
-    const { stdout } = await runProgram(args, { env })
-    return stdout
+  async function read(uri: string): Promise<string> {
+    const { json } = await ask(`https://localhost:${port}/mcp`, {
+      ...{ method: 'POST', ca: certificate },
+      headers: {
+        ...statelessHeaders('resources/read', { uri }),
+        Authorization: `Bearer ${key}`,
+      },
+      body: JSON.stringify(statelessRequest('resources/read', { uri })),
+    })
+    return json.result?.contents[0].text ?? ''
   }
-  async function expectScene(instance: ServeProcess) {
+  async function expectScene(instance: RunningServe) {
     await instance.post('scene', { objects: [{ id: 'Cube' }] })
     const uri = `instance://${instance.instanceId}/scene/current`
     await until(async () => (await read(uri)).includes('Cube'), 'the scene, read at the gateway')

@@ -2,13 +2,16 @@ import { expect } from 'chai'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { freePort } from '../helpers/free-port.ts'
 import type { RunningAccounts } from '../helpers/accounts-process.ts'
-import { type GatewayProcess, startGatewayProcess } from '../helpers/gateway-process.ts'
+import type { RunningGateway } from '../helpers/gateway-process.ts'
 import { ask, RawSession } from '../helpers/mcp.ts'
 import { callStateless } from '../helpers/stateless.ts'
 import { until } from '../helpers/until.ts'
-import { accountsInProcess, serveInProcess } from '../helpers/in-process-servers.ts'
+import {
+  accountsInProcess,
+  gatewayInProcess,
+  serveInProcess,
+} from '../helpers/in-process-servers.ts'
 import type { RunningServe } from '../helpers/serve-process.ts'
 
 const key = 'a-key-of-24-characters-or-more'
@@ -42,14 +45,14 @@ function parse(text: string): Map<string, number> {
 describe('/metrics', () => {
   let registryDir: string
   let serve: RunningServe
-  let gateway: GatewayProcess
+  let gateway: RunningGateway
   let accounts: RunningAccounts
   const bases: Record<string, string> = {}
 
   before(async () => {
     registryDir = await mkdtemp(join(tmpdir(), 'metrics-'))
     serve = await serveInProcess({ registryDir, env: { SERVICE_MCP_API_KEY: key } })
-    gateway = startGatewayProcess({ port: await freePort(), registryDir })
+    gateway = gatewayInProcess({ port: 0, registryDir })
     accounts = await accountsInProcess()
     const { url } = await gateway.line('listening')
     Object.assign(bases, {

@@ -12,16 +12,24 @@ export interface GatewaySettings {
   readonly env?: Readonly<Record<string, string>>
 }
 
-/** The program running `gateway`, as its user would start it. */
-export interface GatewayProcess {
-  readonly child: ChildProcess
-  readonly pid: number
-  /** What it said on stdout, line by line. */
-  readonly lines: readonly any[]
+/** A gateway that listens, stands by or has failed. */
+export interface RunningGateway extends GatewayLines {
   stderr(): string
+  stop(): Promise<void>
+}
+
+interface GatewayLines {
+  /** What it says on stdout with `--json`, line by line. */
+  readonly lines: readonly any[]
   /** The first line of this event; waits for it. */
   line(event: string): Promise<any>
   has(event: string): boolean
+}
+
+/** The program running `gateway`, as its user would start it. */
+export interface GatewayProcess extends RunningGateway {
+  readonly child: ChildProcess
+  readonly pid: number
   readonly exited: Promise<{ code: number | null; signal: NodeJS.Signals | null }>
   /** SIGKILL; settles when the process is gone. */
   kill(): Promise<void>
@@ -41,7 +49,9 @@ export function startGatewayProcess(settings: GatewaySettings): GatewayProcess {
   let stderr = ''
   errors.setEncoding('utf8').on('data', (text: string) => (stderr += text))
   const exited = once(child, 'close').then(([code, signal]) => ({ code, signal }))
-  const find = (event: string) => lines.find(line => line.event === event)
+  const failed = exited.then(({ code, signal }) => {
+    throw new Error(`the gateway ended with ${code ?? signal}: ${stderr}`)
+  })
 
   async function end(signal: NodeJS.Signals): Promise<void> {
     child.kill(signal)
@@ -51,21 +61,28 @@ export function startGatewayProcess(settings: GatewaySettings): GatewayProcess {
   return {
     child,
     pid: child.pid ?? 0,
-    lines,
+    ...linesOf(lines, failed),
     stderr: () => stderr,
-    async line(event) {
-      const ended = () => child.exitCode !== null || child.signalCode !== null
-      await until(() => find(event) !== undefined || ended(), `the line "${event}"`)
-      const found = find(event)
-      if (found === undefined) {
-        const { code, signal } = await exited
-        throw new Error(`no "${event}" before the end (${code ?? signal}): ${stderr}`)
-      }
-      return found
-    },
-    has: event => find(event) !== undefined,
     exited,
     kill: () => end('SIGKILL'),
     stop: () => end('SIGTERM'),
+  }
+}
+
+/** Reads the lines of a gateway that adds to them until `ended` settles. */
+export function linesOf(lines: readonly any[], ended: Promise<unknown>): GatewayLines {
+  const find = (event: string) => lines.find(line => line.event === event)
+  let hasEnded = false
+  ended.catch(() => {}).finally(() => (hasEnded = true))
+  return {
+    lines,
+    async line(event) {
+      await until(() => find(event) !== undefined || hasEnded, `the line "${event}"`)
+      const found = find(event)
+      if (found !== undefined) return found
+      await ended
+      throw new Error(`no "${event}" before the end`)
+    },
+    has: event => find(event) !== undefined,
   }
 }

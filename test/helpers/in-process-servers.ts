@@ -2,14 +2,18 @@ import { parse } from '@oclif/core/parser'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { readGatewaySettings } from '../../src/commands/gateway-settings.ts'
+import Gateway from '../../src/commands/gateway.ts'
 import Registry from '../../src/commands/registry/index.ts'
 import { readAccountsSettings } from '../../src/commands/registry/settings.ts'
 import { readServeSettings } from '../../src/commands/serve-settings.ts'
 import Serve from '../../src/commands/serve.ts'
 import { createLog } from '../../src/lib/cli/log.ts'
 import { startAccountsServer } from '../../src/server/accounts-server.ts'
+import { startGateway } from '../../src/server/gateway.ts'
 import { startServe } from '../../src/server/serve.ts'
 import type { AccountsProcessSettings, RunningAccounts } from './accounts-process.ts'
+import { type GatewaySettings, type RunningGateway, linesOf } from './gateway-process.ts'
 import { withEnv } from './in-process.ts'
 import { cleanEnv } from './program.ts'
 import { type RunningServe, type ServeSettings, runningServe } from './serve-process.ts'
@@ -29,12 +33,10 @@ export async function serveInProcess(
   }
   try {
     const handle = await withEnv(cleanEnv({ HOME: registryDir, ...env }), async () => {
-      const { args, bounds } = argsOf(flags)
-      const parsed = await parse(['--registry-dir', registryDir, ...args], {
-        flags: { ...Serve.baseFlags, ...Serve.flags },
-      })
+      const argv = ['--registry-dir', registryDir, ...flags]
+      const parsed = await parse(argsOf(argv), { flags: { ...Serve.baseFlags, ...Serve.flags } })
       const read = await readServeSettings(parsed.flags, process.env)
-      return startServe({ ...read, limits: { ...read.limits, ...bounds }, ...options })
+      return startServe({ ...bounded(read, flags), ...options })
     })
     const listening = {
       ...{ url: handle.url, host_url: handle.hostUrl },
@@ -66,12 +68,12 @@ export async function accountsInProcess(
   const { options, text } = collectedLog()
   try {
     const handle = await withEnv(cleanEnv({ HOME: home, ...env }), async () => {
-      const { args, bounds } = argsOf(flags)
-      const parsed = await parse(['--data-dir', dataDir, ...args], {
+      const argv = ['--data-dir', dataDir, ...flags]
+      const parsed = await parse(argsOf(argv), {
         flags: { ...Registry.baseFlags, ...Registry.flags },
       })
       const read = readAccountsSettings(parsed.flags, process.env)
-      return startAccountsServer({ ...read, limits: { ...read.limits, ...bounds }, ...options })
+      return startAccountsServer({ ...bounded(read, flags), ...options })
     })
     return {
       ...{ url: handle.url, port: Number(new URL(handle.url).port), dataDir, stderr: text },
@@ -87,17 +89,58 @@ export async function accountsInProcess(
   }
 }
 
-/** Splits flags into arguments of the command and limits of `--bound=NAME=NUMBER` (see `programStart`). */
-function argsOf(flags: readonly string[]) {
-  const isBound = (flag: string) => flag.startsWith('--bound=')
-  const bounds = flags.filter(isBound).map(flag => flag.split('=').slice(1))
-  return {
-    args: [
-      ...(flags.includes('--port') ? [] : ['--port', '0']),
-      ...flags.filter(flag => !isBound(flag)),
-    ],
-    bounds: Object.fromEntries(bounds.map(([name, value]) => [name, Number(value)])),
+/** Starts `gateway` likewise. Returns at once, as `startGatewayProcess` does. */
+export function gatewayInProcess(settings: GatewaySettings): RunningGateway {
+  const { port, registryDir, flags = [], env = {} } = settings
+  const { options, text } = collectedLog()
+  const cancel = new AbortController()
+  const lines: any[] = []
+  async function start() {
+    const read = await withEnv(cleanEnv({ HOME: registryDir, ...env }), async () => {
+      const argv = ['--port', String(port), '--registry-dir', registryDir, ...flags]
+      const parsed = await parse(argsOf(argv), {
+        flags: { ...Gateway.baseFlags, ...Gateway.flags },
+      })
+      return readGatewaySettings(parsed.flags, process.env)
+    })
+    const onElection = (line: object) => void lines.push(line)
+    const all = { ...bounded(read, flags), ...options, onElection }
+    const handle = await startGateway(all, cancel.signal)
+    lines.push({ event: 'listening', url: handle.url, instance_id: handle.instanceId })
+    return handle
   }
+  const starting = start()
+  return {
+    ...linesOf(
+      lines,
+      starting.then(handle => handle.closed),
+    ),
+    stderr: text,
+    async stop() {
+      cancel.abort()
+      const handle = await starting.catch(() => null)
+      await handle?.stop()
+      await options.log.flush(1000)
+    },
+  }
+}
+
+const isBound = (flag: string) => flag.startsWith('--bound=')
+
+/** The arguments of the command. */
+function argsOf(flags: readonly string[]): string[] {
+  const port = flags.includes('--port') ? [] : ['--port', '0']
+  return [...port, ...flags.filter(flag => !isBound(flag))]
+}
+
+/** Settings with the limits of `--bound=NAME=NUMBER` (see `programStart`). */
+function bounded<Settings extends { readonly limits?: object | undefined }>(
+  settings: Settings,
+  flags: readonly string[],
+): Settings {
+  const bounds = flags.filter(isBound).map(flag => flag.split('=').slice(1))
+  const moved = Object.fromEntries(bounds.map(([name, value]) => [name, Number(value)]))
+  return { ...settings, limits: { ...settings.limits, ...moved } }
 }
 
 /** A log with the text that the program would write. */
