@@ -6,12 +6,14 @@ import { type AddressInfo, connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createCaller, quickLimits } from '../helpers/accounts-caller.ts'
-import { type AccountsProcess, startAccountsProcess } from '../helpers/accounts-process.ts'
-import { makePair, writePair } from '../helpers/certificate.ts'
+import type { RunningAccounts } from '../helpers/accounts-process.ts'
+import { makePair, type Pair, writePair } from '../helpers/certificate.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { type GatewayProcess, startGatewayProcess } from '../helpers/gateway-process.ts'
-import { cleanEnv, runProgram } from '../helpers/program.ts'
-import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
+import { accountsInProcess, serveInProcess } from '../helpers/in-process-servers.ts'
+import { ask } from '../helpers/mcp.ts'
+import { type RunningServe, startServeProcess } from '../helpers/serve-process.ts'
+import { statelessHeaders, statelessRequest } from '../helpers/stateless.ts'
 import { until } from '../helpers/until.ts'
 
 /** No name server knows it. */
@@ -20,21 +22,23 @@ const name = 'gateway.studio.invalid'
 describe('serve --join over TLS', () => {
   const key = 'the-key-of-the-gateway'
   let folder: string
-  let accounts: AccountsProcess
+  let accounts: RunningAccounts
   let gateway: GatewayProcess
   let port: number
+  let pair: Pair
   let ca: Record<string, string>
   let flags: string[]
-  let serve: ServeProcess | undefined
+  let serve: RunningServe | undefined
 
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), 'join-tls-'))
-    accounts = await startAccountsProcess({ flags: quickLimits })
+    accounts = await accountsInProcess({ flags: quickLimits })
     const caller = createCaller(accounts.url)
     const { access_token: access } = await caller.register('ada')
     const scoped = { name: 'ada-ws', scopes: ['instance'] }
     const { token } = (await caller.call('POST', '/tokens', access, scoped)).json
-    const { certFile, keyFile } = await writePair(folder, makePair({ names: ['localhost', name] }))
+    pair = makePair({ names: ['localhost', name] })
+    const { certFile, keyFile } = await writePair(folder, pair)
     ca = { NODE_EXTRA_CA_CERTS: certFile }
     const files = { key: join(folder, 'gateway.key'), token: join(folder, 'join.token') }
     await writeFile(files.key, key, { mode: 0o600 })
@@ -65,23 +69,27 @@ describe('serve --join over TLS', () => {
 
   /** Through the gateway, as a client far away. */
   async function read(uri: string) {
-    const args = ['resources', 'read', uri, '--url', `https://localhost:${port}/mcp`]
-    const env = cleanEnv({ HOME: folder, SERVICE_MCP_API_KEY: key, ...ca })
-    const { stdout } = await runProgram(args, { env })
-    return stdout
+    const { text } = await ask(`https://localhost:${port}/mcp`, {
+      method: 'POST',
+      headers: { ...statelessHeaders('resources/read', { uri }), Authorization: `Bearer ${key}` },
+      body: JSON.stringify(statelessRequest('resources/read', { uri })),
+      ca: pair.cert,
+    })
+    return text
   }
-  async function expectScene(instance: ServeProcess) {
+  async function expectScene(instance: RunningServe) {
     await instance.post('scene', { objects: [{ id: 'Cube' }] })
     const uri = `instance://${instance.instanceId}/scene/current`
     await until(async () => (await read(uri)).includes('Cube'), 'the scene, read at the gateway')
   }
 
-  it('trusts the authority that NODE_EXTRA_CA_CERTS names, and no other', async () => {
-    const refused = await start(`https://localhost:${port}`, {})
+  it('trusts no unknown authority, and says what adds it', async () => {
+    const joining = ['--join', `https://localhost:${port}`]
+    const refused = await serveInProcess({ flags: [...joining, ...flags] })
+    serve = refused
     await until(() => refused.output().stderr.includes('NODE_EXTRA_CA_CERTS adds'), 'the reason')
-    expect(JSON.parse(await read('gateway://instances')).instances).to.deep.equal([])
-    await refused.stop()
-    await expectScene(await start(`https://localhost:${port}`, ca))
+    const { result } = JSON.parse(await read('gateway://instances'))
+    expect(JSON.parse(result.contents[0].text).instances).to.deep.equal([])
   })
 
   describe('through a proxy', () => {
@@ -119,7 +127,7 @@ describe('serve --join over TLS', () => {
       expect(new Set(asked)).to.deep.equal(new Set([`${name}:${port}`]))
     })
 
-    it('is not used for this machine, nor for a name of NO_PROXY', async () => {
+    it('is not used for this machine with an authority that is added, nor for a name of NO_PROXY', async () => {
       await expectScene(await start(`https://localhost:${port}`, { HTTPS_PROXY: address, ...ca }))
       await serve?.stop()
       const env = { HTTPS_PROXY: address, NO_PROXY: name, ...ca }
