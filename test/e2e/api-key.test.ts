@@ -5,7 +5,8 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { ask, initializeBody, postHeaders, RawSession, rpc } from '../helpers/mcp.ts'
 import { until } from '../helpers/until.ts'
-import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
+import { serveInProcess } from '../helpers/in-process-servers.ts'
+import { type RunningServe, startServeProcess } from '../helpers/serve-process.ts'
 
 const key = 'k3y-0f-the-Clients_that-nobody-may-see'
 
@@ -27,7 +28,8 @@ const wrong: [string, Record<string, string>][] = [
 for (const source of ['SERVICE_MCP_API_KEY', '--api-key-file'] as const) {
   describe(`the key from ${source}`, () => {
     let folder: string
-    let serve: ServeProcess
+    let serve: RunningServe
+    let pid = process.pid
     let session: RawSession
     let hex: string
 
@@ -35,12 +37,15 @@ for (const source of ['SERVICE_MCP_API_KEY', '--api-key-file'] as const) {
       folder = await mkdtemp(join(tmpdir(), 'key-'))
       const file = join(folder, 'key')
       await writeFile(file, `${key}\n`, { mode: 0o600 })
-      serve = await startServeProcess(
-        source === '--api-key-file'
-          ? // The variable must not be what counts then.
-            { flags: [source, file], env: { SERVICE_MCP_API_KEY: 'another' } }
-          : { env: { [source]: key } },
-      )
+      if (source === '--api-key-file') {
+        // The variable must not be what counts then.
+        const env = { SERVICE_MCP_API_KEY: 'another' }
+        const program = await startServeProcess({ flags: [source, file], env })
+        pid = program.pid
+        serve = program
+      } else {
+        serve = await serveInProcess({ env: { [source]: key } })
+      }
       session = await RawSession.open(serve.url, '2025-11-25', { Authorization: `Bearer ${key}` })
       hex = await serve.store('a body')
     })
@@ -116,7 +121,7 @@ for (const source of ['SERVICE_MCP_API_KEY', '--api-key-file'] as const) {
       const { stdout, stderr } = serve.output()
       expect(stderr).to.contain('"path":"/mcp"')
       const records = join(serve.registryDir, 'instances')
-      const texts = [stdout, stderr, readFileSync(`/proc/${serve.pid}/cmdline`, 'utf8')]
+      const texts = [stdout, stderr, readFileSync(`/proc/${pid}/cmdline`, 'utf8')]
       for (const name of await readdir(records)) {
         if (name.endsWith('.json')) texts.push(await readFile(join(records, name), 'utf8'))
       }
@@ -132,7 +137,7 @@ describe('a host token from SERVICE_HOST_TOKEN', () => {
   const token = 'the-token-of-the-host-that-nobody-may-see'
 
   it('is used, written nowhere and printed nowhere', async () => {
-    const serve = await startServeProcess({ env: { SERVICE_HOST_TOKEN: token } })
+    const serve = await serveInProcess({ env: { SERVICE_HOST_TOKEN: token } })
     try {
       expect(serve.hostTokenFile).to.equal(null)
       expect((await serve.post('scene', { a: 1 })).status).to.equal(200)

@@ -1,6 +1,8 @@
 import { expect } from 'chai'
+import { join } from 'node:path'
 import { RawSession, rpc } from '../helpers/mcp.ts'
-import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
+import { serveInProcess } from '../helpers/in-process-servers.ts'
+import { openFilesOf, type RunningServe } from '../helpers/serve-process.ts'
 import { exchange, RawSocket, requestText } from './raw-socket.ts'
 import { until } from '../helpers/until.ts'
 
@@ -8,12 +10,12 @@ const ping = rpc('ping')
 const host = 'Host: 127.0.0.1'
 const json = 'Content-Type: application/json'
 
-describe('bad HTTP to the real program', () => {
-  let serve: ServeProcess
+describe('bad HTTP', () => {
+  let serve: RunningServe
   let session: RawSession
 
   before(async () => {
-    serve = await startServeProcess({ flags: ['--bound=refusedBodyDrainMs=300'] })
+    serve = await serveInProcess({ flags: ['--bound=refusedBodyDrainMs=300'] })
     session = await RawSession.open(serve.url)
   })
 
@@ -189,7 +191,7 @@ describe('bad HTTP to the real program', () => {
 
   it('forgets requests that are aborted, wherever they stopped', async () => {
     const whole = post([length])
-    const { length: files } = serve.openFiles()
+    const { length: files } = openFilesOf(process.pid)
     const sockets = []
     for (let end = 1; end < whole.length; end += 3) {
       const raw = await RawSocket.open(serve.port)
@@ -197,7 +199,7 @@ describe('bad HTTP to the real program', () => {
       sockets.push(raw)
     }
     for (const raw of sockets) raw.socket.resetAndDestroy()
-    await until(() => serve.openFiles().length <= files, 'their sockets are closed')
+    await until(() => openFilesOf(process.pid).length <= files, 'their sockets are closed')
   })
 
   it('answers a client that closed its half after the request', async () => {
@@ -212,7 +214,8 @@ describe('bad HTTP to the real program', () => {
     const key = `Authorization: Bearer ${serve.token}`
     const raw = await RawSocket.open(serve.port)
     raw.write(post(['Content-Length: 5000000', key], 'x'.repeat(2_000_000), '/host/v1/artefacts'))
-    const temporary = () => serve.openFiles().filter(path => path.includes('dcc-mcp-artefacts'))
+    const store = join(serve.registryDir, 'dcc-mcp-artefacts')
+    const temporary = () => openFilesOf(process.pid).filter(path => path.startsWith(store))
     await until(() => temporary().length > 0, 'the upload has begun')
     raw.close()
     await until(() => temporary().length === 0, 'its file is closed')
@@ -222,12 +225,12 @@ describe('bad HTTP to the real program', () => {
   })
 })
 
-describe('clients that stop sending, to the real program', () => {
-  let serve: ServeProcess
+describe('clients that stop sending', () => {
+  let serve: RunningServe
 
   before(async () => {
     const limits = ['headersTimeoutMs=400', 'bodyTimeoutMs=400']
-    serve = await startServeProcess({ flags: limits.map(limit => `--bound=${limit}`) })
+    serve = await serveInProcess({ flags: limits.map(limit => `--bound=${limit}`) })
   })
 
   after(() => serve.stop())

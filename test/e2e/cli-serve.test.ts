@@ -37,24 +37,34 @@ describe('service-cli serve', () => {
     await rm(folder, { recursive: true, force: true })
   })
 
-  it('prints one JSON line when it listens, takes a scene, and stops with 0', async () => {
+  it('prints one JSON line when it listens, logs JSON lines, and stops with 0', async () => {
     const { child, listening } = await serve(['--json'])
+    const log = textOf(child.stderr)
     expect(listening.event).to.equal('listening')
     expect(listening.pid).to.equal(child.pid)
     expect(listening.url).to.match(/^http:\/\/127\.0\.0\.1:\d+\/mcp$/)
     expect(listening.host_url).to.match(/\/host$/)
     expect(listening.instance_id).to.match(/^[0-9a-f-]{36}$/)
+    if (process.platform === 'linux') {
+      const shown = await readFile(`/proc/${child.pid}/cmdline`, 'utf8')
+      expect(shown.replaceAll('\0', '')).to.equal('service-cli')
+    }
 
     expect(await postScene(listening)).to.equal(200)
     child.kill('SIGTERM')
     expect(await exitOf(child)).to.equal(0)
     expect(await readdir(join(folder, 'instances'))).to.deep.equal([])
+    for (const line of (await log).trim().split('\n')) {
+      expect(JSON.parse(line)).to.include.keys('level', 'time', 'msg')
+    }
+    expect(await log).to.contain('no key is required: every account of this machine')
   })
 
-  it('shows a command that posts a scene, and a link that logs a browser in', async function () {
+  it('shows a command that posts a scene, and links to its page and that of the gateway beside it', async function () {
     if (!existsSync('/usr/bin/curl') || !existsSync('/usr/bin/script'))
       skipBecause(this, 'needs curl and script')
-    const child = serveOnTerminal([])
+    const child = serveOnTerminal(['--gateway', '--gateway-port', `${await freePort()}`])
+    const shown = readUntil(child.stdout, /Gateway page[^]*#login=\S+\s/)
     const banner = await readUntil(child.stdout, 'Ctrl-C stops.')
     expect(banner).to.contain('MCP endpoint').and.not.contain('\x1b')
     const [, lines = ''] = banner.replaceAll('\r', '').split('Or post a scene\n')
@@ -65,18 +75,11 @@ describe('service-cli serve', () => {
     expect(banner).to.contain('opens once, within five minutes')
     expect((await useLink(base, link)).status).to.equal(204)
     expect((await useLink(base, link)).status).to.equal(403)
-    child.stdin?.write('\x03')
-    expect(await exitOf(child)).to.equal(0)
-  })
 
-  it('shows below the banner a link to the page of the gateway beside it', async function () {
-    if (!existsSync('/usr/bin/script')) skipBecause(this, 'needs script')
-    const child = serveOnTerminal(['--gateway', '--gateway-port', `${await freePort()}`])
-    const shown = await readUntil(child.stdout, /Gateway page[^]*#login=\S+\s/)
-    const [, below = ''] = shown.split('Gateway page')
-    const [link = '', base = ''] = /(http\S+)\/#login=\S+/.exec(below) ?? []
-    expect((await useLink(base, link)).status).to.equal(204)
-    expect((await fetch(`${base}/host/v1/notes`, { method: 'POST' })).status).to.equal(404)
+    const [, below = ''] = (await shown).split('Gateway page')
+    const [gatewayLink = '', gateway = ''] = /(http\S+)\/#login=\S+/.exec(below) ?? []
+    expect((await useLink(gateway, gatewayLink)).status).to.equal(204)
+    expect((await fetch(`${gateway}/host/v1/notes`, { method: 'POST' })).status).to.equal(404)
     child.stdin?.write('\x03')
     expect(await exitOf(child)).to.equal(0)
   })
@@ -95,18 +98,6 @@ describe('service-cli serve', () => {
     child.stdout?.resume()
     expect(await exitOf(child)).to.equal(0)
   })
-
-  for (const signal of ['SIGINT', 'SIGHUP'] as const) {
-    it(`has its name in the process list and stops with 0 on ${signal}`, async () => {
-      const { child } = await serve(['--json'])
-      if (process.platform === 'linux') {
-        const shown = await readFile(`/proc/${child.pid}/cmdline`, 'utf8')
-        expect(shown.replaceAll('\0', '')).to.equal('service-cli')
-      }
-      child.kill(signal)
-      expect(await exitOf(child)).to.equal(0)
-    })
-  }
 
   it('ends at once on the second signal', async () => {
     const { child, listening } = await serve(['--json', '--limit', 'stopGraceMs=60000'])
@@ -145,7 +136,7 @@ describe('service-cli serve', () => {
     expect(await exitOf(child)).to.equal(0)
   })
 
-  it('asks for the key of the file, and shows neither key nor token', async () => {
+  it('asks for the key of the file, shows neither key nor token, and stops with 0 on SIGINT', async () => {
     const key = 'k'.repeat(43)
     const file = join(folder, 'key')
     await writeFile(file, `${key}\n`, { mode: 0o600 })
@@ -162,23 +153,17 @@ describe('service-cli serve', () => {
     expect(await initialize(listening.url, 'wrong')).to.equal(401)
     expect(await initialize(listening.url, key)).to.equal(200)
     expect(await postScene(listening)).to.equal(200)
-    child.kill('SIGTERM')
+    child.kill('SIGINT')
     expect(await exitOf(child)).to.equal(0)
     expect(await stderr).not.to.contain(key)
     expect(await stderr).not.to.contain(token)
   })
 
-  it('logs JSON lines into a pipe, and with --quiet nothing when all is well', async () => {
-    const { child } = await serve(['--json'])
-    const loud = textOf(child.stderr)
-    child.kill('SIGTERM')
-    for (const line of (await loud).trim().split('\n')) {
-      expect(JSON.parse(line)).to.include.keys('level', 'time', 'msg')
-    }
-    expect(await loud).to.contain('no key is required: every account of this machine')
-    const { child: quiet } = await serve(['--json', '--quiet'])
-    const silent = textOf(quiet.stderr)
-    quiet.kill('SIGTERM')
+  it('logs nothing with --quiet when all is well, and stops with 0 on SIGHUP', async () => {
+    const { child } = await serve(['--json', '--quiet'])
+    const silent = textOf(child.stderr)
+    child.kill('SIGHUP')
+    expect(await exitOf(child)).to.equal(0)
     expect(await silent).to.equal('')
   })
 

@@ -4,16 +4,18 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { LinkClient } from '../helpers/link.ts'
 import { runCommand } from '../helpers/in-process.ts'
+import { serveInProcess } from '../helpers/in-process-servers.ts'
 import { exitOf } from '../helpers/program.ts'
-import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
+import { type RunningServe, startServeProcess } from '../helpers/serve-process.ts'
 import { until } from '../helpers/until.ts'
 import { follow } from './follow.ts'
 
 describe('service-cli resources watch of what goes away', () => {
   let registryDir: string
-  let serve: ServeProcess
+  let serve: RunningServe
   const folder = () => `--registry-dir=${registryDir}`
-  const start = () => startServeProcess({ registryDir, flags: ['--dcc-type=maya'] })
+  const settings = () => ({ registryDir, flags: ['--dcc-type=maya'] })
+  const start = () => serveInProcess(settings())
 
   // Tests that end the server leave another one behind.
   before(async () => {
@@ -60,7 +62,7 @@ describe('service-cli resources watch of what goes away', () => {
   })
 
   it('says of an application that left without a scene that there is none', async () => {
-    const own = await startServeProcess()
+    const own = await serveInProcess()
     try {
       await (await LinkClient.connect(own)).bye()
       const gone = () => runCommand(['resources', 'read', 'scene://current', `--url=${own.url}`])
@@ -73,13 +75,22 @@ describe('service-cli resources watch of what goes away', () => {
     }
   })
 
-  for (const how of ['SIGTERM', 'SIGKILL'] as const) {
+  for (const how of ['its stop', 'kill -9'] as const) {
     it(`says that the server is away after ${how}, and goes on`, async () => {
+      let end = () => serve.stop()
+      if (how === 'kill -9') {
+        await serve.stop()
+        const program = await startServeProcess(settings())
+        serve = program
+        end = () => {
+          program.signal('SIGKILL')
+          return program.exited
+        }
+      }
       const watch = follow(['resources', 'watch', 'scene://current', '--json', folder()])
       await until(() => watch.lines().length === 1, 'the first line')
       const before = serve.url
-      serve.signal(how)
-      await serve.exited
+      await end()
       serve = await start()
       await until(() => watch.lines().length === 3, 'the line of the restart')
       await serve.post('scene', { frame: 1 })

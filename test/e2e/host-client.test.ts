@@ -10,19 +10,20 @@ import {
   ResourceNotFound,
 } from '../../src/host-client.ts'
 import { RawSession } from '../helpers/mcp.ts'
-import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
+import { serveInProcess } from '../helpers/in-process-servers.ts'
+import { type RunningServe, startServeProcess } from '../helpers/serve-process.ts'
 import { until } from '../helpers/until.ts'
 
 const MiB = 1024 * 1024
 
-describe('the client of the host link with the real program', () => {
+describe('the client of the host link with a server', () => {
   let registryDir: string
-  let serve: ServeProcess
+  let serve: RunningServe
   const hosts: HostClient[] = []
 
   before(async () => {
     registryDir = await mkdtemp(join(tmpdir(), 'host-client-'))
-    serve = await startServeProcess({ registryDir })
+    serve = await serveInProcess({ registryDir })
   })
   afterEach(() => Promise.all(hosts.splice(0).map(host => host.stop())))
   after(async () => {
@@ -197,7 +198,7 @@ describe('the client of the host link with the real program', () => {
     await serve.stop()
     await until(() => host.status.state !== 'connected', 'the loss of the link')
     host.setScene({ frame: 2 })
-    serve = await startServeProcess({ registryDir })
+    serve = await serveInProcess({ registryDir })
     await host.sceneSettled()
     const session = await RawSession.open(serve.url)
     expect(await session.readJson('scene://current')).to.deep.include({ frame: 2 })
@@ -208,14 +209,17 @@ describe('the client of the host link with the real program', () => {
   })
 
   it('outlives a server that is frozen for a while, and shows the newest scene then', async () => {
+    await serve.stop()
+    const program = await startServeProcess({ registryDir })
+    serve = program
     const host = await connect()
-    serve.signal('SIGSTOP')
+    program.signal('SIGSTOP')
     const objects = Array.from({ length: 500 }, (_, id) => ({ id: `Cube.${id}` }))
     for (let frame = 1; frame <= 200; frame++) {
       host.setScene({ frame, objects })
       await delay(5)
     }
-    serve.signal('SIGCONT')
+    program.signal('SIGCONT')
     await host.sceneSettled()
     const session = await RawSession.open(serve.url)
     expect((await session.readJson('scene://current')).frame).to.equal(200)

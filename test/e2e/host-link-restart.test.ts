@@ -4,22 +4,21 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { LinkClient } from '../helpers/link.ts'
 import { RawSession } from '../helpers/mcp.ts'
-import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
+import { serveInProcess } from '../helpers/in-process-servers.ts'
+import { type RunningServe, startServeProcess } from '../helpers/serve-process.ts'
 import { expectHealthy, recordOf } from './host-link-health.ts'
 import { until } from '../helpers/until.ts'
 
-describe('a server that is killed and started again', () => {
+describe('a server that ends and is started again', () => {
   let registryDir: string
-  let serve: ServeProcess
+  let serve: RunningServe
 
   beforeEach(async () => {
     registryDir = await mkdtemp(join(tmpdir(), 'link-restart-'))
-    serve = await startServeProcess({ registryDir })
   })
 
   afterEach(async () => {
-    serve.signal('SIGKILL')
-    await serve.exited
+    await serve.stop()
     await rm(registryDir, { recursive: true, force: true })
   })
 
@@ -44,19 +43,20 @@ describe('a server that is killed and started again', () => {
   }
 
   for (const wherever of ['the same port', 'another port']) {
-    it(`on ${wherever} is told everything anew, and the old record stays readable`, async () => {
+    it(`on ${wherever} after kill -9 is told everything anew, and the old record stays readable`, async () => {
+      const old = await startServeProcess({ registryDir })
+      serve = old
       const app = await LinkClient.connect(serve)
       expect(app.welcome.need_scene).to.equal(true)
       await tellAll(app)
       await until(async () => (await recordOf(serve)).host.connected, 'the record says so')
-      const old = serve
-      serve.signal('SIGKILL')
+      old.signal('SIGKILL')
       expect(await app.closed).to.include({ code: 1006 })
       expect(await readdir(join(registryDir, 'instances'))).to.include(`${old.instanceId}.json`)
 
       const again = reconnect()
       const port = wherever === 'the same port' ? ['--port', String(old.port)] : []
-      serve = await startServeProcess({ registryDir, flags: port })
+      serve = await serveInProcess({ registryDir, flags: port })
       if (port.length > 0) expect(serve.port).to.equal(old.port)
       const newer = await again
       expect(newer.welcome).to.include({ need_scene: true })
@@ -77,16 +77,16 @@ describe('a server that is killed and started again', () => {
   }
 
   it('lets nobody in with the token of the run before', async () => {
-    const { token } = serve
-    serve.signal('SIGKILL')
-    await serve.exited
-    serve = await startServeProcess({ registryDir, flags: ['--port', String(serve.port)] })
+    const { port, token, stop } = await serveInProcess({ registryDir })
+    await stop()
+    serve = await serveInProcess({ registryDir, flags: ['--port', String(port)] })
     const refused = await LinkClient.connect({ hostUrl: serve.hostUrl, token }).catch(String)
     expect(refused).to.contain('401')
     await expectHealthy(serve)
   })
 
   it('has nothing to say that is needed when it knows the scene', async () => {
+    serve = await serveInProcess({ registryDir })
     const app = await LinkClient.connect(serve)
     await tellAll(app)
     app.cut()

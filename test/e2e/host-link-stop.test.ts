@@ -5,8 +5,9 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { LinkClient } from '../helpers/link.ts'
 import { frameOf, opcodes, RawLink } from '../helpers/raw-link.ts'
-import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
-import { expectCleanExit } from './clean-exit.ts'
+import { serveInProcess } from '../helpers/in-process-servers.ts'
+import { openFilesOf, type RunningServe, startServeProcess } from '../helpers/serve-process.ts'
+import { expectCleanExit, expectCleanStop } from './clean-exit.ts'
 import { expectHealthy } from './host-link-health.ts'
 import { RawSession } from '../helpers/mcp.ts'
 import { until } from '../helpers/until.ts'
@@ -15,36 +16,37 @@ const KiB = 1024
 /** So long that no test passes because of the cut at its end. */
 const longMs = 60_000
 
-describe('stopping the real program with an application connected', () => {
-  let serve: ServeProcess
+describe('stopping a server with an application connected', () => {
+  let serve: RunningServe
   let registryDir: string
 
   beforeEach(async () => {
     registryDir = await mkdtemp(join(tmpdir(), 'link-stop-'))
   })
 
-  const start = (graceMs: number) =>
-    startServeProcess({ registryDir, flags: [`--limit=stopGraceMs=${graceMs}`] })
+  const settings = (graceMs: number) => ({
+    ...{ registryDir, flags: [`--limit=stopGraceMs=${graceMs}`] },
+  })
+  const start = (graceMs: number) => serveInProcess(settings(graceMs))
 
   afterEach(async () => {
-    serve.signal('SIGKILL')
-    await serve.exited
+    await serve.stop()
     await rm(registryDir, { recursive: true, force: true })
   })
 
-  const expectClean = () => expectCleanExit(serve, registryDir)
-
-  const uploads = () => serve.openFiles().filter(path => path.includes('dcc-mcp-artefacts'))
+  const uploads = (pid = process.pid) =>
+    openFilesOf(pid).filter(path => path.startsWith(join(registryDir, 'dcc-mcp-artefacts')))
 
   it('leaves all to the next start, which works', async () => {
-    serve = await start(longMs)
+    const program = await startServeProcess(settings(longMs))
+    serve = program
     const app = await LinkClient.connect(serve)
     app.say({ type: 'artefact.put', id: 'a', mime: 'image/png', size: 1024 * KiB })
     app.ws.send(randomBytes(64 * KiB))
-    await until(() => uploads().length > 0, 'the upload has begun')
-    serve.signal('SIGTERM')
-    await expectClean()
-    serve = await startServeProcess({ registryDir })
+    await until(() => uploads(program.pid).length > 0, 'the upload has begun')
+    program.signal('SIGTERM')
+    await expectCleanExit(program, registryDir)
+    serve = await start(longMs)
     await expectHealthy(serve)
   })
 
@@ -52,13 +54,13 @@ describe('stopping the real program with an application connected', () => {
     serve = await start(longMs)
     const app = await LinkClient.connect(serve)
     const silent = await LinkClient.open(serve)
-    serve.signal('SIGTERM')
+    const stopped = serve.stop()
     expect(await app.closed).to.include({ code: 1001 })
     expect(app.ofType('shutdown')).to.deep.equal([
       { type: 'shutdown', reason: 'the server stops', reconnect_after_ms: 1000 },
     ])
     expect(await silent.closed).to.include({ code: 1001 })
-    await expectClean()
+    await expectCleanStop(stopped, serve)
   })
 
   it('tells calls that wait for an object that it stops, not that the object is gone', async () => {
@@ -72,10 +74,10 @@ describe('stopping the real program with an application connected', () => {
     const answer = session.call('tools/call', wait)
     // It waits before it looks at the object.
     await app.until(() => app.ofType('read').length > 0, 'the look at the object')
-    serve.signal('SIGTERM')
+    const stopped = serve.stop()
     const { reason } = (await answer).result.structuredContent
     expect(reason).to.equal('the server is stopping')
-    await expectClean()
+    await expectCleanStop(stopped, serve)
   })
 
   it('answers the reads that wait for the application', async () => {
@@ -85,10 +87,10 @@ describe('stopping the real program with an application connected', () => {
     const session = await RawSession.open(serve.url)
     const answer = session.call('resources/read', { uri: 'app://a' })
     await app.until(() => app.ofType('read').length > 0, 'the question')
-    serve.signal('SIGTERM')
+    const stopped = serve.stop()
     const { error } = await answer
     expect(error.data.reason).to.equal('host_disconnected')
-    await expectClean()
+    await expectCleanStop(stopped, serve)
   })
 
   it('gives an artefact up whose bytes are still coming', async () => {
@@ -98,10 +100,10 @@ describe('stopping the real program with an application connected', () => {
     const put = app.ask({ type: 'artefact.put', mime: 'image/png', size }).catch(String)
     app.ws.send(randomBytes(256 * KiB))
     await until(() => uploads().length > 0, 'the upload has begun')
-    serve.signal('SIGTERM')
+    const stopped = serve.stop()
     expect(await app.closed).to.include({ code: 1001 })
     expect(await put).to.not.include({ type: 'ok' })
-    await expectClean()
+    await expectCleanStop(stopped, serve)
     await expectNoArtefact()
   })
 
@@ -113,10 +115,10 @@ describe('stopping the real program with an application connected', () => {
     app.say({ type: 'artefact.put', id: 'large', mime: 'image/png', size })
     for (let sent = 0; sent < size - piece.length; sent += piece.length) app.ws.send(piece)
     await until(() => uploads().length > 0, 'the upload has begun')
-    serve.signal('SIGTERM')
+    const stopped = serve.stop()
     const { code } = await app.closed
     expect([1001, 1006]).to.include(code)
-    await expectClean()
+    await expectCleanStop(stopped, serve)
     await expectNoArtefact()
   })
 
@@ -147,8 +149,8 @@ describe('stopping the real program with an application connected', () => {
     it(`ends within its grace time with a peer that ${name}`, async () => {
       serve = await start(500)
       const link = await hang()
-      serve.signal('SIGTERM')
-      await expectClean()
+      const stopped = serve.stop()
+      await expectCleanStop(stopped, serve)
       link.reset()
       await expectNoArtefact()
     })

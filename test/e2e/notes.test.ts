@@ -3,22 +3,23 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { runCommand } from '../helpers/in-process.ts'
+import { serveInProcess } from '../helpers/in-process-servers.ts'
 import { LinkClient } from '../helpers/link.ts'
 import { RawSession } from '../helpers/mcp.ts'
-import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
+import { type RunningServe, startServeProcess } from '../helpers/serve-process.ts'
 import { until } from '../helpers/until.ts'
 
 const open = 'notes://open'
 
 describe('notes of people', () => {
   let home: string
-  let serve: ServeProcess
+  let serve: RunningServe
   let session: RawSession
   let shots = 0
   let document: { path: string }
   const env = () => ({ HOME: home, XDG_DATA_HOME: join(home, 'data') })
   const start = async (flags: string[] = []) => {
-    serve = await startServeProcess({ env: env(), registryDir: home, flags })
+    serve = await serveInProcess({ env: env(), registryDir: home, flags })
     session = await RawSession.open(serve.url)
   }
 
@@ -196,6 +197,10 @@ describe('notes of people', () => {
   })
 
   it('are of the open document, and there again after kill -9', async () => {
+    await serve.stop()
+    const program = await startServeProcess({ env: env(), registryDir: home })
+    serve = program
+    session = await RawSession.open(serve.url)
     const link = async (path: string) => {
       const app = await LinkClient.connect(serve, { document: { path } })
       await app.done({ type: 'heartbeat', main_idle_ms: 0 })
@@ -207,8 +212,8 @@ describe('notes of people', () => {
     app = await link('/shots/020.blend')
     expect((await read(open))['total']).to.equal(0)
     await add({ text: 'of shot 20' })
-    serve.signal('SIGKILL')
-    await serve.exited
+    program.signal('SIGKILL')
+    await program.exited
     await start()
     app = await link('/shots/010.blend')
     expect((await read(open))['notes'].map(({ text }: any) => text)).to.deep.equal(['of shot 10'])
@@ -221,7 +226,7 @@ describe('notes of people', () => {
     const theirs = await RawSession.open(other.url)
     const events = await theirs.listen()
     await theirs.call('resources/subscribe', { uri: open })
-    const post = (each: ServeProcess, n: number) => each.post('notes', { text: `note ${n}` })
+    const post = (each: RunningServe, n: number) => each.post('notes', { text: `note ${n}` })
     await post(serve, 0)
     await events.until(() => events.updates.length > 0, 'an update of the other server')
     await Promise.all(Array.from({ length: 19 }, (_, n) => post(n % 2 ? serve : other, n)))
@@ -239,7 +244,7 @@ describe('notes of people', () => {
   })
 
   it('are told to followers when another server writes, also when they were read before', async () => {
-    const other = await startServeProcess({ env: env() })
+    const other = await serveInProcess({ env: env() })
     await other.post('app', { document })
     const theirs = await RawSession.open(other.url)
     const events = await theirs.listen()
@@ -306,19 +311,25 @@ describe('notes of people', () => {
     const { id } = await add()
     const path = join(await folderOf(id), `${id}.json`)
     const note = JSON.parse(await readFile(path, 'utf8'))
-    // As long as an answer can be as JSON, with the longest proofs.
-    const text = '\u0001'.repeat(4000)
-    const lines = Array.from({ length: 30 }, () => '\u0001'.repeat(300))
-    const proof = { settled: true, revision: 1, asked: lines, also_changed: lines }
-    const entry = { action: 'answer', by: 'agent', at: note.created_at, text, proof }
-    const entries = Array.from({ length: 99 }, () => entry)
-    await writeFile(path, JSON.stringify({ ...note, state: 'answered', entries }))
+    const answer = async (text: string, lines: string[]) => {
+      const proof = { settled: true, revision: 1, asked: lines, also_changed: lines }
+      const entry = { action: 'answer', by: 'agent', at: note.created_at, text, proof }
+      const entries = Array.from({ length: 99 }, () => entry)
+      await writeFile(path, JSON.stringify({ ...note, state: 'answered', entries }))
+    }
+    await answer('done', ['Lamp'])
     expect((await tool('answer_note', { id, text: 'the last' })).isError).to.equal(undefined)
     const refused = await tool('answer_note', { id, text: 'one more' })
     expect(refused.content[0].text).to.contain('a note with 100 entries takes no answer')
     expect((await act(id, 'reopen', { text: 'again' })).status).to.equal(200)
     expect((await act(id, 'close')).json.note).to.include({ state: 'closed', id })
     expect((await read(`notes://${id}`))['entries']).to.have.length(102)
+
+    // As long as an answer can be as JSON, with the longest proofs.
+    const longest = Array.from({ length: 30 }, () => '\u0001'.repeat(300))
+    await answer('\u0001'.repeat(4000), longest)
+    expect((await act(id, 'accept')).json.note).to.include({ state: 'accepted', id })
+    expect((await read(`notes://${id}`))['entries']).to.have.length(100)
   })
 
   it('are found by a beginning of their id, also one of digits alone', async () => {

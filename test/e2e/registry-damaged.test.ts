@@ -7,6 +7,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { runCommand } from '../helpers/in-process.ts'
 import { createCaller, quickLimits } from '../helpers/accounts-caller.ts'
 import { startAccountsProcess } from '../helpers/accounts-process.ts'
+import { accountsInProcess } from '../helpers/in-process-servers.ts'
 
 type Damage = (database: string) => void
 
@@ -38,13 +39,14 @@ describe('a registry does not start', () => {
     folder = fs.mkdtempSync(join(tmpdir(), 'registry-damaged-'))
     stopped = join(folder, 'stopped')
     killed = join(folder, 'killed')
-    for (const dataDir of [stopped, killed]) {
-      const registry = await startAccountsProcess({ dataDir, flags: quickLimits })
-      const caller = createCaller(registry.url)
+    const program = await startAccountsProcess({ dataDir: killed, flags: quickLimits })
+    const other = await accountsInProcess({ dataDir: stopped, flags: quickLimits })
+    for (const { url } of [program, other]) {
+      const caller = createCaller(url)
       for (const name of ['alice', 'bob', 'carol']) await caller.register(name)
-      if (dataDir === killed) registry.child.kill('SIGKILL')
-      await registry.stop()
     }
+    program.child.kill('SIGKILL')
+    for (const registry of [program, other]) await registry.stop()
   })
 
   after(() => fs.rmSync(folder, { recursive: true, force: true }))
@@ -73,7 +75,7 @@ describe('a registry does not start', () => {
   it('only then: undamaged, it does, with every account', async () => {
     const dataDir = fs.mkdtempSync(join(folder, 'good-'))
     fs.cpSync(killed, dataDir, { recursive: true })
-    const registry = await startAccountsProcess({ dataDir, flags: quickLimits })
+    const registry = await accountsInProcess({ dataDir, flags: quickLimits })
     try {
       for (const name of ['alice', 'bob', 'carol']) {
         expect((await createCaller(registry.url).login(name)).status).to.equal(200)

@@ -1,7 +1,8 @@
 import { expect } from 'chai'
 import { readFileSync, readdirSync } from 'node:fs'
 import { createCaller, quickLimits } from '../helpers/accounts-caller.ts'
-import { type AccountsProcess, startAccountsProcess } from '../helpers/accounts-process.ts'
+import { type RunningAccounts, startAccountsProcess } from '../helpers/accounts-process.ts'
+import { accountsInProcess } from '../helpers/in-process-servers.ts'
 import { skipBecause } from '../helpers/skip.ts'
 import { RawSocket, requestText } from './raw-socket.ts'
 import { until } from '../helpers/until.ts'
@@ -22,7 +23,7 @@ const drips: [what: string, count: number, text: string][] = [
 
 describe('a registry and clients that take their time', function () {
   this.timeout(90_000)
-  let registry: AccountsProcess
+  let registry: RunningAccounts
 
   beforeEach(function () {
     if (process.platform !== 'linux') skipBecause(this, 'there is no /proc on this system')
@@ -31,10 +32,10 @@ describe('a registry and clients that take their time', function () {
   afterEach(() => registry?.stop())
 
   const start = async (...flags: string[]) => {
-    registry = await startAccountsProcess({ flags: [...quickLimits, ...flags] })
+    registry = await accountsInProcess({ flags: [...quickLimits, ...flags] })
     return createCaller(registry.url)
   }
-  const openFiles = () => readdirSync(`/proc/${registry.pid}/fd`).length
+  const openFiles = () => readdirSync('/proc/self/fd').length
 
   async function openAll(kinds: typeof drips): Promise<{ what: string; raw: RawSocket }[]> {
     const clients: { what: string; raw: RawSocket }[] = []
@@ -50,16 +51,19 @@ describe('a registry and clients that take their time', function () {
 
   it('serves others while they are there, within bounds', async () => {
     const noCut = ['headersTimeoutMs', 'bodyTimeoutMs'].map(name => `${name}=600000`)
-    const caller = await start(...bounds(...noCut, 'keepAliveTimeoutMs=600000'))
+    const flags = bounds(...noCut, 'keepAliveTimeoutMs=600000')
+    const program = await startAccountsProcess({ flags: [...quickLimits, ...flags] })
+    registry = program
+    const caller = createCaller(program.url)
     await caller.register('alice')
-    const before = memoryOf(registry.pid)
+    const before = memoryOf(program.pid)
     const idle = requestText(['GET /healthz HTTP/1.1', host])
     const clients = await openAll([...drips, ['stays after its answer', 100, idle]])
     for (let round = 0; round < 5; round++) {
       expect((await caller.login('alice')).status).to.equal(200)
     }
     expect(clients.filter(({ raw }) => raw.closed)).to.deep.equal([])
-    expect(memoryOf(registry.pid) - before).to.be.lessThan(150 * MiB)
+    expect(memoryOf(program.pid) - before).to.be.lessThan(150 * MiB)
     for (const { raw } of clients) raw.close()
   })
 

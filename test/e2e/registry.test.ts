@@ -6,6 +6,7 @@ import { ask } from '../helpers/mcp.ts'
 import { runCommand } from '../helpers/in-process.ts'
 import { cheapHashing } from '../helpers/accounts-caller.ts'
 import { startAccountsProcess } from '../helpers/accounts-process.ts'
+import { accountsInProcess } from '../helpers/in-process-servers.ts'
 
 const auth = '/api/v1/auth'
 const password = 'a long and honest phrase'
@@ -44,7 +45,7 @@ describe('service-cli registry', () => {
     expect(await first.stop()).to.equal(0)
     expect(first.stderr()).not.to.include(password).and.not.include(made.json.refresh_token)
 
-    const second = await startAccountsProcess({ dataDir })
+    const second = await accountsInProcess({ dataDir })
     try {
       const headers = { Authorization: `Bearer ${made.json.access_token}` }
       const me = await ask(`${second.url}${auth}/me`, { headers })
@@ -60,12 +61,12 @@ describe('service-cli registry', () => {
     const dataDir = join(folder, 'data')
     const tryLogin = (url: string) =>
       post(`${url}${auth}/login`, { username: 'nobody', password: 'wrong' })
-    const first = await startAccountsProcess({ dataDir, flags: cheapHashing })
+    const first = await accountsInProcess({ dataDir, flags: cheapHashing })
     for (let count = 0; count < 10; count++) {
       expect((await tryLogin(first.url)).status).to.equal(401)
     }
     await first.stop()
-    const second = await startAccountsProcess({ dataDir, flags: cheapHashing })
+    const second = await accountsInProcess({ dataDir, flags: cheapHashing })
     try {
       expect((await tryLogin(second.url)).status).to.equal(429)
     } finally {
@@ -103,13 +104,13 @@ describe('service-cli registry', () => {
   })
 
   it('names whoever holds the port', async () => {
-    const first = await startAccountsProcess()
+    const first = await accountsInProcess()
     try {
       const dataDir = join(folder, 'data')
       const args = ['registry', '--port', String(first.port), '--data-dir', dataDir]
       const { code, stdout, stderr } = await runCommand(args)
       expect([code, stdout]).to.deep.equal([1, ''])
-      expect(stderr).to.include(`port ${first.port}`).and.include(String(first.pid))
+      expect(stderr).to.include(`port ${first.port}`).and.include(String(process.pid))
       expect(stderr).to.include('--port 0')
     } finally {
       await first.stop()

@@ -18,23 +18,18 @@ describe('service-cli over stdio', () => {
     return exitOf(child)
   }
 
-  it('starts a server when none runs and ends it with stdin', async () => {
-    const program = start('serve', '--stdio', '--log-level', 'debug')
-    program.child.stdin?.write('what is no message\n')
-    program.send(hello)
-    expect((await program.answer(1)).result.serverInfo.name).to.equal('service-cli')
-    const started = () => program.out.stderr.includes('started a server that ends with this client')
-    await until(started, 'the line on stderr')
-    expect(await instances()).to.have.length(1)
-    expect(await endOf(program.child)).to.equal(0)
-    expect(await instances()).to.have.length(0)
-    expect(program.lines().map(({ id, error }) => error?.code ?? id)).to.deep.equal([-32700, 1])
-  })
-
-  it('joins a running server and replaces it after its end', async () => {
-    const first = start('serve', '--stdio')
+  it('starts a server when none runs; another client joins it and replaces it after its end', async () => {
+    const first = start('serve', '--stdio', '--log-level', 'debug')
+    first.child.stdin?.write('what is no message\n')
     first.send(hello)
-    await first.answer(1)
+    expect((await first.answer(1)).result.serverInfo.name).to.equal('service-cli')
+    const startedBy = ({ out }: typeof first) =>
+      until(
+        () => out.stderr.includes('started a server that ends with this client'),
+        'the line on stderr',
+      )
+    await startedBy(first)
+    expect(await instances()).to.have.length(1)
     const second = start('serve', '--stdio', '--name', 'mine', '--bound=takeoverMs=100')
     second.send(hello)
     await second.answer(1)
@@ -44,11 +39,12 @@ describe('service-cli over stdio', () => {
     second.send({ id: 2, method: 'resources/subscribe', params: { uri: 'scene://current' } })
     await second.answer(2)
     expect(await endOf(first.child)).to.equal(0)
+    expect(first.lines().map(({ id, error }) => error?.code ?? id)).to.deep.equal([-32700, 1])
     const told = () => second.lines().some(({ method }) => method?.endsWith('updated'))
     await until(told, 'the update of its own server')
-    const started = () => second.out.stderr.includes('started a server that ends with this client')
-    await until(started, 'the line on stderr')
+    await startedBy(second)
     expect(await endOf(second.child)).to.equal(0)
+    expect(await instances()).to.have.length(0)
   })
 
   it('returns to the replaced server when that is back', async () => {
@@ -75,11 +71,7 @@ describe('service-cli over stdio', () => {
   })
 
   it('starts one server for clients that start together', async () => {
-    const programs = [
-      start('serve', '--stdio'),
-      start('serve', '--stdio'),
-      start('serve', '--stdio'),
-    ]
+    const programs = [start('serve', '--stdio'), start('serve', '--stdio')]
     for (const program of programs) program.send(hello)
     for (const program of programs) await program.answer(1)
     expect(await instances()).to.have.length(1)

@@ -5,47 +5,34 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { ask, RawSession } from '../helpers/mcp.ts'
-import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
+import { serveInProcess } from '../helpers/in-process-servers.ts'
+import {
+  openFilesOf,
+  type RunningServe,
+  type ServeProcess,
+  startServeProcess,
+} from '../helpers/serve-process.ts'
 import { BlobRead, uploadGenerated } from './artefact-bytes.ts'
 import { exchange, RawSocket, requestText } from './raw-socket.ts'
-import { expectCleanExit } from './clean-exit.ts'
+import { expectCleanExit, expectCleanStop } from './clean-exit.ts'
 import { until } from '../helpers/until.ts'
 
-describe('stopping the real program', () => {
-  let serve: ServeProcess
+/** So long that no test passes because of the cut at its end. */
+const flags = ['--limit=stopGraceMs=60000']
+
+describe('stopping a server', () => {
+  let serve: RunningServe
   let registryDir: string
 
   beforeEach(async () => {
     registryDir = await mkdtemp(join(tmpdir(), 'stop-'))
-    // So long that no test passes because of the cut at its end.
-    serve = await startServeProcess({ registryDir, flags: ['--limit=stopGraceMs=60000'] })
+    serve = await serveInProcess({ registryDir, flags })
   })
 
   afterEach(async () => {
-    serve.signal('SIGKILL')
-    await serve.exited
+    await serve.stop()
     await rm(registryDir, { recursive: true, force: true })
   })
-
-  const expectClean = () => expectCleanExit(serve, registryDir)
-
-  for (const name of ['SIGTERM', 'SIGINT'] as const) {
-    it(`with ${name} ends every stream properly, and cleans up`, async () => {
-      const streams = []
-      for (let number = 0; number < 20; number++) {
-        const session = await RawSession.open(serve.url)
-        await session.call('resources/subscribe', { uri: 'scene://current' })
-        streams.push(await session.listen())
-      }
-      const raw = await openStream(serve)
-      expect(await readdir(join(registryDir, 'instances'))).to.have.lengthOf(2)
-      serve.signal(name)
-      for (const stream of streams) await stream.untilEnded()
-      await raw.untilClosed()
-      expect(raw.wasReset, 'an end, not a connection cut off').to.equal(false)
-      await expectClean()
-    })
-  }
 
   it('does not wait for idle connections', async () => {
     const idle = []
@@ -56,10 +43,10 @@ describe('stopping the real program', () => {
       idle.push(raw)
     }
     const silent = await RawSocket.open(serve.port)
-    serve.signal('SIGTERM')
+    const stopped = serve.stop()
     for (const raw of idle) await raw.untilClosed()
     await silent.untilClosed()
-    await expectClean()
+    await expectCleanStop(stopped, serve)
   })
 
   it('lets a running read of 16 MiB finish', async () => {
@@ -67,15 +54,14 @@ describe('stopping the real program', () => {
     const session = await RawSession.open(serve.url)
     const read = new BlobRead(serve, session.id, `artefact://sha256/${hex}`)
     await until(() => read.bytes > 0, 'the first bytes')
-    serve.signal('SIGTERM')
+    const stopped = serve.stop()
     expect(await read.answer()).to.include({ sha256: hex, whole: true })
-    await expectClean()
+    await expectCleanStop(stopped, serve)
   })
 
   it('cuts readers that stopped reading, and uploads that stopped coming', async () => {
-    serve.signal('SIGTERM')
-    await serve.exited
-    serve = await startServeProcess({ registryDir, flags: ['--limit=stopGraceMs=500'] })
+    await serve.stop()
+    serve = await serveInProcess({ registryDir, flags: ['--limit=stopGraceMs=500'] })
     const hex = await uploadGenerated(serve, 16 * 1024 * 1024)
     const session = await RawSession.open(serve.url)
     const read = new BlobRead(serve, session.id, `artefact://sha256/${hex}`)
@@ -84,12 +70,11 @@ describe('stopping the real program', () => {
     const upload = await RawSocket.open(serve.port)
     const lines = ['POST /host/v1/artefacts HTTP/1.1', 'Host: localhost', 'Content-Length: 99999']
     upload.write(requestText([...lines, `Authorization: Bearer ${serve.token}`], 'begun'))
-    await until(
-      () => serve.openFiles().some(path => path.includes('temp') || path.includes('tmp/')),
-      'the upload has begun',
-    )
-    serve.signal('SIGTERM')
-    await expectClean()
+    const unfinished = join(registryDir, 'dcc-mcp-artefacts', 'tmp')
+    const begun = () => openFilesOf(process.pid).some(path => path.startsWith(unfinished))
+    await until(begun, 'the upload has begun')
+    const stopped = serve.stop()
+    await expectCleanStop(stopped, serve)
     read.disconnect()
   })
 
@@ -99,7 +84,7 @@ describe('stopping the real program', () => {
     const read = new BlobRead(serve, session.id, `artefact://sha256/${hex}`)
     await until(() => read.bytes > 0, 'the first bytes')
     read.pause()
-    serve.signal('SIGTERM')
+    const stopped = serve.stop()
     const refused = () =>
       exchange(serve.port, requestText(['GET /healthz HTTP/1.1', 'Host: localhost'])).then(
         () => false,
@@ -108,7 +93,39 @@ describe('stopping the real program', () => {
     await until(refused, 'new connections are refused')
     read.resume()
     expect(await read.answer()).to.include({ whole: true })
-    expect((await serve.exited).code).to.equal(0)
+    await expectCleanStop(stopped, serve)
+  })
+})
+
+describe('stopping the real program', () => {
+  let serve: ServeProcess
+  let registryDir: string
+
+  beforeEach(async () => {
+    registryDir = await mkdtemp(join(tmpdir(), 'stop-'))
+    serve = await startServeProcess({ registryDir, flags })
+  })
+
+  afterEach(async () => {
+    serve.signal('SIGKILL')
+    await serve.exited
+    await rm(registryDir, { recursive: true, force: true })
+  })
+
+  it('ends every stream properly, and cleans up', async () => {
+    const streams = []
+    for (let number = 0; number < 20; number++) {
+      const session = await RawSession.open(serve.url)
+      await session.call('resources/subscribe', { uri: 'scene://current' })
+      streams.push(await session.listen())
+    }
+    const raw = await openStream(serve)
+    expect(await readdir(join(registryDir, 'instances'))).to.have.lengthOf(2)
+    serve.signal('SIGTERM')
+    for (const stream of streams) await stream.untilEnded()
+    await raw.untilClosed()
+    expect(raw.wasReset, 'an end, not a connection cut off').to.equal(false)
+    await expectCleanExit(serve, registryDir)
   })
 
   it('by kill -9 leaves what a later start removes, and loses no artefact', async () => {
@@ -124,7 +141,7 @@ describe('stopping the real program', () => {
     expect(left).to.include.members(files)
     for (const file of left) await utimes(join(folder, file), 1000, 1000)
 
-    const next = await startServeProcess({ registryDir })
+    const next = await serveInProcess({ registryDir })
     try {
       for (const file of left) expect(existsSync(join(folder, file)), file).to.equal(false)
       expect(await readdir(folder)).to.have.lengthOf(2)

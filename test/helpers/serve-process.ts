@@ -95,7 +95,7 @@ export async function startServeProcess(settings: ServeSettings = {}): Promise<S
     ...{ pid, registryDir, exited, output },
     rss: () => ({ now: memory(pid, 'VmRSS'), peak: memory(pid, 'VmHWM') }),
     resetPeak: () => resetPeak(pid),
-    openFiles: () => readdirSync(`/proc/${pid}/fd`).map(fd => linkOf(`/proc/${pid}/fd/${fd}`)),
+    openFiles: () => openFilesOf(pid),
     signal: name => void child.kill(name),
     async stop() {
       child.kill('SIGTERM')
@@ -174,6 +174,11 @@ function resetPeak(pid: number): void {
 
 function readText(path: string): string {
   return readFileSync(path, 'utf8')
+}
+
+/** What the open file descriptors of a process lead to. */
+export function openFilesOf(pid: number): string[] {
+  return readdirSync(`/proc/${pid}/fd`).map(fd => linkOf(`/proc/${pid}/fd/${fd}`))
 }
 
 /** A descriptor may be closed between the listing and the look. */
