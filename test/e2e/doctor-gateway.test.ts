@@ -1,16 +1,18 @@
 import { expect } from 'chai'
 import { once } from 'node:events'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer, request, type Server } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { judgeClock, judgeReady, judgeTls } from '../../src/commands/doctor/check-way.ts'
 import { createCaller, quickLimits } from '../helpers/accounts-caller.ts'
 import type { RunningAccounts } from '../helpers/accounts-process.ts'
 import { makePair, writePair } from '../helpers/certificate.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { type GatewayProcess, startGatewayProcess } from '../helpers/gateway-process.ts'
+import { runCommand } from '../helpers/in-process.ts'
 import { cleanEnv, runProgram } from '../helpers/program.ts'
 import { accountsInProcess } from '../helpers/in-process-servers.ts'
 
@@ -26,6 +28,7 @@ describe('doctor --gateway', () => {
   let token: string
   let unscoped: string
   const proxies: Server[] = []
+  const trusted = getCACertificates()
 
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), 'doctor-gateway-'))
@@ -38,6 +41,8 @@ describe('doctor --gateway', () => {
     unscoped = (await caller.call('POST', '/tokens', access, other)).json.token
     const pair = await writePair(folder, makePair())
     certFile = pair.certFile
+    // As NODE_EXTRA_CA_CERTS does when a program starts.
+    setDefaultCACertificates([...trusted, await readFile(certFile, 'utf8')])
     const keyFile = join(folder, 'gateway.key')
     await writeFile(keyFile, key, { mode: 0o600 })
     const common = ['--aggregate', '--accept-joins', accounts.url]
@@ -63,15 +68,16 @@ describe('doctor --gateway', () => {
     }
   })
   after(async () => {
+    setDefaultCACertificates(trusted)
     await Promise.all((gateways ?? []).map(gateway => gateway.stop()))
     await accounts?.stop()
     await rm(folder, { recursive: true, force: true })
   })
 
-  async function doctor(url: string, env: Record<string, string> = {}) {
+  async function doctor(url: string, env: Record<string, string> = {}, run = runCommand) {
     const args = ['doctor', '--gateway', url, '--json']
     const home = { HOME: folder, NODE_EXTRA_CA_CERTS: certFile }
-    const { code, stdout, stderr } = await runProgram(args, { env: cleanEnv({ ...home, ...env }) })
+    const { code, stdout, stderr } = await run(args, { env: cleanEnv({ ...home, ...env }) })
     expect(stdout + stderr).not.to.contain(key)
     expect(stdout + stderr).not.to.contain(token)
     const checks: { check: string; status: string; summary: string; hint: string | null }[] =
@@ -81,7 +87,7 @@ describe('doctor --gateway', () => {
 
   it('finds the whole way in order, with key and token, and joins nothing', async () => {
     const env = { SERVICE_MCP_API_KEY: key, SERVICE_JOIN_TOKEN: token }
-    const { code, checks, of } = await doctor(secure, env)
+    const { code, checks, of } = await doctor(secure, env, runProgram)
     expect(code).to.equal(0)
     expect(checks.map(({ check, status }) => [check, status])).to.deep.equal([
       ['gateway_address', 'ok'],
@@ -94,7 +100,7 @@ describe('doctor --gateway', () => {
     expect(of('gateway_tls')?.summary).to.contain('TLSv1.3').and.contain('valid for')
     expect(of('gateway_client')?.summary).to.contain('accepts SERVICE_MCP_API_KEY')
     expect(of('gateway_join')?.summary).to.contain('the link carries data')
-    const list = await runProgram(
+    const list = await runCommand(
       ['resources', 'read', 'gateway://instances', '--url', `${secure}/mcp`],
       {
         env: cleanEnv({ HOME: folder, NODE_EXTRA_CA_CERTS: certFile, SERVICE_MCP_API_KEY: key }),
@@ -104,7 +110,7 @@ describe('doctor --gateway', () => {
   })
 
   it('tells a certificate, a key and a token that are not accepted, and a wrong port', async () => {
-    const untrusted = await doctor(secure, { NODE_EXTRA_CA_CERTS: '' })
+    const untrusted = await doctor(secure, { NODE_EXTRA_CA_CERTS: '' }, runProgram)
     expect([untrusted.code, untrusted.checks.length]).to.deep.equal([1, 1])
     expect(untrusted.of('gateway_tls')?.hint).to.contain('NODE_EXTRA_CA_CERTS')
 
