@@ -10,6 +10,17 @@ const suite = join(
   'index.js',
 )
 
+/** What the suite may find missing at a revision. */
+export const baselineOf = (revision: string) =>
+  join(import.meta.dirname, `expected-failures-${revision}.yaml`)
+
+export const resourceScenarios = [
+  'resources-list',
+  'resources-read-text',
+  'resources-read-binary',
+  'resources-templates-read',
+]
+
 /** Runs the suite on a server; `home` keeps what it writes. */
 export function runSuite(
   url: string,

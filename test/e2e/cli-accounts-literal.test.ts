@@ -118,22 +118,6 @@ describe('service-cli against a registry that answers literally as the specifica
     expect(refreshes(registry)).to.equal(before + 1)
   })
 
-  it('refreshes once when eight processes find the token about to end', async () => {
-    registry.tokenSeconds(60)
-    await home.run(['login', 'alice', '--password-stdin'], { input: password })
-    registry.tokenSeconds(86_400)
-    const before = refreshes(registry)
-    const ended = await Promise.all(
-      Array.from({ length: 8 }, () => home.runProgram(['whoami', '-q'])),
-    )
-    const said = 'username: alice\nemail:    alice@studio.example\n'
-    for (const { code, stdout, stderr } of ended) {
-      expect({ code, stdout, stderr }).to.deep.equal({ code: 0, stdout: said, stderr: '' })
-    }
-    expect(refreshes(registry)).to.equal(before + 1)
-    expect((await home.run(['whoami', '--offline'])).code).to.equal(0)
-  })
-
   it('ends with 4 and the command to run when the login has ended', async () => {
     registry.forgetTokens()
     const { code, stderr } = await home.run(['whoami'])

@@ -3,7 +3,8 @@ import { spawn } from 'node:child_process'
 import { closeSync, existsSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import { type AccountHome, createAccountHome } from '../helpers/account-home.ts'
-import { exitOf, root, textOf } from '../helpers/program.ts'
+import { FullDisk } from '../helpers/in-process.ts'
+import { type Ended, exitOf, root, textOf } from '../helpers/program.ts'
 import { createCaller, password, quickLimits } from '../helpers/accounts-caller.ts'
 import { type AccountsOwner, createAccountsOwner } from '../helpers/accounts-owner.ts'
 import type { RunningAccounts } from '../helpers/accounts-process.ts'
@@ -30,39 +31,44 @@ describe('service-cli when stdout cannot be written', () => {
     home?.remove()
   })
 
+  const state = () => ({ SERVICE_REGISTRY_DIR: `${home.folder}/state` })
+
   /** Runs the program with stdout on a full disk. */
-  async function runFull(
-    args: readonly string[],
-  ): Promise<{ code: number | null; stderr: string }> {
+  async function runFull(args: readonly string[]): Promise<Ended> {
     const full = openSync('/dev/full', 'w')
     try {
       const child = spawn(process.execPath, ['bin/run.js', ...args], {
         cwd: root,
-        env: home.env({ SERVICE_REGISTRY_DIR: `${home.folder}/state` }),
+        env: home.env(state()),
         stdio: ['ignore', full, 'pipe'],
       })
       const [stderr, code] = await Promise.all([textOf(child.stderr), exitOf(child)])
-      return { code, stderr }
+      return { code, stdout: '', stderr }
     } finally {
       closeSync(full)
     }
   }
+  /** Runs the command in this process. */
+  const runHere = (args: readonly string[]) =>
+    home.run(args, { env: state(), stdout: new FullDisk() })
+
   const tokens = async () => JSON.parse((await home.run(['token', 'list', '--json'])).stdout).tokens
 
-  for (const args of [
-    ['whoami'],
-    ['whoami', '--json'],
-    ['token', 'list', '--json'],
-    ['instances'],
-    ['keys', 'list', '--json'],
-    ['mcp-config', 'cursor'],
-    ['doctor', '--json'],
-    ['--help'],
-    ['--version'],
-    ['nonsense', '--json'],
-  ]) {
+  const commands: [run: (args: readonly string[]) => Promise<Ended>, ...args: string[]][] = [
+    [runFull, 'whoami'],
+    [runHere, 'whoami', '--json'],
+    [runHere, 'token', 'list', '--json'],
+    [runHere, 'instances'],
+    [runHere, 'keys', 'list', '--json'],
+    [runHere, 'mcp-config', 'cursor'],
+    [runHere, 'doctor', '--json'],
+    [runFull, '--help'],
+    [runFull, '--version'],
+    [runFull, 'nonsense', '--json'],
+  ]
+  for (const [run, ...args] of commands) {
     it(`fails: ${args.join(' ')}`, async () => {
-      const { code, stderr } = await runFull(args)
+      const { code, stderr } = await run(args)
       expect(code, stderr).to.be.oneOf([1, 2])
       expect(stderr).to.contain('cannot write to stdout (ENOSPC)')
     })
@@ -83,7 +89,7 @@ describe('service-cli when stdout cannot be written', () => {
   })
 
   it('revokes a service token that was not shown', async () => {
-    const { code, stderr } = await runFull(['token', 'create', 'ci'])
+    const { code, stderr } = await runHere(['token', 'create', 'ci'])
     expect(code, stderr).to.equal(1)
     expect(stderr).to.contain('cannot write to stdout (ENOSPC)').and.contain('is revoked')
     expect(await tokens()).to.deep.equal([])
@@ -104,7 +110,7 @@ describe('service-cli when stdout cannot be written', () => {
       ['registry', 'invite', ...data],
       ['registry', 'users', 'reset-code', 'alice', ...data],
     ]) {
-      const { code, stderr } = await runFull(args)
+      const { code, stderr } = await runHere(args)
       expect(code, stderr).to.equal(1)
       expect(stderr).to.contain('valid once until').and.contain('is revoked')
     }
@@ -114,7 +120,7 @@ describe('service-cli when stdout cannot be written', () => {
   })
 
   it('removes a key that was not shown, and the file that was made for it', async () => {
-    const { code, stderr } = await runFull(['keys', 'create', 'anna'])
+    const { code, stderr } = await runHere(['keys', 'create', 'anna'])
     expect(code, stderr).to.equal(1)
     expect(stderr).to.contain('is revoked')
     const { XDG_CONFIG_HOME = '' } = home.env({})

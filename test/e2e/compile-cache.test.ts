@@ -1,8 +1,10 @@
 import { expect } from 'chai'
+import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import {
   chmod,
   chown,
+  cp,
   mkdir,
   mkdtemp,
   readdir,
@@ -13,7 +15,7 @@ import {
 } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { cleanEnv, runProgram } from '../helpers/program.ts'
+import { cleanEnv, exitOf, root, runProgram } from '../helpers/program.ts'
 import { skipBecause } from '../helpers/skip.ts'
 
 describe('the cache of compiled code', () => {
@@ -21,19 +23,24 @@ describe('the cache of compiled code', () => {
   let shared: string
   const env = (extra: NodeJS.ProcessEnv = {}) =>
     cleanEnv({ HOME: home, TMPDIR: shared, XDG_CACHE_HOME: undefined, ...extra })
-  const run = (extra?: NodeJS.ProcessEnv) => runProgram(['whoami', 'nosuch'], { env: env(extra) })
+  /** The start of the program before a main module that only ends with 2. */
+  const run = (extra?: NodeJS.ProcessEnv) =>
+    exitOf(spawn(process.execPath, [join(home, '../bin/run.js')], { env: env(extra) }))
 
   beforeEach(async function () {
     if (process.getuid === undefined) skipBecause(this, 'owners and modes are of POSIX systems')
     const folder = await mkdtemp(join(tmpdir(), 'compile-cache-'))
     home = join(folder, 'home')
     shared = join(folder, 'tmp')
-    await Promise.all([mkdir(home), mkdir(shared)])
+    await Promise.all([home, shared, join(folder, 'dist')].map(path => mkdir(path)))
+    for (const name of ['bin/run.js', 'package.json'])
+      await cp(join(root, name), join(folder, name))
+    await writeFile(join(folder, 'dist/main.js'), 'export const main = () => process.exit(2)')
   })
   afterEach(() => rm(join(home, '..'), { recursive: true, force: true }))
 
   it('is in a private folder below the home folder, and nothing is in the temporary one', async () => {
-    expect((await run()).code).to.equal(2)
+    expect((await runProgram(['whoami', 'nosuch'], { env: env() })).code).to.equal(2)
     const folder = join(home, '.cache/service-cli/compile-cache')
     expect((await stat(folder)).mode & 0o777).to.equal(0o700)
     expect(await readdir(folder)).to.have.lengthOf(1)
@@ -58,14 +65,14 @@ describe('the cache of compiled code', () => {
     for (const [path, mode] of unsafe) {
       const before = (await stat(path)).mode
       await chmod(path, mode)
-      expect((await run()).code).to.equal(2)
+      expect(await run()).to.equal(2)
       expect(await readdir(folder), `${path} ${mode.toString(8)}`).to.deep.equal([])
       await chmod(path, before)
     }
     await rm(folder, { recursive: true })
     await symlink(shared, folder)
     for (const extra of [{}, { HOME: '' }, { HOME: 'relative' }]) {
-      expect((await run(extra)).code).to.equal(2)
+      expect(await run(extra)).to.equal(2)
       expect(await readdir(shared)).to.deep.equal([])
     }
   })
@@ -77,10 +84,10 @@ describe('the cache of compiled code', () => {
     await mkdir(folder, { recursive: true, mode: 0o700 })
     await chmod(base, 0o1777)
     await chown(base, 65534, 65534)
-    expect((await run()).code).to.equal(2)
+    expect(await run()).to.equal(2)
     expect(await readdir(folder)).to.deep.equal([])
     await chown(base, 0, 0)
-    expect((await run()).code).to.equal(2)
+    expect(await run()).to.equal(2)
     expect(await readdir(folder)).to.have.lengthOf(1)
   })
 })

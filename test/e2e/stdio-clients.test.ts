@@ -1,6 +1,7 @@
 import * as v2 from '@modelcontextprotocol/client'
 import * as v2stdio from '@modelcontextprotocol/client/stdio'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
+import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js'
 import { expect } from 'chai'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -13,7 +14,7 @@ import { until } from '../helpers/until.ts'
 import { useServers } from './stdio-servers.ts'
 
 describe('MCP clients over stdio', () => {
-  const { stateDir, ends, serve } = useServers()
+  const { stateDir, ends, serve, connect: startConnect } = useServers()
 
   /** How a client is told to start the program, and what it says on stderr. */
   function command(...words: string[]) {
@@ -28,43 +29,50 @@ describe('MCP clients over stdio', () => {
     readonly stderr: () => string
   }
 
-  async function connect(client: SdkClient, transport: { stderr: unknown }): Promise<Connected> {
+  /** How a client speaks to `connect` in this process. */
+  function inProcess(keyFile?: string) {
+    const { input, output } = startConnect(undefined, { keyFile })
+    return new StdioServerTransport(output, input)
+  }
+
+  async function connect(client: SdkClient, transport: { stderr?: unknown }): Promise<Connected> {
     let stderr = ''
-    const stream = transport.stderr as NodeJS.ReadableStream
-    stream.on('data', chunk => (stderr += String(chunk)))
+    const stream = transport.stderr as NodeJS.ReadableStream | undefined
+    stream?.on('data', chunk => (stderr += String(chunk)))
     const updates = new Updates(client)
     await client.connect(transport)
     ends.push(() => client.close())
     return { client, updates, stderr: () => stderr }
   }
 
-  async function connectV1(...words: string[]): Promise<Connected> {
+  async function connectV1(transport: object): Promise<Connected> {
     const sdk = await loadSdk('@modelcontextprotocol/sdk', specifier => import(specifier))
-    const client = new sdk.Client({ name: 'v1', version: '1' })
-    return connect(client, new StdioClientTransport(command(...words)))
+    return connect(new sdk.Client({ name: 'v1', version: '1' }), transport)
   }
 
-  async function connectV2(options: object, ...words: string[]): Promise<Connected> {
+  async function connectV2(transport: object, options: object = {}): Promise<Connected> {
     const { Client } = v2 as unknown as Sdk
-    const client = new Client({ name: 'v2', version: '1' }, options)
-    return connect(client, new v2stdio.StdioClientTransport(command(...words)))
+    return connect(new Client({ name: 'v2', version: '1' }, options), transport)
   }
+
+  const startV1 = () => connectV1(new StdioClientTransport(command('connect')))
+  const startV2 = () => connectV2(new v2stdio.StdioClientTransport(command('connect')))
 
   /** The part of a server that the shared checks of the client matrix use. */
   function serving(server: RunningServe): Serving {
     return { post: (path: string, body: unknown) => server.post(path, body) } as unknown as Serving
   }
 
-  const clients: [name: string, open: (...words: string[]) => Promise<Connected>][] = [
-    ['SDK v1', connectV1],
-    ['SDK v2', (...words) => connectV2({}, ...words)],
+  const clients: [name: string, open: () => Promise<Connected>][] = [
+    ['SDK v1', startV1],
+    ['SDK v2', startV2],
   ]
   for (const [name, open] of clients) {
     it(`serves lists, reads and updates to ${name}`, async () => {
       const server = await serve('--dcc-type', 'blender')
       const bytes = Buffer.alloc(1_000_000, 'pixels')
       const uri = `artefact://sha256/${await server.store(bytes, '', 'image/x-exr')}`
-      const { client, updates } = await open('connect')
+      const { client, updates } = await open()
       const { resources } = await client.listResources()
       expect(resources.map(resource => resource.uri)).to.include.members(['scene://current', uri])
       const [image] = (await client.readResource({ uri })).contents
@@ -77,7 +85,7 @@ describe('MCP clients over stdio', () => {
   it('keeps a 2026-07-28 subscription of SDK v2 over a restart of the server', async () => {
     const first = await serve()
     const auto = { versionNegotiation: { mode: 'auto' } }
-    const { client, updates } = await connectV2(auto, 'connect')
+    const { client, updates } = await connectV2(inProcess(), auto)
     const { getProtocolEra, listen } = client as unknown as {
       getProtocolEra(): string
       listen(filter: object): Promise<{ closed: Promise<string> }>
@@ -99,7 +107,7 @@ describe('MCP clients over stdio', () => {
 
   it('reconnects after the server was killed and started on another port', async () => {
     const first = await startServeProcess({ registryDir: stateDir() })
-    const { client, updates, stderr } = await connectV1('connect')
+    const { client, updates, stderr } = await startV1()
     await client.subscribeResource({ uri: 'scene://current' })
     first.signal('SIGKILL')
     await first.exited
@@ -130,9 +138,9 @@ describe('MCP clients over stdio', () => {
     const file = join(stateDir(), 'key')
     await writeFile(file, 'k'.repeat(40), { mode: 0o600 })
     await serve('--api-key-file', file)
-    const { client } = await connectV1('connect', '--api-key-file', file)
+    const { client } = await connectV1(inProcess(file))
     expect((await client.listResources()).resources).to.not.have.length(0)
-    const error = await connectV1('connect').then(
+    const error = await startV1().then(
       () => expect.fail('it was let in'),
       (cause: Error) => cause,
     )

@@ -1,7 +1,13 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { PassThrough, type Readable, type Writable } from 'node:stream'
+import { readConnectSettings } from '../../src/commands/stdio/connect.ts'
+import { runBridge } from '../../src/lib/mcp/bridge/bridge.ts'
+import { type BridgeLimits, defaultBridgeLimits } from '../../src/lib/mcp/bridge/limits.ts'
+import { systemTimer } from '../../src/lib/util/time.ts'
 import { cleanEnv, exitOf, startProgram } from '../helpers/program.ts'
+import { recordingLog } from '../helpers/recording-log.ts'
 import { until } from '../helpers/until.ts'
 import { serveInProcess } from '../helpers/in-process-servers.ts'
 import type { RunningServe } from '../helpers/serve-process.ts'
@@ -46,7 +52,14 @@ export function useServers(begin = beforeEach, end = afterEach) {
     return program
   }
 
-  return { stateDir: () => folder, ends, serve, start }
+  /** Starts `connect` in this process. */
+  function connect(word?: string, options: ConnectOptions = {}) {
+    const program = startConnect(folder, word, options)
+    ends.push(program.end)
+    return program
+  }
+
+  return { stateDir: () => folder, ends, serve, start, connect }
 }
 
 /** A program that speaks MCP over stdio, with this state directory. */
@@ -57,13 +70,51 @@ export function startStdio(stateDir: string, words: readonly string[]) {
     child.kill('SIGKILL')
     await exitOf(child)
   }
-  const out = { stdout: '', stderr: '' }
-  child.stdout?.on('data', chunk => (out.stdout += String(chunk)))
+  const out = { stderr: '' }
   child.stderr?.on('data', chunk => (out.stderr += String(chunk)))
+  return { child, out, end, ...conversation(child.stdin, child.stdout) }
+}
+
+interface ConnectOptions {
+  channel?: boolean
+  limits?: Partial<BridgeLimits>
+  keyFile?: string | undefined
+}
+
+/** `connect` in this process, between two streams in place of stdio. */
+function startConnect(
+  stateDir: string,
+  word: string | undefined,
+  { channel = false, limits = {}, keyFile }: ConnectOptions,
+) {
+  const [input, output] = [new PassThrough(), new PassThrough()]
+  const log = recordingLog()
+  const env = { SERVICE_REGISTRY_DIR: stateDir }
+  const parts = {
+    ...{ input, output, env, channel, log, timer: systemTimer, random: Math.random },
+    limits: { ...defaultBridgeLimits, ...limits },
+  }
+  const stop = new AbortController()
+  const flags = { 'allow-http': false, 'api-key-file': keyFile }
+  const ended = readConnectSettings(word, flags, env, log).then(({ locate, key }) =>
+    runBridge({ ...parts, locate, key }, stop.signal),
+  )
+  const end = async () => {
+    stop.abort()
+    await ended
+  }
+  const logged = (message: string) => log.lines.filter(({ text }) => text.includes(message)).length
+  return { ...conversation(input, output), input, output, ended, end, logged }
+}
+
+/** JSON-RPC messages to a program and from it. */
+function conversation(input: Writable | null, output: Readable | null) {
+  let stdout = ''
+  output?.on('data', chunk => (stdout += String(chunk)))
   const send = (message: object) =>
-    void child.stdin?.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
+    void input?.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
   const lines = (): any[] =>
-    out.stdout
+    stdout
       .split('\n')
       .slice(0, -1)
       .map(line => JSON.parse(line))
@@ -72,5 +123,5 @@ export function startStdio(stateDir: string, words: readonly string[]) {
     await until(() => found() !== undefined, `an answer to ${id}`)
     return found()
   }
-  return { child, out, send, lines, answer, end }
+  return { send, lines, answer }
 }

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { runCommand } from './in-process.ts'
+import { type CommandOptions, runCommand } from './in-process.ts'
 import { type Ended, cleanEnv, exitOf, root, textOf } from './program.ts'
 
 export interface Said extends Ended {
@@ -27,11 +27,8 @@ export interface AccountHome {
   remove(): void
 }
 
-export interface RunOptions {
-  readonly env?: NodeJS.ProcessEnv
-  /** Piped into stdin, which is closed without it. */
-  readonly input?: string
-}
+/** A program has an `input` alone, a command in this process has a `stdout`, too. */
+export type RunOptions = CommandOptions
 
 export function createAccountHome(registry: string): AccountHome {
   const folder = mkdtempSync(join(tmpdir(), 'account-'))

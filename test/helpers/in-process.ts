@@ -20,6 +20,21 @@ export interface CommandOptions {
   readonly env?: NodeJS.ProcessEnv
   /** Piped into stdin, which is empty without it. */
   readonly input?: string
+  /** Written to in place of the collected `stdout`, which stays empty. */
+  readonly stdout?: Writable
+}
+
+/** A stdout on a full disk. Like that of a process, it fails with every write and is never closed. */
+export class FullDisk extends Writable {
+  override _write(_chunk: Buffer, _encoding: string, done: (error: Error) => void): void {
+    done(Object.assign(new Error('no space left on device'), { code: 'ENOSPC', errno: -28 }))
+  }
+
+  override _destroy(error: Error | null, done: (error: Error | null) => void): void {
+    done(error)
+    const { _undestroy }: any = this
+    _undestroy.call(this)
+  }
 }
 
 let previous: Promise<unknown> = Promise.resolve()
@@ -52,7 +67,7 @@ function oneByOne<T>(step: () => Promise<T>): Promise<T> {
 
 async function runAlone(
   argv: readonly string[],
-  { env = cleanEnv(), input }: CommandOptions,
+  { env = cleanEnv(), input, stdout: target }: CommandOptions,
 ): Promise<Ended> {
   const stdout = new TextCollector()
   const stderr = new TextCollector()
@@ -61,7 +76,7 @@ async function runAlone(
   })
   const { exitCode, argv: ownArgv } = process
   const restoreEnv = replaceEnv(env)
-  const restoreStreams = replaceStreams({ stdin, stdout, stderr })
+  const restoreStreams = replaceStreams({ stdin, stdout: target ?? stdout, stderr })
   // Hints name the command as it was typed.
   process.argv = [process.execPath, join(root, 'bin', 'run.js'), ...argv]
   try {

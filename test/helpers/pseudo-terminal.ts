@@ -12,10 +12,18 @@ export const ctrlD = '\u0004'
 export const ctrlT = '\u0014'
 export const ctrlZ = '\u001a'
 
+/** The interpreter itself, since the `python3` of a version manager starts dozens of shells first. */
+const python = findPython()
+
+function findPython(): string | null {
+  const words = ['-c', 'import pty, select, sys; print(sys.executable)']
+  const { status, stdout } = spawnSync('python3', words, { encoding: 'utf8' })
+  return status === 0 ? stdout.trim() : null
+}
+
 /** Why no terminal can be had on this machine, or null. */
 export function whyNoTerminal(): string | null {
-  const { status } = spawnSync('python3', ['-c', 'import pty, select'])
-  return status === 0 ? null : 'there is no python3 with pty on this machine'
+  return python === null ? 'there is no python3 with pty on this machine' : null
 }
 
 /** Runs the program on a pseudo-terminal; `stdout` is all that appeared there, echo included. */
@@ -31,8 +39,8 @@ export async function runAnyOnTerminal(
   command: readonly string[],
   { env, steps }: { env: NodeJS.ProcessEnv; steps: readonly Step[] },
 ): Promise<Ended> {
-  const words = ['-c', driver, JSON.stringify(steps), ...command]
-  const child = spawn('python3', words, {
+  const words = ['-IS', '-c', driver, JSON.stringify(steps), ...command]
+  const child = spawn(python ?? 'python3', words, {
     cwd: root,
     env: { ...env, TERM: 'xterm' },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -1,4 +1,6 @@
-// Asks who is logged in with the saved token, refreshing it when that is due.
+// Asks who is logged in with the saved token, refreshing it when that is due. Says "ready" and waits
+// for a line before it begins.
+import { once } from 'node:events'
 import { createConfigStore } from '../../../../src/lib/config/config-store.ts'
 import { silentLogger } from '../../../../src/lib/util/logger.ts'
 import { connectAccounts } from '../../../../src/lib/accounts/connect.ts'
@@ -10,5 +12,8 @@ const store = createConfigStore({ path, log: silentLogger, lockWaitMs: 60_000 })
 const server = requireAccountsUrl(url, 'the test')
 const client = connectAccounts({ server, entry: undefined, configPath: path, env: {} })
 const parts = { client, store, log: silentLogger, refreshMarginMs: 300_000 }
+process.stdout.write('ready\n')
+await once(process.stdin, 'data')
+process.stdin.destroy()
 const me = await withSavedToken(parts, token => client.me(token))
 process.stdout.write(`${me.username}\n`)
