@@ -7,8 +7,8 @@ import { serveInProcess } from '../helpers/in-process-servers.ts'
 import type { RunningServe } from '../helpers/serve-process.ts'
 
 const MiB = 1024 * 1024
-/** Long enough for a hundred connections on a machine at work. */
-const deadlineMs = 4000
+/** Long enough for a hundred connections, and for 9 MB, on a machine at work. */
+const deadlineMs = 8000
 
 describe('answers of an application over the host link', () => {
   let serve: RunningServe

@@ -47,7 +47,7 @@ describe('transport of the registry client', () => {
     withServer(
       () => {},
       async ({ url, requests }) => {
-        for (const failure of await failures(url, { limits: { requestTimeoutMs: 150 } })) {
+        for (const failure of await failures(url, { limits: { requestTimeoutMs: 1000 } })) {
           expect(failure.code).to.equal('net_timeout')
           expect(failure.message).to.equal(`${url} did not answer in time`)
           expect(failure.hint).to.include('SERVICE_TIMEOUT')
