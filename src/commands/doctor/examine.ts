@@ -64,6 +64,7 @@ async function findAll(registryDir: string, env: NodeJS.ProcessEnv): Promise<Fin
       .map(({ record }) => record.host)
     const connected = blenders.some(host => host.connected)
     const wasConnected = blenders.some(({ sinceMs }) => sinceMs !== undefined)
+    const hasServer = runningOf(instances).length > 0
     const program = await findProgram('blender', env.PATH)
     const ports = knownPorts.map(async known => judgePort(known, await readPort(known.port, ownOf)))
     // Fixes the order of the findings.
@@ -81,7 +82,7 @@ async function findAll(registryDir: string, env: NodeJS.ProcessEnv): Promise<Fin
       checkOwnPush(startThrowAway),
       lookAtCapture(env, wasConnected),
       checkAdapterFiles(),
-      judgeBlender({ program, connected, wasConnected }),
+      judgeBlender({ hasServer, program, connected, wasConnected }),
     ])
     return findings.flat()
   } finally {
