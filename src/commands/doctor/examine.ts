@@ -10,6 +10,7 @@ import { checkAdapterFiles, findProgram, judgeBlender } from './check-adapters.t
 import { lookAtGateways } from './check-gateway.ts'
 import { checkHostTokens } from './check-host-tokens.ts'
 import { type InstanceFacts, judgeFaults, judgeInstances } from './check-instances.ts'
+import { checkKeys } from './check-keys.ts'
 import { judgePort, knownPorts, readPort } from './check-ports.ts'
 import { checkPrivatePath } from './check-private-path.ts'
 import { checkInstance, checkOwnPush, type ThrowAwayServer } from './check-push.ts'
@@ -73,6 +74,7 @@ async function findAll(registryDir: string, env: NodeJS.ProcessEnv): Promise<Fin
       checkRegistryDir(registryDir),
       checkConfigFile(env),
       checkEnvironment(env),
+      checkKeys(env),
       tested.then(found => judgeInstances(facts, new Set(found.flatMap(answering)))),
       judgeFaults(faults),
       checkHostTokens(join(registryDir, 'instances'), runningOf(instances)),
