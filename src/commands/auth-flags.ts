@@ -6,7 +6,7 @@ export const authModes = ['none', 'api-key', 'oauth'] as const satisfies readonl
 /** The authentication flags of `serve` and `gateway`; `auth-settings.ts` checks the values. */
 export const authFlags = {
   auth: Flags.option({ options: authModes })({
-    description: 'none, api-key or oauth [default: api-key with a key, else none]',
+    description: 'none, api-key or oauth [default: none; api-key once a key is made]',
     helpValue: 'MODE',
   }),
   'api-key-file': Flags.string({

@@ -10,7 +10,7 @@ export default class Doctor extends BaseCommand {
   static override summary = 'Check this machine and suggest fixes'
 
   static override description = `Checks Node, the state directory, the saved login, the variables, \
-the ports of the servers, every running instance (whether it answers, whether a subscription works), \
+the keys, the ports of the servers, every running instance (whether it answers, whether a subscription works), \
 invalid records, whether windows can be captured, and the adapters. It also sends a change from a \
 scene to a client, in a temporary server.
 

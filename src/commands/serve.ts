@@ -28,6 +28,9 @@ export default class Serve extends BaseCommand {
 events and files over the host link, and offers them as MCP resources on /mcp. Listens only on this \
 machine by default; see --host. With --artefacts the files are in a bucket that several servers share.
 
+Requires a key from clients once one is made. After the last key is revoked, it starts only with a \
+new key or --auth none.
+
 Environment: SERVICE_MCP_API_KEY (a key for clients, beside those of service-cli \
 keys create), SERVICE_HOST_TOKEN (the token of the application; generated for each run by \
 default), SERVICE_JOIN_TOKEN (for --join), SERVICE_REGISTRY_DIR.`

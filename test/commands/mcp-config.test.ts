@@ -217,6 +217,21 @@ describe('mcp-config', () => {
     ])
   })
 
+  const needs = /needs SERVICE_MCP_API_KEY in its environment: start it where that is set\./
+  const readers = ['claude-code', 'cursor', 'codex', 'mcporter', 'opencode', 'qwen-code']
+  for (const client of [...readers, 'copilot-cli', 'goose', 'gemini-cli', 'generic']) {
+    it(`says that ${client} needs the key in its environment, when one is required`, async () => {
+      const write = !['goose', 'generic'].includes(client)
+      expect((await say(client, { auth: 'api-key', write })).err).to.match(needs)
+      expect((await say(client, { auth: 'none' })).err).to.not.match(needs)
+    })
+  }
+
+  it('does not ask for the variable where a file has the key', async () => {
+    const flags = { auth: 'api-key', stdio: true, 'api-key-file': join(home, 'key') } as const
+    expect((await say('claude-code', flags)).err).to.not.match(needs)
+  })
+
   it('notes that Claude Desktop does not exist for Linux', async () => {
     const { err, out } = await say('claude-desktop', { auth: 'none' })
     expect(err).to.contain('Claude Desktop is not known on Linux')

@@ -61,6 +61,27 @@ describe('service-cli doctor', () => {
     }
   })
 
+  it('says whether servers require a key, and that none starts after the last was revoked', async () => {
+    const env = cleanEnv({ HOME: home, SERVICE_REGISTRY_DIR: registryDir })
+    const keys = (...args: string[]) => runCommand(['keys', ...args], { env })
+    const found = async () => byName((await doctor(['--json'])).stdout).keys
+    expect(await found()).to.include({
+      status: 'ok',
+      summary: 'servers start without authentication: no key is configured',
+    })
+    await keys('create', 'anna')
+    expect((await found()).summary).to.match(/^servers require a key \(.*keys\.json\)$/)
+    await keys('revoke', 'anna')
+    const { status, summary, hint } = await found()
+    expect([status, summary]).to.deep.equal([
+      'warn',
+      `serve does not start: clients need a key, but no key exists in ${home}/.config/service-cli/keys.json`,
+    ])
+    expect(hint).to.contain('keys create').and.contain('--auth none')
+    const serve = await runCommand(['serve', '--port', '0'], { env })
+    expect(serve.stderr).to.contain('clients need a key, but no key exists in')
+  })
+
   it('asks an instance whose record is stale, and blames the record, not the server', async () => {
     const serve = await serveInProcess({ registryDir, flags: ['--bound=heartbeatMs=1000000'] })
     try {

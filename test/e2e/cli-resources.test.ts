@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { LinkClient } from '../helpers/link.ts'
 import { runCommand } from '../helpers/in-process.ts'
 import { serveInProcess } from '../helpers/in-process-servers.ts'
 import type { RunningServe } from '../helpers/serve-process.ts'
@@ -39,6 +40,21 @@ describe('service-cli resources', () => {
     const wrong = await runCommand(['resources', 'read', 'scene://curent', folder()])
     expect(wrong.code).to.equal(3)
     expect(wrong.stderr).to.contain('did you mean scene://current?')
+  })
+
+  it('says that the scene may be older than the screen, except of two past scenes', async () => {
+    const app = await LinkClient.connect(serve, { scene_refresh: true })
+    await app.done({ type: 'scene.set', scene: { frame: 8 } })
+    const { stderr: set } = await runCommand(['checkpoint', 'eight', folder()])
+    expect(set).to.equal('')
+    await app.done({ type: 'scene.set', scene: { frame: 9 } })
+    await runCommand(['checkpoint', 'nine', folder()])
+    const read = (query: string) =>
+      runCommand(['resources', 'read', `scene://delta?since=eight${query}`, folder()])
+    expect((await read('')).stderr).to.match(/does not confirm the scene now; .* as of 20/)
+    const past = await read('&until=nine')
+    expect([past.code, past.stderr]).to.deep.equal([0, ''])
+    await app.bye()
   })
 
   for (const command of ['read', 'watch']) {

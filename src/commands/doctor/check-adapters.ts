@@ -20,6 +20,8 @@ export async function checkAdapterFiles(): Promise<Finding> {
 }
 
 interface BlenderFacts {
+  /** An instance runs; else Blender has nothing to connect to. */
+  readonly hasServer: boolean
   /** The path of the program; null when it is not in PATH. */
   readonly program: string | null
   /** An instance has Blender connected. */
@@ -29,17 +31,23 @@ interface BlenderFacts {
 }
 
 /** Reports an installed Blender that is not connected: usually the add-on is missing. */
-export function judgeBlender({ program, connected, wasConnected }: BlenderFacts): Finding {
+export function judgeBlender({
+  hasServer,
+  program,
+  connected,
+  wasConnected,
+}: BlenderFacts): Finding {
   const check = 'blender'
   if (connected) return { check, status: 'ok', summary: 'Blender is connected' }
   if (wasConnected)
     return { check, status: 'ok', summary: 'Blender was connected, so it has the add-on' }
   if (program === null) return { check, status: 'ok', summary: 'Blender is not in PATH' }
+  const start = hasServer ? '' : 'start a server: service-cli serve --dcc-type blender; then, '
   return {
     check,
     status: 'warn',
     summary: `Blender is installed (${program}) but not connected`,
-    hint: 'service-cli adapter blender writes the add-on; in Blender enable it and press Connect',
+    hint: `${start}in Blender, press Connect; service-cli adapter blender writes the add-on if it is missing`,
   }
 }
 

@@ -10,6 +10,7 @@ import { checkAdapterFiles, findProgram, judgeBlender } from './check-adapters.t
 import { lookAtGateways } from './check-gateway.ts'
 import { checkHostTokens } from './check-host-tokens.ts'
 import { type InstanceFacts, judgeFaults, judgeInstances } from './check-instances.ts'
+import { checkKeys } from './check-keys.ts'
 import { judgePort, knownPorts, readPort } from './check-ports.ts'
 import { checkPrivatePath } from './check-private-path.ts'
 import { checkInstance, checkOwnPush, type ThrowAwayServer } from './check-push.ts'
@@ -64,6 +65,7 @@ async function findAll(registryDir: string, env: NodeJS.ProcessEnv): Promise<Fin
       .map(({ record }) => record.host)
     const connected = blenders.some(host => host.connected)
     const wasConnected = blenders.some(({ sinceMs }) => sinceMs !== undefined)
+    const hasServer = runningOf(instances).length > 0
     const program = await findProgram('blender', env.PATH)
     const ports = knownPorts.map(async known => judgePort(known, await readPort(known.port, ownOf)))
     // Fixes the order of the findings.
@@ -72,6 +74,7 @@ async function findAll(registryDir: string, env: NodeJS.ProcessEnv): Promise<Fin
       checkRegistryDir(registryDir),
       checkConfigFile(env),
       checkEnvironment(env),
+      checkKeys(env),
       tested.then(found => judgeInstances(facts, new Set(found.flatMap(answering)))),
       judgeFaults(faults),
       checkHostTokens(join(registryDir, 'instances'), runningOf(instances)),
@@ -81,7 +84,7 @@ async function findAll(registryDir: string, env: NodeJS.ProcessEnv): Promise<Fin
       checkOwnPush(startThrowAway),
       lookAtCapture(env, wasConnected),
       checkAdapterFiles(),
-      judgeBlender({ program, connected, wasConnected }),
+      judgeBlender({ hasServer, program, connected, wasConnected }),
     ])
     return findings.flat()
   } finally {

@@ -7,7 +7,8 @@ export default class KeysRevoke extends BaseCommand {
   static override summary = 'Revoke a key'
 
   static override description = `Running servers refuse it from the next request on and cut its open \
-streams within two seconds. Pass the name, never the key itself.`
+streams within two seconds. After the last key is revoked, servers start only with a new key or \
+--auth none. Pass the name, never the key itself.`
 
   static override examples = [
     { description: 'by name', command: '<%= config.bin %> keys revoke anna-claude' },

@@ -36,7 +36,7 @@ export async function runRead(
       const { contents, raw } = await readResource(session, uri, signal)
       if (json) return await writeStdout(`${JSON.stringify(raw)}\n`)
       await show(contents, { ...flags, output: client.output })
-      for (const one of contents) {
+      for (const one of isPast(uri) ? [] : contents) {
         const stale = one.kind === 'text' ? staleReason(one.meta) : null
         if (stale !== null) client.output.note(cleanText(stale, 200))
       }
@@ -44,6 +44,11 @@ export async function runRead(
       throw await withNearest(error, uri, session, client)
     }
   })
+}
+
+/** A change between two kept scenes stays the same, whatever the application does. */
+function isPast(uri: string): boolean {
+  return /[?&]until=/.test(uri)
 }
 
 interface ShowOptions {

@@ -1,6 +1,5 @@
 import { type ErrorCode, ServiceError } from '../util/errors.ts'
-import { parseJson } from '../util/json.ts'
-import type { Secret } from '../util/secret.ts'
+import { hideSecrets, type Secret } from '../util/secret.ts'
 import { type ProblemFacts, readProblem } from './answers.ts'
 import type { AccountsUrl } from '../config/accounts-url.ts'
 import type { AccountsAnswer } from './transport.ts'
@@ -17,7 +16,7 @@ interface RefusedCall {
 export function describeRefusal(answer: AccountsAnswer, call: RefusedCall): ServiceError {
   const { status } = answer
   const { origin } = call.server
-  const found = readProblem(withoutSecrets(answer.json, call.secrets))
+  const found = readProblem(hideSecrets(answer.json, call.secrets))
   const retryAfterMs = answer.retryAfterMs ?? found.retryAfterMs ?? null
   const said = reasonOf(found)
   const data = {
@@ -81,20 +80,4 @@ function reasonOf({ detail, errors }: ProblemFacts): string | undefined {
   if (errors.length === 0) return detail
   const members = errors.map(({ pointer, detail: what }) => `${pointer.replace(/^\//, '')} ${what}`)
   return members.slice(0, 5).join('; ')
-}
-
-/**
- * An accounts server that repeats what it was sent must not bring a password onto the screen. Done
- * before anything is cut, so that no half of a secret is left over.
- */
-function withoutSecrets(json: unknown, secrets: readonly Secret[]): unknown {
-  if (json === undefined || secrets.length === 0) return json
-  const inJson = (text: string) => JSON.stringify(text).slice(1, -1)
-  let text = JSON.stringify(json)
-  // The longest first: one may be part of another.
-  const hidden = secrets.map(secret => secret.reveal()).toSorted((a, b) => b.length - a.length)
-  for (const secret of hidden) text = text.replaceAll(inJson(secret), '[secret]')
-  const parsed = parseJson(text, Infinity)
-  // A secret of one quote or brace takes the form with it.
-  return parsed.ok ? parsed.value : undefined
 }

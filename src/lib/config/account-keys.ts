@@ -8,12 +8,15 @@ import { createKeyStore } from './key-store.ts'
 
 type Env = Readonly<Record<string, string | undefined>>
 
-interface AccountKeys {
+interface PresentKeys {
   readonly path: string
   /** Null: there is no such file. */
   readonly keys: readonly NamedKey[] | null
   /** There were keys and they are gone: the file that says so, of an older version. */
   readonly lostBy: string | null
+}
+
+interface AccountKeys extends PresentKeys {
   /** Files of older versions whose keys are in `path` now. */
   readonly movedFrom: readonly MovedKeys[]
 }
@@ -33,12 +36,16 @@ export async function findAccountKeys(
   registryDir: string | undefined,
   env: Env,
 ): Promise<AccountKeys> {
+  const movedFrom = await moveOlderKeys(keysPath(env), registryDir, env)
+  return { ...(await readAccountKeys(env)), movedFrom }
+}
+
+/** As `findAccountKeys`, and moves nothing. */
+export async function readAccountKeys(env: Env): Promise<PresentKeys> {
   const path = keysPath(env)
-  const movedFrom = await moveOlderKeys(path, registryDir, env)
   const keys = await readKeysFile(path)
   const mark = markPath(path)
-  const lostBy = keys === null && (await mayExist(mark)) ? mark : null
-  return { path, keys, lostBy, movedFrom }
+  return { path, keys, lostBy: keys === null && (await mayExist(mark)) ? mark : null }
 }
 
 /** Removes what older versions left beside `keys.json`; of no meaning once that file exists. */

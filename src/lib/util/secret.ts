@@ -1,5 +1,6 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 import { inspect } from 'node:util'
+import { parseJson } from './json.ts'
 
 const redacted = '[secret]'
 
@@ -174,4 +175,20 @@ const tokenLike = /(?:svc|srt|inv|rst|smk|spt)_[A-Za-z0-9_-]{8,}|eyJ[A-Za-z0-9_.
 /** The text as a log or an error message may show it. */
 export function hideTokens(text: string): string {
   return text.replace(tokenLike, '[redacted]')
+}
+
+/**
+ * A server that repeats what it was sent must not bring a secret onto the screen or to a model.
+ * Done before anything is cut, so that no half of a secret is left over.
+ */
+export function hideSecrets(json: unknown, secrets: readonly Secret[]): unknown {
+  if (json === undefined || secrets.length === 0) return json
+  const inJson = (text: string) => JSON.stringify(text).slice(1, -1)
+  let text = JSON.stringify(json)
+  // The longest first: one may be part of another.
+  const hidden = secrets.map(secret => secret.reveal()).toSorted((a, b) => b.length - a.length)
+  for (const secret of hidden) text = text.replaceAll(inJson(secret), redacted)
+  const parsed = parseJson(text, Infinity)
+  // A secret of one quote or brace takes the form with it.
+  return parsed.ok ? parsed.value : undefined
 }

@@ -197,13 +197,19 @@ describe('checkEnvironment', () => {
 describe('judgeBlender', () => {
   it('looks for what connects Blender only where there is Blender and no connection', () => {
     const program = '/usr/bin/blender'
-    const away = { connected: false, wasConnected: false }
+    const away = { hasServer: true, connected: false, wasConnected: false }
     expect(judgeBlender({ ...away, program: null }).status).to.equal('ok')
     expect(judgeBlender({ ...away, program, connected: true }).status).to.equal('ok')
     expect(judgeBlender({ ...away, program, wasConnected: true }).status).to.equal('ok')
     const finding = judgeBlender({ ...away, program })
     expect(finding.status).to.equal('warn')
-    expect(finding.hint).to.contain('adapter blender')
+    expect(finding.hint).to.contain('adapter blender').and.not.contain('serve')
+  })
+
+  it('first of all has a server started where none runs', () => {
+    const away = { hasServer: false, connected: false, wasConnected: false }
+    const { hint } = judgeBlender({ ...away, program: '/usr/bin/blender' })
+    expect(hint).to.match(/^start a server: service-cli serve --dcc-type blender; then.* Connect/)
   })
 })
 

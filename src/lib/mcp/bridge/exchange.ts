@@ -3,6 +3,8 @@ import type { Logger } from '../../util/logger.ts'
 import type { HttpAnswer, HttpAsk, HttpAsker } from './http-link.ts'
 import { onOneLine, parseServerText, type ServerMessage } from './server-message.ts'
 import { Unreachable } from './bridge-errors.ts'
+import { parseJson } from '../../util/json.ts'
+import { hideSecrets, type Secret } from '../../util/secret.ts'
 import type { Timer } from '../../util/time.ts'
 import type { ByteBudget } from './byte-budget.ts'
 import type { BridgeLimits } from './limits.ts'
@@ -30,7 +32,7 @@ export interface Refused {
   readonly kind: 'refused'
   readonly status: number
   readonly headers: IncomingHttpHeaders
-  /** The first bytes, up to a limit. */
+  /** The first bytes, up to a limit, without the secret of the request. */
   readonly body: Buffer
 }
 
@@ -60,6 +62,8 @@ const maxRefusalBytes = 64 * 1024
 /** The longest pause while reading a refusal. */
 const refusalMs = 2000
 const maxRetryMs = 60_000
+/** Nothing deeper is searched for a secret. */
+const maxDepth = 200
 
 /** Sends one HTTP request and delivers the messages of the answer. Never rejects. */
 export async function exchange(
@@ -71,11 +75,11 @@ export async function exchange(
   try {
     const answer = await parts.link.ask(ask)
     begun = true
-    const { statusCode: status = 0, headers } = answer
+    const { statusCode: status = 0 } = answer
     const type = mediaType(answer)
     const readable = type === 'application/json' || type === 'text/event-stream' || type === ''
     if (status < 200 || status > 299 || (!readable && status === 200)) {
-      return { kind: 'refused', status, headers, body: await readStart(answer) }
+      return await readRefusal(answer, parts.link.secret)
     }
     hooks.begun?.()
     return await deliverAll(parts, answer, hooks)
@@ -101,12 +105,13 @@ async function deliverAll(
       continue
     }
     if (part.kind !== 'message') continue
-    const messages = parseServerText(part.data)
+    const data = shownMessage(part.data, parts.link.secret)
+    const messages = parseServerText(data)
     if (messages === null) {
       parts.log.warn({}, 'dropped a message of the server: invalid JSON-RPC')
       continue
     }
-    const line = onOneLine(part.data)
+    const line = onOneLine(data)
     if (!(await deliver({ line, messages, headers: answer.headers }))) break
   }
   return oversize ? { kind: 'oversize' } : { kind: 'ended', retryMs }
@@ -117,6 +122,33 @@ function isComplex(part: SseEvent, { maxTokens }: ExchangeParts): boolean {
   let tokens = 0
   for (const byte of part.data) if (isToken[byte] === 1) tokens++
   return tokens > maxTokens
+}
+
+/** A shorter secret may also be a word of the scene: it is hidden in refusals alone. */
+const minSecretChars = 16
+
+function shownMessage(data: Buffer, secret: Secret | null | undefined): Buffer {
+  if (!secret || secret.reveal().length < minSecretChars) return data
+  const isRepeated = data.includes(JSON.stringify(secret.reveal()).slice(1, -1))
+  return isRepeated ? withoutSecret(data, secret) : data
+}
+
+function withoutSecret(data: Buffer, secret: Secret): Buffer {
+  const parsed = parseJson(data.toString('utf8'), maxDepth)
+  const shown = parsed.ok ? hideSecrets(parsed.value, [secret]) : undefined
+  return Buffer.from(JSON.stringify(shown) ?? '')
+}
+
+/** Reads an answer that is no success, without the secret that its request carried. */
+export async function readRefusal(
+  answer: HttpAnswer,
+  secret: Secret | null | undefined,
+): Promise<Refused> {
+  const { statusCode: status = 0, headers: received } = answer
+  const start = await readStart(answer)
+  if (!secret) return { kind: 'refused', status, headers: received, body: start }
+  const headers = (hideSecrets(received, [secret]) ?? {}) as IncomingHttpHeaders
+  return { kind: 'refused', status, headers, body: withoutSecret(start, secret) }
 }
 
 /** Reads the start of a refusal; an incomplete one is enough beside the status. */

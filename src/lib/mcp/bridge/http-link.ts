@@ -35,6 +35,8 @@ export interface HttpAnswer extends Readable {
 
 /** Sends requests. */
 export interface HttpAsker {
+  /** What each request carries and no answer may show. */
+  readonly secret?: Secret | null
   /**
    * Resolves when an answer of any status begins. Rejects with `Unreachable`, or with the reason of
    * the signal. Aborting later ends the answer.
@@ -72,6 +74,10 @@ export class HttpLink implements HttpAsker {
 
   constructor(parts: HttpLinkParts) {
     this.#parts = parts
+  }
+
+  get secret(): Secret | null {
+    return this.#parts.key
   }
 
   async ask(options: HttpAsk): Promise<IncomingMessage> {

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { ServiceError } from '../../util/errors.ts'
 import { shownUrl } from '../bridge/context.ts'
+import { readRefusal } from '../bridge/exchange.ts'
 import { Unreachable } from '../bridge/bridge-errors.ts'
 import type { ClientContext, McpSession } from './context.ts'
 import { failureOf } from './failure.ts'
@@ -50,12 +51,12 @@ export async function openDownload(context: ClientContext, wish: DownloadWish): 
     answer.resume()
     return { ...facts, from, total: from, chunks: none() }
   }
-  answer.destroy()
+  if (status === 404 || status === 416) answer.destroy()
   if (status === 404) throw notStored(hex)
   if (status === 416)
     throw new ServiceError('artefact_corrupt', 'the partial file is longer than the artefact')
-  const { keyed, limits } = context
-  const refused = { kind: 'refused' as const, status, headers, body: Buffer.alloc(0) }
+  const { keyed, limits, link } = context
+  const refused = await readRefusal(answer, link.secret)
   const { maxAnswerBytes } = limits
   throw failureOf(refused, { url, method: 'GET', keyed, maxAnswerBytes })
 }

@@ -6,7 +6,7 @@ import { ServiceError } from '../../util/errors.ts'
 import { isJsonObject, type JsonObject, parseJson } from '../../util/json.ts'
 import type { Logger } from '../../util/logger.ts'
 import { overdueMs, overdueText } from '../../util/overdue.ts'
-import type { Secret } from '../../util/secret.ts'
+import { hideSecrets, type Secret } from '../../util/secret.ts'
 import { describeSocketError } from '../bridge/bridge-errors.ts'
 import { userAgent } from '../../util/version.ts'
 
@@ -73,7 +73,7 @@ export async function hostRequest(target: HostTarget, wanted: HostRequest): Prom
     await send(req, body, { answered, sent: () => void overdue.refresh() })
     const answer = await answered
     clearTimeout(overdue)
-    return await readAnswer(answer, url.host)
+    return await readAnswer(answer, url.host, target.token)
   } catch (error) {
     if (error instanceof ServiceError) throw error
     if (signal.aborted) throw new ServiceError('cancelled', 'cancelled')
@@ -118,7 +118,11 @@ async function send(
   if (!answeredEarly) req.end()
 }
 
-async function readAnswer(answer: IncomingMessage, host: string): Promise<JsonObject> {
+async function readAnswer(
+  answer: IncomingMessage,
+  host: string,
+  token: Secret,
+): Promise<JsonObject> {
   const { statusCode: status = 0 } = answer
   const isTaken = status >= 200 && status < 300
   const bytes = await collectBounded(answer, maxAnswerBytes)
@@ -127,7 +131,8 @@ async function readAnswer(answer: IncomingMessage, host: string): Promise<JsonOb
     throw new ServiceError('network_failed', message, { hint: instancesHint })
   }
   const parsed = parseJson(bytes?.toString('utf8') ?? '', 64)
-  const value = parsed.ok && isJsonObject(parsed.value) ? parsed.value : {}
+  const shown = parsed.ok ? hideSecrets(parsed.value, [token]) : undefined
+  const value = isJsonObject(shown) ? shown : {}
   if (isTaken) return value
   throw refusalOf(status, value, host)
 }

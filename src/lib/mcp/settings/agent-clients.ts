@@ -1,7 +1,14 @@
 import { keyVariable } from '../../auth/api-key-config.ts'
 import type { Client, Settings } from './client.ts'
 import { homeFile, namedFile, projectFile } from './client-files.ts'
-import { bridgeEntry, expansions, headerWords, httpEntry, keyInEnvironment } from './entries.ts'
+import {
+  bridgeEntry,
+  expansions,
+  headerWords,
+  httpEntry,
+  keyInEnvironment,
+  keyNotes,
+} from './entries.ts'
 
 const { braces, opencode: inBraces, secret } = expansions
 
@@ -10,7 +17,7 @@ function noVariables(title: string): string {
   return `${title} does not document variables in headers: use --stdio with --api-key-file.`
 }
 
-function keyNotes(title: string, { keyed, bridge }: Settings): string[] {
+function storedKeyNotes(title: string, { keyed, bridge }: Settings): string[] {
   if (!keyed) return []
   return [bridge === null ? noVariables(title) : 'Give the key with --api-key-file.']
 }
@@ -38,7 +45,7 @@ const opencode: Client = {
     return { type: 'local', command: settings.bridge, ...(settings.keyed && environment) }
   },
   commands: () => [],
-  notes: () => [],
+  notes: settings => keyNotes('opencode', settings),
 }
 
 const qwenCode: Client = {
@@ -64,7 +71,7 @@ const qwenCode: Client = {
     const add = ['qwen', 'mcp', 'add', '--scope', scope, '--transport', 'http', name, url]
     return [[...add, ...headerWords(settings, braces)]]
   },
-  notes: () => [],
+  notes: settings => keyNotes('Qwen Code', settings),
 }
 
 const copilotCli: Client = {
@@ -97,7 +104,7 @@ const copilotCli: Client = {
       [...add, ...(keyed ? ['--env', `${keyVariable}=${braces}`] : []), name, '--', ...bridge],
     ]
   },
-  notes: () => [],
+  notes: settings => keyNotes('Copilot CLI', settings),
 }
 
 const cline: Client = {
@@ -115,7 +122,7 @@ const cline: Client = {
   commands: () => [],
   notes: settings => [
     'In an editor: MCP Servers, Configure, Configure MCP Servers opens the right file.',
-    ...keyNotes('Cline', settings),
+    ...storedKeyNotes('Cline', settings),
   ],
 }
 
@@ -154,8 +161,9 @@ const goose: Client = {
     return { ...common, type: 'stdio', cmd, args, ...key }
   },
   commands: () => [],
-  notes: () => [
+  notes: settings => [
     'Goose reads ~/.config/goose/config.yaml, on Windows %APPDATA%\\Block\\goose\\config\\config.yaml.',
+    ...keyNotes('Goose', settings),
   ],
 }
 
@@ -177,7 +185,7 @@ const amp: Client = {
     const add = ['amp', 'mcp', 'add', name, ...(scope === 'project' ? ['--workspace'] : [])]
     return [bridge === null ? [...add, url] : [...add, '--', ...bridge]]
   },
-  notes: settings => keyNotes('Amp', settings),
+  notes: settings => storedKeyNotes('Amp', settings),
 }
 
 /** Agents and editors with one settings format each. */

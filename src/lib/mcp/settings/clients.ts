@@ -2,7 +2,14 @@ import { keyVariable } from '../../auth/api-key-config.ts'
 import { agentClients } from './agent-clients.ts'
 import type { Client, ClientFile } from './client.ts'
 import { homeFile, namedFile, projectFile, settingsFile } from './client-files.ts'
-import { bridgeEntry, expansions, headerWords, httpEntry, keyInEnvironment } from './entries.ts'
+import {
+  bridgeEntry,
+  expansions,
+  headerWords,
+  httpEntry,
+  keyInEnvironment,
+  keyNotes,
+} from './entries.ts'
 
 const { braces, prefix } = expansions
 
@@ -29,8 +36,10 @@ const claudeCode: Client = {
     if (bridge !== null) return [[...add, name, '--', ...bridge]]
     return [[...add, '--transport', 'http', name, url, ...headerWords(settings, braces)]]
   },
-  notes: (_settings, scope) =>
-    scope === 'project' ? ['Claude Code asks once before it uses a server of .mcp.json.'] : [],
+  notes: (settings, scope) => [
+    ...(scope === 'project' ? ['Claude Code asks once before it uses a server of .mcp.json.'] : []),
+    ...keyNotes('Claude Code', settings),
+  ],
 }
 
 const claudeDesktop: Client = {
@@ -65,7 +74,7 @@ const cursor: Client = {
       ? httpEntry(settings, {}, prefix)
       : { ...bridgeEntry(settings.bridge), ...keyInEnvironment(settings, prefix) },
   commands: () => [],
-  notes: () => [],
+  notes: settings => keyNotes('Cursor', settings),
 }
 
 const vscode: Client = {
@@ -116,8 +125,12 @@ const geminiCli: Client = {
     ...keyInEnvironment(settings, braces),
   }),
   commands: () => [],
-  notes: (_settings, scope) =>
-    scope === 'project' ? ['Gemini CLI reads .gemini/settings.json only in trusted folders.'] : [],
+  notes: (settings, scope) => [
+    ...(scope === 'project'
+      ? ['Gemini CLI reads .gemini/settings.json only in trusted folders.']
+      : []),
+    ...keyNotes('Gemini CLI', settings),
+  ],
 }
 
 const codex: Client = {
@@ -143,8 +156,10 @@ const codex: Client = {
     if (bridge !== null) return [[...add, '--', ...bridge]]
     return [[...add, '--url', url, ...(keyed ? ['--bearer-token-env-var', keyVariable] : [])]]
   },
-  notes: (_settings, scope) =>
-    scope === 'project' ? ['Codex reads .codex/config.toml only in trusted projects.'] : [],
+  notes: (settings, scope) => [
+    ...(scope === 'project' ? ['Codex reads .codex/config.toml only in trusted projects.'] : []),
+    ...keyNotes('Codex', settings),
+  ],
 }
 
 const inspector: Client = {
@@ -193,7 +208,7 @@ const mcporter: Client = {
   entry: settings =>
     settings.bridge === null ? httpEntry(settings, {}, braces) : bridgeEntry(settings.bridge),
   commands: ({ name }) => [['npx', 'mcporter', 'resource', name]],
-  notes: () => [],
+  notes: settings => keyNotes('mcporter', settings),
 }
 
 const generic: Client = {
@@ -211,9 +226,10 @@ const generic: Client = {
           ...keyInEnvironment(settings, braces),
         },
   commands: () => [],
-  notes: ({ keyed }) => [
+  notes: settings => [
     'Most clients read this form; their documentation names the file.',
-    ...(keyed ? [`Not every client expands ${keyVariable}.`] : []),
+    ...keyNotes('The client', settings),
+    ...(settings.keyed ? [`Not every client expands ${keyVariable}.`] : []),
   ],
 }
 

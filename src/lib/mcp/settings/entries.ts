@@ -34,3 +34,10 @@ export function bridgeEntry(bridge: readonly string[]): JsonObject {
 export function keyInEnvironment({ keyed }: Settings, key: string): JsonObject {
   return keyed ? { env: { [keyVariable]: key } } : {}
 }
+
+/** For a client whose entry refers to the variable, or whose bridge inherits it. */
+export function keyNotes(title: string, { keyed }: Settings): string[] {
+  return keyed
+    ? [`${title} needs ${keyVariable} in its environment: start it where that is set.`]
+    : []
+}

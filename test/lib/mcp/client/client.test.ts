@@ -1,4 +1,7 @@
 import { expect } from 'chai'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { ServiceError } from '../../../../src/lib/util/errors.ts'
 import { silentLogger } from '../../../../src/lib/util/logger.ts'
 import {
@@ -10,6 +13,7 @@ import {
   defaultMcpClientLimits,
   type McpClientLimits,
 } from '../../../../src/lib/mcp/client/limits.ts'
+import { openDownload } from '../../../../src/lib/mcp/client/artefact-download.ts'
 import { openMcp } from '../../../../src/lib/mcp/client/open.ts'
 import {
   completeTemplate,
@@ -196,6 +200,29 @@ describe('the client that is refused', () => {
       await session.close()
     } finally {
       await stop()
+    }
+  })
+
+  it('does not show a key that the server repeats', async () => {
+    const key = 'plain-key'
+    const server = createServer(({ headers }, res) => {
+      const sent = headers.authorization
+      res
+        .writeHead(401, { 'Content-Type': 'application/json' })
+        .end(JSON.stringify({ detail: sent }))
+    }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const context = contextOf(key)
+    try {
+      const url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`)
+      const wish = { url, hex: 'a'.repeat(64), from: 0, signal }
+      for (const work of [openMcp(context, url, signal), openDownload(context, wish)]) {
+        const { message } = await failure(work)
+        expect(message).to.contain('(HTTP 401): Bearer [secret]').and.not.contain(key)
+      }
+    } finally {
+      context.link.close()
+      server.close()
     }
   })
 

@@ -66,6 +66,15 @@ describe('hostRequest', () => {
     expect(code).to.equal('network_failed')
   })
 
+  it('hides a token that the server repeats', async () => {
+    const echo: RequestListener = ({ headers }, res) => {
+      const sent = headers.authorization
+      res.writeHead(401).end(JSON.stringify({ detail: `not ${sent}`, hint: sent }))
+    }
+    const { message } = await failure(echo)
+    expect(message).to.equal('the server does not accept the host token: not Bearer [secret]')
+  })
+
   it('repeats the details of a server that fails', async () => {
     const { message } = await failure((_, res) => res.writeHead(507).end('{"detail":"disk full"}'))
     expect(message).to.equal('the server failed: disk full')
