@@ -6,7 +6,7 @@ import { isLoopback, proxyEnv } from '../../lib/util/address.ts'
 import { collectBounded } from '../../lib/util/bytes.ts'
 import { connectionAdvice } from '../../lib/util/connection-reason.ts'
 import { isJsonObject, parseJson } from '../../lib/util/json.ts'
-import type { Secret } from '../../lib/util/secret.ts'
+import { hideSecrets, type Secret } from '../../lib/util/secret.ts'
 import { cleanText } from '../../lib/util/text.ts'
 import { userAgent } from '../../lib/util/version.ts'
 import { LinkSocket } from './link-socket.ts'
@@ -62,7 +62,7 @@ export function connectLink(options: LinkOptions): Promise<LinkOutcome> {
     }
     signal.addEventListener('abort', stop)
     ws.once('unexpected-response', (_req, answer) => {
-      void refusalOf(answer).then(refusal => {
+      void refusalOf(answer, token).then(refusal => {
         end(refusal)
         ws.terminate()
       })
@@ -88,12 +88,13 @@ function agentFor(gateway: string): Agent | undefined {
 }
 
 /** Describes an HTTP answer that refuses the link. */
-async function refusalOf(answer: IncomingMessage): Promise<LinkOutcome> {
+async function refusalOf(answer: IncomingMessage, token: Secret): Promise<LinkOutcome> {
   const { statusCode: status = 0, headers } = answer
   answer.setTimeout(problemMs, () => answer.destroy())
   const body = await collectBounded(answer, maxProblemBytes).catch(() => null)
   const parsed = parseJson(body?.toString() ?? '', 8)
-  const { detail } = parsed.ok && isJsonObject(parsed.value) ? parsed.value : {}
+  const problem = parsed.ok ? hideSecrets(parsed.value, [token]) : null
+  const { detail } = isJsonObject(problem) ? problem : {}
   const said = typeof detail === 'string' ? `: ${cleanText(detail, 300)}` : ''
   if (status === 404) {
     return { isRefused: true, reason: `it accepts no instances (HTTP 404)${said}` }
