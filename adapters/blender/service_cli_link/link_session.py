@@ -12,7 +12,7 @@ from .console_tee import SharedConsole
 from .missing_files import MissingFiles
 from .offered_objects import OfferedObjects
 from .operator_turns import OperatorTurns
-from .scene_reader import EVERYTHING, MANY
+from .scene_reader import EVERYTHING, MANY, NAMES
 from .scene_watch import MEMBERS, SceneWatch
 from .service_host_link import Busy, HostLink, NotFound
 
@@ -104,8 +104,10 @@ class LinkSession:
             if _render_runs():
                 return
             self.render_ended("render.end")  # one that never said how it ended
-        if bpy.app.background:
-            bpy.context.view_layer.update()  # until then Blender itself does not know
+        # Until then Blender itself does not know. With a window it does this right after its timers;
+        # what is told before must not have half of a change.
+        if bpy.app.background or not self.settled or self._key != _cheap_key():
+            bpy.context.view_layer.update()
         # For the sidebar alone; in background mode Blender prints the refused attempt.
         if self.has_render is None and not bpy.app.background:
             self.has_render = share.has_render_result()
@@ -153,14 +155,15 @@ class LinkSession:
     def frame_changed(self, touched):
         if not _is_playing():
             items, look = touched()
-            return self.changed(items, EVERYTHING if look in (MANY, EVERYTHING) else MEMBERS)
+            look = EVERYTHING if look == MANY else look
+            return self.changed(items, look if look in (EVERYTHING, NAMES) else MEMBERS)
         # A sample now and then: between two, as with too many objects, nothing is read until it stops.
         items, look = touched() if self._watch.rested() else ({}, MANY)
         if look in (MANY, EVERYTHING):
             self._skipped_frames = True
             self._watch.changed({}, MEMBERS, may_read=False)
         else:
-            self.changed(items, MEMBERS)
+            self.changed(items, NAMES if look == NAMES else MEMBERS)
 
     def mark(self):
         """From any thread: the next tick has to look."""
