@@ -1,6 +1,10 @@
 """What is known of the notes of the open document."""
 
+import bpy
+
 from . import preferences
+
+UNSAVED = "Unsaved file: its notes stay behind when you save it."
 
 
 def all_shown():
@@ -14,6 +18,11 @@ def why_none():
     if not is_connected():
         return "Not connected: notes are shown while the link is up."
     return "The server has told of no notes." if all_shown()[1] is None else "No notes"
+
+
+def warning():
+    """A sentence for a person who makes notes; None: nothing is special."""
+    return UNSAVED if is_connected() and not bpy.data.filepath else None
 
 
 def is_open(note):
