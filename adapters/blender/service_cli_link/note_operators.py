@@ -25,9 +25,12 @@ def _told(done, failed):
 
     def told(job):
         if preferences.RUNNING is not None:
-            said = done if job.error is None else "%s: %s" % (failed, job.error)
-            preferences.RUNNING.note = said
+            if job.error is None:
+                preferences.RUNNING.say(done)
+            else:
+                preferences.RUNNING.say("%s: %s" % (failed, job.error), stays=True)
 
+    preferences.RUNNING.say("")
     return told
 
 

@@ -25,12 +25,12 @@ def document(bpy, just_loaded=False):
     path = bpy.data.filepath
     return {
         "path": finite.short_text(path, 4096) or None,
-        "name": finite.short_text(os.path.basename(path)) or _unsaved_name(bpy),
+        "name": finite.short_text(os.path.basename(path)) or unsaved_name(bpy),
         "modified": bpy.data.is_dirty and not just_loaded,
     }
 
 
-def _unsaved_name(bpy):
+def unsaved_name(bpy):
     """Of this document alone, because servers keep notes of a document without a path by its name."""
     # Blender empties it when another document is opened, and at no other time.
     return bpy.app.driver_namespace.setdefault(
