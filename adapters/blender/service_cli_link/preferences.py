@@ -125,7 +125,7 @@ def draw_state(layout):
     else:
         link = session.link
         view = status_view.status_view(
-            link.status(), session.failure, link.pictured_at, RUNNING.note
+            link.status(), session.failure, link.pictured_at, RUNNING.note, session.settings.scene
         )
     row = layout.row()
     row.alert = view.failed

@@ -117,7 +117,8 @@ class Running:
 
     def _redraw_when_told(self):
         link = self.session.link
-        shown = (link.status(), link.pictured_at, self.session.has_render, self.note, link.notes)
+        shown = (link.status(), link.pictured_at, self.session.has_render, self.note, link.notes,
+                 self.session.settings.scene)
         if shown == self._shown:
             return
         self._shown = shown

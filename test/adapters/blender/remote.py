@@ -335,6 +335,10 @@ def share_picture():
     preferences().share_picture = True
 
 
+def share_scene(shares):
+    preferences().share_scene = shares == "on"
+
+
 def traces():
     """What a picture must leave as it was."""
     scene = bpy.context.scene
