@@ -132,7 +132,7 @@ def draw_state(layout):
     row.label(text=view.title, icon=view.icon)
     button = layout.row()
     button.scale_y = 1.4
-    if session is None:
+    if session is None or view.failed:
         button.operator("service_cli.connect", icon="LINKED")
     else:
         button.operator("service_cli.disconnect", icon="UNLINKED")

@@ -45,6 +45,8 @@ def status_view(status, failure=None, pictured_at=None, note="", shares_scene=Tr
         lines.append(status.text)
         if status.text.startswith("Taken") or "taken:" in status.text:
             title = "Server taken"
+    if state == "refused":
+        lines.append("It does not try again: correct this, then press Connect.")
     if status is not None and state == "connected" and status.last_error:
         lines.append("Last error: " + str(status.last_error))
     if failure:
