@@ -85,8 +85,6 @@ class LinkSession:
     def apply(self, settings):
         """Switches of what is shared take effect at once, an address at the next connect."""
         before, self.settings = self.settings, settings
-        if before.objects and not settings.objects:
-            self._objects.withdraw(self.link)
         if before.scene and not settings.scene:
             self.link.set_scene(None)
             self.link.set_document(None)
@@ -240,6 +238,8 @@ class LinkSession:
         return scene_facts.document(bpy, self._loading > 0)
 
     def _read(self, uri):
+        if not self.settings.objects:
+            raise NotFound("details of objects are switched off in the preferences of the add-on")
         if self.busy:
             raise Busy("Blender is rendering")
         if bpy.app.background:
@@ -267,6 +267,8 @@ class LinkSession:
     def _offer(self):
         if self.settings.objects:
             self._objects.offer(self.link)
+        else:
+            self._objects.refuse(self.link)
         if not self.settings.picture:
             self.link.deny_capture()
         elif not bpy.app.background:

@@ -14,6 +14,7 @@ import harness
 
 harness.enable()
 from service_cli_link import scene_facts
+from service_cli_link.service_host_link import NotFound
 
 FOLDER = sys.argv[sys.argv.index("--") + 1]
 
@@ -492,7 +493,8 @@ class Switches(unittest.TestCase):
         session.tick()
         self.assertIs(sys.stdout, stdout)
         said = {name for name, _ in session.link.said}
-        self.assertLessEqual(said, {"start", "pump", "stop"})
+        self.assertEqual(session.link.of("register"), [("blender-object",)])
+        self.assertLessEqual(said, {"start", "pump", "stop", "register"})
         self.assertEqual((session.settled, session.reading), (True, False))
 
     def test_can_be_turned_while_connected(self):
@@ -502,7 +504,9 @@ class Switches(unittest.TestCase):
         settings = session.settings
         session.apply(settings._replace(scene=False, objects=False, console=False))
         self.assertEqual(session.link.scenes()[-1], None)
-        self.assertEqual(session.link.of("unregister"), [("blender-object",)])
+        self.assertEqual(session.link.of("register")[-1], ("blender-object",))
+        with self.assertRaisesRegex(NotFound, "switched off in the preferences"):
+            session.link.on_read("blender-object://Cube")
         print("not told")
         self.assertEqual(session.link.of("log"), [])
         session.apply(settings)
@@ -518,7 +522,7 @@ class Switches(unittest.TestCase):
         self.assertEqual(len(session.link.of("register")), 1)
         session.apply(session.settings._replace(objects=False))
         session.apply(session.settings._replace(objects=True))
-        self.assertEqual(len(session.link.of("register")), 2)
+        self.assertEqual([len(args) for args in session.link.of("register")], [3, 1, 3])
 
     def test_let_the_console_through(self):
         session = harness.session()

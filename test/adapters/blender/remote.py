@@ -335,6 +335,10 @@ def share_picture():
     preferences().share_picture = True
 
 
+def share_objects(shares):
+    preferences().share_objects = shares == "on"
+
+
 def share_scene(shares):
     preferences().share_scene = shares == "on"
 
