@@ -186,9 +186,9 @@ for (const { mode, needs, args, command } of blenderModes) {
           () => true,
         )
       await comes(isRefused, refused => refused)
-      const { code, message } = await refusal(client, uri)
-      expect(code).to.equal(-32002)
-      expect(message).to.contain('details of objects are switched off in the preferences')
+      const failed = await refusal(client, uri)
+      expect(failed).to.include({ code: -32002 })
+      expect(String(failed)).to.contain('details of objects are switched off in the preferences')
       const { resources } = await client.listResources()
       expect(resources.filter(each => each.uri === uri)).to.deep.equal([])
       await tell('share_objects on')
