@@ -33,8 +33,8 @@ function Headline({ summary, meta }: { summary: Summary; meta: SceneMeta }) {
       <section class="headline">
         <h1>{there === null ? 'No application is connected' : `${nameOf(there)} is connected`}</h1>
         <p>
-          {meta.set_at === null ? 'No scene has come yet.' : 'Its scene was withdrawn.'} The next
-          one appears here by itself.
+          {meta.set_at === null ? 'No scene has come yet.' : 'No scene is shared now.'} The next one
+          appears here by itself.
         </p>
         {there === null && (
           <p>

@@ -177,6 +177,24 @@ for (const { mode, needs, args, command } of blenderModes) {
       if (mode === 'gui') expect(loaded.document.modified).to.equal(false)
     })
 
+    it('gets the reason while details of objects are switched off', async () => {
+      const uri = 'blender-object://Cube'
+      await tell('share_objects off')
+      const isRefused = () =>
+        readJson(client, uri).then(
+          () => false,
+          () => true,
+        )
+      await comes(isRefused, refused => refused)
+      const failed = await refusal(client, uri)
+      expect(failed).to.include({ code: -32002 })
+      expect(String(failed)).to.contain('details of objects are switched off in the preferences')
+      const { resources } = await client.listResources()
+      expect(resources.filter(each => each.uri === uri)).to.deep.equal([])
+      await tell('share_objects on')
+      await comes(isRefused, refused => !refused)
+    })
+
     it('gets the render that was shared, and no other', async () => {
       const images = async () =>
         (await client.listResources()).resources.filter(({ name }) => name === 'render_0001.png')

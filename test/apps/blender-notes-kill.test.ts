@@ -32,6 +32,7 @@ describe('notes of a Blender that is killed while it makes them', function () {
   it('are whole, in order and shown by the next Blender; an answer meanwhile is kept', async () => {
     const lost: string[] = []
     let blender: Remote = linked.blender
+    await blender.tell('save') // notes are kept by file
     for (let round = 1; round <= rounds; round++) {
       const before = await all()
       const shown = async () => ((await blender.ask('notes')) as any).states.length
@@ -59,6 +60,7 @@ describe('notes of a Blender that is killed while it makes them', function () {
         await checkPictures(id)
       }
       blender = await startConnected(linked.addon, linked.registryDir)
+      await blender.tell('load')
       linked.replace(blender)
     }
     expect(lost).to.deep.equal([])

@@ -143,6 +143,18 @@ describe('a note, from the artist in Blender to the proof and back', function ()
     await until(async () => (await about()) === 'About: Cube', 'its coming back', waitMs)
   })
 
+  it('is not shown while the scene is not shared, and neither is that of another document', async () => {
+    await linked.blender.tell('share_scene off')
+    const isWithdrawn = async () => (await read('scene://current')).text.includes('no_snapshot')
+    await until(isWithdrawn, 'the scene withdrawn', waitMs)
+    await linked.serving.post('notes', { text: 'Of no document' })
+    const none = 'Notes need the scene and document, which are not shared: see the preferences.'
+    expect(await shown()).to.deep.include({ states: [], pins: [], none })
+    await linked.blender.tell('share_scene on')
+    await until(async () => (await shown()).states.length === 2, 'its notes', waitMs)
+    expect((await shown()).lines.flat()).to.include('The cube is too low')
+  })
+
   it('is not shown while the link is down, and as it is when the link is back', async () => {
     await linked.serving.post('notes/2/answer', { text: 'Done' })
     await until(async () => (await shown()).states.at(-1) === 'answered', 'the answer', waitMs)

@@ -42,7 +42,7 @@ describe('the live page in the hands of a person', function () {
     await serve.post('scene', { shots: ['010'], camera: null, objects: ['Cube', 'Lamp'], frame: 1 })
     await page.getByText('objects: Lamp added').waitFor()
     await serve.post('scene', 'null')
-    await page.getByText('Its scene was withdrawn.').waitFor()
+    await page.getByText('No scene is shared now.').waitFor()
     expect(await page.locator('main').textContent()).not.to.contain('://')
     await serve.post('scene', {})
     await heading.filter({ hasText: 'Your AI can see an empty scene' }).waitFor()

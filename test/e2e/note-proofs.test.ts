@@ -152,7 +152,7 @@ describe('the proof of an answer', () => {
       body: 'null',
     })
     const { text } = (await answer(note.id)).content[0]
-    expect(text).to.include('no changes are known: the application has withdrawn its scene')
+    expect(text).to.include('no changes are known: the application does not share its scene now')
     const early = await add({ targets: ['Cube'] })
     expect(early).to.include({ checkpoint: null })
     expect((await answer(early.id)).content[0].text).to.include(

@@ -12,7 +12,7 @@ from .console_tee import SharedConsole
 from .missing_files import MissingFiles
 from .offered_objects import OfferedObjects
 from .operator_turns import OperatorTurns
-from .scene_reader import EVERYTHING, MANY
+from .scene_reader import EVERYTHING, MANY, NAMES
 from .scene_watch import MEMBERS, SceneWatch
 from .service_host_link import Busy, HostLink, NotFound
 
@@ -85,8 +85,6 @@ class LinkSession:
     def apply(self, settings):
         """Switches of what is shared take effect at once, an address at the next connect."""
         before, self.settings = self.settings, settings
-        if before.objects and not settings.objects:
-            self._objects.withdraw(self.link)
         if before.scene and not settings.scene:
             self.link.set_scene(None)
             self.link.set_document(None)
@@ -104,8 +102,10 @@ class LinkSession:
             if _render_runs():
                 return
             self.render_ended("render.end")  # one that never said how it ended
-        if bpy.app.background:
-            bpy.context.view_layer.update()  # until then Blender itself does not know
+        # Until then Blender itself does not know. With a window it does this right after its timers;
+        # what is told before must not have half of a change.
+        if bpy.app.background or not self.settled or self._key != _cheap_key():
+            bpy.context.view_layer.update()
         # For the sidebar alone; in background mode Blender prints the refused attempt.
         if self.has_render is None and not bpy.app.background:
             self.has_render = share.has_render_result()
@@ -153,14 +153,15 @@ class LinkSession:
     def frame_changed(self, touched):
         if not _is_playing():
             items, look = touched()
-            return self.changed(items, EVERYTHING if look in (MANY, EVERYTHING) else MEMBERS)
+            look = EVERYTHING if look == MANY else look
+            return self.changed(items, look if look in (EVERYTHING, NAMES) else MEMBERS)
         # A sample now and then: between two, as with too many objects, nothing is read until it stops.
         items, look = touched() if self._watch.rested() else ({}, MANY)
         if look in (MANY, EVERYTHING):
             self._skipped_frames = True
             self._watch.changed({}, MEMBERS, may_read=False)
         else:
-            self.changed(items, MEMBERS)
+            self.changed(items, NAMES if look == NAMES else MEMBERS)
 
     def mark(self):
         """From any thread: the next tick has to look."""
@@ -237,6 +238,8 @@ class LinkSession:
         return scene_facts.document(bpy, self._loading > 0)
 
     def _read(self, uri):
+        if not self.settings.objects:
+            raise NotFound("details of objects are switched off in the preferences of the add-on")
         if self.busy:
             raise Busy("Blender is rendering")
         if bpy.app.background:
@@ -264,6 +267,8 @@ class LinkSession:
     def _offer(self):
         if self.settings.objects:
             self._objects.offer(self.link)
+        else:
+            self._objects.refuse(self.link)
         if not self.settings.picture:
             self.link.deny_capture()
         elif not bpy.app.background:

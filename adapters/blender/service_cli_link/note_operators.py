@@ -25,9 +25,12 @@ def _told(done, failed):
 
     def told(job):
         if preferences.RUNNING is not None:
-            said = done if job.error is None else "%s: %s" % (failed, job.error)
-            preferences.RUNNING.note = said
+            if job.error is None:
+                preferences.RUNNING.say(done)
+            else:
+                preferences.RUNNING.say("%s: %s" % (failed, job.error), stays=True)
 
+    preferences.RUNNING.say("")
     return told
 
 
@@ -41,7 +44,7 @@ class _Written:
 
     @classmethod
     def poll(cls, _context):
-        return notes.is_connected()
+        return notes.can_note()
 
     def invoke(self, context, _event):
         return context.window_manager.invoke_props_dialog(self, width=420)
@@ -94,7 +97,7 @@ class SERVICE_CLI_OT_note_at_point(bpy.types.Operator):
 
     @classmethod
     def poll(cls, context):
-        return notes.is_connected() and context.area is not None and context.area.type == "VIEW_3D"
+        return notes.can_note() and context.area is not None and context.area.type == "VIEW_3D"
 
     def invoke(self, context, _event):
         context.window.cursor_modal_set("CROSSHAIR")
@@ -147,7 +150,7 @@ class SERVICE_CLI_OT_settle_note(bpy.types.Operator):
 
     @classmethod
     def poll(cls, _context):
-        return notes.is_connected()
+        return notes.can_note()
 
     def execute(self, _context):
         link = preferences.RUNNING.session.link

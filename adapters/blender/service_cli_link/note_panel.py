@@ -33,6 +33,9 @@ class SERVICE_CLI_PT_notes(bpy.types.Panel):
         column = self.layout.column(align=True)
         column.operator("service_cli.note_on_selection", icon="TEXT")
         column.operator("service_cli.note_at_point", icon="PINNED")
+        warning = notes.warning()
+        if warning is not None:
+            _write(self.layout, [warning], context)
         shown, folder = notes.all_shown()
         if not shown:
             _write(self.layout, [notes.why_none()], context)

@@ -1,19 +1,31 @@
 """What is known of the notes of the open document."""
 
+import bpy
+
 from . import preferences
+
+UNSAVED = "Unsaved file: its notes stay behind when you save it."
 
 
 def all_shown():
-    """(notes, folder of their pictures) as they are now: none while the link is down."""
+    """(notes, folder of their pictures) as they are now: none while the link is down, or while the
+    server does not know of which document they are."""
     session = _session()
-    return session.link.notes if session is not None else ([], None)
+    return session.link.notes if session is not None and session.settings.scene else ([], None)
 
 
 def why_none():
     """A sentence for a person who looks for notes."""
     if not is_connected():
         return "Not connected: notes are shown while the link is up."
+    if not can_note():
+        return "Notes need the scene and document, which are not shared: see the preferences."
     return "The server has told of no notes." if all_shown()[1] is None else "No notes"
+
+
+def warning():
+    """A sentence for a person who makes notes; None: nothing is special."""
+    return UNSAVED if can_note() and not bpy.data.filepath else None
 
 
 def is_open(note):
@@ -29,6 +41,11 @@ def is_gone(target):
 def is_connected():
     session = _session()
     return session is not None and session.link.connected
+
+
+def can_note():
+    """The server knows the open document."""
+    return is_connected() and _session().settings.scene
 
 
 def _session():

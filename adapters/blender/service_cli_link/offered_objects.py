@@ -9,7 +9,7 @@ MAX_UPDATED = 100
 
 class OfferedObjects:
     def __init__(self):
-        self._offered = False
+        self._offered = None  # nothing was said
         self._touched = set()
         self._listed = None  # the names that the server has; None: it has no list
 
@@ -20,9 +20,11 @@ class OfferedObjects:
             self._offered = True
             self._listed = None
 
-    def withdraw(self, link):
-        link.unregister(object_uri.SCHEME)
-        self._offered = False
+    def refuse(self, link):
+        """Nothing is listed; reads still come, and get the reason."""
+        if self._offered is not False:
+            link.register(object_uri.SCHEME)
+            self._offered = False
 
     def touch(self, names):
         if len(self._touched) < MAX_UPDATED:

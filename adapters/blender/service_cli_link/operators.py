@@ -49,7 +49,7 @@ class _Share:
         except share.CannotShare as error:
             self.report({"WARNING"}, str(error))
             return {"CANCELLED"}
-        running.note = "sharing…"
+        running.say("sharing…", stays=True)
         return {"FINISHED"}
 
 

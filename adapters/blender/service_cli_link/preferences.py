@@ -125,14 +125,14 @@ def draw_state(layout):
     else:
         link = session.link
         view = status_view.status_view(
-            link.status(), session.failure, link.pictured_at, RUNNING.note
+            link.status(), session.failure, link.pictured_at, RUNNING.note, session.settings.scene
         )
     row = layout.row()
     row.alert = view.failed
     row.label(text=view.title, icon=view.icon)
     button = layout.row()
     button.scale_y = 1.4
-    if session is None:
+    if session is None or view.failed:
         button.operator("service_cli.connect", icon="LINKED")
     else:
         button.operator("service_cli.disconnect", icon="UNLINKED")

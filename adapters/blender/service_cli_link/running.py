@@ -6,7 +6,7 @@ from collections import deque
 
 import bpy
 
-from . import share
+from . import scene_facts, share
 from .link_session import LinkSession
 
 TICK_SECONDS = 0.05
@@ -23,6 +23,8 @@ class Running:
     def __init__(self, version):
         self.session = None
         self.note = ""
+        self._note_stays = False
+        self._note_of = None  # (document, whether it was linked)
         self.last_status = None  # of the link, after a disconnect
         self._version = version
         self._files = deque()
@@ -39,7 +41,7 @@ class Running:
         session.on_rendered = self._finished_render
         session.start()
         self.session = session
-        self.note = ""
+        self.say("")
         self._files.clear()
         self._sending = 0
         if not bpy.app.background:
@@ -53,12 +55,17 @@ class Running:
             session.stop(reason, clear)
             self.last_status = session.link.status()
             # A share that the stop has cut off is not shown any more.
-            self.note = ""
+            self.say("")
+
+    def say(self, text, stays=False):
+        """For the sidebar, about the open document; `stays`: also when the link is lost."""
+        self.note, self._note_stays = text, stays
 
     def pump(self):
         """For scripts with a loop of their own: in background mode Blender has no timers."""
         if self.session is not None:
             self.session.tick()
+            self._drop_old_note()
             self._after_render()
             self._send_files()
 
@@ -80,7 +87,18 @@ class Running:
 
     def shared(self, name, upload):
         """The end of an upload, told on whatever thread it was noticed."""
-        self.note = "Shared " + name if upload.uri else "%s not shared: %s" % (name, upload.error)
+        if upload.uri:
+            self.say("Shared " + name)
+        else:
+            self.say("%s not shared: %s" % (name, upload.error), stays=True)
+
+    def _drop_old_note(self):
+        document = bpy.data.filepath or scene_facts.unsaved_name(bpy)
+        before, self._note_of = self._note_of, (document, self.session.link.connected)
+        if before is None or before == self._note_of:
+            return
+        if before[0] != document or not (self._note_stays or self.session.link.connected):
+            self.say("")
 
     def _tick(self):
         if self.session is None:
@@ -90,7 +108,7 @@ class Running:
             self._redraw_when_told()
         except Exception:
             # A timer that raises is taken away by Blender, and the link would look frozen.
-            self.note = "an update failed: the system console has the reason"
+            self.say("an update failed: the system console has the reason", stays=True)
             traceback.print_exc()
             return IDLE_SECONDS
         if self.session.reading:
@@ -99,7 +117,8 @@ class Running:
 
     def _redraw_when_told(self):
         link = self.session.link
-        shown = (link.status(), link.pictured_at, self.session.has_render, self.note, link.notes)
+        shown = (link.status(), link.pictured_at, self.session.has_render, self.note, link.notes,
+                 self.session.settings.scene)
         if shown == self._shown:
             return
         self._shown = shown
@@ -144,5 +163,5 @@ class Running:
             send(*arguments)
             return True
         except share.CannotShare as error:
-            self.note = "not shared: " + str(error)
+            self.say("not shared: " + str(error), stays=True)
             return False

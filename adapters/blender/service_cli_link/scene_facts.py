@@ -1,11 +1,13 @@
 """What a snapshot says beside the objects: document, time, units, selection, camera, viewport."""
 
 import os
+from time import strftime
 
 from . import finite
 
 MAX_SELECTED = 200
 MAX_LISTED = 200
+_UNSAVED = "service_cli_unsaved"
 
 
 def application(bpy):
@@ -23,9 +25,16 @@ def document(bpy, just_loaded=False):
     path = bpy.data.filepath
     return {
         "path": finite.short_text(path, 4096) or None,
-        "name": finite.short_text(os.path.basename(path)) or None,
+        "name": finite.short_text(os.path.basename(path)) or unsaved_name(bpy),
         "modified": bpy.data.is_dirty and not just_loaded,
     }
+
+
+def unsaved_name(bpy):
+    """Of this document alone, because servers keep notes of a document without a path by its name."""
+    # Blender empties it when another document is opened, and at no other time.
+    return bpy.app.driver_namespace.setdefault(
+        _UNSAVED, strftime("unsaved %Y-%m-%d %H:%M:%S"))
 
 
 def conventions(scene):

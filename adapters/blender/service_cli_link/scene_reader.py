@@ -52,8 +52,10 @@ class SceneReader:
         self._stale = set()  # names to be read again by the next scan
         self._reselected = set()  # names
         self._wanted = []  # what to look at, one after the other
+        self._outdated = False  # objects came or went since the last walk began
         self._scan = None
         self._is_whole = False
+        self._is_late = False
 
     @property
     def busy(self):
@@ -86,6 +88,7 @@ class SceneReader:
 
     def look_again(self, look=NAMES):
         """For all but EVERYTHING."""
+        self._outdated = self._outdated or look != SELECTION
         if self._wanted[:1] != [EVERYTHING]:
             rest = [EVERYTHING] if EVERYTHING in self._wanted and look != MANY else []
             self._wanted = _LOOKS[look] + rest
@@ -94,6 +97,7 @@ class SceneReader:
 
     def read_again(self):
         """Anything may have changed."""
+        self._outdated = True
         self._wanted = [EVERYTHING]
         self._queue.clear()
         if self._scan is not None and (self._scan.verifies or not self._scan.everything):
@@ -103,7 +107,7 @@ class SceneReader:
         """What was to be read is left, until something changes."""
         self._queue.clear()
         self._reselected.clear()
-        self._wanted, self._scan = [], None
+        self._wanted, self._scan, self._outdated = [], None, False
 
     def verify(self):
         """Reads everything once more: Blender does not tell of every change."""
@@ -123,8 +127,10 @@ class SceneReader:
         changed, self._changed = self._changed, {}
         return changed
 
-    def work(self, seconds):
-        """Goes on reading for about so long."""
+    def work(self, seconds, is_late=False):
+        """Goes on reading for about so long. `is_late`: what comes and goes during a walk is found
+        at its end, however long that takes: Blender itself takes much longer for such a change."""
+        self._is_late = is_late
         until = self._clock() + seconds
         self._is_whole = False
         is_collecting = gc.isenabled()
@@ -147,8 +153,8 @@ class SceneReader:
                 self._read(name, item)
         if self._reselected:
             self._reselect()
-            # A scene without what is selected in it would not belong together.
-            self._is_whole = (self._scan is None and self._wanted[:1] == [NAMES]
+            # A scene without what is selected in it, or with what is gone, would not belong together.
+            self._is_whole = (self._scan is None and self._wanted[:1] == [NAMES] and not self._outdated
                               and not self._reselected and self.selected <= self._kinds.keys())
             return not self._is_whole
         if self._scan is not None:
@@ -158,7 +164,9 @@ class SceneReader:
                 self._look_at(items, self._scan)
             else:
                 self._end(self._scan)
-                self._is_whole = not self._stale
+                while self._outdated and self._is_late:
+                    self._compare_names()
+                self._is_whole = not self._outdated
                 return not self._is_whole
         elif self._wanted:
             wanted = self._wanted.pop(0)
@@ -175,11 +183,21 @@ class SceneReader:
 
     def _begin(self, scan):
         self._scan = scan
+        self._outdated = False
         self._look_at_selection()
         if self.detail == object_facts.FULL:
             before, self._memberships = self._memberships, scene_facts.memberships(bpy.context.scene)
             self._stale.update(name for name in before.keys() | self._memberships.keys()
                                if before.get(name) != self._memberships.get(name))
+
+    def _compare_names(self):
+        """At once: where changes come faster than walks end, none of these would be told."""
+        scan = _Scan(bpy.context.scene.objects[:], False, False)
+        self._begin(scan)
+        while self._reselected:
+            self._reselect()
+        self._look_at(list(scan.items), scan)
+        self._end(scan)
 
     def _look_at(self, items, scan):
         kinds, hidden, stale, everything = self._kinds, self._hidden, self._stale, scan.everything

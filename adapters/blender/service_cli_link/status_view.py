@@ -30,7 +30,7 @@ StatusView = namedtuple("StatusView", "title icon failed lines")
 StatusView.__doc__ = """`failed`: it does not try again; `lines`: sentences below the buttons."""
 
 
-def status_view(status, failure=None, pictured_at=None, note=""):
+def status_view(status, failure=None, pictured_at=None, note="", shares_scene=True):
     """`status` of the link, the last one after a Disconnect; None before the first Connect."""
     state = "off" if status is None else status.state
     title, icon = _TITLES[state]
@@ -39,10 +39,14 @@ def status_view(status, failure=None, pictured_at=None, note=""):
         lines.append("Nothing is shared.")
     elif state == "connected":
         lines.append("Server: " + re.sub(r"^http://|/host$", "", status.url or ""))
+        if not shares_scene:
+            lines.append("Scene not shared: it is off in the preferences.")
     else:
         lines.append(status.text)
         if status.text.startswith("Taken") or "taken:" in status.text:
             title = "Server taken"
+    if state == "refused":
+        lines.append("It does not try again: correct this, then press Connect.")
     if status is not None and state == "connected" and status.last_error:
         lines.append("Last error: " + str(status.last_error))
     if failure:

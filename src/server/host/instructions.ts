@@ -48,7 +48,9 @@ function absence({ application }: Scene): string {
 /** The scene is not always of the application on the link: a file or a post sets one, too. */
 function sceneText({ current, application, setBy }: Scene, presence: Presence | null): string {
   if (!current.hasScene) {
-    return current.setAtMs === null ? 'There is no scene yet.' : 'The scene was withdrawn.'
+    return current.setAtMs === null
+      ? 'There is no scene yet.'
+      : 'The application does not share its scene now.'
   }
   const scene = `There is a scene of ${current.bytes} bytes`
   if (setBy === null) {

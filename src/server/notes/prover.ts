@@ -107,7 +107,7 @@ export class Prover {
 
   async #changes({ checkpoint, targets }: Note, now: SceneRevision) {
     if (checkpoint === null) return { no_changes: 'there was no scene when the note was made' }
-    if (!now.hasScene) return { no_changes: 'the application has withdrawn its scene' }
+    if (!now.hasScene) return { no_changes: 'the application does not share its scene now' }
     try {
       const base = await this.#parts.checkpoints.find(checkpoint)
       const ids = targets.map(({ id }) => id)

@@ -52,7 +52,9 @@ export const checkpointsDescriptor: Descriptor = Object.freeze<Descriptor>({
 const unsent = placeholder(
   'the application has sent no scene yet; wait for a change of scene://current',
 )
-const withdrawn = placeholder('the scene was withdrawn; wait for a change of scene://current')
+const withdrawn = placeholder(
+  'the application does not share its scene now; wait for a change of scene://current',
+)
 
 function placeholder(hint: string): string {
   return JSON.stringify({ status: 'no_snapshot', hint })

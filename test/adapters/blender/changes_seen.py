@@ -4,6 +4,7 @@ import json
 import os
 import sys
 import unittest
+from unittest import mock
 
 import bpy
 from mathutils import Vector
@@ -12,6 +13,9 @@ sys.path.insert(0, os.path.dirname(__file__))
 import harness
 
 harness.enable()
+from service_cli_link import scene_facts
+from service_cli_link.service_host_link import NotFound
+
 FOLDER = sys.argv[sys.argv.index("--") + 1]
 
 
@@ -141,7 +145,9 @@ class Seen(unittest.TestCase):
         bpy.ops.wm.read_homefile(use_empty=True)
         self.tick()
         self.assertEqual(self.names(), [])
-        self.assertEqual(self.link.of("set_document")[-1][:2], (None, None))
+        unsaved, name = self.link.of("set_document")[-1][:2]
+        self.assertIsNone(unsaved)
+        self.assertRegex(name, r"^unsaved \d{4}-\d\d-\d\d \d\d:\d\d:\d\d$")
         bpy.ops.wm.open_mainfile(filepath=path)
         self.tick()
         self.assertEqual(self.names(), ["Saved"])
@@ -164,7 +170,32 @@ class Seen(unittest.TestCase):
         bpy.ops.ed.undo_push(message="something")
         self.tick()
         self.assertTrue(self.link.scenes()[-1]["document"]["modified"])
-        self.assertEqual(self.link.of("set_document")[-1], (None, None, True))
+        name = self.link.scenes()[-1]["document"]["name"]
+        self.assertEqual(self.link.of("set_document")[-1], (None, name, True))
+
+    def test_an_unsaved_document_by_a_name_that_it_keeps_and_no_other_has(self):
+        def name(at=None):
+            with mock.patch.object(scene_facts, "strftime", lambda _: at):
+                self.tick()
+            told = self.link.scenes()[-1]["document"]["name"]
+            self.assertEqual(self.link.of("set_document")[-1][1], told)
+            return told
+
+        first = name()
+        self.session.stop("test")
+        bpy.ops.ed.undo_push(message="start")
+        bpy.ops.object.empty_add()
+        bpy.ops.ed.undo_push(message="added")
+        bpy.ops.ed.undo()
+        self.session = harness.session(self.clock)
+        self.link = self.session.link
+        self.addCleanup(self.session.stop, "test")
+        self.assertEqual(name("unsaved later"), first)
+        with mock.patch.object(scene_facts, "strftime", lambda _: "unsaved next"):
+            bpy.ops.wm.read_homefile(use_empty=True)
+        self.assertEqual(name(), "unsaved next")
+        bpy.ops.wm.save_as_mainfile(filepath=os.path.join(FOLDER, "named.blend"))
+        self.assertEqual(name(), "named.blend")
 
     def test_another_frame_and_another_scene(self):
         bpy.context.scene.frame_set(12)
@@ -240,7 +271,6 @@ class Seen(unittest.TestCase):
     def test_what_cannot_be_read_is_said_once_and_does_not_stop_the_rest(self):
         from contextlib import redirect_stderr
         from io import StringIO
-        from unittest import mock
 
         from service_cli_link import snapshot
 
@@ -259,7 +289,6 @@ class Seen(unittest.TestCase):
     def test_a_part_of_a_scene_that_cannot_be_read_is_told_to_no_server(self):
         from contextlib import redirect_stderr
         from io import StringIO
-        from unittest import mock
 
         from service_cli_link import object_facts
 
@@ -308,7 +337,6 @@ class Seen(unittest.TestCase):
         self.assertEqual(self.link.of("list_changed")[-1][1], [])
 
     def test_a_frame_played_past_its_objects_is_not_confirmed_as_the_newest(self):
-        from unittest import mock
 
         from service_cli_link import link_session
         from service_cli_link.service_host_link import Busy
@@ -465,7 +493,8 @@ class Switches(unittest.TestCase):
         session.tick()
         self.assertIs(sys.stdout, stdout)
         said = {name for name, _ in session.link.said}
-        self.assertLessEqual(said, {"start", "pump", "stop"})
+        self.assertEqual(session.link.of("register"), [("blender-object",)])
+        self.assertLessEqual(said, {"start", "pump", "stop", "register"})
         self.assertEqual((session.settled, session.reading), (True, False))
 
     def test_can_be_turned_while_connected(self):
@@ -475,7 +504,9 @@ class Switches(unittest.TestCase):
         settings = session.settings
         session.apply(settings._replace(scene=False, objects=False, console=False))
         self.assertEqual(session.link.scenes()[-1], None)
-        self.assertEqual(session.link.of("unregister"), [("blender-object",)])
+        self.assertEqual(session.link.of("register")[-1], ("blender-object",))
+        with self.assertRaisesRegex(NotFound, "switched off in the preferences"):
+            session.link.on_read("blender-object://Cube")
         print("not told")
         self.assertEqual(session.link.of("log"), [])
         session.apply(settings)
@@ -491,7 +522,7 @@ class Switches(unittest.TestCase):
         self.assertEqual(len(session.link.of("register")), 1)
         session.apply(session.settings._replace(objects=False))
         session.apply(session.settings._replace(objects=True))
-        self.assertEqual(len(session.link.of("register")), 2)
+        self.assertEqual([len(args) for args in session.link.of("register")], [3, 1, 3])
 
     def test_let_the_console_through(self):
         session = harness.session()

@@ -52,6 +52,15 @@ class StatusLines(unittest.TestCase):
         self.assertNotEqual(views[0].icon, views[1].icon)
         self.assertEqual(views[1].lines, ["Server: 127.0.0.1:8765"])
 
+    def test_say_what_to_do_where_nothing_is_tried_again(self):
+        view = status_view.status_view(self.status("refused", "Not linked: the token was refused."))
+        self.assertEqual(view.lines, ["Not linked: the token was refused.",
+                                      "It does not try again: correct this, then press Connect."])
+
+    def test_say_that_the_scene_is_not_shared(self):
+        view = status_view.status_view(self.status("connected"), shares_scene=False)
+        self.assertEqual(view.lines[1], "Scene not shared: it is off in the preferences.")
+
     def test_say_that_the_server_is_taken(self):
         text = "Taken: another application is linked to http://127.0.0.1:8765/host"
         view = status_view.status_view(self.status("searching", text))

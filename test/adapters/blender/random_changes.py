@@ -4,6 +4,8 @@ import os
 import random
 import sys
 import unittest
+from itertools import product
+from unittest import mock
 
 import bpy
 
@@ -11,7 +13,7 @@ sys.path.insert(0, os.path.dirname(__file__))
 import harness
 
 harness.enable()
-from service_cli_link import changes
+from service_cli_link import changes, link_session
 
 OPERATIONS = 2000
 MAX_TOUCHED = changes.MAX_TOUCHED
@@ -113,6 +115,95 @@ class Told(unittest.TestCase):
         told = [sorted(objects) for _, objects in self.link.patches[before:]]
         self.assertEqual(told, [["New"], ["Prop.3"]])
         self.assert_fresh()
+
+    def whole(self, begin):
+        """Asserts that members and objects of each scene since then are of one moment."""
+        for scene in self.link.scenes()[begin:]:
+            names = {each["id"] for each in scene["objects"]}
+            selected = {each["id"] for each in scene["objects"] if each.get("selected")}
+            selection = scene["selection"]
+            self.assertEqual(set(selection["ids"]), selected)
+            self.assertEqual(scene["counts"]["objects"], len(names))
+            self.assertEqual(sum(each["objects"] for each in scene["collections"]), len(names))
+            self.assertEqual("Camera" in names, scene.get("camera") == "Camera")
+            self.assertLessEqual({selection.get("active")} - {None}, names)
+
+    def shot(self, count=5):
+        """A camera and so many objects, told."""
+        items = [harness.add("Prop.%d" % number) for number in range(count)]
+        camera = harness.add("Camera", bpy.data.cameras.new("Camera"))
+        bpy.context.scene.camera = bpy.context.view_layer.objects.active = camera
+        self.look()
+        return items + [camera]
+
+    def until_told(self, begin):
+        for _ in range(50):
+            self.tick()
+            if self.session.settled and len(self.link.scenes()) > begin:
+                break
+        self.clock.step = 0.0
+
+    def test_a_removal_in_the_midst_of_a_walk_is_one_scene(self):
+        for walk, turns in product(("names", "everything"), range(6)):
+            self.setUp()
+            self.shot()
+            begin, self.clock.step = len(self.link.scenes()), 0.01  # one step in each turn
+            bpy.ops.object.select_all(action="SELECT")
+            if walk == "everything":
+                self.session.mark()
+            for _ in range(turns):
+                self.tick()
+            bpy.ops.object.delete()
+            self.until_told(begin)
+            self.whole(begin)
+            self.assertEqual(self.told()["objects"], [], (walk, turns))
+
+    def test_a_removal_that_blender_has_not_told_of_is_one_scene(self):
+        items = self.shot()
+        windowed = mock.Mock(wraps=bpy, context=bpy.context, data=bpy.data)
+        windowed.app.background = False
+        begin, self.session.has_render = len(self.link.scenes()), False
+        with mock.patch.object(link_session, "bpy", windowed):
+            bpy.ops.ed.undo_push(message="modified")  # which is told without a notice of Blender's
+            bpy.data.batch_remove(items)
+            self.tick()
+            self.tick()
+        self.whole(begin)
+        self.assertEqual(self.told()["objects"], [])
+
+    def test_a_removal_and_another_selection_are_one_scene(self):
+        items = self.shot()
+        begin, self.link.scene_settled = len(self.link.scenes()), False
+        bpy.data.batch_remove(items[3:])
+        self.tick()
+        items[0].select_set(True)
+        bpy.context.view_layer.update()
+        self.link.scene_settled, self.clock.step = True, 0.01
+        self.until_told(begin)
+        self.whole(begin)
+        self.assertEqual(len(self.told()["objects"]), 3)
+
+    def test_a_removal_right_before_a_frame_change_is_one_scene(self):
+        items = self.shot()
+        begin = len(self.link.scenes())
+        for item in items:
+            bpy.data.objects.remove(item)
+        self.clock.now += 1.0
+        bpy.context.scene.frame_set(12)
+        self.tick()
+        self.whole(begin)
+        self.assertEqual(self.told()["objects"], [])
+
+    def test_what_comes_in_each_turn_is_told_while_more_comes(self):
+        self.shot(300)
+        begin, self.clock.step = len(self.link.scenes()), 0.002  # a walk takes several turns
+        for number in range(100):
+            harness.add("New.%d" % number)
+            bpy.context.view_layer.update()
+            self.clock.now += 0.05
+            self.session.tick()
+        self.assertGreater(len(self.link.scenes()), begin + 3)
+        self.whole(begin)
 
     def test_a_selected_object_that_moves_stays_selected(self):
         item = harness.add("Held")

@@ -335,6 +335,14 @@ def share_picture():
     preferences().share_picture = True
 
 
+def share_objects(shares):
+    preferences().share_objects = shares == "on"
+
+
+def share_scene(shares):
+    preferences().share_scene = shares == "on"
+
+
 def traces():
     """What a picture must leave as it was."""
     scene = bpy.context.scene
@@ -485,6 +493,7 @@ def notes():
         "pins": [number for number, _, _ in pins.pins(shown)],
         "folder": folder,
         "none": module.why_none(),
+        "warning": module.warning(),
         "running": sys.modules[harness.ADDON + ".preferences"].RUNNING.note,
     }
 

@@ -3,6 +3,7 @@
 import os
 import sys
 import unittest
+from unittest import mock
 
 import bpy
 
@@ -10,7 +11,7 @@ sys.path.insert(0, os.path.dirname(__file__))
 import harness
 
 harness.enable()
-from service_cli_link import preferences, share
+from service_cli_link import preferences, scene_facts, share
 
 FOLDER = sys.argv[sys.argv.index("--") + 1]
 
@@ -54,6 +55,23 @@ class Sharing(unittest.TestCase):
         self.running.note = "Shared untitled.blend"
         self.running.disconnect()
         self.assertEqual(self.running.note, "")
+
+    def test_what_was_said_of_a_document_goes_with_it_or_with_the_link(self):
+        self.running.pump()
+        self.running.say("Note made")
+        self.running.pump()
+        self.assertEqual(self.running.note, "Note made")
+        with mock.patch.object(scene_facts, "strftime", lambda _: "unsaved next"):
+            bpy.ops.wm.read_homefile(use_empty=True)
+        self.running.pump()
+        self.assertEqual(self.running.note, "")
+        for stays, left in ((False, ""), (True, "Said")):
+            self.link.connected = True
+            self.running.pump()
+            self.running.say("Said", stays)
+            self.link.connected = False
+            self.running.pump()
+            self.assertEqual(self.running.note, left)
 
     def test_a_saved_document_with_what_a_script_changed_since(self):
         path = os.path.join(FOLDER, "saved.blend")

@@ -54,7 +54,9 @@ describe('applicationInstructions', () => {
       .to.contain('The application disconnected. There is a scene of 2 bytes from another source')
       .and.not.contain('last.')
     scene.set(null)
-    expect(text(false)).to.contain('The scene was withdrawn.').and.not.contain('yet')
+    expect(text(false))
+      .to.contain('The application does not share its scene now.')
+      .and.not.contain('yet')
   })
 
   it('names the document of an application that only posts, and calls it never disconnected', () => {

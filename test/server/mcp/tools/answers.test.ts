@@ -95,7 +95,9 @@ describe('answers of tools', () => {
       scene.tell({ ...app, instanceId: 'run-2', connected: false })
       own.server.resources().setScene(null)
       const { content } = await ask('scene_changes')
-      expect(content[0].text).to.match(/withdrawn; wait for a change of scene:\/\/current/)
+      expect(content[0].text).to.match(
+        /does not share its scene now; wait for a change of scene:\/\/current/,
+      )
       expect(content[0].text).to.not.contain('its last')
     } finally {
       await reader.close()
