@@ -94,15 +94,16 @@ export class SceneState implements SceneOwnership {
   #latest: ShownApplication | null = null
   #shown: ShownApplication | null = null
   #version = 0
-  #asOfMs: number | null = null
-  readonly demand: SceneDemand
+  #isConfirmed = true
+  /** When the scene was set, or confirmed after that. */
+  #knownAtMs = 0
+  readonly demand = new SceneDemand()
 
   constructor(limits: StateLimits, options: SceneStateOptions = {}) {
     const { listener, clock = systemClock, firstRevision = 0 } = options
     this.#limits = limits
     this.#listener = listener
     this.#clock = clock
-    this.demand = new SceneDemand(clock)
     this.#kept = [new Revision(firstRevision, null, 0, null)]
   }
 
@@ -125,7 +126,7 @@ export class SceneState implements SceneOwnership {
   }
 
   get asOfMs(): number | null {
-    return this.isLive ? this.#asOfMs : null
+    return this.isLive && !this.#isConfirmed ? this.#knownAtMs : null
   }
 
   /** Asks the application for what the scene lacks. Null: there is nothing to wait for. */
@@ -256,7 +257,8 @@ export class SceneState implements SceneOwnership {
     }
     this.#shown = null
     this.#showLatest()
-    this.#asOfMs = null
+    this.#isConfirmed = true
+    this.#knownAtMs = nowMs
     this.#version++
     this.#listener?.sceneSet()
   }
@@ -269,9 +271,9 @@ export class SceneState implements SceneOwnership {
   }
 
   #confirm(isConfirmed: boolean): void {
-    const asOfMs = isConfirmed ? null : this.demand.confirmedAt(this.#last.setAtMs)
-    if (asOfMs !== this.#asOfMs) this.#version++
-    this.#asOfMs = asOfMs
+    if (isConfirmed) this.#knownAtMs = this.#clock.now()
+    if (isConfirmed !== this.#isConfirmed) this.#version++
+    this.#isConfirmed = isConfirmed
   }
 
   /** Of a revision that was patched: what came after it is undone on a copy. */
