@@ -199,6 +199,29 @@ describe('checkpoints of the scene', () => {
     await app.bye()
   })
 
+  it('say when the application did not confirm the scene, or is gone', async () => {
+    const app = await LinkClient.connect(serve, { scene_refresh: true })
+    await app.done({ type: 'scene.set', scene: { objects: [cube(0)] } })
+    app.answer = () => ({ code: 'busy', message: 'a modal dialog' })
+    const busy = await add('busy')
+    expect(busy.json.checkpoint.as_of).to.be.a('string')
+    const { as_of } = busy.json.checkpoint
+    const linked = await app.done({ type: 'checkpoint.add', name: 'linked', by: 'ada' })
+    expect(linked.checkpoint).to.include({ name: 'linked', as_of })
+    expect((await command('checkpoint', 'typed')).stdout).to.equal(
+      `checkpoint "typed" made; the application has not confirmed its scene since ${as_of}; ` +
+        'later changes are missing\n',
+    )
+    app.answer = () => ({})
+    expect((await add('confirmed')).json.checkpoint).not.to.have.property('as_of')
+    await app.bye()
+    expect((await add('gone')).json.checkpoint).to.include({ connected: false })
+    const { checkpoints } = await read('scene://checkpoints')
+    const told = checkpoints.filter((each: any) => each.as_of !== undefined)
+    expect(told.map(({ name }: any) => name)).to.deep.equal(['busy', 'linked', 'typed', 'gone'])
+    expect(told[0]).to.deep.equal(busy.json.checkpoint)
+  })
+
   it('are made and removed in the terminal', async () => {
     await setScene([cube(0)])
     const made = await command('checkpoint', 'before lights')

@@ -1,4 +1,5 @@
-import { type Clock, systemClock } from '../../lib/util/time.ts'
+import type { Unconfirmed } from '../../lib/mcp/unconfirmed.ts'
+import { type Clock, systemClock, toRfc3339 } from '../../lib/util/time.ts'
 import type { Limits } from '../../lib/config/limits.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import {
@@ -127,6 +128,12 @@ export class SceneState implements SceneOwnership {
 
   get asOfMs(): number | null {
     return this.isLive && !this.#isConfirmed ? this.#knownAtMs : null
+  }
+
+  /** The same of an application that is gone, too. */
+  get unconfirmed(): Unconfirmed {
+    if (this.setBy === null || (this.isLive && this.#isConfirmed)) return {}
+    return { as_of: toRfc3339(this.#knownAtMs), ...(!this.isLive && { connected: false }) }
   }
 
   /** Asks the application for what the scene lacks. Null: there is nothing to wait for. */

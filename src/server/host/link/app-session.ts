@@ -178,9 +178,10 @@ export class AppSession implements ChannelReader {
         if (buffers.end(message.sessionId)) return {}
         throw new LinkRefusal('not_found', 'there is no such session of events')
       case 'checkpoint':
-        return sink.checkpoints.add(message.input).then(({ name, revision }) => ({
-          checkpoint: { name, revision },
-        }))
+        return sink.checkpoints.add(message.input).then(made => {
+          const { name, revision, as_of, connected } = made
+          return { checkpoint: { name, revision, as_of, connected } }
+        })
       case 'note':
         if (sink.notes === null) throw new LinkRefusal('unsupported', 'notes are switched off')
         return message.write(sink.notes).then(({ id, number, state }) => ({
