@@ -18,7 +18,8 @@ import type { NotesSource } from './notes-source.ts'
 import { SceneProducer } from './scene.ts'
 import { checkpointsUri, sceneCurrentUri, sceneDeltaUri } from './scene-listing.ts'
 import type { FreshScene } from './scene-revision.ts'
-import { type SceneOwnership, SceneState } from './scene-state.ts'
+import type { SceneOwnership } from './scene-ownership.ts'
+import { SceneState } from './scene-state.ts'
 import {
   type Attachment,
   isReservedScheme,
