@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { runCommand } from '../helpers/in-process.ts'
@@ -184,6 +184,19 @@ describe('checkpoints of the scene', () => {
     const damaged = await session.call('resources/read', { uri: 'scene://delta?since=one' })
     expect(damaged.error.message).to.include('checkpoint "one" cannot be read')
     expect((await read('scene://delta?since=two')).changes).to.deep.equal([])
+  })
+
+  it('are not left behind by a note that cannot be kept', async () => {
+    const documents = join(home, 'data/service-cli/documents')
+    const known = await readdir(documents).catch((): string[] => [])
+    await setScene([cube(0)])
+    await add('own')
+    const [folder = ''] = (await readdir(documents)).filter(name => !known.includes(name))
+    await mkdir(join(documents, folder, 'notes.lock'))
+    const note = await serve.post('notes', { text: 'Higher', targets: ['Cube'] })
+    expect(note.json).to.have.property('detail')
+    const { checkpoints } = await read('scene://checkpoints')
+    expect(checkpoints.map(({ name }: any) => name)).to.deep.equal(['own'])
   })
 
   it('are made over the host link', async () => {

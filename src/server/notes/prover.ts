@@ -70,6 +70,12 @@ export class Prover {
     return { checkpoint, before: pictureUri(id, 'before'), ...(drawn && { view: drawn }) }
   }
 
+  /** The note was not kept: what was kept for it goes. */
+  async discard(id: string): Promise<void> {
+    await this.#parts.checkpoints.remove(`note-${id}`).catch(() => {})
+    await this.pictures().remove(id, 'before')
+  }
+
   /** Waits until the scene is settled. `answer`: the number of the answer. */
   async prove(note: Note, answer: number): Promise<NoteProof> {
     const folder = this.#parts.folder()
