@@ -201,9 +201,18 @@ function Pictures({
 
 function Proof({ proof }: { proof: NoteProof }) {
   const { asked = [], also_changed = [], no_changes, no_picture, settled, more = 0 } = proof
+  const { as_of, connected } = proof
   return (
     <div class="proof">
-      {!settled && <p class="warning">The scene was still changing.</p>}
+      {as_of === undefined && !settled && <p class="warning">The scene was still changing.</p>}
+      {as_of !== undefined && (
+        <p class="warning">
+          {connected === false
+            ? 'The application was not connected: its last scene was compared, as of '
+            : 'The application did not confirm its scene: later changes are missing. It is as of '}
+          <Ago at={as_of} />.
+        </p>
+      )}
       {no_changes !== undefined && <p class="quiet">What changed is not known: {no_changes}</p>}
       {no_changes === undefined && (
         <Lines title="Changed in the objects of the note" lines={asked} />

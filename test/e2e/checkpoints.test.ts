@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { runCommand } from '../helpers/in-process.ts'
@@ -186,6 +186,19 @@ describe('checkpoints of the scene', () => {
     expect((await read('scene://delta?since=two')).changes).to.deep.equal([])
   })
 
+  it('are not left behind by a note that cannot be kept', async () => {
+    const documents = join(home, 'data/service-cli/documents')
+    const known = await readdir(documents).catch((): string[] => [])
+    await setScene([cube(0)])
+    await add('own')
+    const [folder = ''] = (await readdir(documents)).filter(name => !known.includes(name))
+    await mkdir(join(documents, folder, 'notes.lock'))
+    const note = await serve.post('notes', { text: 'Higher', targets: ['Cube'] })
+    expect(note.json).to.have.property('detail')
+    const { checkpoints } = await read('scene://checkpoints')
+    expect(checkpoints.map(({ name }: any) => name)).to.deep.equal(['own'])
+  })
+
   it('are made over the host link', async () => {
     await restart()
     const app = await LinkClient.connect(serve)
@@ -197,6 +210,29 @@ describe('checkpoints of the scene', () => {
     expect(await make('12')).to.include({ type: 'error', code: 'invalid' })
     expect((await read('scene://checkpoints')).checkpoints).to.have.length(1)
     await app.bye()
+  })
+
+  it('say when the application did not confirm the scene, or is gone', async () => {
+    const app = await LinkClient.connect(serve, { scene_refresh: true })
+    await app.done({ type: 'scene.set', scene: { objects: [cube(0)] } })
+    app.answer = () => ({ code: 'busy', message: 'a modal dialog' })
+    const busy = await add('busy')
+    expect(busy.json.checkpoint.as_of).to.be.a('string')
+    const { as_of } = busy.json.checkpoint
+    const linked = await app.done({ type: 'checkpoint.add', name: 'linked', by: 'ada' })
+    expect(linked.checkpoint).to.include({ name: 'linked', as_of })
+    expect((await command('checkpoint', 'typed')).stdout).to.equal(
+      `checkpoint "typed" made; the application has not confirmed its scene since ${as_of}; ` +
+        'later changes are missing\n',
+    )
+    app.answer = () => ({})
+    expect((await add('confirmed')).json.checkpoint).not.to.have.property('as_of')
+    await app.bye()
+    expect((await add('gone')).json.checkpoint).to.include({ connected: false })
+    const { checkpoints } = await read('scene://checkpoints')
+    const told = checkpoints.filter((each: any) => each.as_of !== undefined)
+    expect(told.map(({ name }: any) => name)).to.deep.equal(['busy', 'linked', 'typed', 'gone'])
+    expect(told[0]).to.deep.equal(busy.json.checkpoint)
   })
 
   it('are made and removed in the terminal', async () => {

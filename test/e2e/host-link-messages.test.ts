@@ -166,7 +166,7 @@ describe('messages on the host link of the real program', () => {
 
   it('takes what a newer application says in hello and heartbeat', async () => {
     const app = await LinkClient.connect(serve, { colour: 'red', protocol: [1, 2] })
-    expect(app.welcome).to.deep.include({ protocol: 1, need_scene: false, heartbeat_ms: 5000 })
+    expect(app.welcome).to.deep.include({ protocol: 1, heartbeat_ms: 5000 })
     await app.done({ type: 'heartbeat', main_idle_ms: 1, mood: 'good', dropped: { audit: 1 } })
     await app.bye()
   })

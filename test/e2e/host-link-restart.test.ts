@@ -90,7 +90,7 @@ describe('a server that ends and is started again', () => {
     const app = await LinkClient.connect(serve)
     await tellAll(app)
     app.cut()
-    const again = await reconnect()
+    const again = await LinkClient.connect(serve, { scene_refresh: true })
     expect(again.welcome.need_scene).to.equal(false)
     await again.bye()
   })

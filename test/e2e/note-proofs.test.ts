@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { HostClient } from '../../src/host-client.ts'
 import { encodePng } from '../../src/server/capture/png/make-picture.ts'
+import { LinkClient } from '../helpers/link.ts'
 import { RawSession } from '../helpers/mcp.ts'
 import { until } from '../helpers/until.ts'
 import { serveInProcess } from '../helpers/in-process-servers.ts'
@@ -127,6 +128,34 @@ describe('the proof of an answer', () => {
     } finally {
       await host.stop()
     }
+  })
+
+  it('has what an application sends once it is no longer busy, and says when it is gone', async () => {
+    const app = await LinkClient.connect(serve, { scene_refresh: true })
+    await app.done({ type: 'scene.set', scene: { objects: [lamp(1000)] } })
+    app.answer = () => ({})
+    const note = await add({ targets: ['Lamp'] })
+    let asked = 0
+    app.answer = () => {
+      if (++asked < 4) return { code: 'busy', message: 'rendering' }
+      if (asked === 4) app.say({ type: 'scene.set', scene: { objects: [lamp(10)] } })
+      return {}
+    }
+    const { structuredContent } = await answer(note.id)
+    expect(structuredContent.proof).to.deep.include({
+      asked: ['Lamp light.energy 1000 → 10'],
+      settled: true,
+    })
+    expect(structuredContent.proof).not.to.have.property('as_of')
+    await app.bye()
+    const later = await answer(note.id)
+    const { as_of } = later.structuredContent.proof
+    expect(later.structuredContent.proof).to.include({ settled: true, connected: false })
+    expect(later.content[0].text).to.include(
+      `the application is not connected; its last scene is used, as of ${as_of}`,
+    )
+    await setScene({ objects: [] })
+    expect((await answer(note.id)).structuredContent.proof).not.to.have.property('as_of')
   })
 
   it('has no pictures with --capture off, and says so', async () => {

@@ -21,9 +21,9 @@ describe('a scene that is asked for when somebody reads it', () => {
     await serve.stop()
   })
 
-  const connect = async (members: object = { scene_refresh: true }) => {
+  const connect = async (members: object = { scene_refresh: true }, isShown = true) => {
     app = await LinkClient.connect(serve, { instance_id: `run-${Math.random()}`, ...members })
-    await app.done({ type: 'scene.set', scene: { frame: (frame = 0) } })
+    if (isShown) await app.done({ type: 'scene.set', scene: { frame: (frame = 0) } })
   }
   afterEach(() => app.bye())
 
@@ -78,6 +78,32 @@ describe('a scene that is asked for when somebody reads it', () => {
     expect(await read()).not.to.have.property('as_of')
     expect(app.messages.map(({ type }) => type)).not.to.include.members(['refresh'])
     expect(demands()).to.deep.equal([])
+  })
+
+  it('is in doubt from a reconnect, a refusal or a first part until the next scene', async () => {
+    const run = { instance_id: 'never-asked' }
+    const isInDoubt = async () => (await read()).as_of !== undefined
+    const part = { type: 'scene.set', more: true, scene: { frame: 1, objects: [] } }
+    await connect(run)
+    expect(await isInDoubt()).to.equal(false)
+    app.cut()
+    await connect(run, false)
+    expect(app.welcome.need_scene).to.equal(true)
+    const answer = await read()
+    expect(answer).to.include({ frame: 0, connected: true })
+    expect(answer.as_of).to.be.a('string')
+    await show()
+    expect(await isInDoubt()).to.equal(false)
+    const outcomes = ['invalid', 'stale', 'ok']
+    const refused = { type: 'scene.patch', base: 1, members: { frame: 9 } }
+    const messages = [{ type: 'scene.set', scene: 'none' }, refused, part]
+    for (const [at, message] of messages.entries()) {
+      const { type, code = type } = await app.ask(message)
+      expect(code).to.equal(outcomes[at])
+      expect(await isInDoubt(), code).to.equal(true)
+      await show()
+      expect(await isInDoubt(), code).to.equal(false)
+    }
   })
 
   it('may come seldom while nobody follows it, and the application is told when that ends', async () => {

@@ -1,7 +1,8 @@
 import { expect } from 'chai'
+import { join } from 'node:path'
 import { RawSession } from '../helpers/mcp.ts'
 import { startServeProcess } from '../helpers/serve-process.ts'
-import { onSmallDisk } from './small-disk.ts'
+import { fillUp, onSmallDisk } from './small-disk.ts'
 
 describe('serve on a full disk', () => {
   it('answers an upload with 507, loses nothing and goes on', function () {
@@ -22,6 +23,25 @@ describe('serve on a full disk', () => {
         expect(result.contents[0].uri).to.equal(uri)
       }
       expect((await serve.stop()).code).to.equal(0)
+    })
+  })
+
+  it('answers notes, answers to them and checkpoints with 507', function () {
+    return onSmallDisk(this, '1m', async folder => {
+      const env = { XDG_DATA_HOME: folder }
+      const serve = await startServeProcess({ env })
+      await serve.post('scene', { objects: [] })
+      const { json } = await serve.post('notes', { text: 'Higher' })
+      fillUp(join(folder, 'filler'))
+      const full = [
+        await serve.post('checkpoints', { name: 'one' }),
+        await serve.post('notes', { text: 'x'.repeat(4000) }),
+        await serve.post(`notes/${json.note.id}/answer`, { text: 'x'.repeat(4000) }),
+      ]
+      const codes = full.map(each => each.json.code)
+      expect(codes).to.deep.equal(['storage-full', 'storage-full', 'storage-full'])
+      expect(full.map(({ status }) => status)).to.deep.equal([507, 507, 507])
+      await serve.stop()
     })
   })
 })

@@ -72,7 +72,11 @@ def _proof_lines(proof):
         return []
     if proof.get("no_changes"):
         return ["Not compared: %s" % proof["no_changes"]]
-    lines = [] if proof.get("settled", True) else ["The scene was still changing."]
+    lines = []
+    if proof.get("as_of"):
+        lines.append("Not confirmed: changes after %s are missing." % proof["as_of"])
+    elif not proof.get("settled", True):
+        lines.append("The scene was still changing.")
     lines += _list("Changed", proof.get("asked")) or ["Changed: nothing"]
     lines += _list("Also changed", proof.get("also_changed"))
     if proof.get("more"):

@@ -1,6 +1,8 @@
 import { userInfo } from 'node:os'
 import { processOutput, warningsTo } from '../../lib/cli/output.ts'
 import { hostRequest, jsonBody } from '../../lib/mcp/client/host-request.ts'
+import { type Unconfirmed, unconfirmedLine } from '../../lib/mcp/unconfirmed.ts'
+import { cleanText } from '../../lib/util/text.ts'
 import { findHost, type HostFlags } from '../artefacts/host-target.ts'
 import { readClientLimits } from '../resources/client.ts'
 
@@ -22,5 +24,7 @@ export async function runCheckpoint(
   const made = jsonBody({ name, by: userInfo().username })
   const path = 'v1/checkpoints'
   const { checkpoint } = await hostRequest(target, { method: 'POST', path, ...made, ...settings })
-  await output.result(`checkpoint "${name}" made`, checkpoint as object)
+  const warning = unconfirmedLine(checkpoint as Unconfirmed)
+  const words = [`checkpoint "${name}" made`, ...(warning === null ? [] : [warning])].join('; ')
+  await output.result(cleanText(words, 300), checkpoint as object)
 }

@@ -1,6 +1,8 @@
+import { type Unconfirmed, unconfirmedLine } from './unconfirmed.ts'
+
 /** What the server itself saw after an answer to a note. Members have the same names on the wire. */
-export interface NoteProof {
-  /** False: the scene was still changing. */
+export interface NoteProof extends Unconfirmed {
+  /** False: the scene was still changing, or a connected application did not confirm it. */
   readonly settled: boolean
   /** Of the scene that was compared; null: there was none. */
   readonly revision: number | null
@@ -44,8 +46,8 @@ export function proofLines(proof: NoteProof): readonly string[] {
           ...(more > 0 || truncated === true ? ['… there are more changes'] : []),
         ]
       : [`no changes are known: ${no_changes}`]
-  const still = settled ? [] : ['the scene is still changing']
-  return [...still, ...changes, ...pictureLines(proof)]
+  const warning = unconfirmedLine(proof) ?? (settled ? null : 'the scene is still changing')
+  return [...(warning === null ? [] : [warning]), ...changes, ...pictureLines(proof)]
 }
 
 function pictureLines({ after, difference, no_picture }: NoteProof): readonly string[] {

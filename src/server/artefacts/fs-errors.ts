@@ -1,4 +1,4 @@
-import { errnoOf, ServiceError } from '../../lib/util/errors.ts'
+import { errnoOf, isDiskFull, ServiceError } from '../../lib/util/errors.ts'
 import { SourceFailed } from './body-source.ts'
 
 /**
@@ -9,7 +9,7 @@ export function toStorageError(error: unknown, what: string): unknown {
   if (error instanceof SourceFailed) return error.cause
   const errno = errnoOf(error)
   if (errno === null || error instanceof ServiceError) return error
-  if (errno === 'ENOSPC' || errno === 'EDQUOT') {
+  if (isDiskFull(error)) {
     const hint = 'free space on the disk of the artefact folder, or lower maxArtefactTotalBytes'
     return new ServiceError('storage_full', `${what}: the disk is full`, { cause: error, hint })
   }

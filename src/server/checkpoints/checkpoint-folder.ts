@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { takeFileLock } from '../../lib/config/file-lock.ts'
-import { errnoOf, messageOf, ServiceError } from '../../lib/util/errors.ts'
+import { errnoOf, ServiceError, storageError } from '../../lib/util/errors.ts'
 import { replaceFile } from '../../lib/util/replace-file.ts'
 import {
   type Checkpoint,
@@ -25,7 +25,7 @@ export class CheckpointFolder implements CheckpointStore {
   async list(): Promise<readonly Checkpoint[]> {
     const names = await readdir(this.#path).catch((error: unknown) => {
       if (errnoOf(error) === 'ENOENT') return []
-      throw storageFailed('the checkpoints cannot be read', error)
+      throw storageError('the checkpoints cannot be read', error)
     })
     const files = names.filter(name => /^[0-9a-f]{32}\.json$/.test(name))
     const texts = files.map(name => readFile(join(this.#path, name), 'utf8').catch(() => ''))
@@ -79,7 +79,7 @@ export class CheckpointFolder implements CheckpointStore {
       }
     } catch (error) {
       if (error instanceof ServiceError) throw error
-      throw storageFailed('the checkpoint cannot be kept', error)
+      throw storageError('the checkpoint cannot be kept', error)
     }
   }
 }
@@ -87,8 +87,4 @@ export class CheckpointFolder implements CheckpointStore {
 /** Two names that a file system would not tell apart have two files. */
 function keyOf(name: string): string {
   return createHash('sha256').update(name).digest('hex').slice(0, 32)
-}
-
-function storageFailed(what: string, error: unknown): ServiceError {
-  return new ServiceError('storage_failed', `${what}: ${messageOf(error)}`)
 }

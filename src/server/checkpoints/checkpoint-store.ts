@@ -1,3 +1,4 @@
+import type { Unconfirmed } from '../../lib/mcp/unconfirmed.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import { isJsonObject, parseJson } from '../../lib/util/json.ts'
 
@@ -8,7 +9,7 @@ const maxBytes = 256 * 1024 * 1024
 const maxFactsChars = 4096
 
 /** Members have the same names in memory, in the store and on the wire. */
-export interface Checkpoint {
+export interface Checkpoint extends Unconfirmed {
   readonly name: string
   /** RFC 3339 */
   readonly created_at: string

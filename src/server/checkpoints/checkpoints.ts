@@ -9,7 +9,7 @@ import type { Checkpoint, CheckpointStore } from './checkpoint-store.ts'
 import type { ComparedScenes, SceneComparison } from './compare-scenes.ts'
 import type { SceneComparer } from './scene-comparer.ts'
 import type { CheckpointSource, NamedRevision } from '../resources/checkpoint-source.ts'
-import type { SceneRevision } from '../resources/scene-revision.ts'
+import type { FreshScene, SceneRevision } from '../resources/scene-revision.ts'
 
 export interface CheckpointInput {
   readonly name: string
@@ -20,8 +20,7 @@ export interface CheckpointInput {
 interface CheckpointsParts {
   /** Of the document that is open in the application. */
   readonly store: () => CheckpointStore
-  /** The newest that the application has. */
-  readonly scene: () => Promise<SceneRevision>
+  readonly scene: () => Promise<FreshScene>
   readonly comparer: Pick<SceneComparer, 'compare'>
   readonly clock: Clock
 }
@@ -86,7 +85,7 @@ export class Checkpoints implements CheckpointSource {
 
   /** Throws `name_taken` for a name in use, `limit_reached` when there is no room. */
   async add({ name, by, ofNote = false }: CheckpointInput): Promise<Checkpoint> {
-    const scene = await this.#parts.scene()
+    const { scene, unconfirmed } = await this.#parts.scene()
     const { text, revision, bytes: size } = scene
     if (text === null) {
       throw new ServiceError('resource_not_found', 'the application has sent no scene yet', {
@@ -97,7 +96,7 @@ export class Checkpoints implements CheckpointSource {
     const packed = await pack(text)
     const created_at = toRfc3339(this.#parts.clock.now())
     const facts = { name, created_at, by, revision, size, stored_bytes: packed.length }
-    const checkpoint = { ...facts, ...(ofNote && { of_note: true }) }
+    const checkpoint = { ...facts, ...unconfirmed, ...(ofNote && { of_note: true }) }
     await store.add(checkpoint, packed)
     this.#told()
     return checkpoint

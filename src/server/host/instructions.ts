@@ -1,7 +1,7 @@
 import { cleanText } from '../../lib/util/text.ts'
 import { toRfc3339 } from '../../lib/util/time.ts'
 import type { Presence } from './link/presence.ts'
-import type { SceneOwnership } from '../resources/scene-state.ts'
+import type { SceneOwnership } from '../resources/scene-ownership.ts'
 
 const maxNameChars = 80
 const maxDocumentChars = 200

@@ -1,7 +1,7 @@
 import { mkdir, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { takeFileLock } from '../../lib/config/file-lock.ts'
-import { errnoOf, messageOf, ServiceError } from '../../lib/util/errors.ts'
+import { errnoOf, ServiceError, storageError } from '../../lib/util/errors.ts'
 import { FileFollower } from '../../lib/util/file-follower.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { replaceFile } from '../../lib/util/replace-file.ts'
@@ -62,14 +62,14 @@ export class NoteFolder implements NoteStore {
       }
     } catch (error) {
       if (error instanceof ServiceError) throw error
-      throw new ServiceError('storage_failed', `the note cannot be kept: ${messageOf(error)}`)
+      throw storageError('the note cannot be kept', error)
     }
   }
 
   async #read(): Promise<readonly Note[]> {
     const names = await readdir(this.#path).catch((error: unknown) => {
       if (errnoOf(error) === 'ENOENT') return []
-      throw new ServiceError('storage_failed', `the notes cannot be read: ${messageOf(error)}`)
+      throw storageError('the notes cannot be read', error)
     })
     const files = names.filter(name => /^[0-9a-f]{8}\.json$/.test(name))
     const known = new Map(this.#notes.map(note => [note.id, note]))

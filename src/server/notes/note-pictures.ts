@@ -37,6 +37,10 @@ export class NotePictures {
     }
   }
 
+  async remove(id: string, name: string): Promise<void> {
+    await rm(this.#path(id, name), { force: true }).catch(() => {})
+  }
+
   async #makeRoom(newBytes: number): Promise<void> {
     const names = await readdir(this.folder)
     const files = await Promise.all(

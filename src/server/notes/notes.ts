@@ -169,6 +169,9 @@ export class Notes implements NotesSource {
         ...kept,
         entries: [],
       }
+    }).catch(async (error: unknown) => {
+      await prover.discard(id)
+      throw error
     })
     this.#changed(note, 'add', input.author)
     return note

@@ -7,7 +7,7 @@ import { fail, ok, type Result } from '../../lib/util/result.ts'
 import type { Timer } from '../../lib/util/time.ts'
 import type { PictureDifference } from '../capture/png/compare.ts'
 import type { Checkpoints } from '../checkpoints/checkpoints.ts'
-import type { SceneRevision } from '../resources/scene-revision.ts'
+import type { FreshScene, SceneRevision } from '../resources/scene-revision.ts'
 import type { Note } from './note.ts'
 import { NotePictures } from './note-pictures.ts'
 import type { NoteInput } from './notes.ts'
@@ -31,8 +31,7 @@ export interface NoteCamera {
 interface ProverParts {
   /** Of the document that is open in the application. */
   readonly folder: () => string
-  /** The newest that the application has. */
-  readonly scene: () => Promise<SceneRevision>
+  readonly scene: () => Promise<FreshScene>
   readonly checkpoints: Checkpoints
   /** Null when no pictures are taken. */
   readonly camera: NoteCamera | null
@@ -71,6 +70,12 @@ export class Prover {
     return { checkpoint, before: pictureUri(id, 'before'), ...(drawn && { view: drawn }) }
   }
 
+  /** The note was not kept: what was kept for it goes. */
+  async discard(id: string): Promise<void> {
+    await this.#parts.checkpoints.remove(`note-${id}`).catch(() => {})
+    await this.pictures().remove(id, 'before')
+  }
+
   /** Waits until the scene is settled. `answer`: the number of the answer. */
   async prove(note: Note, answer: number): Promise<NoteProof> {
     const folder = this.#parts.folder()
@@ -78,28 +83,31 @@ export class Prover {
     const settled = !isCompared || (await this.#settle())
     const ofOther = { settled, revision: null, no_changes: 'another document was opened meanwhile' }
     if (this.#parts.folder() !== folder) return ofOther
-    const scene = await this.#parts.scene()
+    const { scene, unconfirmed } = await this.#parts.scene()
     // The picture shows the scene that is compared, however long that takes.
     const [changes, pictures] = await Promise.all([
       this.#changes(note, scene),
       this.#pictures(note, answer),
     ])
     if (this.#parts.folder() !== folder) return ofOther
-    return { settled, revision: scene.hasScene ? scene.revision : null, ...changes, ...pictures }
+    const revision = scene.hasScene ? scene.revision : null
+    return { settled, revision, ...unconfirmed, ...changes, ...pictures }
   }
 
   pictures(): NotePictures {
     return new NotePictures(join(this.#parts.folder(), 'pictures'))
   }
 
-  /** False when it still changed after ten rounds. */
+  /** False when it still changed after ten rounds, or the application had not confirmed it. */
   async #settle(): Promise<boolean> {
     const { scene, timer } = this.#parts
-    let { revision } = await scene()
+    let { revision } = (await scene()).scene
     for (let round = 0; round < maxRounds; round++) {
       await new Promise<void>(resolve => void timer.after(stillMs, resolve))
-      const now = await scene()
-      if (now.revision === revision) return true
+      const { scene: now, unconfirmed } = await scene()
+      // One that is gone changes nothing more; one that is busy may have changed it already.
+      const isKnown = unconfirmed.as_of === undefined || unconfirmed.connected === false
+      if (isKnown && now.revision === revision) return true
       revision = now.revision
     }
     return false

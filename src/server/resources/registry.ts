@@ -17,8 +17,9 @@ import { isScheme, normaliseUri } from './resource-uri.ts'
 import type { NotesSource } from './notes-source.ts'
 import { SceneProducer } from './scene.ts'
 import { checkpointsUri, sceneCurrentUri, sceneDeltaUri } from './scene-listing.ts'
-import type { SceneRevision } from './scene-revision.ts'
-import { type SceneOwnership, SceneState } from './scene-state.ts'
+import type { FreshScene } from './scene-revision.ts'
+import type { SceneOwnership } from './scene-ownership.ts'
+import { SceneState } from './scene-state.ts'
 import {
   type Attachment,
   isReservedScheme,
@@ -150,9 +151,10 @@ export class ResourceRegistry extends ResourceServer {
   }
 
   /** The scene, after the application was asked for what it has not sent yet. */
-  async freshScene(): Promise<SceneRevision> {
+  async freshScene(): Promise<FreshScene> {
     await this.#scene.refreshed()
-    return this.#scene.current
+    const { current: scene, unconfirmed } = this.#scene
+    return { scene, unconfirmed }
   }
 
   /** The scene as the host link asks for it: whose it is, and who is connected. */

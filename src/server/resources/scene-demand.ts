@@ -1,5 +1,3 @@
-import type { Clock } from '../../lib/util/time.ts'
-
 /** The connected application, when it takes part in keeping the scene new. */
 interface SceneSupplier {
   /** True once the server has the scene as the application shows it; false when it did not say. */
@@ -13,17 +11,11 @@ interface SceneSupplier {
  * a reader gets it.
  */
 export class SceneDemand {
-  readonly #clock: Clock
   readonly #followed = new Set<string>()
   #supplier: SceneSupplier | null = null
   /** The question under way, and the one that waits for its answer. */
   #asking: Promise<boolean> | null = null
   #askingNext: Promise<boolean> | null = null
-  #confirmedAtMs = 0
-
-  constructor(clock: Clock) {
-    this.#clock = clock
-  }
 
   /** The URI (without its query) has its first subscriber, or none any more. */
   follow(uri: string, isFollowed: boolean): void {
@@ -38,13 +30,7 @@ export class SceneDemand {
   supply(supplier: SceneSupplier | null): void {
     this.#supplier = supplier
     this.#asking = null
-    this.#confirmedAtMs = 0
     if (this.#followed.size === 0) supplier?.demand(false)
-  }
-
-  /** When the scene was last known to be the newest: sent at `setAtMs`, or confirmed after it. */
-  confirmedAt(setAtMs: number | null): number {
-    return Math.max(this.#confirmedAtMs, setAtMs ?? 0)
   }
 
   /** What is asked after the call counts. Null: no application can be asked. */
@@ -63,7 +49,6 @@ export class SceneDemand {
     if (supplier === null) return Promise.resolve(false)
     const asking = supplier.refresh().then(isConfirmed => {
       if (this.#asking === asking) this.#asking = null
-      if (isConfirmed) this.#confirmedAtMs = this.#clock.now()
       return isConfirmed
     })
     this.#asking = asking

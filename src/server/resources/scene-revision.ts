@@ -1,3 +1,4 @@
+import type { Unconfirmed } from '../../lib/mcp/unconfirmed.ts'
 import type { SceneStep } from '../../lib/host-link/scene-objects.ts'
 
 /** What was held at one revision. */
@@ -10,6 +11,12 @@ export interface SceneRevision {
   readonly bytes: number
   /** Null for revision 0, the state before the first scene. */
   readonly setAtMs: number | null
+}
+
+/** The newest scene that the server has, after its application was asked for it. */
+export interface FreshScene {
+  readonly scene: SceneRevision
+  readonly unconfirmed: Unconfirmed
 }
 
 /** A step that is kept, beside its text. */

@@ -1,4 +1,5 @@
-import { type Clock, systemClock } from '../../lib/util/time.ts'
+import type { Unconfirmed } from '../../lib/mcp/unconfirmed.ts'
+import { type Clock, systemClock, toRfc3339 } from '../../lib/util/time.ts'
 import type { Limits } from '../../lib/config/limits.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import {
@@ -8,57 +9,14 @@ import {
   type SceneStep,
 } from '../../lib/host-link/scene-objects.ts'
 import { SceneDemand } from './scene-demand.ts'
+import type { SceneApplication, SceneOwnership, ShownApplication } from './scene-ownership.ts'
 import { Revision, type SceneRevision } from './scene-revision.ts'
 import { checkSceneText, type SceneLimits, serialiseScene } from './scene-text.ts'
-
-/** The application on the host link, as shown to clients. */
-interface SceneApplication {
-  /** The same for all links of one run of the application. */
-  readonly instanceId: string
-  readonly connected: boolean
-  readonly dccType: string
-}
-
-/** The application that a scene is from. */
-interface ShownApplication extends SceneApplication {
-  /** When it connected, or went. */
-  readonly sinceMs: number
-  /** Of the scene at that time. */
-  readonly sinceRevision: number
-}
 
 /** Told of a scene that was set, and of an application that went or came back. */
 interface SceneListener {
   sceneSet(): void
   applicationChanged(): void
-}
-
-/** What the host link needs to know and tell of the scene. */
-export interface SceneOwnership {
-  readonly current: SceneRevision
-  readonly application: ShownApplication | null
-  /**
-   * When the scene was last known to be what the application shows; null: it is, or no
-   * application can say.
-   */
-  readonly asOfMs: number | null
-  /** Who wants the scene, and who can say whether it is the newest. */
-  readonly demand: SceneDemand
-  /** Instance id of the application that set the current scene; null: another source, or none. */
-  readonly setBy: string | null
-  /** Does the connected application hold the scene? Then other sources must not replace it. */
-  readonly isLive: boolean
-  /** The application connected, disconnected or changed its type. */
-  tell(application: SceneApplication): void
-  /**
-   * Changes the current scene and returns the new revision. `base`: the revision that the patch
-   * builds on, null for any. Throws `scene_stale` when the scene is another one or not from
-   * `setBy`, `limit_reached` when it would become too large, and `TypeError` when its objects have
-   * no ids; then nothing changes.
-   */
-  patch(patch: ScenePatch, base: number | null, setBy?: string | null): number
-  /** Replaces the scene by one that came in parts; it is not used by its sender any more. */
-  setObjects(scene: SceneObjects, setBy: string): number
 }
 
 interface SceneStateOptions {
@@ -94,15 +52,16 @@ export class SceneState implements SceneOwnership {
   #latest: ShownApplication | null = null
   #shown: ShownApplication | null = null
   #version = 0
-  #asOfMs: number | null = null
-  readonly demand: SceneDemand
+  #isConfirmed = true
+  /** When the scene was set, or confirmed after that. */
+  #knownAtMs = 0
+  readonly demand = new SceneDemand()
 
   constructor(limits: StateLimits, options: SceneStateOptions = {}) {
     const { listener, clock = systemClock, firstRevision = 0 } = options
     this.#limits = limits
     this.#listener = listener
     this.#clock = clock
-    this.demand = new SceneDemand(clock)
     this.#kept = [new Revision(firstRevision, null, 0, null)]
   }
 
@@ -125,7 +84,17 @@ export class SceneState implements SceneOwnership {
   }
 
   get asOfMs(): number | null {
-    return this.isLive ? this.#asOfMs : null
+    return this.isLive && !this.#isConfirmed ? this.#knownAtMs : null
+  }
+
+  /** The same of an application that is gone, too. */
+  get unconfirmed(): Unconfirmed {
+    if (this.setBy === null || (this.isLive && this.#isConfirmed)) return {}
+    return { as_of: toRfc3339(this.#knownAtMs), ...(!this.isLive && { connected: false }) }
+  }
+
+  doubt(): void {
+    this.#confirm(false)
   }
 
   /** Asks the application for what the scene lacks. Null: there is nothing to wait for. */
@@ -256,7 +225,8 @@ export class SceneState implements SceneOwnership {
     }
     this.#shown = null
     this.#showLatest()
-    this.#asOfMs = null
+    this.#isConfirmed = true
+    this.#knownAtMs = nowMs
     this.#version++
     this.#listener?.sceneSet()
   }
@@ -269,9 +239,9 @@ export class SceneState implements SceneOwnership {
   }
 
   #confirm(isConfirmed: boolean): void {
-    const asOfMs = isConfirmed ? null : this.demand.confirmedAt(this.#last.setAtMs)
-    if (asOfMs !== this.#asOfMs) this.#version++
-    this.#asOfMs = asOfMs
+    if (isConfirmed) this.#knownAtMs = this.#clock.now()
+    if (isConfirmed !== this.#isConfirmed) this.#version++
+    this.#isConfirmed = isConfirmed
   }
 
   /** Of a revision that was patched: what came after it is undone on a copy. */

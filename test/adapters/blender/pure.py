@@ -120,6 +120,12 @@ class NoteLines(unittest.TestCase):
         self.assertEqual(self.proof(asked=[], settled=False),
                          ["The scene was still changing.", "Changed: nothing"])
 
+    def test_say_that_the_scene_was_not_confirmed(self):
+        as_of = "2026-03-04T05:06:07.250Z"
+        self.assertEqual(self.proof(asked=[], settled=False, as_of=as_of),
+                         ["Not confirmed: changes after %s are missing." % as_of,
+                          "Changed: nothing"])
+
     def test_count_all_changes_that_are_left_out(self):
         asked = ["%d moved" % number for number in range(30)]
         self.assertEqual(self.proof(asked=asked, more=70)[-2:], ["… 24 more", "… and 70 more"])

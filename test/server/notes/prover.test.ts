@@ -3,6 +3,7 @@ import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
+import { proofLines } from '../../../src/lib/mcp/note-proof.ts'
 import { ServiceError } from '../../../src/lib/util/errors.ts'
 import { systemClock, systemTimer } from '../../../src/lib/util/time.ts'
 import type { CheckpointStore } from '../../../src/server/checkpoints/checkpoint-store.ts'
@@ -11,7 +12,8 @@ import { Checkpoints } from '../../../src/server/checkpoints/checkpoints.ts'
 import { SceneComparer } from '../../../src/server/checkpoints/scene-comparer.ts'
 import type { Note } from '../../../src/server/notes/note.ts'
 import { type NoteCamera, Prover } from '../../../src/server/notes/prover.ts'
-import type { SceneRevision } from '../../../src/server/resources/scene-revision.ts'
+import type { Unconfirmed } from '../../../src/lib/mcp/unconfirmed.ts'
+import type { FreshScene } from '../../../src/server/resources/scene-revision.ts'
 import { createPictureMaker } from '../../../src/server/capture/png/picture-maker.ts'
 import { encodePng } from '../../../src/server/capture/png/make-picture.ts'
 import { windowCaptureLimits } from '../../../src/server/capture/window-limits.ts'
@@ -34,6 +36,7 @@ describe('Prover', () => {
   let folder: string
   let revision: number
   let heights: number[]
+  let unconfirmed: Unconfirmed
   /** What happens in each second that is waited. */
   let second: () => void
   const comparer = new SceneComparer(systemTimer)
@@ -44,14 +47,16 @@ describe('Prover', () => {
     folder = join(home, 'document')
     revision = 1
     heights = [0]
+    unconfirmed = {}
     second = () => {}
   })
   afterEach(() => rm(home, { recursive: true, force: true }))
   after(() => maker.close())
 
-  const scene = async (): Promise<SceneRevision> => {
+  const scene = async (): Promise<FreshScene> => {
     const text = JSON.stringify({ objects: [{ ...target, translate: [0, 0, heights.at(-1)] }] })
-    return { revision, hasScene: true, text, bytes: text.length, setAtMs: 0 }
+    const now = { revision, hasScene: true, text, bytes: text.length, setAtMs: 0 }
+    return { scene: now, unconfirmed }
   }
   const rise = () => {
     heights.push(revision)
@@ -97,6 +102,26 @@ describe('Prover', () => {
     const note = await made(proves)
     second = rise
     expect(await proves.prove(note, 1)).to.include({ settled: false, revision: 11 })
+  })
+
+  it('waits for the application to confirm the scene, and says when it did not', async () => {
+    const proves = prover()
+    const note = await made(proves)
+    unconfirmed = { as_of: '2026-03-04T05:06:07.250Z' }
+    let seconds = 0
+    second = () => {
+      if (++seconds === 3) [unconfirmed] = [{}, rise()]
+    }
+    const late = await proves.prove(note, 1)
+    expect(late).to.include({ settled: true }).and.not.have.property('as_of')
+    expect(late.asked).to.deep.equal(['Cube moved 1.00 along z'])
+    unconfirmed = { as_of: '2026-03-04T05:06:07.250Z' }
+    const never = await proves.prove(note, 2)
+    expect(never).to.include({ settled: false, as_of: '2026-03-04T05:06:07.250Z' })
+    expect(proofLines(never)[0]).to.equal(
+      'the application has not confirmed its scene since 2026-03-04T05:06:07.250Z; ' +
+        'later changes are missing',
+    )
   })
 
   it('tells nothing of another document', async () => {

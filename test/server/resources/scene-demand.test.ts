@@ -1,11 +1,10 @@
 import { expect } from 'chai'
-import { systemClock } from '../../../src/lib/util/time.ts'
 import { SceneDemand } from '../../../src/server/resources/scene-demand.ts'
 
 describe('SceneDemand', () => {
   it('asks once for all who come during a question, and never answers them with that one', async () => {
     const answers: ((isConfirmed: boolean) => void)[] = []
-    const demand = new SceneDemand(systemClock)
+    const demand = new SceneDemand()
     demand.supply({
       refresh: () => new Promise(resolve => answers.push(resolve)),
       demand: () => {},

@@ -69,6 +69,21 @@ describe('SceneState', () => {
     })
   }
 
+  it('was known at the time of the last event, also where the clock was set back', async () => {
+    let nowMs = 9000
+    let isAnswered = true
+    const state = new SceneState(defaultLimits, { clock: { now: () => nowMs } })
+    state.tell({ instanceId: 'run', connected: true, dccType: 'paint' })
+    state.demand.supply({ refresh: async () => isAnswered, demand: () => {} })
+    state.setText('{}', 'run')
+    await state.refreshed()
+    nowMs = 5000
+    state.setText('{}', 'run')
+    isAnswered = false
+    await state.refreshed()
+    expect(state.asOfMs).to.equal(5000)
+  })
+
   it('takes the deepest and the largest scene', () => {
     const state = new SceneState(defaultLimits)
     expect(state.set(nested(64))).to.equal(1)

@@ -109,7 +109,7 @@ export class AppLink {
     if (known === null) this.#application?.forget()
     const application = known ?? new Application(hello.instanceId, this.#deps, this.#listener)
     this.#application = application
-    channel.send(this.#welcome(hello.instanceId))
+    channel.send(this.#welcome(hello))
     application.connect(channel, hello)
   }
 
@@ -128,7 +128,7 @@ export class AppLink {
     },
   }
 
-  #welcome(instanceId: string): Welcome {
+  #welcome({ instanceId, refreshes }: HelloFacts): Welcome {
     const { limits, sink, identity } = this.#deps
     return {
       type: 'welcome',
@@ -146,7 +146,8 @@ export class AppLink {
         scene_min_interval_ms: 0,
       },
       heartbeat_ms: limits.linkHeartbeatMs,
-      need_scene: sink.scene.setBy !== instanceId,
+      // One that cannot be asked to confirm the scene is asked to send it.
+      need_scene: sink.scene.setBy !== instanceId || !refreshes,
       scene_patch: true,
     }
   }

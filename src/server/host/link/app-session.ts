@@ -1,5 +1,5 @@
 import { clearImmediate, setImmediate as nextTurn } from 'node:timers'
-import { closeCodes, type LinkErrorCode } from '../../../lib/host-link/wire.ts'
+import { closeCodes } from '../../../lib/host-link/wire.ts'
 import { fail, ok, type Result } from '../../../lib/util/result.ts'
 import type { AppReply } from './app-answer.ts'
 import { ArtefactIntake } from './artefact-intake.ts'
@@ -43,6 +43,8 @@ type SideType =
   | 'producer.list_changed'
   | 'resource.updated'
 
+type Refused = Pick<LinkRefusal, 'code' | 'message'>
+
 /** How much a new measurement weighs against those before it. */
 const costWeight = 0.3
 
@@ -83,10 +85,9 @@ export class AppSession implements ChannelReader {
       case 'reply':
         return this.#answered(frame.reply)
       case 'refused':
-        // A scene without this part is incomplete: without it, the next part is `stale`.
-        if (frame.type === 'scene.set' || frame.type === 'scene.patch') this.#parts = null
         if (frame.announcedBytes !== undefined) this.#artefacts.passOver(frame.announcedBytes)
-        return this.#refuse(frame.id, frame.code, frame.message)
+        this.#flush()
+        return this.#refuse(frame.type, frame.id, frame)
       case 'broken':
         return this.#break(frame.reason)
     }
@@ -178,8 +179,8 @@ export class AppSession implements ChannelReader {
         if (buffers.end(message.sessionId)) return {}
         throw new LinkRefusal('not_found', 'there is no such session of events')
       case 'checkpoint':
-        return sink.checkpoints.add(message.input).then(({ name, revision }) => ({
-          checkpoint: { name, revision },
+        return sink.checkpoints.add(message.input).then(({ name, revision, as_of, connected }) => ({
+          checkpoint: { name, revision, as_of, connected },
         }))
       case 'note':
         if (sink.notes === null) throw new LinkRefusal('unsupported', 'notes are switched off')
@@ -202,11 +203,10 @@ export class AppSession implements ChannelReader {
 
   #firstPart(text: string): object {
     this.#parts = SceneObjects.of(text)
+    this.#deps.sink.scene.doubt()
     if (this.#parts === null) {
-      throw new LinkRefusal(
-        'invalid',
-        '/scene/objects must be an array of objects, each with its own text id',
-      )
+      const message = '/scene/objects must be an array of objects, each with its own text id'
+      throw new LinkRefusal('invalid', message)
     }
     return {}
   }
@@ -229,7 +229,7 @@ export class AppSession implements ChannelReader {
   #scene(id: string | undefined, text: string): void {
     this.#parts = null
     this.#scenes.put(text, outcome => {
-      if (!outcome.ok) return this.#refuse(id, outcome.failure.code, outcome.failure.message)
+      if (!outcome.ok) return this.#refuse('scene.set', id, outcome.failure)
       const { revision, superseded } = outcome.value
       this.#answer(id, superseded ? { revision, superseded } : { revision })
     })
@@ -277,16 +277,22 @@ export class AppSession implements ChannelReader {
 
   #failed(id: string | undefined, message: Incoming, error: unknown): void {
     const refusal = refusalOf(message.type, error)
-    if (refusal !== null) return this.#refuse(id, refusal.code, refusal.message)
+    if (refusal !== null) return this.#refuse(message.type, id, refusal)
     this.#deps.log.error({ err: error, type: message.type }, 'a message of the application failed')
-    this.#refuse(id, 'internal', 'the server failed; its log has the reason')
+    const reason = 'the server failed; its log has the reason'
+    this.#refuse(message.type, id, { code: 'internal', message: reason })
   }
 
   #answer(id: string | undefined, body: object): void {
     if (id !== undefined) this.#deps.channel.send({ type: 'ok', id, ...body })
   }
 
-  #refuse(id: string | undefined, code: LinkErrorCode, message: string): void {
+  #refuse(type: string | undefined, id: string | undefined, { code, message }: Refused): void {
+    if (type === 'scene.set' || type === 'scene.patch') {
+      // A scene without this part is incomplete: without it, the next part is `stale`.
+      this.#parts = null
+      this.#deps.sink.scene.doubt()
+    }
     const named = id === undefined ? {} : { id }
     const retryable = isRetryable(code)
     this.#deps.channel.send({ type: 'error', ...named, code, message, retryable })

@@ -107,6 +107,8 @@ export class Application {
       },
     )
     this.#connection = { channel, requests, session }
+    // What it shows may have changed while it was away.
+    this.#deps.sink.scene.doubt()
     if (hello.refreshes) {
       this.#deps.sink.scene.demand.supply({
         refresh: () => (this.#isBusy() ? Promise.resolve(false) : requests.refresh()),

@@ -37,7 +37,7 @@ describe('the first message of a link', () => {
   it('is told when a scene is there, and no artefacts are taken', async () => {
     server.sink.setSceneText('{}', 'run-1')
     server.sink.artefacts = null
-    const { welcome } = await server.join()
+    const { welcome } = await server.join('run-1', { scene_refresh: true })
     expect(welcome.need_scene).to.equal(false)
     expect(welcome.limits).to.have.property('max_artefact_bytes', null)
   })
@@ -101,7 +101,7 @@ describe('the welcome of a link', () => {
   it('asks for a scene where there is none, or the one of another application', async () => {
     const needs: unknown[] = []
     for (const instance of ['a', 'a', 'b', 'b', 'a']) {
-      const peer = await server.join(instance)
+      const peer = await server.join(instance, { scene_refresh: true })
       needs.push(peer.welcome['need_scene'])
       await peer.ask({ type: 'scene.set', scene: { of: instance } })
       peer.send({ type: 'bye' })

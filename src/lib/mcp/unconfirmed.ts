@@ -1,0 +1,16 @@
+/** Whether a scene is what its application shows. Members have the same names on the wire. */
+export interface Unconfirmed {
+  /** RFC 3339: when it was last known to be that. Absent: it is, or no application can say. */
+  readonly as_of?: string
+  /** Beside `as_of`: the application is gone. */
+  readonly connected?: false
+}
+
+/** For people and models; null for a scene that is confirmed. */
+export function unconfirmedLine({ as_of, connected }: Unconfirmed): string | null {
+  if (as_of === undefined) return null
+  if (connected === false) {
+    return `the application is not connected; its last scene is used, as of ${as_of}`
+  }
+  return `the application has not confirmed its scene since ${as_of}; later changes are missing`
+}
