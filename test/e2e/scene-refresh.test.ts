@@ -64,6 +64,32 @@ describe('a scene that is asked for when somebody reads it', () => {
     expect(await read()).not.to.have.property('as_of')
   })
 
+  it('is marked by read_resource as it is after the question, not before', async () => {
+    await connect()
+    const texts = async () => {
+      const { result } = await session.call('tools/call', {
+        name: 'read_resource',
+        arguments: { uri },
+      })
+      return result.content.map(({ text }: { text: string }) => text).join('\n')
+    }
+    app.answer = () => ({})
+    expect(await texts()).not.to.contain('does not confirm')
+    app.answer = () => ({ code: 'busy', message: 'a dialog is open', retryable: true })
+    expect(await texts()).to.contain('does not confirm')
+    app.answer = () => ({})
+    expect(await texts()).not.to.contain('does not confirm')
+  })
+
+  it('is not confirmed by an application whose newer scene was refused meanwhile', async () => {
+    await connect()
+    app.answer = ({ type }) => {
+      if (type === 'refresh') app.say({ type: 'scene.set', scene: 'none' })
+      return {}
+    }
+    expect((await read()).as_of).to.be.a('string')
+  })
+
   it('is not asked for while the application says that it is busy', async () => {
     await connect()
     app.say({ type: 'heartbeat', main_idle_ms: 0, busy: 'rendering' })

@@ -134,7 +134,7 @@ class SceneWatch:
         self._is_reading = True
         try:
             if seconds:
-                self._reader.work(seconds, self._cadence.late)
+                self._reader.work(seconds, self._cadence.late and self._cadence.rested())
             if seconds != QUIET_SECONDS:  # which is little in any case
                 self._spent += self._clock() - began
             # Where changes come faster than they are read, the queue is never empty.

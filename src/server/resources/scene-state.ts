@@ -53,6 +53,8 @@ export class SceneState implements SceneOwnership {
   #shown: ShownApplication | null = null
   #version = 0
   #isConfirmed = true
+  /** Since the last scene. */
+  #doubts = 0
   /** When the scene was set, or confirmed after that. */
   #knownAtMs = 0
   readonly demand = new SceneDemand()
@@ -94,13 +96,16 @@ export class SceneState implements SceneOwnership {
   }
 
   doubt(): void {
+    this.#doubts++
     this.#confirm(false)
   }
 
   /** Asks the application for what the scene lacks. Null: there is nothing to wait for. */
   refreshed(): Promise<void> | null {
     const asking = this.isLive ? this.demand.refresh() : null
-    return asking && asking.then(isConfirmed => this.#confirm(isConfirmed))
+    const doubts = this.#doubts
+    // A scene that was refused meanwhile is not the one that the server has.
+    return asking && asking.then(isConfirmed => this.#confirm(isConfirmed && this.#doubts <= doubts))
   }
 
   get setBy(): string | null {
@@ -226,6 +231,7 @@ export class SceneState implements SceneOwnership {
     this.#shown = null
     this.#showLatest()
     this.#isConfirmed = true
+    this.#doubts = 0
     this.#knownAtMs = nowMs
     this.#version++
     this.#listener?.sceneSet()

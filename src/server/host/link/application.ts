@@ -194,11 +194,15 @@ export class Application {
     const { notes } = sink
     if (notes === null) return null
     let reads = 0
+    let sent = 0
     const show = () => {
       const read = ++reads
-      // A slow read of the document before may end last.
-      const send = (shown: object) =>
-        void (read === reads && channel.send({ type: 'notes', ...shown }))
+      const send = (shown: object) => {
+        // A slow read of the document before may end last.
+        if (read < sent) return
+        sent = read
+        channel.send({ type: 'notes', ...shown })
+      }
       notes.shown(limits.maxMessageBytes / 2).then(send, (error: unknown) => {
         log.warn({ reason: messageOf(error) }, 'the notes cannot be shown')
         // Those that it shows may be of another document.

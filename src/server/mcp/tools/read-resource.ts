@@ -89,10 +89,13 @@ export function readResourceTool(registry: ServedResources): Tool {
           return result
         })
       })
-      const gone = asked.startsWith('scene:') ? presenceOf(registry.scene) : null
-      if (gone === null) return answer
-      const note = { type: 'text', text: gone.line } as const
-      return chain(answer, ({ content }) => ({ content: [...content, note] }))
+      if (!asked.startsWith('scene:')) return answer
+      return chain(answer, result => {
+        // Known only once the application was asked.
+        const gone = presenceOf(registry.scene)
+        if (gone === null) return result
+        return { content: [...result.content, { type: 'text', text: gone.line } as const] }
+      })
     },
   }
 }

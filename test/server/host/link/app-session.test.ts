@@ -254,10 +254,14 @@ describe('the notes that an application shows', () => {
     } as unknown as Notes
     const peer = await server.join('run-1', { notes: true })
     changed()
-    reads[1]?.('of the open one')
-    expect(await peer.next()).to.deep.include({ notes: [{ text: 'of the open one' }] })
-    reads[0]?.('of the one before')
+    changed()
+    const texts = ['while more changes', 'of the open document', 'of the one before']
+    for (const [at, read] of [0, 2, 1].entries()) reads[read]?.(texts[at] ?? '')
     await peer.settled()
-    expect(peer.received.filter(({ type }) => type === 'notes')).to.have.length(1)
+    const shown = peer.received.filter(({ type }) => type === 'notes')
+    expect(shown.map(({ notes }) => notes)).to.deep.equal([
+      [{ text: 'while more changes' }],
+      [{ text: 'of the open document' }],
+    ])
   })
 })
