@@ -79,7 +79,7 @@ describe('artefact helpers', () => {
         import { artefactPutBytes, artefactList } from ${JSON.stringify(module)}
         await artefactPutBytes(Buffer.from('x'))
         console.log((await artefactList()).length)`
-      const options = { env: { ...process.env, TMPDIR: folder }, timeout: 8000 }
+      const options = { env: { ...process.env, TMPDIR: folder }, timeout: 50_000 }
       const flags = ['--input-type=module-typescript', '-e', code]
       const { stdout, status } = spawnSync(process.execPath, flags, options)
       expect([status, stdout.toString()]).to.deep.equal([0, '1\n'])

@@ -76,7 +76,7 @@ describe('a server with TLS', () => {
   })
 
   it('closes a connection whose handshake is not done in time, whatever it sends', async () => {
-    await start(ok, resolveLimits({ ...patient, tlsHandshakeMs: 100 }))
+    await start(ok, resolveLimits({ ...patient, tlsHandshakeMs: 1000 }))
     const [silent, slow] = [await openRaw(), await openRaw()]
     // The beginning of a handshake.
     slow.write(Buffer.of(0x16, 0x03, 0x01))
