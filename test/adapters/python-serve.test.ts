@@ -154,7 +154,7 @@ describe('the Python link beside a real serve', () => {
     const { result } = await ask('resources/read', { uri: 'thing://one' })
     expect(result.contents[0].text).to.equal('read one')
     expect((await app.get('asked')).length).to.equal(1)
-  }).timeout(20_000)
+  }).timeout(60_000)
 
   it('comes back to a server that was killed and started anew, with all it has', async () => {
     await app.call('set_scene', { frame: 7 })
@@ -171,13 +171,13 @@ describe('the Python link beside a real serve', () => {
     expect((await read('audit://recent')).entries[0].action).to.equal('while.away')
     const { contents } = (await ask('resources/read', { uri: 'thing://one' })).result
     expect(contents[0].text).to.equal('read one')
-  }).timeout(40_000)
+  }).timeout(60_000)
 
   it('comes back when its server is stopped and another one starts', async () => {
     await server.stop()
     server = await startServeProcess({ registryDir, flags: ['--limit', 'linkReadMs=3000'] })
     await app.untilState('connected', 20_000)
-  }).timeout(40_000)
+  }).timeout(60_000)
 
   it('never blocks on a server that is frozen, and the newest scene arrives after it', async () => {
     server.signal('SIGSTOP')
@@ -221,7 +221,7 @@ describe('the Python link beside a real serve', () => {
     } finally {
       await other.kill()
     }
-  }).timeout(25_000)
+  }).timeout(60_000)
 
   it('runs the example of its README', async () => {
     const readme = new URL('../../adapters/python/README.md', import.meta.url)

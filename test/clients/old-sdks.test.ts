@@ -16,7 +16,7 @@ const releases: [installed: string, release: string, revision: string][] = [
 ]
 
 describe('old releases of the TypeScript SDK', function () {
-  this.timeout(20_000)
+  this.timeout(60_000)
   let folder: string
   let prepared: Prepared
 
