@@ -80,10 +80,9 @@ export class Prover {
   async prove(note: Note, answer: number): Promise<NoteProof> {
     const folder = this.#parts.folder()
     const isCompared = note.checkpoint !== null || note.before !== undefined
-    const settled = !isCompared || (await this.#settle())
+    const { scene, unconfirmed, settled } = await this.#settle(isCompared ? maxRounds : 0)
     const ofOther = { settled, revision: null, no_changes: 'another document was opened meanwhile' }
     if (this.#parts.folder() !== folder) return ofOther
-    const { scene, unconfirmed } = await this.#parts.scene()
     // The picture shows the scene that is compared, however long that takes.
     const [changes, pictures] = await Promise.all([
       this.#changes(note, scene),
@@ -98,19 +97,18 @@ export class Prover {
     return new NotePictures(join(this.#parts.folder(), 'pictures'))
   }
 
-  /** False when it still changed after ten rounds, or the application had not confirmed it. */
-  async #settle(): Promise<boolean> {
+  /** Not settled when it still changed in the last round, or the application had not confirmed it. */
+  async #settle(rounds: number): Promise<FreshScene & { readonly settled: boolean }> {
     const { scene, timer } = this.#parts
-    let { revision } = (await scene()).scene
-    for (let round = 0; round < maxRounds; round++) {
+    let last = await scene()
+    for (let round = 0; round < rounds; round++) {
       await new Promise<void>(resolve => void timer.after(stillMs, resolve))
-      const { scene: now, unconfirmed } = await scene()
-      // One that is gone changes nothing more; one that is busy may have changed it already.
-      const isKnown = unconfirmed.as_of === undefined || unconfirmed.connected === false
-      if (isKnown && now.revision === revision) return true
-      revision = now.revision
+      const now = await scene()
+      if (isKnown(now) && now.scene.revision === last.scene.revision)
+        return { ...now, settled: true }
+      last = now
     }
-    return false
+    return { ...last, settled: rounds === 0 && isKnown(last) }
   }
 
   async #changes({ checkpoint, targets }: Note, now: SceneRevision) {
@@ -163,6 +161,11 @@ export class Prover {
     if (camera === null) return fail('pictures are switched off')
     return camera.shot(shot, pictureWidth).then(ok, (error: unknown) => fail(reasonOf(error)))
   }
+}
+
+/** An application that is gone changes nothing more; one that is busy may have changed it already. */
+function isKnown({ unconfirmed }: FreshScene): boolean {
+  return unconfirmed.as_of === undefined || unconfirmed.connected === false
 }
 
 /** It is kept in the note. */

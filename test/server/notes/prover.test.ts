@@ -39,6 +39,8 @@ describe('Prover', () => {
   let unconfirmed: Unconfirmed
   /** What happens in each second that is waited. */
   let second: () => void
+  /** What happens right after the scene was asked for. */
+  let asked: () => void
   const comparer = new SceneComparer(systemTimer)
   const maker = createPictureMaker({ after: () => () => {} }, windowCaptureLimits)
 
@@ -49,6 +51,7 @@ describe('Prover', () => {
     heights = [0]
     unconfirmed = {}
     second = () => {}
+    asked = () => {}
   })
   afterEach(() => rm(home, { recursive: true, force: true }))
   after(() => maker.close())
@@ -56,7 +59,9 @@ describe('Prover', () => {
   const scene = async (): Promise<FreshScene> => {
     const text = JSON.stringify({ objects: [{ ...target, translate: [0, 0, heights.at(-1)] }] })
     const now = { revision, hasScene: true, text, bytes: text.length, setAtMs: 0 }
-    return { scene: now, unconfirmed }
+    const fresh = { scene: now, unconfirmed }
+    asked()
+    return fresh
   }
   const rise = () => {
     heights.push(revision)
@@ -122,6 +127,22 @@ describe('Prover', () => {
       'the application has not confirmed its scene since 2026-03-04T05:06:07.250Z; ' +
         'later changes are missing',
     )
+  })
+
+  it('compares the scene that was settled, though the application is busy right after', async () => {
+    const proves = prover()
+    const note = await made(proves)
+    second = () => {
+      asked = () => ([unconfirmed] = [{ as_of: '2026-03-04T05:06:07.250Z' }, rise()])
+    }
+    const proof = await proves.prove(note, 1)
+    expect(proof).to.deep.include({ settled: true, revision: 1, asked: [] })
+    expect(proof).not.to.have.property('as_of')
+  })
+
+  it('is not settled without a comparison either, while the application confirms nothing', async () => {
+    unconfirmed = { as_of: '2026-03-04T05:06:07.250Z' }
+    expect(await prover().prove(open, 1)).to.include({ settled: false, ...unconfirmed })
   })
 
   it('tells nothing of another document', async () => {
