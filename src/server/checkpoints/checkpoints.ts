@@ -55,12 +55,12 @@ export class Checkpoints implements CheckpointSource {
 
   /** The oldest first. */
   list(): Promise<readonly Checkpoint[]> {
-    return this.#parts.store().list()
+    return this.opened.list()
   }
 
   /** Throws `resource_not_found`, which names those that there are. */
   async find(name: string): Promise<NamedRevision> {
-    const store = this.#parts.store()
+    const store = this.opened
     const kept = await store.list()
     const found = kept.find(each => each.name === name)
     if (found === undefined) throw notFound(name, kept)
@@ -83,8 +83,16 @@ export class Checkpoints implements CheckpointSource {
     }
   }
 
+  /** Of the document that is open now, also when another one is opened later. */
+  get opened(): CheckpointStore {
+    return this.#parts.store()
+  }
+
   /** Throws `name_taken` for a name in use, `limit_reached` when there is no room. */
-  async add({ name, by, ofNote = false }: CheckpointInput): Promise<Checkpoint> {
+  async add(
+    { name, by, ofNote = false }: CheckpointInput,
+    into?: CheckpointStore,
+  ): Promise<Checkpoint> {
     const { scene, unconfirmed } = await this.#parts.scene()
     const { text, revision, bytes: size } = scene
     if (text === null) {
@@ -92,7 +100,7 @@ export class Checkpoints implements CheckpointSource {
         hint: 'connect the application, then make the checkpoint again',
       })
     }
-    const store = this.#parts.store()
+    const store = into ?? this.opened
     const packed = await pack(text)
     const created_at = toRfc3339(this.#parts.clock.now())
     const facts = { name, created_at, by, revision, size, stored_bytes: packed.length }
@@ -102,8 +110,7 @@ export class Checkpoints implements CheckpointSource {
     return checkpoint
   }
 
-  async remove(name: string): Promise<void> {
-    const store = this.#parts.store()
+  async remove(name: string, store = this.opened): Promise<void> {
     if (!(await store.remove(name))) throw notFound(name, await store.list())
     this.#told()
   }

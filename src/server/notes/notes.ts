@@ -152,11 +152,12 @@ export class Notes implements NotesSource {
     const targets = resolveTargets(given.targets, objects ?? new Map())
     const input = { ...given, targets }
     const store = this.#store
+    const place = prover.place()
     // Else the checkpoint of a note that is refused would take the place of another.
     assertRoom(await store.notes())
     const id = randomBytes(4).toString('hex')
     // Before agents are told, who would change what is to be kept.
-    const kept = await prover.keep(id, input)
+    const kept = await prover.keep(place, id, input)
     const note = await writeNote(store, notes => {
       assertRoom(notes)
       return {
@@ -170,7 +171,9 @@ export class Notes implements NotesSource {
         entries: [],
       }
     }).catch(async (error: unknown) => {
-      await prover.discard(id)
+      const notes = await store.notes().catch(() => null)
+      // A note whose writing failed may be there all the same.
+      if (notes?.every(note => note.id !== id) === true) await prover.discard(place, id)
       throw error
     })
     this.#changed(note, 'add', input.author)

@@ -6,6 +6,7 @@ import type { JsonObject } from '../../lib/util/json.ts'
 import { fail, ok, type Result } from '../../lib/util/result.ts'
 import type { Timer } from '../../lib/util/time.ts'
 import type { PictureDifference } from '../capture/png/compare.ts'
+import type { CheckpointStore } from '../checkpoints/checkpoint-store.ts'
 import type { Checkpoints } from '../checkpoints/checkpoints.ts'
 import type { FreshScene, SceneRevision } from '../resources/scene-revision.ts'
 import type { Note } from './note.ts'
@@ -19,6 +20,7 @@ const stillMs = 1000
 const maxRounds = 10
 const pictureWidth = 1024
 const maxChanges = 1000
+const otherDocument = 'another document was opened meanwhile'
 
 /** The application as it draws pictures from a given place. Rejects when it does not. */
 export interface NoteCamera {
@@ -39,6 +41,12 @@ interface ProverParts {
   readonly timer: Timer
 }
 
+interface NotePlace {
+  readonly folder: string
+  readonly pictures: NotePictures
+  readonly checkpoints: CheckpointStore
+}
+
 /** Sees for itself what is there when a note is made, and what an answer has changed. */
 export class Prover {
   readonly #parts: ProverParts
@@ -47,8 +55,28 @@ export class Prover {
     this.#parts = parts
   }
 
+  /** Where a note of the open document is kept, also when another one is opened meanwhile. */
+  place(): NotePlace {
+    return {
+      folder: this.#parts.folder(),
+      pictures: this.pictures(),
+      checkpoints: this.#parts.checkpoints.opened,
+    }
+  }
+
   /** Keeps the scene and a picture of it for a note with this id. */
-  async keep(id: string, { view, targets, author: by }: NoteInput) {
+  async keep(place: NotePlace, id: string, input: NoteInput) {
+    const kept = await this.#keep(place, id, input)
+    if (this.#parts.folder() === place.folder) return kept
+    await this.discard(place, id)
+    return { checkpoint: null, no_picture: otherDocument }
+  }
+
+  async #keep(
+    { pictures, checkpoints }: NotePlace,
+    id: string,
+    { view, targets, author: by }: NoteInput,
+  ) {
     const of = targets.map(target => target.id)
     const shot = view !== undefined ? { view } : { of, from: 'three-quarter' as const }
     const taken =
@@ -56,7 +84,8 @@ export class Prover {
         ? fail('the note names neither a view nor an object')
         : await this.#shot(shot)
     const name = `note-${id}`
-    const checkpoint = await this.#parts.checkpoints.add({ name, by, ofNote: true }).then(
+    const input = { name, by, ofNote: true }
+    const checkpoint = await this.#parts.checkpoints.add(input, checkpoints).then(
       () => name,
       (error: unknown) => {
         if (error instanceof ServiceError) return null
@@ -65,25 +94,24 @@ export class Prover {
     )
     if (!taken.ok) return { checkpoint, no_picture: taken.failure }
     const { png, view: drawn = view } = taken.value
-    const failure = await this.#save(id, 'before', png)
+    const failure = await save(pictures, id, 'before', png)
     if (failure !== null) return { checkpoint, no_picture: failure }
     return { checkpoint, before: pictureUri(id, 'before'), ...(drawn && { view: drawn }) }
   }
 
   /** The note was not kept: what was kept for it goes. */
-  async discard(id: string): Promise<void> {
-    await this.#parts.checkpoints.remove(`note-${id}`).catch(() => {})
-    await this.pictures().remove(id, 'before')
+  async discard({ pictures, checkpoints }: NotePlace, id: string): Promise<void> {
+    await this.#parts.checkpoints.remove(`note-${id}`, checkpoints).catch(() => {})
+    await pictures.remove(id, 'before')
   }
 
   /** Waits until the scene is settled. `answer`: the number of the answer. */
   async prove(note: Note, answer: number): Promise<NoteProof> {
     const folder = this.#parts.folder()
     const isCompared = note.checkpoint !== null || note.before !== undefined
-    const settled = !isCompared || (await this.#settle())
-    const ofOther = { settled, revision: null, no_changes: 'another document was opened meanwhile' }
+    const { scene, unconfirmed, settled } = await this.#settle(isCompared ? maxRounds : 0)
+    const ofOther = { settled, revision: null, no_changes: otherDocument }
     if (this.#parts.folder() !== folder) return ofOther
-    const { scene, unconfirmed } = await this.#parts.scene()
     // The picture shows the scene that is compared, however long that takes.
     const [changes, pictures] = await Promise.all([
       this.#changes(note, scene),
@@ -98,19 +126,18 @@ export class Prover {
     return new NotePictures(join(this.#parts.folder(), 'pictures'))
   }
 
-  /** False when it still changed after ten rounds, or the application had not confirmed it. */
-  async #settle(): Promise<boolean> {
+  /** Not settled when it still changed in the last round, or the application had not confirmed it. */
+  async #settle(rounds: number): Promise<FreshScene & { readonly settled: boolean }> {
     const { scene, timer } = this.#parts
-    let { revision } = (await scene()).scene
-    for (let round = 0; round < maxRounds; round++) {
+    let last = await scene()
+    for (let round = 0; round < rounds; round++) {
       await new Promise<void>(resolve => void timer.after(stillMs, resolve))
-      const { scene: now, unconfirmed } = await scene()
-      // One that is gone changes nothing more; one that is busy may have changed it already.
-      const isKnown = unconfirmed.as_of === undefined || unconfirmed.connected === false
-      if (isKnown && now.revision === revision) return true
-      revision = now.revision
+      const now = await scene()
+      if (isKnown(now) && now.scene.revision === last.scene.revision)
+        return { ...now, settled: true }
+      last = now
     }
-    return false
+    return { ...last, settled: rounds === 0 && isKnown(last) }
   }
 
   async #changes({ checkpoint, targets }: Note, now: SceneRevision) {
@@ -131,30 +158,19 @@ export class Prover {
     if (before === undefined || view === undefined) {
       return { no_picture: no_picture ?? 'there is none of before' }
     }
+    const place = this.pictures()
     const taken = await this.#shot({ view })
     if (!taken.ok) return { no_picture: taken.failure }
     const { png } = taken.value
-    const failure = await this.#save(id, `after-${answer}`, png)
+    const failure = await save(place, id, `after-${answer}`, png)
     if (failure !== null) return { no_picture: failure }
     const after = pictureUri(id, `after-${answer}`)
-    const first = await this.pictures()
-      .read(id, 'before')
-      .catch(() => null)
+    const first = await place.read(id, 'before').catch(() => null)
     const difference = first && (await this.#parts.compare(first, png))
     if (difference === null) return { after }
     const { share, box } = difference
-    if ((await this.#save(id, `difference-${answer}`, difference.png)) !== null) return { after }
+    if ((await save(place, id, `difference-${answer}`, difference.png)) !== null) return { after }
     return { after, difference: { uri: pictureUri(id, `difference-${answer}`), share, box } }
-  }
-
-  /** Why it is not kept: a note or a proof is not lost with a picture. */
-  async #save(id: string, name: string, png: Uint8Array): Promise<string | null> {
-    return this.pictures()
-      .save(id, name, png)
-      .then(
-        () => null,
-        (error: unknown) => `the picture cannot be kept: ${reasonOf(error)}`,
-      )
   }
 
   /** The failure is a sentence. */
@@ -163,6 +179,24 @@ export class Prover {
     if (camera === null) return fail('pictures are switched off')
     return camera.shot(shot, pictureWidth).then(ok, (error: unknown) => fail(reasonOf(error)))
   }
+}
+
+/** Why it is not kept: a note or a proof is not lost with a picture. */
+async function save(
+  place: NotePictures,
+  id: string,
+  name: string,
+  png: Uint8Array,
+): Promise<string | null> {
+  return place.save(id, name, png).then(
+    () => null,
+    (error: unknown) => `the picture cannot be kept: ${reasonOf(error)}`,
+  )
+}
+
+/** An application that is gone changes nothing more; one that is busy may have changed it already. */
+function isKnown({ unconfirmed }: FreshScene): boolean {
+  return unconfirmed.as_of === undefined || unconfirmed.connected === false
 }
 
 /** It is kept in the note. */

@@ -35,6 +35,8 @@ export interface SceneOwnership {
   readonly isLive: boolean
   /** The application may show another scene; ends with the next one, or once it confirms this one. */
   doubt(): void
+  /** Asks the application for what the scene lacks. Null: there is nothing to wait for. */
+  refreshed(): Promise<void> | null
   /** The application connected, disconnected or changed its type. */
   tell(application: SceneApplication): void
   /**

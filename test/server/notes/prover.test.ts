@@ -5,15 +5,20 @@ import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { proofLines } from '../../../src/lib/mcp/note-proof.ts'
 import { ServiceError } from '../../../src/lib/util/errors.ts'
+import { silentLogger } from '../../../src/lib/util/logger.ts'
 import { systemClock, systemTimer } from '../../../src/lib/util/time.ts'
 import type { CheckpointStore } from '../../../src/server/checkpoints/checkpoint-store.ts'
 import { CheckpointFolder } from '../../../src/server/checkpoints/checkpoint-folder.ts'
 import { Checkpoints } from '../../../src/server/checkpoints/checkpoints.ts'
 import { SceneComparer } from '../../../src/server/checkpoints/scene-comparer.ts'
 import type { Note } from '../../../src/server/notes/note.ts'
+import { NoteFolder } from '../../../src/server/notes/note-folder.ts'
+import type { NoteStore } from '../../../src/server/notes/note-store.ts'
+import { Notes } from '../../../src/server/notes/notes.ts'
 import { type NoteCamera, Prover } from '../../../src/server/notes/prover.ts'
 import type { Unconfirmed } from '../../../src/lib/mcp/unconfirmed.ts'
 import type { FreshScene } from '../../../src/server/resources/scene-revision.ts'
+import { AuditLog } from '../../../src/server/resources/audit-log.ts'
 import { createPictureMaker } from '../../../src/server/capture/png/picture-maker.ts'
 import { encodePng } from '../../../src/server/capture/png/make-picture.ts'
 import { windowCaptureLimits } from '../../../src/server/capture/window-limits.ts'
@@ -39,6 +44,8 @@ describe('Prover', () => {
   let unconfirmed: Unconfirmed
   /** What happens in each second that is waited. */
   let second: () => void
+  /** What happens right after the scene was asked for. */
+  let asked: () => void
   const comparer = new SceneComparer(systemTimer)
   const maker = createPictureMaker({ after: () => () => {} }, windowCaptureLimits)
 
@@ -49,6 +56,7 @@ describe('Prover', () => {
     heights = [0]
     unconfirmed = {}
     second = () => {}
+    asked = () => {}
   })
   afterEach(() => rm(home, { recursive: true, force: true }))
   after(() => maker.close())
@@ -56,7 +64,9 @@ describe('Prover', () => {
   const scene = async (): Promise<FreshScene> => {
     const text = JSON.stringify({ objects: [{ ...target, translate: [0, 0, heights.at(-1)] }] })
     const now = { revision, hasScene: true, text, bytes: text.length, setAtMs: 0 }
-    return { scene: now, unconfirmed }
+    const fresh = { scene: now, unconfirmed }
+    asked()
+    return fresh
   }
   const rise = () => {
     heights.push(revision)
@@ -80,9 +90,14 @@ describe('Prover', () => {
         },
       },
     })
+  /** Checkpoints and pictures of a document. */
+  const keptIn = async (path: string) => {
+    const folders = ['checkpoints', 'pictures'].map(name => join(path, name))
+    return (await Promise.all(folders.map(each => readdir(each).catch(() => [])))).flat()
+  }
   const made = async (proves: Prover, input: Partial<Note> = {}): Promise<Note> => {
     const note = { ...open, ...input }
-    return { ...note, ...(await proves.keep(note.id, note)) }
+    return { ...note, ...(await proves.keep(proves.place(), note.id, note)) }
   }
 
   it('waits until the scene is still', async () => {
@@ -124,6 +139,22 @@ describe('Prover', () => {
     )
   })
 
+  it('compares the scene that was settled, though the application is busy right after', async () => {
+    const proves = prover()
+    const note = await made(proves)
+    second = () => {
+      asked = () => ([unconfirmed] = [{ as_of: '2026-03-04T05:06:07.250Z' }, rise()])
+    }
+    const proof = await proves.prove(note, 1)
+    expect(proof).to.deep.include({ settled: true, revision: 1, asked: [] })
+    expect(proof).not.to.have.property('as_of')
+  })
+
+  it('is not settled without a comparison either, while the application confirms nothing', async () => {
+    unconfirmed = { as_of: '2026-03-04T05:06:07.250Z' }
+    expect(await prover().prove(open, 1)).to.include({ settled: false, ...unconfirmed })
+  })
+
   it('tells nothing of another document', async () => {
     const proves = prover()
     const note = await made(proves)
@@ -149,6 +180,61 @@ describe('Prover', () => {
       settled: true,
       revision: null,
       no_changes: 'another document was opened meanwhile',
+    })
+  })
+
+  it('keeps nothing of a document that was opened while the picture was taken', async () => {
+    const other = join(home, 'other')
+    const proves = prover({
+      shot: async () => {
+        folder = other
+        return { png: picture(), view: {} }
+      },
+    })
+    const { checkpoint, before, no_picture } = await made(proves)
+    expect({ checkpoint, before, no_picture }).to.deep.equal({
+      checkpoint: null,
+      before: undefined,
+      no_picture: 'another document was opened meanwhile',
+    })
+    expect(await keptIn(join(home, 'document'))).to.deep.equal([])
+    expect(await keptIn(other)).to.deep.equal([])
+  })
+
+  describe('when a note could not be written', () => {
+    const failure = new ServiceError('storage_failed', 'the note cannot be kept')
+    const failing = async (writing: (write: NoteStore['write']) => NoteStore['write']) => {
+      const store = new NoteFolder(join(folder, 'notes'), silentLogger)
+      store.write = writing(store.write.bind(store))
+      const notes = new Notes({
+        document: () => folder,
+        open: () => store,
+        revision: () => revision,
+        prover: prover({ shot: async () => ({ png: picture(), view: {} }) }),
+        audit: new AuditLog(),
+        ...{ clock: systemClock, timer: systemTimer, log: silentLogger },
+      })
+      const input = { text: 'Higher', author: 'ada', targets: [target], view: {} }
+      const error = await notes.add(input).catch((thrown: unknown) => thrown)
+      expect(error).to.equal(failure)
+    }
+
+    it('removes what was kept for it, also when another document was opened', async () => {
+      const first = folder
+      await failing(() => async () => {
+        expect(await keptIn(first)).to.have.length(3)
+        folder = join(home, 'other')
+        throw failure
+      })
+      expect(await keptIn(first)).to.deep.equal([])
+    })
+
+    it('keeps the base of a note that is there all the same', async () => {
+      await failing(write => async change => {
+        await write(change)
+        throw failure
+      })
+      expect(await keptIn(folder)).to.have.length(3)
     })
   })
 

@@ -11,26 +11,27 @@ export interface Presence {
 
 /**
  * What every answer about a scene says whose application has left, or has connected since the
- * caller saw revision `base`, or does not answer; null while nothing of that happened.
+ * caller saw revision `base`, or does not confirm the scene; null while nothing of that happened.
  */
 export function presenceOf(scene: ServedResources['scene'], base?: number): Presence | null {
   const { application, current, asOfMs = null } = scene ?? {}
   if (application == null) return null
   const { connected, sinceMs, sinceRevision } = application
-  if (asOfMs !== null) return silent(toRfc3339(asOfMs))
-  if (connected && (base === undefined || base > sinceRevision)) return null
   const since = toRfc3339(sinceMs)
-  const gone = `the application is gone since ${since}; `
-  const left = current?.hasScene === true ? 'the scene is its last' : 'it left no scene'
-  return {
-    line: connected ? `the application connected at ${since}` : gone + left,
-    facts: { application: { connected, since } },
+  if (!connected) {
+    const left = current?.hasScene === true ? 'the scene is its last' : 'it left no scene'
+    return presence(`the application is gone since ${since}; ${left}`, { connected, since })
   }
+  const isNew = base !== undefined && base <= sinceRevision
+  const news = `the application connected at ${since}`
+  if (asOfMs === null) return isNew ? presence(news, { connected, since }) : null
+  const as_of = toRfc3339(asOfMs)
+  const doubt = `the application does not confirm the scene now; it is as it was at ${as_of}`
+  return isNew
+    ? presence(`${news}; ${doubt}`, { connected, since, as_of })
+    : presence(doubt, { connected, as_of })
 }
 
-function silent(asOf: string): Presence {
-  return {
-    line: `the application does not confirm the scene now; it is as it was at ${asOf}`,
-    facts: { application: { connected: true, as_of: asOf } },
-  }
+function presence(line: string, application: JsonObject): Presence {
+  return { line, facts: { application } }
 }

@@ -41,6 +41,12 @@ export class WaitAnswers {
     return this.#registry.scene?.current.revision ?? null
   }
 
+  /** Asks an application that has not confirmed its scene: it may do so now. */
+  async refreshed(): Promise<void> {
+    const { scene } = this.#registry
+    if (scene?.asOfMs != null) await scene.refreshed()
+  }
+
   /** `uri` as the caller wrote it, `base` in its canonical spelling without the query. */
   async changed(
     { uri, base: canonical }: { readonly uri: string; readonly base: string },
@@ -56,6 +62,7 @@ export class WaitAnswers {
     if (!sceneUris.includes(canonical) || since === null) {
       return textResult(`changed: ${uri} (read_resource has it)`, this.#facts(uri))
     }
+    await this.refreshed()
     const presence = presenceOf(scene, since)
     const key = `${this.sceneRevision} ${since} ${presence?.line}`
     if (this.#told?.key !== key) this.#told = { key, words: this.#sceneWords(since, presence) }

@@ -126,7 +126,12 @@ export class WaitForChange implements Tool {
     }
     this.#waits.add(giveUp)
     const what = isScene ? 'nothing that the scene shows' : 'nothing'
-    stops.push(timer.after(seconds * 1000, () => giveUp(`${what} changed in ${seconds} s`)))
+    // A scene that the application sends when it is asked still counts: the wait goes on until then.
+    const timeOut = async () => {
+      await this.#answers.refreshed()
+      if (this.#waits.has(giveUp)) giveUp(`${what} changed in ${seconds} s`)
+    }
+    stops.push(timer.after(seconds * 1000, () => void timeOut()))
     if (progress !== null) {
       const tell = () => {
         const elapsed = Math.round((clock.now() - started) / 1000)

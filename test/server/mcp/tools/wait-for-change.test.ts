@@ -164,6 +164,65 @@ describe('wait_for_change', () => {
     expect(structuredContent).to.deep.include({ changed: false, reason: 'the application is gone' })
   })
 
+  describe('of a scene that its application has not confirmed', () => {
+    const app = { instanceId: 'run-1', dccType: 'blender' }
+    let answer: () => boolean
+    const show = (frame: number) => resources().setSceneText(JSON.stringify({ frame }), 'run-1')
+    const connect = () => {
+      const { scene } = resources()
+      scene.doubt()
+      scene.demand.supply({ refresh: async () => answer(), demand: () => {} })
+      scene.tell({ ...app, connected: true })
+    }
+    beforeEach(() => {
+      resources().scene.tell({ ...app, connected: true })
+      show(1)
+      resources().scene.tell({ ...app, connected: false })
+    })
+    const outcome = async (call: ReturnType<RawSession['call']>) => {
+      const { content, structuredContent } = (await call).result
+      const { changed, application = {} } = structuredContent
+      return { text: content[0].text, changed, members: Object.keys(application) }
+    }
+    const reconnected = async () => {
+      const call = session.call('tools/call', wait())
+      await waiting(1)
+      connect()
+      return outcome(call)
+    }
+    const timedOut = () => outcome(session.call('tools/call', wait({ timeout_s: 1 })))
+
+    it('says that the application connected, which confirms it when it is asked', async () => {
+      answer = () => true
+      const { text, ...rest } = await reconnected()
+      expect(text).to.match(/^the application connected at \S+$/)
+      expect(rest).to.deep.equal({ changed: true, members: ['connected', 'since'] })
+    })
+
+    it('says both while the application connected and does not confirm it', async () => {
+      answer = () => false
+      const { text, ...rest } = await reconnected()
+      expect(text).to.match(/^the application connected at \S+; the application does not confirm/)
+      expect(rest).to.deep.equal({ changed: true, members: ['connected', 'since', 'as_of'] })
+    })
+
+    it('has the application confirm it when the time is over', async () => {
+      answer = () => true
+      connect()
+      const { text, ...rest } = await timedOut()
+      expect(text).to.match(/^no change: [^\n]+$/)
+      expect(rest).to.deep.equal({ changed: false, members: [] })
+    })
+
+    it('is answered by the scene that the application sends when the time is over', async () => {
+      answer = () => show(2) > 0
+      connect()
+      const { text, ...rest } = await timedOut()
+      expect(text).to.contain('frame 1 → 2')
+      expect(rest).to.deep.equal({ changed: true, members: ['connected', 'since'] })
+    })
+  })
+
   describe('of an object of the application', () => {
     const cube = 'app://Cube'
     let object: object | null = null
