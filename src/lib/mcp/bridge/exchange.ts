@@ -4,7 +4,7 @@ import type { HttpAnswer, HttpAsk, HttpAsker } from './http-link.ts'
 import { onOneLine, parseServerText, type ServerMessage } from './server-message.ts'
 import { Unreachable } from './bridge-errors.ts'
 import { parseJson } from '../../util/json.ts'
-import { hideSecrets, type Secret } from '../../util/secret.ts'
+import { hideSecrets, mayBeWord, type Secret } from '../../util/secret.ts'
 import type { Timer } from '../../util/time.ts'
 import type { ByteBudget } from './byte-budget.ts'
 import type { BridgeLimits } from './limits.ts'
@@ -124,11 +124,8 @@ function isComplex(part: SseEvent, { maxTokens }: ExchangeParts): boolean {
   return tokens > maxTokens
 }
 
-/** A shorter secret may also be a word of the scene: it is hidden in refusals alone. */
-const minSecretChars = 16
-
 function shownMessage(data: Buffer, secret: Secret | null | undefined): Buffer {
-  if (!secret || secret.reveal().length < minSecretChars) return data
+  if (!secret || mayBeWord(secret)) return data
   const isRepeated = data.includes(JSON.stringify(secret.reveal()).slice(1, -1))
   return isRepeated ? withoutSecret(data, secret) : data
 }
