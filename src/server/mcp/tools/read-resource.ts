@@ -1,3 +1,4 @@
+import { isPast } from '../../../lib/mcp/unconfirmed.ts'
 import { isJsonObject } from '../../../lib/util/json.ts'
 import { base64Length, cleanText } from '../../../lib/util/text.ts'
 import { ResourceUriInvalid } from '../../resources/errors.ts'
@@ -89,7 +90,8 @@ export function readResourceTool(registry: ServedResources): Tool {
           return result
         })
       })
-      const gone = asked.startsWith('scene:') ? presenceOf(registry.scene) : null
+      const isNow = asked.startsWith('scene:') && !isPast(asked)
+      const gone = isNow ? presenceOf(registry.scene) : null
       if (gone === null) return answer
       const note = { type: 'text', text: gone.line } as const
       return chain(answer, ({ content }) => ({ content: [...content, note] }))
