@@ -5,17 +5,17 @@ import { decideMode } from '../auth-mode.ts'
 import type { Finding } from './finding.ts'
 
 /** Reports whether a server without `--auth` asks for a key, or does not start for want of one. */
-export async function checkKeys(env: NodeJS.ProcessEnv): Promise<Finding> {
+export async function checkKeys(registryDir: string, env: NodeJS.ProcessEnv): Promise<Finding> {
   const check = 'keys'
   try {
-    const { path, keys: named, lostBy } = await readAccountKeys(env)
+    const { path, keys: named, lostBy, movedFrom } = await readAccountKeys(registryDir, env)
     const source = env[keyVariable] ? keyVariable : null
     const mode = decideMode(undefined, { source, keysFile: path, named, lostBy }, Date.now())
     if (!mode.ok) throw mode.failure
     const summary =
       mode.value === 'none'
         ? 'servers start without authentication: no key is configured'
-        : `servers require a key (${source ?? path})`
+        : `servers require a key (${source ?? movedFrom[0]?.file ?? path})`
     return { check, status: 'ok', summary }
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error

@@ -9,6 +9,7 @@ import { parseJson } from '../../lib/util/json.ts'
 import type { Contents } from '../../lib/mcp/client/ask.ts'
 import { isJsonType, staleReason } from '../../lib/mcp/client/follower.ts'
 import { readResource } from '../../lib/mcp/client/resources.ts'
+import { isPast } from '../../lib/mcp/unconfirmed.ts'
 import { usage } from '../../lib/util/errors.ts'
 import { type ClientFlags, withSession } from './client.ts'
 import { checkUri, withNearest } from './uri-argument.ts'
@@ -44,11 +45,6 @@ export async function runRead(
       throw await withNearest(error, uri, session, client)
     }
   })
-}
-
-/** A change between two kept scenes stays the same, whatever the application does. */
-function isPast(uri: string): boolean {
-  return /[?&]until=/.test(uri)
 }
 
 interface ShowOptions {

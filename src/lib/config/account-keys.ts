@@ -36,13 +36,25 @@ export async function findAccountKeys(
   registryDir: string | undefined,
   env: Env,
 ): Promise<AccountKeys> {
-  const movedFrom = await moveOlderKeys(keysPath(env), registryDir, env)
-  return { ...(await readAccountKeys(env)), movedFrom }
+  const path = keysPath(env)
+  const movedFrom = await moveOlderKeys(path, await findOlderFiles(path, registryDir, env))
+  return { ...(await readPresent(path)), movedFrom }
 }
 
-/** As `findAccountKeys`, and moves nothing. */
-export async function readAccountKeys(env: Env): Promise<PresentKeys> {
+/** Returns what `findAccountKeys` would return, and moves nothing. */
+export async function readAccountKeys(
+  registryDir: string | undefined,
+  env: Env,
+): Promise<AccountKeys> {
   const path = keysPath(env)
+  const older = await findOlderFiles(path, registryDir, env)
+  const present = await readPresent(path)
+  if (older.length === 0) return { ...present, movedFrom: [] }
+  const keys = [...(present.keys ?? [])]
+  return { path, movedFrom: await addAll(keys, older, path), keys, lostBy: null }
+}
+
+async function readPresent(path: string): Promise<PresentKeys> {
   const keys = await readKeysFile(path)
   const mark = markPath(path)
   return { path, keys, lostBy: keys === null && (await mayExist(mark)) ? mark : null }
@@ -68,11 +80,11 @@ async function mayExist(path: string): Promise<boolean> {
   }
 }
 
-async function moveOlderKeys(
+async function findOlderFiles(
   path: string,
   registryDir: string | undefined,
   env: Env,
-): Promise<readonly MovedKeys[]> {
+): Promise<readonly string[]> {
   const folders = [
     selectStateDirectory(registryDir, env),
     selectStateDirectory(undefined, env),
@@ -84,16 +96,20 @@ async function moveOlderKeys(
     if (older === path || !(await isOwnFolder(folder))) continue
     if ((await readKeysFile(older)) !== null) found.push(older)
   }
+  return found
+}
+
+async function moveOlderKeys(
+  path: string,
+  found: readonly string[],
+): Promise<readonly MovedKeys[]> {
   if (found.length === 0) return []
   // Removed only once they are in the new file, and before that file can change again: a key that
   // is revoked there must not come back.
-  const moved: MovedKeys[] = []
+  let moved: readonly MovedKeys[] = []
   await createKeyStore(path, { ownFolder: true }).update(async keys => {
     const all = [...keys]
-    for (const older of found) {
-      const renamed = addKeys(all, (await readKeysFile(older)) ?? [], path, older)
-      moved.push({ file: older, renamed })
-    }
+    moved = await addAll(all, found, path)
     return all
   })
   for (const older of found) await remove(older)
@@ -118,6 +134,19 @@ async function remove(path: string): Promise<void> {
     if (isMissing(error)) return
     throw stuck(`${path} cannot be removed (${errnoOf(error) ?? 'unknown error'})`, path)
   }
+}
+
+/** Adds to `keys` those of the files. */
+async function addAll(
+  keys: NamedKey[],
+  files: readonly string[],
+  path: string,
+): Promise<readonly MovedKeys[]> {
+  const moved: MovedKeys[] = []
+  for (const file of files) {
+    moved.push({ file, renamed: addKeys(keys, (await readKeysFile(file)) ?? [], path, file) })
+  }
+  return moved
 }
 
 /** Adds to `keys` those of `older` that it does not have. Returns which got another name. */

@@ -6,6 +6,11 @@ export interface Unconfirmed {
   readonly connected?: false
 }
 
+/** A change between two kept scenes stays the same, whatever the application does. */
+export function isPast(uri: string): boolean {
+  return /[?&]until=/.test(uri)
+}
+
 /** For people and models; null for a scene that is confirmed. */
 export function unconfirmedLine({ as_of, connected }: Unconfirmed): string | null {
   if (as_of === undefined) return null

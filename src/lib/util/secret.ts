@@ -172,6 +172,14 @@ function decoded(text: string): string {
 /** Service, refresh and page tokens, invitations, reset codes, keys and JWTs, anywhere in a text. */
 const tokenLike = /(?:svc|srt|inv|rst|smk|spt)_[A-Za-z0-9_-]{8,}|eyJ[A-Za-z0-9_.-]{16,}/g
 
+/**
+ * Is the secret so short that it may also be a word of the scene? Such a one is hidden in refusals
+ * alone, and stays in answers that succeed.
+ */
+export function mayBeWord(secret: Secret): boolean {
+  return secret.reveal().length < 16
+}
+
 /** The text as a log or an error message may show it. */
 export function hideTokens(text: string): string {
   return text.replace(tokenLike, '[redacted]')

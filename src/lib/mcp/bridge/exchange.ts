@@ -4,7 +4,7 @@ import type { HttpAnswer, HttpAsk, HttpAsker } from './http-link.ts'
 import { onOneLine, parseServerText, type ServerMessage } from './server-message.ts'
 import { Unreachable } from './bridge-errors.ts'
 import { parseJson } from '../../util/json.ts'
-import { hideSecrets, type Secret } from '../../util/secret.ts'
+import { hideSecrets, mayBeWord, type Secret } from '../../util/secret.ts'
 import type { Timer } from '../../util/time.ts'
 import type { ByteBudget } from './byte-budget.ts'
 import type { BridgeLimits } from './limits.ts'
@@ -124,13 +124,13 @@ function isComplex(part: SseEvent, { maxTokens }: ExchangeParts): boolean {
   return tokens > maxTokens
 }
 
-/** A shorter secret may also be a word of the scene: it is hidden in refusals alone. */
-const minSecretChars = 16
-
 function shownMessage(data: Buffer, secret: Secret | null | undefined): Buffer {
-  if (!secret || secret.reveal().length < minSecretChars) return data
-  const isRepeated = data.includes(JSON.stringify(secret.reveal()).slice(1, -1))
-  return isRepeated ? withoutSecret(data, secret) : data
+  if (!secret || mayBeWord(secret)) return data
+  // Some servers escape more than JSON requires: `\/`, `\u002B`. Letters and digits never.
+  const parts = secret.reveal().split(/[^\w.-]+/)
+  if (!parts.every(part => data.includes(part))) return data
+  const shown = withoutSecret(data, secret)
+  return shown.length === 0 || shown.includes('[secret]') ? shown : data
 }
 
 function withoutSecret(data: Buffer, secret: Secret): Buffer {

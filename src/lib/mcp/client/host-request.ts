@@ -6,7 +6,7 @@ import { ServiceError } from '../../util/errors.ts'
 import { isJsonObject, type JsonObject, parseJson } from '../../util/json.ts'
 import type { Logger } from '../../util/logger.ts'
 import { overdueMs, overdueText } from '../../util/overdue.ts'
-import { hideSecrets, type Secret } from '../../util/secret.ts'
+import { hideSecrets, mayBeWord, type Secret } from '../../util/secret.ts'
 import { describeSocketError } from '../bridge/bridge-errors.ts'
 import { userAgent } from '../../util/version.ts'
 
@@ -131,7 +131,8 @@ async function readAnswer(
     throw new ServiceError('network_failed', message, { hint: instancesHint })
   }
   const parsed = parseJson(bytes?.toString('utf8') ?? '', 64)
-  const shown = parsed.ok ? hideSecrets(parsed.value, [token]) : undefined
+  const hidden = isTaken && mayBeWord(token) ? [] : [token]
+  const shown = parsed.ok ? hideSecrets(parsed.value, hidden) : undefined
   const value = isJsonObject(shown) ? shown : {}
   if (isTaken) return value
   throw refusalOf(status, value, host)

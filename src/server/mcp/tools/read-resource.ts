@@ -1,3 +1,4 @@
+import { isPast } from '../../../lib/mcp/unconfirmed.ts'
 import { isJsonObject } from '../../../lib/util/json.ts'
 import { base64Length, cleanText } from '../../../lib/util/text.ts'
 import { ResourceUriInvalid } from '../../resources/errors.ts'
@@ -89,7 +90,7 @@ export function readResourceTool(registry: ServedResources): Tool {
           return result
         })
       })
-      if (!asked.startsWith('scene:')) return answer
+      if (!asked.startsWith('scene:') || isPast(asked)) return answer
       return chain(answer, result => {
         // Known only once the application was asked.
         const gone = presenceOf(registry.scene)

@@ -77,6 +77,26 @@ describe('the API key of the bridge', () => {
     })
   }
 
+  it('is not told when the server repeats it with escapes', async () => {
+    const endpoint = await scripted(({ body: asked, headers }, res) => {
+      const answer = JSON.stringify(result(asked.id, { sent: headers.authorization }))
+      res.writeHead(200, { 'Content-Type': 'application/json' })
+      res.end(answer.replaceAll('/', '\\/').replaceAll('+', '\\u002B'))
+    })
+    const client = connect(endpoint.url, { key: 'pass/word+of-40-characters' })
+    expect((await client.call('ping')).result).to.deep.equal({ sent: 'Bearer [secret]' })
+  })
+
+  it('changes no number of a result that has only parts of it', async () => {
+    const endpoint = await scripted(({ body: { id } }, res) => {
+      res.writeHead(200, { 'Content-Type': 'application/json' })
+      res.end(`{"jsonrpc":"2.0","id":${id},"result":{"chair":1.0,"of-the-kitchen":[]}}`)
+    })
+    const client = connect(endpoint.url, { key: 'chair/of-the-kitchen' })
+    await client.call('ping')
+    expect(client.lines.join()).to.contain('"chair":1.0')
+  })
+
   it('is not told when the server redirects to it', async () => {
     const endpoint = await scripted((_, res) => {
       res.writeHead(307, { Location: `/${key}` }).end()

@@ -16,11 +16,15 @@ describe('hostRequest', () => {
     server?.close()
   })
 
-  async function ask(listener: RequestListener, silenceMs = 60_000): Promise<unknown> {
+  async function ask(
+    listener: RequestListener,
+    silenceMs = 60_000,
+    secret = 't'.repeat(32),
+  ): Promise<unknown> {
     server = createServer(listener).listen(0, '127.0.0.1')
     await once(server, 'listening')
     host = `127.0.0.1:${(server.address() as AddressInfo).port}`
-    const token = new Secret('t'.repeat(32))
+    const token = new Secret(secret)
     const target = { url: new URL(`http://${host}/host`), token, log: silentLogger }
     const signal = new AbortController().signal
     return hostRequest(target, { method: 'POST', path: 'v1/x', silenceMs, signal })
@@ -74,6 +78,19 @@ describe('hostRequest', () => {
     const { message } = await failure(echo)
     expect(message).to.equal('the server does not accept the host token: not Bearer [secret]')
   })
+
+  for (const [what, secret, name] of [
+    ['hides a token', 't'.repeat(32), '[secret]'],
+    ['keeps a token that may be a word', '17', '17'],
+  ] as const) {
+    it(`${what} in a successful answer`, async () => {
+      const echo: RequestListener = ({ headers }, res) => {
+        const sent = headers.authorization?.replace('Bearer ', '')
+        res.end(JSON.stringify({ name: sent, objects: 17 }))
+      }
+      expect(await ask(echo, 60_000, secret)).to.deep.equal({ name, objects: 17 })
+    })
+  }
 
   it('repeats the details of a server that fails', async () => {
     const { message } = await failure((_, res) => res.writeHead(507).end('{"detail":"disk full"}'))

@@ -80,6 +80,10 @@ describe('answers of tools', () => {
         const { content } = await ask('read_resource', { uri })
         expect(content.at(-1).text).to.match(/^the application is gone since 2/)
       }
+      const next = own.server.resources().setSceneText('{"frame":2}', 'run-1')
+      const past = `scene://delta?since=${since}&until=${next}`
+      const { content: fixed } = await ask('read_resource', { uri: past })
+      expect(fixed.map(({ text }: { text: string }) => text).join()).to.not.contain('gone since')
       scene.tell({ ...app, instanceId: 'run-2', connected: true })
       own.server.resources().setSceneText('{"frame":2}', 'run-2')
       for (const name of ['wait_for_change', 'scene_changes']) {
