@@ -105,7 +105,9 @@ export class SceneState implements SceneOwnership {
     const asking = this.isLive ? this.demand.refresh() : null
     const doubts = this.#doubts
     // A scene that was refused meanwhile is not the one that the server has.
-    return asking && asking.then(isConfirmed => this.#confirm(isConfirmed && this.#doubts <= doubts))
+    return (
+      asking && asking.then(isConfirmed => this.#confirm(isConfirmed && this.#doubts <= doubts))
+    )
   }
 
   get setBy(): string | null {
