@@ -4,8 +4,7 @@ import { killRounds } from '../lib/config/kill-rounds.ts'
 import { withFolder } from '../helpers/folder.ts'
 
 describe('configuration under many kills', () => {
-  it('leaves the old file or the new one', function () {
-    this.timeout(300_000)
+  it('leaves the old file or the new one', () => {
     const rounds = Number(process.env['KILL_ROUNDS'] ?? 100)
     return withFolder(async folder => {
       // Otherwise no kill hit a save, and nothing was shown.

@@ -5,8 +5,7 @@ import { until } from '../helpers/until.ts'
 
 const cutMs = 60_000
 
-describe('a link that is silent for 60 s, in a studio with its own times', function () {
-  this.timeout(300_000)
+describe('a link that is silent for 60 s, in a studio with its own times', () => {
   let studio: Studio
   before(async function () {
     studio = await startStudio(this)
