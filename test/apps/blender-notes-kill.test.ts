@@ -61,6 +61,8 @@ describe('notes of a Blender that is killed while it makes them', function () {
       }
       blender = await startConnected(linked.addon, linked.registryDir)
       await blender.tell('load')
+      // Until then the server has the notes of the unsaved file with which Blender starts.
+      await until(async () => (await all()).length === kept.length, 'the loaded file', waitMs)
       linked.replace(blender)
     }
     expect(lost).to.deep.equal([])
