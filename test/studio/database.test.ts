@@ -1,4 +1,6 @@
+import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
+import { type AddressInfo, connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -295,6 +297,38 @@ describe('a pool of connections to PostgreSQL', () => {
       }
       expect(await rows()).to.have.length(1)
     })
+  })
+
+  it('survives a connection that PostgreSQL ends in the moment in which it opens', async () => {
+    const { port, pathname } = new URL(postgres.url())
+    const ready = Buffer.from('Z\0\0\0\x05I')
+    const fields = 'SFATAL\0C57P01\0Mterminating connection due to administrator command\0\0'
+    const fatal = Buffer.from(`E\0\0\0${String.fromCharCode(4 + fields.length)}${fields}`)
+    let isEnding = false
+    const proxy = createServer(near => {
+      const far = connect(Number(port), '127.0.0.1')
+      near.pipe(far)
+      far.on('data', bytes => {
+        const isReady = isEnding && bytes.subarray(-ready.length).equals(ready)
+        near.write(isReady ? Buffer.concat([bytes, fatal]) : bytes)
+      })
+      for (const end of [near, far]) end.on('error', () => {})
+      near.on('close', () => far.destroy())
+    })
+    proxy.listen(0, '127.0.0.1')
+    await once(proxy, 'listening')
+    const at = (proxy.address() as AddressInfo).port
+    const through = await postgres.open(`postgres://app@127.0.0.1:${at}${pathname}`)
+    try {
+      isEnding = true
+      const client = await through.connect()
+      const said = await client.query('SELECT 1').catch((error: Error) => error.message)
+      expect(said).to.contain('not queryable')
+      await client.end()
+    } finally {
+      await through.close()
+      proxy.close()
+    }
   })
 
   it('rereads after a notice, and after its connection was replaced', async () => {

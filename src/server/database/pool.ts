@@ -107,6 +107,8 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
 
     async connect() {
       const client = new driver.Client(config)
+      // Before the caller can listen, the connection may be lost again.
+      client.on('error', onLost)
       await client.connect()
       return client
     },
