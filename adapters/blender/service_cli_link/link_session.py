@@ -102,8 +102,8 @@ class LinkSession:
             if _render_runs():
                 return
             self.render_ended("render.end")  # one that never said how it ended
-        # Until then Blender itself does not know. With a window it does this right after its timers;
-        # what is told before must not have half of a change.
+        # Blender evaluates a change later, with a window right after its timers. A scene that is read
+        # before would have half of the change.
         if bpy.app.background or not self.settled or self._key != _cheap_key():
             bpy.context.view_layer.update()
         # For the sidebar alone; in background mode Blender prints the refused attempt.

@@ -128,8 +128,8 @@ class SceneReader:
         return changed
 
     def work(self, seconds, is_late=False):
-        """Goes on reading for about so long. `is_late`: what comes and goes during a walk is found
-        at its end, however long that takes: Blender itself takes much longer for such a change."""
+        """Goes on reading for about so long. `is_late`: the scene must be told soon. When objects came
+        or went during a walk, all names are then compared once more at its end, without a pause."""
         self._is_late = is_late
         until = self._clock() + seconds
         self._is_whole = False
@@ -153,7 +153,7 @@ class SceneReader:
                 self._read(name, item)
         if self._reselected:
             self._reselect()
-            # A scene without what is selected in it, or with what is gone, would not belong together.
+            # A scene must have all that is selected in it, and nothing that is gone.
             self._is_whole = (self._scan is None and self._wanted[:1] == [NAMES] and not self._outdated
                               and not self._reselected and self.selected <= self._kinds.keys())
             return not self._is_whole
@@ -191,7 +191,7 @@ class SceneReader:
                                if before.get(name) != self._memberships.get(name))
 
     def _compare_names(self):
-        """At once: where changes come faster than walks end, none of these would be told."""
+        """Without a pause: else no scene would be told where changes come faster than walks end."""
         scan = _Scan(bpy.context.scene.objects[:], False, False)
         self._begin(scan)
         while self._reselected:
