@@ -21,8 +21,12 @@ export interface Ask {
   ca?: string
 }
 
-/** Idle connections end 3 s before the server closes them: a busy test would notice that too late. */
-const pool = { keepAlive: true, maxSockets: 50, agentKeepAliveTimeoutBuffer: 3000 }
+/**
+ * Idle connections end here before the server closes them, which a busy test would notice too late:
+ * after 10 s (servers wait for 30), and 3 s before what an answer announces. Without `timeout` an
+ * agent does not look at the latter.
+ */
+const pool = { keepAlive: true, maxSockets: 50, timeout: 10_000, agentKeepAliveTimeoutBuffer: 3000 }
 const plainAgent = new Agent(pool)
 /** Certificates of tests are trusted by `tls.setDefaultCACertificates`, or per request. */
 const secureAgent = new SecureAgent(pool)
