@@ -1,9 +1,12 @@
 import { expect } from 'chai'
 import { randomBytes, randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { Agent, get, type IncomingMessage } from 'node:http'
 import { constants, type Http2ServerResponse, type ServerHttp2Stream } from 'node:http2'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { createCaller, quickLimits } from '../helpers/accounts-caller.ts'
 import type { RunningAccounts } from '../helpers/accounts-process.ts'
 import { type Cable, openCable } from '../helpers/cable.ts'
@@ -386,6 +389,32 @@ describe('a gateway that instances join', () => {
     // The end of the link reaches the client first.
     await until(async () => (await rowOf(id)).health === 'stale', 'the row')
     expect((await rowOf(id)).reason).to.include('the link was cut')
+  })
+
+  it('cuts a download with its link, but not the connection of one that has every byte', async () => {
+    const id = randomUUID()
+    const record = withRecord(toldRecord(id), (req, res) => {
+      const bytes = req.url?.endsWith('f') === true ? 5 : 6
+      res.writeHead(200, { 'Content-Length': bytes }).write('whole')
+    })
+    const { link, socket } = await joinAs(base, tokenOf('ada'), record)
+    await joined(id)
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    const download = async (hex: string, of: Agent) => {
+      const req = get(`${base}/instances/${id}/artefacts/sha256/${hex}`, { agent: of })
+      const [res] = (await once(req, 'response')) as [IncomingMessage]
+      return { req, res }
+    }
+    const part = await download('0'.repeat(64), new Agent())
+    const cut = text(part.res).catch((error: NodeJS.ErrnoException) => error.code)
+    expect(await text((await download('f'.repeat(64), agent)).res)).to.equal('whole')
+    socket.destroy()
+    await link.ended
+    expect(await cut).to.equal('ECONNRESET')
+    await until(async () => (await rowOf(id)).health === 'stale', 'the loss')
+    const { req, res } = await download('f'.repeat(64), agent)
+    expect([res.statusCode, req.reusedSocket]).to.deep.equal([503, true])
+    agent.destroy()
   })
 
   it('answers for an instance that lies or hangs with an error, and others go on', async () => {

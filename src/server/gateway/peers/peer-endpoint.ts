@@ -1,5 +1,4 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
-import { pipeline } from 'node:stream/promises'
 import { validateBearerToken } from '../../../lib/auth/validate-bearer-token.ts'
 import type { Limits } from '../../../lib/config/limits.ts'
 import type { HttpAnswer } from '../../../lib/mcp/bridge/http-link.ts'
@@ -9,6 +8,7 @@ import { ServiceError } from '../../../lib/util/errors.ts'
 import { uuidForm } from '../../../lib/util/text.ts'
 import { readBody } from '../../http/body.ts'
 import { type LinkClient, linkUrl } from '../join/link-client.ts'
+import { passBody } from '../relay/instance-downloads.ts'
 import { AnswerTimeout } from '../relay/read-link.ts'
 
 /** Begins the paths at which gateways of one database ask each other. */
@@ -71,7 +71,7 @@ export function createPeerEndpoint({ secret, linkOf, limits }: PeerEndpointParts
       [instanceHeader]: instanceId,
     })
     res.flushHeaders()
-    await pipeline(answer, res).catch(() => void res.destroy())
+    await passBody(answer, res, left.signal)
   }
 }
 

@@ -60,8 +60,7 @@ export async function relayDownload(
     // The page of the gateway has the same origin: a browser must not run what an instance sends.
     res.writeHead(statusCode, { ...only(answer.headers, answeredHeaders), ...safetyHeaders })
     res.setTimeout(stallMs, () => res.destroy())
-    // A cut on either side cuts the other, so that half an artefact is never taken for a whole one.
-    await pipeline(answer, res, { signal: left.signal }).catch(() => void res.destroy())
+    await passBody(answer, res, left.signal)
   }
   const passed = instances.asked(wanted, caller, ({ upstream, reads }, reader = caller) =>
     reads.download(() => pass(upstream, reader)),
@@ -72,6 +71,25 @@ export async function relayDownload(
     const { message, hint, data } = error
     throw new ServiceError('overloaded', message, { hint, data })
   })
+}
+
+/**
+ * A cut on either side cuts the other, so that half a body is never taken for a whole one. After the
+ * last byte it takes nothing away: the reader may have sent its next request already.
+ */
+export async function passBody(
+  answer: HttpAnswer,
+  res: ServerResponse,
+  signal: AbortSignal,
+): Promise<void> {
+  let missing = Number(answer.headers['content-length'] ?? Infinity)
+  answer.on('data', (chunk: Buffer) => void (missing -= chunk.length))
+  try {
+    await pipeline(answer, res, { signal, end: false })
+  } catch {
+    if (missing !== 0) return void res.destroy()
+  }
+  res.end()
 }
 
 function only(headers: IncomingHttpHeaders, names: readonly string[]): Record<string, string> {
