@@ -21,6 +21,7 @@ export function NotesBadge({ live }: Props) {
 const words = {
   connecting: 'Connecting',
   live: 'Live',
+  old: 'Not live',
   lost: 'Connection lost',
   login: 'Login needed',
 } as const
@@ -28,9 +29,13 @@ const words = {
 /** Whether what is shown is live. */
 export function ConnectionState({ live }: Props) {
   const { kind } = live.carrier.connection.value
+  const application = live.scene.meta.value?.application
+  // The server is there, and the application is gone or busy.
+  const isOld = application?.connected === false || application?.as_of !== undefined
+  const shown = kind === 'live' && isOld ? 'old' : kind
   return (
-    <span class={`connection ${kind}`} role="status">
-      {words[kind]}
+    <span class={`connection ${shown}`} role="status">
+      {words[shown]}
     </span>
   )
 }

@@ -102,6 +102,7 @@ describe('the live view in a chat', function () {
     await open()
     await application.stop()
     await chat.app.getByText('This is its last scene').waitFor()
+    await chat.app.getByText('Not live', { exact: true }).waitFor()
     await serve.stop()
     await startServe()
   })

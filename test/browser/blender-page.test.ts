@@ -119,6 +119,7 @@ describe('the live page beside Blender', function () {
     await page.getByRole('link', { name: 'Now' }).click()
     await blender.quit()
     await page.getByText(/Blender left .* This is its last scene/).waitFor()
+    await page.getByText('Not live', { exact: true }).waitFor()
     expect(visit.complaints).to.deep.equal([])
   })
 })
