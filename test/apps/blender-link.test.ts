@@ -241,8 +241,9 @@ for (const { mode, needs, args, command } of blenderModes) {
 
     if (mode === 'gui') {
       it('finds in the audit the operators that a person ran, with what was set', async () => {
-        await tell('operate')
-        await comes(actions, found => found.includes('transform.translate'))
+        // Again, where the add-on has not yet looked at the list of a document that was opened just now.
+        const operate = () => tell('operate').then(actions)
+        await comes(operate, found => found.includes('transform.translate'))
         const { entries } = await readJson(client, 'audit://recent?limit=100')
         const moved = (entries as { action: string; params: unknown }[]).find(
           ({ action }) => action === 'transform.translate',
