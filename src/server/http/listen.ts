@@ -89,8 +89,12 @@ export async function listen(
     continueWhenRead(req, res)
     server.emit('request', req, res)
   })
-  server.on('upgrade', (req, socket, head) => upgrades?.handle(req, socket as Socket, head))
+  server.on('upgrade', (req, socket, head) => {
+    endWithError(socket as Socket)
+    upgrades?.handle(req, socket as Socket, head)
+  })
   server.on('connect', (_req, socket) => {
+    endWithError(socket as Socket)
     if (!ended.has(socket as Socket)) refuseTunnel(socket as Socket)
   })
   server.on('clientError', (error, socket) => {
@@ -157,6 +161,11 @@ function whenReadable(listener: RequestListener, ended: WeakSet<Socket>): Reques
       if (req.socket.writable) listener(req, res)
     })
   }
+}
+
+/** Of a connection that leaves HTTP Node handles no errors, and one that no one handles ends the process. */
+function endWithError(socket: Socket): void {
+  socket.on('error', () => socket.destroy())
 }
 
 /** Refuses CONNECT: the server is no tunnel. */

@@ -3,7 +3,7 @@ import type { RequestListener, ServerResponse } from 'node:http'
 import { type Socket, connect } from 'node:net'
 import { expect } from 'chai'
 import { silentLogger } from '../../../src/lib/util/logger.ts'
-import { type Listening, listen } from '../../../src/server/http/listen.ts'
+import { type Listening, listen, type Upgrades } from '../../../src/server/http/listen.ts'
 import { resolveLimits } from '../../../src/lib/config/limits.ts'
 import { recordingLog } from '../../helpers/recording-log.ts'
 
@@ -188,5 +188,49 @@ describe('an error of the listening socket', () => {
     await listening.stop(() => {})
     const text = 'connections cannot be accepted {"code":"ENOBUFS"}'
     expect(lines).to.deep.equal([{ level: 'warn', text }])
+  })
+})
+
+describe('a client that resets its connection', () => {
+  const head = 'Host: localhost\r\n\r\n'
+  const serving = async (upgrades: Upgrades) => {
+    const listening = await listen(
+      { host: '127.0.0.1', port: 0 },
+      { listener: (_req, res) => res.end(), upgrades, limits: patient, log: silentLogger },
+    )
+    const open = async (text: string) => {
+      const socket = connect(listening.address.port, '127.0.0.1').on('error', () => {})
+      await once(socket, 'connect')
+      socket.write(text)
+      return socket
+    }
+    return { listening, open }
+  }
+
+  it('does not end the process while its upgrade is looked at', async () => {
+    const given = Promise.withResolvers<Socket>()
+    const handle: Upgrades['handle'] = (_req, socket) => given.resolve(socket)
+    const { listening, open } = await serving({ wants: () => true, handle })
+    const client = await open(
+      `GET / HTTP/1.1\r\nConnection: upgrade\r\nUpgrade: websocket\r\n${head}`,
+    )
+    const socket = await given.promise
+    // Not `once` of node:events, which listens for errors as well.
+    const closed = new Promise(resolve => socket.once('close', resolve).resume())
+    client.resetAndDestroy()
+    await closed
+    await listening.stop(() => {})
+  })
+
+  it('does not end the process while its CONNECT is refused', async () => {
+    const { listening, open } = await serving({ wants: () => false, handle: () => {} })
+    for (let round = 0; round < 200; round++) {
+      const client = await open(`CONNECT x:1 HTTP/1.1\r\n${head}`)
+      const closed = once(client, 'close')
+      if (round % 2 === 0) await new Promise(resolve => setImmediate(resolve))
+      client.resetAndDestroy()
+      await closed
+    }
+    await listening.stop(() => {})
   })
 })

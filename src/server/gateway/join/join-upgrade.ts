@@ -1,13 +1,13 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
-import { type WebSocket, WebSocketServer } from 'ws'
+import type { WebSocket } from 'ws'
 import { bearerToken } from '../../../lib/auth/validate-bearer-token.ts'
 import { fail } from '../../../lib/util/result.ts'
 import type { JoinLimits } from '../../../lib/config/join-limits.ts'
 import { challenge } from '../../http/authentication.ts'
 import { makeProblem } from '../../http/problem.ts'
 import { refuseUpgrade } from '../../http/refused-upgrade.ts'
-import { parseTarget } from '../../http/request-target.ts'
+import { createHandshake, wantsWebSocket } from '../../http/websocket-handshake.ts'
 import { joinPath, joinProtocol } from '../../join/wire.ts'
 import type { JoinPrincipal, JoinTokens } from './join-tokens.ts'
 
@@ -22,22 +22,16 @@ interface JoinUpgradeParts {
 }
 
 /** Whether the request asks to open a link. */
-export function isJoinRequest(req: IncomingMessage): boolean {
-  return (
-    req.headers.upgrade?.toLowerCase() === 'websocket' &&
-    parseTarget(req.url ?? '')?.path === joinPath
-  )
-}
+export const isJoinRequest = (req: IncomingMessage): boolean => wantsWebSocket(req, joinPath)
 
 /** Answers an upgrade request with a problem, and closes the connection. */
 function refuse(
   socket: Socket,
-  status: 400 | 401 | 403 | 503,
+  status: 401 | 403 | 503,
   detail: string,
   headers: Readonly<Record<string, string>> = {},
 ): void {
   const codes = {
-    400: 'body-invalid',
     401: 'token-invalid',
     403: 'request-refused',
     503: 'overloaded',
@@ -52,13 +46,9 @@ export function refuseEarlyJoin(socket: Socket): void {
 
 /** Creates the handler of requests that ask to open a link. */
 export function createJoinUpgrade(parts: JoinUpgradeParts) {
-  const server = new WebSocketServer({
-    ...{ noServer: true, clientTracking: false, perMessageDeflate: false },
-    maxPayload: parts.limits.maxJoinMessageBytes,
-    handleProtocols: () => joinProtocol,
-  })
-  server.on('wsClientError', (error, socket) => {
-    refuse(socket as Socket, 400, `no WebSocket handshake: ${error.message}`)
+  const { maxJoinMessageBytes } = parts.limits
+  const handshake = createHandshake({
+    ...{ link: 'a link', protocol: joinProtocol, maxMessageBytes: maxJoinMessageBytes },
   })
 
   async function upgrade(
@@ -67,14 +57,12 @@ export function createJoinUpgrade(parts: JoinUpgradeParts) {
     head: Buffer,
     peer: string,
   ): Promise<void> {
-    const { origin, authorization, 'sec-websocket-protocol': offered = '' } = req.headers
+    const { origin, authorization } = req.headers
     if (origin !== undefined) {
       parts.onRefused({ status: 403, reason: 'origin_not_allowed', peer })
       return refuse(socket, 403, 'web pages cannot join')
     }
-    if (!offered.split(',').some(one => one.trim() === joinProtocol)) {
-      return refuse(socket, 400, `a link needs "Sec-WebSocket-Protocol: ${joinProtocol}"`)
-    }
+    if (handshake.refuses(req, socket)) return
     const token = bearerToken(authorization)
     const checked =
       token === null
@@ -93,15 +81,12 @@ export function createJoinUpgrade(parts: JoinUpgradeParts) {
     const full = parts.whyFull(checked.value)
     if (full !== null) return refuse(socket, 503, full, { 'Retry-After': '60' })
     if (socket.destroyed) return
-    server.handleUpgrade(req, socket, head, ws =>
-      parts.accept(ws, socket, token ?? '', checked.value),
-    )
+    handshake.open(req, socket, head, ws => {
+      parts.accept(ws, socket, token ?? '', checked.value)
+    })
   }
 
   return (req: IncomingMessage, socket: Socket, head: Buffer, peer: string): void => {
-    const dropped = () => socket.destroy()
-    // Until `ws` takes over the socket, an error without a listener would end the process.
-    socket.on('error', dropped)
-    upgrade(req, socket, head, peer).catch(dropped)
+    upgrade(req, socket, head, peer).catch(() => socket.destroy())
   }
 }

@@ -101,9 +101,11 @@ describe('what an application tells', () => {
 
   it('is the newest of the scenes that come together', async () => {
     sendTogether(scene({ a: 1 }, '1'), scene({ a: 2 }, '2'), scene(5, '3'), scene({ a: 3 }, '4'))
-    const got = [await peer.next(), await peer.next(), await peer.next(), await peer.next()]
+    await peer.settled()
     expect(journal).to.deep.equal(['scene {"a":3}'])
-    expect(got).to.deep.equal([
+    // On a busy machine it is told to send less often, too.
+    const answers = peer.received.filter(({ type }) => type === 'ok').slice(0, 4)
+    expect(answers).to.deep.equal([
       { type: 'ok', id: '1', revision: 1, superseded: true },
       { type: 'ok', id: '2', revision: 1, superseded: true },
       { type: 'ok', id: '3', revision: 1, superseded: true },
