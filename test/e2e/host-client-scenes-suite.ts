@@ -37,17 +37,24 @@ export function describePatchedScenes(rounds: number): void {
       wire = await Wire.open()
       await useServer(await serveInProcess({ registryDir, ...settings }))
     })
-    beforeEach(async () => {
-      host = new HostClient({ app: { dccType: 'paint', mode: 'gui' }, url: wire.url, token })
-      host.start()
-      await host.connected()
-    })
+    beforeEach(startHost)
     afterEach(() => host.stop())
     after(async () => {
       wire.close()
       await serve.stop()
       await rm(registryDir, { recursive: true })
     })
+
+    async function startHost(): Promise<void> {
+      host = new HostClient({ app: { dccType: 'paint', mode: 'gui' }, url: wire.url, token })
+      host.start()
+      await host.connected()
+    }
+    /** Another client for each round: one whose links are soon lost waits ever longer. */
+    async function restartHost(): Promise<void> {
+      await host.stop()
+      await startHost()
+    }
 
     async function useServer(started: RunningServe): Promise<void> {
       serve = started
@@ -97,6 +104,7 @@ export function describePatchedScenes(rounds: number): void {
       const large = { objects: propsOf(1_000, 1) }
       await fc.assert(
         fc.asyncProperty(anyShare, async share => {
+          await restartHost()
           host.setScene(small)
           await host.sceneSettled()
           const { revision } = (await read()).facts
@@ -198,6 +206,7 @@ export function describePatchedScenes(rounds: number): void {
       let victim = await startProcess()
       await fc.assert(
         fc.asyncProperty(anyShare, async share => {
+          await restartHost()
           host.setScene({ objects: [prop(0)] })
           await host.sceneSettled()
           const cut = cutAmong(large, share, () => victim.signal('SIGKILL'))
