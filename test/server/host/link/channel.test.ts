@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { randomBytes } from 'node:crypto'
+import { setImmediate } from 'node:timers/promises'
 import { bearer } from '../harness.ts'
 import { until } from '../../../helpers/until.ts'
 import { LinkServer, hello } from './link-server.ts'
@@ -173,6 +174,8 @@ describe('an application that does not take the answers', () => {
         for (let sent = 0; sent < answers; sent++) peer.ws.send(wrong)
         if (reads) {
           await until(() => peer.ws.bufferedAmount === 0)
+          // What the system still holds is read by the server, in this process, turn by turn.
+          for (let turn = 0; turn < 1000; turn++) await setImmediate()
           peer.ws.resume()
           const reason = 'the answers are not taken'
           expect(await peer.closed).to.deep.equal({ code: 1013, reason })
