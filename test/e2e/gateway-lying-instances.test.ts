@@ -16,6 +16,7 @@ import {
   statelessMeta,
   statelessRequest,
 } from '../helpers/stateless.ts'
+import { unhandledDuring } from '../helpers/unhandled.ts'
 import { until } from '../helpers/until.ts'
 import { serveInProcess } from '../helpers/in-process-servers.ts'
 import type { RunningServe } from '../helpers/serve-process.ts'
@@ -280,22 +281,13 @@ describe('an instance that lies', () => {
 
   it('does not end a gateway that refuses to wait for it and for itself', async () => {
     const full = await startAggregating({ maxWaits: 0 })
-    // Mocha passes over them, and a process ends.
-    const unhandled: unknown[] = []
-    const note = (reason: unknown) => void unhandled.push(reason)
-    process.on('unhandledRejection', note)
-    try {
-      bad.onCall = ({ res }) => void openResponses.add(res)
-      const call = {
-        name: 'wait_for_change',
-        arguments: { uris: [at(bad), 'gateway://instances'] },
-      }
+    bad.onCall = ({ res }) => void openResponses.add(res)
+    const call = { name: 'wait_for_change', arguments: { uris: [at(bad), 'gateway://instances'] } }
+    const unhandled = await unhandledDuring(async () => {
       const { result } = (await callStateless(full.url, 'tools/call', call)).json
       expect(result.content[0].text).to.match(/^limit_reached: /)
-    } finally {
       await full.stop()
-      process.off('unhandledRejection', note)
-    }
+    })
     expect(unhandled).to.deep.equal([])
   })
 
