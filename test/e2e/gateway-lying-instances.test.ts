@@ -16,6 +16,7 @@ import {
   statelessMeta,
   statelessRequest,
 } from '../helpers/stateless.ts'
+import { unhandledDuring } from '../helpers/unhandled.ts'
 import { until } from '../helpers/until.ts'
 import { serveInProcess } from '../helpers/in-process-servers.ts'
 import type { RunningServe } from '../helpers/serve-process.ts'
@@ -53,7 +54,7 @@ describe('an instance that lies', () => {
     await bad.stop()
   })
 
-  const startAggregating = (moved: Partial<typeof limits> = {}) =>
+  const startAggregating = (moved: Partial<typeof limits & { maxWaits: number }> = {}) =>
     startGateway({
       ...{ port: 0, host: '127.0.0.1', allowedHosts: [], allowedOrigins: [], registryDir },
       limits: { ...limits, ...moved },
@@ -130,6 +131,20 @@ describe('an instance that lies', () => {
       await expectGoodServed()
     })
   }
+
+  it('makes only its readers fail when it refuses with an error of no form, whole or cut', async () => {
+    const error = { code: 1, message: { toString: 0, valueOf: 0 } }
+    for (const isCut of [true, false]) {
+      bad.onRead = ({ res, id }) => {
+        const text = JSON.stringify({ jsonrpc: '2.0', id, error })
+        res.writeHead(500, { 'Content-Type': 'application/json' })
+        if (isCut) res.write(text, () => setImmediate(() => res.destroy()))
+        else res.end(text)
+      }
+      expect((await read(at(bad))).error.data.reason).to.equal('instance_answer_invalid')
+    }
+    await expectGoodServed()
+  })
 
   it('makes only its readers fail when it is cut in the middle', async () => {
     bad.onRead = ({ res, id, uri }) => {
@@ -262,6 +277,18 @@ describe('an instance that lies', () => {
     } finally {
       await patient.stop()
     }
+  })
+
+  it('does not end a gateway that refuses to wait for it and for itself', async () => {
+    const full = await startAggregating({ maxWaits: 0 })
+    bad.onCall = ({ res }) => void openResponses.add(res)
+    const call = { name: 'wait_for_change', arguments: { uris: [at(bad), 'gateway://instances'] } }
+    const unhandled = await unhandledDuring(async () => {
+      const { result } = (await callStateless(full.url, 'tools/call', call)).json
+      expect(result.content[0].text).to.match(/^limit_reached: /)
+      await full.stop()
+    })
+    expect(unhandled).to.deep.equal([])
   })
 
   it('is called by others while one client waits for it many times', async () => {

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { isJsonObject, type JsonObject } from '../../util/json.ts'
+import { isJsonObject, type JsonObject, parseJson } from '../../util/json.ts'
 import type { RequestId, RpcError } from '../json-rpc.ts'
 
 /** For an error without a request, `id` is null, or undefined in 2026-07-28, which omits it. */
@@ -20,13 +20,13 @@ export function requestMessage(id: RequestId, method: string, params: JsonObject
   return Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, method, params }))
 }
 
-/** The JSON value of a text in UTF-8; undefined for anything else. */
+/** `JSON.stringify` fails for values that are nested some thousand levels deep. */
+const maxDepth = 1000
+
+/** The JSON value of a text in UTF-8; undefined for anything else, and for one nested deeper. */
 export function parseBytes(bytes: Buffer): unknown {
-  try {
-    return isUtf8(bytes) ? JSON.parse(bytes.toString('utf8')) : undefined
-  } catch {
-    return undefined
-  }
+  const parsed = isUtf8(bytes) ? parseJson(bytes.toString('utf8'), maxDepth) : null
+  return parsed?.ok ? parsed.value : undefined
 }
 
 /** Empty when absent or invalid. */

@@ -145,11 +145,12 @@ function wait(
   }
   if (byInstance.size === 0) return tool.call(args, caller)
   return firstOf(caller, open, one => [
+    // First: it may throw, and the others would fail with no one to take their failure.
+    ...(own.length > 0 ? [tool.call({ ...args, uris: own }, one)] : []),
     ...[...byInstance].map(async ([instanceId, inner]) => {
       const asked = { ...args, uris: inner, instance: instanceId, ...(isOne && { since }) }
       return withOuterUris(await forward(tool, asked, one, instances), instanceId)
     }),
-    ...(own.length > 0 ? [tool.call({ ...args, uris: own }, one)] : []),
   ])
 }
 

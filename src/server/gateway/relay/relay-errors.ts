@@ -10,9 +10,11 @@ const maxChars = 500
 
 /** An error that the instance answered, for the reader of `outer` at the gateway. */
 export function answeredError(error: unknown, outer: string): ServiceError {
-  if (!isJsonObject(error)) return badAnswer('its error has no form')
+  if (!isJsonObject(error) || typeof error.message !== 'string') {
+    return badAnswer('its error has no form')
+  }
   const { code, message, data } = error
-  const said = cleanText(String(message), maxChars)
+  const said = cleanText(message, maxChars)
   const more = isJsonObject(data) ? data : {}
   const hint = typeof more.hint === 'string' ? cleanText(more.hint, maxChars) : undefined
   const isNamed = typeof more.uri === 'string'

@@ -59,7 +59,8 @@ function parseDescriptor(
   else if (parsed.value.scheme !== scheme) reader.refuse('uri', `must begin with ${scheme}:`)
   const size = reader.integer('size', 0, Number.MAX_SAFE_INTEGER)
   const entry = readEntry(reader, pointer, limits)
-  return reader.finish<Descriptor>(omitUndefined({ uri: String(uri), ...entry, size }))
+  const { text = '' } = parsed.ok ? parsed.value : {}
+  return reader.finish<Descriptor>(omitUndefined({ uri: text, ...entry, size }))
 }
 
 function parseTemplate(

@@ -97,7 +97,8 @@ export class WaitForChange implements Tool {
     const started = clock.now()
     const stops: (() => void)[] = []
     const settle = (result: () => ToolResult | Promise<ToolResult>) => {
-      this.#waits.delete(giveUp)
+      // Once: a second failure would be a rejection that no one handles, and end the process.
+      if (!this.#waits.delete(giveUp)) return
       for (const stop of stops.splice(0)) stop()
       hub.remove(subscriber)
       try {
@@ -118,13 +119,13 @@ export class WaitForChange implements Tool {
       listChanged: () => {},
     }
     hub.add(subscriber)
+    this.#waits.add(giveUp)
     try {
       for (const [key, uri] of canonical) hub.subscribe(subscriber, uri, key)?.catch(refuse)
     } catch (error) {
-      hub.remove(subscriber)
-      throw error
+      refuse(error)
+      return promise
     }
-    this.#waits.add(giveUp)
     const what = isScene ? 'nothing that the scene shows' : 'nothing'
     // A scene that the application sends when it is asked still counts: the wait goes on until then.
     const timeOut = async () => {

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import type { ServerResponse } from 'node:http'
+import { unhandledDuring } from '../../../helpers/unhandled.ts'
 import { useBridges, events, json, result } from './bench.ts'
 
 const subscription = 'io.modelcontextprotocol/subscriptionId'
@@ -134,6 +135,21 @@ describe('the bridge at 2026-07-28', () => {
     await client.call('ping', client.stateless())
     const posted = endpoint.seen.map(({ body }) => body.method)
     expect(posted).to.deep.equal(['subscriptions/listen', 'server/discover', 'ping'])
+  })
+
+  it('answers a subscription that is refused in an error nested without end', async () => {
+    const nested = '['.repeat(30_000) + ']'.repeat(30_000)
+    const endpoint = await scripted((_, res) => {
+      res.writeHead(400, { 'Content-Type': 'application/json' })
+      res.end(`{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"x","data":{"a":${nested}}}}`)
+    })
+    const client = connect(endpoint.url)
+    const unhandled = await unhandledDuring(async () => {
+      const params = client.stateless({ notifications: filter })
+      const { error } = await client.call('subscriptions/listen', params)
+      expect(error.data).to.deep.equal({ reason: 'server_refused', status: 400 })
+    })
+    expect(unhandled).to.deep.equal([])
   })
 
   it('passes on that a subscription is refused', async () => {

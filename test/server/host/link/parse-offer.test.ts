@@ -102,6 +102,10 @@ describe('parseResources', () => {
     [[[]], 'invalid', /^\/resources\/0 must be an object$/],
     [[{ name: 'a' }], 'invalid', /^\/resources\/0\/uri is missing$/],
     [[{ ...cube, uri: 5 }], 'invalid', /^\/resources\/0\/uri must be a string$/],
+    [
+      [{ ...cube, uri: { toString: 0, valueOf: 0 } }],
+      ...(['invalid', /^\/resources\/0\/uri must be a string$/] as const),
+    ],
     [[{ ...cube, uri: 'app://a b' }], 'invalid', /^\/resources\/0\/uri is malformed: /],
     [[{ ...cube, uri: 'other://a' }], 'invalid', /^\/resources\/0\/uri must begin with app:$/],
     [[{ ...cube, uri: `app://${'a'.repeat(40)}` }], 'invalid', /^\/resources\/0\/uri must have at/],

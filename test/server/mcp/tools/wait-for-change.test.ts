@@ -5,6 +5,7 @@ import { json } from 'node:stream/consumers'
 import { ResourceNotFound } from '../../../../src/index.ts'
 import { ask, Events, RawSession, rpc, startServer } from '../../../helpers/mcp.ts'
 import { callStateless, statelessHeaders, statelessRequest } from '../../../helpers/stateless.ts'
+import { unhandledDuring } from '../../../helpers/unhandled.ts'
 import { until } from '../../../helpers/until.ts'
 
 const wait = (args: object = {}) => ({ name: 'wait_for_change', arguments: args })
@@ -267,6 +268,16 @@ describe('wait_for_change', () => {
     it('names the URI alone where the object is too large to compare', async () => {
       object = { notes: 'x'.repeat(300_000) }
       expect(await answer(() => (object = {}))).to.equal(`changed: ${cube} (read_resource has it)`)
+    })
+
+    it('fails once when the application has none of several objects', async () => {
+      const call = wait({ uris: ['app://one', 'app://two', 'app://three'] })
+      const unhandled = await unhandledDuring(async () => {
+        const { result } = await session.call('tools/call', call)
+        expect(result.content[0].text).to.match(/^resource_not_found: /)
+        await session.call('ping')
+      })
+      expect(unhandled).to.deep.equal([])
     })
 
     it('suggests the object that was meant', async () => {
