@@ -7,3 +7,8 @@ export function mochaGlobalSetup(): void {
   const { status } = spawnSync(process.execPath, args, { cwd: root, stdio: 'inherit' })
   if (status !== 0) throw new Error('the build failed: run npm run build')
 }
+
+/** A rejection that no one handles ends a process; mocha would pass over it. Here it fails a test. */
+process.on('unhandledRejection', reason => {
+  throw reason
+})

@@ -21,7 +21,9 @@ function withStore(
   use: (store: Awaited<ReturnType<typeof openSqliteStore>>, folder: string) => Promise<void>,
 ) {
   return withFolder(async folder => {
-    const store = await openSqliteStore({ file: join(folder, 'data', 'registry.db'), clock })
+    // Patient: the other process of a test writes without a pause.
+    const file = join(folder, 'data', 'registry.db')
+    const store = await openSqliteStore({ file, clock, busyMs: 50_000 })
     try {
       await store.createAccount(newAccount('Alice'), {
         session: newSession('account-Alice', 'first'),
