@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -43,7 +43,9 @@ describe('startServe', () => {
       const token = await readFile(file, 'utf8')
       const isBack = async () => (await readFile(file, 'utf8').catch(() => '')) === token
       for (const removed of [file, folder]) {
-        await rm(removed, { recursive: true })
+        // First its name, at once: the server may be writing to the folder.
+        await rename(removed, `${folder}-removed`)
+        await rm(`${folder}-removed`, { recursive: true })
         await until(isBack, `the token after ${removed} was removed`)
       }
       const names = [`${serve.instanceId}.json`, `${serve.instanceId}.token`]
