@@ -145,6 +145,27 @@ describe('an instance that lies', () => {
     await expectGoodServed()
   })
 
+  it('makes no call fail when it names objects in place of URIs', async () => {
+    const noText = { toString: 0, valueOf: 0 }
+    const uris = [noText, 'scene://current']
+    bad.onCall = ({ res, id, method }) => {
+      const told = { content: [], structuredContent: { changed: true, uris } }
+      const listed = { resources: uris.map(uri => ({ uri, name: 'x' })) }
+      const result = method === 'tools/call' ? told : listed
+      res.end(JSON.stringify({ jsonrpc: '2.0', id, result }))
+    }
+    const call = { name: 'wait_for_change', arguments: { uris: [at(bad)] } }
+    const { result } = (await callStateless(gateway.url, 'tools/call', call)).json
+    expect(result.structuredContent).to.deep.equal({ changed: true, uris: [noText, at(bad)] })
+    const params = {
+      ref: { type: 'ref/resource', uri: 'instance://{instance_id}/{scheme}/{+path}' },
+      argument: { name: 'scheme', value: '' },
+      context: { arguments: { instance_id: bad.instanceId } },
+    }
+    const completed = await callStateless(gateway.url, 'completion/complete', params)
+    expect(completed.json.result?.completion.values).to.deep.equal(['scene'])
+  })
+
   it('makes only its readers fail when it is cut in the middle', async () => {
     bad.onRead = ({ res, id, uri }) => {
       res.write(contentsOf(uri, 'x', id).slice(0, -3))

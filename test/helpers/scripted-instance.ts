@@ -31,7 +31,7 @@ export interface ScriptedInstance {
   onSubscribe: Script
   /** Answers the end of a session. */
   onEnd: (res: ServerResponse) => void
-  /** Answers `tools/call` and `completion/complete`. */
+  /** Answers `tools/call`, `completion/complete` and `resources/list`. */
   onCall: Script
   /** Answers everything with this status, when it is set. */
   status: number | null
@@ -42,7 +42,7 @@ export interface ScriptedInstance {
   stop(): Promise<void>
 }
 
-const calls: ReadonlySet<string> = new Set(['tools/call', 'completion/complete'])
+const calls: ReadonlySet<string> = new Set(['tools/call', 'completion/complete', 'resources/list'])
 
 export const contentsOf = (uri: string, text = 'true', id: unknown = 1) =>
   JSON.stringify({ jsonrpc: '2.0', id, result: { contents: [{ uri, text }] } })

@@ -104,7 +104,7 @@ const itemVerbs = {
 } as const
 
 function nameOf({ id, name }: { readonly id?: unknown; readonly name?: unknown }): string {
-  return short(String(name ?? id ?? 'an item'))
+  return itemLabel({ id, name }) ?? 'an item'
 }
 
 function changeOf(change: SceneChange): string {

@@ -163,7 +163,7 @@ function whenReadable(listener: RequestListener, ended: WeakSet<Socket>): Reques
   }
 }
 
-/** Of a connection that leaves HTTP Node handles no errors, and one that no one handles ends the process. */
+/** Node handles no errors of a connection that leaves HTTP; an unhandled one would end the process. */
 function endWithError(socket: Socket): void {
   socket.on('error', () => socket.destroy())
 }

@@ -56,8 +56,8 @@ export function noteCall(
   notes: RequestContext,
   { method, params }: Pick<RequestMessage, 'method' | 'params'>,
 ): void {
-  const tool = method === 'tools/call' ? ` ${cleanText(String(params.name), maxToolChars)}` : ''
-  notes.rpc = method + tool
+  const name = method === 'tools/call' ? params.name : undefined
+  notes.rpc = typeof name === 'string' ? `${method} ${cleanText(name, maxToolChars)}` : method
   notes.uri = uriOf({ method, params }) ?? urisOf(params.arguments)
 }
 
@@ -71,7 +71,8 @@ function uriOf({ method, params }: Pick<RequestMessage, 'method' | 'params'>): u
 
 /** What a tool waits for. */
 function urisOf(args: unknown): string | undefined {
-  return isJsonObject(args) && Array.isArray(args.uris) ? args.uris.join(' ') : undefined
+  if (!isJsonObject(args) || !Array.isArray(args.uris)) return undefined
+  return args.uris.filter(uri => typeof uri === 'string').join(' ')
 }
 
 export interface WriteRules {

@@ -38,6 +38,8 @@ describe('a change in words', () => {
       { path: '/objects/0/frame', kind: 'changed', before: 1, after: 2, name: 'Cube' },
       'Cube frame 1 → 2',
     ],
+    // `String()` throws for such a name.
+    [{ ...changed('energy', 1, 2), name: { toString: 0, valueOf: 0 } }, 'an item energy 1 → 2'],
     [
       {
         ...{ path: '/objects', kind: 'changed', before: ['Cube', 'Lamp'] },

@@ -23,7 +23,7 @@ export function requestMessage(id: RequestId, method: string, params: JsonObject
 /** `JSON.stringify` fails for values that are nested some thousand levels deep. */
 const maxDepth = 1000
 
-/** The JSON value of a text in UTF-8; undefined for anything else, and for one nested deeper. */
+/** The JSON value of a text in UTF-8; undefined for anything else, and beyond `maxDepth`. */
 export function parseBytes(bytes: Buffer): unknown {
   const parsed = isUtf8(bytes) ? parseJson(bytes.toString('utf8'), maxDepth) : null
   return parsed?.ok ? parsed.value : undefined

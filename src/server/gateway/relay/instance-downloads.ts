@@ -74,8 +74,9 @@ export async function relayDownload(
 }
 
 /**
- * A cut on either side cuts the other, so that half a body is never taken for a whole one. After the
- * last byte it takes nothing away: the reader may have sent its next request already.
+ * Passes the body of `answer` on. A cut on either side cuts the other, so that half a body is never
+ * taken for a whole one. After the last byte the connection of the reader stays: it may have sent
+ * its next request already.
  */
 export async function passBody(
   answer: HttpAnswer,

@@ -138,7 +138,7 @@ export class InstanceProducer implements BuiltIn {
       ? resources.filter(isJsonObject)
       : []
     const uris = entries
-      .map(({ uri }) => String(uri).split('://'))
+      .flatMap(({ uri }) => (typeof uri === 'string' ? [uri.split('://')] : []))
       .filter(([scheme = '']) => !ownSchemes.has(scheme) && this.#instances.allows(scheme))
     const values =
       variable === 'scheme'

@@ -145,7 +145,7 @@ function wait(
   }
   if (byInstance.size === 0) return tool.call(args, caller)
   return firstOf(caller, open, one => [
-    // First: it may throw, and the others would fail with no one to take their failure.
+    // First: it may throw, and rejections of calls that were open already would be unhandled.
     ...(own.length > 0 ? [tool.call({ ...args, uris: own }, one)] : []),
     ...[...byInstance].map(async ([instanceId, inner]) => {
       const asked = { ...args, uris: inner, instance: instanceId, ...(isOne && { since }) }
@@ -176,7 +176,7 @@ async function firstOf(
 function withOuterUris(result: ToolResult, instanceId: string): ToolResult {
   const { structuredContent: data } = result
   if (!Array.isArray(data?.uris)) return result
-  const uris = data.uris.map(uri => outerUri(instanceId, String(uri)) ?? uri)
+  const uris = data.uris.map(uri => (typeof uri === 'string' && outerUri(instanceId, uri)) || uri)
   return { ...result, structuredContent: { ...data, uris } }
 }
 

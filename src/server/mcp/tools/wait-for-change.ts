@@ -97,7 +97,7 @@ export class WaitForChange implements Tool {
     const started = clock.now()
     const stops: (() => void)[] = []
     const settle = (result: () => ToolResult | Promise<ToolResult>) => {
-      // Once: a second failure would be a rejection that no one handles, and end the process.
+      // Only once: a second rejection would be unhandled, and end the process.
       if (!this.#waits.delete(giveUp)) return
       for (const stop of stops.splice(0)) stop()
       hub.remove(subscriber)
