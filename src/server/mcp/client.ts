@@ -138,7 +138,9 @@ export class Activity {
     const [kind, what] = kinds.get(method) ?? [null, '']
     this.#client = client
     this.kind = kind
-    this.what = kind === 'read' || kind === 'call' ? String(params[what]) : what
+    const named = kind === 'read' || kind === 'call' ? params[what] : what
+    // A request without it fails, and is not shown.
+    this.what = typeof named === 'string' ? named : ''
   }
 
   /** `isDone`: it succeeded. */

@@ -56,8 +56,9 @@ export function noteCall(
   notes: RequestContext,
   { method, params }: Pick<RequestMessage, 'method' | 'params'>,
 ): void {
-  const tool = method === 'tools/call' ? ` ${cleanText(String(params.name), maxToolChars)}` : ''
-  notes.rpc = method + tool
+  const { name } = params
+  const isNamed = method === 'tools/call' && typeof name === 'string'
+  notes.rpc = isNamed ? `${method} ${cleanText(name, maxToolChars)}` : method
   notes.uri = uriOf({ method, params }) ?? urisOf(params.arguments)
 }
 
@@ -71,7 +72,8 @@ function uriOf({ method, params }: Pick<RequestMessage, 'method' | 'params'>): u
 
 /** What a tool waits for. */
 function urisOf(args: unknown): string | undefined {
-  return isJsonObject(args) && Array.isArray(args.uris) ? args.uris.join(' ') : undefined
+  if (!isJsonObject(args) || !Array.isArray(args.uris)) return undefined
+  return args.uris.filter(uri => typeof uri === 'string').join(' ')
 }
 
 export interface WriteRules {
