@@ -1,7 +1,7 @@
 import { isVector, type JsonChange } from '../util/json-diff.ts'
 import { isJsonObject } from '../util/json.ts'
 import { counted } from '../util/amounts.ts'
-import { cleanText } from '../util/text.ts'
+import { asText, cleanText } from '../util/text.ts'
 
 /** A step of a delta; `id` and `name` are those of the object that it is in; it may have one alone. */
 export type SceneChange = (JsonChange | OmissionChange) & {
@@ -104,7 +104,7 @@ const itemVerbs = {
 } as const
 
 function nameOf({ id, name }: { readonly id?: unknown; readonly name?: unknown }): string {
-  return short(String(name ?? id ?? 'an item'))
+  return short(asText(name ?? id ?? 'an item'))
 }
 
 function changeOf(change: SceneChange): string {

@@ -27,6 +27,10 @@ describe('a change in words', () => {
     [{ path: '/objects/0/bevel', kind: 'removed', before: 2, ...inCube }, 'Cube bevel removed'],
     [{ path: '/frame', kind: 'changed', before: 1, after: 2 }, 'frame 1 → 2'],
     [
+      { path: '/objects/0/frame', kind: 'changed', before: 1, after: 2, name: { toString: 0 } },
+      '{"toString":0} frame 1 → 2',
+    ],
+    [
       { path: '/camera/location', kind: 'changed', before: [0, 0, 0], after: [1, 0, 0] },
       'camera.location moved 1.00 along x',
     ],
