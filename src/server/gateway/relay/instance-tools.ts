@@ -176,7 +176,8 @@ async function firstOf(
 function withOuterUris(result: ToolResult, instanceId: string): ToolResult {
   const { structuredContent: data } = result
   if (!Array.isArray(data?.uris)) return result
-  const uris = data.uris.map(uri => outerUri(instanceId, String(uri)) ?? uri)
+  const outer = (uri: unknown) => (typeof uri === 'string' && outerUri(instanceId, uri)) || uri
+  const uris = data.uris.map(outer)
   return { ...result, structuredContent: { ...data, uris } }
 }
 
