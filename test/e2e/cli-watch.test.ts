@@ -4,6 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { events, handshake, json as answer, result, useBridges } from '../lib/mcp/bridge/bench.ts'
 import { type ForeignServer, noteUri, startForeign } from '../lib/mcp/client/foreign-server.ts'
 import { runCommand } from '../helpers/in-process.ts'
 import { exitOf, startProgram } from '../helpers/program.ts'
@@ -26,6 +27,44 @@ describe('service-cli resources watch', () => {
   after(async () => {
     await serve?.stop()
     await rm(registryDir, { recursive: true, force: true })
+  })
+
+  describe('of a server with members of any type', () => {
+    const { scripted } = useBridges()
+    // `String` throws for it.
+    const hostile = { toString: 0, valueOf: 0 }
+    /** Watches a resource that stays the same. */
+    const watch = async (uri: string, content: object) => {
+      const server = await scripted((seen, res) => {
+        if (seen.method === 'GET') return void events(res)
+        if (handshake(seen, res)) return
+        const { id, method } = seen.body
+        const isRead = method === 'resources/read'
+        answer(res, result(id, isRead ? { contents: [{ uri, ...content }] } : {}))
+      })
+      return follow(['resources', 'watch', uri, `--url=${server.url}`])
+    }
+
+    it('writes the events', async () => {
+      const appended = ['source', 'stream', 'level', 'message'].map((name, at) => ({
+        ...{ id: at + 1, timestamp: hostile, message: 'hello', [name]: hostile },
+      }))
+      const page = { events: appended, newest_cursor: 4, next_cursor: 4 }
+      const { lines, child } = await watch('events://session/a', { text: JSON.stringify(page) })
+      await until(() => lines().length === 5, 'the events')
+      expect(lines()[1]).to.match(/^--:--:-- {2}- .*\{"toString":0.*hello$/)
+      child.kill()
+    })
+
+    it('writes what the resource is', async () => {
+      const application = { connected: false, since: hostile }
+      const _meta = { 'service-cli/scene': { application } }
+      const content = { text: '{"a":1}', mimeType: 'application/json', _meta }
+      const { lines, child } = await watch('state://a', content)
+      await until(() => lines().length > 0, 'the first line')
+      expect(lines().join('\n')).to.include('the application is gone')
+      child.kill()
+    })
   })
 
   for (const json of [false, true]) {

@@ -244,6 +244,18 @@ describe('an instance that lies', () => {
     expect(long.content[0].text).to.equal(text)
   })
 
+  it('passes on the result of a wait that names no texts as URIs', async () => {
+    const uris = [{ toString: 0, valueOf: 0 }, 'scene://current']
+    bad.onCall = ({ res, id }) => {
+      res.setHeader('Content-Type', 'application/json')
+      const result = { content: [], structuredContent: { changed: true, uris } }
+      res.end(JSON.stringify({ jsonrpc: '2.0', id, result }))
+    }
+    const params = { name: 'wait_for_change', arguments: { uris: [at(bad)] } }
+    const { result } = (await callStateless(gateway.url, 'tools/call', params)).json
+    expect(result.structuredContent).to.deep.equal({ changed: true, uris: [uris[0], at(bad)] })
+  })
+
   it('tells a caller of no progress that is not above the last one', async () => {
     bad.onCall = ({ res, id }) => {
       res.setHeader('Content-Type', 'text/event-stream')

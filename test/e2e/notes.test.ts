@@ -356,11 +356,23 @@ describe('notes of people', () => {
     expect(checkpoints.map(({ name }: any) => name)).to.deep.equal([`note-${note.id}`])
   })
 
-  it('survive a damaged file among them', async () => {
+  it('survive damaged files among them', async () => {
     const { id } = await add()
     const folder = await folderOf(id)
     await writeFile(join(folder, '0123abcd.json'), '{"half')
-    expect((await read(open))['total']).to.equal(1)
+    const whole = JSON.parse(await readFile(join(folder, `${id}.json`), 'utf8'))
+    const damaged = [
+      ...[{ targets: [null] }, { targets: [{ id: 'a' }] }, { targets: [{ id: 'a', name: {} }] }],
+      ...[{ entries: [null] }, { entries: [{}] }, { author: 7 }, { created_at: null }],
+      { id: '../../elsewhere' },
+    ]
+    for (const [at, members] of damaged.entries()) {
+      const note = { ...whole, id: `0000000${at}`, ...members }
+      await writeFile(join(folder, `0000000${at}.json`), JSON.stringify(note))
+      expect((await read(open))['total'], JSON.stringify(members)).to.equal(1)
+      const listed = await tool('list_notes')
+      expect(listed.structuredContent, JSON.stringify(members)).to.include({ total: 1 })
+    }
     expect(await add()).to.include({ number: 2 })
     const isSaid = () => serve.output().stderr.includes('a note cannot be read')
     await until(isSaid, 'the log line')

@@ -32,6 +32,7 @@ def parse_url(url):
     try:
         parts = urllib.parse.urlsplit(url)
         host, port = parts.hostname, parts.port
+        (host or "").encode("idna")  # as the resolver does: UnicodeError for an empty label
     except ValueError:
         raise ValueError("the host URL cannot be understood")
     if parts.scheme in ("https", "wss"):

@@ -46,6 +46,8 @@ def read_own_file(path, max_bytes):
             data = file.read(max_bytes + 1)
     except OSError as error:
         raise RecordSkipped("cannot be read (%s)" % os_reason(error))
+    except ValueError:  # a NUL, or half of a surrogate pair
+        raise RecordSkipped("cannot be read (no path of this system)")
     if len(data) > max_bytes:
         raise RecordSkipped("is larger than %d bytes" % max_bytes)
     return data, found.st_mtime

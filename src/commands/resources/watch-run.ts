@@ -18,7 +18,7 @@ import {
   screenView,
   type WatchView,
 } from './watch-views.ts'
-import { cleanText } from '../../lib/util/text.ts'
+import { asText, cleanText } from '../../lib/util/text.ts'
 import type { JsonObject } from '../../lib/util/json.ts'
 import { shownUrl } from '../../lib/mcp/bridge/context.ts'
 
@@ -227,11 +227,11 @@ function eventLine(event: JsonObject): string {
   const { timestamp, level, source, stream, message } = event
   const time = new Date(typeof timestamp === 'string' ? timestamp : NaN)
   const clock = Number.isNaN(time.getTime()) ? '--:--:--' : clockText(time)
-  const from = [source, stream].map(word => cleanText(String(word ?? '-'), 40)).join('/')
+  const from = [source, stream].map(word => cleanText(asText(word ?? '-'), 40)).join('/')
   return [
     clock,
-    cleanText(String(level ?? '-'), 10).padEnd(7),
+    cleanText(asText(level ?? '-'), 10).padEnd(7),
     from,
-    cleanText(String(message ?? ''), 4096),
+    cleanText(asText(message ?? ''), 4096),
   ].join('  ')
 }

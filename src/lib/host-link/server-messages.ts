@@ -83,6 +83,7 @@ const welcome: Shape = {
         max_scene_objects: whole(0),
         scene_min_interval_ms: whole(0, maxMs),
       },
+      optional: { max_scene_bytes: whole(0), max_patched_objects: whole(0) },
       open: true,
     }),
     heartbeat_ms: whole(100, maxMs),

@@ -21,6 +21,11 @@ export function cleanText(text: string, most = 500): string {
     .replace(/\ufffd$/, '')}…`
 }
 
+/** A text itself, any other JSON value as JSON: `String` throws for `{"toString":0,"valueOf":0}`. */
+export function asText(value: unknown): string {
+  return typeof value === 'object' ? JSON.stringify(value) : String(value)
+}
+
 /** Text of another machine with its lines and tabs, safe on a terminal. */
 export function cleanLines(text: string): string {
   return text

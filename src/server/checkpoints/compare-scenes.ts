@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject } from '../../lib/util/json.ts'
+import { asText } from '../../lib/util/text.ts'
 import type { SceneChange } from '../../lib/mcp/change-words.ts'
 import { changesBetween, parseScene } from '../resources/scene-changes.ts'
 
@@ -42,9 +43,9 @@ export function compareScenes(compared: ComparedScenes): SceneComparison {
 function familyOf(targets: readonly string[], scenes: readonly JsonObject[]): ReadonlySet<string> {
   const children = new Map<string, string[]>()
   for (const { id, parent } of scenes.flatMap(objectsOf)) {
-    const known = children.get(String(parent))
-    if (known === undefined) children.set(String(parent), [String(id)])
-    else known.push(String(id))
+    const known = children.get(asText(parent))
+    if (known === undefined) children.set(asText(parent), [asText(id)])
+    else known.push(asText(id))
   }
   const family = new Set(targets)
   // The set grows while it is gone through; nothing comes twice.
@@ -54,7 +55,7 @@ function familyOf(targets: readonly string[], scenes: readonly JsonObject[]): Re
 
 /** The texts in the members of these objects, as far as they may name an item of another list. */
 function namesIn(scene: JsonObject, family: ReadonlySet<string>): readonly string[] {
-  const items = objectsOf(scene).filter(({ id }) => family.has(String(id)))
+  const items = objectsOf(scene).filter(({ id }) => family.has(asText(id)))
   return items.flatMap(({ id: _, parent: __, ...members }) =>
     Object.values(members).flatMap(value =>
       (Array.isArray(value) ? value : [value]).filter(isText),
@@ -71,8 +72,8 @@ function objectsOf({ objects }: JsonObject): readonly JsonObject[] {
 }
 
 function idOf(change: SceneChange): string | undefined {
-  if (change.id !== undefined) return String(change.id)
+  if (change.id !== undefined) return asText(change.id)
   if (!/^\/[^/]+\/\d+$/.test(change.path)) return undefined
   const item = 'after' in change ? change.after : change.before
-  return isJsonObject(item) && item.id !== undefined ? String(item.id) : undefined
+  return isJsonObject(item) && item.id !== undefined ? asText(item.id) : undefined
 }

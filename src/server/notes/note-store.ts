@@ -46,13 +46,27 @@ export function inOrder(notes: readonly (Note | null)[]): readonly Note[] {
 /** Only as much as keeps a damaged text from harm: it was written by a server. */
 function isNote(value: unknown): value is Note {
   if (!isJsonObject(value)) return false
-  const { id, number, state, text, targets, entries } = value
+  const { id, number, state, text, author, created_at, targets, entries } = value
   return (
-    typeof id === 'string' &&
+    // Files have its name.
+    isText(id) &&
+    /^[0-9a-f]{8}$/.test(id) &&
     Number.isSafeInteger(number) &&
     noteStates.some(one => one === state) &&
-    typeof text === 'string' &&
+    [text, author, created_at].every(isText) &&
     Array.isArray(targets) &&
-    Array.isArray(entries)
+    targets.every(each => isJsonObject(each) && isText(each.id) && isText(each.name)) &&
+    Array.isArray(entries) &&
+    entries.every(isEntry)
   )
+}
+
+function isEntry(value: unknown): boolean {
+  if (!isJsonObject(value)) return false
+  const { action, by, at, text = '' } = value
+  return [action, by, at, text].every(isText)
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string'
 }

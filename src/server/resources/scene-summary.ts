@@ -1,5 +1,6 @@
 import { arrayOf, isJsonObject, type JsonObject } from '../../lib/util/json.ts'
 import { isVector } from '../../lib/util/json-diff.ts'
+import { asText } from '../../lib/util/text.ts'
 import { sizeOf } from './scene-query.ts'
 
 /** A summary is never larger: about 1,000 tokens. */
@@ -82,14 +83,19 @@ function placeOf({ id, translate, world_translate, rotate, quaternion }: JsonObj
 
 function countsByType(scene: JsonObject, objects: readonly JsonObject[], most: number): JsonObject {
   const given = memberOf(memberOf(scene, 'counts'), 'by_type')
-  const counts = new Map(Object.entries(given))
+  const counts = new Map(Object.entries(given).filter(isCount))
   if (counts.size === 0) {
     for (const { type } of objects) {
-      counts.set(String(type), Number(counts.get(String(type)) ?? 0) + 1)
+      const word = asText(type)
+      counts.set(word, (counts.get(word) ?? 0) + 1)
     }
   }
-  const sorted = [...counts].toSorted(([, a], [, b]) => Number(b) - Number(a))
+  const sorted = [...counts].toSorted(([, a], [, b]) => b - a)
   return Object.fromEntries(sorted.slice(0, most + 3).map(([type, n]) => [cutText(type), n]))
+}
+
+function isCount(entry: [string, unknown]): entry is [string, number] {
+  return typeof entry[1] === 'number'
 }
 
 /** Of the boxes where objects have them, else of the places of the objects; null without either. */
@@ -121,7 +127,7 @@ function collectionTree(collections: readonly unknown[]): readonly string[] {
   return collections.filter(isJsonObject).map(({ name, parent, objects }) => {
     const depth = (depths.get(parent) ?? -1) + 1
     depths.set(name, depth)
-    return `${'  '.repeat(Math.min(depth, 8))}${cutText(String(name))} (${Number(objects ?? 0)})`
+    return `${'  '.repeat(Math.min(depth, 8))}${cutText(asText(name))} (${typeof objects === 'number' ? objects : 0})`
   })
 }
 

@@ -67,6 +67,8 @@ class FindServer(unittest.TestCase):
             ({"token": None}, "its token file cannot be read"),
             ({"token": "two words "}, "header cannot carry"),
             ({"token": "x" * 5000}, "larger than 4096"),
+            ({"host_token_file": "/no\0path"}, "its token file cannot be read"),
+            ({"host_token_file": "/no\ud800path"}, "its token file cannot be read"),
         ]
         for members, words in cases:
             self.record("one", **members)

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { until } from '../../helpers/until.ts'
 import { Bench, errorOf } from './bench.ts'
 import { type Message, type Peer, welcome, within } from './scripted-server.ts'
 
@@ -29,6 +30,20 @@ describe('HostClient, patching the scene', () => {
     await peer.until(() => peer.messages.some(isLast), 'the last part')
     return peer.messages.find(isLast) as Message
   }
+
+  it('does not end its process for a welcome whose bounds of scenes are no numbers', async () => {
+    // `Math.max` throws for it.
+    const hostile = { toString: 0, valueOf: 0 }
+    for (const name of ['max_scene_bytes', 'max_patched_objects']) {
+      const given = { ...patching.limits, [name]: hostile }
+      const server = await bench.serve({ welcome: { ...patching, limits: given } })
+      const host = bench.client(server.url)
+      host.setScene({ objects: props })
+      host.start()
+      await until(() => host.status.lastError?.includes(name) === true, 'the reason')
+      await host.stop()
+    }
+  })
 
   it('sends parts within the bound of a message, each object once and in order', async () => {
     const { host, peer } = await bench.linked({ welcome: patching, answer: () => null })

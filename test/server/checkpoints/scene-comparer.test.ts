@@ -51,6 +51,13 @@ describe('SceneComparer', () => {
     expect(await comparing).to.deep.equal(compareScenes(compared))
   })
 
+  it('compares objects whose ids and parents are no texts', async () => {
+    const hostile = { toString: 0, valueOf: 0 }
+    const current = scene(10, { 2: { id: hostile, parent: hostile }, 3: { visible: false } })
+    const { changes } = await comparer.compare({ base: scene(10), current, ...options })
+    expect(changes.map(({ path }) => path)).to.include('/objects/3/visible')
+  })
+
   it('says why a scene cannot be compared', async () => {
     const broken = `${scene(20_000)}{`
     const refused = await comparer

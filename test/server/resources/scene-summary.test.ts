@@ -56,6 +56,21 @@ describe('view=summary of scene://current', () => {
     expect(summary['hidden'].ids.slice(0, 2)).to.deep.equal(['Object.0', 'Object.4'])
   })
 
+  it('takes members of any type', () => {
+    // `String` throws for it.
+    const hostile = { toString: 0, valueOf: 0 }
+    const scene = {
+      ...dcc(0),
+      objects: [{ id: hostile, name: hostile, type: hostile, parent: hostile }],
+      collections: [{ name: hostile, objects: hostile }],
+    }
+    const { objects: summarised, collections } = summaryOf(scene)
+    expect(summarised['by_type']).to.deep.equal({ '{"toString":0,"valueOf":0}': 1 })
+    expect(collections).to.deep.equal(['{"toString":0,"valueOf":0} (0)'])
+    const counted = summaryOf({ ...scene, counts: { by_type: { mesh: 2, light: hostile } } })
+    expect(counted['objects'].by_type).to.deep.equal({ mesh: 2 })
+  })
+
   it('names the objects of a small scene', () => {
     const { objects: summarised } = summaryOf(dcc(3))
     expect(summarised['ids']).to.deep.equal(['Object.0', 'Object.1', 'Object.2'])

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from '../../util/json.ts'
-import { cleanText } from '../../util/text.ts'
+import { asText, cleanText } from '../../util/text.ts'
 import { Throttle } from '../../util/throttle.ts'
 import { pause, retryDelay } from '../../util/time.ts'
 import { jsonRpcCodes, type RpcError } from '../json-rpc.ts'
@@ -242,7 +242,7 @@ function outcomeOf(answer: OwnAnswer): Outcome {
   if (answer.kind === 'error') return failed(answer.error)
   const { content, structuredContent: data = {}, isError } = answer.result
   const [first]: readonly unknown[] = Array.isArray(content) ? content : []
-  const text = isJsonObject(first) ? String(first.text) : ''
+  const text = isJsonObject(first) ? asText(first.text) : ''
   // A gateway waits for instances, and knows no revision to start from.
   if (isError === true && text.startsWith('argument_invalid:')) return { kind: 'unsupported' }
   if (isError === true || !isJsonObject(data)) return { kind: 'failed', reason: cleanText(text) }
@@ -261,9 +261,9 @@ function isRevision(value: unknown): value is number {
 
 function noteLine({ number, author, text, last }: JsonObject): string {
   if (!isJsonObject(last) || last.action !== 'reopen') {
-    return `note ${String(number)} from ${String(author)}: ${String(text)}`
+    return `note ${asText(number)} from ${asText(author)}: ${asText(text)}`
   }
-  return `note ${String(number)} reopened by ${String(last.by)}: ${String(last.text ?? text)}`
+  return `note ${asText(number)} reopened by ${asText(last.by)}: ${asText(last.text ?? text)}`
 }
 
 interface ContentPart {

@@ -58,7 +58,8 @@ export function createEventFollower(uri: string): EventFollower {
     let gap = false
     let found = await page(read, cursor ?? 0, pageEvents)
     const { newest_cursor: newest } = found
-    if (last !== undefined && typeof newest === 'number' && newest < Number(last.id)) {
+    const lastId = last?.id
+    if (typeof newest === 'number' && typeof lastId === 'number' && newest < lastId) {
       startAgain()
       found = await page(read, 0, pageEvents)
     }

@@ -3,6 +3,7 @@ import { ServiceError } from '../../util/errors.ts'
 import { applyChanges } from './json-apply.ts'
 import { diffJson, type JsonChange } from '../../util/json-diff.ts'
 import { isJsonObject, type JsonObject, parseJson } from '../../util/json.ts'
+import { asText } from '../../util/text.ts'
 import type { Contents } from './ask.ts'
 
 /** The last known state of a resource. */
@@ -141,12 +142,12 @@ export function staleReason(meta: JsonObject | undefined): string | null {
   }
   const { as_of: asOf } = applicationOf(meta)
   if (asOf === undefined) return null
-  return `the application does not confirm the scene now; this is its scene as of ${String(asOf)}`
+  return `the application does not confirm the scene now; this is its scene as of ${asText(asOf)}`
 }
 
 function goneSince(meta: JsonObject | undefined): string | null {
   const { connected, since } = applicationOf(meta)
-  return connected === false ? String(since) : null
+  return connected === false ? asText(since) : null
 }
 
 function applicationOf(meta: JsonObject | undefined): JsonObject {

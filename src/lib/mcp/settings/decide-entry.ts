@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type JsonObject, isJsonObject } from '../../util/json.ts'
 import { type Result, fail, ok } from '../../util/result.ts'
+import { asText } from '../../util/text.ts'
 
 export type Change = 'added' | 'updated' | 'replaced' | 'unchanged'
 
@@ -59,7 +60,7 @@ export function addressOf(entry: JsonObject): string | null {
   const { command, args } = entry
   // opencode puts command and arguments in one list.
   if (typeof command !== 'string' && !Array.isArray(command)) return null
-  const words = [command, Array.isArray(args) ? args : []].flat().map(String)
+  const words = [command, Array.isArray(args) ? args : []].flat().map(asText)
   const connect = words.findIndex(
     (word, at) => word === 'connect' || (word === 'serve' && words[at + 1] === '--stdio'),
   )

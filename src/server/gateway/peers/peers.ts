@@ -95,15 +95,16 @@ export class Peers {
   /** On a network that is cut no socket fails: streams would wait for ever. */
   async #probe(peer: Peer): Promise<void> {
     const { row, link, reads } = peer
-    const reason = await link
-      .ask({
+    // Rejects also for an address that is none: the database may have any.
+    const ask = async () =>
+      link.ask({
         ...{ url: new URL(`${row.address}${peerPath}`), method: 'GET', headers: {} },
         ...{ repeatable: true, isHeld: true, answerMs, signal: new AbortController().signal },
       })
-      .then(answer => {
-        answer.resume()
-        return answer.statusCode === 204 ? null : `it answers with HTTP ${answer.statusCode}`
-      }, messageOf)
+    const reason = await ask().then(answer => {
+      answer.resume()
+      return answer.statusCode === 204 ? null : `it answers with HTTP ${answer.statusCode}`
+    }, messageOf)
     if (this.#peers.get(row.id) !== peer) return
     const wasAway = peer.failures >= maxFailures
     peer.reason = reason

@@ -50,6 +50,15 @@ describe('createEventFollower', () => {
     expect(seen(await follower.look(next))).to.include({ isNewBuffer: false })
   })
 
+  it('goes on after an event whose id is no number', async () => {
+    const follower = createEventFollower(`${uri}?cursor=1`)
+    const events = [{ id: { toString: 0, valueOf: 0 }, message: 'a' }]
+    const text = JSON.stringify({ events, newest_cursor: 5, next_cursor: 2 })
+    const read: Read = async asked => [{ kind: 'text', uri: asked, mimeType: null, text }]
+    expect(seen(await follower.start(read)).messages).to.deep.equal(['a'])
+    expect(seen(await follower.look(read)).messages).to.deep.equal(['a'])
+  })
+
   it('says that the buffer is new when it could be read only later', async () => {
     const follower = createEventFollower(uri)
     await follower.start(readOf(bufferOf('a', 'b')))

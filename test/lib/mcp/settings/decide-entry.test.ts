@@ -60,6 +60,12 @@ describe('decideEntry', () => {
       bridge,
       'other_address connect maya',
     ],
+    [
+      'keeps one whose words are no texts',
+      { ...bridge, args: ['connect', { toString: 0, valueOf: 0 }] },
+      bridge,
+      'other_address connect {"toString":0,"valueOf":0}',
+    ],
   ]
   for (const [what, found, wanted, outcome] of rows) {
     it(what, () => {
