@@ -160,11 +160,13 @@ export class ScriptedServer {
   #accept(open: WebSocket): void {
     const peer = new Peer(open, this.script.answer ?? (() => ({})))
     this.peers.push(peer)
-    void peer.next('hello').then(hello => {
+    const greeted = (hello: Message) => {
       if (this.script.hello) return this.script.hello(peer, hello)
       const said = this.script.welcome === undefined ? welcome : this.script.welcome
       if (said !== null) peer.send(said)
-    })
+    }
+    // A client that was stopped while it connected says none.
+    peer.next('hello').then(greeted, () => {})
     for (const look of this.#waiting.splice(0)) look()
   }
 }

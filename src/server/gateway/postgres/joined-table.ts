@@ -1,8 +1,10 @@
 import type { GatewayLimits } from '../../../lib/config/gateway-limits.ts'
 import type { JoinLimits } from '../../../lib/config/join-limits.ts'
+import { isJsonObject, parseJson } from '../../../lib/util/json.ts'
 import { fail, ok, type Result } from '../../../lib/util/result.ts'
 import type { Database, Queries } from '../../database/pool.ts'
 import { admissionRefusals, maxIdsPerAccount } from '../join/joined-directory.ts'
+import type { JoinPrincipal } from '../join/join-tokens.ts'
 import { readToldRecord, type ToldRecord } from '../join/told-record.ts'
 
 /** The channel of NOTIFY after a change of an instance or an event. */
@@ -194,7 +196,16 @@ export function joinedWrite({ record, text, principal }: ToldRecord): JoinedWrit
 
 /** Parses the record of a row; fails with why it is invalid. */
 export function toldOf({ instanceId, principal, record }: JoinedRow, limits: GatewayLimits) {
-  return readToldRecord(record, instanceId, JSON.parse(principal), limits)
+  const parsed = parseJson(principal, 2)
+  // A damaged row must not pass for a database that is away.
+  if (!parsed.ok || !isPrincipal(parsed.value)) return fail('its user is damaged')
+  return readToldRecord(record, instanceId, parsed.value, limits)
+}
+
+function isPrincipal(value: unknown): value is JoinPrincipal {
+  if (!isJsonObject(value)) return false
+  const { accountId, owner, team, name } = value
+  return [accountId, owner, team ?? '', name].every(each => typeof each === 'string')
 }
 
 export type JoinedTable = ReturnType<typeof joinedTable>
