@@ -95,7 +95,7 @@ export class Peers {
   /** On a network that is cut no socket fails: streams would wait for ever. */
   async #probe(peer: Peer): Promise<void> {
     const { row, link, reads } = peer
-    // Rejects also for an address that is none: the database may have any.
+    // Rejects also when the address in the database is no URL.
     const ask = async () =>
       link.ask({
         ...{ url: new URL(`${row.address}${peerPath}`), method: 'GET', headers: {} },

@@ -5,7 +5,7 @@ import { until } from '../../../helpers/until.ts'
 import { ManualTime } from '../../resources/manual-time.ts'
 
 describe('the other gateways of a database', () => {
-  it('do not end this one with an address that is none', async () => {
+  it('do not end this one with an address that is no URL', async () => {
     const [time, log] = [new ManualTime(), recordingLog()]
     const peers = new Peers({ limits: { peerProbeMs: 1000 }, timer: time, log })
     peers.update([{ id: 'a', address: 'nowhere', secret: 'of a' }])
