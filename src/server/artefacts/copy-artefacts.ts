@@ -44,7 +44,7 @@ interface CopyOptions extends CopyEvents {
   }
 }
 
-export interface Copied {
+interface Copied {
   /** At the source, and compared at the target. */
   artefacts: number
   bytes: number

@@ -4,7 +4,7 @@ import { laterExpiry } from './expiry.ts'
 import type { PutFields } from './put-options.ts'
 import type { ArtefactOrigin, ArtefactRef } from './store.ts'
 
-export interface StoredBytes {
+interface StoredBytes {
   readonly hex: string
   /** Bytes. */
   readonly size: number

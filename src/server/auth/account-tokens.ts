@@ -12,7 +12,7 @@ import { type Clock, repeat, type Timer } from '../../lib/util/time.ts'
 import { userAgent } from '../../lib/util/version.ts'
 
 /** What the accounts server says of a token. */
-export interface TokenAccount {
+interface TokenAccount {
   /** Stays when the user is renamed. */
   readonly accountId: string
   readonly username: string

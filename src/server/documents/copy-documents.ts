@@ -31,7 +31,7 @@ interface CopyOptions {
   readonly damaged: (what: string) => void
 }
 
-export interface CopiedDocuments {
+interface CopiedDocuments {
   /** Notes of the source that are at the target, compared. */
   notes: number
   /** Likewise. */

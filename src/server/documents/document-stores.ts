@@ -16,7 +16,7 @@ export interface DocumentStores {
   close(): void
 }
 
-export interface DocumentList {
+interface DocumentList {
   /** Names of the documents that have notes or checkpoints. */
   readonly documents: readonly string[]
   /** Number of documents without a path that belong to other machines or accounts. */

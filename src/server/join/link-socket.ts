@@ -7,7 +7,7 @@ import { LinkStream } from './link-stream.ts'
 type LinkTimes = Pick<JoinLimits, 'joinPingMs' | 'joinSilenceMs'>
 
 /** How a link ended. */
-export interface LinkEnd {
+interface LinkEnd {
   /** WebSocket close code of the other end; 1006 for a cut. */
   readonly code: number
   /** As a clause. */

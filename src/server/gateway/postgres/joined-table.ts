@@ -21,7 +21,7 @@ export interface GatewayRow {
 }
 
 /** An instance, as written by the gateway that holds its link. */
-export interface JoinedWrite {
+interface JoinedWrite {
   readonly instanceId: string
   readonly accountId: string
   readonly principal: string
@@ -42,7 +42,7 @@ export interface JoinedRow {
 }
 
 /** A link that this gateway holds, or held. */
-export type LinkState = { readonly link: number } & (
+type LinkState = { readonly link: number } & (
   | (JoinedWrite & { readonly end: null })
   | (Pick<JoinedWrite, 'instanceId' | 'principal'> & {
       /** How the link ended; with `isOver` the instance is gone. */

@@ -21,7 +21,7 @@ import type { OpenRequests } from '../relay/open-requests.ts'
 import type { Relays } from '../relay/relays.ts'
 import { VisibleInstances } from './visible-instances.ts'
 
-export interface ViewParts extends Omit<DiagnosticParts, 'activity' | 'limits'> {
+interface ViewParts extends Omit<DiagnosticParts, 'activity' | 'limits'> {
   readonly directory: InstanceDirectory
   /** Is the instance in the directory at this moment? Absent: none is ever hidden from callers. */
   readonly isVisible?: (instanceId: string) => boolean
