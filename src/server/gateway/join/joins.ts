@@ -137,7 +137,7 @@ export class Joins {
     })
     let instanceId: string | null = null
     for await (const line of recordLines(answer, limits.maxRecordBytes)) {
-      const told = parseToldRecord(line, link.principal, limits)
+      const told = parseToldRecord(line.toString(), null, link.principal, limits)
       if (!told.ok) return this.#refuse(link, told.failure)
       const { record } = told.value
       if (instanceId === null) {
