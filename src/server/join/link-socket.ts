@@ -7,7 +7,7 @@ import { LinkStream } from './link-stream.ts'
 type LinkTimes = Pick<JoinLimits, 'joinPingMs' | 'joinSilenceMs'>
 
 /** How a link ended. */
-interface LinkEnd {
+export interface LinkEnd {
   /** WebSocket close code of the other end; 1006 for a cut. */
   readonly code: number
   /** As a clause. */
