@@ -127,12 +127,6 @@ export function isDiskFull(error: unknown): boolean {
   return ['ENOSPC', 'EDQUOT'].includes(errnoOf(error) ?? '')
 }
 
-/** What failed at the file system: `storage_full` for a full disk, else `storage_failed`. */
-export function storageError(what: string, error: unknown): ServiceError {
-  const code = isDiskFull(error) ? 'storage_full' : 'storage_failed'
-  return new ServiceError(code, `${what}: ${messageOf(error)}`, { cause: error })
-}
-
 /** Returns whether the path does not exist. */
 export function isMissing(error: unknown): boolean {
   const code = errnoOf(error)
