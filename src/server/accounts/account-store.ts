@@ -18,7 +18,6 @@ export interface AccountStore {
   /** By the folded user name or the folded email address. */
   findAccount(key: string): Promise<AccountRow | null>
   getAccount(id: string): Promise<AccountRow | null>
-  countAccounts(): Promise<number>
   /** By user name, `after` is the folded name of the last one seen. */
   listAccounts(page: { readonly after?: string; readonly limit: number }): Promise<AccountRow[]>
   /**
