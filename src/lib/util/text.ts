@@ -21,7 +21,7 @@ export function cleanText(text: string, most = 500): string {
     .replace(/\ufffd$/, '')}…`
 }
 
-/** A text itself, any other JSON value as JSON: `String` throws for `{"toString":0,"valueOf":0}`. */
+/** A text as it is, another value as JSON: `String` throws for `{"toString":0,"valueOf":0}`. */
 export function asText(value: unknown): string {
   return typeof value === 'object' ? JSON.stringify(value) : String(value)
 }

@@ -139,7 +139,7 @@ export class Activity {
     this.#client = client
     this.kind = kind
     const named = kind === 'read' || kind === 'call' ? params[what] : what
-    // A request without it fails, and is not shown.
+    // A request without a name fails, and is not shown.
     this.what = typeof named === 'string' ? named : ''
   }
 

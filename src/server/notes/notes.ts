@@ -172,7 +172,7 @@ export class Notes implements NotesSource {
       }
     }).catch(async (error: unknown) => {
       const notes = await store.notes().catch(() => null)
-      // A note whose writing failed may be there all the same.
+      // Writing may fail after the note was stored.
       if (notes?.every(note => note.id !== id) === true) await prover.discard(place, id)
       throw error
     })

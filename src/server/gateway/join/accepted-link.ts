@@ -42,7 +42,7 @@ export class AcceptedLink {
   #admission: Promise<unknown> = Promise.resolve()
   #isRevoked = false
 
-  /** Call it in the event in which the WebSocket opens (see `LinkSocket`). */
+  /** Create it in the event in which the WebSocket opens (see `LinkSocket`). */
   constructor(parts: AcceptedLinkParts, ws: WebSocket, socket: Socket, principal: JoinPrincipal) {
     const { limits, timer } = parts
     this.#parts = parts

@@ -145,7 +145,7 @@ function wait(
   }
   if (byInstance.size === 0) return tool.call(args, caller)
   return firstOf(caller, open, one => [
-    // First: it may throw, and rejections of calls that were open already would be unhandled.
+    // First, because it may throw: rejections of calls already open would then be unhandled.
     ...(own.length > 0 ? [tool.call({ ...args, uris: own }, one)] : []),
     ...[...byInstance].map(async ([instanceId, inner]) => {
       const asked = { ...args, uris: inner, instance: instanceId, ...(isOne && { since }) }
