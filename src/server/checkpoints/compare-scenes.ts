@@ -57,14 +57,10 @@ function familyOf(targets: readonly string[], scenes: readonly JsonObject[]): Re
 function namesIn(scene: JsonObject, family: ReadonlySet<string>): readonly string[] {
   const items = objectsOf(scene).filter(({ id }) => family.has(asText(id)))
   return items.flatMap(({ id: _, parent: __, ...members }) =>
-    Object.values(members).flatMap(value =>
-      (Array.isArray(value) ? value : [value]).filter(isText),
-    ),
+    Object.values(members)
+      .flat()
+      .filter(each => typeof each === 'string'),
   )
-}
-
-function isText(value: unknown): value is string {
-  return typeof value === 'string'
 }
 
 function objectsOf({ objects }: JsonObject): readonly JsonObject[] {

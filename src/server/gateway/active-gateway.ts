@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { cleanText } from '../../lib/util/text.ts'
-import { parseRfc3339 } from '../../lib/util/time.ts'
+import { isRfc3339 } from '../../lib/util/time.ts'
 import { isJsonObject, type JsonObject, parseJson } from '../../lib/util/json.ts'
 import { isPid } from '../../lib/util/process.ts'
 import { constants } from 'node:fs'
@@ -71,7 +71,7 @@ export function parseActiveGateway(text: string): ActiveGateway | null {
   if (!isPid(pid)) return null
   if (typeof version !== 'string' || typeof registry !== 'string') return null
   if (typeof url !== 'string' || !/^https?:\/\//.test(url) || !URL.canParse(url)) return null
-  if (typeof started_at !== 'string' || parseRfc3339(started_at) === null) return null
+  if (!isRfc3339(started_at)) return null
   const known = typeof pid_start === 'string' && pid_start.length <= maxPidStartChars
   return {
     instanceId: instance_id,
