@@ -3,7 +3,7 @@ import { defaultGatewayLimits, type GatewayLimits } from '../config/gateway-limi
 import { isJsonObject, type JsonObject, parseJson } from '../util/json.ts'
 import { MemberReader } from '../util/member-reader.ts'
 import { fail, ok, type Result } from '../util/result.ts'
-import { cleanText, uuidForm } from '../util/text.ts'
+import { cleanText, isUuid } from '../util/text.ts'
 import { parseVisibility, type Visibility } from './visibility.ts'
 
 /** Version 1 of `<registry_dir>/instances/<instance_id>.json`. Member names are those on disk. */
@@ -59,7 +59,6 @@ type RecordLimits = Pick<
 
 const newestVersion = 1
 const maxPid = 2 ** 31 - 1
-const uuid = new RegExp(`^${uuidForm}$`)
 
 /**
  * Parses the record of the instance `instanceId` (null: the one that it names), or says why it is
@@ -81,7 +80,7 @@ export function parseRecord(
   if (!parsed.ok) return fail('it is not valid JSON')
   if (!isJsonObject(parsed.value)) return fail('it is not a JSON object')
   const id = instanceId ?? parsed.value.instance_id
-  if (typeof id !== 'string' || (instanceId === null && !uuid.test(id))) {
+  if (typeof id !== 'string' || (instanceId === null && !isUuid(id))) {
     return fail('its instance_id must be a UUID')
   }
   const strange = strangeVersion(parsed.value) ?? strangeId(parsed.value, id)

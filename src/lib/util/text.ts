@@ -101,6 +101,11 @@ function at(row: readonly number[], column: number): number {
 
 /** Any UUID in the form in which they are written here, for use in a longer expression. */
 export const uuidForm = '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}'
+const uuid = new RegExp(`^${uuidForm}$`)
+
+export function isUuid(value: unknown): value is string {
+  return typeof value === 'string' && uuid.test(value)
+}
 
 /**
  * Characters that may stand unescaped in the path of a URI (RFC 3986, `pchar`), so that an id reads

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { cleanText } from '../../lib/util/text.ts'
+import { cleanText, isUuid } from '../../lib/util/text.ts'
 import { isRfc3339 } from '../../lib/util/time.ts'
 import { isJsonObject, type JsonObject, parseJson } from '../../lib/util/json.ts'
 import { isPid } from '../../lib/util/process.ts'
@@ -37,7 +37,6 @@ export interface ActiveGateway {
 export const identityPath = '/gateway/v1/resident'
 export const maxActiveGatewayBytes = 4096
 
-const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 const maxPidStartChars = 128
 
 /** `path` is the folder's real one: two spellings of a folder are one. */
@@ -67,7 +66,7 @@ export function parseActiveGateway(text: string): ActiveGateway | null {
   const { service, role, instance_id, pid, pid_start, version } = parsed.value
   const { url, started_at, registry, aggregate } = parsed.value
   if (service !== 'service-cli' || role !== 'gateway') return null
-  if (typeof instance_id !== 'string' || !uuid.test(instance_id)) return null
+  if (!isUuid(instance_id)) return null
   if (!isPid(pid)) return null
   if (typeof version !== 'string' || typeof registry !== 'string') return null
   if (typeof url !== 'string' || !/^https?:\/\//.test(url) || !URL.canParse(url)) return null
