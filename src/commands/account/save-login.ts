@@ -15,7 +15,7 @@ interface Who {
 interface Login {
   readonly client: AccountsClient
   readonly tokens: Tokens
-  /** Who logged in by a password: this is who it is where the accounts server cannot be asked. */
+  /** The user who logged in by a password, for when the accounts server cannot be asked. */
   readonly typed: Who
   /** The accounts server has ended every earlier session of the account. */
   readonly earlierEnded?: boolean

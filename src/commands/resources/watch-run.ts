@@ -163,7 +163,7 @@ function watch(
 }
 
 interface StatusLine {
-  /** Is there a terminal for it? */
+  /** Whether there is a terminal for it. */
   readonly isShown: boolean
   away(absence: Absence): void
   clear(): void

@@ -10,7 +10,7 @@ export const serviceTokenPrefix = 'svc_'
 
 export const passwordChars = { least: 8, most: 1024 } as const
 
-/** Who may make an account: every caller, the holder of an invitation, no one. */
+/** Callers who may make an account: all, holders of an invitation, or none. */
 export const registrationModes = ['open', 'invite', 'closed'] as const
 export type RegistrationMode = (typeof registrationModes)[number]
 

@@ -206,7 +206,7 @@ export type ServerMessage =
     }
   /** To be answered once the server has the scene as the application shows it. */
   | { readonly type: 'refresh'; readonly id: string; readonly deadline_ms: number }
-  /** Does a client follow the scene? Else few scenes are enough: a reader asks for a refresh. */
+  /** Whether a client follows the scene. Else few scenes are enough: readers ask for a refresh. */
   | { readonly type: 'demand'; readonly scene: boolean }
   /** A picture of the application was taken for a client, by the application or from outside. */
   | { readonly type: 'captured'; readonly target: PictureTarget }

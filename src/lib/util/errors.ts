@@ -87,7 +87,7 @@ const localCodes: ReadonlySet<ErrorCode> = new Set([
   ...(['registry_failed', 'registry_answer_invalid'] as const),
 ])
 
-/** May clients of a server not know the message? */
+/** Whether the message must not reach clients of a server. */
 export function isLocal({ code }: ServiceError): boolean {
   return localCodes.has(code)
 }

@@ -47,7 +47,7 @@ function digestOf(text: string): Buffer {
 }
 
 /**
- * Is a member of this name likely to hold a secret? Names are taken apart into words
+ * Whether a member of this name is likely to hold a secret. Names are taken apart into words
  * (`apiKey`, `api_key`, `X-Api-Key`), so that `keyframe`, `key_frame` and `monkey` stay.
  */
 export function isSensitiveName(name: string): boolean {

@@ -82,7 +82,7 @@ export interface AccountStore {
     readonly expiresAtMs: number
     readonly createdAtMs: number
   }): Promise<void>
-  /** Would `createAccount` accept the invitation? */
+  /** Whether `createAccount` would accept the invitation. */
   hasInvite(hash: string, nowMs: number): Promise<boolean>
   deleteInvite(hash: string): Promise<void>
   /** Replaces codes of the account that were not used. False: no such account. */

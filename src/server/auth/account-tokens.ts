@@ -63,7 +63,7 @@ interface AccountTokensParts {
   readonly timer: Timer
 }
 
-/** Could it be a token of an accounts server? */
+/** Whether it may be a token of an accounts server. */
 export function isAccountToken(token: string): boolean {
   if (token.startsWith(serviceTokenPrefix)) return serviceForm.test(token)
   return token.length <= maxTokenChars && accessForm.test(token)

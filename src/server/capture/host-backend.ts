@@ -32,7 +32,7 @@ export interface AppCapture {
    * memory and never throws.
    */
   offered(view?: CaptureView): Result<null, Unavailable>
-  /** Does it draw its view from where it is told, too? */
+  /** Whether it can also draw its view from a given place. */
   offersShots?(): boolean
   /**
    * Asks it. Never rejects; ends by the deadline of the link, and soon after `form.signal` is

@@ -15,7 +15,7 @@ export interface ComparedScenes {
 export interface SceneComparison {
   readonly changes: readonly SceneChange[]
   readonly truncated: boolean
-  /** For each change: is it in what belongs to the targets? */
+  /** For each change, whether it is in what belongs to the targets. */
   readonly ofTargets: readonly boolean[]
 }
 

@@ -29,7 +29,7 @@ export interface ActiveGateway {
    * A hash of the state directory's path: equal for the same directory, and reveals nothing else.
    */
   readonly registry: string
-  /** Does it pass the resources of instances on? */
+  /** Whether it passes the resources of instances on. */
   readonly aggregate: boolean
 }
 

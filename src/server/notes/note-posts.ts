@@ -12,7 +12,7 @@ const maxTargets = 100
 /** Of the view, which is the application's own to read. */
 const maxViewChars = 4096
 
-/** Who keeps notes: makes one, or takes an action on one. */
+/** Makes a note, or takes an action on one. */
 export interface NoteWriter {
   add(input: NoteInput): Promise<Note>
   act(word: string, act: NoteAct): Promise<Note>

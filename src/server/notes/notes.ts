@@ -73,7 +73,7 @@ export class Notes implements NotesSource {
     return new NotesProducer(this, scene)
   }
 
-  /** Who passes changes of `notes://` on. */
+  /** Sets the listener of changes. */
   onChange(told: (uri: string) => void): void {
     this.#told = told
   }

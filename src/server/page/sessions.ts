@@ -38,7 +38,7 @@ export class UploadQuota {
     return true
   }
 
-  /** Would so many be taken? */
+  /** Whether so many would be accepted. */
   has(bytes: number): boolean {
     const nowMs = this.#clock.now()
     if (Math.abs(nowMs - this.#sinceMs) >= quotaWindowMs) {
@@ -122,7 +122,7 @@ export class PageSessions {
     return code
   }
 
-  /** Is it the code of a link? True once. */
+  /** Whether it is the code of a link; true once. */
   redeem(code: string): boolean {
     const digest = digestOf(code)
     const untilMs = this.#codes.get(digest) ?? -Infinity

@@ -31,7 +31,7 @@ export class EndedInstances {
     return this.#removed.keys()
   }
 
-  /** Was its record removed? */
+  /** Whether its record was removed. */
   has(instanceId: string): boolean {
     return this.#removed.has(instanceId)
   }

@@ -23,13 +23,13 @@ import { VisibleInstances } from './visible-instances.ts'
 
 interface ViewParts extends Omit<DiagnosticParts, 'activity' | 'limits'> {
   readonly directory: InstanceDirectory
-  /** Is the instance in the directory at this moment? Absent: none is ever hidden from callers. */
+  /** Whether the instance is in the directory now. Absent: none is ever hidden from callers. */
   readonly isVisible?: (instanceId: string) => boolean
   /** Of the user, in all views. */
   readonly open?: OpenRequests
   /** Schemes of instances that callers may read; default: all. */
   readonly schemes?: Viewer['schemes']
-  /** Who looks; null: holders of the gateway's key. Absent: who reads what is not written down. */
+  /** The caller; null: holders of the gateway's key. Absent: accesses are not logged. */
   readonly viewer?: Viewer | null
   readonly ring: EventRing
   readonly catalog: CatalogFile

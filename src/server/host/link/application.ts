@@ -240,7 +240,7 @@ interface SeenHeartbeat {
 
 type BusyLimits = Pick<Limits, 'linkBusyMs'>
 
-/** Did the main thread of the application say that it is at work elsewhere? */
+/** Whether the main thread of the application said that it is at work elsewhere. */
 function isMainBusy(
   { main_idle_ms, busy }: SeenHeartbeat['heartbeat'],
   { linkBusyMs }: BusyLimits,
