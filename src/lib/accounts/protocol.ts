@@ -14,7 +14,7 @@ export const passwordChars = { least: 8, most: 1024 } as const
 export const registrationModes = ['open', 'invite', 'closed'] as const
 export type RegistrationMode = (typeof registrationModes)[number]
 
-/** Of a service token that reads one scheme of instances at a gateway. */
+/** Scopes of service tokens that read one scheme of instances at a gateway. */
 export const schemeScopes = [
   'read:scene',
   'read:capture',

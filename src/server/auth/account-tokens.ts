@@ -33,7 +33,7 @@ export type CheckedToken = Result<TokenAccount, TokenRefusal>
 
 /** Checks of unknown tokens at the same time: an accounts server must not be flooded by guesses. */
 const maxChecks = 32
-/** Of one address, so that one that guesses does not keep users of other addresses out. */
+/** Checks of one address: one that guesses does not keep users of other addresses out. */
 const maxChecksOfAddress = 16
 const checkMs = 2000
 /** Tokens that are remembered; of those without anything open, the one used longest ago goes. */

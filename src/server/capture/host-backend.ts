@@ -52,7 +52,7 @@ export const noShots: CaptureFailure = {
   message: 'the application draws its view only as it is on the screen',
 }
 
-/** Of the application, after a picture of its scene from another place. */
+/** The rest for the application after a picture of its scene from another place. */
 const restMs = 250
 
 /** The application itself as a way to a picture of its window. */

@@ -101,7 +101,7 @@ export function isDoubtful(reason: Reason): boolean {
 
 const vague: ReadonlySet<Reason> = new Set(['failed', 'timeout'])
 
-/** Of several failures the one that tells the reader most: the first that names a cause. */
+/** Returns the failure that tells the reader most: the first that names a cause. */
 export function tellingFailure(failures: readonly CaptureFailure[]): CaptureFailure {
   return (
     failures.find(({ reason }) => !vague.has(reason)) ??

@@ -36,7 +36,7 @@ interface CopiedDocuments {
   notes: number
   /** Likewise. */
   checkpoints: number
-  /** Of both, as they are stored. */
+  /** Bytes of both, as they are stored. */
   bytes: number
   /** Notes and checkpoints that this run copied. */
   copied: number

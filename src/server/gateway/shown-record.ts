@@ -77,7 +77,7 @@ function safeMetadata(
   return boundedJson(cleanValue(metadata, maxBytes), { maxBytes, maxDepth }) as JsonObject
 }
 
-/** Of a nesting that the parser has bounded. */
+/** The parser has bounded the nesting. */
 function cleanValue(value: unknown, mostChars: number): unknown {
   if (typeof value === 'string') return cleanText(value, mostChars)
   if (Array.isArray(value)) return value.map(item => cleanValue(item, mostChars))

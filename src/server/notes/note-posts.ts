@@ -9,7 +9,7 @@ import type { NoteAct, NoteInput } from './notes.ts'
 export const maxNoteTextChars = 4000
 const maxNameChars = 255
 const maxTargets = 100
-/** Of the view, which is the application's own to read. */
+/** The JSON of a view, which only the application reads. */
 const maxViewChars = 4096
 
 /** Makes a note, or takes an action on one. */

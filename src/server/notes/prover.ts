@@ -208,7 +208,7 @@ function pictureUri(id: string, name: string): string {
   return `notes://${id}/${name}`
 }
 
-/** Of each of the two lists. */
+/** Lines in each of the two lists. */
 const maxLines = 30
 const maxLineChars = 300
 

@@ -10,7 +10,7 @@ export const codeMs = 5 * minuteMs
 export const sessionMs = 12 * 60 * minuteMs
 export const tokenMs = 10 * minuteMs
 const maxCodes = 20
-/** Of all links together, and of each key. */
+/** Sessions of all links together, and of each key. */
 const maxSessions = 100
 /** Each tab has one, and a new one before the old one expires. */
 const maxTokens = 10
@@ -223,7 +223,7 @@ function newSecret(): string {
   return randomBytes(32).toString('base64url')
 }
 
-/** Of random secrets a plain hash reveals nothing, and its lookup tells no part of one. */
+/** A plain hash is enough for random secrets: neither it nor its look-up reveals a part of one. */
 function digestOf(secret: string): string {
   return hash('sha256', secret, 'base64url')
 }

@@ -250,7 +250,7 @@ export class SceneState implements SceneOwnership {
     this.#isConfirmed = isConfirmed
   }
 
-  /** Of a revision that was patched: what came after it is undone on a copy. */
+  /** The text of a revision that was patched: later steps are undone on a copy. */
   #textAt(revision: number): string | null {
     const at = revision - this.#kept[0].revision
     let whole = this.#kept.findIndex((kept, index) => index > at && kept.undoes === null)

@@ -27,7 +27,7 @@ const reservedSchemes: ReadonlySet<string> = new Set([
   'instance',
 ])
 
-/** Of no concern to callers who may change nothing: to them, none of these is served. */
+/** Not served to callers who may change nothing. */
 const writersSchemes: ReadonlySet<string> = new Set(['server'])
 
 /** Read by polling: subscribing is accepted, no update ever comes (specification, "Events"). */

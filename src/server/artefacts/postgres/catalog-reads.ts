@@ -9,7 +9,7 @@ export interface Identity {
   readonly storeId: string
   /** Number of artefacts. */
   readonly entries: number
-  /** Of all of them. */
+  /** Bytes of all of them. */
   readonly bytes: number
 }
 

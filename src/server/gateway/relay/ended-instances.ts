@@ -26,7 +26,7 @@ export class EndedInstances {
     this.#parts = parts
   }
 
-  /** Of those without a record. */
+  /** Ids of instances without a record. */
   get ids(): Iterable<string> {
     return this.#removed.keys()
   }

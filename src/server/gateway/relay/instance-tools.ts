@@ -27,13 +27,13 @@ type OpenWaits = NonNullable<ToolParts['waits']>
 const naming =
   'its id or the first digits of it, the kind of application, or the name of its document'
 
-/** Of a tool that only instances have. */
+/** The property of a tool that only instances have. */
 const instanceProperty = {
   type: 'string',
   description: `which instance: ${naming}; absent: the only one that runs`,
 } as const
 
-/** Of a tool that the gateway has, too. */
+/** The property of a tool that the gateway also has. */
 const otherProperty = {
   type: 'string',
   description: `the instance to ask instead of the gateway: ${naming}; URIs are then as it calls them`,

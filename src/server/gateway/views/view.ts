@@ -52,7 +52,7 @@ export interface View {
   close(): void
 }
 
-/** Of what the gateway bounds in all, one user has at most this part. */
+/** The part of each bound of the gateway that one user has at most. */
 const userShare = 0.1
 
 /** The view of one user, whose bounds and events are their own. */
