@@ -127,7 +127,7 @@ async function endReplaced(
   replaced: SavedLogin | undefined,
 ): Promise<void> {
   const { accessToken, refreshToken } = replaced ?? {}
-  // Only a login of this program comes with both. A token that was given may be in use on other machines.
+  // Only a login of this program comes with both. A given token may be in use on other machines.
   if (accessToken === undefined || refreshToken === undefined) return
   try {
     await client.logout(accessToken).catch(async error => {
