@@ -62,6 +62,7 @@ async function liveApp(options) {
 async function clientEntries() {
   const settings = '../dist/lib/mcp/settings'
   const { clients } = await import(`${settings}/clients.js`)
+  const { notesOf } = await import(`${settings}/entries.js`)
   const { newSettings } = await import(`${settings}/merge-settings.js`)
   const { quoteArgument } = await import('../dist/lib/cli/own-command.js')
   const [scope, platform] = ['user', 'linux']
@@ -78,7 +79,7 @@ async function clientEntries() {
         .commands(given, scope)
         .map(words => words.map(word => quoteArgument(word, platform)).join(' ')),
       settings: newSettings(wanted).trimEnd(),
-      notes: client.notes(given, scope),
+      notes: notesOf(client, given, scope),
     }
   }
   return clients.map(client => ({

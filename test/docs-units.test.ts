@@ -8,14 +8,14 @@ import Registry from '../src/commands/registry/index.ts'
 import { root } from './helpers/program.ts'
 import { skipBecause } from './helpers/skip.ts'
 
-const text = readFileSync(join(root, 'docs', 'studio.md'), 'utf8')
+const text = readFileSync(join(root, 'docs', 'studio-servers.md'), 'utf8')
 const blocks = (kind: string) =>
   [...text.matchAll(new RegExp(`^\`\`\`${kind}\\n([^]*?)^\`\`\``, 'gm'))].map(
     ([, block]) => block ?? '',
   )
 const units = blocks('ini')
 
-describe('the units and containers of docs/studio.md', () => {
+describe('the units and containers of docs/studio-servers.md', () => {
   it('have only flags that the program knows', () => {
     const texts = [...units, ...blocks('yaml')].join('\n').replaceAll(/\n +/g, ' ')
     const commands = [...texts.matchAll(/service-cli (registry|gateway) (--.*?)(?: ports:| #|\n)/g)]

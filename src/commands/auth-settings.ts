@@ -97,7 +97,7 @@ export function describeAccess(access: Access) {
   }
 }
 
-/** Of the file, else of the variable; null when there is none. */
+/** Reads the key from the file, else from the variable; null when there is none. */
 export async function findApiKey(
   file: string | undefined,
   env: NodeJS.ProcessEnv,

@@ -10,9 +10,9 @@ export default class Doctor extends BaseCommand {
   static override summary = 'Check this machine and suggest fixes'
 
   static override description = `Checks Node, the state directory, the saved login, the variables, \
-the keys, the ports of the servers, every running instance (whether it answers, whether a subscription works), \
-invalid records, whether windows can be captured, and the adapters. It also sends a change from a \
-scene to a client, in a temporary server.
+the keys, the ports of the servers, every running instance (whether it answers, whether a \
+subscription works), invalid records, whether windows can be captured, and the adapters. It also \
+sends a change from a scene to a client, in a temporary server.
 
 With --gateway it checks the way to a gateway instead: address, certificate, readiness, clock, the \
 key in SERVICE_MCP_API_KEY, and whether serve --join is accepted there.

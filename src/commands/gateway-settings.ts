@@ -38,7 +38,7 @@ export async function readGatewaySettings(
   }
 }
 
-/** Every client of the gateway reads what joined: without a key that is every user of its machine. */
+/** Clients of the gateway read what joined: without a key that is every user of its machine. */
 function readAcceptJoins(flags: GatewayFlags, mode: AuthMode): GatewaySettings['acceptJoins'] {
   const accounts = flags['accept-joins']
   if (accounts === undefined) {

@@ -12,7 +12,7 @@ export const gatewayWord = 'gateway'
 
 const none = 'no gateway runs'
 
-/** Of a gateway that does not aggregate. */
+/** Said of a gateway that does not aggregate. */
 export const rootsOnly =
   'the gateway only lists instances, so clients read no scene there: restart it with --aggregate'
 

@@ -68,7 +68,7 @@ export async function startAccountsServer(
 }
 
 /**
- * Does this machine alone reach the accounts server? A proxy in front of a loopback address lets
+ * Whether only this machine reaches the accounts server. A proxy before a loopback address lets
  * others in: then `--public-url`, or `--allowed-host`, names the address that they use.
  */
 export function isLocal({

@@ -48,10 +48,12 @@ export class LinkClient {
     this.ws = ws
     ws.on('message', data => this.#arrived(JSON.parse(String(data))))
     ws.on('error', () => {})
-    this.closed = once(ws, 'close').then(([code, reason]) => {
-      this.#isClosed = true
-      this.#wake()
-      return { code, reason: String(reason) }
+    this.closed = new Promise(resolve => {
+      ws.on('close', (code, reason) => {
+        this.#isClosed = true
+        this.#wake()
+        resolve({ code, reason: String(reason) })
+      })
     })
   }
 

@@ -43,7 +43,7 @@ describe('account store on a full disk', () => {
       expect(failure.hint).to.be.a('string')
       expect(acknowledged).to.be.greaterThan(10)
       // Reading goes on, half an account is not there, and the next one fails the same way.
-      expect(await store.countAccounts()).to.equal(acknowledged)
+      expect(await store.listAccounts({ limit: 9999 })).to.have.length(acknowledged)
       expect(await store.getAccount(`account-name${acknowledged}`)).to.equal(null)
       expect((await failureOf(() => register(acknowledged))).code).to.equal('storage_full')
       const backup = await failureOf(() => store.backup(join(folder, 'copy.db')))
@@ -60,7 +60,7 @@ describe('account store on a full disk', () => {
       await keys.rotate()
       await store.close()
       const again = await openSqliteStore({ file, clock })
-      expect(await again.countAccounts()).to.equal(acknowledged + 1)
+      expect(await again.listAccounts({ limit: 9999 })).to.have.length(acknowledged + 1)
       expect((await openFileKeys(keyOptions(folder))).current().signing.kid).to.not.equal(kid)
       await again.close()
     })

@@ -114,6 +114,18 @@ describe('the closing line of a CI run', () => {
       ],
     })
   })
+
+  it('counts a rejection that nothing handled, in each file of a worker', () => {
+    const files = ['a', 'b', 'c', 'd'].map(name => join(folder, `${name}.test.ts`))
+    for (const file of files) {
+      writeFileSync(file, "it('passes', () => void Promise.reject(new Error('left behind')))")
+    }
+    const mocha = join(root, 'node_modules/mocha/bin/mocha.js')
+    const guard = ['--require', './test/helpers/suite-setup.ts', '--parallel', '--jobs', '2']
+    const { code, lines } = run([mocha, '--no-config', ...guard, ...files])
+    expect(code).to.equal(4)
+    expect(lines.filter(line => line.includes('not handled: Error: left behind'))).to.have.length(4)
+  })
 })
 
 describe('a CI run', () => {

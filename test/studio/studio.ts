@@ -191,7 +191,7 @@ export async function startStudio(
   }
 }
 
-/** nginx as docs/studio.md says, with the addresses of the test in place of those of the document. */
+/** nginx as docs/studio-servers.md says, with the addresses of the test in place of those of the document. */
 async function startNginx(
   folder: string,
   {
@@ -200,7 +200,7 @@ async function startNginx(
     gateways,
   }: { port: number; address: string; gateways: readonly StudioGateway[] },
 ): Promise<{ end(): Promise<void> }> {
-  const text = await readFile(join(root, 'docs/studio.md'), 'utf8')
+  const text = await readFile(join(root, 'docs/studio-servers.md'), 'utf8')
   const block = /```nginx\n(.*?)```/s.exec(text)?.[1] ?? ''
   const exchanged = [
     ['listen 443 ssl;', `listen ${address}:${port} ssl; listen 127.0.0.1:${port} ssl;`],
@@ -211,7 +211,7 @@ async function startNginx(
     ['10.0.0.8:9765', `127.0.0.1:${gateways[1]?.port}`],
     ['proxy_set_header Host $host;', 'proxy_set_header Host $http_host;'],
   ].reduce((config, [from = '', to = '']) => {
-    if (!config.includes(from)) throw new Error(`docs/studio.md has no "${from}"`)
+    if (!config.includes(from)) throw new Error(`docs/studio-servers.md has no "${from}"`)
     return config.replaceAll(from, to)
   }, block)
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']

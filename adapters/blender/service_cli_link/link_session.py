@@ -102,8 +102,8 @@ class LinkSession:
             if _render_runs():
                 return
             self.render_ended("render.end")  # one that never said how it ended
-        # Blender evaluates a change later, with a window right after its timers. A scene that is read
-        # before would have half of the change.
+        # Blender evaluates a change later, with a window right after its timers. A scene read before
+        # that would have half of the change.
         if bpy.app.background or not self.settled or self._key != _cheap_key():
             bpy.context.view_layer.update()
         # For the sidebar alone; in background mode Blender prints the refused attempt.
@@ -155,7 +155,7 @@ class LinkSession:
             items, look = touched()
             look = EVERYTHING if look == MANY else look
             return self.changed(items, look if look in (EVERYTHING, NAMES) else MEMBERS)
-        # A sample now and then: between two, as with too many objects, nothing is read until it stops.
+        # Objects are read now and then, if they are few. All are read once playback stops.
         items, look = touched() if self._watch.rested() else ({}, MANY)
         if look in (MANY, EVERYTHING):
             self._skipped_frames = True

@@ -9,7 +9,7 @@ UNSAVED = "Unsaved file: its notes stay behind when you save it."
 
 def all_shown():
     """(notes, folder of their pictures) as they are now: none while the link is down, or while the
-    server does not know of which document they are."""
+    scene is not shared: the server then does not know the document."""
     session = _session()
     return session.link.notes if session is not None and session.settings.scene else ([], None)
 
@@ -24,7 +24,7 @@ def why_none():
 
 
 def warning():
-    """A sentence for a person who makes notes; None: nothing is special."""
+    """A sentence for a person who makes notes, or None."""
     return UNSAVED if can_note() and not bpy.data.filepath else None
 
 

@@ -9,7 +9,7 @@ MAX_UPDATED = 100
 
 class OfferedObjects:
     def __init__(self):
-        self._offered = None  # nothing was said
+        self._offered = None  # True: offered; False: refused; None: neither yet
         self._touched = set()
         self._listed = None  # the names that the server has; None: it has no list
 
@@ -21,7 +21,7 @@ class OfferedObjects:
             self._listed = None
 
     def refuse(self, link):
-        """Nothing is listed; reads still come, and get the reason."""
+        """Lists nothing; a read still arrives, and fails with the reason."""
         if self._offered is not False:
             link.register(object_uri.SCHEME)
             self._offered = False

@@ -58,7 +58,8 @@ class Running:
             self.say("")
 
     def say(self, text, stays=False):
-        """For the sidebar, about the open document; `stays`: also when the link is lost."""
+        """Shows a text in the sidebar until another document is opened or the link is lost.
+        `stays`: also after that loss."""
         self.note, self._note_stays = text, stays
 
     def pump(self):

@@ -15,7 +15,7 @@ interface Who {
 interface Login {
   readonly client: AccountsClient
   readonly tokens: Tokens
-  /** Who logged in by a password: this is who it is where the accounts server cannot be asked. */
+  /** The user who logged in by a password, for when the accounts server cannot be asked. */
   readonly typed: Who
   /** The accounts server has ended every earlier session of the account. */
   readonly earlierEnded?: boolean
@@ -127,7 +127,7 @@ async function endReplaced(
   replaced: SavedLogin | undefined,
 ): Promise<void> {
   const { accessToken, refreshToken } = replaced ?? {}
-  // Only a login of this program comes with both. A token that was given may be in use on other machines.
+  // Only a login of this program comes with both. A given token may be in use on other machines.
   if (accessToken === undefined || refreshToken === undefined) return
   try {
     await client.logout(accessToken).catch(async error => {

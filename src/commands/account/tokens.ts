@@ -94,7 +94,7 @@ interface FoundToken {
   readonly older: readonly TokenView[]
 }
 
-/** Returns the token with the id, else the newest with the name. Throws `request_refused` if missing. */
+/** Returns the token with the id, else the newest with the name. Throws `request_refused`. */
 export function findToken(tokens: readonly TokenView[], idOrName: string): FoundToken {
   const byId = tokens.find(({ id }) => id === idOrName)
   if (byId !== undefined) return { meant: byId, older: [] }

@@ -17,7 +17,7 @@ interface WhoamiFlags extends AccountFlags {
   readonly all?: boolean | undefined
 }
 
-/** Who a token belongs to, as far as it is known, and where it came from. */
+/** The user of a token, as far as it is known, and where the token came from. */
 export interface Identity {
   readonly registry: string
   readonly username: string

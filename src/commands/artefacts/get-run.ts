@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { rm, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { extensionOf, numberedName, safeFileName } from '../../lib/cli/file-name.ts'
+import { fileExists } from '../../lib/cli/output-file.ts'
 import { digestOfFile, openPartFile, type PartFile, placePart } from '../../lib/cli/part-file.ts'
 import { createProgress, mayShowProgress, type Progress } from '../../lib/cli/progress.ts'
 import { sizeText } from '../../lib/util/amounts.ts'
@@ -125,7 +126,7 @@ async function saveTo({ folder, name: given }: Out, fetch: Fetch, part: PartFile
   }
   if (given !== null && !flags.force && (await isThere(target))) {
     download.cancel()
-    throw taken(target)
+    throw fileExists(target)
   }
   await receive(fetch, part, download)
   if (part.digest() !== hex) throw damaged(hex)
@@ -158,7 +159,7 @@ async function place(part: string, { folder, name, numbered, force }: Free): Pro
     const target = join(folder, numberedName(name, number))
     if (await placePart(part, target, force && !numbered)) return target
   }
-  throw taken(join(folder, name))
+  throw fileExists(join(folder, name))
 }
 
 async function report(
@@ -195,12 +196,6 @@ function nameOf({ name, mimeType }: Download, hex: string): string {
 
 async function isThere(file: string): Promise<boolean> {
   return (await stat(file).catch(() => null)) !== null
-}
-
-function taken(file: string): ServiceError {
-  return new ServiceError('file_exists', `${file} already exists`, {
-    hint: 'choose another --out, or add --force to replace it',
-  })
 }
 
 function damaged(hex: string): ServiceError {

@@ -4,7 +4,7 @@ import { ServiceError } from '../../lib/util/errors.ts'
 import { decideMode } from '../auth-mode.ts'
 import type { Finding } from './finding.ts'
 
-/** Reports whether a server without `--auth` asks for a key, or does not start for want of one. */
+/** Reports whether a server without `--auth` requires a key, or refuses to start without one. */
 export async function checkKeys(registryDir: string, env: NodeJS.ProcessEnv): Promise<Finding> {
   const check = 'keys'
   try {

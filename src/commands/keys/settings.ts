@@ -2,7 +2,7 @@ import * as Flags from '@oclif/core/flags'
 import { type TextWriter, processStdout } from '../../lib/cli/output.ts'
 import { usage } from '../../lib/util/errors.ts'
 
-/** Of all commands about keys. */
+/** The flags of all commands about keys. */
 export const keysFlags = {
   'keys-file': Flags.string({
     description: 'file of the keys [default: keys.json beside the configuration]',

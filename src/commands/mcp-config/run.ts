@@ -5,6 +5,7 @@ import { ServiceError, usage } from '../../lib/util/errors.ts'
 import { nearest } from '../../lib/util/text.ts'
 import type { Client, ClientFile, Place, Scope, Settings } from '../../lib/mcp/settings/client.ts'
 import { clients } from '../../lib/mcp/settings/clients.ts'
+import { notesOf } from '../../lib/mcp/settings/entries.ts'
 import { type WantedEntry, newSettings } from '../../lib/mcp/settings/merge-settings.ts'
 import { type WrittenEntry, writeEntry } from '../../lib/mcp/settings/write-entry.ts'
 import { type McpConfigFlags, readSettings } from './settings.ts'
@@ -114,12 +115,12 @@ function described({ client, scope, file, settings, wanted, commands }: Report):
     ...(wanted.input !== null && { input: wanted.input }),
     snippet: newSettings(wanted),
     commands,
-    notes: client.notes(settings, scope),
+    notes: notesOf(client, settings, scope),
   }
 }
 
 function noteAll({ client, settings, scope }: Report, output: Output): void {
-  for (const note of client.notes(settings, scope)) output.note(note)
+  for (const note of notesOf(client, settings, scope)) output.note(note)
 }
 
 /** Omits commands with a dollar on Windows, where its shells would expand it. */

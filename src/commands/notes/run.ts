@@ -14,7 +14,7 @@ interface WriteFlags extends HostFlags {
 }
 
 const maxDepth = 64
-/** Of one note in the list: `notes show` has the rest. */
+/** What the list has of the text of a note; `notes show` has the rest. */
 const listedChars = 300
 
 /** Makes a note and prints its number and id. */

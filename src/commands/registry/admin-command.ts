@@ -55,7 +55,7 @@ export const userArg = {
   }),
 }
 
-/** Of the commands that show rows. */
+/** The flag of commands that show rows. */
 export const limitFlag = Flags.integer({
   description: 'maximum number of rows',
   helpValue: 'COUNT',

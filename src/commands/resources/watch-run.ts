@@ -34,7 +34,7 @@ const isLog = /^audit:\/\/recent/i
 /** Never announced and not polled. */
 const silent = /^(?:capture|artefact):/
 
-/** Of the changes on a line of `--settle`, which a model reads. */
+/** Characters of the changes on a line of `--settle`, which a model reads. */
 const maxSettledChars = 20_000
 
 /** Prints changes until a signal or the end of the reader. */
@@ -163,7 +163,7 @@ function watch(
 }
 
 interface StatusLine {
-  /** Is there a terminal for it? */
+  /** Whether there is a terminal for it. */
   readonly isShown: boolean
   away(absence: Absence): void
   clear(): void

@@ -88,7 +88,7 @@ function withoutBookkeeping(difference: Look['difference'], uri: string): Look['
   return only(difference, ({ path }) => !bookkeeping.has(path))
 }
 
-/** Of a log only what is new: the oldest entries go as others come. */
+/** Leaves only the new entries of a log, whose oldest go as others come. */
 export function newEntries(look: Look): Look {
   const { difference } = look
   if (difference.kind !== 'json') return look

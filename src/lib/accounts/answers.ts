@@ -40,7 +40,7 @@ export function parseTokens(json: unknown, nowMs: number): Result<Tokens, string
 }
 
 /**
- * Who a token belongs to. The specification promises `username` and `email` alone. Times: RFC 3339.
+ * The user of a token. The specification promises `username` and `email` alone. Times: RFC 3339.
  */
 export interface Me {
   /** Stays with the account; undefined where the accounts server does not say. */

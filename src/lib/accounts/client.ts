@@ -107,7 +107,7 @@ export function createAccountsClient(transport: Transport, clock: Clock = system
       }
     },
 
-    /** Would `register` take the names and the invitation? Throws its refusal. */
+    /** Checks that `register` would take the names and the invitation. Throws its refusal. */
     async checkRegistration({ username, email, invite }: RegistrationCheck): Promise<void> {
       await ask({
         path: '/register/check',

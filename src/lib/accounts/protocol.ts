@@ -10,11 +10,11 @@ export const serviceTokenPrefix = 'svc_'
 
 export const passwordChars = { least: 8, most: 1024 } as const
 
-/** Who may make an account: every caller, the holder of an invitation, no one. */
+/** Callers who may make an account: all, holders of an invitation, or none. */
 export const registrationModes = ['open', 'invite', 'closed'] as const
 export type RegistrationMode = (typeof registrationModes)[number]
 
-/** Of a service token that reads one scheme of instances at a gateway. */
+/** Scopes of service tokens that read one scheme of instances at a gateway. */
 export const schemeScopes = [
   'read:scene',
   'read:capture',

@@ -2,7 +2,7 @@ import type { SavedLogin } from '../config/config-file.ts'
 import { serviceTokenPrefix } from './protocol.ts'
 import { isJsonObject, parseJson } from '../util/json.ts'
 
-/** Is a new token due before this one is used? Unknown ends are left to the accounts server. */
+/** Whether a new token is due before this one is used. Unknown ends are left to the server. */
 export function needsRefresh(entry: SavedLogin, nowMs: number, marginMs: number): boolean {
   const { accessExpiresAtMs } = entry
   if (!canRefresh(entry) || accessExpiresAtMs === undefined) return false

@@ -217,7 +217,7 @@ function isTokenRefused(error: unknown): error is ServiceError {
   return isUnauthorised(error) && error.data?.reason !== 'invalid-credentials'
 }
 
-/** Of this machine, not of the accounts server: nothing that another token would help against. */
+/** Whether the error is of this machine, so that another token does not help. */
 function isLocal({ code }: ServiceError): boolean {
   return ['storage_failed', 'storage_full', 'config_invalid', 'auth_required'].includes(code)
 }

@@ -12,7 +12,7 @@ export interface TokenPlaces {
   readonly variable: string | undefined
   /** `SERVICE_TOKEN_FILE`: a path. */
   readonly tokenFile: string | undefined
-  /** Is there a token for this accounts server in the configuration file? */
+  /** Whether the configuration file has a token for this accounts server. */
   readonly inConfig: boolean
   readonly configPath: string
 }

@@ -23,7 +23,7 @@ export const teamPattern = /^[a-z0-9](?:[a-z0-9]|[._-](?=[a-z0-9])){0,63}$/
 export const scopes = ['account', 'read', 'publish', 'instance', ...schemeScopes] as const
 export type Scope = (typeof scopes)[number]
 export const serviceScopes = ['read', 'publish', 'instance', ...schemeScopes] as const
-/** Of a service token whose request names none. */
+/** The scopes of a service token whose request names none. */
 export const defaultServiceScopes = ['read', 'publish'] as const
 
 const controls = /[\u0000-\u001f\u007f-\u009f]/

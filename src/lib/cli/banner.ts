@@ -17,7 +17,7 @@ interface Shown {
   readonly command: string
 }
 
-/** Of a server with an MCP endpoint. */
+/** Access to a server with an MCP endpoint. */
 interface Access {
   /** Clients need an API key. */
   readonly keyed: boolean

@@ -18,11 +18,11 @@ export async function writeOutputFile(
     const found = await kindOf(file)
     if (found === 'folder' || /[/\\]$/.test(file)) throw isFolder(file)
     if (found === 'special') return await writeFile(file, bytes)
-    if (found === 'file' && !force) throw exists(file)
+    if (found === 'file' && !force) throw fileExists(file)
     // Keeps a symbolic link and replaces its target.
     const target = found === 'file' ? await realpath(file) : file
     if (!(await replaceFile(target, bytes, { access: 'umask', exclusive: !force }))) {
-      throw exists(target)
+      throw fileExists(target)
     }
   } catch (error) {
     throw error instanceof ServiceError ? error : explain(file, error)
@@ -40,7 +40,7 @@ async function kindOf(file: string): Promise<'nothing' | 'file' | 'folder' | 'sp
   }
 }
 
-function exists(file: string): ServiceError {
+export function fileExists(file: string): ServiceError {
   return new ServiceError('file_exists', `${file} already exists`, {
     hint: 'choose another --out, or add --force to replace it',
   })

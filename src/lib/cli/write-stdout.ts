@@ -1,7 +1,7 @@
 import { write } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { errnoOf, ServiceError } from '../util/errors.ts'
+import { errnoOf, isDiskFull, ServiceError } from '../util/errors.ts'
 
 const writeFd = promisify(write)
 /** The delay before writing to a full non-blocking pipe again. */
@@ -29,7 +29,7 @@ export async function writeStdoutOrFail(content: string): Promise<void> {
 /** The error of every command whose output cannot be written. */
 export function cannotWriteStdout(error: unknown): ServiceError {
   const code = errnoOf(error) ?? 'unknown error'
-  const isFull = code === 'ENOSPC' || code === 'EDQUOT'
+  const isFull = isDiskFull(error)
   return new ServiceError(
     isFull ? 'storage_full' : 'storage_failed',
     `cannot write to stdout (${code})`,

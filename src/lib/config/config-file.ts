@@ -7,7 +7,7 @@ import { Secret } from '../util/secret.ts'
 
 /** One saved login. Times are milliseconds of the epoch. */
 export interface SavedLogin {
-  /** Who logged in, shown without a request. */
+  /** The user who logged in, shown without a request. */
   readonly username?: string | undefined
   readonly email?: string | undefined
   readonly accessToken?: Secret | undefined

@@ -1,7 +1,7 @@
 import { closeSync, lstatSync, openSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Clock, monotonicClock } from '../util/time.ts'
-import { errnoOf, ServiceError } from '../util/errors.ts'
+import { errnoOf, isDiskFull, ServiceError } from '../util/errors.ts'
 import { fail, ok, type Result } from '../util/result.ts'
 
 /** Errors of SQLite, in `errcode`; the upper bytes say more of the same. */
@@ -113,7 +113,7 @@ function unlockable(
   { setting = 'XDG_CONFIG_HOME' }: LockOptions,
 ): ServiceError {
   const code = errnoOf(error)
-  if (code === 'ENOSPC' || code === 'EDQUOT') {
+  if (isDiskFull(error)) {
     return new ServiceError('storage_full', `there is no room to write ${path} (${code})`, {
       cause: error,
       hint: 'free some space, then run the command again',

@@ -1,7 +1,7 @@
 import { constants, type Stats } from 'node:fs'
 import { type FileHandle, lstat, open, readdir, readlink, unlink } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
-import { errnoOf, readProblem, ServiceError, unusableFile } from '../util/errors.ts'
+import { errnoOf, isDiskFull, readProblem, ServiceError, unusableFile } from '../util/errors.ts'
 import { fsyncDirectory, makeFolders, noFollow, noWait, ownUid } from '../util/posix.ts'
 import { replaceFile, temporaryPath, writeNewFile } from '../util/replace-file.ts'
 
@@ -208,7 +208,7 @@ function unreadable(path: string, error: unknown): ServiceError {
 
 function unwritable(path: string, error: unknown): ServiceError {
   const code = errnoOf(error) ?? 'unknown error'
-  if (code === 'ENOSPC' || code === 'EDQUOT') {
+  if (isDiskFull(error)) {
     return new ServiceError('storage_full', `there is no room to write ${path} (${code})`, {
       hint: 'free some space, then run the command again',
     })

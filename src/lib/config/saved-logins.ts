@@ -76,7 +76,7 @@ export function withoutLogin(config: Config, url: string, account?: string): Con
   return isDefault ? { ...left, defaultServer: undefined } : left
 }
 
-/** Are these the same token, or both none? */
+/** Whether these are the same token, or both absent. */
 export function isSameToken(one: Secret | undefined, other: Secret | undefined): boolean {
   if (one === undefined || other === undefined) return one === other
   return one.equals(other.reveal())
@@ -90,7 +90,7 @@ function isLive({ accessToken }: SavedLogin): boolean {
   return accessToken !== undefined
 }
 
-/** Does the login belong to the account, named by user name or email address? */
+/** Whether the login belongs to the account, named by user name or email address. */
 function isOf({ username, email }: SavedLogin, account: string | undefined): boolean {
   const wanted = account?.toLowerCase()
   return wanted !== undefined && [username, email].some(name => name?.toLowerCase() === wanted)

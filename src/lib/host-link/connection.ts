@@ -1,5 +1,4 @@
 import { type Clock, pause, type Timer } from '../util/time.ts'
-import type { Logger } from '../util/logger.ts'
 import { messageOf } from '../util/errors.ts'
 import { afterEnding, type Ending } from './after-ending.ts'
 import type { ClientLimits } from './host-client-options.ts'
@@ -34,7 +33,6 @@ interface ConnectionParts {
   readonly timer: Timer
   readonly clock: Clock
   readonly random: () => number
-  readonly log: Logger
   /** Finds the server to try next. `known` is the address of the previous one. */
   readonly find: (known: string | null) => Promise<HostAddress | null>
   readonly hello: () => string

@@ -33,7 +33,7 @@ export interface NoteState {
   readonly state: string
 }
 
-/** Of the open document, as `notes://{id}` has them; none while the link is down. */
+/** The notes of the open document, as `notes://{id}` has them; none while the link is down. */
 export interface ShownNotes {
   readonly notes: readonly object[]
   /** The folder of their pictures; null while the link is down. */

@@ -38,7 +38,7 @@ type SceneLimits = Required<
   Pick<LinkLimits, 'max_message_bytes' | 'max_scene_bytes' | 'max_patched_objects'>
 >
 
-/** Of a server that is not connected yet. */
+/** Assumed of a server that is not connected yet. */
 const patchedScene = { max_scene_bytes: 64 * MiB, max_patched_objects: 100_000 }
 
 /** Sends scenes, or what changed. Keeps only the newest one and the one that the server has. */

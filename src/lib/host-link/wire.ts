@@ -54,7 +54,7 @@ export type PictureShot =
   | { readonly camera: string }
   /** Ids of objects, which fill the picture. */
   | { readonly of: readonly string[]; readonly from: (typeof shotSides)[number] }
-  /** Of an earlier picture or a note, as the application gave it. */
+  /** The view of an earlier picture or a note, as the application gave it. */
   | { readonly view: JsonObject }
 
 /** The pictures that the application can take on request. */
@@ -88,7 +88,7 @@ export interface LinkLimits {
   /** 0: no bound; null: artefacts are switched off. */
   readonly max_artefact_bytes: number | null
   readonly max_scene_objects: number
-  /** Of a scene that is patched or comes in parts, like `max_patched_objects`. */
+  /** Bounds a scene that is patched or comes in parts, as `max_patched_objects` does. */
   readonly max_scene_bytes?: number
   readonly max_patched_objects?: number
   readonly scene_min_interval_ms: number
@@ -206,7 +206,7 @@ export type ServerMessage =
     }
   /** To be answered once the server has the scene as the application shows it. */
   | { readonly type: 'refresh'; readonly id: string; readonly deadline_ms: number }
-  /** Does a client follow the scene? Else few scenes are enough: a reader asks for a refresh. */
+  /** Whether a client follows the scene. Else few scenes are enough: readers ask for a refresh. */
   | { readonly type: 'demand'; readonly scene: boolean }
   /** A picture of the application was taken for a client, by the application or from outside. */
   | { readonly type: 'captured'; readonly target: PictureTarget }

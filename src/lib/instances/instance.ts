@@ -62,7 +62,7 @@ export function absenceText({ connected, since }: ApplicationState): string | nu
   return connected || since === null ? null : `application gone since ${since}`
 }
 
-/** Is it this machine that `host`, an address or a name, leads to? Never rejects. */
+/** Whether `host`, an address or a name, leads to this machine. Never rejects. */
 export async function isOwnHost(host: string): Promise<boolean> {
   if (isLoopback(host)) return true
   const own = Object.values(networkInterfaces()).flatMap(list => list ?? [])

@@ -45,7 +45,7 @@ async function isReachable(
   return !(await hasEnded(instance)) && isOwnHost(host)
 }
 
-/** Is it an instance of this machine whose process is gone? */
+/** Whether it is an instance of this machine whose process is gone. */
 export async function hasEnded({ hostname: owner, pid, pidStart }: Instance): Promise<boolean> {
   return owner === hostname() && isDead(pidStart, isRunning(pid), await processStart(pid))
 }

@@ -3,7 +3,8 @@ import { defaultGatewayLimits, type GatewayLimits } from '../config/gateway-limi
 import { isJsonObject, type JsonObject, parseJson } from '../util/json.ts'
 import { MemberReader } from '../util/member-reader.ts'
 import { fail, ok, type Result } from '../util/result.ts'
-import { cleanText } from '../util/text.ts'
+import { cleanText, isUuid } from '../util/text.ts'
+import { parseVisibility, type Visibility } from './visibility.ts'
 
 /** Version 1 of `<registry_dir>/instances/<instance_id>.json`. Member names are those on disk. */
 export interface InstanceRecord {
@@ -32,6 +33,8 @@ export interface InstanceRecord {
   /** RFC 3339 */
   readonly started_at: string
   readonly metadata: JsonObject
+  /** Not on disk: what a joined instance tells its gateway. */
+  readonly visible_to?: Visibility
 }
 
 /** The application behind the instance. */
@@ -58,13 +61,13 @@ const newestVersion = 1
 const maxPid = 2 ** 31 - 1
 
 /**
- * Parses the record of the instance `instanceId`, or says why it is none. Members that a simpler
- * writer omits get a default, and members of later writers pass. Texts other than `dcc_type`,
- * `hostname` and `mcp_url` are neither cleaned nor bounded.
+ * Parses the record of the instance `instanceId` (null: the one that it names), or says why it is
+ * none. Members that a simpler writer omits get a default, and members of later writers pass. Texts
+ * other than `dcc_type`, `hostname` and `mcp_url` are neither cleaned nor bounded.
  */
 export function parseRecord(
   bytes: Buffer,
-  instanceId: string,
+  instanceId: string | null,
   limits: RecordLimits = defaultGatewayLimits,
 ): Result<InstanceRecord, string> {
   const { maxRecordBytes, maxRecordDepth } = limits
@@ -76,8 +79,12 @@ export function parseRecord(
   }
   if (!parsed.ok) return fail('it is not valid JSON')
   if (!isJsonObject(parsed.value)) return fail('it is not a JSON object')
-  const strange = strangeVersion(parsed.value) ?? strangeId(parsed.value, instanceId)
-  return strange === null ? readMembers(parsed.value, instanceId, limits) : fail(strange)
+  const id = instanceId ?? parsed.value.instance_id
+  if (typeof id !== 'string' || (instanceId === null && !isUuid(id))) {
+    return fail('its instance_id must be a UUID')
+  }
+  const strange = strangeVersion(parsed.value) ?? strangeId(parsed.value, id)
+  return strange === null ? readMembers(parsed.value, id, limits) : fail(strange)
 }
 
 function strangeVersion({ schema_version: version }: JsonObject): string | null {
@@ -107,7 +114,7 @@ function readMembers(
   const mcpUrl = readMcpUrl(reader, maxRecordUrlChars)
   const metadata = reader.any('metadata') ?? {}
   if (!isJsonObject(metadata)) reader.refuse('metadata', 'must be an object')
-  const { host_url: hostUrl, host_token_file: tokenFile } = members
+  const { host_url: hostUrl, host_token_file: tokenFile, visible_to: visibleTo } = members
   const record: InstanceRecord = {
     schema_version: newestVersion,
     instance_id: instanceId,
@@ -127,6 +134,7 @@ function readMembers(
     status: reader.word('status', instanceStatuses) ?? 'available',
     started_at: reader.required('started_at', reader.time('started_at'), ''),
     metadata: isJsonObject(metadata) ? metadata : {},
+    ...(visibleTo !== undefined && { visible_to: parseVisibility(visibleTo) }),
   }
   const { failure } = reader
   return failure === null ? ok(record) : fail(`${failure.pointer} ${failure.detail}`)

@@ -9,7 +9,7 @@ import { readRecordFile } from './record-files.ts'
 /**
  * Removes what an instance of this machine left: its record and the token made for it, never
  * anything the record merely points to. Only a record of this user, of version 1, that says of
- * itself to be this instance of this host, and whose process is gone now. Was it removed?
+ * itself to be this instance of this host, and whose process is gone now. Returns whether it did.
  */
 export async function removeDeadRecord(
   instancesDir: string,

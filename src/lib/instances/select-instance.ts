@@ -38,7 +38,7 @@ export function selectInstance<One extends Named>(
   return !long && /^[0-9a-f]+$/.test(wanted) ? { kind: 'too_short' } : { kind: 'none' }
 }
 
-/** Does the word name this instance and no kind of them? */
+/** Whether the word names this instance, and not a kind of instances. */
 export function namesId({ id }: Instance, word: string | undefined): boolean {
   const wanted = plainId(word ?? '')
   return wanted.length >= minPrefixChars && plainId(id).startsWith(wanted)

@@ -2,9 +2,9 @@ import type { JsonObject } from '../util/json.ts'
 
 /** Whether a scene is what its application shows. Members have the same names on the wire. */
 export interface Unconfirmed {
-  /** RFC 3339: when it was last known to be that. Absent: it is, or no application can say. */
+  /** RFC 3339: when it last was, for certain. Absent: it is now, or no application can say. */
   readonly as_of?: string
-  /** Beside `as_of`: the application is gone. */
+  /** Only with `as_of`: the application is gone. */
   readonly connected?: false
 }
 
@@ -13,12 +13,12 @@ export function isUnconfirmed(value: JsonObject): value is JsonObject & Unconfir
   return ['string', 'undefined'].includes(typeof value.as_of)
 }
 
-/** A change between two kept scenes stays the same, whatever the application does. */
+/** Whether the URI names a delta between two kept scenes, which no application can change. */
 export function isPast(uri: string): boolean {
   return /[?&]until=/.test(uri)
 }
 
-/** For people and models; null for a scene that is confirmed. */
+/** A line for people and models; null when the scene is confirmed. */
 export function unconfirmedLine({ as_of, connected }: Unconfirmed): string | null {
   if (as_of === undefined) return null
   if (connected === false) {

@@ -1,8 +1,8 @@
 import { isIP } from 'node:net'
 
 /**
- * Does only this machine reach `host`, with the brackets of a URL or without? Names but `localhost`
- * are not looked up: false.
+ * Whether only this machine reaches `host`, in the brackets of a URL or without. False for names
+ * but `localhost`: they are not looked up.
  */
 export function isLoopback(host: string): boolean {
   const plain = plainAddress(withoutBrackets(host))
@@ -10,7 +10,7 @@ export function isLoopback(host: string): boolean {
   return plain === 'localhost' || plain === '::1'
 }
 
-/** Does a server bound to `host` listen on every address of the machine? */
+/** Whether a server bound to `host` listens on every address of the machine. */
 export function isWildcard(host: string): boolean {
   return host === '0.0.0.0' || host === '::'
 }
@@ -27,8 +27,8 @@ export function localBase(host: string, port: number, scheme: 'http' | 'https' =
 }
 
 /**
- * Does the connection come from this machine? A peer with the very address that it reached is one
- * of its own: no packet from outside can carry that address.
+ * Whether the connection comes from this machine. A peer with the address that it reached is on
+ * this machine: no packet from outside can carry that address.
  */
 export function isLocalPeer(
   remoteAddress: string | undefined,

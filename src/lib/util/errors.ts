@@ -87,7 +87,7 @@ const localCodes: ReadonlySet<ErrorCode> = new Set([
   ...(['registry_failed', 'registry_answer_invalid'] as const),
 ])
 
-/** May clients of a server not know the message? */
+/** Whether the message must not reach clients of a server. */
 export function isLocal({ code }: ServiceError): boolean {
   return localCodes.has(code)
 }
@@ -125,12 +125,6 @@ export function errnoOf(error: unknown): string | null {
 /** Returns whether the disk, or the quota of the user, is full. */
 export function isDiskFull(error: unknown): boolean {
   return ['ENOSPC', 'EDQUOT'].includes(errnoOf(error) ?? '')
-}
-
-/** What failed at the file system: `storage_full` for a full disk, else `storage_failed`. */
-export function storageError(what: string, error: unknown): ServiceError {
-  const code = isDiskFull(error) ? 'storage_full' : 'storage_failed'
-  return new ServiceError(code, `${what}: ${messageOf(error)}`, { cause: error })
 }
 
 /** Returns whether the path does not exist. */

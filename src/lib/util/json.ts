@@ -12,7 +12,7 @@ export function arrayOf(value: unknown): readonly unknown[] {
 }
 
 /**
- * Does the text open more than `maxDepth` arrays and objects inside each other?
+ * Whether the text opens more than `maxDepth` arrays and objects inside each other.
  * A scan of the text, so that a hostile nesting is refused before anything is built from it.
  */
 export function exceedsDepth(text: string, maxDepth: number): boolean {

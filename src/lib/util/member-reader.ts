@@ -116,7 +116,7 @@ export class MemberReader {
     this.#failure ??= failure
   }
 
-  /** Of what was asked for so far. */
+  /** The first failure of what was read so far. */
   get firstFailure(): MemberFailure | null {
     return this.#failure
   }

@@ -105,8 +105,8 @@ export function refuseForeignListeners(agent: Agent, refusal: () => Error): void
 }
 
 /**
- * Does a program of another user than this one or root listen at the other end of the socket, which
- * is on this machine? Linux only: elsewhere the answer is false.
+ * Whether a program of another user than this one or root listens at the other end of the socket,
+ * which is on this machine. Linux only: false elsewhere.
  */
 export async function isForeignSocket(socket: Socket): Promise<boolean> {
   if (process.platform !== 'linux') return false

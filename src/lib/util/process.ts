@@ -82,7 +82,7 @@ export async function processStart(pid: number): Promise<string | null> {
   return lookAtProcess(pid, await bootId()).start
 }
 
-/** Is there a process with this id, ours or not, that has not ended? */
+/** Whether there is a process with this id, ours or not, that has not ended. */
 export function isRunning(pid: number): boolean {
   return lookAtProcess(pid, null).running
 }
@@ -98,7 +98,7 @@ function hasProcess(pid: number): boolean {
 }
 
 /**
- * Is there a process with this id here, and is it of the same user? Null where the system does not
+ * Whether a process with this id is here, and of the same user. Null where the system does not
  * tell. An id from inside a container or sandbox is that of something else out here.
  */
 export function isOwnProcess(pid: number): boolean | null {

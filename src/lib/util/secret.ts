@@ -47,7 +47,7 @@ function digestOf(text: string): Buffer {
 }
 
 /**
- * Is a member of this name likely to hold a secret? Names are taken apart into words
+ * Whether a member of this name is likely to hold a secret. Names are taken apart into words
  * (`apiKey`, `api_key`, `X-Api-Key`), so that `keyframe`, `key_frame` and `monkey` stay.
  */
 export function isSensitiveName(name: string): boolean {
@@ -172,10 +172,7 @@ function decoded(text: string): string {
 /** Service, refresh and page tokens, invitations, reset codes, keys and JWTs, anywhere in a text. */
 const tokenLike = /(?:svc|srt|inv|rst|smk|spt)_[A-Za-z0-9_-]{8,}|eyJ[A-Za-z0-9_.-]{16,}/g
 
-/**
- * Is the secret so short that it may also be a word of the scene? Such a one is hidden in refusals
- * alone, and stays in answers that succeed.
- */
+/** Whether the secret is so short that it may be a word of a scene: only refusals hide it. */
 export function mayBeWord(secret: Secret): boolean {
   return secret.reveal().length < 16
 }
@@ -186,8 +183,8 @@ export function hideTokens(text: string): string {
 }
 
 /**
- * A server that repeats what it was sent must not bring a secret onto the screen or to a model.
- * Done before anything is cut, so that no half of a secret is left over.
+ * Hides the secrets in JSON of a server, which may repeat what it was sent; undefined when no valid
+ * JSON is left. Call it before a text is cut, which would leave half of a secret.
  */
 export function hideSecrets(json: unknown, secrets: readonly Secret[]): unknown {
   if (json === undefined || secrets.length === 0) return json
@@ -197,6 +194,6 @@ export function hideSecrets(json: unknown, secrets: readonly Secret[]): unknown 
   const hidden = secrets.map(secret => secret.reveal()).toSorted((a, b) => b.length - a.length)
   for (const secret of hidden) text = text.replaceAll(inJson(secret), redacted)
   const parsed = parseJson(text, Infinity)
-  // A secret of one quote or brace takes the form with it.
+  // The secret may be a single quote or brace.
   return parsed.ok ? parsed.value : undefined
 }

@@ -21,7 +21,7 @@ export function cleanText(text: string, most = 500): string {
     .replace(/\ufffd$/, '')}…`
 }
 
-/** A text itself, any other JSON value as JSON: `String` throws for `{"toString":0,"valueOf":0}`. */
+/** A text as it is, another value as JSON: `String` throws for `{"toString":0,"valueOf":0}`. */
 export function asText(value: unknown): string {
   return typeof value === 'object' ? JSON.stringify(value) : String(value)
 }
@@ -101,6 +101,11 @@ function at(row: readonly number[], column: number): number {
 
 /** Any UUID in the form in which they are written here, for use in a longer expression. */
 export const uuidForm = '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}'
+const uuid = new RegExp(`^${uuidForm}$`)
+
+export function isUuid(value: unknown): value is string {
+  return typeof value === 'string' && uuid.test(value)
+}
 
 /**
  * Characters that may stand unescaped in the path of a URI (RFC 3986, `pchar`), so that an id reads

@@ -27,6 +27,10 @@ export function parseRfc3339(text: string): number | null {
   return timeMs
 }
 
+export function isRfc3339(value: unknown): value is string {
+  return typeof value === 'string' && parseRfc3339(value) !== null
+}
+
 /** The text of a time, or null when none is known. */
 export function rfc3339OrNull(timeMs: number | null | undefined): string | null {
   return timeMs === undefined || timeMs === null ? null : toRfc3339(timeMs)

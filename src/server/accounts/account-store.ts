@@ -18,7 +18,6 @@ export interface AccountStore {
   /** By the folded user name or the folded email address. */
   findAccount(key: string): Promise<AccountRow | null>
   getAccount(id: string): Promise<AccountRow | null>
-  countAccounts(): Promise<number>
   /** By user name, `after` is the folded name of the last one seen. */
   listAccounts(page: { readonly after?: string; readonly limit: number }): Promise<AccountRow[]>
   /**
@@ -83,7 +82,7 @@ export interface AccountStore {
     readonly expiresAtMs: number
     readonly createdAtMs: number
   }): Promise<void>
-  /** Would `createAccount` accept the invitation? */
+  /** Whether `createAccount` would accept the invitation. */
   hasInvite(hash: string, nowMs: number): Promise<boolean>
   deleteInvite(hash: string): Promise<void>
   /** Replaces codes of the account that were not used. False: no such account. */

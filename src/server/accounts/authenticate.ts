@@ -9,7 +9,7 @@ import { AccountsProblem } from './problems.ts'
 import { isAlive } from './refresh-decision.ts'
 import { hashOfSecret, isServiceToken } from './service-tokens.ts'
 
-/** Who a request comes from. Exactly one of `session` and `token` is not null. */
+/** The caller of a request. Exactly one of `session` and `token` is not null. */
 export interface Principal {
   readonly account: AccountRow
   readonly scopes: readonly Scope[]

@@ -158,7 +158,7 @@ function countWaiters(names: Names | undefined): number {
   return names?.values().reduce((sum, queue) => sum + queue.length, 0) ?? 0
 }
 
-/** Of several equally long ones the last. */
+/** The last one when several are equally long. */
 function longest<Item>(items: Iterable<Item>, lengthOf: (item: Item) => number): Item | undefined {
   let found: Item | undefined
   for (const item of items) {

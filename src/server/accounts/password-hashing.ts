@@ -10,7 +10,7 @@ export interface Passwords {
    * account) costs the same as a real one, and is never right.
    */
   verify(password: string, hash: string | null): Promise<boolean>
-  /** Was it made with other parameters than those of today? */
+  /** Whether it was made with other parameters than those of today. */
   isOutdated(hash: string): boolean
 }
 

@@ -24,7 +24,7 @@ export function decideRefresh(
   return isPrevious && inGrace ? 'repeat' : 'reused'
 }
 
-/** May the session still be used: not over, not ended, its account not disabled? */
+/** Whether the session may still be used: not over, not ended, its account not disabled. */
 export function isAlive({ session, account }: SessionState, nowMs: number): boolean {
   return (
     session.revokedAtMs === null && nowMs < session.expiresAtMs && account.disabledAtMs === null

@@ -59,7 +59,7 @@ export const rowsAtOnce = 500
 /** What was copied of one table. */
 export interface CopiedTable {
   readonly rows: number
-  /** Of the rows as JSON lines, in the order of their keys. */
+  /** The hash of the rows as JSON lines, in the order of their keys. */
   readonly sha256: string
 }
 

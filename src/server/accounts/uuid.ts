@@ -1,11 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import { uuidForm } from '../../lib/util/text.ts'
-
-const form = new RegExp(`^${uuidForm}$`)
-
-export function isUuid(text: string): boolean {
-  return form.test(text)
-}
 
 /** UUID version 7 (RFC 9562, section 5.7): sorted by the time it was made. */
 export function makeUuid(nowMs: number): string {

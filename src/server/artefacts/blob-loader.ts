@@ -93,7 +93,7 @@ export class BlobLoader {
     )
   }
 
-  /** Is the artefact there, and right? */
+  /** Whether the artefact is there and undamaged. */
   #check(hex: string): Promise<boolean> {
     return this.#opened(hex, false, async artefact => {
       if (this.#verified.get(hex) === artefact.state) return true

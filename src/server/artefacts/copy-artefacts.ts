@@ -44,7 +44,7 @@ interface CopyOptions extends CopyEvents {
   }
 }
 
-export interface Copied {
+interface Copied {
   /** At the source, and compared at the target. */
   artefacts: number
   bytes: number
@@ -181,7 +181,7 @@ async function opened(
   return artefact && { ...artefact, [Symbol.asyncDispose]: () => artefact.close() }
 }
 
-/** Of bytes that are at both ends: the newest metadata, the later expiry. */
+/** Returns the newest metadata and the later expiry of bytes that are at both ends. */
 function merged(ref: ArtefactRef, there: ArtefactRef | null, ttlMs: number): ArtefactRef {
   if (there === null) return ref
   const isOlder = Date.parse(there.created_at) < Date.parse(ref.created_at)

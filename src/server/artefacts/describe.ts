@@ -4,7 +4,7 @@ import { laterExpiry } from './expiry.ts'
 import type { PutFields } from './put-options.ts'
 import type { ArtefactOrigin, ArtefactRef } from './store.ts'
 
-export interface StoredBytes {
+interface StoredBytes {
   readonly hex: string
   /** Bytes. */
   readonly size: number
@@ -23,7 +23,7 @@ interface Describing {
   readonly origin: () => ArtefactOrigin
 }
 
-/** Of a put: the newest metadata, the later expiry. */
+/** Describes bytes that are put: the newest metadata, the later expiry. */
 export function describePut({ clock, limits, origin }: Describing, fields: PutFields): Describe {
   return ({ hex, size, previous }) => {
     const created = { created_at: toRfc3339(clock.now()), expires_at: fields.expires_at }

@@ -5,7 +5,7 @@ import { noFollow, noWait } from '../../lib/util/posix.ts'
 import type { Limits } from '../../lib/config/limits.ts'
 import { expiryMs } from './expiry.ts'
 import type { ArtefactRef } from './store.ts'
-import { parseRfc3339 } from '../../lib/util/time.ts'
+import { isRfc3339 } from '../../lib/util/time.ts'
 import { isJsonObject, parseJson } from '../../lib/util/json.ts'
 import { fail, ok, type Result } from '../../lib/util/result.ts'
 import { isMediaType, isName } from './put-options.ts'
@@ -143,9 +143,9 @@ function parseSidecar(text: string, hex: string, maxDepth: number): Result<Artef
     return fail('size_bytes is not a size')
   }
   if (!isMediaType(value['mime'])) return fail('mime is not a media type')
-  if (!isTime(value['created_at'])) return fail('created_at is not a time')
+  if (!isRfc3339(value['created_at'])) return fail('created_at is not a time')
   const expires = value['expires_at'] ?? null
-  if (expires !== null && !isTime(expires)) return fail('expires_at is not a time')
+  if (expires !== null && !isRfc3339(expires)) return fail('expires_at is not a time')
   for (const member of names) {
     const name = value[member] ?? null
     if (name !== null && !isName(name)) return fail(`${member} is not a name`)
@@ -183,8 +183,4 @@ const names = [
 
 function nameOf(value: unknown): string | null {
   return typeof value === 'string' ? value : null
-}
-
-function isTime(value: unknown): boolean {
-  return typeof value === 'string' && parseRfc3339(value) !== null
 }

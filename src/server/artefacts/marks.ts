@@ -72,7 +72,7 @@ type MarkState = 'alive' | 'gone' | 'unknown'
 
 const form = /^([0-9a-f]{8})-(\d{1,10})-(\d{1,20})$/
 
-/** Does the process behind `mark` still run? `unknown` when it is not ours to judge. */
+/** Whether the process behind `mark` still runs; `unknown` when this process cannot tell. */
 export function markState(mark: string): MarkState {
   const [, place, pid, start] = form.exec(mark) ?? []
   if (place === undefined || pid === undefined || place !== ownPlace()) return 'unknown'

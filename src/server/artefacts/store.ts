@@ -63,7 +63,7 @@ export interface ArtefactPage {
   readonly next?: string
 }
 
-export interface StorageHealth {
+interface StorageHealth {
   readonly bucket: CheckFacts
   readonly database: CheckFacts
 }

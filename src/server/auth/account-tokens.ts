@@ -12,7 +12,7 @@ import { type Clock, repeat, type Timer } from '../../lib/util/time.ts'
 import { userAgent } from '../../lib/util/version.ts'
 
 /** What the accounts server says of a token. */
-export interface TokenAccount {
+interface TokenAccount {
   /** Stays when the user is renamed. */
   readonly accountId: string
   readonly username: string
@@ -33,7 +33,7 @@ export type CheckedToken = Result<TokenAccount, TokenRefusal>
 
 /** Checks of unknown tokens at the same time: an accounts server must not be flooded by guesses. */
 const maxChecks = 32
-/** Of one address, so that one that guesses does not keep users of other addresses out. */
+/** Checks of one address: one that guesses does not keep users of other addresses out. */
 const maxChecksOfAddress = 16
 const checkMs = 2000
 /** Tokens that are remembered; of those without anything open, the one used longest ago goes. */
@@ -63,7 +63,7 @@ interface AccountTokensParts {
   readonly timer: Timer
 }
 
-/** Could it be a token of an accounts server? */
+/** Whether it may be a token of an accounts server. */
 export function isAccountToken(token: string): boolean {
   if (token.startsWith(serviceTokenPrefix)) return serviceForm.test(token)
   return token.length <= maxTokenChars && accessForm.test(token)

@@ -32,7 +32,7 @@ export interface AppCapture {
    * memory and never throws.
    */
   offered(view?: CaptureView): Result<null, Unavailable>
-  /** Does it draw its view from where it is told, too? */
+  /** Whether it can also draw its view from a given place. */
   offersShots?(): boolean
   /**
    * Asks it. Never rejects; ends by the deadline of the link, and soon after `form.signal` is
@@ -52,7 +52,7 @@ export const noShots: CaptureFailure = {
   message: 'the application draws its view only as it is on the screen',
 }
 
-/** Of the application, after a picture of its scene from another place. */
+/** The rest for the application after a picture of its scene from another place. */
 const restMs = 250
 
 /** The application itself as a way to a picture of its window. */

@@ -78,7 +78,7 @@ type Reason = CaptureFailure['reason']
 /** Reasons that hold for every backend that captures the screen from outside. */
 const sameFromOutside: ReadonlySet<Reason> = new Set(['covered', 'minimised'])
 
-/** Who of those that remain could still give a picture after such a failure. */
+/** The remaining backends that may still give a picture after such a failure. */
 export function nextBackends(
   reason: Reason,
   remaining: readonly BackendName[],
@@ -94,14 +94,14 @@ const passing: ReadonlySet<Reason> = new Set([
   'host_busy',
 ])
 
-/** Does the failure put in question whether the backend works at all? */
+/** Whether the failure puts in question that the backend works at all. */
 export function isDoubtful(reason: Reason): boolean {
   return !passing.has(reason)
 }
 
 const vague: ReadonlySet<Reason> = new Set(['failed', 'timeout'])
 
-/** Of several failures the one that tells the reader most: the first that names a cause. */
+/** Returns the failure that tells the reader most: the first that names a cause. */
 export function tellingFailure(failures: readonly CaptureFailure[]): CaptureFailure {
   return (
     failures.find(({ reason }) => !vague.has(reason)) ??

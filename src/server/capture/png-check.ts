@@ -28,8 +28,8 @@ const depths: Readonly<Record<number, readonly number[]>> = {
 }
 
 /**
- * Is it one whole PNG file within the bounds? Looks at the structure, from the signature to the
- * last byte, and at the checksum of the header; the pixels are not unfolded.
+ * Checks that it is one whole PNG file within the bounds: the structure, from the signature to the
+ * last byte, and the checksum of the header. The pixels are not decoded.
  */
 export function checkPng(png: Buffer, bounds: PngBounds): Result<PngSize, string> {
   if (png.length > bounds.maxBytes) {

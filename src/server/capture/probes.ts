@@ -22,7 +22,7 @@ interface ProbesParts {
   readonly done: () => void
 }
 
-/** Who looks from outside tells by any process of this machine whether it can look at all. */
+/** Backends that look from outside can tell by any process of this machine whether they work. */
 const ownWindow: CaptureTarget = Object.freeze({ pid: process.pid, title: null })
 
 /** What each backend said last of whether it works. Asked in rounds, beside everything else. */

@@ -7,7 +7,7 @@ import { createX11Backend } from './x11/backend.ts'
 import type { DisplayEnvironment } from './x11/display.ts'
 
 interface WindowBackendsOptions {
-  /** Of `serve`: which display is meant. */
+  /** The environment of `serve`, which names the display. */
   readonly env: DisplayEnvironment
   readonly timer: Timer
   readonly limits?: WindowCaptureLimits

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto'
-import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
+import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { takeFileLock } from '../../lib/config/file-lock.ts'
-import { errnoOf, ServiceError, storageError } from '../../lib/util/errors.ts'
+import { changeFolder, namesIn } from '../../lib/config/shared-folder.ts'
 import { replaceFile } from '../../lib/util/replace-file.ts'
 import {
   type Checkpoint,
@@ -11,8 +10,6 @@ import {
   makeRoom,
   parseCheckpoint,
 } from './checkpoint-store.ts'
-
-const lockWaitMs = 10_000
 
 /** The checkpoints of one document, two files each: the scene and what is said of it. */
 export class CheckpointFolder implements CheckpointStore {
@@ -23,10 +20,7 @@ export class CheckpointFolder implements CheckpointStore {
   }
 
   async list(): Promise<readonly Checkpoint[]> {
-    const names = await readdir(this.#path).catch((error: unknown) => {
-      if (errnoOf(error) === 'ENOENT') return []
-      throw storageError('the checkpoints cannot be read', error)
-    })
+    const names = await namesIn(this.#path, 'the checkpoints')
     const files = names.filter(name => /^[0-9a-f]{32}\.json$/.test(name))
     const texts = files.map(name => readFile(join(this.#path, name), 'utf8').catch(() => ''))
     return inOrder((await Promise.all(texts)).map(parseCheckpoint))
@@ -37,7 +31,7 @@ export class CheckpointFolder implements CheckpointStore {
   }
 
   add(checkpoint: Checkpoint, packed: Buffer): Promise<void> {
-    return this.#locked(async () => {
+    return changeFolder(this.#path, 'checkpoint', async () => {
       for (const each of makeRoom(await this.list(), checkpoint)) await this.#removeFiles(each.name)
       // The facts come last: without them a scene does not count.
       await replaceFile(this.#scenePath(checkpoint.name), packed)
@@ -46,7 +40,7 @@ export class CheckpointFolder implements CheckpointStore {
   }
 
   remove(name: string): Promise<boolean> {
-    return this.#locked(async () => {
+    return changeFolder(this.#path, 'checkpoint', async () => {
       const isThere = (await this.list()).some(each => each.name === name)
       if (isThere) await this.#removeFiles(name)
       return isThere
@@ -64,23 +58,6 @@ export class CheckpointFolder implements CheckpointStore {
 
   #scenePath(name: string): string {
     return join(this.#path, `${keyOf(name)}.scene.gz`)
-  }
-
-  async #locked<Value>(work: () => Promise<Value>): Promise<Value> {
-    try {
-      await mkdir(this.#path, { recursive: true, mode: 0o700 })
-      const lock = await takeFileLock(`${this.#path}.lock`, { waitMs: lockWaitMs })
-      if (!lock.ok)
-        throw new ServiceError('storage_failed', 'the checkpoints are locked for too long')
-      try {
-        return await work()
-      } finally {
-        lock.value()
-      }
-    } catch (error) {
-      if (error instanceof ServiceError) throw error
-      throw storageError('the checkpoint cannot be kept', error)
-    }
   }
 }
 

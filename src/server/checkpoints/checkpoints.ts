@@ -83,7 +83,7 @@ export class Checkpoints implements CheckpointSource {
     }
   }
 
-  /** Of the document that is open now, also when another one is opened later. */
+  /** Stays that of the document that is open now when another one is opened. */
   get opened(): CheckpointStore {
     return this.#parts.store()
   }

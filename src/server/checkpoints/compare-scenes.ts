@@ -15,7 +15,7 @@ export interface ComparedScenes {
 export interface SceneComparison {
   readonly changes: readonly SceneChange[]
   readonly truncated: boolean
-  /** For each change: is it in what belongs to the targets? */
+  /** For each change, whether it is in what belongs to the targets. */
   readonly ofTargets: readonly boolean[]
 }
 
@@ -57,14 +57,10 @@ function familyOf(targets: readonly string[], scenes: readonly JsonObject[]): Re
 function namesIn(scene: JsonObject, family: ReadonlySet<string>): readonly string[] {
   const items = objectsOf(scene).filter(({ id }) => family.has(asText(id)))
   return items.flatMap(({ id: _, parent: __, ...members }) =>
-    Object.values(members).flatMap(value =>
-      (Array.isArray(value) ? value : [value]).filter(isText),
-    ),
+    Object.values(members)
+      .flat()
+      .filter(each => typeof each === 'string'),
   )
-}
-
-function isText(value: unknown): value is string {
-  return typeof value === 'string'
 }
 
 function objectsOf({ objects }: JsonObject): readonly JsonObject[] {

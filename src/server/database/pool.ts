@@ -107,7 +107,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
 
     async connect() {
       const client = new driver.Client(config)
-      // Before the caller can listen, the connection may be lost again.
+      // The connection may be lost before the caller listens.
       client.on('error', onLost)
       await client.connect()
       return client

@@ -31,12 +31,12 @@ interface CopyOptions {
   readonly damaged: (what: string) => void
 }
 
-export interface CopiedDocuments {
+interface CopiedDocuments {
   /** Notes of the source that are at the target, compared. */
   notes: number
   /** Likewise. */
   checkpoints: number
-  /** Of both, as they are stored. */
+  /** Bytes of both, as they are stored. */
   bytes: number
   /** Notes and checkpoints that this run copied. */
   copied: number

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
-import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { errnoOf, messageOf, ServiceError } from '../../lib/util/errors.ts'
+import { namesIn } from '../../lib/config/shared-folder.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { CheckpointFolder } from '../checkpoints/checkpoint-folder.ts'
 import type { CheckpointStore } from '../checkpoints/checkpoint-store.ts'
@@ -16,7 +15,7 @@ export interface DocumentStores {
   close(): void
 }
 
-export interface DocumentList {
+interface DocumentList {
   /** Names of the documents that have notes or checkpoints. */
   readonly documents: readonly string[]
   /** Number of documents without a path that belong to other machines or accounts. */
@@ -49,11 +48,7 @@ export function documentFolders(root: string, log: Logger): DocumentStores {
     notes: document => new NoteFolder(join(root, document, 'notes'), log),
     checkpoints: document => new CheckpointFolder(join(root, document, 'checkpoints')),
     async list() {
-      const names = await readdir(root).catch((error: unknown) => {
-        if (errnoOf(error) === 'ENOENT') return []
-        throw new ServiceError('storage_failed', `${root} cannot be read: ${messageOf(error)}`)
-      })
-      return { documents: names.filter(isDocumentName), others: 0 }
+      return { documents: (await namesIn(root, root)).filter(isDocumentName), others: 0 }
     },
     close() {},
   }

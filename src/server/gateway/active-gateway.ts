@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import { cleanText } from '../../lib/util/text.ts'
-import { parseRfc3339 } from '../../lib/util/time.ts'
+import { cleanText, isUuid } from '../../lib/util/text.ts'
+import { isRfc3339 } from '../../lib/util/time.ts'
 import { isJsonObject, type JsonObject, parseJson } from '../../lib/util/json.ts'
 import { isPid } from '../../lib/util/process.ts'
 import { constants } from 'node:fs'
@@ -29,7 +29,7 @@ export interface ActiveGateway {
    * A hash of the state directory's path: equal for the same directory, and reveals nothing else.
    */
   readonly registry: string
-  /** Does it pass the resources of instances on? */
+  /** Whether it passes the resources of instances on. */
   readonly aggregate: boolean
 }
 
@@ -37,7 +37,6 @@ export interface ActiveGateway {
 export const identityPath = '/gateway/v1/resident'
 export const maxActiveGatewayBytes = 4096
 
-const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 const maxPidStartChars = 128
 
 /** `path` is the folder's real one: two spellings of a folder are one. */
@@ -67,11 +66,11 @@ export function parseActiveGateway(text: string): ActiveGateway | null {
   const { service, role, instance_id, pid, pid_start, version } = parsed.value
   const { url, started_at, registry, aggregate } = parsed.value
   if (service !== 'service-cli' || role !== 'gateway') return null
-  if (typeof instance_id !== 'string' || !uuid.test(instance_id)) return null
+  if (!isUuid(instance_id)) return null
   if (!isPid(pid)) return null
   if (typeof version !== 'string' || typeof registry !== 'string') return null
   if (typeof url !== 'string' || !/^https?:\/\//.test(url) || !URL.canParse(url)) return null
-  if (typeof started_at !== 'string' || parseRfc3339(started_at) === null) return null
+  if (!isRfc3339(started_at)) return null
   const known = typeof pid_start === 'string' && pid_start.length <= maxPidStartChars
   return {
     instanceId: instance_id,

@@ -42,7 +42,7 @@ interface GatewayAssemblyParts {
   /** Several gateways share the instances that joined. */
   readonly shared: SharedSettings | undefined
   readonly onRefused: (refused: RefusedRequest) => void
-  /** Are clients of the gateway asked for a key? */
+  /** Whether clients of the gateway are asked for a key. */
   readonly mayUseKey: () => MaybePromise<boolean>
   readonly limits: Limits & GatewayLimits
   readonly log: Logger

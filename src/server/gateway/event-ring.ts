@@ -62,7 +62,7 @@ export interface EventTable {
 
 interface Sharing {
   readonly table: EventTable
-  /** Is a change of the link of the instance, which this gateway sees first, not written yet? */
+  /** Whether a change of the instance's link, which this gateway sees first, is not written yet. */
   isUnwritten(instanceId: string): boolean
   /** There is something to write. */
   due(): void

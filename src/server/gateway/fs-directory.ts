@@ -56,7 +56,7 @@ class FsDirectory implements InstanceDirectory {
   #announced: Set<string> | null = new Set()
   #gathering = false
   #folderFault: RecordFault | null = null
-  /** Of the pass that is under way. */
+  /** Changes found by the pass that is under way. */
   #changes: InstanceChange[] = []
   /** One pass at a time, so that each finds what the one before has left. */
   #queue: Promise<void> = Promise.resolve()

@@ -23,7 +23,7 @@ interface HolderProbeOptions {
   /** `http://127.0.0.1:9765`; with TLS there, it is found out. */
   readonly base: string
   readonly timeoutMs: number
-  /** Who has the port, by what it wrote down; asked when it answers nothing. */
+  /** The holder of the port by the file that it wrote; read when it does not answer. */
   readonly written: () => Promise<ActiveGateway | null>
   /** The process that has the port, when it is a gateway; asked when nothing is written down. */
   readonly gatewayPid: () => Promise<number | null>

@@ -47,7 +47,7 @@ export interface DirectoryRecord {
   readonly mcpUrl: string | null
   /** Null: it runs on this machine, and left a record here. */
   readonly joined: JoinedAs | null
-  /** Is its host literally an address of this machine alone? Any other is never asked. */
+  /** Whether its host is literally an address of this machine alone. Any other is never asked. */
   readonly mcpUrlIsLoopback: boolean
   /**
    * Where it answers programs of this machine without TLS: the origin of `host_url`, when that is
@@ -79,7 +79,7 @@ export interface JoinedAs extends JoinAccepted {
   readonly visibility: Visibility
 }
 
-/** Is it there? `reason` is a sentence for people, the same as long as `health` stays for it. */
+/** Whether it is there. `reason`, for people, stays the same for as long as `health` does. */
 export interface Verdict {
   readonly health: 'live' | 'stale' | 'unhealthy' | 'dead'
   readonly reason: string

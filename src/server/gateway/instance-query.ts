@@ -45,7 +45,7 @@ export interface InstanceAnswer<Row extends InstanceRow> {
 export function parseInstanceQuery(uri: ResourceUri, maxRows: number): InstanceQuery {
   const status = wordParameter(uri, 'status', rowStatuses)
   return {
-    // Who asks for the stale or the dead by name wants to see them.
+    // A query for stale or dead ones by name shows them.
     includeStale: switchParameter(uri, 'include_stale') ?? true,
     includeDead: switchParameter(uri, 'include_dead') ?? status === 'dead',
     dccType: textParameter(uri, 'dcc_type'),

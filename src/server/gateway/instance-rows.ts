@@ -46,7 +46,7 @@ export interface InstanceRow {
   }
   /** Where a client opens a session with this very instance; null: it is read through the gateway. */
   readonly mcp_url: string | null
-  /** Does it run on this machine, or has it joined from another one? */
+  /** Whether it runs on this machine, or has joined from another one. */
   readonly origin: 'local' | 'joined'
   /** Whose a joined instance is, and who sees it. */
   readonly joined?: JoinAccepted & { readonly visible_to: Visibility }

@@ -8,21 +8,21 @@ import { isSecretMember } from '../../lib/util/secret.ts'
 import { boundedJson } from '../resources/bounded-json.ts'
 import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
 
-/**
- * Parses an instance record, which any program may have written, or says why it is invalid. Texts
- * become single lines that are safe to show, cut to their bounds. How to feed the instance is
- * left out; of `host_url` only the origin is kept, for health checks.
- */
+/** Parses an instance record, which any program may have written, or says why it is invalid. */
 export function parseShownRecord(
   bytes: Buffer,
   instanceId: string,
   limits: GatewayLimits,
 ): Result<DirectoryRecord, string> {
   const parsed = parseRecord(bytes, instanceId, limits)
-  return parsed.ok ? ok(shown(parsed.value, limits)) : parsed
+  return parsed.ok ? ok(shownRecord(parsed.value, limits)) : parsed
 }
 
-function shown(record: InstanceRecord, limits: GatewayLimits): DirectoryRecord {
+/**
+ * Texts become single lines that are safe to show, cut to their bounds. How to feed the instance is
+ * left out; of `host_url` only the origin is kept, for health checks.
+ */
+export function shownRecord(record: InstanceRecord, limits: GatewayLimits): DirectoryRecord {
   const { dcc_type: dccType, hostname, mcp_url: mcpUrl, host, scene_set_at: setAt } = record
   const mostText = limits.maxRecordTextChars
   return {
@@ -77,7 +77,7 @@ function safeMetadata(
   return boundedJson(cleanValue(metadata, maxBytes), { maxBytes, maxDepth }) as JsonObject
 }
 
-/** Of a nesting that the parser has bounded. */
+/** The parser has bounded the nesting. */
 function cleanValue(value: unknown, mostChars: number): unknown {
   if (typeof value === 'string') return cleanText(value, mostChars)
   if (Array.isArray(value)) return value.map(item => cleanValue(item, mostChars))

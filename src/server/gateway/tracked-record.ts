@@ -58,7 +58,7 @@ export class TrackedRecord {
     return this.#deadSinceMs
   }
 
-  /** Reads the file if it changed. Is it still there? */
+  /** Reads the file if it changed. Returns whether it is still there. */
   look(): boolean {
     const seen = lookAtFile(this.#path, this.#stamp, this.#parts.limits.maxRecordBytes)
     if (seen.kind === 'missing') return false

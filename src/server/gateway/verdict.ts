@@ -31,7 +31,7 @@ export type Judgement = Pick<Verdict, 'health' | 'reason'>
 /** One touch may come from another program, such as a backup; two are a heartbeat. */
 const beatsOfLife = 2
 
-/** Is it there? By its process where that can be seen, then by its heartbeat, then by its word. */
+/** Judges an instance by its process where that can be seen, then its heartbeat, then its word. */
 export function judgeLife(facts: LifeFacts, limits: StaleLimits): Judgement {
   const { pid, process, heartbeatAgeMs } = facts
   const isGone = process === 'gone' || process === 'replaced'

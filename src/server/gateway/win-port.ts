@@ -12,7 +12,7 @@ interface GatewayElectionParts<Won> {
   readonly options: GatewayOptions
   readonly limits: GatewayLimits
   readonly registryDir: string
-  /** Who it is that wants the port. */
+  /** The gateway that wants the port. */
   readonly by: Reporter
   /** Binds the port; rejects with `port_in_use` when it is taken. */
   readonly bind: () => Promise<Won>

@@ -11,7 +11,7 @@ interface SceneFileOptions {
   readonly path: string
   /** Throws `TypeError` for an invalid scene. */
   setSceneText(json: string): unknown
-  /** Does a connected application hold the scene? Then the file does not replace it. */
+  /** Whether a connected application set the scene: the file does not replace it. */
   isPaused?(): boolean
   readonly limits: Pick<Limits, 'maxMessageBytes' | 'sceneFileDebounceMs' | 'sceneFilePollMs'>
   readonly log: Logger

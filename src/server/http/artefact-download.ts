@@ -190,7 +190,7 @@ function parseRange(
   return { start, end: last === '' ? size : Math.min(Number(last) + 1, size) }
 }
 
-/** May the range be sent? A date is too coarse to vouch for bytes, so only the tag counts. */
+/** Whether the range may be sent. A date is too coarse to vouch for bytes: only the tag counts. */
 function allowsRange(ifRange: string | undefined, etag: string): boolean {
   return ifRange === undefined || ifRange.trim() === etag
 }

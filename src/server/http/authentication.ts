@@ -53,7 +53,7 @@ export interface AuthRefused {
   readonly retryAfterSeconds?: number
 }
 
-/** Who a request comes from, or why it is refused. */
+/** The caller of a request, or why it is refused. */
 export type AuthOutcome = AuthAccepted | AuthRefused
 
 /** What a request would do beyond reading: drain events, or answer a note. */

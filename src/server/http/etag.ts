@@ -1,4 +1,4 @@
-/** Does `If-None-Match` name this entity tag? Weak comparison (RFC 9110, section 13.1.2). */
+/** Whether `If-None-Match` names this entity tag. Weak comparison (RFC 9110, section 13.1.2). */
 export function matchesEtag(header: string | undefined, etag: string): boolean {
   if (header === undefined) return false
   if (header.trim() === '*') return true

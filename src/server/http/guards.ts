@@ -176,7 +176,7 @@ function originAllowed(origin: string, own: Set<string>, origins: Set<string>): 
   return (url.protocol === 'http:' || url.protocol === 'https:') && own.has(url.hostname)
 }
 
-/** Is the page of this origin one of the server itself, by the Host header that it was asked with? */
+/** Whether the origin is that of the server itself, by the Host header of the request. */
 export function isSameOrigin(origin: string, host: string): boolean {
   const parsed = parseOrigin(origin)
   if (parsed === null || !/^https?:/.test(parsed)) return false

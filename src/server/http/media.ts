@@ -10,7 +10,7 @@ export function isUncoded(contentEncoding: string | undefined): boolean {
 }
 
 /**
- * Does an Accept header allow the media type (lower case, no parameters)? A missing header
+ * Whether an Accept header allows the media type (lower case, no parameters). A missing header
  * allows everything; `q=0` excludes.
  */
 export function accepts(header: string | undefined, mediaType: string): boolean {

@@ -6,7 +6,7 @@ export interface RefusedRequest {
   readonly reason: string
   /** Address of the client. */
   readonly peer: string
-  /** Who it is, when that is known. */
+  /** The caller, when it is known. */
   readonly principal?: string | undefined
 }
 

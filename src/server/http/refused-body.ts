@@ -33,7 +33,7 @@ export function endRefused(
   req.resume()
 }
 
-/** Is the client still sending the body of this request, or about to? */
+/** Whether the client is still sending the body of this request, or about to. */
 function isBodyPending(req: IncomingMessage): boolean {
   if (req.complete || req.destroyed) return false
   const length = req.headers['content-length']

@@ -4,7 +4,7 @@ export interface RequestTarget {
   readonly path: string
   /** Path and query. */
   readonly url: string
-  /** Of the absolute form, `http://localhost/mcp`: it names the host, as the Host header does. */
+  /** The host of the absolute form, `http://localhost/mcp`. It counts like the Host header. */
   readonly authority?: string
 }
 

@@ -14,7 +14,7 @@ interface HandshakeParts {
   readonly closeMs?: number
 }
 
-export interface Handshake {
+interface Handshake {
   /** Refuses a request for another protocol or version. Returns whether it did. */
   refuses(req: IncomingMessage, socket: Socket): boolean
   open(req: IncomingMessage, socket: Socket, head: Buffer, opened: (ws: WebSocket) => void): void

@@ -23,7 +23,7 @@ interface JoinerParts extends JoinSettings {
 const joinStates = ['connecting', 'joined', 'lost', 'refused'] as const
 
 /** The state of the link to the gateway, for `/readyz`. */
-export interface JoinFacts {
+interface JoinFacts {
   readonly state: (typeof joinStates)[number]
   /** RFC 3339. */
   readonly since: string

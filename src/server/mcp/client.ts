@@ -139,7 +139,7 @@ export class Activity {
     this.#client = client
     this.kind = kind
     const named = kind === 'read' || kind === 'call' ? params[what] : what
-    // A request without it fails, and is not shown.
+    // A request without a name fails, and is not shown.
     this.what = typeof named === 'string' ? named : ''
   }
 
@@ -164,7 +164,7 @@ function isOfLiveApp({ _meta }: JsonObject): boolean {
   return isJsonObject(_meta) && _meta[liveAppKey] === true
 }
 
-/** Does the request name a resource of the scheme, as an argument of a tool or in a filter, too? */
+/** Whether the request names a resource of the scheme, also in a tool argument or a filter. */
 function asksForClients({ uri, arguments: args, notifications }: JsonObject): boolean {
   if (uri !== undefined) return isOfServer(uri)
   if (isJsonObject(args)) return isOfServer(args.uri) || hasOfServer(args.uris)

@@ -53,7 +53,7 @@ interface McpEndpointParts {
   limits: Limits
   clock: Clock
   log: Logger
-  /** Of 2026-07-28, for tests of the transport. */
+  /** More methods of 2026-07-28, for tests of the transport. */
   extraMethods?: ExtraMethods
 }
 

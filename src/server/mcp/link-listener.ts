@@ -4,7 +4,7 @@ import type { AuthPolicy } from '../http/authentication.ts'
 import { createCors } from '../http/cors.ts'
 import { type AppParts, createHandlers } from './app.ts'
 
-/** Whom the user named by `--join`, and only to read. */
+/** The gateway that the user named by `--join`. It may only read. */
 const joinedGateway: AuthPolicy = {
   authenticate: () => ({ ok: true, principal: 'joined-gateway', mayWrite: false }),
 }

@@ -57,7 +57,7 @@ export class McpHttpServer {
   readonly #registry: ResourceRegistry
   readonly #where: ListenOptions
   readonly #sockets: ServerSocket[] = []
-  /** Of stored pictures; its thread runs while there is something to do. */
+  /** Makes small copies of stored pictures; its thread runs while there is something to do. */
   readonly #pictures = createPictureMaker(systemTimer, windowCaptureLimits)
   #endpoint: McpEndpoint | null = null
   #hostEndpoint: HostEndpoint | null = null
@@ -163,7 +163,7 @@ export class McpHttpServer {
     }
   }
 
-  /** Of a server that listens: what answers a gateway that it joined. */
+  /** Returns what answers a gateway that was joined. Throws before the server listens. */
   linkListener(): RequestListener {
     if (this.#app === null) throw new Error('the server does not listen')
     return createLinkListener(this.#app)

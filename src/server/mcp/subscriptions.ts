@@ -38,8 +38,8 @@ export interface Subscriber {
 type Followed = (uri: string, isFollowed: boolean) => Promise<void> | void
 
 /**
- * Who listens to what. Knows no transport: a subscriber delivers, or drops, by itself, so that
- * a slow one delays neither the others nor the producer.
+ * The subscribers of each URI. Knows no transport: a subscriber delivers or drops by itself, so
+ * that a slow one delays neither the others nor the producer.
  */
 export class SubscriptionHub {
   readonly #limits: Pick<Limits, 'maxSubscriptions' | 'maxSubscriptionsPerSession'>

@@ -11,7 +11,7 @@ import { parseTarget } from '../http/request-target.ts'
 /** What the application talks to. */
 export interface HostEndpoint {
   handle(req: IncomingMessage, res: ServerResponse, path: string): Promise<void>
-  /** Is this upgrade one of its own? */
+  /** Whether the upgrade is for this handler. */
   wantsUpgrade(req: IncomingMessage): boolean
   upgrade(req: IncomingMessage, socket: Socket, head: Buffer): void
   /** Tells the application that the server stops, and lets it go. */

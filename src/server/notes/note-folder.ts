@@ -1,14 +1,11 @@
-import { mkdir, readdir, readFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { takeFileLock } from '../../lib/config/file-lock.ts'
-import { errnoOf, ServiceError, storageError } from '../../lib/util/errors.ts'
+import { changeFolder, namesIn } from '../../lib/config/shared-folder.ts'
 import { FileFollower } from '../../lib/util/file-follower.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { replaceFile } from '../../lib/util/replace-file.ts'
 import type { Note } from './note.ts'
 import { inOrder, type NoteStore, parseNote } from './note-store.ts'
-
-const lockWaitMs = 10_000
 
 /** The notes of one document, a file each. Several servers may share it. */
 export class NoteFolder implements NoteStore {
@@ -45,32 +42,19 @@ export class NoteFolder implements NoteStore {
   }
 
   async write(change: (notes: readonly Note[]) => readonly Note[]): Promise<readonly Note[]> {
-    try {
-      await mkdir(this.#path, { recursive: true, mode: 0o700 })
-      const lock = await takeFileLock(`${this.#path}.lock`, { waitMs: lockWaitMs })
-      if (!lock.ok) throw new ServiceError('storage_failed', 'the notes are locked for too long')
-      try {
-        // What another process has written may have the time of what is known.
-        const notes = change(await this.#read())
-        for (const note of notes) {
-          await replaceFile(join(this.#path, `${note.id}.json`), JSON.stringify(note))
-        }
-        const known = new Map((await this.#read()).map(note => [note.id, note]))
-        return notes.map(note => known.get(note.id) ?? note)
-      } finally {
-        lock.value()
+    return changeFolder(this.#path, 'note', async () => {
+      // What another process has written may have the time of what is known.
+      const notes = change(await this.#read())
+      for (const note of notes) {
+        await replaceFile(join(this.#path, `${note.id}.json`), JSON.stringify(note))
       }
-    } catch (error) {
-      if (error instanceof ServiceError) throw error
-      throw storageError('the note cannot be kept', error)
-    }
+      const known = new Map((await this.#read()).map(note => [note.id, note]))
+      return notes.map(note => known.get(note.id) ?? note)
+    })
   }
 
   async #read(): Promise<readonly Note[]> {
-    const names = await readdir(this.#path).catch((error: unknown) => {
-      if (errnoOf(error) === 'ENOENT') return []
-      throw storageError('the notes cannot be read', error)
-    })
+    const names = await namesIn(this.#path, 'the notes')
     const files = names.filter(name => /^[0-9a-f]{8}\.json$/.test(name))
     const known = new Map(this.#notes.map(note => [note.id, note]))
     const read = await Promise.all(files.map(name => this.#readFile(name, known)))

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { errnoOf, ServiceError } from '../../lib/util/errors.ts'
 import { replaceFile } from '../../lib/util/replace-file.ts'
 
-/** Of one document; the oldest leave, those of before last: answers of agents push none of them out. */
+/** Pictures of one document. The oldest leave, those of `before` last. */
 const maxNoteBytes = 256 * 1024 * 1024
 
 /** `before`, or the number of an answer after one of the other words. */

@@ -9,10 +9,10 @@ import type { NoteAct, NoteInput } from './notes.ts'
 export const maxNoteTextChars = 4000
 const maxNameChars = 255
 const maxTargets = 100
-/** Of the view, which is the application's own to read. */
+/** The JSON of a view, which only the application reads. */
 const maxViewChars = 4096
 
-/** Who keeps notes: makes one, or takes an action on one. */
+/** Makes a note, or takes an action on one. */
 export interface NoteWriter {
   add(input: NoteInput): Promise<Note>
   act(word: string, act: NoteAct): Promise<Note>

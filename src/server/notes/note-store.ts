@@ -48,7 +48,7 @@ function isNote(value: unknown): value is Note {
   if (!isJsonObject(value)) return false
   const { id, number, state, text, author, created_at, targets, entries } = value
   return (
-    // Files have its name.
+    // Files are named by it.
     isText(id) &&
     /^[0-9a-f]{8}$/.test(id) &&
     Number.isSafeInteger(number) &&

@@ -73,7 +73,7 @@ export function nextState(state: NoteState, action: NoteAction): NoteState | nul
   return steps[action][state] ?? null
 }
 
-/** Does it wait for the agent or for the person? */
+/** Whether it waits for the agent or for the person. */
 export function isOpen({ state }: Pick<Note, 'state'>): boolean {
   return state !== 'accepted' && state !== 'closed'
 }

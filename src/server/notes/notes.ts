@@ -73,7 +73,7 @@ export class Notes implements NotesSource {
     return new NotesProducer(this, scene)
   }
 
-  /** Who passes changes of `notes://` on. */
+  /** Sets the listener of changes. */
   onChange(told: (uri: string) => void): void {
     this.#told = told
   }
@@ -172,7 +172,7 @@ export class Notes implements NotesSource {
       }
     }).catch(async (error: unknown) => {
       const notes = await store.notes().catch(() => null)
-      // A note whose writing failed may be there all the same.
+      // Writing may fail after the note was stored.
       if (notes?.every(note => note.id !== id) === true) await prover.discard(place, id)
       throw error
     })

@@ -99,7 +99,7 @@ export class Prover {
     return { checkpoint, before: pictureUri(id, 'before'), ...(drawn && { view: drawn }) }
   }
 
-  /** The note was not kept: what was kept for it goes. */
+  /** Removes what was kept for a note that itself was not. */
   async discard({ pictures, checkpoints }: NotePlace, id: string): Promise<void> {
     await this.#parts.checkpoints.remove(`note-${id}`, checkpoints).catch(() => {})
     await pictures.remove(id, 'before')
@@ -181,7 +181,7 @@ export class Prover {
   }
 }
 
-/** Why it is not kept: a note or a proof is not lost with a picture. */
+/** Returns why the picture is not kept, or null: no note or proof is lost with a picture. */
 async function save(
   place: NotePictures,
   id: string,
@@ -208,7 +208,7 @@ function pictureUri(id: string, name: string): string {
   return `notes://${id}/${name}`
 }
 
-/** Of each of the two lists. */
+/** Lines in each of the two lists. */
 const maxLines = 30
 const maxLineChars = 300
 

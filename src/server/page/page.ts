@@ -59,7 +59,7 @@ export interface PageLogin {
   readonly expires_in: number
 }
 
-/** Who asks; the endpoint notes who it turned out to be, for the access log. */
+/** The caller; the endpoint sets `principal`, for the access log. */
 interface PageCaller {
   readonly peer: string
   principal: string
@@ -152,7 +152,7 @@ export class Page {
     return wrongMethod
   }
 
-  /** Does the browser use HTTPS, also where a proxy ends it? */
+  /** Whether the browser uses HTTPS, also where a proxy ends it. */
   #isHttps({ socket }: IncomingMessage): boolean {
     return socket instanceof TLSSocket || this.#parts.publicUrl?.startsWith('https:') === true
   }

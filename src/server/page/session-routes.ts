@@ -17,7 +17,7 @@ const maxLoginBytes = 1024
 
 interface SessionRouteParts {
   readonly sessions: PageSessions
-  /** Who may log in with a key; null: keys are refused. */
+  /** Checks the key of a login; null: keys are refused. */
   readonly keys: AuthPolicy | null
   readonly failures: FailureLimit
   readonly limits: Limits

@@ -10,7 +10,7 @@ export const codeMs = 5 * minuteMs
 export const sessionMs = 12 * 60 * minuteMs
 export const tokenMs = 10 * minuteMs
 const maxCodes = 20
-/** Of all links together, and of each key. */
+/** Sessions of all links together, and of each key. */
 const maxSessions = 100
 /** Each tab has one, and a new one before the old one expires. */
 const maxTokens = 10
@@ -38,7 +38,7 @@ export class UploadQuota {
     return true
   }
 
-  /** Would so many be taken? */
+  /** Whether so many would be accepted. */
   has(bytes: number): boolean {
     const nowMs = this.#clock.now()
     if (Math.abs(nowMs - this.#sinceMs) >= quotaWindowMs) {
@@ -122,7 +122,7 @@ export class PageSessions {
     return code
   }
 
-  /** Is it the code of a link? True once. */
+  /** Whether it is the code of a link; true once. */
   redeem(code: string): boolean {
     const digest = digestOf(code)
     const untilMs = this.#codes.get(digest) ?? -Infinity
@@ -223,7 +223,7 @@ function newSecret(): string {
   return randomBytes(32).toString('base64url')
 }
 
-/** Of random secrets a plain hash reveals nothing, and its lookup tells no part of one. */
+/** A plain hash is enough for random secrets: neither it nor its look-up reveals a part of one. */
 function digestOf(secret: string): string {
   return hash('sha256', secret, 'base64url')
 }

@@ -24,9 +24,9 @@ export interface BuiltIn {
   canonical?(uri: ResourceUri): string | undefined
   /** Throws `ResourceUriInvalid` for parameters that `read` would refuse. Absent: it refuses none. */
   checkParameters?(uri: ResourceUri): void
-  /** Would reading the URI change what others find? Absent: it would not. */
+  /** Whether reading the URI changes what others find. Absent: it does not. */
   changes?(uri: ResourceUri): boolean
-  /** Do updates of the URI ever come? Absent: they do, unless the scheme is one that is polled. */
+  /** Whether updates of the URI ever come. Absent: they do, unless the scheme is polled. */
   pushes?(uri: ResourceUri): boolean
 }
 

@@ -25,9 +25,9 @@ export interface CaptureSource {
   readonly unavailable: NoCapture | null
   /** Pixels; wider pictures are scaled down. */
   readonly maxWidth: number
-  /** Is there a picture of the view of the scene alone, too? Absent: no. */
+  /** Whether there is also a picture of the view of the scene alone. Absent: no. */
   readonly hasViewport?: boolean
-  /** Is that view drawn from where it is told, too? Absent: no. */
+  /** Whether that view can also be drawn from a given place. Absent: no. */
   readonly hasShots?: boolean
   /**
    * A PNG file, at most so wide. Rejects with a `ServiceError` of a `resource_` code, which reaches

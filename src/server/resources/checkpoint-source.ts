@@ -14,6 +14,6 @@ export interface CheckpointSource {
   find(name: string): Promise<NamedRevision>
   /** Between any two scenes. */
   changes(base: SceneRevision, until: SceneRevision, maxChanges: number): Promise<SceneChanges>
-  /** Who passes changes on. */
+  /** Sets the listener of changes. */
   onChange(told: () => void): void
 }

@@ -13,7 +13,7 @@ export interface ClientsSource {
   readonly version: number
   /** The members of the payload. */
   page(): object
-  /** Who passes changes on. */
+  /** Sets the listener of changes. */
   onChange(told: () => void): void
   close(): void
 }

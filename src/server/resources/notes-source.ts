@@ -4,7 +4,7 @@ import type { SceneNow } from './scene.ts'
 /** Where `notes://` comes from. */
 export interface NotesSource {
   producer(scene: () => SceneNow): BuiltIn
-  /** Who passes changes on. */
+  /** Sets the listener of changes. */
   onChange(told: (uri: string) => void): void
   /** The URI has its first subscriber, or none any more. */
   follow(uri: string, isFollowed: boolean): void

@@ -1,6 +1,7 @@
 import { omitUndefined } from '../../lib/util/members.ts'
 import { isJsonObject, type JsonObject } from '../../lib/util/json.ts'
 import type { Limits } from '../../lib/config/limits.ts'
+import { isRfc3339 } from '../../lib/util/time.ts'
 import {
   type Annotations,
   type BlobContent,
@@ -13,7 +14,6 @@ import {
   isIconSource,
   isPriority,
   isTheme,
-  isTime,
   type Template,
 } from './producer.ts'
 import { parseResourceUri } from './resource-uri.ts'
@@ -65,7 +65,7 @@ function parseAnnotations(value: unknown): Annotations | null {
   const { audience, priority, lastModified } = value
   if (audience !== undefined && !isAudience(audience)) return null
   if (priority !== undefined && !isPriority(priority)) return null
-  if (lastModified !== undefined && !isTime(lastModified)) return null
+  if (lastModified !== undefined && !isRfc3339(lastModified)) return null
   return frozenWithoutUndefined({ audience, priority, lastModified })
 }
 

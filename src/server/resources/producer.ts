@@ -1,5 +1,3 @@
-import { parseRfc3339 } from '../../lib/util/time.ts'
-
 /** One entry of `resources/list`. Key names are those of the MCP schema. */
 export interface Descriptor {
   readonly uri: string
@@ -170,10 +168,6 @@ export function isAudience(value: unknown): value is readonly Audience[] {
 
 export function isPriority(value: unknown): value is number {
   return typeof value === 'number' && value >= 0 && value <= 1
-}
-
-export function isTime(value: unknown): value is string {
-  return typeof value === 'string' && parseRfc3339(value) !== null
 }
 
 /** Clients must not follow any other scheme. */

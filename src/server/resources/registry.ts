@@ -238,7 +238,7 @@ export class ResourceRegistry extends ResourceServer {
     }
   }
 
-  /** May a source take the scheme? Reserved ones are the product's built-in resources. */
+  /** Whether a source may take the scheme. Reserved ones are the product's built-in resources. */
   schemeState(scheme: string): SchemeState {
     if (isReservedScheme(scheme)) return 'reserved'
     return this.routes.serves(scheme) ? 'taken' : 'free'

@@ -106,12 +106,12 @@ export class ResourceRoutes implements ListSources {
     return this.#builtIns.get(uri.scheme)?.canonical?.(uri) ?? normaliseUri(uri.text)
   }
 
-  /** Would reading the URI change what others find? */
+  /** Whether reading the URI changes what others find. */
   changes(uri: ResourceUri): boolean {
     return this.#builtIns.get(uri.scheme)?.changes?.(uri) ?? false
   }
 
-  /** Do updates of the URI ever come? */
+  /** Whether updates of the URI ever come. */
   pushes(uri: ResourceUri): boolean {
     return this.#builtIns.get(uri.scheme)?.pushes?.(uri) ?? !isPolledScheme(uri.scheme)
   }

@@ -2,7 +2,7 @@
 interface SceneSupplier {
   /** True once the server has the scene as the application shows it; false when it did not say. */
   refresh(): Promise<boolean>
-  /** Does a client follow the scene? */
+  /** Whether a client follows the scene. */
   demand(isFollowed: boolean): void
 }
 

@@ -12,13 +12,13 @@ export interface SceneApplication {
 
 /** The application that a scene is from. */
 export interface ShownApplication extends SceneApplication {
-  /** When it connected, or went. */
+  /** When it connected or disconnected. */
   readonly sinceMs: number
-  /** Of the scene at that time. */
+  /** The revision of the scene at that time. */
   readonly sinceRevision: number
 }
 
-/** What the host link needs to know and tell of the scene. */
+/** The scene as the host link reads and changes it. */
 export interface SceneOwnership {
   readonly current: SceneRevision
   readonly application: ShownApplication | null
@@ -27,13 +27,13 @@ export interface SceneOwnership {
    * application can say.
    */
   readonly asOfMs: number | null
-  /** Who wants the scene, and who can say whether it is the newest. */
+  /** The subscribers of the scene, and the application that can confirm it. */
   readonly demand: SceneDemand
   /** Instance id of the application that set the current scene; null: another source, or none. */
   readonly setBy: string | null
-  /** Does the connected application hold the scene? Then other sources must not replace it. */
+  /** Whether the connected application set the scene: other sources must not replace it. */
   readonly isLive: boolean
-  /** The application may show another scene; ends with the next one, or once it confirms this one. */
+  /** The application may show another scene, until it sends one or confirms this one. */
   doubt(): void
   /** Asks the application for what the scene lacks. Null: there is nothing to wait for. */
   refreshed(): Promise<void> | null
@@ -46,6 +46,6 @@ export interface SceneOwnership {
    * no ids; then nothing changes.
    */
   patch(patch: ScenePatch, base: number | null, setBy?: string | null): number
-  /** Replaces the scene by one that came in parts; it is not used by its sender any more. */
+  /** Replaces the scene by one that came in parts; the caller must not use it any more. */
   setObjects(scene: SceneObjects, setBy: string): number
 }

@@ -195,7 +195,7 @@ function whereFilter(text: string): (item: JsonObject) => boolean {
   }
 }
 
-/** Of a longer name only the beginning is compared. */
+/** Longer names are compared by their beginning. */
 const maxComparedChars = 256
 
 /** `*` is any text, `?` any character, without regard to case. */

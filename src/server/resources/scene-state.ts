@@ -89,7 +89,7 @@ export class SceneState implements SceneOwnership {
     return this.isLive && !this.#isConfirmed ? this.#knownAtMs : null
   }
 
-  /** The same of an application that is gone, too. */
+  /** Like `asOfMs`, and also of an application that is gone. */
   get unconfirmed(): Unconfirmed {
     if (this.setBy === null || (this.isLive && this.#isConfirmed)) return {}
     return { as_of: toRfc3339(this.#knownAtMs), ...(!this.isLive && { connected: false }) }
@@ -100,14 +100,12 @@ export class SceneState implements SceneOwnership {
     this.#confirm(false)
   }
 
-  /** Asks the application for what the scene lacks. Null: there is nothing to wait for. */
   refreshed(): Promise<void> | null {
     const asking = this.isLive ? this.demand.refresh() : null
     const doubts = this.#doubts
+    if (asking === null) return null
     // A scene that was refused meanwhile is not the one that the server has.
-    return (
-      asking && asking.then(isConfirmed => this.#confirm(isConfirmed && this.#doubts <= doubts))
-    )
+    return asking.then(isConfirmed => this.#confirm(isConfirmed && this.#doubts <= doubts))
   }
 
   get setBy(): string | null {
@@ -252,7 +250,7 @@ export class SceneState implements SceneOwnership {
     this.#isConfirmed = isConfirmed
   }
 
-  /** Of a revision that was patched: what came after it is undone on a copy. */
+  /** The text of a revision that was patched: later steps are undone on a copy. */
   #textAt(revision: number): string | null {
     const at = revision - this.#kept[0].revision
     let whole = this.#kept.findIndex((kept, index) => index > at && kept.undoes === null)

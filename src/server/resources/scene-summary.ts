@@ -98,7 +98,7 @@ function isCount(entry: [string, unknown]): entry is [string, number] {
   return typeof entry[1] === 'number'
 }
 
-/** Of the boxes where objects have them, else of the places of the objects; null without either. */
+/** Bounds of the boxes where objects have them, else of their places; null without either. */
 function boundsOf(objects: readonly JsonObject[]): JsonObject | null {
   const low = [Infinity, Infinity, Infinity]
   const high = [-Infinity, -Infinity, -Infinity]

@@ -27,7 +27,7 @@ const reservedSchemes: ReadonlySet<string> = new Set([
   'instance',
 ])
 
-/** Of no concern to callers who may change nothing: to them, none of these is served. */
+/** Not served to callers who may change nothing. */
 const writersSchemes: ReadonlySet<string> = new Set(['server'])
 
 /** Read by polling: subscribing is accepted, no update ever comes (specification, "Events"). */
@@ -45,7 +45,7 @@ export function isPolledScheme(scheme: string): boolean {
   return polledSchemes.has(scheme)
 }
 
-/** Is the URI made from the bytes behind it? Then they never become others. */
+/** Whether the URI is made from the bytes behind it, which then never change. */
 export function isContentAddressed(uri: unknown): boolean {
   return typeof uri === 'string' && uri.startsWith('artefact://')
 }
@@ -84,7 +84,7 @@ export interface Attachment {
   detach(): void
 }
 
-/** May a source or producer take the scheme? */
+/** Whether a source or producer may take the scheme. */
 export type SchemeState = 'free' | 'taken' | 'reserved'
 
 /**
@@ -109,9 +109,9 @@ export interface ServedResources {
   assertSubscribable(uri: unknown): string
   /** The same for any URI, also of a scheme that went. Throws `ResourceUriInvalid` for no URI. */
   canonical(uri: unknown): string
-  /** Would reading the URI change what others find? */
+  /** Whether reading the URI changes what others find. */
   changes(uri: unknown): boolean
-  /** Do updates of the URI ever come? */
+  /** Whether updates of the URI ever come. */
   pushes(uri: unknown): boolean
   /**
    * Values for a variable of a template, for what was typed so far; `resolved` are the variables

@@ -91,7 +91,7 @@ export class SessionEventBuffer {
     this.#limits = resolveLimits(limits)
   }
 
-  /** Who spoke last and in which streams events came; null before the first event. */
+  /** The last sender and the streams with events; null before the first event. */
   get voices(): { readonly source: string; readonly streams: readonly string[] } | null {
     return this.#source === null ? null : { source: this.#source, streams: [...this.#streams] }
   }

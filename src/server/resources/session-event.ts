@@ -7,7 +7,7 @@ export type SessionEventLevel = 'trace' | 'debug' | 'info' | 'warning' | 'error'
 
 /** What a host says about one event. */
 export interface SessionEventInput {
-  /** Who speaks, e.g. `maya` or `render-farm`. */
+  /** The sender, e.g. `maya` or `render-farm`. */
   source: string
   /** Which of its voices, e.g. `stdout`. */
   stream: string

@@ -9,7 +9,7 @@ import { countParameter, flagParameter, limitParameter } from './query-parameter
 import type { ResourceUri } from './resource-uri.ts'
 import type { SessionEventBuffer } from './session-event-buffer.ts'
 
-/** Of a source or stream in a listing: they are the application's texts. */
+/** Characters of a source or stream in a listing: they are the application's texts. */
 const maxShownChars = 40
 
 const annotations = { audience: ['user', 'assistant'], priority: 0.3 } as const

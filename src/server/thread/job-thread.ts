@@ -103,7 +103,7 @@ export class JobThread<Job, Answer> {
     return worker
   }
 
-  /** Of a thread that was given up nothing counts any more. */
+  /** Settles the job of the thread. Ignores a thread that was given up. */
   #end(worker: Worker, settle: (entry: Entry<Job, Answer>) => void): void {
     if (this.#running?.worker !== worker) return
     const { entry } = this.#running

@@ -66,7 +66,7 @@ export function describeAccountStore(name: string, open: () => Promise<StoreUnde
           expect(await store.getAccount(account.id)).to.equal(null)
           expect(await store.findSession('second')).to.equal(null)
         }
-        expect(await store.countAccounts()).to.equal(1)
+        expect(await store.listAccounts({ limit: 9 })).to.have.length(1)
       })
 
       it('keeps no account when its session cannot be kept', async () => {
@@ -75,7 +75,7 @@ export function describeAccountStore(name: string, open: () => Promise<StoreUnde
         const attempt = () => store.createAccount(newAccount('bob'), { session })
         expect((await failureOf(attempt)).code).to.equal('storage_failed')
         expect(await store.findAccount('bob')).to.equal(null)
-        expect(await store.countAccounts()).to.equal(1)
+        expect(await store.listAccounts({ limit: 9 })).to.have.length(1)
       })
 
       it('takes an invitation once, in time, and not for an account that was not created', async () => {
@@ -93,7 +93,7 @@ export function describeAccountStore(name: string, open: () => Promise<StoreUnde
         expect(await invited('Alice', 'good')).to.equal('taken')
         expect(await invited('bob', 'good')).to.equal('created')
         expect(await invited('carol', 'good')).to.equal('invite_invalid')
-        expect(await store.countAccounts()).to.equal(2)
+        expect(await store.listAccounts({ limit: 9 })).to.have.length(2)
       })
 
       it('finds an invitation in time, until it is used or deleted', async () => {
@@ -218,7 +218,7 @@ export function describeAccountStore(name: string, open: () => Promise<StoreUnde
         const outcomes = await Promise.all(attempts)
         expect(outcomes.filter(outcome => outcome === 'created')).to.have.length(1)
         expect(outcomes.filter(outcome => outcome === 'taken')).to.have.length(99)
-        expect(await store.countAccounts()).to.equal(1)
+        expect(await store.listAccounts({ limit: 9 })).to.have.length(1)
       })
     })
 

@@ -215,7 +215,7 @@ describe('files of the account store', () => {
         fs.writeFileSync(`${file}-wal`, copy, { mode: 0o600 })
       }
       const store = await openSqliteStore({ file, clock })
-      expect(await store.countAccounts()).to.be.greaterThan(2)
+      expect(await store.listAccounts({ limit: 3 })).to.have.length(3)
       await store.close()
     }))
 

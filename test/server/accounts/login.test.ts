@@ -116,7 +116,7 @@ describe('login', () => {
       await registry.register('alice')
       const names = ["alice' --", 'al%', 'al_ce', 'alice"; DROP TABLE accounts; --', 'a*', '%']
       for (const name of names) expect((await logIn(registry, name)).status).to.equal(401)
-      expect(await registry.store.countAccounts()).to.equal(1)
+      expect(await registry.store.listAccounts({ limit: 9 })).to.have.length(1)
     }))
 })
 

@@ -6,7 +6,8 @@ import { createPasswords } from '../../../src/server/accounts/password-hashing.t
 import { createHashQueue, hashConcurrency } from '../../../src/server/accounts/hash-queue.ts'
 import { createRefreshTokens } from '../../../src/server/accounts/refresh-tokens.ts'
 import { isServiceToken, makeServiceToken } from '../../../src/server/accounts/service-tokens.ts'
-import { isUuid, makeUuid } from '../../../src/server/accounts/uuid.ts'
+import { isUuid } from '../../../src/lib/util/text.ts'
+import { makeUuid } from '../../../src/server/accounts/uuid.ts'
 import { makeKeys } from './harness.ts'
 
 const base64url = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'

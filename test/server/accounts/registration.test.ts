@@ -28,7 +28,7 @@ describe('registration', () => {
       )
       const statuses = all.map(({ status }) => status).toSorted()
       expect(statuses).to.deep.equal([201, ...Array.from({ length: 39 }, () => 409)])
-      expect(await registry.store.countAccounts()).to.equal(1)
+      expect(await registry.store.listAccounts({ limit: 9 })).to.have.length(1)
     }))
 
   it('returns the same refusal for a taken name and a taken address', () =>
@@ -82,7 +82,7 @@ describe('registration', () => {
         ])
         expect(answer.json.errors[0].pointer).to.equal('/username')
       }
-      expect(await registry.store.countAccounts()).to.equal(0)
+      expect(await registry.store.listAccounts({ limit: 9 })).to.have.length(0)
     }))
 
   it('returns 422 for any text outside the name pattern', () =>
@@ -138,7 +138,7 @@ describe('registration', () => {
         expect([answer.status, answer.json.code]).to.deep.equal([422, 'validation-failed'])
         expect(answer.json.errors[0].detail).to.include(name)
         expect(({} as Record<string, unknown>).admin).to.equal(undefined)
-        expect(await registry.store.countAccounts()).to.equal(0)
+        expect(await registry.store.listAccounts({ limit: 9 })).to.have.length(0)
       }))
   }
 
@@ -175,7 +175,7 @@ describe('registration', () => {
       expect((await check('ALICE', 'bob@studio.example')).json.code).to.equal('account-exists')
       expect((await check('bob', 'someone@studio.example')).json.code).to.equal('account-exists')
       expect((await check('bob', 'bob')).json.errors[0].pointer).to.equal('/email')
-      expect(await registry.store.countAccounts()).to.equal(1)
+      expect(await registry.store.listAccounts({ limit: 9 })).to.have.length(1)
     }))
 
   it('allows three name checks for each registration of an address', () =>

@@ -191,9 +191,11 @@ describe('readBody', () => {
   })
 
   it('arms no timer for a body that comes in one piece', async () => {
-    const server = createServer(async (req, res) => {
-      await readBody(req, impatient)
-      res.end('done')
+    const server = createServer((req, res) => {
+      readBody(req, impatient).then(
+        () => res.end('done'),
+        () => res.destroy(),
+      )
     })
     server.listen(0, '127.0.0.1')
     await once(server, 'listening')

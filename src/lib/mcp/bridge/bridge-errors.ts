@@ -97,7 +97,7 @@ function redirectedTo(location: string | undefined, from: URL): string {
   return to === null ? 'another address' : cleanText(shownUrl(to), 200)
 }
 
-/** The code of a 401 and its clause, with the detail of the server: a key of its own, or a token. */
+/** The code of a 401, and a clause with the detail that the server gave. */
 export function keyRefusal(refused: Refused, keyed: boolean) {
   const what = keyed ? 'does not accept the key or token' : 'requires a key or token'
   const detail = detailOf(refused)

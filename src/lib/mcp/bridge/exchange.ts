@@ -62,7 +62,7 @@ const maxRefusalBytes = 64 * 1024
 /** The longest pause while reading a refusal. */
 const refusalMs = 2000
 const maxRetryMs = 60_000
-/** Nothing deeper is searched for a secret. */
+/** An answer that is nested deeper cannot be searched for a secret, and is dropped. */
 const maxDepth = 200
 
 /** Sends one HTTP request and delivers the messages of the answer. Never rejects. */
@@ -126,7 +126,7 @@ function isComplex(part: SseEvent, { maxTokens }: ExchangeParts): boolean {
 
 function shownMessage(data: Buffer, secret: Secret | null | undefined): Buffer {
   if (!secret || mayBeWord(secret)) return data
-  // Some servers escape more than JSON requires: `\/`, `\u002B`. Letters and digits never.
+  // Servers escape letters and digits never, and other characters as they like: `\/`, `\u002B`.
   const parts = secret.reveal().split(/[^\w.-]+/)
   if (!parts.every(part => data.includes(part))) return data
   const shown = withoutSecret(data, secret)
@@ -139,7 +139,7 @@ function withoutSecret(data: Buffer, secret: Secret): Buffer {
   return Buffer.from(JSON.stringify(shown) ?? '')
 }
 
-/** Reads an answer that is no success, without the secret that its request carried. */
+/** Reads the start of a refusal, and hides the secret of its request. */
 export async function readRefusal(
   answer: HttpAnswer,
   secret: Secret | null | undefined,

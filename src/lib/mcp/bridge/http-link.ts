@@ -35,7 +35,7 @@ export interface HttpAnswer extends Readable {
 
 /** Sends requests. */
 export interface HttpAsker {
-  /** What each request carries and no answer may show. */
+  /** The key that each request carries; no answer may show it. */
   readonly secret?: Secret | null
   /**
    * Resolves when an answer of any status begins. Rejects with `Unreachable`, or with the reason of

@@ -1,25 +1,17 @@
 import { keyVariable } from '../../auth/api-key-config.ts'
 import type { Client, Settings } from './client.ts'
 import { homeFile, namedFile, projectFile } from './client-files.ts'
-import {
-  bridgeEntry,
-  expansions,
-  headerWords,
-  httpEntry,
-  keyInEnvironment,
-  keyNotes,
-} from './entries.ts'
+import { bridgeEntry, expansions, headerWords, httpEntry, keyInEnvironment } from './entries.ts'
 
 const { braces, opencode: inBraces, secret } = expansions
 
 /** For clients not documented to expand `${…}` in headers. */
-function noVariables(title: string): string {
-  return `${title} does not document variables in headers: use --stdio with --api-key-file.`
-}
-
-function storedKeyNotes(title: string, { keyed, bridge }: Settings): string[] {
-  if (!keyed) return []
-  return [bridge === null ? noVariables(title) : 'Give the key with --api-key-file.']
+function noVariables(title: string) {
+  return ({ bridge }: Settings) => [
+    bridge === null
+      ? `${title} does not document variables in headers: use --stdio with --api-key-file.`
+      : 'Give the key with --api-key-file.',
+  ]
 }
 
 const opencode: Client = {
@@ -45,7 +37,6 @@ const opencode: Client = {
     return { type: 'local', command: settings.bridge, ...(settings.keyed && environment) }
   },
   commands: () => [],
-  notes: settings => keyNotes('opencode', settings),
 }
 
 const qwenCode: Client = {
@@ -71,7 +62,6 @@ const qwenCode: Client = {
     const add = ['qwen', 'mcp', 'add', '--scope', scope, '--transport', 'http', name, url]
     return [[...add, ...headerWords(settings, braces)]]
   },
-  notes: settings => keyNotes('Qwen Code', settings),
 }
 
 const copilotCli: Client = {
@@ -104,7 +94,6 @@ const copilotCli: Client = {
       [...add, ...(keyed ? ['--env', `${keyVariable}=${braces}`] : []), name, '--', ...bridge],
     ]
   },
-  notes: settings => keyNotes('Copilot CLI', settings),
 }
 
 const cline: Client = {
@@ -120,10 +109,8 @@ const cline: Client = {
   entry: ({ url, bridge }) =>
     bridge === null ? { type: 'streamableHttp', url } : { type: 'stdio', ...bridgeEntry(bridge) },
   commands: () => [],
-  notes: settings => [
-    'In an editor: MCP Servers, Configure, Configure MCP Servers opens the right file.',
-    ...storedKeyNotes('Cline', settings),
-  ],
+  note: 'In an editor: MCP Servers, Configure, Configure MCP Servers opens the right file.',
+  keyNotes: noVariables('Cline'),
 }
 
 const continueDev: Client = {
@@ -141,7 +128,8 @@ const continueDev: Client = {
     return { name, type: 'streamable-http', url, ...(keyed && { requestOptions }) }
   },
   commands: () => [],
-  notes: () => ['Continue reads ~/.continue/config.yaml.'],
+  note: 'Continue reads ~/.continue/config.yaml.',
+  keyNotes: () => [],
 }
 
 const goose: Client = {
@@ -161,10 +149,7 @@ const goose: Client = {
     return { ...common, type: 'stdio', cmd, args, ...key }
   },
   commands: () => [],
-  notes: settings => [
-    'Goose reads ~/.config/goose/config.yaml, on Windows %APPDATA%\\Block\\goose\\config\\config.yaml.',
-    ...keyNotes('Goose', settings),
-  ],
+  note: 'Goose reads ~/.config/goose/config.yaml, on Windows %APPDATA%\\Block\\goose\\config\\config.yaml.',
 }
 
 const amp: Client = {
@@ -185,7 +170,7 @@ const amp: Client = {
     const add = ['amp', 'mcp', 'add', name, ...(scope === 'project' ? ['--workspace'] : [])]
     return [bridge === null ? [...add, url] : [...add, '--', ...bridge]]
   },
-  notes: settings => storedKeyNotes('Amp', settings),
+  keyNotes: noVariables('Amp'),
 }
 
 /** Agents and editors with one settings format each. */

@@ -51,6 +51,10 @@ export interface Client {
   input?(settings: Settings): JsonObject | null
   /** Command lines that create or use the entry. */
   commands(settings: Settings, scope: Scope): readonly (readonly string[])[]
-  /** Remarks for the user. */
-  notes(settings: Settings, scope: Scope): readonly string[]
+  /** A remark for the user. */
+  readonly note?: string
+  /** A remark for the user about the settings of a project. */
+  readonly projectNote?: string
+  /** How the client gets the key. Default: from its environment. */
+  keyNotes?(settings: Settings): readonly string[]
 }

@@ -8,7 +8,7 @@ import {
   headerWords,
   httpEntry,
   keyInEnvironment,
-  keyNotes,
+  needsVariable,
 } from './entries.ts'
 
 const { braces, prefix } = expansions
@@ -36,10 +36,7 @@ const claudeCode: Client = {
     if (bridge !== null) return [[...add, name, '--', ...bridge]]
     return [[...add, '--transport', 'http', name, url, ...headerWords(settings, braces)]]
   },
-  notes: (settings, scope) => [
-    ...(scope === 'project' ? ['Claude Code asks once before it uses a server of .mcp.json.'] : []),
-    ...keyNotes('Claude Code', settings),
-  ],
+  projectNote: 'Claude Code asks once before it uses a server of .mcp.json.',
 }
 
 const claudeDesktop: Client = {
@@ -54,10 +51,8 @@ const claudeDesktop: Client = {
       : null,
   entry: ({ bridge }) => bridgeEntry(bridge ?? []),
   commands: () => [],
-  notes: ({ keyed }) => [
-    'Claude Desktop reads the file when it starts: restart it.',
-    ...(keyed ? ['It passes no variables on: give the key with --api-key-file.'] : []),
-  ],
+  note: 'Claude Desktop reads the file when it starts: restart it.',
+  keyNotes: () => ['It passes no variables on: give the key with --api-key-file.'],
 }
 
 const cursor: Client = {
@@ -74,7 +69,6 @@ const cursor: Client = {
       ? httpEntry(settings, {}, prefix)
       : { ...bridgeEntry(settings.bridge), ...keyInEnvironment(settings, prefix) },
   commands: () => [],
-  notes: settings => keyNotes('Cursor', settings),
 }
 
 const vscode: Client = {
@@ -102,7 +96,7 @@ const vscode: Client = {
         }
       : null,
   commands: () => [],
-  notes: ({ keyed }) => (keyed ? ['VS Code asks for the key once and stores it.'] : []),
+  keyNotes: () => ['VS Code asks for the key once and stores it.'],
 }
 
 const geminiCli: Client = {
@@ -125,12 +119,7 @@ const geminiCli: Client = {
     ...keyInEnvironment(settings, braces),
   }),
   commands: () => [],
-  notes: (settings, scope) => [
-    ...(scope === 'project'
-      ? ['Gemini CLI reads .gemini/settings.json only in trusted folders.']
-      : []),
-    ...keyNotes('Gemini CLI', settings),
-  ],
+  projectNote: 'Gemini CLI reads .gemini/settings.json only in trusted folders.',
 }
 
 const codex: Client = {
@@ -156,10 +145,7 @@ const codex: Client = {
     if (bridge !== null) return [[...add, '--', ...bridge]]
     return [[...add, '--url', url, ...(keyed ? ['--bearer-token-env-var', keyVariable] : [])]]
   },
-  notes: (settings, scope) => [
-    ...(scope === 'project' ? ['Codex reads .codex/config.toml only in trusted projects.'] : []),
-    ...keyNotes('Codex', settings),
-  ],
+  projectNote: 'Codex reads .codex/config.toml only in trusted projects.',
 }
 
 const inspector: Client = {
@@ -179,12 +165,11 @@ const inspector: Client = {
     const list = ['--transport', 'http', '--method', 'resources/list']
     return [[...call, ...list, ...headerWords(settings, 'YOUR_KEY')]]
   },
-  notes({ keyed, bridge }) {
-    if (!keyed) return []
-    return bridge === null
-      ? ['The Inspector does not expand variables: pass the key with --header.']
-      : ['The Inspector passes no variables on: give the key with --api-key-file.']
-  },
+  keyNotes: ({ bridge }) => [
+    bridge === null
+      ? 'The Inspector does not expand variables: pass the key with --header.'
+      : 'The Inspector passes no variables on: give the key with --api-key-file.',
+  ],
 }
 
 const mcporter: Client = {
@@ -208,7 +193,6 @@ const mcporter: Client = {
   entry: settings =>
     settings.bridge === null ? httpEntry(settings, {}, braces) : bridgeEntry(settings.bridge),
   commands: ({ name }) => [['npx', 'mcporter', 'resource', name]],
-  notes: settings => keyNotes('mcporter', settings),
 }
 
 const generic: Client = {
@@ -226,11 +210,8 @@ const generic: Client = {
           ...keyInEnvironment(settings, braces),
         },
   commands: () => [],
-  notes: settings => [
-    'Most clients read this form; their documentation names the file.',
-    ...keyNotes('The client', settings),
-    ...(settings.keyed ? [`Not every client expands ${keyVariable}.`] : []),
-  ],
+  note: 'Most clients read this form; their documentation names the file.',
+  keyNotes: () => [needsVariable('The client'), `Not every client expands ${keyVariable}.`],
 }
 
 /** The id of the VS Code prompt that the entry refers to. */

@@ -1,6 +1,6 @@
 import { keyVariable } from '../../auth/api-key-config.ts'
 import type { JsonObject } from '../../util/json.ts'
-import type { Settings } from './client.ts'
+import type { Client, Scope, Settings } from './client.ts'
 
 /** The syntax for variables in the settings of clients. */
 export const expansions = {
@@ -35,9 +35,17 @@ export function keyInEnvironment({ keyed }: Settings, key: string): JsonObject {
   return keyed ? { env: { [keyVariable]: key } } : {}
 }
 
+/** Remarks for the user of the client. */
+export function notesOf(client: Client, settings: Settings, scope: Scope): readonly string[] {
+  const { title, note, projectNote, keyNotes = () => [needsVariable(title)] } = client
+  return [
+    ...(note === undefined ? [] : [note]),
+    ...(projectNote === undefined || scope !== 'project' ? [] : [projectNote]),
+    ...(settings.keyed ? keyNotes(settings) : []),
+  ]
+}
+
 /** For a client whose entry refers to the variable, or whose bridge inherits it. */
-export function keyNotes(title: string, { keyed }: Settings): string[] {
-  return keyed
-    ? [`${title} needs ${keyVariable} in its environment: start it where that is set.`]
-    : []
+export function needsVariable(title: string): string {
+  return `${title} needs ${keyVariable} in its environment: start it where that is set.`
 }

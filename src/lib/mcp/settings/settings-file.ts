@@ -1,7 +1,7 @@
 import { constants, type Stats } from 'node:fs'
 import { type FileHandle, lstat, mkdir, open, readlink, unlink } from 'node:fs/promises'
 import { dirname, join, relative, sep } from 'node:path'
-import { errnoOf, readProblem, ServiceError, unusableFile } from '../../util/errors.ts'
+import { errnoOf, isDiskFull, readProblem, ServiceError, unusableFile } from '../../util/errors.ts'
 import { makeFolders, noFollow, noWait } from '../../util/posix.ts'
 import { replaceFile, writeNewFile } from '../../util/replace-file.ts'
 import type { ClientFile } from './client.ts'
@@ -122,7 +122,7 @@ async function refuseLinks({ path, root }: ClientFile): Promise<void> {
 
 function unwritable(path: string, error: unknown): ServiceError {
   const code = errnoOf(error) ?? 'unknown error'
-  if (code === 'ENOSPC' || code === 'EDQUOT') {
+  if (isDiskFull(error)) {
     return new ServiceError('storage_full', `disk full: cannot write ${path} (${code})`, {
       cause: error,
       hint: 'free disk space, then run the command again',

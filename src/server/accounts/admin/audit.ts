@@ -1,6 +1,6 @@
 import { toRfc3339 } from '../../../lib/util/time.ts'
 import type { AuditRow } from '../account-store.ts'
-import { isUuid } from '../uuid.ts'
+import { isUuid } from '../../../lib/util/text.ts'
 import { findAccount } from './users.ts'
 import type { Admin } from './open-admin.ts'
 

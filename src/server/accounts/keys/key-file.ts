@@ -1,7 +1,7 @@
 import { createSecretKey, randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
-import { errnoOf, ServiceError } from '../../../lib/util/errors.ts'
+import { errnoOf, isDiskFull, ServiceError } from '../../../lib/util/errors.ts'
 import type { Logger } from '../../../lib/util/logger.ts'
 import { noFollow, noWait, ownUid } from '../../../lib/util/posix.ts'
 import { replaceFile } from '../../../lib/util/replace-file.ts'
@@ -70,7 +70,7 @@ function unsafe(path: string, what: string): ServiceError {
 
 function failed(path: string, error: unknown): ServiceError {
   const errno = errnoOf(error) ?? 'unknown error'
-  const full = errno === 'ENOSPC' || errno === 'EDQUOT'
+  const full = isDiskFull(error)
   return new ServiceError(
     full ? 'storage_full' : 'storage_failed',
     `the keys in ${path} cannot be read or written (${full ? 'the disk is full' : errno})`,

@@ -54,11 +54,6 @@ export function accountsTable(database: Database) {
     getAccount: id =>
       database.row<AccountRow>('an account was not found', `${select} WHERE id = $1`, id),
 
-    async countAccounts() {
-      const sql = 'SELECT count(*) FROM accounts'
-      return (await database.one<{ count: number }>('accounts were not counted', sql)).count
-    },
-
     listAccounts({ after = '', limit }) {
       const sql = `${select} WHERE username_key > $1 ORDER BY username_key LIMIT $2`
       return database.rows<AccountRow>('accounts were not listed', sql, after, limit)

@@ -10,7 +10,7 @@ import type { Principal } from '../authenticate.ts'
 import { AccountsProblem } from '../problems.ts'
 import { type Route, route } from '../route.ts'
 import type { AccountServices } from '../services.ts'
-import { isUuid } from '../uuid.ts'
+import { isUuid } from '../../../lib/util/text.ts'
 import { accountView, sessionView } from '../views.ts'
 
 export function sessionRoutes({ store, audit, clock }: AccountServices): Route[] {

@@ -14,7 +14,8 @@ import { AccountsProblem } from '../problems.ts'
 import { type Route, route } from '../route.ts'
 import type { AccountServices } from '../services.ts'
 import { hashOfSecret, makeServiceToken } from '../service-tokens.ts'
-import { isUuid, makeUuid } from '../uuid.ts'
+import { isUuid } from '../../../lib/util/text.ts'
+import { makeUuid } from '../uuid.ts'
 import { serviceTokenView } from '../views.ts'
 
 const dayMs = 24 * 60 * 60 * 1000

@@ -13,7 +13,6 @@ export function accountsTable(database: Database) {
   const page = database.prepare<AccountRow>(
     `${select} WHERE username_key > ? ORDER BY username_key LIMIT ?`,
   )
-  const count = database.prepare<{ count: number }>('SELECT count(*) AS count FROM accounts')
   const insert = database.prepare(`INSERT INTO accounts (id, username, username_key, email,
     email_key, password_hash, created_at_ms) VALUES (?, ?, ?, ?, ?, ?, ?)`)
   const useInvite = database.prepare('DELETE FROM invites WHERE hash = ? AND expires_at_ms > ?')
@@ -67,7 +66,6 @@ export function accountsTable(database: Database) {
 
     findAccount: key => database.read('an account was not found', () => byKey.get(key) ?? null),
     getAccount: id => database.read('an account was not found', () => byId.get(id) ?? null),
-    countAccounts: () => database.read('accounts were not counted', () => count.get()?.count ?? 0),
     listAccounts: ({ after = '', limit }) =>
       database.read('accounts were not listed', () => page.all(after, limit)),
 

@@ -1,6 +1,6 @@
 import type { DatabaseSync, SQLInputValue, StatementResultingChanges } from 'node:sqlite'
 import { setTimeout as delay } from 'node:timers/promises'
-import { errnoOf, messageOf, ServiceError } from '../../../lib/util/errors.ts'
+import { errnoOf, isDiskFull, messageOf, ServiceError } from '../../../lib/util/errors.ts'
 
 interface Statement<Row> {
   get(...values: SQLInputValue[]): Row | undefined
@@ -131,7 +131,7 @@ export function toStoreError(error: unknown, file: string, what: string): unknow
   const code = sqliteCode(error)
   const errno = errnoOf(error)
   const primary = (code ?? 0) & 0xff
-  if (primary === codes.full || errno === 'ENOSPC' || errno === 'EDQUOT') {
+  if (primary === codes.full || isDiskFull(error)) {
     const hint = `free space on the disk of ${file}`
     return new ServiceError('storage_full', `${file}: ${what}: the disk is full`, {
       cause: error,

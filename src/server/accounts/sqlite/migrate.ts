@@ -65,7 +65,7 @@ function transact<Value>(db: DatabaseSync, begin: string, action: () => Value): 
 }
 
 /**
- * Is the database what the first ones of `migrations` make, no more and no less? Changes nothing.
+ * Checks that the database is exactly what the first ones of `migrations` make. Changes nothing.
  * Returns how many.
  */
 export function checkSchema(

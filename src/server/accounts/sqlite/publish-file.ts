@@ -52,7 +52,7 @@ async function isThere(path: string): Promise<boolean> {
   }
 }
 
-/** Of processes that were killed while they filled one. */
+/** Removes temporary files of processes that were killed while they filled them. */
 async function removeLeftovers(file: string): Promise<void> {
   const start = `${basename(file)}.`
   for (const name of await readdir(dirname(file))) {

@@ -12,7 +12,7 @@ import {
   refOf,
 } from './rows.ts'
 
-export interface CatalogPut {
+interface CatalogPut {
   readonly hex: string
   /** Bytes. */
   readonly size: number

@@ -9,17 +9,17 @@ export interface Identity {
   readonly storeId: string
   /** Number of artefacts. */
   readonly entries: number
-  /** Of all of them. */
+  /** Bytes of all of them. */
   readonly bytes: number
 }
 
-export interface CatalogPage {
+interface CatalogPage {
   readonly rows: readonly CatalogRow[]
   /** Cursor of the next page. */
   readonly next: string | undefined
 }
 
-export interface CatalogNews {
+interface CatalogNews {
   /** The number of the last change. */
   readonly change: number
   /** Hashes removed after the given change, as long as their objects are kept. */

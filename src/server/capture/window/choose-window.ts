@@ -19,7 +19,7 @@ export interface WindowFacts {
   readonly dialog: boolean
 }
 
-/** Is a process the application's, or one that it started? */
+/** Whether a process is the application's, or one that it started. */
 export type InFamily = (pid: number) => boolean
 
 /**

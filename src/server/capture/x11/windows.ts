@@ -18,7 +18,7 @@ export interface X11Window extends WindowFacts, Rectangle {
   readonly frame: number
 }
 
-/** Of a window that the manager has put away (ICCCM 4.1.3.1). */
+/** The state of a window that the manager has put away (ICCCM 4.1.3.1). */
 const iconic = 3
 
 /** The windows that may be the application's; details of others are not asked for. */

@@ -6,7 +6,6 @@ export const genericEvent = 35
 export const answerBytes = 32
 
 export const atoms = {
-  cardinal: 6,
   string: 31,
   wmName: 39,
   wmClientMachine: 36,

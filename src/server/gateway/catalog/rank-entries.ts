@@ -51,7 +51,7 @@ function ranked(entry: CatalogEntry, terms: readonly string[], query: string): R
   }
 }
 
-/** Of the one word where the term fits best: a long description is not better for its length. */
+/** The worth of the word that fits best: a long description is not better for its length. */
 function worth(term: string, words: readonly string[], [whole, beginning, part]: Weights): number {
   let best = 0
   for (const word of words) {

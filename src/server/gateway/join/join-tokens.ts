@@ -5,7 +5,7 @@ import type { JoinedAs } from '../instance-directory.ts'
 /** The user and the token of a link. */
 export type JoinPrincipal = Omit<JoinedAs, 'visibility'>
 
-export interface JoinRefusal {
+interface JoinRefusal {
   readonly kind: TokenRefusal['kind'] | 'insufficient'
   /** As a clause. */
   readonly reason: string

@@ -12,7 +12,7 @@ import { PeerClient } from './peer-client.ts'
 import { peerPath } from './peer-endpoint.ts'
 
 const connectMs = 5000
-/** Of a probe. */
+/** How long a probe waits. */
 const answerMs = 5000
 /** Failed probes in a row, after which open requests to the gateway are cancelled. */
 const maxFailures = 2

@@ -5,7 +5,7 @@ import { fail, ok, type Result } from '../../../lib/util/result.ts'
 import type { Database, Queries } from '../../database/pool.ts'
 import { admissionRefusals, maxIdsPerAccount } from '../join/joined-directory.ts'
 import type { JoinPrincipal } from '../join/join-tokens.ts'
-import { readToldRecord, type ToldRecord } from '../join/told-record.ts'
+import { parseToldRecord, type ToldRecord } from '../join/told-record.ts'
 
 /** The channel of NOTIFY after a change of an instance or an event. */
 export const joinedChannel = 'joined_instances'
@@ -21,7 +21,7 @@ export interface GatewayRow {
 }
 
 /** An instance, as written by the gateway that holds its link. */
-export interface JoinedWrite {
+interface JoinedWrite {
   readonly instanceId: string
   readonly accountId: string
   readonly principal: string
@@ -42,7 +42,7 @@ export interface JoinedRow {
 }
 
 /** A link that this gateway holds, or held. */
-export type LinkState = { readonly link: number } & (
+type LinkState = { readonly link: number } & (
   | (JoinedWrite & { readonly end: null })
   | (Pick<JoinedWrite, 'instanceId' | 'principal'> & {
       /** How the link ended; with `isOver` the instance is gone. */
@@ -199,7 +199,7 @@ export function toldOf({ instanceId, principal, record }: JoinedRow, limits: Gat
   const parsed = parseJson(principal, 2)
   // A damaged row must not pass for a database that is away.
   if (!parsed.ok || !isPrincipal(parsed.value)) return fail('its user is damaged')
-  return readToldRecord(record, instanceId, parsed.value, limits)
+  return parseToldRecord(record, instanceId, parsed.value, limits)
 }
 
 function isPrincipal(value: unknown): value is JoinPrincipal {

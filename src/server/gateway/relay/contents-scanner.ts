@@ -155,7 +155,7 @@ export class ContentsScanner {
     return this.#string === 'kept' && this.#phase === 'inside' && !this.#isName
   }
 
-  /** Is the value that begins here one to be renamed? */
+  /** Whether the value that begins here is to be renamed. */
   get #isUri(): boolean {
     if (this.#phase !== 'inside') return false
     return this.#name === 'uri' ? this.#stack.length === 4 : this.#name === 'summary_uri'

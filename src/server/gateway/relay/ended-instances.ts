@@ -26,12 +26,12 @@ export class EndedInstances {
     this.#parts = parts
   }
 
-  /** Of those without a record. */
+  /** Ids of instances without a record. */
   get ids(): Iterable<string> {
     return this.#removed.keys()
   }
 
-  /** Was its record removed? */
+  /** Whether its record was removed. */
   has(instanceId: string): boolean {
     return this.#removed.has(instanceId)
   }

@@ -13,7 +13,7 @@ import { type EndedInstances, labelOf } from './ended-instances.ts'
 
 /** Instances that an error names, for a caller to choose from. */
 const maxCandidates = 20
-/** Of a caller, in an error. */
+/** What an error repeats of a caller's word. */
 const maxWordChars = 100
 
 /** Spellings of ids that are kept. */

@@ -9,7 +9,7 @@ import type { Upstream } from './upstream.ts'
 
 /** A session without subscriptions is ended after this time: another may follow soon. */
 const idleMs = 2000
-/** Of one session: half of what it may have, since those that are being given up still count. */
+/** URIs of one session: half of its bound, since those that are being given up still count. */
 const maxUris = defaultLimits.maxSubscriptionsPerSession / 2
 /** Subscriptions of a session that are made or ended at the same time. */
 const settledAtOnce = 8

@@ -27,13 +27,13 @@ type OpenWaits = NonNullable<ToolParts['waits']>
 const naming =
   'its id or the first digits of it, the kind of application, or the name of its document'
 
-/** Of a tool that only instances have. */
+/** The property of a tool that only instances have. */
 const instanceProperty = {
   type: 'string',
   description: `which instance: ${naming}; absent: the only one that runs`,
 } as const
 
-/** Of a tool that the gateway has, too. */
+/** The property of a tool that the gateway also has. */
 const otherProperty = {
   type: 'string',
   description: `the instance to ask instead of the gateway: ${naming}; URIs are then as it calls them`,
@@ -145,7 +145,7 @@ function wait(
   }
   if (byInstance.size === 0) return tool.call(args, caller)
   return firstOf(caller, open, one => [
-    // First: it may throw, and rejections of calls that were open already would be unhandled.
+    // First, because it may throw: rejections of calls already open would then be unhandled.
     ...(own.length > 0 ? [tool.call({ ...args, uris: own }, one)] : []),
     ...[...byInstance].map(async ([instanceId, inner]) => {
       const asked = { ...args, uris: inner, instance: instanceId, ...(isOne && { since }) }

@@ -28,7 +28,7 @@ export function outerUri(instanceId: string, inner: string): string | null {
   return `instance://${instanceId}/${scheme.toLowerCase()}/${rest}`
 }
 
-/** Would reading the URI take events away from others? */
+/** Whether reading the URI takes events away from others. */
 export function drains(inner: string): boolean {
   const query = new URLSearchParams(inner.slice(inner.indexOf('?') + 1))
   return !['false', '0'].includes(query.get('drain') ?? 'false')

@@ -20,7 +20,7 @@ export const ownSchemes: ReadonlySet<string> = new Set(['server', 'ui', 'instanc
 interface InstancesParts {
   readonly directory: InstanceDirectory
   readonly relays: Relays
-  /** Is the instance in the directory at this moment? Absent: none is ever hidden from callers. */
+  /** Whether the instance is in the directory now. Absent: none is ever hidden from callers. */
   readonly isVisible?: ((instanceId: string) => boolean) | undefined
   /** Shared with other views of the user. Absent: of no user. */
   readonly open?: OpenRequests | undefined
@@ -73,7 +73,7 @@ export class Instances implements Follower {
     return { instanceId: this.names.idOf(parsed.selector, text), inner: parsed.inner }
   }
 
-  /** May callers read the scheme? */
+  /** Whether callers may read the scheme. */
   allows(scheme: string): boolean {
     return this.#schemes?.includes(scheme) ?? true
   }

@@ -24,7 +24,7 @@ interface RelaysParts {
   readonly instancesDir: string
   /** The instances that joined; absent: none can. */
   readonly joined?: Pick<JoinedDirectory, 'transportOf' | 'onLinked'> | undefined
-  /** Is this the address of the gateway itself? */
+  /** Whether this is the address of the gateway itself. */
   readonly isOwn: (url: URL) => boolean
   readonly mayUseKey: () => MaybePromise<boolean>
   readonly clock: Clock

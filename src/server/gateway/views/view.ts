@@ -21,15 +21,15 @@ import type { OpenRequests } from '../relay/open-requests.ts'
 import type { Relays } from '../relay/relays.ts'
 import { VisibleInstances } from './visible-instances.ts'
 
-export interface ViewParts extends Omit<DiagnosticParts, 'activity' | 'limits'> {
+interface ViewParts extends Omit<DiagnosticParts, 'activity' | 'limits'> {
   readonly directory: InstanceDirectory
-  /** Is the instance in the directory at this moment? Absent: none is ever hidden from callers. */
+  /** Whether the instance is in the directory now. Absent: none is ever hidden from callers. */
   readonly isVisible?: (instanceId: string) => boolean
   /** Of the user, in all views. */
   readonly open?: OpenRequests
   /** Schemes of instances that callers may read; default: all. */
   readonly schemes?: Viewer['schemes']
-  /** Who looks; null: holders of the gateway's key. Absent: who reads what is not written down. */
+  /** The caller; null: holders of the gateway's key. Absent: accesses are not logged. */
   readonly viewer?: Viewer | null
   readonly ring: EventRing
   readonly catalog: CatalogFile
@@ -52,7 +52,7 @@ export interface View {
   close(): void
 }
 
-/** Of what the gateway bounds in all, one user has at most this part. */
+/** The part of each bound of the gateway that one user has at most. */
 const userShare = 0.1
 
 /** The view of one user, whose bounds and events are their own. */

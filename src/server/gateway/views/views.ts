@@ -31,9 +31,9 @@ interface UsersView {
 }
 
 const sweepMs = 10_000
-/** Of one user at the same time: those of slow readers fill the link that others read through. */
+/** Downloads of one user at a time: slow ones fill the link that others read through. */
 const maxDownloads = 16
-/** Of one user, whose tokens may have different schemes. */
+/** Views of one user, whose tokens may have different schemes. */
 const maxViewsOfUser = 8
 
 /** One view for each user and set of schemes, shared by no other, and one of everything. */

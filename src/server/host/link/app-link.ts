@@ -146,7 +146,7 @@ export class AppLink {
         scene_min_interval_ms: 0,
       },
       heartbeat_ms: limits.linkHeartbeatMs,
-      // One that cannot be asked to confirm the scene is asked to send it.
+      // An application that cannot confirm its scene sends it again.
       need_scene: sink.scene.setBy !== instanceId || !refreshes,
       scene_patch: true,
     }

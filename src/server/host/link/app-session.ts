@@ -289,7 +289,7 @@ export class AppSession implements ChannelReader {
 
   #refuse(type: string | undefined, id: string | undefined, { code, message }: Refused): void {
     if (type === 'scene.set' || type === 'scene.patch') {
-      // A scene without this part is incomplete: without it, the next part is `stale`.
+      // The scene lacks this part: the next part is refused as `stale`.
       this.#parts = null
       this.#deps.sink.scene.doubt()
     }

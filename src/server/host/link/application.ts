@@ -107,7 +107,7 @@ export class Application {
       },
     )
     this.#connection = { channel, requests, session }
-    // What it shows may have changed while it was away.
+    // The scene may have changed while the application was away.
     this.#deps.sink.scene.doubt()
     if (hello.refreshes) {
       this.#deps.sink.scene.demand.supply({
@@ -198,14 +198,14 @@ export class Application {
     const show = () => {
       const read = ++reads
       const send = (shown: object) => {
-        // A slow read of the document before may end last.
+        // A slow read for the previous document may end last.
         if (read < sent) return
         sent = read
         channel.send({ type: 'notes', ...shown })
       }
       notes.shown(limits.maxMessageBytes / 2).then(send, (error: unknown) => {
         log.warn({ reason: messageOf(error) }, 'the notes cannot be shown')
-        // Those that it shows may be of another document.
+        // The application may still show those of another document.
         send({ notes: [], pictures: '' })
       })
     }
@@ -240,7 +240,7 @@ interface SeenHeartbeat {
 
 type BusyLimits = Pick<Limits, 'linkBusyMs'>
 
-/** Did the main thread of the application say that it is at work elsewhere? */
+/** Whether the main thread of the application said that it is at work elsewhere. */
 function isMainBusy(
   { main_idle_ms, busy }: SeenHeartbeat['heartbeat'],
   { linkBusyMs }: BusyLimits,

@@ -5,7 +5,7 @@ import type { Limits } from '../../../lib/config/limits.ts'
 
 type ChannelLimits = Pick<Limits, 'linkPingMs' | 'linkSilenceMs' | 'maxLinkBacklogBytes'>
 
-/** Who hears of what arrives. Must not throw. */
+/** Receives what arrives on a channel. Must not throw. */
 export interface ChannelReader {
   text(text: string): void
   bytes(bytes: Buffer): void

@@ -162,7 +162,7 @@ export class LinkedProducers {
     return true
   }
 
-  /** Of a scheme that this connection registered. */
+  /** The entry of a scheme that this connection registered. */
   #own(scheme: string): Entry | undefined {
     const entry = this.#entries.get(scheme)
     return entry?.source.isConnected ? entry : undefined

@@ -45,7 +45,7 @@ export function readPictureOffer(
   return { targets: pictureTargets.filter(target => said.includes(target)), denied, ...shots }
 }
 
-/** Can such a picture be expected? `null`: no application is connected. */
+/** Whether such a picture can be expected. `null`: no application is connected. */
 export function offeredPictures(
   offer: PictureOfferFacts | null,
   target: PictureTarget,
@@ -77,7 +77,7 @@ export class PictureFrame {
     return this.#announced !== null
   }
 
-  /** Does the answer announce a picture? A text: it cannot be told what would follow. */
+  /** Whether the answer announces a picture. A text: why that cannot be told. */
   announce(reply: AppReply): boolean | string {
     const bytes = reply.type === 'ok' ? (reply['png_bytes'] ?? null) : null
     if (bytes === null) return false

@@ -59,7 +59,7 @@ export function sceneIntervalMs(costMs: number, maxSceneIntervalMs: number): num
   return wanted < leastMs ? 0 : Math.min(wanted, maxSceneIntervalMs)
 }
 
-/** Is the new interval far enough from the announced one that the application should hear of it? */
+/** Whether the new interval is far enough from the announced one to announce it. */
 export function isWorthTelling(announcedMs: number, nowMs: number): boolean {
   if (announcedMs === nowMs) return false
   if (announcedMs === 0 || nowMs === 0) return true

@@ -287,7 +287,7 @@ function answered(id: RequestId, text: JsonText, activity: Activity | null): Jso
   return resultMessage(id, text)
 }
 
-/** Whom a refusal is addressed to: a request, if one can be made out. */
+/** The request that a refusal answers, if one can be made out. */
 function idOf(inbound: Inbound): RequestId | null {
   return !isBatch(inbound) && 'id' in inbound ? inbound.id : null
 }

@@ -93,12 +93,12 @@ export const statelessRevisions: readonly string[] = Object.freeze(['2026-07-28'
 
 const firstRevision = '2026-07-28'
 
-/** Does the version belong to the stateless transport, served or not? */
+/** Whether the version belongs to the stateless transport, served or not. */
 export function isStatelessRevision(version: string): boolean {
   return version >= firstRevision
 }
 
-/** Does the version header name a stateless revision? */
+/** Whether the version header names a stateless revision. */
 export function namesStatelessRevision(headers: IncomingHttpHeaders): boolean {
   const version = headers['mcp-protocol-version']
   return typeof version === 'string' && isStatelessRevision(version)

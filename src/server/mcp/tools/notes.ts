@@ -8,9 +8,9 @@ import { summary } from '../../notes/notes-producer.ts'
 import { defaultChars, maxCharsProperty } from './read-resource.ts'
 import { failedResult, sliceText, textResult, type Tool } from './tool.ts'
 
-/** Of the members beside the notes, and of the line that says how to go on. */
+/** For the members beside the notes, and the line that says how to go on. */
 const moreChars = 100
-/** Of one note in the list: `notes://{id}` has the rest. */
+/** What the list has of one note; `notes://{id}` has the rest. */
 const listed = { textChars: 1000, lastChars: 300, names: 10, nameChars: 60 }
 
 /** What people noted at the application, and how an agent answers: the only tool that writes. */

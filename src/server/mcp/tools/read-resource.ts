@@ -30,7 +30,7 @@ export const maxCharsProperty = {
 
 /** Wide enough for models, which scale larger pictures down. */
 const maxPictureWidth = 1568
-/** Of a URI and of a type in a line about them. */
+/** Characters of a URI or a type in a line about it. */
 const maxShownChars = 200
 /** Base64 characters of a picture that is sent to a model. */
 const maxPictureChars = 4 * 1024 * 1024

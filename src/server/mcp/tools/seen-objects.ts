@@ -5,7 +5,7 @@ import type { Content } from '../../resources/producer.ts'
 
 /** Larger objects are not compared: reading them costs the application too much already. */
 const maxObjectChars = 256 * 1024
-/** Of the objects of all calls together. */
+/** Characters of the objects of all calls together. */
 const maxChars = 8 * 1024 * 1024
 const maxDepth = 64
 /** Changes beyond it are not looked for: their words are cut long before. */
@@ -13,7 +13,7 @@ const maxChanges = 100
 
 /** The objects of the application as they were when one call began to wait for them. */
 export interface SeenObjects {
-  /** Of a call that has ended, or beyond the bound, it is not kept. */
+  /** Keeps nothing once the call has ended, or beyond the bound. */
   keep(uri: string, contents: readonly Content[]): void
   /** What changed since, in words; none when that is not known. */
   changesOf(uri: string, contents: readonly Content[]): readonly string[]

@@ -47,7 +47,7 @@ type Property = { readonly description: string } & (
     }
 )
 
-/** Who called, as far as a tool needs to know. */
+/** The caller, as far as a tool needs to know. */
 export interface Caller {
   readonly reader: Reader | undefined
   /** As the endpoint knows the caller. */

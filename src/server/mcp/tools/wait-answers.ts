@@ -9,7 +9,7 @@ import { textResult, type ToolResult } from './tool.ts'
 
 export const sceneUris: readonly string[] = [sceneCurrentUri, sceneDeltaUri]
 
-/** Of the words about what changed. */
+/** Characters of the words about what changed. */
 const maxChars = 20_000
 
 interface Words {

@@ -127,10 +127,10 @@ export class WaitForChange implements Tool {
       return promise
     }
     const what = isScene ? 'nothing that the scene shows' : 'nothing'
-    // A scene that the application sends when it is asked still counts: the wait goes on until then.
+    // A scene that the application sends when it is asked still counts as a change.
     const timeOut = async () => {
       await this.#answers.refreshed()
-      if (this.#waits.has(giveUp)) giveUp(`${what} changed in ${seconds} s`)
+      giveUp(`${what} changed in ${seconds} s`)
     }
     stops.push(timer.after(seconds * 1000, () => void timeOut()))
     if (progress !== null) {

@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { addressOf } from '../../../../src/lib/mcp/settings/decide-entry.ts'
 import type { Client, Place, Scope, Settings } from '../../../../src/lib/mcp/settings/client.ts'
 import { clients } from '../../../../src/lib/mcp/settings/clients.ts'
+import { notesOf } from '../../../../src/lib/mcp/settings/entries.ts'
 
 const url = 'http://127.0.0.1:8765/mcp'
 const bridge = ['/bin/node', '/x/run.js', 'connect', 'blender']
@@ -275,10 +276,8 @@ describe('the commands of', () => {
 
 it('the notes of a client say what to do where it cannot follow a variable', () => {
   for (const id of ['claude-desktop', 'inspector']) {
-    const { notes } = client(id)
-    const added = notes(settings({ keyed: true, bridge }), 'user').filter(
-      note => !notes(settings({ bridge }), 'user').includes(note),
-    )
+    const notes = (parts: Partial<Settings>) => notesOf(client(id), settings(parts), 'user')
+    const added = notes({ keyed: true, bridge }).filter(note => !notes({ bridge }).includes(note))
     expect(added.join(), id).to.include('--api-key-file')
   }
 })
