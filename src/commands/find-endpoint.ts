@@ -34,7 +34,7 @@ export interface Endpoint {
  * Finds the endpoint by an address, the word `gateway` or an instance; without `word`, the only
  * running instance.
  * `naming` shows how to choose one of several. Throws `usage_invalid`, `config_invalid` or, when no
- * instance runs, `network_failed`.
+ * instance answers, `network_failed`.
  */
 export async function findEndpoint(
   word: string | undefined,
@@ -57,12 +57,13 @@ export async function findEndpoint(
   }
   const mayHaveKey = ({ hostname: host, url }: Instance): boolean =>
     key === null || flags['allow-http'] || host === hostname() || !isExposed(url)
-  const find = (also: (instance: Instance) => boolean) =>
-    liveInstances({ registryDir, log, nowMs: Date.now(), also })
-  const first = chooseInstance(await find(instance => namesId(instance, word)), word, naming)
+  const here = { registryDir, log }
+  const also = (instance: Instance): boolean => namesId(instance, word)
+  const first = await chooseInstance({ ...here, nowMs: Date.now(), also }, word, naming)
   const { url, id, dccType, displayName } = first
   if (!mayHaveKey(first)) throw exposed(new URL(url))
-  const live = () => find(other => other.hostname === first.hostname && mayHaveKey(other))
+  const isNext = (other: Instance) => other.hostname === first.hostname && mayHaveKey(other)
+  const live = () => liveInstances({ ...here, nowMs: Date.now(), also: isNext })
   return {
     locate: locateInstance({ first, word, live, now: Date.now }),
     found: { url, instance: id, dcc_type: dccType, name: displayName },

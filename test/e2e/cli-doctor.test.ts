@@ -128,6 +128,24 @@ describe('service-cli doctor', () => {
     }
   })
 
+  it('warns while the connected application shares no scene', async () => {
+    const serve = await serveInProcess({ registryDir, flags: ['--dcc-type=blender'] })
+    const application = await LinkClient.connect(serve)
+    try {
+      const shown = async () =>
+        byName((await doctor(['--json'])).stdout)[`instance_${serve.instanceId.slice(0, 8)}`]
+      for (const scene of [undefined, { objects: [] }, null]) {
+        if (scene !== undefined) await application.done({ type: 'scene.set', scene })
+        const { status, summary, hint } = await shown()
+        const unshared = [status, summary.includes('shares no scene'), hint?.includes('in Blender')]
+        expect(unshared).to.deep.equal(scene ? ['ok', false, undefined] : ['warn', true, true])
+      }
+    } finally {
+      application.ws.terminate()
+      await serve.stop()
+    }
+  })
+
   it('fails for a state directory that cannot be written', async function () {
     await mkdir(registryDir, { mode: 0o700 })
     const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'ro,mode=700', 'tmpfs', registryDir])

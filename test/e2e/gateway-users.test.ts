@@ -299,6 +299,35 @@ describe('a gateway whose users see what is theirs', () => {
     expect(gateway.stderr()).to.not.include('a request failed')
   })
 
+  it('tells of a download that the instance refuses, and logs no error', async () => {
+    const id = randomUUID()
+    const statuses = [400, 401, 403, 429]
+    let answering: (res: ServerResponse) => void = () => {}
+    const record = toldRecord(id, { visible_to: 'team' })
+    const refusing = withRecord(record, (_req, res) => answering(res))
+    const { link } = await joinAs(base, users.ada?.join ?? '', refusing)
+    await until(async () => (await idsOf(accessOf('ben'))).includes(id), 'the instance')
+    const url = `${base}/instances/${id}/artefacts/sha256/${'0'.repeat(64)}`
+    const headers = { Authorization: `Bearer ${accessOf('ben')}` }
+    // One who leaves before the answer is no failure either.
+    const asked = Promise.withResolvers<ServerResponse>()
+    answering = asked.resolve
+    const left = request(url, { headers, agent: false })
+    left.on('error', () => {}).end()
+    const unanswered = await asked.promise
+    const gone = once(unanswered, 'close')
+    left.destroy()
+    await gone
+    for (const status of statuses) {
+      answering = res => void res.writeHead(status).end()
+      const { json } = await ask(url, { headers })
+      expect(json).to.include({ status: 403, code: 'request-refused' })
+      expect(json.detail).to.contain(`HTTP ${status}`)
+    }
+    expect(gateway.stderr()).to.not.include('a request failed')
+    link.close(1001, 'the instance stops')
+  })
+
   it('lets callers together not fill the link of an instance with answers that do not end', async () => {
     const id = randomUUID()
     const begun = `{"jsonrpc":"2.0","result":{"contents":[{"blob":"${'A'.repeat(300_000)}`

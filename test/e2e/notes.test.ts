@@ -184,7 +184,9 @@ describe('notes of people', () => {
   })
 
   it('say what became of their objects', async () => {
-    await serve.post('scene', { objects: [{ id: 'a', name: 'Cube' }], time: { frame: 7 } })
+    // `String` throws for such an id.
+    const odd = { id: { toString: 0, valueOf: 0 } }
+    await serve.post('scene', { objects: [odd, { id: 'a', name: 'Cube' }], time: { frame: 7 } })
     const targets = [{ id: 'a', name: 'Box' }, 'Lamp']
     const { id, revision } = await add({ targets, frame: 3, position: [1, 2, 3], pin: [0.25, 1] })
     const whole = await read(`notes://${id}`)

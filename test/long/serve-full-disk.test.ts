@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { join } from 'node:path'
+import { LinkClient } from '../helpers/link.ts'
 import { RawSession } from '../helpers/mcp.ts'
 import { startServeProcess } from '../helpers/serve-process.ts'
 import { fillUp, onSmallDisk } from './small-disk.ts'
@@ -26,7 +27,7 @@ describe('serve on a full disk', () => {
     })
   })
 
-  it('answers notes, answers to them and checkpoints with 507', function () {
+  it('answers notes, answers to them and checkpoints with 507, over the link with limit', function () {
     return onSmallDisk(this, '1m', async folder => {
       const env = { XDG_DATA_HOME: folder }
       const serve = await startServeProcess({ env })
@@ -41,7 +42,16 @@ describe('serve on a full disk', () => {
       const codes = full.map(each => each.json.code)
       expect(codes).to.deep.equal(['storage-full', 'storage-full', 'storage-full'])
       expect(full.map(({ status }) => status)).to.deep.equal([507, 507, 507])
+      const application = await LinkClient.connect(serve)
+      const answers = [
+        await application.ask({ type: 'note.add', note: { text: 'x'.repeat(4000) } }),
+        await application.ask({ type: 'checkpoint.add', name: 'two' }),
+      ]
+      application.ws.terminate()
       await serve.stop()
+      const message = 'the server has no room left to store this'
+      const refused = { type: 'error', code: 'limit', message, retryable: true }
+      expect(answers.map(({ id: _id, ...answer }) => answer)).to.deep.equal([refused, refused])
     })
   })
 })

@@ -1,7 +1,6 @@
 import { hostname } from 'node:os'
 import { withoutBrackets } from '../../lib/util/address.ts'
 import { ServiceError, usage } from '../../lib/util/errors.ts'
-import { liveInstances } from '../../lib/instances/live-instances.ts'
 import { isOwnHost } from '../../lib/instances/instance.ts'
 import { readRecordFiles } from '../../lib/instances/record-files.ts'
 import type { InstanceRecord } from '../../lib/instances/record.ts'
@@ -29,7 +28,7 @@ export interface FoundHost {
 /**
  * Finds the host link of a server on this machine and its token: `SERVICE_HOST_URL` with
  * `SERVICE_HOST_TOKEN` unless an instance is named, else by the instance records. Throws
- * `usage_invalid`, `config_invalid` or, when no instance runs, `network_failed`.
+ * `usage_invalid`, `config_invalid` or, when no instance answers, `network_failed`.
  */
 export async function findHost(
   flags: HostFlags,
@@ -43,8 +42,8 @@ export async function findHost(
     return foundAt(hostUrl, hostToken, 'SERVICE_HOST_URL', log)
   }
   const registryDir = selectStateDirectory(checkPath('registry-dir', flags['registry-dir']), env)
-  const live = await liveInstances({ registryDir, log, nowMs: Date.now() })
-  const { id } = chooseInstance(live, word, '--instance ID')
+  const parts = { registryDir, log, nowMs: Date.now() }
+  const { id } = await chooseInstance(parts, word, '--instance ID')
   const files = await readRecordFiles(registryDir, log)
   const record = files.find(file => file.record.instance_id === id)?.record
   return foundAt(...(await opened(record, hostToken)), 'its record', log)

@@ -12,6 +12,7 @@ import { monotonicClock } from '../../lib/util/time.ts'
 import { readProblem, ServiceError, usage } from '../../lib/util/errors.ts'
 import { parseJson } from '../../lib/util/json.ts'
 import { noWait } from '../../lib/util/posix.ts'
+import { unexpectedAnswer } from '../../lib/mcp/client/failure.ts'
 import { hostRequest } from '../../lib/mcp/client/host-request.ts'
 import { readClientLimits } from '../resources/client.ts'
 import { findHost, type HostFlags } from './host-target.ts'
@@ -52,6 +53,7 @@ export async function runPut(file: string, flags: PutFlags, env: NodeJS.ProcessE
     })
     progress.end()
     const sha256 = sent.hash.digest('hex')
+    if (typeof answer.sha256 !== 'string') throw unexpectedAnswer(target.url, 'v1/artefacts')
     if (answer.sha256 !== sha256) {
       throw new ServiceError('artefact_corrupt', 'the server received other bytes than were sent')
     }

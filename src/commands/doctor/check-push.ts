@@ -1,10 +1,13 @@
 import { type ErrorCode, messageOf, ServiceError } from '../../lib/util/errors.ts'
 import type { Finding } from './finding.ts'
+import { isJsonObject, parseJson } from '../../lib/util/json.ts'
 import { userAgent } from '../../lib/util/version.ts'
 import { silentLogger } from '../../lib/util/logger.ts'
 import { createClientContext, type McpSession } from '../../lib/mcp/client/context.ts'
 import { defaultMcpClientLimits } from '../../lib/mcp/client/limits.ts'
 import { openMcp } from '../../lib/mcp/client/open.ts'
+import { readResource } from '../../lib/mcp/client/resources.ts'
+import { isPlaceholder } from '../../lib/mcp/client/scene-follower.ts'
 import { Secret } from '../../lib/util/secret.ts'
 import { systemTimer } from '../../lib/util/time.ts'
 
@@ -64,7 +67,10 @@ interface LiveInstance {
   readonly loopback: boolean
 }
 
-/** Checks that an instance answers and accepts a session and a subscription. Changes nothing. */
+/**
+ * Checks that an instance answers, accepts a session and a subscription, and has the scene of its
+ * connected application. Changes nothing.
+ */
 export async function checkInstance(
   { shortId, name, url, loopback }: LiveInstance,
   apiKey: string | null,
@@ -82,9 +88,14 @@ export async function checkInstance(
   try {
     const readyMs = await timeReady(url)
     const answer = `${what} answers in ${readyMs} ms`
-    const works = await trySubscription(url, apiKey)
-    if (works) {
-      return { check, status: 'ok', summary: `${answer}, sessions and subscriptions work` }
+    const trial = await trySession(url, apiKey)
+    if (trial !== 'refused') {
+      const summary = `${answer}, sessions and subscriptions work`
+      if (trial === 'works') return { check, status: 'ok', summary }
+      const unshared = `${summary}, but its application shares no scene`
+      const hint =
+        'share it in the application; in Blender: "Scene and document" in the preferences of the add-on'
+      return { check, status: 'warn', summary: unshared, hint }
     }
     if (apiKey !== null) {
       const hint = 'set it to a key of this server; service-cli keys create makes one'
@@ -128,22 +139,43 @@ function msSince(startedMs: number): number {
 /** Errors of a server that requires a key or token; `rate_limited` after too many wrong keys. */
 const refusals: readonly ErrorCode[] = ['auth_required', 'auth_refused', 'rate_limited']
 
-/** Returns false when the server requires a key or token that this process does not have. */
-async function trySubscription(url: string, apiKey: string | null): Promise<boolean> {
+/** `refused`: the server requires a key or token that this process does not have. */
+async function trySession(
+  url: string,
+  apiKey: string | null,
+): Promise<'works' | 'no_scene' | 'refused'> {
   for (const key of apiKey === null ? [null] : [null, apiKey]) {
     try {
-      const session = await openPushSession({ url, uri: scene, apiKey: key, timeoutMs })
-      await session.close()
-      return true
+      const push = await openPushSession({ url, uri: scene, apiKey: key, timeoutMs })
+      try {
+        return (await lacksScene(push)) ? 'no_scene' : 'works'
+      } finally {
+        await push.close()
+      }
     } catch (error) {
       if (!(error instanceof ServiceError) || !refusals.includes(error.code)) throw error
     }
   }
-  return false
+  return 'refused'
+}
+
+/** Returns whether an application is connected, and clients find no scene. */
+async function lacksScene({ session, signal }: PushSession): Promise<boolean> {
+  const { contents } = await readResource(session, `${scene}?view=summary`, signal)
+  const [content] = contents
+  if (content?.kind !== 'text') return false
+  const read = parseJson(content.text, 64)
+  const facts = content.meta?.['service-cli/scene']
+  const application = isJsonObject(facts) ? facts.application : null
+  const isConnected = isJsonObject(application) && application.connected === true
+  return isConnected && read.ok && isPlaceholder(read.value)
 }
 
 /** A client that is subscribed to one resource. */
 interface PushSession {
+  readonly session: McpSession
+  /** Aborts when the time is over. */
+  readonly signal: AbortSignal
   /** Settles with the first update. */
   readonly updated: Promise<void>
   close(): Promise<void>
@@ -181,7 +213,7 @@ async function openPushSession(options: PushSessionOptions): Promise<PushSession
   try {
     session = await openMcp(context, new URL(url), signal)
     await session.subscribe(uri, resolve, signal)
-    return { updated, close }
+    return { session, signal, updated, close }
   } catch (error) {
     await close()
     throw signal.aborted ? tooLate(`no answer within ${timeoutMs} ms`) : error

@@ -4,13 +4,14 @@ import { type Output, warningsTo } from '../../lib/cli/output.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { Instance } from '../../lib/instances/instance.ts'
 import { liveInstances } from '../../lib/instances/live-instances.ts'
-import { namesId } from '../../lib/instances/select-instance.ts'
+import { namesId, selectInstance } from '../../lib/instances/select-instance.ts'
 import { checkName, chooseTarget, type Target } from '../../lib/mcp/settings/choose-target.ts'
 import type { Client, Place, Scope, Settings } from '../../lib/mcp/settings/client.ts'
 import { selectStateDirectory } from '../../lib/config/paths.ts'
 import { userAgent } from '../../lib/util/version.ts'
 import { isLoopback } from '../../lib/util/address.ts'
 import { findGateway, gatewayWord, rootsOnly } from '../running-gateway.ts'
+import { refuseSilent } from '../stdio/choose-instance.ts'
 
 /** The flags as the parser returns them. */
 export interface McpConfigFlags {
@@ -86,7 +87,11 @@ async function instanceTarget(
 ): Promise<Target> {
   const log = warningsTo(output)
   const also = (instance: Instance): boolean => namesId(instance, flags.instance)
-  const live = await liveInstances({ registryDir, log, nowMs: Date.now(), also })
+  const parts = { registryDir, log, nowMs: Date.now(), also }
+  const live = await liveInstances(parts)
+  if (flags.url === undefined && selectInstance(live, flags.instance).kind === 'none') {
+    await refuseSilent(parts, flags.instance)
+  }
   return chooseTarget(flags, live)
 }
 

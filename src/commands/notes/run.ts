@@ -1,11 +1,11 @@
 import { userInfo } from 'node:os'
 import { processOutput, warningsTo } from '../../lib/cli/output.ts'
+import { unexpectedAnswer } from '../../lib/mcp/client/failure.ts'
 import { hostRequest, jsonBody } from '../../lib/mcp/client/host-request.ts'
-import { type NoteProof, proofLines } from '../../lib/mcp/note-proof.ts'
+import { isNoteProof, proofLines } from '../../lib/mcp/note-proof.ts'
 import { readResource } from '../../lib/mcp/client/resources.ts'
-import { ServiceError } from '../../lib/util/errors.ts'
 import { isJsonObject, type JsonObject, parseJson } from '../../lib/util/json.ts'
-import { cleanText } from '../../lib/util/text.ts'
+import { asText, cleanText } from '../../lib/util/text.ts'
 import { findHost, type HostFlags } from '../artefacts/host-target.ts'
 import { type ClientFlags, readClientLimits, withSession } from '../resources/client.ts'
 
@@ -42,8 +42,9 @@ export async function runList(
   flags: ClientFlags & { all: boolean },
   env: NodeJS.ProcessEnv,
 ): Promise<void> {
-  const list = await read(flags.all ? 'notes://all?limit=1000' : 'notes://open', flags, env)
-  const notes = Array.isArray(list.notes) ? list.notes.filter(isJsonObject) : []
+  const uri = flags.all ? 'notes://all?limit=1000' : 'notes://open'
+  const list = await read(uri, flags, env, isList)
+  const { notes } = list
   const text = notes.map(note => lineOf(note, listedChars)).join('\n')
   const output = processOutput(flags)
   await output.result(text, list)
@@ -55,9 +56,8 @@ export async function runShow(
   flags: ClientFlags,
   env: NodeJS.ProcessEnv,
 ): Promise<void> {
-  const note = await read(`notes://${encodeURIComponent(word)}`, flags, env)
-  const entries = Array.isArray(note.entries) ? note.entries.filter(isJsonObject) : []
-  const lines = [lineOf(note), ...entries.flatMap(entryLines)]
+  const note = await read(`notes://${encodeURIComponent(word)}`, flags, env, isWholeNote)
+  const lines = [lineOf(note), ...note.entries.flatMap(entryLines)]
   await processOutput(flags).result(lines.join('\n'), note)
 }
 
@@ -75,17 +75,49 @@ async function write(
     silenceMs: readClientLimits(env).answerMs,
     signal,
   })
-  if (!isJsonObject(note)) throw new ServiceError('resource_failed', 'the answer has no note')
+  if (!isNote(note)) throw unexpectedAnswer(target.url, path)
   await output.result(lineOf(note), note)
 }
 
-function read(uri: string, flags: ClientFlags, env: NodeJS.ProcessEnv): Promise<JsonObject> {
+function read<Value>(
+  uri: string,
+  flags: ClientFlags,
+  env: NodeJS.ProcessEnv,
+  isExpected: (value: unknown) => value is Value,
+): Promise<Value> {
   return withSession(flags, env, async (session, _client, signal) => {
     const [content] = (await readResource(session, uri, signal)).contents
     const parsed = content?.kind === 'text' ? parseJson(content.text, maxDepth) : null
-    if (parsed?.ok && isJsonObject(parsed.value)) return parsed.value
-    throw new ServiceError('resource_failed', `${uri} is not of the expected form`)
+    const value = parsed?.ok ? parsed.value : null
+    if (isExpected(value)) return value
+    throw unexpectedAnswer(session.url, uri)
   })
+}
+
+/** Any other member may be missing, or of any form. */
+type ShownNote = JsonObject & {
+  readonly number: number
+  readonly id: string
+  readonly state: string
+  readonly author: string
+  readonly text: string
+}
+
+function isNote(value: unknown): value is ShownNote {
+  if (!isJsonObject(value) || typeof value.number !== 'number') return false
+  return [value.id, value.state, value.author, value.text].every(text => typeof text === 'string')
+}
+
+function isList(value: unknown): value is JsonObject & { readonly notes: readonly ShownNote[] } {
+  return isJsonObject(value) && Array.isArray(value.notes) && value.notes.every(isNote)
+}
+
+function isWholeNote(
+  value: unknown,
+): value is ShownNote & { readonly entries: readonly JsonObject[] } {
+  const isEntry = (entry: unknown) =>
+    isJsonObject(entry) && (entry.proof === undefined || isNoteProof(entry.proof))
+  return isNote(value) && Array.isArray(value.entries) && value.entries.every(isEntry)
 }
 
 function authorOf({ by }: WriteFlags): string {
@@ -93,26 +125,23 @@ function authorOf({ by }: WriteFlags): string {
 }
 
 /** `3  answered  3fa1b2c4  ada: "Too bright" (Lamp)` */
-function lineOf(
-  { number, state, id, author, text, targets }: JsonObject,
-  textChars = 4000,
-): string {
+function lineOf({ number, state, id, author, text, targets }: ShownNote, textChars = 4000): string {
   const names = Array.isArray(targets)
-    ? targets.map(each => (isJsonObject(each) ? `${String(each.name)}${fate(each)}` : String(each)))
+    ? targets.map(each => (isJsonObject(each) ? `${asText(each.name)}${fate(each)}` : asText(each)))
     : []
   const about = names.length === 0 ? '' : ` (${cleanText(names.join(', '), 200)})`
-  const head = [String(number), cleanText(String(state), 10).padEnd(8), cleanText(String(id), 8)]
-  return `${head.join('  ')}  ${cleanText(String(author), 40)}: ${cleanText(String(text), textChars)}${about}`
+  const head = [String(number), cleanText(state, 10).padEnd(8), cleanText(id, 8)]
+  return `${head.join('  ')}  ${cleanText(author, 40)}: ${cleanText(text, textChars)}${about}`
 }
 
 function fate({ gone, was }: JsonObject): string {
   if (gone === true) return ', gone'
-  return was === undefined ? '' : `, was ${String(was)}`
+  return was === undefined ? '' : `, was ${asText(was)}`
 }
 
 function entryLines({ action, by, at, text = '', proof }: JsonObject): readonly string[] {
-  const words = [String(at), String(action), `by ${String(by)}`].map(word => cleanText(word, 60))
-  const head = `   ${words.join('  ')}${text === '' ? '' : `: ${cleanText(String(text), 4000)}`}`
-  const seen = isJsonObject(proof) ? proofLines(proof as unknown as NoteProof) : []
+  const words = [asText(at), asText(action), `by ${asText(by)}`].map(word => cleanText(word, 60))
+  const head = `   ${words.join('  ')}${text === '' ? '' : `: ${cleanText(asText(text), 4000)}`}`
+  const seen = isNoteProof(proof) ? proofLines(proof) : []
   return [head, ...seen.map(line => `     ${cleanText(line, 400)}`)]
 }

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import { processOutput, warningsTo } from '../../lib/cli/output.ts'
+import { unexpectedAnswer } from '../../lib/mcp/client/failure.ts'
 import { hostRequest } from '../../lib/mcp/client/host-request.ts'
 import { errnoOf, ServiceError } from '../../lib/util/errors.ts'
 import { findHost, type HostFlags } from '../artefacts/host-target.ts'
@@ -15,13 +16,14 @@ export async function runPage(
 ): Promise<void> {
   const output = processOutput(flags)
   const { target } = await findHost(flags, env, warningsTo(output))
+  const path = 'v1/page-login'
   const { url, expires_in: expiresIn } = await hostRequest(target, {
-    ...{ method: 'POST', path: 'v1/page-login' },
+    ...{ method: 'POST', path },
     silenceMs: readClientLimits(env).answerMs,
     signal: new AbortController().signal,
   })
   if (typeof url !== 'string' || !URL.canParse(url) || !/^https?:/.test(url)) {
-    throw new ServiceError('resource_failed', 'the answer has no link')
+    throw unexpectedAnswer(target.url, path)
   }
   if (!flags.open) return output.result(url, { url, expires_in: expiresIn })
   await openBrowser(url, process.platform)

@@ -102,7 +102,9 @@ export function newEntries(look: Look): Look {
 /** They count up from 1. */
 function entryIds(state: State): readonly number[] {
   const log = state.kind === 'json' && isJsonObject(state.value) ? state.value.entries : null
-  return Array.isArray(log) ? log.map(entry => Number(entry?.id)) : []
+  return Array.isArray(log)
+    ? log.map(entry => (typeof entry?.id === 'number' ? entry.id : NaN))
+    : []
 }
 
 function only(

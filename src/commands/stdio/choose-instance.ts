@@ -1,20 +1,28 @@
 import { columns } from '../../lib/cli/format.ts'
 import { ServiceError, usage } from '../../lib/util/errors.ts'
 import type { Instance } from '../../lib/instances/instance.ts'
+import {
+  findSilent,
+  liveInstances,
+  type LiveInstancesParts,
+} from '../../lib/instances/live-instances.ts'
+import { maxRecordAgeMs } from '../../lib/instances/record-files.ts'
 import { selectInstance, shortIds } from '../../lib/instances/select-instance.ts'
+import { cleanText } from '../../lib/util/text.ts'
 
 const startHint = 'start one with: service-cli serve'
 
 /**
- * Chooses the live instance that `word` names, or the only one. Throws `usage_invalid` for an
- * ambiguous or invalid word, `network_failed` when no such instance runs. `naming` shows how to
+ * Chooses the live instance that `word` names, or the only one. Rejects with `usage_invalid` for an
+ * ambiguous or invalid word, `network_failed` when no such instance answers. `naming` shows how to
  * name one of several.
  */
-export function chooseInstance(
-  instances: readonly Instance[],
+export async function chooseInstance(
+  parts: LiveInstancesParts,
   word: string | undefined,
   naming?: string,
-): Instance {
+): Promise<Instance> {
+  const instances = await liveInstances(parts)
   const selected = selectInstance(instances, word)
   switch (selected.kind) {
     case 'one':
@@ -24,6 +32,7 @@ export function chooseInstance(
     case 'too_short':
       throw usage(`${word} is too short: write at least 4 characters of the id`)
     case 'none':
+      await refuseSilent(parts, word)
       if (word === undefined) {
         throw new ServiceError('network_failed', 'no service-cli serve of yours is running', {
           hint: `${startHint}, or give the address of an MCP endpoint`,
@@ -31,6 +40,22 @@ export function chooseInstance(
       }
       throw notRunning(instances, word)
   }
+}
+
+/** Rejects with `network_failed` when a server that `word` may name runs and does not answer. */
+export async function refuseSilent(
+  parts: LiveInstancesParts,
+  word: string | undefined,
+): Promise<void> {
+  const silent = await findSilent(parts, word)
+  if (silent === null) return
+  const { displayName, pid } = silent
+  const silence = `no heartbeat for more than ${maxRecordAgeMs / 1000} s`
+  throw new ServiceError(
+    'network_failed',
+    `the server of ${cleanText(displayName, 50)} (pid ${pid}) does not answer: ${silence}`,
+    { hint: `continue or end process ${pid}; service-cli doctor shows its state` },
+  )
 }
 
 export function several(

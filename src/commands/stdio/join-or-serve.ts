@@ -152,7 +152,7 @@ export class JoinOrServe {
       this.#awaySinceMs = awaySinceMs
       return ok(target)
     }
-    return fail('the joined server has ended; a new one starts unless it comes back')
+    return fail('the joined server does not answer; a new one starts unless it comes back')
   }
 
   #join(instance: Instance): Target {

@@ -32,7 +32,9 @@ export function locateInstance({ first, word, live, now }: LocateInstanceParts):
     const chosen = selectInstance(instances, word)
     const other = !particular && chosen.kind === 'one' ? chosen.instance : null
     const found = findNextRun(instances, { previous: current, lostMs }) ?? other
-    if (found === null) return fail(`the instance ${current.displayName} is not running`)
+    if (found === null) {
+      return fail(`the instance ${current.displayName} does not run or does not answer`)
+    }
     current = found
     lostMs = null
     return ok(targetOf(found))

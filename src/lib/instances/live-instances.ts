@@ -4,8 +4,9 @@ import type { Logger } from '../util/logger.ts'
 import { isRunning, processStart } from '../util/process.ts'
 import { type Instance, instanceOf, isDead, isOwnHost } from './instance.ts'
 import { maxRecordAgeMs, readRecordFiles } from './record-files.ts'
+import { selectInstance } from './select-instance.ts'
 
-interface LiveInstancesParts {
+export interface LiveInstancesParts {
   readonly registryDir: string
   readonly log: Logger
   /** Milliseconds since the epoch. */
@@ -47,6 +48,25 @@ async function isReachable(
 /** Whether it is an instance of this machine whose process is gone. */
 export async function hasEnded({ hostname: owner, pid, pidStart }: Instance): Promise<boolean> {
   return owner === hostname() && isDead(pidStart, isRunning(pid), await processStart(pid))
+}
+
+/**
+ * An instance of this machine that fits `word` as in `selectInstance`, and whose process runs
+ * without a heartbeat: it is stopped, or it hangs. Null when none does. Never rejects.
+ */
+export async function findSilent(
+  { registryDir, log, nowMs }: LiveInstancesParts,
+  word: string | undefined,
+): Promise<Instance | null> {
+  const silent: Instance[] = []
+  for (const { record, modifiedMs } of await readRecordFiles(registryDir, log)) {
+    const instance = instanceOf(record)
+    if (nowMs - modifiedMs <= maxRecordAgeMs || instance.hostname !== hostname()) continue
+    if (!(await hasEnded(instance))) silent.push(instance)
+  }
+  const selected = selectInstance(silent, word)
+  if (selected.kind === 'several') return selected.instances[0] ?? null
+  return selected.kind === 'one' ? selected.instance : null
 }
 
 interface NextRunFacts {

@@ -1,4 +1,5 @@
-import { type Unconfirmed, unconfirmedLine } from './unconfirmed.ts'
+import { isJsonObject } from '../util/json.ts'
+import { isUnconfirmed, type Unconfirmed, unconfirmedLine } from './unconfirmed.ts'
 
 /** What the server itself saw after an answer to a note. Members have the same names on the wire. */
 export interface NoteProof extends Unconfirmed {
@@ -33,6 +34,16 @@ export interface PixelBox {
   readonly top: number
   readonly width: number
   readonly height: number
+}
+
+/** Returns whether `proofLines` can tell this answer of a server. */
+export function isNoteProof(value: unknown): value is NoteProof {
+  if (!isJsonObject(value) || !isUnconfirmed(value)) return false
+  const { asked = [], also_changed: also = [], difference = { share: 0, uri: '' } } = value
+  const { no_changes: unknown = '', no_picture: without = '', after = '' } = value
+  if (!Array.isArray(asked) || !Array.isArray(also) || !isJsonObject(difference)) return false
+  const texts: readonly unknown[] = [...asked, ...also, unknown, without, after, difference.uri]
+  return typeof difference.share === 'number' && texts.every(text => typeof text === 'string')
 }
 
 /** What the server itself saw after the answer. Names are data from the document. */

@@ -1,9 +1,16 @@
+import type { JsonObject } from '../util/json.ts'
+
 /** Whether a scene is what its application shows. Members have the same names on the wire. */
 export interface Unconfirmed {
   /** RFC 3339: when it last was, for certain. Absent: it is now, or no application can say. */
   readonly as_of?: string
   /** Only with `as_of`: the application is gone. */
   readonly connected?: false
+}
+
+/** Returns whether the answer of a server can be told with `unconfirmedLine`. */
+export function isUnconfirmed(value: JsonObject): value is JsonObject & Unconfirmed {
+  return ['string', 'undefined'].includes(typeof value.as_of)
 }
 
 /** Whether the URI names a delta between two kept scenes, which no application can change. */

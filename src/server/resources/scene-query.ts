@@ -1,4 +1,4 @@
-import { cleanText } from '../../lib/util/text.ts'
+import { asText, cleanText } from '../../lib/util/text.ts'
 import {
   escapePointer,
   isJsonObject,
@@ -174,7 +174,7 @@ function filtersOf(uri: ResourceUri): ((item: JsonObject) => boolean)[] {
   const ids = listParameter(uri, 'ids')
   if (ids !== undefined) {
     const wanted = new Set(ids)
-    filters.push((item: JsonObject) => wanted.has(String(item.id)))
+    filters.push((item: JsonObject) => wanted.has(asText(item.id)))
   }
   const where = uri.query.get('where')
   if (where !== undefined) filters.push(whereFilter(where))

@@ -2,6 +2,7 @@ import type { Limits } from '../../lib/config/limits.ts'
 import { type BuiltIn, jsonContents } from './built-in.ts'
 import { ResourceNotFound, ResourceUriInvalid } from './errors.ts'
 import { isJsonObject, type JsonObject } from '../../lib/util/json.ts'
+import { asText } from '../../lib/util/text.ts'
 import { KeptAnswers } from './kept-answers.ts'
 import { chain, type MaybePromise } from './maybe-promise.ts'
 import type { Content, Descriptor, Template } from './producer.ts'
@@ -105,7 +106,7 @@ export class SceneProducer implements BuiltIn {
     return {
       revision,
       frame: typeof frame === 'number' ? frame : null,
-      names: new Map(named.map(({ id, name }) => [String(id ?? name), String(name ?? id)])),
+      names: new Map(named.map(({ id, name }) => [asText(id ?? name), asText(name ?? id)])),
     }
   }
 

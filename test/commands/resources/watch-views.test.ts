@@ -1,9 +1,27 @@
 import { expect } from 'chai'
-import { jsonView } from '../../../src/commands/resources/watch-views.ts'
+import { jsonView, newEntries } from '../../../src/commands/resources/watch-views.ts'
 import { compare, type State } from '../../../src/lib/mcp/client/follower.ts'
 
+const json = (value: unknown): State => ({ kind: 'json', value, revision: null, goneSince: null })
+
+describe('newEntries', () => {
+  const logOf = (...ids: unknown[]) => json({ entries: ids.map(id => ({ id })) })
+  const lookAt = (before: State, after: State) =>
+    newEntries({ before, after, difference: compare(before, after) })
+
+  it('counts the entries that came and went between two reads', () => {
+    expect(lookAt(logOf(1, 2), logOf(5, 6)).missed).to.equal(2)
+    expect(lookAt(logOf(1, 2), logOf(2, 3)).missed).to.equal(undefined)
+  })
+
+  it('counts none beside an entry whose id is no number', () => {
+    const odd = { toString: 0, valueOf: 0 }
+    expect(lookAt(logOf(1), logOf(odd, 6)).missed).to.equal(undefined)
+    expect(lookAt(logOf(1, odd), logOf(5, 6)).missed).to.equal(undefined)
+  })
+})
+
 describe('jsonView', () => {
-  const json = (value: unknown): State => ({ kind: 'json', value, revision: null, goneSince: null })
   const text = (value: string): State => ({ kind: 'text', text: value })
 
   function changedLine(uri: string, before: State, after: State, maxChars = Infinity): any {

@@ -1,12 +1,14 @@
 import { expect } from 'chai'
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, utimes, writeFile } from 'node:fs/promises'
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { EndpointFlags } from '../../../src/commands/find-endpoint.ts'
 import { readConnectSettings } from '../../../src/commands/stdio/connect.ts'
 import { exitCodeOf } from '../../../src/lib/cli/exit-codes.ts'
 import type { ServiceError } from '../../../src/lib/util/errors.ts'
-import { failureOf } from '../../helpers/in-process.ts'
+import { processStart } from '../../../src/lib/util/process.ts'
+import { failureOf, runCommand } from '../../helpers/in-process.ts'
+import { cleanEnv } from '../../helpers/program.ts'
 
 describe('service-cli connect', () => {
   let dir: string
@@ -82,6 +84,43 @@ describe('service-cli connect', () => {
     const [other, absent] = await refused('houdini')
     expect(other).to.equal(5)
     expect(absent.message).to.contain('no instance "houdini" is running').and.contain('Shot 7')
+  })
+
+  describe('of a server whose process runs without a heartbeat', () => {
+    let text: string
+    beforeEach(async () => {
+      const id = await instance({ pid_start: await processStart(process.pid) })
+      const old = new Date(Date.now() - 60_000)
+      await utimes(join(dir, 'instances', `${id}.json`), old, old)
+      text = `the server of Shot 7 (pid ${process.pid}) does not answer: no heartbeat for more than 30 s`
+    })
+
+    for (const word of [undefined, 'blender', '00000000']) {
+      it(`says for ${word} that it does not answer, and what to do`, async () => {
+        const [code, { message, hint }] = await refused(word)
+        expect([code, message]).to.deep.equal([5, text])
+        expect(hint).to.contain(`end process ${process.pid}`)
+      })
+    }
+
+    it('says so to a command that writes, and before it names the default address', async () => {
+      const env = cleanEnv({ HOME: dir, SERVICE_REGISTRY_DIR: dir })
+      for (const words of [
+        ['page'],
+        ['mcp-config', 'claude-code'],
+        ['mcp-config', 'claude-code', '--instance', 'blender'],
+      ]) {
+        const { code, stderr } = await runCommand(words, { env })
+        expect(code, stderr).to.equal(5)
+        expect(stderr).to.contain(text)
+      }
+    })
+
+    it('does not count for another kind, nor beside one that answers', async () => {
+      expect((await refused('houdini'))[1].message).to.contain('no instance "houdini" is running')
+      await instance()
+      expect(await urlOf()).to.equal('http://127.0.0.1:9002/mcp')
+    })
   })
 
   const wrong: [word: string, text: string][] = [

@@ -128,13 +128,13 @@ describe('JoinOrServe', () => {
     await place.open()
     await place.locate()
     world.live = []
-    expect(url(await place.locate())).to.contain('has ended')
+    expect(url(await place.locate())).to.contain('does not answer')
     world.now += 1499
-    expect(url(await place.locate())).to.contain('has ended')
+    expect(url(await place.locate())).to.contain('does not answer')
     world.live = [instance('blender-1b', { displayName: 'blender-1', startedMs: world.now })]
     expect(url(await place.locate())).to.equal('http://127.0.0.1:1/blender-1b')
     world.live = []
-    expect(url(await place.locate())).to.contain('has ended')
+    expect(url(await place.locate())).to.contain('does not answer')
     world.now += 1501
     expect(url(await place.locate())).to.equal('http://127.0.0.1:9/mcp')
     expect(world.starts).to.equal(1)
@@ -249,12 +249,12 @@ describe('locateInstance', () => {
   const next = instance('blender-1b', { displayName: 'blender-1', startedMs: 2_000_000 })
   const table: [word: string | undefined, live: Instance[], place: string][] = [
     [undefined, [blender, maya], blender.url],
-    [undefined, [], 'the instance blender-1 is not running'],
+    [undefined, [], 'the instance blender-1 does not run or does not answer'],
     [undefined, [maya], maya.url],
     [undefined, [maya, next], next.url],
     ['blender', [second], second.url],
-    ['blender', [maya], 'the instance blender-1 is not running'],
-    ['blen', [second], 'the instance blender-1 is not running'],
+    ['blender', [maya], 'the instance blender-1 does not run or does not answer'],
+    ['blen', [second], 'the instance blender-1 does not run or does not answer'],
     ['blen', [second, next], next.url],
   ]
   for (const [word, live, place] of table) {

@@ -109,6 +109,15 @@ describe('a part of scene://current', () => {
     expect(payload(own, 'scene://current?type=mesh')).to.include({ total: 1 })
   })
 
+  it('has the other objects when an id or a name is of another form', () => {
+    const own = registry()
+    const odd = { toString: 0, valueOf: 0 }
+    own.setScene({ objects: [{ id: odd, name: odd, type: odd }, lamp] })
+    for (const query of ['ids=Lamp', 'name=Lamp', 'type=light']) {
+      expect(payload(own, `scene://current?${query}`).items, query).to.deep.equal([lamp])
+    }
+  })
+
   it('is the placeholder while there is no scene', () => {
     expect(payload(registry(), 'scene://current?type=mesh')).to.include({ status: 'no_snapshot' })
   })

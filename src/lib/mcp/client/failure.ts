@@ -46,6 +46,14 @@ export function failureOf(answer: Failed, facts: FailureFacts): ServiceError {
   }
 }
 
+/** The server answered `what`, a URI or a path, with something else than this program expects. */
+export function unexpectedAnswer(url: URL, what: string): ServiceError {
+  const message = `the answer of ${shownUrl(url)} to ${what} is not of the expected form`
+  return new ServiceError('resource_failed', message, {
+    hint: 'it may be another program, or another version of service-cli',
+  })
+}
+
 function rpcFailure({ code, message, data }: RpcError, facts: FailureFacts): ServiceError {
   const { method, uri } = facts
   const said = cleanText(message, 300)

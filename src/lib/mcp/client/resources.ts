@@ -1,6 +1,7 @@
-import { ServiceError } from '../../util/errors.ts'
 import { isJsonObject, type JsonObject } from '../../util/json.ts'
+import { cleanText } from '../../util/text.ts'
 import { type Contents, type Listed, parseContents, parseListed } from './ask.ts'
+import { unexpectedAnswer } from './failure.ts'
 import type { McpClientLimits } from './limits.ts'
 import type { McpSession } from './context.ts'
 
@@ -34,6 +35,7 @@ export async function listAll(
   let cursor: string | undefined
   for (let page = 0; page < limits.maxPages; page++) {
     const result = await session.request(method, cursor === undefined ? {} : { cursor }, signal)
+    if (!Array.isArray(result[member])) throw unexpectedAnswer(session.url, method)
     entries.push(...parseListed(result[member], key))
     const { nextCursor: next } = result
     if (entries.length > limits.maxListed) {
@@ -62,7 +64,7 @@ export async function readResource(
   const raw = await session.request('resources/read', { uri }, signal)
   const contents = parseContents(raw)
   if (contents !== null) return { contents, raw }
-  throw new ServiceError('resource_failed', 'the server sent invalid contents')
+  throw unexpectedAnswer(session.url, cleanText(uri, 300))
 }
 
 interface Completed {

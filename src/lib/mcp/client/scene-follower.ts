@@ -130,6 +130,7 @@ function isChange(value: unknown): value is JsonChange {
   }
 }
 
-function isPlaceholder(value: unknown): boolean {
+/** Returns whether the text of a scene says that there is none. */
+export function isPlaceholder(value: unknown): boolean {
   return isJsonObject(value) && value.status === 'no_snapshot'
 }

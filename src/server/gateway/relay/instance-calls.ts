@@ -1,6 +1,6 @@
 import type { GatewayLimits } from '../../../lib/config/gateway-limits.ts'
 import { ByteBudget } from '../../../lib/mcp/bridge/byte-budget.ts'
-import { exchange } from '../../../lib/mcp/bridge/exchange.ts'
+import { exchange, type Exchanged } from '../../../lib/mcp/bridge/exchange.ts'
 import { longestWaitSeconds } from '../../../lib/mcp/longest-wait.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import type { JsonObject } from '../../../lib/util/json.ts'
@@ -79,24 +79,28 @@ export class InstanceCalls {
       cancelled.abort(unreachable('it does not answer')),
     )
     const answers: { readonly result: JsonObject | null; readonly error: unknown }[] = []
-    const ended = await exchange(
-      {
-        ...{ link: await upstream.asker(), limits: { maxAnswerBytes }, budget: this.#budget },
-        ...{ timer, log, silenceMs: answerMs, maxTokens },
-      },
-      upstream.request(id, method, asked, { answerMs, signal: cancelled.signal }),
-      {
-        async deliver({ messages }) {
-          for (const message of messages) {
-            if (message.kind === 'response' && message.id === id) answers.push(message)
-            else if (message.kind === 'notification') report(message.params, progress)
-          }
-          return answers.length === 0
+    let ended: Exchanged
+    try {
+      ended = await exchange(
+        {
+          ...{ link: await upstream.asker(), limits: { maxAnswerBytes }, budget: this.#budget },
+          ...{ timer, log, silenceMs: answerMs, maxTokens },
         },
-      },
-    )
-    cancelDeadline()
-    release?.()
+        upstream.request(id, method, asked, { answerMs, signal: cancelled.signal }),
+        {
+          async deliver({ messages }) {
+            for (const message of messages) {
+              if (message.kind === 'response' && message.id === id) answers.push(message)
+              else if (message.kind === 'notification') report(message.params, progress)
+            }
+            return answers.length === 0
+          },
+        },
+      )
+    } finally {
+      cancelDeadline()
+      release?.()
+    }
     const [answer] = answers
     if (answer?.result) return answer.result
     if (answer !== undefined) throw answeredError(answer.error, `instance://${instanceId}/`)

@@ -55,7 +55,7 @@ export async function relayDownload(
     })
     const { statusCode = 0 } = answer
     if (!passedOn.has(statusCode)) {
-      throw refusedError(statusCode, await readStart(answer), `/instances/${path}`)
+      throw refusal(statusCode, await readStart(answer), `/instances/${path}`)
     }
     // The page of the gateway has the same origin: a browser must not run what an instance sends.
     res.writeHead(statusCode, { ...only(answer.headers, answeredHeaders), ...safetyHeaders })
@@ -66,11 +66,20 @@ export async function relayDownload(
     reads.download(() => pass(upstream, reader)),
   )
   await passed.catch((error: unknown) => {
+    if (error instanceof ServiceError && error.code === 'cancelled' && res.destroyed) return
     // A failure of the instance, which may be back, and none of the gateway.
     if (!isUnreachable(error)) throw error
     const { message, hint, data } = error
     throw new ServiceError('overloaded', message, { hint, data })
   })
+}
+
+/** An instance that refuses a download is no failure of the gateway. */
+function refusal(status: number, body: Buffer, outer: string): ServiceError {
+  const error = refusedError(status, body, outer)
+  if (status < 400 || status >= 500 || error.code !== 'resource_failed') return error
+  const { message, hint, data } = error
+  return new ServiceError('request_refused', message, { hint, data })
 }
 
 /**

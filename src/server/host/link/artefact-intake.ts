@@ -118,9 +118,6 @@ function asRefusal(error: unknown): unknown {
   }
   if (!(error instanceof ServiceError)) return error
   if (error.code === 'artefact_too_large') return new LinkRefusal('limit', error.message)
-  if (error.code === 'storage_full') {
-    return new LinkRefusal('limit', 'the server has no space left to store this')
-  }
   return error
 }
 

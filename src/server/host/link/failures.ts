@@ -1,4 +1,4 @@
-import { ServiceError } from '../../../lib/util/errors.ts'
+import { isLocal, publicMessage, ServiceError } from '../../../lib/util/errors.ts'
 import { applicationWords } from '../../resources/errors.ts'
 import type { LinkErrorCode } from '../../../lib/host-link/wire.ts'
 
@@ -48,8 +48,10 @@ export function refusalOf(type: string, error: unknown): LinkRefusal | null {
   }
   if (!(error instanceof ServiceError)) return null
   const { code, message } = error
-  if (code === 'limit_reached') return new LinkRefusal('limit', message)
+  if (code === 'limit_reached' || code === 'storage_full') {
+    return new LinkRefusal('limit', publicMessage(error))
+  }
   if (code === 'scene_stale') return new LinkRefusal('stale', message)
-  if (type !== 'note' && type !== 'checkpoint') return null
+  if ((type !== 'note' && type !== 'checkpoint') || isLocal(error)) return null
   return new LinkRefusal(code === 'resource_not_found' ? 'not_found' : 'invalid', message)
 }

@@ -148,11 +148,6 @@ describe('ArtefactIntake', () => {
       'invalid: the content type must be a media type',
     ],
     [() => failing(new ServiceError('artefact_too_large', 'too large')), 4, 'limit: too large'],
-    [
-      () => failing(new ServiceError('storage_full', 'ENOSPC /secret')),
-      4,
-      'limit: the server has no space left to store this',
-    ],
     [() => failing(new Error('odd')), 4, 'Error: odd'],
   ]
   for (const [storeOf, size, expected] of refusals) {

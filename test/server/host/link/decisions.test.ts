@@ -1,6 +1,11 @@
 import { expect } from 'chai'
 import { isWorthTelling, sceneIntervalMs } from '../../../../src/server/host/link/scene-slot.ts'
-import { isRetryable, type LinkRefusal } from '../../../../src/server/host/link/failures.ts'
+import {
+  isRetryable,
+  type LinkRefusal,
+  refusalOf,
+} from '../../../../src/server/host/link/failures.ts'
+import { type ErrorCode, ServiceError } from '../../../../src/lib/util/errors.ts'
 
 describe('sceneIntervalMs', () => {
   const cases: [costMs: number, intervalMs: number][] = [
@@ -53,5 +58,25 @@ describe('isRetryable', () => {
   ]
   for (const [code, retryable] of cases) {
     it(`is ${retryable} for ${code}`, () => expect(isRetryable(code)).to.equal(retryable))
+  }
+})
+
+describe('refusalOf', () => {
+  const full = 'limit: the server has no room left to store this'
+  const cases: [type: string, code: ErrorCode, answer: string | null][] = [
+    ['note', 'note_state', 'invalid: /secret'],
+    ['note', 'resource_not_found', 'not_found: /secret'],
+    ['note', 'storage_full', full],
+    ['checkpoint', 'storage_full', full],
+    ['artefact.put', 'storage_full', full],
+    ['note', 'storage_failed', null],
+    ['checkpoint', 'storage_unavailable', null],
+    ['scene.patch', 'scene_stale', 'stale: /secret'],
+  ]
+  for (const [type, code, answer] of cases) {
+    it(`answers ${answer} to ${type} that failed with ${code}`, () => {
+      const refusal = refusalOf(type, new ServiceError(code, '/secret'))
+      expect(refusal && `${refusal.code}: ${refusal.message}`).to.equal(answer)
+    })
   }
 })
