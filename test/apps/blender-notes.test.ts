@@ -151,6 +151,7 @@ describe('a note, from the artist in Blender to the proof and back', function ()
     const none = 'Notes need the scene and document, which are not shared: see the preferences.'
     expect(await shown()).to.deep.include({ states: [], pins: [], none })
     await linked.blender.tell('share_scene on')
+    await until(async () => !(await isWithdrawn()), 'the scene shared', waitMs)
     await until(async () => (await shown()).states.length === 2, 'its notes', waitMs)
     expect((await shown()).lines.flat()).to.include('The cube is too low')
   })
