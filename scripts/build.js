@@ -22,6 +22,7 @@ function isStale() {
 
 async function build() {
   const startedAt = new Date()
+  process.stderr.write('building dist …\n')
   rmSync(stamp, { force: true })
   const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc')
   const args = [tsc, '-p', join(root, 'tsconfig.build.json')]

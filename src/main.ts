@@ -68,7 +68,7 @@ async function runCommand(
   onLoaded: () => void,
 ): Promise<string> {
   const args = withoutHelpWord(hoistGlobalFlags(argv, leadingFlags))
-  if (args.length === 0 || (args.length === 1 && helpFlags.has(args[0] ?? ''))) {
+  if (args.every(word => helpWords.has(word))) {
     const help = await rootHelp(files.pjson)
     onLoaded()
     return help
@@ -90,7 +90,7 @@ async function runCommand(
   return ''
 }
 
-const helpFlags = new Set(['--help', '-h'])
+const helpWords = new Set(['help', '--help', '-h'])
 
 /** `help keys create` is `keys create --help`. */
 function withoutHelpWord(args: string[]): string[] {

@@ -24,9 +24,9 @@ describe('help', () => {
     for (const line of stdout.split('\n')) expect(stringWidth(line), line).to.be.at.most(80)
   })
 
-  it('is the same by "help", by "-h" and without any word', async () => {
+  it('is the same by "help", by "-h", by "help help" and without any word', async () => {
     const { stdout } = await runCommand(['--help'])
-    for (const words of [['help'], ['-h'], []]) {
+    for (const words of [['help'], ['-h'], [], ['help', 'help'], ['help', '--help']]) {
       expect(await runCommand(words)).to.deep.equal({ code: 0, stdout, stderr: '' })
     }
   })

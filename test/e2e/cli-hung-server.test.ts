@@ -37,15 +37,22 @@ describe('a command whose server hangs', () => {
       ['checkpoint', 'before'],
       ['whoami', '--quiet'],
     ]
+    // Its answer usually takes longer: the server waits until the scene has settled.
+    const answering = startProgram(['notes', 'answer', '1', 'done'], { env })
+    const early: string[] = []
+    answering.stderr?.on('data', chunk => early.push(String(chunk)))
+    await once(server, 'connection')
     const children = commands.map(words => startProgram(words, { env }))
     try {
       const lines = await Promise.all(children.map(({ stderr }) => firstLine(stderr)))
       const line = `warning: still waiting for ${host}, which has not answered for 5 s`
       expect(lines).to.deep.equal(Array(3).fill(line))
+      expect(early).to.deep.equal([])
       expect(children.map(({ exitCode }) => exitCode)).to.deep.equal([null, null, null])
     } finally {
-      for (const child of children) child.kill()
-      await Promise.all(children.map(exitOf))
+      const all = [...children, answering]
+      for (const child of all) child.kill()
+      await Promise.all(all.map(exitOf))
     }
   })
 })

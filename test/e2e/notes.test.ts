@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { PassThrough } from 'node:stream'
 import { runCommand } from '../helpers/in-process.ts'
 import { serveInProcess } from '../helpers/in-process-servers.ts'
 import { LinkClient } from '../helpers/link.ts'
@@ -398,6 +399,36 @@ describe('notes of people', () => {
     expect(again.stderr).to.contain('note 1 is accepted: accept does not apply')
     expect((await command('reopen', '1', 'not yet')).stdout).to.contain('reopened')
     expect((await command('close', '1')).stdout).to.contain('closed')
+  })
+
+  it('name an object that the scene does not have in a warning, and are made all the same', async () => {
+    await serve.post('scene', { objects: [{ id: 'Light' }] })
+    const made = await command('add', 'Too bright', '--object', 'Lamp', '--object', 'Light')
+    expect(made.stdout).to.contain(': Too bright (Lamp, gone, Light)\n')
+    expect(made.stderr).to.equal('warning: the scene has no object "Lamp"\n')
+    expect((await command('add', 'Too bright', '--object', 'Light')).stderr).to.equal('')
+    expect((await read(open))['total']).to.equal(2)
+  })
+
+  it('hint at what the refused action needs', async () => {
+    await add()
+    expect((await command('accept', '1')).stderr).to.contain(
+      'only an answered note can be accepted',
+    )
+    await act('1', 'close')
+    const { stderr } = await command('answer', '1', 'done')
+    expect(stderr).to.contain('a person reopens a settled note before it is answered again')
+    expect(stderr).not.to.contain('can be accepted')
+  })
+
+  it('are wrapped on a terminal', async () => {
+    const text = 'Too bright, too far to the left, and too close to the camera of the shot'
+    await add({ text })
+    const { stdout } = await command('list')
+    const screen = Object.assign(new PassThrough(), { isTTY: true, columns: 80 })
+    const words = ['notes', 'list', `--registry-dir=${home}`]
+    await runCommand(words, { env: env(), stdout: screen })
+    expect(String(screen.read())).to.equal(stdout.replace(' to the camera', '\n  to the camera'))
   })
 
   it('are made and settled over the host link, whose application is told of all', async () => {

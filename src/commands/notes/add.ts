@@ -16,7 +16,7 @@ ${hostEnvironment}`
   static override examples = [
     {
       description: 'about one object',
-      command: '<%= config.bin %> notes add "Too bright" --object Lamp',
+      command: '<%= config.bin %> notes add "Too bright" --object Light',
     },
   ]
 

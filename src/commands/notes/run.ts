@@ -1,5 +1,7 @@
 import { userInfo } from 'node:os'
-import { processOutput, warningsTo } from '../../lib/cli/output.ts'
+import { wrapWords } from '../../lib/cli/format.ts'
+import { type Output, processOutput, warningsTo } from '../../lib/cli/output.ts'
+import { terminalWidth } from '../../lib/cli/terminal.ts'
 import { unexpectedAnswer } from '../../lib/mcp/client/failure.ts'
 import { hostRequest, jsonBody } from '../../lib/mcp/client/host-request.ts'
 import { isNoteProof, proofLines } from '../../lib/mcp/note-proof.ts'
@@ -16,6 +18,8 @@ interface WriteFlags extends HostFlags {
 const maxDepth = 64
 /** What the list has of the text of a note; `notes show` has the rest. */
 const listedChars = 300
+/** The server waits until the scene has settled, and takes pictures, before it confirms an answer. */
+const proofMs = 20_000
 
 /** Makes a note and prints its number and id. */
 export async function runAdd(
@@ -24,7 +28,16 @@ export async function runAdd(
   env: NodeJS.ProcessEnv,
 ): Promise<void> {
   const { object: targets = [] } = flags
-  await write('v1/notes', { text, author: authorOf(flags), targets }, flags, env)
+  const { output, note } = await write(
+    'v1/notes',
+    { text, author: authorOf(flags), targets },
+    flags,
+    env,
+  )
+  for (const target of Array.isArray(note.targets) ? note.targets : []) {
+    if (!isJsonObject(target) || target.gone !== true) continue
+    output.warn(`the scene has no object "${cleanText(asText(target.name), 255)}"`)
+  }
 }
 
 /** Takes an action on a note and prints its new state. */
@@ -35,7 +48,8 @@ export async function runAct(
   env: NodeJS.ProcessEnv,
 ): Promise<void> {
   const path = `v1/notes/${encodeURIComponent(note)}/${action}`
-  await write(path, { by: authorOf(flags), text }, flags, env)
+  const overdueMs = action === 'answer' ? proofMs : undefined
+  await write(path, { by: authorOf(flags), text }, flags, env, overdueMs)
 }
 
 export async function runList(
@@ -45,7 +59,7 @@ export async function runList(
   const uri = flags.all ? 'notes://all?limit=1000' : 'notes://open'
   const list = await read(uri, flags, env, isList)
   const { notes } = list
-  const text = notes.map(note => lineOf(note, listedChars)).join('\n')
+  const text = notes.map(note => onScreen(lineOf(note, listedChars))).join('\n')
   const output = processOutput(flags)
   await output.result(text, list)
   if (notes.length === 0) output.note(flags.all ? 'no notes' : 'no open notes')
@@ -57,7 +71,7 @@ export async function runShow(
   env: NodeJS.ProcessEnv,
 ): Promise<void> {
   const note = await read(`notes://${encodeURIComponent(word)}`, flags, env, isWholeNote)
-  const lines = [lineOf(note), ...note.entries.flatMap(entryLines)]
+  const lines = [lineOf(note), ...note.entries.flatMap(entryLines)].map(onScreen)
   await processOutput(flags).result(lines.join('\n'), note)
 }
 
@@ -66,17 +80,20 @@ async function write(
   members: object,
   flags: WriteFlags,
   env: NodeJS.ProcessEnv,
-): Promise<void> {
+  overdueMs?: number,
+): Promise<{ output: Output; note: JsonObject }> {
   const output = processOutput(flags)
   const { target } = await findHost(flags, env, warningsTo(output))
   const { signal } = new AbortController()
   const { note } = await hostRequest(target, {
     ...{ method: 'POST', path, ...jsonBody(members) },
     silenceMs: readClientLimits(env).answerMs,
+    ...(overdueMs !== undefined && { overdueMs }),
     signal,
   })
   if (!isNote(note)) throw unexpectedAnswer(target.url, path)
-  await output.result(lineOf(note), note)
+  await output.result(onScreen(lineOf(note)), note)
+  return { output, note }
 }
 
 function read<Value>(
@@ -132,6 +149,12 @@ function lineOf({ number, state, id, author, text, targets }: ShownNote, textCha
   const about = names.length === 0 ? '' : ` (${cleanText(names.join(', '), 200)})`
   const head = [String(number), cleanText(state, 10).padEnd(8), cleanText(id, 8)]
   return `${head.join('  ')}  ${cleanText(author, 40)}: ${cleanText(text, textChars)}${about}`
+}
+
+/** Wrapped on a terminal, and indented by two columns more than it begins. */
+function onScreen(line: string): string {
+  const indent = ' '.repeat(line.length - line.trimStart().length + 2)
+  return wrapWords(line, terminalWidth(process.stdout), '', indent).join('\n')
 }
 
 function fate({ gone, was }: JsonObject): string {

@@ -36,7 +36,10 @@ export function describeFailure(
   if (code === 'cancelled') return { exitCode, stdout: '', stderr: '\n' }
   const said = [`error: ${message}`, ...(hint === undefined ? [] : [`hint: ${asTyped(hint)}`])]
   const width = terminalWidth(process.stderr)
-  const lines = said.flatMap(line => wrapWords(line, width, '', '  '))
+  // A message may hold a table: each of its lines is wrapped alone.
+  const lines = said.flatMap(text =>
+    text.split('\n').flatMap(line => wrapWords(line, width, '', '  ')),
+  )
   return { exitCode, stdout: '', stderr: `${lines.join('\n')}\n` }
 }
 

@@ -73,6 +73,20 @@ export function nextState(state: NoteState, action: NoteAction): NoteState | nul
   return steps[action][state] ?? null
 }
 
+/** What has to happen before the action applies. */
+const remedies: Readonly<Record<NoteAction, string>> = {
+  answer: '; a person reopens a settled note before it is answered again',
+  accept: '; only an answered note can be accepted',
+  reopen: '',
+  close: '',
+}
+
+export function notNow({ state, number }: Note, action: NoteAction): ServiceError {
+  return new ServiceError('note_state', `note ${number} is ${state}: ${action} does not apply`, {
+    hint: `read it again: its state may have changed${remedies[action]}`,
+  })
+}
+
 /** Whether it waits for the agent or for the person. */
 export function isOpen({ state }: Pick<Note, 'state'>): boolean {
   return state !== 'accepted' && state !== 'closed'
@@ -103,11 +117,16 @@ export function resolveTargets(
   })
 }
 
+export interface TargetNow extends NoteTarget {
+  readonly gone?: true
+  readonly was?: string
+}
+
 /** The names of the objects that are still there, are gone, or have another name now. */
 export function targetsNow(
   targets: readonly NoteTarget[],
   present: ReadonlyMap<string, string>,
-): readonly object[] {
+): readonly TargetNow[] {
   return targets.map(target => {
     const name = present.get(target.id)
     if (name === undefined) return { ...target, gone: true }

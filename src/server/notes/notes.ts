@@ -13,8 +13,10 @@ import {
   nextState,
   type Note,
   type NoteAction,
+  notNow,
   openNotesUri,
   resolveTargets,
+  targetsNow,
 } from './note.ts'
 import { NotesProducer, whole } from './notes-producer.ts'
 import { fittingNotes } from './shown-notes.ts'
@@ -144,7 +146,7 @@ export class Notes implements NotesSource {
 
   /**
    * Throws `limit_reached` when the document has as many notes as it may, and `body_invalid` when a
-   * target is the name of several objects.
+   * target is the name of several objects. The answer marks targets that are no objects of the scene.
    */
   async add(given: NoteInput): Promise<Note> {
     const { clock, revision, prover } = this.#parts
@@ -177,7 +179,8 @@ export class Notes implements NotesSource {
       throw error
     })
     this.#changed(note, 'add', input.author)
-    return note
+    const isKnown = objects !== undefined && objects.size > 0
+    return isKnown ? { ...note, targets: targetsNow(targets, objects) } : note
   }
 
   /** Throws `resource_not_found`, and `note_state` when the note does not take the action now. */
@@ -285,10 +288,4 @@ function findNote(notes: readonly Note[], word: string): Note {
   const open = notes.filter(isOpen).map(({ number, id }) => `${number} (${id})`)
   const known = open.length === 0 ? 'none is open' : `open: ${open.slice(0, 10).join(', ')}`
   throw new ServiceError('resource_not_found', `this document has no such note; ${known}`)
-}
-
-function notNow({ state, number }: Note, action: NoteAction): ServiceError {
-  return new ServiceError('note_state', `note ${number} is ${state}: ${action} does not apply`, {
-    hint: 'read it again: its state may have changed; only an answered note can be accepted',
-  })
 }

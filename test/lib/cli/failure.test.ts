@@ -90,6 +90,22 @@ describe('describeFailure', () => {
     })
   })
 
+  it('wraps each line of a message alone, so that a table in it keeps its columns', () => {
+    const { isTTY, columns } = process.stderr
+    Object.assign(process.stderr, { isTTY: true, columns: 30 })
+    try {
+      const table = 'ID        NAME\n3f2a91c0  the first of them\n4f51fb10  -'
+      const error = new ServiceError(
+        'usage_invalid',
+        `2 instances are running as "blender":\n${table}`,
+      )
+      const wrapped = `error: 2 instances are running\n  as "blender":\n${table}\n`
+      expect(describeFailure(error, false).stderr).to.equal(wrapped)
+    } finally {
+      Object.assign(process.stderr, { isTTY, columns })
+    }
+  })
+
   it('writes one JSON line to stdout, without members beyond code, message and hint', () => {
     const error = Object.assign(
       new ServiceError('auth_refused', 'refused', { hint: 'log in', data: { token: 's3cret' } }),

@@ -5,7 +5,7 @@ import { collectBounded } from '../../util/bytes.ts'
 import { ServiceError } from '../../util/errors.ts'
 import { isJsonObject, type JsonObject, parseJson } from '../../util/json.ts'
 import type { Logger } from '../../util/logger.ts'
-import { overdueMs, overdueText } from '../../util/overdue.ts'
+import { overdueMs as usuallyOverdueMs, overdueText } from '../../util/overdue.ts'
 import { hideSecrets, mayBeWord, type Secret } from '../../util/secret.ts'
 import { describeSocketError } from '../bridge/bridge-errors.ts'
 import { userAgent } from '../../util/version.ts'
@@ -26,6 +26,8 @@ interface HostRequest {
   readonly body?: AsyncIterable<Buffer>
   /** The request fails after this time without data. */
   readonly silenceMs: number
+  /** A warning is printed after this time without an answer. */
+  readonly overdueMs?: number
   readonly signal: AbortSignal
 }
 
@@ -43,6 +45,7 @@ export function jsonBody(members: object): Pick<HostRequest, 'headers' | 'body'>
 /** Sends a request and returns the answer. Rejects with `ServiceError`. */
 export async function hostRequest(target: HostTarget, wanted: HostRequest): Promise<JsonObject> {
   const { method, path, headers = {}, body, silenceMs, signal } = wanted
+  const { overdueMs = usuallyOverdueMs } = wanted
   const url = new URL(`${target.url.href.replace(/\/$/, '')}/${path}`)
   const req = http.request(url, {
     method,
@@ -60,7 +63,8 @@ export async function hostRequest(target: HostTarget, wanted: HostRequest): Prom
     isLate = true
     req.destroy(new Error('timeout'))
   })
-  const overdue = setTimeout(() => target.log.warn({}, overdueText(url.host)), overdueMs)
+  const warn = () => target.log.warn({}, overdueText(url.host, overdueMs))
+  const overdue = setTimeout(warn, overdueMs)
   const answered = new Promise<IncomingMessage>((resolve, reject) => {
     req.once('response', resolve)
     req.on('error', reject)
