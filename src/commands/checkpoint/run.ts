@@ -1,7 +1,9 @@
-import { userInfo } from 'node:os'
 import { processOutput, warningsTo } from '../../lib/cli/output.ts'
 import { hostRequest, jsonBody } from '../../lib/mcp/client/host-request.ts'
 import { type Unconfirmed, unconfirmedLine } from '../../lib/mcp/unconfirmed.ts'
+import { ServiceError } from '../../lib/util/errors.ts'
+import { isJsonObject } from '../../lib/util/json.ts'
+import { userName } from '../../lib/util/posix.ts'
 import { cleanText } from '../../lib/util/text.ts'
 import { findHost, type HostFlags } from '../artefacts/host-target.ts'
 import { readClientLimits } from '../resources/client.ts'
@@ -21,10 +23,13 @@ export async function runCheckpoint(
     await hostRequest(target, { method: 'DELETE', path, ...settings })
     return output.result(`removed checkpoint "${name}"`, { name, removed_ok: true })
   }
-  const made = jsonBody({ name, by: userInfo().username })
+  const made = jsonBody({ name, by: userName() })
   const path = 'v1/checkpoints'
   const { checkpoint } = await hostRequest(target, { method: 'POST', path, ...made, ...settings })
+  if (!isJsonObject(checkpoint)) {
+    throw new ServiceError('resource_failed', 'the answer has no checkpoint')
+  }
   const warning = unconfirmedLine(checkpoint as Unconfirmed)
   const words = [`checkpoint "${name}" made`, ...(warning === null ? [] : [warning])].join('; ')
-  await output.result(cleanText(words, 300), checkpoint as object)
+  await output.result(cleanText(words, 300), checkpoint)
 }

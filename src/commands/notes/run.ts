@@ -1,11 +1,11 @@
-import { userInfo } from 'node:os'
 import { processOutput, warningsTo } from '../../lib/cli/output.ts'
 import { hostRequest, jsonBody } from '../../lib/mcp/client/host-request.ts'
 import { type NoteProof, proofLines } from '../../lib/mcp/note-proof.ts'
 import { readResource } from '../../lib/mcp/client/resources.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import { isJsonObject, type JsonObject, parseJson } from '../../lib/util/json.ts'
-import { cleanText } from '../../lib/util/text.ts'
+import { userName } from '../../lib/util/posix.ts'
+import { asText, cleanText } from '../../lib/util/text.ts'
 import { findHost, type HostFlags } from '../artefacts/host-target.ts'
 import { type ClientFlags, readClientLimits, withSession } from '../resources/client.ts'
 
@@ -89,7 +89,7 @@ function read(uri: string, flags: ClientFlags, env: NodeJS.ProcessEnv): Promise<
 }
 
 function authorOf({ by }: WriteFlags): string {
-  return by ?? userInfo().username
+  return by ?? userName()
 }
 
 /** `3  answered  3fa1b2c4  ada: "Too bright" (Lamp)` */
@@ -98,21 +98,34 @@ function lineOf(
   textChars = 4000,
 ): string {
   const names = Array.isArray(targets)
-    ? targets.map(each => (isJsonObject(each) ? `${String(each.name)}${fate(each)}` : String(each)))
+    ? targets.map(each => (isJsonObject(each) ? `${asText(each.name)}${fate(each)}` : asText(each)))
     : []
   const about = names.length === 0 ? '' : ` (${cleanText(names.join(', '), 200)})`
-  const head = [String(number), cleanText(String(state), 10).padEnd(8), cleanText(String(id), 8)]
-  return `${head.join('  ')}  ${cleanText(String(author), 40)}: ${cleanText(String(text), textChars)}${about}`
+  const head = [shown(number, 20), shown(state, 10).padEnd(8), shown(id, 8)]
+  return `${head.join('  ')}  ${shown(author, 40)}: ${shown(text, textChars)}${about}`
+}
+
+function shown(value: unknown, most: number): string {
+  return cleanText(asText(value), most)
 }
 
 function fate({ gone, was }: JsonObject): string {
   if (gone === true) return ', gone'
-  return was === undefined ? '' : `, was ${String(was)}`
+  return was === undefined ? '' : `, was ${asText(was)}`
 }
 
 function entryLines({ action, by, at, text = '', proof }: JsonObject): readonly string[] {
-  const words = [String(at), String(action), `by ${String(by)}`].map(word => cleanText(word, 60))
-  const head = `   ${words.join('  ')}${text === '' ? '' : `: ${cleanText(String(text), 4000)}`}`
-  const seen = isJsonObject(proof) ? proofLines(proof as unknown as NoteProof) : []
+  const words = [at, action, `by ${asText(by)}`].map(word => shown(word, 60))
+  const head = `   ${words.join('  ')}${text === '' ? '' : `: ${shown(text, 4000)}`}`
+  const seen = isJsonObject(proof) ? proofText(proof) : []
   return [head, ...seen.map(line => `     ${cleanText(line, 400)}`)]
+}
+
+function proofText(proof: JsonObject): readonly string[] {
+  try {
+    return proofLines(proof as unknown as NoteProof)
+  } catch {
+    // Another server may have other members.
+    return ['the proof is not of the expected form']
+  }
 }

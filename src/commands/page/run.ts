@@ -15,14 +15,17 @@ export async function runPage(
 ): Promise<void> {
   const output = processOutput(flags)
   const { target } = await findHost(flags, env, warningsTo(output))
-  const { url, expires_in: expiresIn } = await hostRequest(target, {
+  const { url: link, expires_in: expiresIn } = await hostRequest(target, {
     ...{ method: 'POST', path: 'v1/page-login' },
     silenceMs: readClientLimits(env).answerMs,
     signal: new AbortController().signal,
   })
-  if (typeof url !== 'string' || !URL.canParse(url) || !/^https?:/.test(url)) {
+  const parsed = typeof link === 'string' ? URL.parse(link) : null
+  if (parsed === null || !/^https?:$/.test(parsed.protocol)) {
     throw new ServiceError('resource_failed', 'the answer has no link')
   }
+  // As the parser writes it, with control characters escaped.
+  const url = parsed.href
   if (!flags.open) return output.result(url, { url, expires_in: expiresIn })
   await openBrowser(url, process.platform)
   const shown = new URL('/', url).href
