@@ -1,0 +1,104 @@
+import { expect } from 'chai'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { runCommand } from '../helpers/in-process.ts'
+import { cleanEnv } from '../helpers/program.ts'
+import {
+  contentsOf,
+  type ScriptedInstance,
+  startScriptedInstance,
+} from '../helpers/scripted-instance.ts'
+
+/** Turns the terminal red, rings, and turns the direction of the text. */
+const hostile = '\u001b[31mred\u0007\u202e'
+/** No text can be made of it. */
+const unprintable = { toString: 0, valueOf: 0 }
+
+describe('a command whose server answers with hostile members', () => {
+  let home: string
+  let server: Server
+  let instance: ScriptedInstance
+  let answer: unknown
+
+  before(async () => {
+    home = await mkdtemp(join(tmpdir(), 'cli-lying-'))
+    instance = await startScriptedInstance(home)
+    server = createServer((req, res) => {
+      req.resume().on('end', () => res.end(JSON.stringify(answer)))
+    })
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+  })
+  after(async () => {
+    await instance.stop()
+    server.close()
+    await rm(home, { recursive: true, force: true })
+  })
+
+  const host = () => `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const run = (...words: string[]) =>
+    runCommand(words, {
+      input: 'a-token\n',
+      env: cleanEnv({
+        ...{ HOME: home, SERVICE_HOST_URL: `${host()}/host` },
+        SERVICE_HOST_TOKEN: 't'.repeat(32),
+      }),
+    })
+  const shows = (note: object, ...words: string[]) => {
+    instance.onRead = ({ res, uri, id }) => {
+      res.setHeader('Content-Type', 'application/json')
+      res.end(contentsOf(uri, JSON.stringify(note), id))
+    }
+    return run('notes', ...words, `--url=${instance.url}`)
+  }
+
+  for (const member of ['number', 'state', 'id', 'author', 'text']) {
+    it(`shows a note without the control characters of its ${member}`, async () => {
+      const note = { number: 1, state: 'open', id: 'abcd', author: 'ada', text: 'bright' }
+      const { code, stdout, stderr } = await shows({ ...note, [member]: hostile }, 'show', '1')
+      expect([code, stderr]).to.deep.equal([0, ''])
+      expect(stdout).to.contain('red')
+      expect(stdout.trimEnd()).to.match(/^[\x20-\x7e]*$/)
+    })
+  }
+
+  it('shows a note whose members are objects', async () => {
+    const note = { number: unprintable, state: unprintable, targets: [{ name: unprintable }] }
+    const { code, stdout, stderr } = await shows({ notes: [note] }, 'list')
+    expect([code, stderr]).to.deep.equal([0, ''])
+    expect(stdout).to.contain('"toString"')
+  })
+
+  it('shows a note whose proof has another form', async () => {
+    const entry = { action: 'answer', by: 'ada', at: 'now', proof: { asked: 'nothing' } }
+    const { code, stdout, stderr } = await shows({ text: 'bright', entries: [entry] }, 'show', '1')
+    expect([code, stderr]).to.deep.equal([0, ''])
+    expect(stdout).to.contain('the proof is not of the expected form')
+  })
+
+  it('says that no checkpoint was made when the answer has none', async () => {
+    answer = {}
+    const { code, stderr } = await run('checkpoint', 'before')
+    expect([code, stderr]).to.deep.equal([1, 'error: the answer has no checkpoint\n'])
+  })
+
+  it('prints the link of the page with its control characters escaped', async () => {
+    answer = { url: `http://127.0.0.1/#${hostile}`, expires_in: 300 }
+    const { code, stdout } = await run('page')
+    expect([code, stdout]).to.deep.equal([0, 'http://127.0.0.1/#%1B[31mred%07%E2%80%AE\n'])
+  })
+
+  it('saves a login whose token expires after the year 9999', async () => {
+    const token = { name: 'ci', expires_at: '9999-12-31T23:59:59-05:00' }
+    answer = { username: 'ada', email: 'ada@studio.example', token }
+    const login = await run('login', '--token-stdin', `--registry=${host()}`)
+    expect(login.code, login.stderr).to.equal(0)
+    const { code, stdout, stderr } = await run('whoami', '--all', '--offline')
+    expect([code, stderr]).to.deep.equal([0, ''])
+    expect(stdout).to.contain('username: ada')
+  })
+})
