@@ -23,12 +23,13 @@ describe('a command whose server answers with hostile members', () => {
   let server: Server
   let instance: ScriptedInstance
   let answer: unknown
+  let status = 200
 
   before(async () => {
     home = await mkdtemp(join(tmpdir(), 'cli-lying-'))
     instance = await startScriptedInstance(home)
     server = createServer((req, res) => {
-      req.resume().on('end', () => res.end(JSON.stringify(answer)))
+      req.resume().on('end', () => res.writeHead(status).end(JSON.stringify(answer)))
     })
     server.listen(0, '127.0.0.1')
     await once(server, 'listening')
@@ -90,6 +91,16 @@ describe('a command whose server answers with hostile members', () => {
     answer = { url: `http://127.0.0.1/#${hostile}`, expires_in: 300 }
     const { code, stdout } = await run('page')
     expect([code, stdout]).to.deep.equal([0, 'http://127.0.0.1/#%1B[31mred%07%E2%80%AE\n'])
+  })
+
+  it('refuses a download in the words of the server, without its control characters', async () => {
+    const error = { code: -32000, message: hostile }
+    const word = 'a'.repeat(64)
+    answer = { jsonrpc: '2.0', id: 1, error }
+    status = 403
+    const { code, stderr } = await run('artefacts', 'get', word, `--url=${host()}/mcp`)
+    status = 200
+    expect([code, stderr]).to.deep.equal([3, 'error: red\n'])
   })
 
   it('saves a login whose token expires after the year 9999', async () => {
