@@ -93,6 +93,18 @@ describe('a command whose server answers with hostile members', () => {
     expect([code, stdout]).to.deep.equal([0, 'http://127.0.0.1/#%1B[31mred%07%E2%80%AE\n'])
   })
 
+  it('escapes control characters with --json, which parses to the same', async () => {
+    const entry = { uri: 'scene://current', name: `${hostile}\u009b31m` }
+    instance.onCall = ({ res, id }) => {
+      res.setHeader('Content-Type', 'application/json')
+      res.end(JSON.stringify({ jsonrpc: '2.0', id, result: { resources: [entry] } }))
+    }
+    const { code, stdout } = await run('resources', 'list', '--json', `--url=${instance.url}`)
+    expect(code).to.equal(0)
+    expect(stdout.trimEnd()).to.match(/^[\x20-\x7e]*$/)
+    expect(JSON.parse(stdout).resources).to.deep.equal([entry])
+  })
+
   it('refuses a download in the words of the server, without its control characters', async () => {
     const error = { code: -32000, message: hostile }
     const word = 'a'.repeat(64)

@@ -54,6 +54,13 @@ describe('createLog', () => {
     expect(await logged({ readable: true }, log => log.access(picture))).to.contain(picture.uri)
   })
 
+  it('escapes what a terminal acts on in JSON lines, which parse to the same', async () => {
+    const path = '/\u001b[2J\u009b31m\u202e\u2028\u{e0041}'
+    const text = await logged({}, log => log.warn({ path }, path))
+    expect(text).to.match(/^[\x20-\x7e]+\n$/)
+    expect(JSON.parse(text)).to.include({ path, msg: path })
+  })
+
   it('leaves out what is less severe than its level', async () => {
     expect(await logged({ level: 'warn' }, log => log.info({}, 'hidden'))).to.equal('')
   })
