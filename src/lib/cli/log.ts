@@ -35,6 +35,8 @@ export function createLog({ level, readable, colour, write }: LogOptions): Progr
       base: null,
       timestamp: () => `,"time":"${new Date().toISOString()}"`,
       formatters: { level: label => ({ level: label }), log: redactSecrets },
+      // The library would describe the description: its type is always "Object".
+      serializers: { err: error => error },
     },
     { write: line => sink.write(format(line)) },
   )
