@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process'
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { serveInProcess } from '../helpers/in-process-servers.ts'
 import { exitOf, root, textOf } from '../helpers/program.ts'
 import { skipBecause } from '../helpers/skip.ts'
 
@@ -53,5 +54,22 @@ describe('service-cli for a uid without a passwd entry', () => {
     expect(stderr).to.contain('set HOME')
     const listed = await run(['instances', '--json'], { TMPDIR: folder })
     expect(JSON.parse(listed.stdout).list_ok, listed.stderr).to.equal(true)
+  })
+
+  it('names the author of notes and checkpoints by the uid', async () => {
+    const serve = await serveInProcess()
+    try {
+      await serve.post('app', { document: { path: '/shots/uid.blend' } })
+      await serve.post('scene', { objects: [] })
+      const { hostUrl, token } = serve
+      const env = { HOME: folder, SERVICE_HOST_URL: hostUrl, SERVICE_HOST_TOKEN: token }
+      const note = await run(['notes', 'add', 'Too bright', '--json'], env)
+      expect(note.code, note.stderr).to.equal(0)
+      expect(JSON.parse(note.stdout).author).to.equal(`uid ${uid}`)
+      const kept = await run(['checkpoint', 'first', '--json'], env)
+      expect(kept.code, kept.stderr).to.equal(0)
+    } finally {
+      await serve.stop()
+    }
   })
 })

@@ -64,6 +64,7 @@ describe('a command whose server answers with another form', () => {
   const cases: [words: string[], told: string, answer: unknown][] = [
     [list, '/mcp to notes://open', {}],
     [list, '/mcp to notes://open', { notes: [{ ...note, author: hostile }] }],
+    [list, '/mcp to notes://open', { notes: [{ ...note, number: '\u001b[31m' }] }],
     [show, '/mcp to notes://1', note],
     [show, '/mcp to notes://1', entry({ asked: 'nothing' })],
     [show, '/mcp to notes://1', entry({ no_changes: hostile })],

@@ -59,6 +59,17 @@ describe('administration of a registry that runs', () => {
     expect(await caller.me(bob.token)).to.equal('401 token-revoked')
   })
 
+  it('shows the name of a token without the marks that turn the direction of text', async () => {
+    const { access_token: access } = await caller.register('oscar')
+    const made = await caller.call('POST', '/tokens', access, { name: 'ci \u202eevil' })
+    const { id, token } = made.json
+    const code = await owner.run(['users', 'reset-code', 'oscar'])
+    secrets.push(access, token, code.stdout.trimEnd())
+    expect(code.stderr).to.contain(`service token "ci evil" (${id})\n`)
+    const { stderr } = await owner.run(['tokens', 'revoke', id])
+    expect(stderr).to.equal('token "ci evil" of "oscar" is revoked\n')
+  })
+
   it('makes a code that sets a new password once, and not when it is too old', async () => {
     const { access } = await member('carol')
     const reset = (code: string, new_password: string) =>

@@ -1,5 +1,5 @@
 import { parseArtefactUri } from '../../lib/mcp/uris.ts'
-import { cleanText } from '../../lib/util/text.ts'
+import { cleanText, jsonLine } from '../../lib/util/text.ts'
 import { columns } from '../../lib/cli/format.ts'
 import { expiryText, sizeText } from '../../lib/util/amounts.ts'
 import { writeStdout } from '../../lib/cli/write-stdout.ts'
@@ -18,9 +18,7 @@ export async function runArtefactsList(flags: ClientFlags, env: NodeJS.ProcessEn
     const artefacts = entries.filter(({ uri }) => parseArtefactUri(uri) !== null)
     if (flags.json) {
       const list = { artefacts: artefacts.map(jsonOf), capped: cut }
-      await writeStdout(
-        `${JSON.stringify({ list_ok: true, url: shownUrl(session.url), ...list })}\n`,
-      )
+      await writeStdout(jsonLine({ list_ok: true, url: shownUrl(session.url), ...list }))
       return
     }
     if (artefacts.length === 0) output.note(`${shownUrl(session.url)} has no artefacts`)

@@ -1,9 +1,9 @@
-import { userInfo } from 'node:os'
 import { processOutput, warningsTo } from '../../lib/cli/output.ts'
 import { unexpectedAnswer } from '../../lib/mcp/client/failure.ts'
 import { hostRequest, jsonBody } from '../../lib/mcp/client/host-request.ts'
 import { isUnconfirmed, unconfirmedLine } from '../../lib/mcp/unconfirmed.ts'
 import { isJsonObject } from '../../lib/util/json.ts'
+import { userName } from '../../lib/util/posix.ts'
 import { cleanText } from '../../lib/util/text.ts'
 import { findHost, type HostFlags } from '../artefacts/host-target.ts'
 import { readClientLimits } from '../resources/client.ts'
@@ -23,11 +23,12 @@ export async function runCheckpoint(
     await hostRequest(target, { method: 'DELETE', path, ...settings })
     return output.result(`removed checkpoint "${name}"`, { name, removed_ok: true })
   }
-  const made = jsonBody({ name, by: userInfo().username })
+  const made = jsonBody({ name, by: userName() })
   const path = 'v1/checkpoints'
   const { checkpoint } = await hostRequest(target, { method: 'POST', path, ...made, ...settings })
-  if (!isJsonObject(checkpoint) || !isUnconfirmed(checkpoint))
+  if (!isJsonObject(checkpoint) || !isUnconfirmed(checkpoint)) {
     throw unexpectedAnswer(target.url, path)
+  }
   const warning = unconfirmedLine(checkpoint)
   const words = [`checkpoint "${name}" made`, ...(warning === null ? [] : [warning])].join('; ')
   await output.result(cleanText(words, 300), checkpoint)

@@ -4,6 +4,7 @@ import { terminalWidth } from '../../lib/cli/terminal.ts'
 import { writeStdout } from '../../lib/cli/write-stdout.ts'
 import { selectStateDirectory } from '../../lib/config/paths.ts'
 import { usage } from '../../lib/util/errors.ts'
+import { jsonLine } from '../../lib/util/text.ts'
 import { changeLine, emptyText, instanceTable } from './lines.ts'
 import type { InstancesSettings } from './settings.ts'
 
@@ -45,7 +46,7 @@ async function printList(
     output.warn(`invalid instance record ${source}: ${reason}`)
   }
   const list = instances.list(query)
-  if (json) return writeStdout(`${JSON.stringify({ list_ok: true, ...list })}\n`)
+  if (json) return writeStdout(jsonLine({ list_ok: true, ...list }))
   if (list.instances.length > 0) {
     await writeStdout(`${instanceTable(list.instances)}\n`)
     if (list.capped) output.note(`only the first ${list.limit} of ${list.total} are shown`)
@@ -64,9 +65,9 @@ async function printChanges(
   const lines = openLiveLines(dropped => (json ? '' : `(${dropped} changes left out)\n`))
   const stop = instances.watch(query, (event, row) => {
     const line = json
-      ? JSON.stringify({ event, instance: row })
-      : changeLine(event, row, new Date(), terminalWidth(process.stdout))
-    lines.write(`${line}\n`)
+      ? jsonLine({ event, instance: row })
+      : `${changeLine(event, row, new Date(), terminalWidth(process.stdout))}\n`
+    lines.write(line)
   })
   await aborted(lines.over)
   stop()

@@ -1,4 +1,3 @@
-import { userInfo } from 'node:os'
 import { wrapWords } from '../../lib/cli/format.ts'
 import { type Output, processOutput, warningsTo } from '../../lib/cli/output.ts'
 import { terminalWidth } from '../../lib/cli/terminal.ts'
@@ -7,6 +6,7 @@ import { hostRequest, jsonBody } from '../../lib/mcp/client/host-request.ts'
 import { isNoteProof, proofLines } from '../../lib/mcp/note-proof.ts'
 import { readResource } from '../../lib/mcp/client/resources.ts'
 import { isJsonObject, type JsonObject, parseJson } from '../../lib/util/json.ts'
+import { userName } from '../../lib/util/posix.ts'
 import { asText, cleanText } from '../../lib/util/text.ts'
 import { findHost, type HostFlags } from '../artefacts/host-target.ts'
 import { type ClientFlags, readClientLimits, withSession } from '../resources/client.ts'
@@ -138,7 +138,7 @@ function isWholeNote(
 }
 
 function authorOf({ by }: WriteFlags): string {
-  return by ?? userInfo().username
+  return by ?? userName()
 }
 
 /** `3  answered  3fa1b2c4  ada: "Too bright" (Lamp)` */

@@ -17,14 +17,17 @@ export async function runPage(
   const output = processOutput(flags)
   const { target } = await findHost(flags, env, warningsTo(output))
   const path = 'v1/page-login'
-  const { url, expires_in: expiresIn } = await hostRequest(target, {
+  const { url: link, expires_in: expiresIn } = await hostRequest(target, {
     ...{ method: 'POST', path },
     silenceMs: readClientLimits(env).answerMs,
     signal: new AbortController().signal,
   })
-  if (typeof url !== 'string' || !URL.canParse(url) || !/^https?:/.test(url)) {
+  const parsed = typeof link === 'string' ? URL.parse(link) : null
+  if (parsed === null || !/^https?:$/.test(parsed.protocol)) {
     throw unexpectedAnswer(target.url, path)
   }
+  // As the parser writes it, with control characters escaped.
+  const url = parsed.href
   if (!flags.open) return output.result(url, { url, expires_in: expiresIn })
   await openBrowser(url, process.platform)
   const shown = new URL('/', url).href

@@ -1,5 +1,6 @@
 import { shownUrl } from '../../lib/mcp/bridge/context.ts'
 import { writeStdout } from '../../lib/cli/write-stdout.ts'
+import { jsonLine } from '../../lib/util/text.ts'
 import { listAll } from '../../lib/mcp/client/resources.ts'
 import { type ClientFlags, withSession } from './client.ts'
 import { firstOfEach, fits, resourceTable, templateTable } from './list-table.ts'
@@ -17,9 +18,7 @@ export async function runList(
     if (flags.json) {
       const member = flags.templates ? 'resourceTemplates' : 'resources'
       const list = { [member]: entries.map(({ raw }) => raw), capped: cut }
-      await writeStdout(
-        `${JSON.stringify({ list_ok: true, url: shownUrl(session.url), ...list })}\n`,
-      )
+      await writeStdout(jsonLine({ list_ok: true, url: shownUrl(session.url), ...list }))
       return
     }
     const url = shownUrl(session.url)

@@ -1,4 +1,4 @@
-import { cleanLines, cleanText } from '../../lib/util/text.ts'
+import { cleanLines, cleanText, jsonLine } from '../../lib/util/text.ts'
 import { nameOfUri } from '../../lib/cli/file-name.ts'
 import type { Output } from '../../lib/cli/output.ts'
 import { saveNewFile, writeOutputFile } from '../../lib/cli/output-file.ts'
@@ -35,7 +35,7 @@ export async function runRead(
   await withSession(flags, env, async (session, client, signal) => {
     try {
       const { contents, raw } = await readResource(session, uri, signal)
-      if (json) return await writeStdout(`${JSON.stringify(raw)}\n`)
+      if (json) return await writeStdout(jsonLine(raw))
       await show(contents, { ...flags, output: client.output })
       for (const one of isPast(uri) ? [] : contents) {
         const stale = one.kind === 'text' ? staleReason(one.meta) : null

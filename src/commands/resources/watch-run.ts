@@ -18,7 +18,7 @@ import {
   screenView,
   type WatchView,
 } from './watch-views.ts'
-import { asText, cleanText } from '../../lib/util/text.ts'
+import { asText, cleanText, jsonLine } from '../../lib/util/text.ts'
 import type { JsonObject } from '../../lib/util/json.ts'
 import { shownUrl } from '../../lib/mcp/bridge/context.ts'
 
@@ -198,7 +198,7 @@ interface EventsView {
 
 function eventsView(uri: string, json: boolean, write: Write): EventsView {
   const line = (event: string, more: object): void =>
-    write(`${JSON.stringify({ event, time: new Date().toISOString(), uri, ...more })}\n`)
+    write(jsonLine({ event, time: new Date().toISOString(), uri, ...more }))
   const note = noteTo(write)
   return {
     away(absence) {

@@ -5,6 +5,7 @@ import type { JsonChange } from '../../lib/util/json-diff.ts'
 import type { Absence } from '../../lib/mcp/client/watch.ts'
 import { isScene } from '../../lib/mcp/client/scene-follower.ts'
 import { shownUrl } from '../../lib/mcp/bridge/context.ts'
+import { jsonLine } from '../../lib/util/text.ts'
 import { bookkeeping, goneSince, lookLines, noteLines, stateText } from './watch-lines.ts'
 
 /** The width when stdout is not a terminal. */
@@ -60,7 +61,7 @@ export function screenView(uri: string, write: Write): WatchView {
 /** `maxChars`: of the changes on one line; later ones are left out. */
 export function jsonView(uri: string, write: Write, maxChars: number): WatchView {
   const line = (event: string, more: object) => {
-    write(`${JSON.stringify({ event, time: new Date().toISOString(), uri, ...more })}\n`)
+    write(jsonLine({ event, time: new Date().toISOString(), uri, ...more }))
   }
   return {
     begins: (url, state) => line('watching', { url: shownUrl(url), ...facts(state) }),

@@ -1,11 +1,10 @@
-import { readFile } from 'node:fs/promises'
 import type { Agent, IncomingMessage, RequestOptions } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { getCACertificates } from 'node:tls'
 import { type Clock, systemClock } from '../util/time.ts'
 import { type ErrorCode, readProblem, ServiceError } from '../util/errors.ts'
 import { parseJson } from '../util/json.ts'
-import { collectBounded } from '../util/bytes.ts'
+import { collectBounded, readBounded } from '../util/bytes.ts'
 import { proxyEnv } from '../util/address.ts'
 import type { Logger } from '../util/logger.ts'
 import { overdueMs, overdueText } from '../util/overdue.ts'
@@ -60,6 +59,9 @@ export interface TransportOptions {
 // To import them makes Node load undici for some members: a tenth of the time of a short command.
 const http = process.getBuiltinModule('node:http')
 const https = process.getBuiltinModule('node:https')
+
+/** The certificates of every authority that browsers trust are a quarter of that. */
+const maxCaBytes = 1024 * 1024
 
 /** Throws `usage_invalid` for plain http to another machine. */
 export function createTransport(options: TransportOptions): Transport {
@@ -166,20 +168,16 @@ function targetOf(location: string | undefined, { url }: AccountsUrl): string | 
 }
 
 async function readCa(path: string): Promise<string[]> {
-  const text = await readFile(path, 'utf8').catch(error => {
-    throw new ServiceError(
-      'config_invalid',
-      `ca_file ${path} cannot be read: ${readProblem(error)}`,
-      {
-        hint: 'name a file of certificates in PEM form',
-      },
-    )
-  })
-  if (!text.includes('-----BEGIN CERTIFICATE-----')) {
-    throw new ServiceError('config_invalid', `ca_file ${path} holds no certificate`, {
+  const unusable = (what: string) =>
+    new ServiceError('config_invalid', `ca_file ${path} ${what}`, {
       hint: 'name a file of certificates in PEM form',
     })
-  }
+  const read = await readBounded(path, maxCaBytes).catch(error => {
+    throw unusable(`cannot be read: ${readProblem(error)}`)
+  })
+  if (!read.ok) throw unusable(`cannot be used: ${read.failure}`)
+  const text = read.value.toString('utf8')
+  if (!text.includes('-----BEGIN CERTIFICATE-----')) throw unusable('holds no certificate')
   return [...getCACertificates('default'), text]
 }
 

@@ -1,7 +1,7 @@
 import type { RegistrationMode } from '../accounts/protocol.ts'
 import { labelled, wrapWords } from './format.ts'
-import { printable } from './log.ts'
 import { paint } from './terminal.ts'
+import { printable } from '../util/text.ts'
 
 // What a user needs after starting a server. Sentences fit 80 columns; addresses and paths are never
 // wrapped, so that they can be copied. No banner shows a key or a token; the link of the page has a

@@ -5,7 +5,7 @@ import { wrapWords } from './format.ts'
 import { exitCodeOf, exitCodes } from './exit-codes.ts'
 import { asTyped } from './own-command.ts'
 import { terminalWidth } from './terminal.ts'
-import { nearest } from '../util/text.ts'
+import { jsonLine, nearest } from '../util/text.ts'
 
 /** The exit code and the output of a failed command. Empty texts are not written. */
 export interface Failure {
@@ -30,7 +30,7 @@ export function describeFailure(
   const message = hideTokens(facts.message)
   if (json) {
     const body = { error: { code, message, hint } }
-    return { exitCode, stdout: `${JSON.stringify(body)}\n`, stderr: '' }
+    return { exitCode, stdout: jsonLine(body), stderr: '' }
   }
   // The user cancelled and needs no message, only the end of the line with the question.
   if (code === 'cancelled') return { exitCode, stdout: '', stderr: '\n' }

@@ -5,6 +5,7 @@ import { createLineSink, type WriteChunk } from './line-sink.ts'
 import type { LogLevel } from './log-level.ts'
 import { isSecretMember } from '../util/secret.ts'
 import { isJsonObject } from '../util/json.ts'
+import { printable } from '../util/text.ts'
 
 export interface LogOptions {
   level: LogLevel
@@ -25,7 +26,8 @@ export interface ProgramLog extends Logger {
 
 /** The log of a running server: bounded, non-blocking, without secrets. */
 export function createLog({ level, readable, colour, write }: LogOptions): ProgramLog {
-  const format = (line: string): string => (readable ? formatLogLine(line, colour) : line)
+  const format = (line: string): string =>
+    readable ? formatLogLine(line, colour) : `${printable(line.trimEnd())}\n`
   const sink = createLineSink({ write, notice: count => format(dropNotice(count)) })
   const logger = pino(
     {
@@ -33,6 +35,8 @@ export function createLog({ level, readable, colour, write }: LogOptions): Progr
       base: null,
       timestamp: () => `,"time":"${new Date().toISOString()}"`,
       formatters: { level: label => ({ level: label }), log: redactSecrets },
+      // The library would describe the description: its type is always "Object".
+      serializers: { err: error => error },
     },
     { write: line => sink.write(format(line)) },
   )
@@ -157,15 +161,6 @@ export function formatLogLine(line: string, colour: boolean): string {
     .split('\n')
     .map(printable)
   return `${text}\n${stack.map(part => `         ${part}`).join('\n')}\n`
-}
-
-/**
- * Escapes control characters: text from outside must not move the cursor or colour the terminal.
- */
-export function printable(text: string): string {
-  return text.replace(/[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]/g, character => {
-    return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
-  })
 }
 
 function parse(line: string): Record<string, unknown> | null {

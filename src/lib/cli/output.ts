@@ -1,4 +1,5 @@
 import type { Logger } from '../util/logger.ts'
+import { jsonLine } from '../util/text.ts'
 import { writeStdout, writeStdoutOrFail } from './write-stdout.ts'
 
 /** The output of a command: results on stdout, everything else on stderr. */
@@ -35,7 +36,7 @@ export const processStdout: TextWriter = { write: writeStdout, writeOrFail: writ
 export function createOutput({ json, quiet, stdout, stderr }: OutputParts): Output {
   const warned = new Set<string>()
   const lineOf = (text: string, object: object): string =>
-    json ? `${JSON.stringify(object)}\n` : text === '' ? '' : `${text}\n`
+    json ? jsonLine(object) : text === '' ? '' : `${text}\n`
   return {
     async result(text, object) {
       await stdout.write(lineOf(text, object))

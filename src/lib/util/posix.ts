@@ -1,5 +1,6 @@
 import { constants, type Stats } from 'node:fs'
 import { lstat, mkdir, open, readdir } from 'node:fs/promises'
+import { userInfo } from 'node:os'
 import { dirname, resolve } from 'node:path'
 import { errnoOf, ServiceError } from './errors.ts'
 import { type Logger, silentLogger } from './logger.ts'
@@ -18,6 +19,15 @@ export const noWait: number = constants.O_NONBLOCK ?? 0
 /** The user this process runs as, or null where the system has no such notion (Windows). */
 export function ownUid(): number | null {
   return process.geteuid?.() ?? null
+}
+
+/** The user name; the uid where the system has no name for it, as in `docker run -u 1234`. */
+export function userName(): string {
+  try {
+    return userInfo().username
+  } catch {
+    return `uid ${ownUid()}`
+  }
 }
 
 /** Belongs to this user; where there are no owners (Windows), always. */

@@ -26,6 +26,18 @@ export function asText(value: unknown): string {
   return typeof value === 'object' ? JSON.stringify(value) : String(value)
 }
 
+/** The text with all of that written as in JSON: `\u001b`. */
+export function printable(text: string): string {
+  return text.replace(hidden, found =>
+    found.replace(/[^]/g, unit => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`),
+  )
+}
+
+/** One line of JSON that is safe on a terminal and parses to the same value. */
+export function jsonLine(value: object): string {
+  return `${printable(JSON.stringify(value))}\n`
+}
+
 /** Text of another machine with its lines and tabs, safe on a terminal. */
 export function cleanLines(text: string): string {
   return text

@@ -15,7 +15,16 @@ export function toRfc3339(timeMs: number): string {
 
 const form = /^\d{4}-\d\d-(\d\d)[Tt ]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)$/
 
-/** Milliseconds of an RFC 3339 time, or null for anything else (no zone, 30 February). */
+/** Has the time a form in RFC 3339? Years have four digits, in UTC. */
+export function hasRfc3339Form(timeMs: number): boolean {
+  const year = new Date(timeMs).getUTCFullYear()
+  return year >= 0 && year <= 9999
+}
+
+/**
+ * Milliseconds of an RFC 3339 time that `toRfc3339` can write, or null for anything else (no zone,
+ * 30 February, the last hours of 9999 west of Greenwich).
+ */
 export function parseRfc3339(text: string): number | null {
   const match = form.exec(text)
   if (match === null) return null
@@ -23,7 +32,7 @@ export function parseRfc3339(text: string): number | null {
   const timeMs = Date.parse(normal)
   // The parser rolls 30 February over to March: the day must exist in its month.
   const day = Date.parse(`${normal.slice(0, 10)}T00:00:00Z`)
-  if (Number.isNaN(timeMs) || new Date(day).getUTCDate() !== Number(match[1])) return null
+  if (!hasRfc3339Form(timeMs) || new Date(day).getUTCDate() !== Number(match[1])) return null
   return timeMs
 }
 

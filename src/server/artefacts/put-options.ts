@@ -1,5 +1,5 @@
 import { ServiceError } from '../../lib/util/errors.ts'
-import { parseRfc3339, toRfc3339 } from '../../lib/util/time.ts'
+import { hasRfc3339Form, parseRfc3339, toRfc3339 } from '../../lib/util/time.ts'
 import { exceedsDepth } from '../../lib/util/json.ts'
 import { findUnknownMember, membersOf } from '../../lib/util/members.ts'
 import type { Limits } from '../../lib/config/limits.ts'
@@ -28,10 +28,10 @@ export function isName(value: unknown): value is string {
   return value.length <= maxNameChars && !control.test(value)
 }
 
-/** Milliseconds of a `Date` or an RFC 3339 text, or null when it is neither. */
+/** Milliseconds of a `Date` to the year 9999 or an RFC 3339 text, or null when it is neither. */
 export function timeMsOf(value: unknown): number | null {
   if (typeof value === 'string') return parseRfc3339(value)
-  if (!(value instanceof Date) || Number.isNaN(value.getTime())) return null
+  if (!(value instanceof Date) || !hasRfc3339Form(value.getTime())) return null
   return value.getTime()
 }
 

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
-import { readFile } from 'node:fs/promises'
+import { readBounded } from '../../lib/util/bytes.ts'
 import { readProblem, ServiceError, usage } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { isConflict, isStatementError, toDatabaseError, Unconfirmed } from './errors.ts'
@@ -56,6 +56,7 @@ const maxAttempts = 8
 const maxConnections = 10
 const bigint = 20
 const dayMs = 24 * 60 * 60 * 1000
+const maxRootBytes = 1024 * 1024
 
 /** Loads the driver and connects once, so that a wrong address fails at the start. */
 export async function openDatabase(options: DatabaseOptions): Promise<Database> {
@@ -233,11 +234,11 @@ async function connection(settings: DatabaseSettings): Promise<pg.ClientConfig> 
 }
 
 async function readRoot(file: string): Promise<string> {
-  try {
-    return await readFile(file, 'utf8')
-  } catch (error) {
+  const read = await readBounded(file, maxRootBytes).catch(error => {
     throw usage(`sslrootcert: ${file} cannot be read (${readProblem(error)})`)
-  }
+  })
+  if (!read.ok) throw usage(`sslrootcert: ${file} cannot be used (${read.failure})`)
+  return read.value.toString('utf8')
 }
 
 /** An optional dependency, which only an installation with a database needs. */

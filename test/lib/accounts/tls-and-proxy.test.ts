@@ -124,6 +124,17 @@ describe('registry client, certificates and proxies', () => {
     expect(second.message).to.equal(`ca_file ${other} holds no certificate`)
   })
 
+  it('refuses a ca_file that is a pipe or endless, without waiting for its end', async function () {
+    if (process.platform !== 'linux') skipBecause(this, 'needs Linux')
+    const pipe = join(folder, 'pipe.pem')
+    spawnSync('mkfifo', [pipe])
+    for (const caFile of [pipe, '/dev/zero']) {
+      const { code, message } = await failureOfMe('https://registry.invalid', { caFile })
+      expect(code).to.equal('config_invalid')
+      expect(message).to.equal(`ca_file ${caFile} cannot be used: it is not a regular file`)
+    }
+  })
+
   for (const variable of ['HTTPS_PROXY', 'https_proxy']) {
     it(`goes through ${variable}, which sees no token`, () =>
       withServer(

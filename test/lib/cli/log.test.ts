@@ -54,6 +54,20 @@ describe('createLog', () => {
     expect(await logged({ readable: true }, log => log.access(picture))).to.contain(picture.uri)
   })
 
+  it('names the type and the code of an error', async () => {
+    const err = Object.assign(new TypeError('no'), { code: 'E_NO', token: 'hunter2' })
+    const record = JSON.parse(await logged({}, log => log.error({ err }, 'failed')))
+    expect(record.err).to.have.all.keys('type', 'message', 'code', 'stack')
+    expect(record.err).to.include({ type: 'TypeError', message: 'no', code: 'E_NO' })
+  })
+
+  it('escapes what a terminal acts on in JSON lines, which parse to the same', async () => {
+    const path = '/\u001b[2J\u009b31m\u202e\u2028\u{e0041}'
+    const text = await logged({}, log => log.warn({ path }, path))
+    expect(text).to.match(/^[\x20-\x7e]+\n$/)
+    expect(JSON.parse(text)).to.include({ path, msg: path })
+  })
+
   it('leaves out what is less severe than its level', async () => {
     expect(await logged({ level: 'warn' }, log => log.info({}, 'hidden'))).to.equal('')
   })

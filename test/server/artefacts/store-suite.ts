@@ -14,6 +14,14 @@ export function describeArtefactStore(title: string, create: CreateStore): void 
 }
 
 function describeStore(create: CreateStore): void {
+  it('refuses an expiry after the year 9999, which it could not read again', async () => {
+    const { store } = await create()
+    for (const expiresAt of [new Date(8.64e15), '9999-12-31T23:59:59-05:00']) {
+      const refused = await store.put(randomBytes(9), { expiresAt }).catch(error => error)
+      expect(refused).to.include({ code: 'body_invalid', option: 'expiresAt' })
+    }
+  })
+
   it('returns the bytes and the metadata that were put', async () => {
     const { store } = await create()
     const bytes = randomBytes(1_000_000)

@@ -1,4 +1,5 @@
 import * as Args from '@oclif/core/args'
+import { cleanText } from '../../../lib/util/text.ts'
 import { AdminCommand, administer } from '../admin-command.ts'
 
 /** Ends a service token. */
@@ -25,7 +26,7 @@ export default class RegistryTokensRevoke extends AdminCommand {
     await administer(flags, async ({ admin, operations, output }) => {
       const done = await operations.revokeToken(admin, args.id)
       await output.result('', done)
-      output.note(`token "${done.name}" of "${done.username}" is revoked`)
+      output.note(`token "${cleanText(done.name)}" of "${done.username}" is revoked`)
     })
   }
 }

@@ -2,6 +2,7 @@ import * as Flags from '@oclif/core/flags'
 import { counted } from '../../../lib/util/amounts.ts'
 import { asTyped } from '../../../lib/cli/own-command.ts'
 import { showOnce } from '../../../lib/cli/show-once.ts'
+import { cleanText } from '../../../lib/util/text.ts'
 import { adminLimits } from '../../../server/accounts/admin-limits.ts'
 import { AdminCommand, administer, bounds, userArg } from '../admin-command.ts'
 
@@ -42,7 +43,7 @@ the account stops working.`
       const what = `${counted(ends.sessions, 'login')} and ${counted(ends.tokens.length, 'service token')}`
       output.note(`using it revokes ${what}; with --keep-tokens the service tokens stay valid`)
       for (const token of ends.tokens) {
-        output.note(`service token "${token.name}" (${token.id})`)
+        output.note(`service token "${cleanText(token.name)}" (${token.id})`)
       }
       const json = { ...made, code: code.reveal() }
       await showOnce(() => output.secret(code.reveal(), json), {

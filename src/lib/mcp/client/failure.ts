@@ -98,6 +98,6 @@ function httpFailure(refused: Refused, { url, keyed }: FailureFacts): ServiceErr
     const hint = after === undefined ? undefined : `try again in ${cleanText(after, 20)} s`
     return new ServiceError('rate_limited', `${shownUrl(url)} is busy (HTTP 429)`, { hint })
   }
-  const { message } = refusalError(refused, { url, name: null }, keyed)
+  const message = cleanText(refusalError(refused, { url, name: null }, keyed).message, 1000)
   return new ServiceError(status >= 500 ? 'network_failed' : 'request_refused', message)
 }
