@@ -420,23 +420,6 @@ describe('notes of people', () => {
     }
   })
 
-  it('get no warning of an object that the application sends when it is asked', async () => {
-    const app = await LinkClient.connect(serve, { scene_refresh: true, document })
-    const sceneOf = (...ids: string[]) => ({
-      type: 'scene.set',
-      scene: { objects: ids.map(id => ({ id })) },
-    })
-    await app.done(sceneOf('Light'))
-    app.answer = ({ type }) => {
-      if (type !== 'refresh') return undefined
-      app.say(sceneOf('Light', 'Lamp'))
-      return {}
-    }
-    const { stderr } = await command('add', 'Too bright', '--object', 'Lamp')
-    await app.bye()
-    expect(stderr).to.equal('')
-  })
-
   it('hint at what the refused action needs', async () => {
     await add()
     expect((await command('accept', '1')).stderr).to.contain(
@@ -484,6 +467,23 @@ describe('notes of people', () => {
     expect(empty).to.include({ type: 'error', code: 'invalid' })
     expect(empty.message).to.include('/note/text')
     await app.bye()
+  })
+
+  it('get no warning of an object that the application sends when it is asked', async () => {
+    const app = await LinkClient.connect(serve, { scene_refresh: true, document })
+    const sceneOf = (...ids: string[]) => ({
+      type: 'scene.set',
+      scene: { objects: ids.map(id => ({ id })) },
+    })
+    await app.done(sceneOf('Light'))
+    app.answer = ({ type }) => {
+      if (type !== 'refresh') return undefined
+      app.say(sceneOf('Light', 'Lamp'))
+      return {}
+    }
+    const { stderr } = await command('add', 'Too bright', '--object', 'Lamp')
+    await app.bye()
+    expect(stderr).to.equal('')
   })
 
   it('are not there with --no-notes', async () => {
