@@ -410,6 +410,16 @@ describe('notes of people', () => {
     expect((await read(open))['total']).to.equal(2)
   })
 
+  it('get no warning of an object that the scene may have and does not list', async () => {
+    const unlisted = [{ omitted: ['Lamp'] }, { truncated: { objects: true, total: 2 } }]
+    for (const more of unlisted) {
+      await serve.post('scene', { objects: [{ id: 'Light' }], ...more })
+      const { stdout, stderr } = await command('add', 'Too bright', '--object', 'Lamp')
+      expect(stdout).to.contain(': Too bright (Lamp)\n')
+      expect(stderr).to.equal('')
+    }
+  })
+
   it('hint at what the refused action needs', async () => {
     await add()
     expect((await command('accept', '1')).stderr).to.contain(
@@ -457,6 +467,23 @@ describe('notes of people', () => {
     expect(empty).to.include({ type: 'error', code: 'invalid' })
     expect(empty.message).to.include('/note/text')
     await app.bye()
+  })
+
+  it('get no warning of an object that the application sends when it is asked', async () => {
+    const app = await LinkClient.connect(serve, { scene_refresh: true, document })
+    const sceneOf = (...ids: string[]) => ({
+      type: 'scene.set',
+      scene: { objects: ids.map(id => ({ id })) },
+    })
+    await app.done(sceneOf('Light'))
+    app.answer = ({ type }) => {
+      if (type !== 'refresh') return undefined
+      app.say(sceneOf('Light', 'Lamp'))
+      return {}
+    }
+    const { stderr } = await command('add', 'Too bright', '--object', 'Lamp')
+    await app.bye()
+    expect(stderr).to.equal('')
   })
 
   it('are not there with --no-notes', async () => {

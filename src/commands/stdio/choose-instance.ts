@@ -42,7 +42,7 @@ export async function chooseInstance(
   }
 }
 
-/** Rejects with `network_failed` when a server that `word` may name runs and does not answer. */
+/** Rejects with `network_failed` when a server that `word` may name runs without a heartbeat. */
 export async function refuseSilent(
   parts: LiveInstancesParts,
   word: string | undefined,
@@ -50,11 +50,13 @@ export async function refuseSilent(
   const silent = await findSilent(parts, word)
   if (silent === null) return
   const { displayName, pid } = silent
-  const silence = `no heartbeat for more than ${maxRecordAgeMs / 1000} s`
+  const server = `the server of ${cleanText(displayName, 50)} (pid ${pid})`
   throw new ServiceError(
     'network_failed',
-    `the server of ${cleanText(displayName, 50)} (pid ${pid}) does not answer: ${silence}`,
-    { hint: `continue or end process ${pid}; service-cli doctor shows its state` },
+    `${server} has given no heartbeat for more than ${maxRecordAgeMs / 1000} s`,
+    {
+      hint: `service-cli doctor shows whether it answers; if it hangs, continue or end process ${pid}`,
+    },
   )
 }
 

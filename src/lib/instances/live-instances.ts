@@ -52,7 +52,8 @@ export async function hasEnded({ hostname: owner, pid, pidStart }: Instance): Pr
 
 /**
  * An instance of this machine that fits `word` as in `selectInstance`, and whose process runs
- * without a heartbeat: it is stopped, or it hangs. Null when none does. Never rejects.
+ * without a heartbeat: it is stopped, it hangs, or it cannot touch its record. Null when none does,
+ * or where the system does not tell a process from a later one of the same pid. Never rejects.
  */
 export async function findSilent(
   { registryDir, log, nowMs }: LiveInstancesParts,
@@ -62,7 +63,7 @@ export async function findSilent(
   for (const { record, modifiedMs } of await readRecordFiles(registryDir, log)) {
     const instance = instanceOf(record)
     if (nowMs - modifiedMs <= maxRecordAgeMs || instance.hostname !== hostname()) continue
-    if (!(await hasEnded(instance))) silent.push(instance)
+    if (instance.pidStart !== null && !(await hasEnded(instance))) silent.push(instance)
   }
   const selected = selectInstance(silent, word)
   if (selected.kind === 'several') return selected.instances[0] ?? null

@@ -1,6 +1,7 @@
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { NoteProof } from '../../lib/mcp/note-proof.ts'
 import type { JsonObject } from '../../lib/util/json.ts'
+import type { SceneNow } from '../resources/scene.ts'
 
 export const openNotesUri = 'notes://open'
 
@@ -125,11 +126,11 @@ export interface TargetNow extends NoteTarget {
 /** The names of the objects that are still there, are gone, or have another name now. */
 export function targetsNow(
   targets: readonly NoteTarget[],
-  present: ReadonlyMap<string, string>,
+  { names, mayOmit }: Pick<SceneNow, 'names' | 'mayOmit'>,
 ): readonly TargetNow[] {
   return targets.map(target => {
-    const name = present.get(target.id)
-    if (name === undefined) return { ...target, gone: true }
+    const name = names.get(target.id)
+    if (name === undefined) return mayOmit(target.id) ? target : { ...target, gone: true }
     return name === target.name ? target : { ...target, name, was: target.name }
   })
 }

@@ -131,10 +131,11 @@ export function summary({ id, number, state, text, author, created_at, targets, 
   }
 }
 
-export function whole(note: Note, { revision, frame, names }: SceneNow) {
+export function whole(note: Note, scene: SceneNow) {
+  const { revision, frame } = scene
   return {
     ...note,
-    targets: targetsNow(note.targets, names),
+    targets: targetsNow(note.targets, scene),
     scene_now: {
       revision,
       ...(note.frame !== undefined && frame !== null && frame !== note.frame && { frame }),

@@ -150,8 +150,8 @@ export class Notes implements NotesSource {
    */
   async add(given: NoteInput): Promise<Note> {
     const { clock, revision, prover } = this.#parts
-    const objects = given.targets.length === 0 ? undefined : this.#scene?.().names
-    const targets = resolveTargets(given.targets, objects ?? new Map())
+    const sceneNow = () => (given.targets.length === 0 ? undefined : this.#scene?.())
+    const targets = resolveTargets(given.targets, sceneNow()?.names ?? new Map())
     const input = { ...given, targets }
     const store = this.#store
     const place = prover.place()
@@ -179,8 +179,9 @@ export class Notes implements NotesSource {
       throw error
     })
     this.#changed(note, 'add', input.author)
-    const isKnown = objects !== undefined && objects.size > 0
-    return isKnown ? { ...note, targets: targetsNow(targets, objects) } : note
+    // The application was asked for its newest scene meanwhile.
+    const scene = sceneNow()
+    return scene === undefined ? note : { ...note, targets: targetsNow(targets, scene) }
   }
 
   /** Throws `resource_not_found`, and `note_state` when the note does not take the action now. */

@@ -84,7 +84,7 @@ function withObject(after: unknown): (change: JsonChange | OmissionChange) => Sc
  * Tells whether the scene may hold an object that its `objects` leave out: one named in `omitted`,
  * or any while `objects` and `omitted` are fewer than `truncated.total`.
  */
-function omissionOf(scene: unknown): (id: unknown) => boolean {
+export function omissionOf(scene: unknown): (id: unknown) => boolean {
   if (!isJsonObject(scene)) return () => false
   return omission(arrayOf(scene.objects).length, scene.omitted, scene.truncated)
 }

@@ -21,6 +21,7 @@ import {
   sceneTemplates,
   sceneText,
 } from './scene-listing.ts'
+import { omissionOf } from './scene-changes.ts'
 import type { SceneRevision } from './scene-revision.ts'
 import type { SceneState } from './scene-state.ts'
 import { summariseScene } from './scene-summary.ts'
@@ -30,8 +31,10 @@ import type { SceneStep } from '../../lib/host-link/scene-objects.ts'
 export interface SceneNow {
   readonly revision: number
   readonly frame: number | null
-  /** Names of the objects by id. */
+  /** Names of the listed objects by id. */
   readonly names: ReadonlyMap<string, string>
+  /** Whether the scene may have an object with this id that it does not list. */
+  readonly mayOmit: (id: string) => boolean
 }
 
 type Meta = Readonly<Record<string, unknown>>
@@ -100,13 +103,15 @@ export class SceneProducer implements BuiltIn {
   /** For notes: what of the scene they were about is still there. */
   get now(): SceneNow {
     const { hasScene, revision } = this.#state.current
-    const { objects, time } = hasScene ? this.#parsed.value : {}
+    const scene: JsonObject = hasScene ? this.#parsed.value : {}
+    const { objects, time } = scene
     const frame = isJsonObject(time) ? time.frame : null
     const named = Array.isArray(objects) ? objects.filter(isJsonObject) : []
     return {
       revision,
       frame: typeof frame === 'number' ? frame : null,
       names: new Map(named.map(({ id, name }) => [asText(id ?? name), asText(name ?? id)])),
+      mayOmit: Array.isArray(objects) ? omissionOf(scene) : () => true,
     }
   }
 

@@ -86,20 +86,32 @@ describe('service-cli connect', () => {
     expect(absent.message).to.contain('no instance "houdini" is running').and.contain('Shot 7')
   })
 
+  async function silentInstance(more: object): Promise<void> {
+    const id = await instance(more)
+    const old = new Date(Date.now() - 60_000)
+    await utimes(join(dir, 'instances', `${id}.json`), old, old)
+  }
+
+  it('names no process that may have the id of an ended server by accident', async () => {
+    await silentInstance({ pid_start: null })
+    const [code, { message }] = await refused()
+    expect([code, message]).to.deep.equal([5, 'no service-cli serve of yours is running'])
+  })
+
   describe('of a server whose process runs without a heartbeat', () => {
     let text: string
     beforeEach(async () => {
-      const id = await instance({ pid_start: await processStart(process.pid) })
-      const old = new Date(Date.now() - 60_000)
-      await utimes(join(dir, 'instances', `${id}.json`), old, old)
-      text = `the server of Shot 7 (pid ${process.pid}) does not answer: no heartbeat for more than 30 s`
+      await silentInstance({ pid_start: await processStart(process.pid) })
+      text = `the server of Shot 7 (pid ${process.pid}) has given no heartbeat for more than 30 s`
     })
 
     for (const word of [undefined, 'blender', '00000000']) {
-      it(`says for ${word} that it does not answer, and what to do`, async () => {
+      it(`says for ${word} that it gives none, and what to do`, async () => {
         const [code, { message, hint }] = await refused(word)
         expect([code, message]).to.deep.equal([5, text])
-        expect(hint).to.contain(`end process ${process.pid}`)
+        expect(hint)
+          .to.contain('doctor')
+          .and.contain(`if it hangs, continue or end process ${process.pid}`)
       })
     }
 
