@@ -431,6 +431,15 @@ describe('notes of people', () => {
     expect(stderr).not.to.contain('can be accepted')
   })
 
+  it('are settled from the terminal after long answers', async () => {
+    await restart() // without a scene
+    const { id } = await add()
+    for (let round = 0; round < 6; round++) await act(id, 'answer', { text: '☃'.repeat(4000) })
+    const { code, stdout, stderr } = await command('accept', id)
+    expect([code, stderr]).to.deep.equal([0, ''])
+    expect(stdout).to.contain('accepted')
+  })
+
   it('are wrapped on a terminal', async () => {
     const text = 'Too bright, too far to the left, and too close to the camera of the shot'
     await add({ text })

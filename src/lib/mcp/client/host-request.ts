@@ -31,7 +31,8 @@ interface HostRequest {
   readonly signal: AbortSignal
 }
 
-const maxAnswerBytes = 64 * 1024
+/** A note comes whole: up to 200 long entries, with a proof for each answer. */
+const maxAnswerBytes = 16 * 1024 * 1024
 const instancesHint = 'service-cli instances shows what runs here'
 
 /** The body of a request with JSON, and its type. */

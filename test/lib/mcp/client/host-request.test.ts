@@ -40,11 +40,11 @@ describe('hostRequest', () => {
   })
 
   it('rejects an answer that is too large', async () => {
-    const text = JSON.stringify({ sha256: 'f', padding: ' '.repeat(64 * 1024) })
+    const text = JSON.stringify({ sha256: 'f', padding: ' '.repeat(16 * 1024 * 1024) })
     const { code, message } = await failure((_, res) => res.end(text))
     expect([code, message]).to.deep.equal([
       'network_failed',
-      `the answer of ${host} is larger than 65536 bytes`,
+      `the answer of ${host} is larger than 16777216 bytes`,
     ])
   })
 
