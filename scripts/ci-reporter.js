@@ -18,7 +18,8 @@ export default class CiReporter extends Mocha.reporters.Spec {
       this.#failures.push({ title: test.fullTitle(), error: textOf(error) })
     })
     runner.on('pending', test => {
-      this.#skipped.push({ title: test.fullTitle(), reason: reasonOf(test) })
+      const reason = test.err?.message ?? 'no reason given'
+      this.#skipped.push({ title: test.fullTitle(), reason })
     })
   }
 
@@ -38,11 +39,4 @@ function textOf(error) {
   const told = stack.includes(message) ? stack : `${message}\n${stack}`
   if (expected === undefined && actual === undefined) return told
   return `${told}\nexpected: ${inspect(expected)}\nactual: ${inspect(actual)}`
-}
-
-function reasonOf(test) {
-  for (let each = test; each !== undefined; each = each.parent) {
-    if (typeof each.skipReason === 'string') return each.skipReason
-  }
-  return 'no reason given'
 }

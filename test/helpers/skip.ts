@@ -4,7 +4,9 @@
  */
 export function skipBecause(context: Mocha.Context, reason: string): never {
   const running: (Mocha.Runnable & { type?: string }) | undefined = context.test
-  const skipped = running?.type === 'hook' ? running.parent : running
-  if (skipped !== undefined) Object.assign(skipped, { skipReason: reason })
+  // Of a skipped test, a worker passes on the title and the error, and nothing of its suite.
+  const explain = (test: Mocha.Runnable) => Object.assign(test, { err: new Error(reason) })
+  if (running?.type === 'hook') running.parent?.eachTest(explain)
+  else if (running !== undefined) explain(running)
   return context.skip()
 }

@@ -81,12 +81,14 @@ describe('the closing line of a CI run', () => {
     ])
   })
 
-  it('is fed by the reporter, with the reasons of skipped tests', () => {
-    const helper = JSON.stringify(join(root, 'test/helpers/skip.ts'))
-    const file = join(folder, 'sample.test.ts')
-    writeFileSync(
-      file,
-      `import { skipBecause } from ${helper}
+  const modes = { 'one process': [], workers: ['--parallel', '--jobs', '2'] }
+  for (const [name, mode] of Object.entries(modes)) {
+    it(`is fed by the reporter of ${name}, with the reasons of skipped tests`, () => {
+      const helper = JSON.stringify(join(root, 'test/helpers/skip.ts'))
+      const file = join(folder, 'sample.test.ts')
+      writeFileSync(
+        file,
+        `import { skipBecause } from ${helper}
       it('passes', () => {})
       it('fails', () => { throw new Error('on purpose') })
       it('is skipped', function () { skipBecause(this, 'no tool') })
@@ -94,26 +96,38 @@ describe('the closing line of a CI run', () => {
         before(function () { skipBecause(this, 'no display') })
         it('never runs', () => {})
       })`,
-    )
-    const summary = join(folder, 'sample.json')
-    const reporter = ['--reporter', './scripts/ci-reporter.js', '--reporter-option']
-    const mocha = join(root, 'node_modules/mocha/bin/mocha.js')
-    const { code } = run([mocha, '--no-config', ...reporter, `summary=${summary}`, file])
-    expect(code).to.equal(1)
-    const { failures, ...counts } = JSON.parse(readFileSync(summary, 'utf8')) as {
-      failures: { title: string; error: string }[]
-    }
-    expect(failures.map(({ title }) => title)).to.deep.equal(['fails'])
-    expect(failures[0]?.error).to.include('Error: on purpose').and.to.include('sample.test.ts')
-    expect(counts).to.deep.equal({
-      passed: 1,
-      failed: 1,
-      skipped: [
-        { title: 'is skipped', reason: 'no tool' },
-        { title: 'a suite never runs', reason: 'no display' },
-      ],
+      )
+      // With a single file there are no workers.
+      const empty = join(folder, 'empty.test.ts')
+      writeFileSync(empty, '')
+      const summary = join(folder, 'sample.json')
+      const reporter = ['--reporter', './scripts/ci-reporter.js', '--reporter-option']
+      const mocha = join(root, 'node_modules/mocha/bin/mocha.js')
+      const { code } = run([
+        mocha,
+        '--no-config',
+        ...reporter,
+        `summary=${summary}`,
+        ...mode,
+        file,
+        empty,
+      ])
+      expect(code).to.equal(1)
+      const { failures, ...counts } = JSON.parse(readFileSync(summary, 'utf8')) as {
+        failures: { title: string; error: string }[]
+      }
+      expect(failures.map(({ title }) => title)).to.deep.equal(['fails'])
+      expect(failures[0]?.error).to.include('Error: on purpose').and.to.include('sample.test.ts')
+      expect(counts).to.deep.equal({
+        passed: 1,
+        failed: 1,
+        skipped: [
+          { title: 'is skipped', reason: 'no tool' },
+          { title: 'a suite never runs', reason: 'no display' },
+        ],
+      })
     })
-  })
+  }
 
   it('counts a rejection that nothing handled, in each file of a worker', () => {
     const files = ['a', 'b', 'c', 'd'].map(name => join(folder, `${name}.test.ts`))

@@ -3,7 +3,7 @@ import type { S3Client } from '@aws-sdk/client-s3'
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, openSync } from 'node:fs'
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -13,7 +13,7 @@ import { until } from '../helpers/until.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { skipBecause } from '../helpers/skip.ts'
 
-/** A bucket server, OpenStack Swift with its S3 interface, of the whole run. */
+/** A bucket server, OpenStack Swift with its S3 interface, of a process of the tests. */
 export interface Swift {
   /** What a program needs to reach it. */
   readonly env: Readonly<Record<string, string>>
@@ -41,10 +41,11 @@ let running: Promise<Swift> | undefined
 const children = new Set<ChildProcess>()
 let folder: string | undefined
 
-// Of the root suite: after the last test of the run.
-after(async () => {
-  await Promise.all([...children].map(end))
-  if (folder !== undefined) await rm(folder, { recursive: true, force: true })
+// A process of the tests may run several files, which share the server.
+process.once('exit', () => {
+  for (const child of children) child.kill('SIGKILL')
+  // Mocha ends a process that takes long to exit.
+  if (folder !== undefined) spawn('rm', ['-rf', folder], { stdio: 'ignore', detached: true })
 })
 
 /** In a `before` hook; skips the suite, with the reason, where Swift is not installed. */
@@ -74,6 +75,7 @@ async function startSwift(): Promise<Swift> {
     // Without the variable each start waits for a name server.
     const env = { ...process.env, EVENTLET_NO_GREENDNS: 'yes' }
     const child = spawn(name, args, { env, stdio: ['ignore', log, log] })
+    child.unref()
     children.add(child)
     return child
   }
