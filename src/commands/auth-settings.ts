@@ -97,7 +97,7 @@ export function describeAccess(access: Access) {
   }
 }
 
-/** Reads the key from the file, else from the variable; null when there is none. */
+/** Reads the key from the file, else from the variable; null when neither has a key. */
 export async function findApiKey(
   file: string | undefined,
   env: NodeJS.ProcessEnv,

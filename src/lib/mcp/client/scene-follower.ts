@@ -130,7 +130,7 @@ function isChange(value: unknown): value is JsonChange {
   }
 }
 
-/** Returns whether the text of a scene says that there is none. */
+/** Returns whether the text of the scene resource says that no scene was sent. */
 export function isPlaceholder(value: unknown): boolean {
   return isJsonObject(value) && value.status === 'no_snapshot'
 }
