@@ -83,7 +83,11 @@ export async function startScriptedInstance(registryDir: string): Promise<Script
     if (method === 'initialize') {
       const serverInfo = { name: 'scripted', version: '1' }
       const { protocolVersion } = params
-      const result = { protocolVersion, serverInfo, capabilities: { resources: {} } }
+      const result = {
+        protocolVersion,
+        serverInfo,
+        capabilities: { resources: { subscribe: true } },
+      }
       return answer(res, id, result, { 'Mcp-Session-Id': 'one' })
     }
     if (id === undefined) return void res.writeHead(202).end()

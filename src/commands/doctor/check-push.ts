@@ -74,6 +74,7 @@ interface LiveInstance {
 export async function checkInstance(
   { shortId, name, url, loopback }: LiveInstance,
   apiKey: string | null,
+  withinMs = timeoutMs,
 ): Promise<Finding> {
   const check = `instance_${shortId}`
   const what = `the server of ${name} (${shortId})`
@@ -88,7 +89,7 @@ export async function checkInstance(
   try {
     const readyMs = await timeReady(url)
     const answer = `${what} answers in ${readyMs} ms`
-    const trial = await trySession(url, apiKey)
+    const trial = await trySession(url, apiKey, withinMs)
     if (trial !== 'refused') {
       const summary = `${answer}, sessions and subscriptions work`
       if (trial === 'works') return { check, status: 'ok', summary }
@@ -143,10 +144,11 @@ const refusals: readonly ErrorCode[] = ['auth_required', 'auth_refused', 'rate_l
 async function trySession(
   url: string,
   apiKey: string | null,
+  withinMs: number,
 ): Promise<'works' | 'no_scene' | 'refused'> {
   for (const key of apiKey === null ? [null] : [null, apiKey]) {
     try {
-      const push = await openPushSession({ url, uri: scene, apiKey: key, timeoutMs })
+      const push = await openPushSession({ url, uri: scene, apiKey: key, timeoutMs: withinMs })
       try {
         return (await lacksScene(push)) ? 'no_scene' : 'works'
       } finally {
@@ -161,7 +163,9 @@ async function trySession(
 
 /** Returns whether an application is connected, and clients find no scene. */
 async function lacksScene({ session, signal }: PushSession): Promise<boolean> {
-  const { contents } = await readResource(session, `${scene}?view=summary`, signal)
+  const { contents } = await readResource(session, `${scene}?view=summary`, signal).catch(error => {
+    throw signal.aborted ? tooLate('the scene did not come in time') : error
+  })
   const [content] = contents
   if (content?.kind !== 'text') return false
   const read = parseJson(content.text, 64)

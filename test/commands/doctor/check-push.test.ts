@@ -1,10 +1,14 @@
 import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { expect } from 'chai'
 import { checkInstance, checkOwnPush } from '../../../src/commands/doctor/check-push.ts'
 import { apiKeyPolicy } from '../../../src/server/http/authentication.ts'
 import { startServer, type TestServer } from '../../helpers/mcp.ts'
+import { startScriptedInstance } from '../../helpers/scripted-instance.ts'
 
 describe('checkOwnPush', () => {
   let server: TestServer | null = null
@@ -92,6 +96,18 @@ describe('checkInstance', () => {
       ['/readyz', undefined],
       ['/mcp', undefined],
     ])
+  })
+
+  it('fails where the scene does not come', async () => {
+    server = await startServer()
+    const dir = await mkdtemp(join(tmpdir(), 'check-push-'))
+    const mute = await startScriptedInstance(dir)
+    mute.onRead = () => {}
+    const finding = await checkInstance({ ...instance, url: mute.url }, null, 500)
+    await mute.stop()
+    await rm(dir, { recursive: true, force: true })
+    expect(finding).to.include({ status: 'fail' })
+    expect(finding.summary).to.contain('the scene did not come in time')
   })
 
   it('asks no other machine', async () => {

@@ -77,9 +77,12 @@ export async function relayDownload(
 /** An instance that refuses a download is no failure of the gateway. */
 function refusal(status: number, body: Buffer, outer: string): ServiceError {
   const error = refusedError(status, body, outer)
-  if (status < 400 || status >= 500 || error.code !== 'resource_failed') return error
+  // 421: another program has its address; it may be back.
+  const isAway = status === 421 || status === 503
+  const isRefused = status >= 400 && status < 500
+  if (error.code !== 'resource_failed' || !(isAway || isRefused)) return error
   const { message, hint, data } = error
-  return new ServiceError('request_refused', message, { hint, data })
+  return new ServiceError(isAway ? 'overloaded' : 'request_refused', message, { hint, data })
 }
 
 /**
