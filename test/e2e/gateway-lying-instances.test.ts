@@ -325,15 +325,19 @@ describe('an instance that lies', () => {
       if (method === 'tools/call') return void openResponses.add(res)
       res.end(JSON.stringify({ jsonrpc: '2.0', id, result: { completion: { values: ['a'] } } }))
     }
-    const before = bad.asked.length
     const params = { name: 'wait_for_change', arguments: { instance: bad.instanceId } }
     const left = new AbortController()
-    for (let n = 0; n < 256; n++) {
+    const { signal } = left
+    // A busy machine may be too slow to connect to the instance: such a wait is sent again.
+    const wait = async (): Promise<void> => {
       const body = JSON.stringify(statelessRequest('tools/call', params))
       const headers = statelessHeaders('tools/call', params)
-      fetch(gateway.url, { method: 'POST', headers, body, signal: left.signal }).catch(() => {})
+      const answer = await fetch(gateway.url, { method: 'POST', headers, body, signal })
+      await answer.text()
+      await wait()
     }
-    await until(() => bad.asked.length >= before + 256, 'the waits')
+    for (let n = 0; n < 256; n++) wait().catch(() => {})
+    await until(() => bad.open === 256, 'the waits')
     const { json } = await callStateless(gateway.url, 'completion/complete', {
       ref: { type: 'ref/resource', uri: 'instance://{instance_id}/notes/{id}' },
       argument: { name: 'id', value: '' },

@@ -13,7 +13,7 @@ describe('messages on the host link of the real program', () => {
 
   before(async () => {
     serve = await serveInProcess({
-      flags: ['--bound=linkHelloMs=300', '--limit=maxEventBufferBytes=4096'],
+      flags: ['--bound=linkHelloMs=2000', '--limit=maxEventBufferBytes=4096'],
     })
     session = await RawSession.open(serve.url)
     const app = await LinkClient.connect(serve)

@@ -122,13 +122,13 @@ describe('the welcome of a link', () => {
 
 describe('a link without a hello', () => {
   it('is closed with 4408 in time, and stays when it came', async () => {
-    const server = await LinkServer.start({ limits: { linkHelloMs: 60 } })
+    const server = await LinkServer.start({ limits: { linkHelloMs: 1000 } })
     try {
       const silent = await server.open()
       const joined = await server.join()
       expect(await silent.closed).to.deep.equal({
         code: 4408,
-        reason: 'no hello came within 60 ms',
+        reason: 'no hello came within 1000 ms',
       })
       await joined.settled()
     } finally {
