@@ -394,6 +394,9 @@ describe('notes of people', () => {
     const isSaid = () => serve.output().stderr.includes('is not used: others can change it')
     await until(isSaid, 'the log line')
     await chmod(folder, 0o700)
+    await chmod(dirname(folder), 0o777)
+    expect((await serve.post('notes', { text: 'Mine' })).status).to.equal(500)
+    await chmod(dirname(folder), 0o700)
     expect((await read(open))['total']).to.equal(2)
   })
 

@@ -1,4 +1,5 @@
 import { mkdir, readdir, stat } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import { errnoOf, isDiskFull, messageOf, ServiceError } from '../util/errors.ts'
 import { isOwnFolder } from '../util/posix.ts'
 import { withFileLock } from './file-lock.ts'
@@ -35,7 +36,8 @@ export async function changeFolder<Value>(
 ): Promise<Value> {
   try {
     await mkdir(folder, { recursive: true, mode: 0o700 })
-    await assertOwnFolder(folder)
+    // The lock is beside it, and SQLite acts on what another user could put beside the lock.
+    for (const each of [dirname(folder), folder]) await assertOwnFolder(each)
     const done = await withFileLock(`${folder}.lock`, { waitMs: lockWaitMs }, change)
     if (done.ok) return done.value
   } catch (error) {
