@@ -1,4 +1,9 @@
-import { basename } from 'node:path'
+import type { Stats } from 'node:fs'
+import { lstat, stat } from 'node:fs/promises'
+import { homedir } from 'node:os'
+import { basename, isAbsolute, join } from 'node:path'
+import { usage } from '../util/errors.ts'
+import { isOwn, isOwnFolder } from '../util/posix.ts'
 
 const shells = ['bash', 'zsh', 'powershell'] as const
 
@@ -7,6 +12,37 @@ export function completionShell(named: string | undefined, env: NodeJS.ProcessEn
   const own = basename(env.SHELL ?? '').replace(/\.exe$/, '')
   const fallback = process.platform === 'win32' ? 'powershell' : 'bash'
   return named ?? shells.find(shell => shell === own) ?? fallback
+}
+
+/**
+ * Throws `usage_invalid` where another user could put a script in the place of those that each new
+ * shell runs, or where there is no home: oclif would take the shared temporary folder.
+ */
+export async function assertOwnCache(env: NodeJS.ProcessEnv): Promise<void> {
+  const chosen = env.XDG_CACHE_HOME || homedir()
+  if (!isAbsolute(chosen)) {
+    throw usage('there is no home folder for the script', 'set HOME to an absolute path')
+  }
+  const base = env.XDG_CACHE_HOME || join(chosen, '.cache')
+  const program = join(base, 'service-cli')
+  const own = [program, join(program, 'autocomplete')]
+  const found = await Promise.all([stat(base), ...own.map(path => lstat(path))].map(orNull))
+  for (const [at, path] of [base, ...own].entries()) {
+    const stats = found[at] ?? null
+    if (stats === null || (at === 0 ? keepsNames(stats) : isOwnFolder(stats))) continue
+    const hint = 'have it removed or closed to others, or choose another XDG_CACHE_HOME'
+    throw usage(`no script is written below ${path}: others can change it`, hint)
+  }
+}
+
+/** No other user can replace what this user has there; in a sticky folder, such as /tmp, neither. */
+function keepsNames(found: Stats): boolean {
+  const isClosed = isOwnFolder(found) || (found.mode & 0o022) === 0 || (found.mode & 0o1000) !== 0
+  return isClosed && (isOwn(found) || found.uid === 0)
+}
+
+function orNull(found: Promise<Stats>): Promise<Stats | null> {
+  return found.catch(() => null)
 }
 
 /** How to enable completion after its scripts were written. */
