@@ -93,6 +93,7 @@ describe('help', () => {
     const env = cleanEnv({ HOME: home, XDG_CACHE_HOME: home, SHELL: '/bin/bash' })
     const scripts = join(home, 'service-cli/autocomplete')
     await mkdir(scripts, { recursive: true, mode: 0o700 })
+    await chmod(join(scripts, '..'), 0o755)
     for (const folder of [scripts, join(scripts, '..'), home]) {
       await chmod(folder, 0o777)
       for (const words of [[], ['bash', '--refresh-cache'], ['script', 'bash']]) {
@@ -100,9 +101,12 @@ describe('help', () => {
         expect(code, folder).to.equal(2)
         expect(stderr).to.contain(`${folder}: others can change it`)
       }
-      await chmod(folder, 0o700)
+      await chmod(folder, 0o755)
     }
     expect(await readdir(scripts)).to.deep.equal([])
+    await chmod(scripts, 0o775)
+    await chmod(join(scripts, '..'), 0o700)
+    expect((await runCommand(['autocomplete'], { env })).code).to.equal(0)
     await rm(home, { recursive: true })
   })
 })

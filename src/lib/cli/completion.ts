@@ -25,24 +25,25 @@ export async function assertOwnCache(env: NodeJS.ProcessEnv): Promise<void> {
   }
   const base = env.XDG_CACHE_HOME || join(chosen, '.cache')
   const program = join(base, 'service-cli')
-  const own = [program, join(program, 'autocomplete')]
-  const found = await Promise.all([stat(base), ...own.map(path => lstat(path))].map(orNull))
-  for (const [at, path] of [base, ...own].entries()) {
-    const stats = found[at] ?? null
-    if (stats === null || (at === 0 ? keepsNames(stats) : isOwnFolder(stats))) continue
-    const hint = 'have it removed or closed to others, or choose another XDG_CACHE_HOME'
-    throw usage(`no script is written below ${path}: others can change it`, hint)
-  }
+  const scripts = join(program, 'autocomplete')
+  const [below, own, inner] = await Promise.all(
+    [stat(base), lstat(program), lstat(scripts)].map(found => found.catch(() => null)),
+  )
+  if (below && !keepsNames(below)) throw canChange(base)
+  if (own && !isOwnFolder(own)) throw canChange(program)
+  // Into a closed folder no other user comes: with umask 002, oclif makes one for the group in it.
+  if (own && inner && (own.mode & 0o077) !== 0 && !isOwnFolder(inner)) throw canChange(scripts)
+}
+
+function canChange(path: string): Error {
+  const hint = 'have it removed or closed to others, or choose another XDG_CACHE_HOME'
+  return usage(`no script is written below ${path}: others can change it`, hint)
 }
 
 /** No other user can replace what this user has there; in a sticky folder, such as /tmp, neither. */
 function keepsNames(found: Stats): boolean {
   const isClosed = isOwnFolder(found) || (found.mode & 0o022) === 0 || (found.mode & 0o1000) !== 0
   return isClosed && (isOwn(found) || found.uid === 0)
-}
-
-function orNull(found: Promise<Stats>): Promise<Stats | null> {
-  return found.catch(() => null)
 }
 
 /** How to enable completion after its scripts were written. */
