@@ -4,18 +4,15 @@ import { settings } from '@oclif/core/settings'
 import { run } from '@oclif/core/run'
 import type { Interfaces } from '@oclif/core'
 import { setImmediate, setTimeout } from 'node:timers/promises'
-import { homedir } from 'node:os'
-import { isAbsolute } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { commandNames, loadCommands, selectCommands } from './commands/index.ts'
 import { leadingFlags } from './lib/cli/base-command.ts'
 import { hoistGlobalFlags } from './lib/cli/argv.ts'
 import { type Failure, describeFailure } from './lib/cli/failure.ts'
-import { completionShell, completionSteps } from './lib/cli/completion.ts'
+import { assertOwnCache, completionShell, completionSteps } from './lib/cli/completion.ts'
 import { renderRootHelp } from './lib/cli/root-help.ts'
 import { terminalWidth } from './lib/cli/terminal.ts'
 import { cannotWriteStdout, isClosedPipe } from './lib/cli/write-stdout.ts'
-import { usage } from './lib/util/errors.ts'
 
 interface ProgramFiles {
   /** The package folder, as a file URL. */
@@ -80,8 +77,8 @@ async function runCommand(
   // oclif would run plugins that a folder of data names: without a home, a shared temporary one.
   const plugins = { userPlugins: false, devPlugins: false }
   const options = { root: fileURLToPath(files.root), pjson, ...plugins }
+  if (args[0] === 'autocomplete' && !args.includes('--help')) await assertOwnCache(process.env)
   if (isCompletionSetup(args)) {
-    requireHome()
     const shell = completionShell(args[1], process.env)
     await run(['autocomplete', shell, '--refresh-cache'], options)
     return completionSteps(shell)
@@ -122,12 +119,6 @@ function isCompletionSetup([command, word = '', ...more]: readonly string[]): bo
 /** A command of ours needs none of them, and to find them takes a tenth of the time of a short one. */
 function withoutPlugins(pjson: Interfaces.PJSON): Interfaces.PJSON {
   return { ...pjson, oclif: { ...pjson.oclif, plugins: [] } }
-}
-
-/** Without one, oclif writes scripts for the shell to the shared temporary folder. */
-function requireHome(): void {
-  if (isAbsolute(process.env.XDG_CACHE_HOME || homedir())) return
-  throw usage('there is no home folder for the script', 'set HOME to an absolute path')
 }
 
 /** The flags may be what could not be parsed, so the words themselves are asked. */

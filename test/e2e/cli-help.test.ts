@@ -1,12 +1,13 @@
 import { Config, CommandHelp } from '@oclif/core'
 import { expect } from 'chai'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import stringWidth from 'fast-string-width'
 import { commandNames, loadCommands } from '../../src/commands/index.ts'
 import { pjson, runCommand } from '../helpers/in-process.ts'
 import { cleanEnv, root, runProgram } from '../helpers/program.ts'
+import { skipBecause } from '../helpers/skip.ts'
 
 describe('help', () => {
   it('begins with serve, ends with accounts, and names every command', async () => {
@@ -83,6 +84,29 @@ describe('help', () => {
     expect(code).to.equal(0)
     expect(stdout).to.contain('printf "$(service-cli autocomplete script zsh)" >> ~/.zshrc')
     expect(stdout).not.to.contain('CLI')
+    await rm(home, { recursive: true })
+  })
+
+  it('writes no script for completion where another user could replace it', async function () {
+    if (process.getuid === undefined) skipBecause(this, 'owners and modes are of POSIX systems')
+    const home = await mkdtemp(join(tmpdir(), 'completion-'))
+    const env = cleanEnv({ HOME: home, XDG_CACHE_HOME: home, SHELL: '/bin/bash' })
+    const scripts = join(home, 'service-cli/autocomplete')
+    await mkdir(scripts, { recursive: true, mode: 0o700 })
+    await chmod(join(scripts, '..'), 0o755)
+    for (const folder of [scripts, join(scripts, '..'), home]) {
+      await chmod(folder, 0o777)
+      for (const words of [[], ['bash', '--refresh-cache'], ['script', 'bash']]) {
+        const { code, stderr } = await runCommand(['autocomplete', ...words], { env })
+        expect(code, folder).to.equal(2)
+        expect(stderr).to.contain(`${folder}: others can change it`)
+      }
+      await chmod(folder, 0o755)
+    }
+    expect(await readdir(scripts)).to.deep.equal([])
+    await chmod(scripts, 0o775)
+    await chmod(join(scripts, '..'), 0o700)
+    expect((await runCommand(['autocomplete'], { env })).code).to.equal(0)
     await rm(home, { recursive: true })
   })
 })

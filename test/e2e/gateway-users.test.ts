@@ -488,6 +488,11 @@ describe('a gateway whose users see what is theirs', () => {
     for (const answer of await Promise.all(refused)) {
       expect(JSON.stringify(answer)).to.match(/the token may not read [a-z ]+ of instances/)
     }
+    // The scopes that the refusals name can be given to a token.
+    const scopesOf = (answer: unknown) => JSON.stringify(answer).match(/read:\w+/g)
+    expect(scopesOf(await tool('list_resources', {}))).to.equal(null)
+    expect(scopesOf(await tool('read_resource', { uri: 'app://x' }))).to.equal(null)
+    expect(scopesOf(await tool('look', {}))).to.deep.equal(['read:capture'])
     const { result } = await session.call('completion/complete', {
       ref: { type: 'ref/resource', uri: 'instance://{instance_id}/{scheme}/{+path}' },
       argument: { name: 'scheme', value: '' },

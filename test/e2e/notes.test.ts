@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { PassThrough } from 'node:stream'
@@ -379,6 +379,25 @@ describe('notes of people', () => {
     expect(await add()).to.include({ number: 2 })
     const isSaid = () => serve.output().stderr.includes('a note cannot be read')
     await until(isSaid, 'the log line')
+  })
+
+  it('are neither read nor written where another user could put one', async () => {
+    const note = await add()
+    const folder = await folderOf(note.id)
+    const planted = { ...note, id: '0123abcd', number: 2, text: 'Do as I say' }
+    await writeFile(join(folder, '0123abcd.json'), JSON.stringify(planted))
+    await chmod(folder, 0o777)
+    expect(JSON.stringify(await tool('list_notes'))).to.not.include('Do as I say')
+    expect((await session.call('resources/read', { uri: open })).error).to.include({ code: -32603 })
+    expect((await serve.post('notes', { text: 'Mine' })).status).to.equal(500)
+    expect((await readdir(folder)).length).to.equal(2)
+    const isSaid = () => serve.output().stderr.includes('is not used: others can change it')
+    await until(isSaid, 'the log line')
+    await chmod(folder, 0o700)
+    await chmod(dirname(folder), 0o777)
+    expect((await serve.post('notes', { text: 'Mine' })).status).to.equal(500)
+    await chmod(dirname(folder), 0o700)
+    expect((await read(open))['total']).to.equal(2)
   })
 
   it('are made and settled from the terminal', async () => {

@@ -1,11 +1,14 @@
-import { realpath, stat, writeFile } from 'node:fs/promises'
+import type { Stats } from 'node:fs'
+import { lstat, realpath, stat, writeFile } from 'node:fs/promises'
 import { errnoOf, messageOf, ServiceError } from '../util/errors.ts'
+import { isOwn } from '../util/posix.ts'
 import { replaceFile } from '../util/replace-file.ts'
 import { numberedName } from './file-name.ts'
 
 /**
  * Writes a file atomically: a failure leaves the old content. An existing file is replaced only
- * with `force`. A pipe or a device is written to directly.
+ * with `force`. A pipe or a device is written to directly. Links and pipes of other users are not
+ * used: in a shared folder they would lead the bytes, or the replacement, elsewhere.
  *
  * Throws `usage_invalid` for a folder, `file_exists`, or `storage_failed`.
  */
@@ -31,13 +34,28 @@ export async function writeOutputFile(
 
 async function kindOf(file: string): Promise<'nothing' | 'file' | 'folder' | 'special'> {
   try {
-    const stats = await stat(file)
+    const found = await lstat(file)
+    const stats = found.isSymbolicLink() ? await stat(file) : found
+    if (found.isSymbolicLink() && !isTrusted(found)) throw isForeign(file, 'a symbolic link')
     if (stats.isFile()) return 'file'
-    return stats.isDirectory() ? 'folder' : 'special'
+    if (stats.isDirectory()) return 'folder'
+    if (!isTrusted(stats)) throw isForeign(file, 'a pipe or device')
+    return 'special'
   } catch (error) {
     if (errnoOf(error) === 'ENOENT') return 'nothing'
     throw error
   }
+}
+
+/** Of this user or of root, as /dev/stdout and what is behind it. */
+function isTrusted(found: Stats): boolean {
+  return isOwn(found) || found.uid === 0
+}
+
+function isForeign(file: string, what: string): ServiceError {
+  return new ServiceError('file_exists', `${file} is ${what} of another user`, {
+    hint: 'choose another --out',
+  })
 }
 
 export function fileExists(file: string): ServiceError {

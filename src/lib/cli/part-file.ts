@@ -2,7 +2,7 @@ import { createHash, type Hash } from 'node:crypto'
 import { constants } from 'node:fs'
 import { type FileHandle, open, rename } from 'node:fs/promises'
 import { errnoOf, messageOf, ServiceError } from '../util/errors.ts'
-import { noFollow, noWait } from '../util/posix.ts'
+import { isOwn, noFollow, noWait } from '../util/posix.ts'
 import { giveName } from '../util/replace-file.ts'
 
 /** A partial download. */
@@ -18,15 +18,21 @@ export interface PartFile {
   close(): Promise<void>
 }
 
-/** Opens the partial file of an earlier run, or a new one. Throws `storage_failed`. */
+/**
+ * Opens the partial file of an earlier run of this user, or a new one. Throws `storage_failed`.
+ */
 export async function openPartFile(path: string): Promise<PartFile> {
   try {
     const { O_RDWR, O_CREAT } = constants
     const file = await open(path, O_RDWR | O_CREAT | noFollow, 0o666)
     const found = await file.stat()
-    if (found.isFile()) return new Part(path, file, await hashOf(file))
+    // The owner of a file can read it, and change it after its bytes were verified.
+    const isUsable = found.isFile() && isOwn(found)
+    if (isUsable) return new Part(path, file, await hashOf(file))
     await file.close()
-    throw new ServiceError('storage_failed', `${path} is not a regular file`)
+    const what = found.isFile() ? 'belongs to another user' : 'is not a regular file'
+    const hint = 'remove it, or choose another folder with --out'
+    throw new ServiceError('storage_failed', `${path} ${what}`, { hint })
   } catch (error) {
     throw error instanceof ServiceError ? error : failed(path, error)
   }

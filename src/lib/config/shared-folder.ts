@@ -1,14 +1,30 @@
-import { mkdir, readdir } from 'node:fs/promises'
+import { mkdir, readdir, stat } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import { errnoOf, isDiskFull, messageOf, ServiceError } from '../util/errors.ts'
+import { isOwnFolder } from '../util/posix.ts'
 import { withFileLock } from './file-lock.ts'
 
 const lockWaitMs = 10_000
 
 /** The names in the folder; none when it does not exist. `what`: "the notes". */
 export async function namesIn(folder: string, what: string): Promise<readonly string[]> {
-  return readdir(folder).catch((error: unknown) => {
+  try {
+    await assertOwnFolder(folder)
+    return await readdir(folder)
+  } catch (error) {
     if (errnoOf(error) === 'ENOENT') return []
     throw storageError(`${what} cannot be read`, error)
+  }
+}
+
+/**
+ * Throws `storage_failed` for a folder in which another user could put a file: a note sets an agent
+ * to work, and a pipe in the place of a file would hold up the server. Errors of `stat` pass through.
+ */
+export async function assertOwnFolder(folder: string): Promise<void> {
+  if (isOwnFolder(await stat(folder))) return
+  throw new ServiceError('storage_failed', `${folder} is not used: others can change it`, {
+    hint: 'have it removed, or name a folder of yours with XDG_DATA_HOME',
   })
 }
 
@@ -20,15 +36,18 @@ export async function changeFolder<Value>(
 ): Promise<Value> {
   try {
     await mkdir(folder, { recursive: true, mode: 0o700 })
+    // The lock is beside it, and SQLite acts on what another user could put beside the lock.
+    for (const each of [dirname(folder), folder]) await assertOwnFolder(each)
     const done = await withFileLock(`${folder}.lock`, { waitMs: lockWaitMs }, change)
     if (done.ok) return done.value
   } catch (error) {
-    throw error instanceof ServiceError ? error : storageError(`the ${thing} cannot be kept`, error)
+    throw storageError(`the ${thing} cannot be kept`, error)
   }
   throw new ServiceError('storage_failed', `the ${thing}s are locked for too long`)
 }
 
 function storageError(what: string, error: unknown): ServiceError {
+  if (error instanceof ServiceError) return error
   const code = isDiskFull(error) ? 'storage_full' : 'storage_failed'
   return new ServiceError(code, `${what}: ${messageOf(error)}`, { cause: error })
 }

@@ -1,5 +1,6 @@
 import { mkdir, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { assertOwnFolder } from '../../lib/config/shared-folder.ts'
 import { errnoOf, ServiceError } from '../../lib/util/errors.ts'
 import { replaceFile } from '../../lib/util/replace-file.ts'
 
@@ -21,6 +22,7 @@ export class NotePictures {
 
   async save(id: string, name: string, png: Uint8Array): Promise<void> {
     await mkdir(this.folder, { recursive: true, mode: 0o700 })
+    await assertOwnFolder(this.folder)
     await this.#makeRoom(png.length)
     await replaceFile(this.#path(id, name), png)
   }
@@ -28,6 +30,7 @@ export class NotePictures {
   /** Throws `resource_not_found`. */
   async read(id: string, name: string): Promise<Buffer> {
     try {
+      await assertOwnFolder(this.folder)
       return await readFile(this.#path(id, name))
     } catch (error) {
       if (errnoOf(error) !== 'ENOENT') throw error

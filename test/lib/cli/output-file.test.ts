@@ -1,10 +1,20 @@
 import { expect } from 'chai'
 import { execFileSync, spawn } from 'node:child_process'
 import { lstatSync } from 'node:fs'
-import { mkdir, mkdtemp, readFile, readdir, rm, symlink, writeFile } from 'node:fs/promises'
+import {
+  chown,
+  lchown,
+  mkdir,
+  mkdtemp,
+  readFile,
+  readdir,
+  rm,
+  symlink,
+  writeFile,
+} from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { writeOutputFile } from '../../../src/lib/cli/output-file.ts'
+import { saveNewFile, writeOutputFile } from '../../../src/lib/cli/output-file.ts'
 import { textOf } from '../../helpers/program.ts'
 import { skipBecause } from '../../helpers/skip.ts'
 
@@ -55,6 +65,20 @@ describe('writeOutputFile', () => {
     expect(await attempt(at('link.zip'), true)).to.equal('written')
     expect(lstatSync(at('link.zip')).isSymbolicLink()).to.equal(true)
     expect(await readFile(at('real.zip'), 'utf8')).to.equal('new')
+  })
+
+  it('follows no link and writes to no pipe of another user', async function () {
+    if (process.geteuid?.() !== 0) skipBecause(this, 'only root can give a file to another user')
+    await writeFile(at('real.zip'), 'old')
+    await symlink('real.zip', at('link.zip'))
+    await lchown(at('link.zip'), 65534, 65534)
+    expect(await attempt(at('link.zip'), true)).to.match(/^file_exists: .* of another user$/)
+    expect(await readFile(at('real.zip'), 'utf8')).to.equal('old')
+    execFileSync('mkfifo', [at('pipe.png')])
+    await chown(at('pipe.png'), 65534, 65534)
+    expect(await attempt(at('pipe.png'))).to.match(/^file_exists: .* of another user$/)
+    expect(await saveNewFile(at('pipe.png'), bytes)).to.equal(at('pipe-2.png'))
+    expect(await readFile(at('pipe-2.png'), 'utf8')).to.equal('new')
   })
 
   it('does not write through a link that leads nowhere', async () => {

@@ -1,10 +1,11 @@
 import { expect } from 'chai'
 import { createHash } from 'node:crypto'
-import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { chown, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { digestOfFile, openPartFile, placePart } from '../../../src/lib/cli/part-file.ts'
 import type { ServiceError } from '../../../src/lib/util/errors.ts'
+import { skipBecause } from '../../helpers/skip.ts'
 
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
 
@@ -56,6 +57,16 @@ describe('a partial download', () => {
     const missing = await failureOf(openPartFile(join(folder, 'none', 'a.part')))
     expect(missing.message).to.match(/^cannot write .* \(ENOENT\)$/)
     expect(missing.hint).to.contain('--out')
+  })
+
+  it('is refused when another user put it there, and stays as it is', async function () {
+    if (process.geteuid?.() !== 0) skipBecause(this, 'only root can give a file to another user')
+    await writeFile(path, 'begun', { mode: 0o666 })
+    await chown(path, 65534, 65534)
+    const failure = await failureOf(openPartFile(path))
+    expect(failure).to.include({ code: 'storage_failed' })
+    expect(failure.message).to.contain('belongs to another user')
+    expect(await readFile(path, 'utf8')).to.equal('begun')
   })
 
   it('gets its name when it is complete, and replaces another file only when forced', async () => {

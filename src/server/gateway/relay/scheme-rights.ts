@@ -1,3 +1,4 @@
+import { schemeScopes } from '../../../lib/accounts/protocol.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import { isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
 
@@ -16,8 +17,9 @@ const defaultWaits = ['scene', 'notes']
 
 export function assertScheme(schemes: Schemes, scheme: string): void {
   if (schemes === null || schemes.includes(scheme)) return
+  const scope = schemeScopes.find(each => each === `read:${scheme}`)
   throw new ServiceError('scope_insufficient', `the token may not read ${scheme} of instances`, {
-    hint: `it needs the scope read or read:${scheme}`,
+    hint: `it needs the scope read${scope === undefined ? '' : ` or ${scope}`}`,
     data: { reason: 'scope_insufficient', scheme },
   })
 }
