@@ -1,7 +1,7 @@
 import { mkdir, readdir, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { errnoOf, isDiskFull, messageOf, ServiceError } from '../util/errors.ts'
-import { isOwnFolder } from '../util/posix.ts'
+import { isOwn, isOwnFolder } from '../util/posix.ts'
 import { withFileLock } from './file-lock.ts'
 
 const lockWaitMs = 10_000
@@ -22,10 +22,12 @@ export async function namesIn(folder: string, what: string): Promise<readonly st
  * to work, and a pipe in the place of a file would hold up the server. Errors of `stat` pass through.
  */
 export async function assertOwnFolder(folder: string): Promise<void> {
-  if (isOwnFolder(await stat(folder))) return
-  throw new ServiceError('storage_failed', `${folder} is not used: others can change it`, {
-    hint: 'have it removed, or name a folder of yours with XDG_DATA_HOME',
-  })
+  const found = await stat(folder)
+  if (isOwnFolder(found)) return
+  const hint = isOwn(found)
+    ? `chmod go-w ${folder}`
+    : 'have it removed, or name a folder of yours with XDG_DATA_HOME'
+  throw new ServiceError('storage_failed', `${folder} is not used: others can change it`, { hint })
 }
 
 /** Changes a folder that several servers share, one at a time. `thing`: what it keeps, "note". */
