@@ -1,4 +1,4 @@
-import { mkdir, readdir } from 'node:fs/promises'
+import { mkdir, readdir, readFile } from 'node:fs/promises'
 import { errnoOf, isDiskFull, messageOf, ServiceError } from '../util/errors.ts'
 import { withFileLock } from './file-lock.ts'
 
@@ -8,6 +8,14 @@ const lockWaitMs = 10_000
 export async function namesIn(folder: string, what: string): Promise<readonly string[]> {
   return readdir(folder).catch((error: unknown) => {
     if (errnoOf(error) === 'ENOENT') return []
+    throw storageError(`${what} cannot be read`, error)
+  })
+}
+
+/** The text of a file in the folder; empty when it was removed meanwhile. */
+export async function textIn(path: string, what: string): Promise<string> {
+  return readFile(path, 'utf8').catch((error: unknown) => {
+    if (errnoOf(error) === 'ENOENT') return ''
     throw storageError(`${what} cannot be read`, error)
   })
 }
