@@ -8,7 +8,7 @@ const lockWaitMs = 10_000
 export async function namesIn(folder: string, what: string): Promise<readonly string[]> {
   return readdir(folder).catch((error: unknown) => {
     if (errnoOf(error) === 'ENOENT') return []
-    throw storageError(`${what} cannot be read`, error)
+    throw storageError(`${what} in ${folder} cannot be read`, error)
   })
 }
 
@@ -16,7 +16,7 @@ export async function namesIn(folder: string, what: string): Promise<readonly st
 export async function textIn(path: string, what: string): Promise<string> {
   return readFile(path, 'utf8').catch((error: unknown) => {
     if (errnoOf(error) === 'ENOENT') return ''
-    throw storageError(`${what} cannot be read`, error)
+    throw storageError(`${what} in ${path} cannot be read`, error)
   })
 }
 
@@ -31,9 +31,11 @@ export async function changeFolder<Value>(
     const done = await withFileLock(`${folder}.lock`, { waitMs: lockWaitMs }, change)
     if (done.ok) return done.value
   } catch (error) {
-    throw error instanceof ServiceError ? error : storageError(`the ${thing} cannot be kept`, error)
+    throw error instanceof ServiceError
+      ? error
+      : storageError(`the ${thing} cannot be kept in ${folder}`, error)
   }
-  throw new ServiceError('storage_failed', `the ${thing}s are locked for too long`)
+  throw new ServiceError('storage_failed', `the ${thing}s in ${folder} are locked for too long`)
 }
 
 function storageError(what: string, error: unknown): ServiceError {
