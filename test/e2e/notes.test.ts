@@ -395,6 +395,9 @@ describe('notes of people', () => {
     expect(listed.content[0].text).to.contain(`\ndamaged, cannot be read: ${id}`)
     const answered = await tool('answer_note', { id, text: 'Dimmed' })
     expect(answered.content[0].text).to.contain(`note ${id} cannot be read`)
+    const numbered = await tool('answer_note', { id: '7', text: 'Dimmed' })
+    const known = `open: 1 (${next.id}); cannot be read: ${id}`
+    expect(numbered.content[0].text).to.contain(`no such note; ${known}`)
     expect((await command('list')).stderr).to.contain(`note ${id} cannot be read; the log`)
     await writeFile(file, whole)
     const { notes } = await read(open)
