@@ -1,5 +1,7 @@
 import { expect } from 'chai'
+import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
+import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { LinkClient } from '../helpers/link.ts'
@@ -152,6 +154,49 @@ describe('service-cli resources watch of what goes away', () => {
     expect(busy.reason).to.contain('the application is busy')
     expect(away).to.include({ event: 'reconnected' }).and.not.have.property('reason')
     expect(away.away_ms).to.be.at.most(answeredMs - stoppedMs)
+  })
+
+  it('counts a server that answers and goes again as away until it is back for good', async () => {
+    const resources = [{ uri: 'app://Cube', name: 'Cube' }]
+    let own = await serveInProcess()
+    const { port } = new URL(own.url)
+    const restart = async () => (own = await serveInProcess({ flags: ['--port', port] }))
+    const connect = async (answer: object) => {
+      const application = await LinkClient.connect(own)
+      application.answer = ({ type }) => (type === 'read' ? answer : undefined)
+      await application.done({ type: 'producer.register', scheme: 'app', resources })
+      return application
+    }
+    const cube = { contents: [{ uri: 'app://Cube', text: 'a cube' }] }
+    const busy = { code: 'busy', message: 'it renders', retryable: true }
+    await connect(cube)
+    const watch = follow(['resources', 'watch', 'app://Cube', '--json', `--url=${own.url}`])
+    await until(() => watch.lines().length === 1, 'the first line')
+    await own.stop()
+    await until(() => watch.lines().length === 2, 'the line about its end')
+    const awayMs = Date.now()
+    await restart()
+    const application = await connect(busy)
+    await until(() => application.ofType('read').length >= 2, 'two questions')
+    await own.stop()
+    let attempts = 0
+    const silent = createServer(socket => {
+      attempts++
+      socket.destroy()
+    })
+    await once(silent.listen(Number(port), '127.0.0.1'), 'listening')
+    await until(() => attempts > 0, 'an attempt without a server')
+    const attemptMs = Date.now()
+    await once(silent.close(), 'close')
+    await restart()
+    await connect(cube)
+    await until(() => watch.lines().length === 3, 'the line about the server')
+    watch.child.kill('SIGTERM')
+    expect(await exitOf(watch.child)).to.equal(0)
+    await own.stop()
+    const [, , again] = watch.json()
+    expect(again).to.include({ event: 'reconnected' })
+    expect(again.away_ms).to.be.at.least(attemptMs - awayMs)
   })
 
   it('says in a pipe that the application of an object went, and that it is back', async () => {

@@ -400,6 +400,29 @@ describe('notes of people', () => {
     expect((await read(open))['total']).to.equal(2)
   })
 
+  it('that cannot be read are named, and are there again when their file is mended', async () => {
+    const { id } = await add()
+    const file = join(await folderOf(id), `${id}.json`)
+    const whole = await readFile(file)
+    expect(await read(open)).not.to.have.property('damaged')
+    await writeFile(file, '')
+    const next = await add({ text: 'Another' })
+    expect(await read(open)).to.deep.include({ total: 1, damaged: [id] })
+    expect(await read('notes://all')).to.deep.include({ total: 1, damaged: [id] })
+    const listed = await tool('list_notes')
+    expect(listed.structuredContent).to.deep.include({ total: 1, damaged: [id] })
+    expect(listed.content[0].text).to.contain(`\ndamaged, cannot be read: ${id}`)
+    const answered = await tool('answer_note', { id, text: 'Dimmed' })
+    expect(answered.content[0].text).to.contain(`note ${id} cannot be read`)
+    const numbered = await tool('answer_note', { id: '7', text: 'Dimmed' })
+    const known = `open: 1 (${next.id}); cannot be read: ${id}`
+    expect(numbered.content[0].text).to.contain(`no such note; ${known}`)
+    expect((await command('list')).stderr).to.contain(`note ${id} cannot be read; the log`)
+    await writeFile(file, whole)
+    const { notes } = await read(open)
+    expect((notes as { id: string }[]).map(note => note.id)).to.have.members([id, next.id])
+  })
+
   it('are made and settled from the terminal', async () => {
     await restart() // without a scene
     const made = await command('add', 'Too bright', '--object', 'Lamp', '--by', 'ada')

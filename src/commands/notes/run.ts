@@ -63,6 +63,11 @@ export async function runList(
   const output = processOutput(flags)
   await output.result(text, list)
   if (notes.length === 0) output.note(flags.all ? 'no notes' : 'no open notes')
+  for (const id of Array.isArray(list.damaged) ? list.damaged : []) {
+    output.warn(
+      `note ${cleanText(asText(id), 8)} cannot be read; the log of the server names its file`,
+    )
+  }
 }
 
 export async function runShow(

@@ -1,4 +1,4 @@
-import { mkdir, readdir, stat } from 'node:fs/promises'
+import { mkdir, readdir, readFile, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { errnoOf, isDiskFull, messageOf, ServiceError } from '../util/errors.ts'
 import { isOwn, isOwnFolder } from '../util/posix.ts'
@@ -13,7 +13,7 @@ export async function namesIn(folder: string, what: string): Promise<readonly st
     return await readdir(folder)
   } catch (error) {
     if (errnoOf(error) === 'ENOENT') return []
-    throw storageError(`${what} cannot be read`, error)
+    throw storageError(`${what} in ${folder} cannot be read`, error)
   }
 }
 
@@ -30,6 +30,14 @@ export async function assertOwnFolder(folder: string): Promise<void> {
   throw new ServiceError('storage_failed', `${folder} is not used: others can change it`, { hint })
 }
 
+/** The text of a file in the folder; empty when it was removed meanwhile. */
+export async function textIn(path: string, what: string): Promise<string> {
+  return readFile(path, 'utf8').catch((error: unknown) => {
+    if (errnoOf(error) === 'ENOENT') return ''
+    throw storageError(`${what} in ${path} cannot be read`, error)
+  })
+}
+
 /** Changes a folder that several servers share, one at a time. `thing`: what it keeps, "note". */
 export async function changeFolder<Value>(
   folder: string,
@@ -43,9 +51,9 @@ export async function changeFolder<Value>(
     const done = await withFileLock(`${folder}.lock`, { waitMs: lockWaitMs }, change)
     if (done.ok) return done.value
   } catch (error) {
-    throw storageError(`the ${thing} cannot be kept`, error)
+    throw storageError(`the ${thing} cannot be kept in ${folder}`, error)
   }
-  throw new ServiceError('storage_failed', `the ${thing}s are locked for too long`)
+  throw new ServiceError('storage_failed', `the ${thing}s in ${folder} are locked for too long`)
 }
 
 function storageError(what: string, error: unknown): ServiceError {

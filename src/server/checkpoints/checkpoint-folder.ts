@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { changeFolder, namesIn } from '../../lib/config/shared-folder.ts'
+import { changeFolder, namesIn, textIn } from '../../lib/config/shared-folder.ts'
 import { replaceFile } from '../../lib/util/replace-file.ts'
 import {
   type Checkpoint,
@@ -22,7 +22,8 @@ export class CheckpointFolder implements CheckpointStore {
   async list(): Promise<readonly Checkpoint[]> {
     const names = await namesIn(this.#path, 'the checkpoints')
     const files = names.filter(name => /^[0-9a-f]{32}\.json$/.test(name))
-    const texts = files.map(name => readFile(join(this.#path, name), 'utf8').catch(() => ''))
+    // A name is not free because its file cannot be read now.
+    const texts = files.map(name => textIn(join(this.#path, name), 'the checkpoints'))
     return inOrder((await Promise.all(texts)).map(parseCheckpoint))
   }
 

@@ -48,7 +48,7 @@ export function documentFolders(root: string, log: Logger): DocumentStores {
     notes: document => new NoteFolder(join(root, document, 'notes'), log),
     checkpoints: document => new CheckpointFolder(join(root, document, 'checkpoints')),
     async list() {
-      return { documents: (await namesIn(root, root)).filter(isDocumentName), others: 0 }
+      return { documents: (await namesIn(root, 'the documents')).filter(isDocumentName), others: 0 }
     },
     close() {},
   }

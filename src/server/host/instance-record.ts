@@ -89,6 +89,8 @@ export class InstanceFile {
   readonly #options: InstanceFileOptions
   readonly #timer: NodeJS.Timeout
   #record: InstanceRecord
+  /** What the last write was to leave in the file. */
+  #content = ''
   /** One write at a time, so that an older record never lands on a newer one. */
   #queue: Promise<void> = Promise.resolve()
   /** Work not begun yet; asked for again, it is still done once. */
@@ -130,33 +132,34 @@ export class InstanceFile {
   }
 
   /**
-   * Touches record and token, which keeps them from cleaners. Writes again what is gone, and a
-   * token that is not the one of this run: the disk may have been full at the last writing.
+   * Touches record and token, which keeps them from cleaners. Writes again what is gone, or is not
+   * what was last to be written: the disk may have been full.
    */
   beat(): Promise<void> {
     return this.#once('beat', async () => {
-      await this.#touch(this.path, 'instance record', () => this.#write())
+      await this.#keep(this.path, 'instance record', this.#content)
       const { hostToken, instancesDir, record } = this.#options
       if (hostToken === undefined) return
-      const file = tokenFile(instancesDir, record.instance_id)
-      const write = () => replaceFile(file, hostToken.reveal(), notDurable)
-      await this.#touch(file, 'host token file', write)
-      if (hostToken.equals(await readFile(file, 'utf8'))) return
-      this.#reportOnce('token changed', { path: file }, 'host token file is wrong, writing again')
-      await write()
+      await this.#keep(
+        tokenFile(instancesDir, record.instance_id),
+        'host token file',
+        hostToken.reveal(),
+      )
     })
   }
 
-  async #touch(path: string, what: string, writeAgain: () => Promise<unknown>): Promise<void> {
+  async #keep(path: string, what: string, content: string): Promise<void> {
     const now = new Date()
     try {
       await utimes(path, now, now)
+      if ((await readFile(path, 'utf8').catch(() => null)) === content) return
+      this.#reportOnce(`${what} wrong`, { path }, `${what} is wrong, writing again`)
     } catch (error) {
       if (errnoOf(error) !== 'ENOENT') throw error
       this.#reportOnce(`${what} vanished`, { path }, `${what} vanished, writing again`)
       await this.#options.openFolder?.()
-      await writeAgain()
     }
+    await replaceFile(path, content, notDurable)
   }
 
   /** Ends the heartbeat and deletes the record and the token made for this run. */
@@ -197,7 +200,8 @@ export class InstanceFile {
   }
 
   #write(): Promise<unknown> {
-    return replaceFile(this.path, `${JSON.stringify(this.#record, null, 2)}\n`, notDurable)
+    this.#content = `${JSON.stringify(this.#record, null, 2)}\n`
+    return replaceFile(this.path, this.#content, notDurable)
   }
 
   #reportOnce(problem: string, fields: object, message: string): void {

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { changeFolder, namesIn } from '../../lib/config/shared-folder.ts'
+import { messageOf } from '../../lib/util/errors.ts'
 import { FileFollower } from '../../lib/util/file-follower.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { replaceFile } from '../../lib/util/replace-file.ts'
@@ -24,7 +25,8 @@ export class NoteFolder implements NoteStore {
   async notes(): Promise<readonly Note[]> {
     await this.#follower.look(async () => {
       await this.#read()
-      return true
+      // A file that is mended in its place leaves the folder as it is.
+      return this.#damaged.length === 0
     })
     return this.#notes
   }
@@ -66,11 +68,14 @@ export class NoteFolder implements NoteStore {
   /** A damaged file is said and left where it is; the other notes are not lost with it. */
   async #readFile(name: string, known: ReadonlyMap<string, Note>): Promise<Note | null> {
     const path = join(this.#path, name)
-    const text = await readFile(path, 'utf8').catch(() => '')
+    const text = await readFile(path, 'utf8').catch((error: unknown) => error)
     const before = known.get(idOf(name))
     if (before !== undefined && JSON.stringify(before) === text) return before
-    const note = parseNote(text)
-    if (note === null) this.#log.warn({ path }, 'a note cannot be read')
+    const note = typeof text === 'string' ? parseNote(text) : null
+    if (note === null && !this.#damaged.includes(idOf(name))) {
+      const reason = typeof text === 'string' ? 'damaged' : messageOf(text)
+      this.#log.warn({ path, reason }, 'a note cannot be read')
+    }
     return note
   }
 }

@@ -134,3 +134,27 @@ export function targetsNow(
     return name === target.name ? target : { ...target, name, was: target.name }
   })
 }
+
+/**
+ * The note of this id, unique beginning of it, or number. Throws `resource_not_found`, and
+ * `resource_failed` for one of the ids that are `damaged`.
+ */
+export function findNote(notes: readonly Note[], word: string, damaged: readonly string[]): Note {
+  // An id may begin with digits alone.
+  const numbered = notes.filter(({ number }) => String(number) === word)
+  const named = notes.filter(({ id }) => word.length >= 4 && id.startsWith(word))
+  const found = numbered.length > 0 ? numbered : named
+  const [note, ...others] = found
+  if (note !== undefined && others.length === 0) return note
+  const unread = word.length >= 4 ? damaged.find(id => id.startsWith(word)) : undefined
+  if (found.length === 0 && unread !== undefined) {
+    throw new ServiceError('resource_failed', `note ${unread} cannot be read`, {
+      hint: 'the log of the server has the reason',
+    })
+  }
+  const open = notes.filter(isOpen).map(({ number, id }) => `${number} (${id})`)
+  const known = open.length === 0 ? 'none is open' : `open: ${open.slice(0, 10).join(', ')}`
+  // The number may be that of one of these.
+  const lost = damaged.length === 0 ? '' : `; cannot be read: ${damaged.slice(0, 10).join(', ')}`
+  throw new ServiceError('resource_not_found', `this document has no such note; ${known}${lost}`)
+}

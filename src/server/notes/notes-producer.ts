@@ -54,6 +54,8 @@ export const notesTemplates: readonly Template[] = freezeAll([
 
 interface NoteReader {
   list(): Promise<readonly Note[]>
+  /** Ids of those that the last `list` could not read. */
+  readonly damaged: readonly string[]
   find(word: string): Promise<Note>
   picture(word: string, name: string): Promise<Buffer>
 }
@@ -89,10 +91,11 @@ export class NotesProducer implements BuiltIn {
   async read(uri: ResourceUri): Promise<readonly Content[]> {
     this.checkParameters(uri)
     const notes = await this.#notes.list()
-    if (uri.text === openNotesUri) return json(uri, page(notes.filter(isOpen)))
+    const { damaged } = this.#notes
+    if (uri.text === openNotesUri) return json(uri, page(notes.filter(isOpen), damaged))
     if (uri.path === 'all') {
       const limit = rangeParameter(uri, 'limit', 1, 1000) ?? pageNotes
-      return json(uri, page(notes, countParameter(uri, 'offset') ?? 0, limit))
+      return json(uri, page(notes, damaged, countParameter(uri, 'offset') ?? 0, limit))
     }
     const [, word, name = ''] = /^([^/]+)\/(.*)$/.exec(uri.path) ?? []
     if (word !== undefined && pictureName.test(name)) {
@@ -109,13 +112,19 @@ function json(uri: ResourceUri, value: object): readonly Content[] {
 }
 
 /** Lean entries: `notes://{id}` has the rest. */
-function page(notes: readonly Note[], offset = 0, limit = 1000): object {
+function page(
+  notes: readonly Note[],
+  damaged: readonly string[],
+  offset = 0,
+  limit = 1000,
+): object {
   const shown = notes.slice(offset, offset + limit)
   const end = offset + shown.length
   return {
     total: notes.length,
     returned: shown.length,
     ...(end < notes.length && { next_offset: end }),
+    ...(damaged.length > 0 && { damaged }),
     notes: shown.map(summary),
   }
 }

@@ -9,6 +9,7 @@ import type { NotesSource } from '../resources/notes-source.ts'
 import type { SceneNow } from '../resources/scene.ts'
 import type { Prover } from './prover.ts'
 import {
+  findNote,
   isOpen,
   nextState,
   type Note,
@@ -139,9 +140,14 @@ export class Notes implements NotesSource {
     }
   }
 
+  /** Ids of those that the last `list` could not read. */
+  get damaged(): readonly string[] {
+    return this.#store.damaged
+  }
+
   /** By id, a unique beginning of it, or number. Throws `resource_not_found`. */
   async find(word: string): Promise<Note> {
-    return findNote(await this.list(), word)
+    return findNote(await this.list(), word, this.damaged)
   }
 
   /**
@@ -189,7 +195,7 @@ export class Notes implements NotesSource {
     const at = toRfc3339(this.#parts.clock.now())
     const store = this.#store
     const note = await writeNote(store, notes => {
-      const before = findNote(notes, word)
+      const before = findNote(notes, word, store.damaged)
       const state = nextState(before.state, action)
       if (state === null) throw notNow(before, action)
       // Agents cannot fill a note up: a person still settles it.
@@ -217,7 +223,7 @@ export class Notes implements NotesSource {
     try {
       const proof = await this.#parts.prover.prove(answered, answer)
       const note = await writeNote(store, notes => {
-        const before = findNote(notes, answered.id)
+        const before = findNote(notes, answered.id, store.damaged)
         const entries = before.entries.map((entry, at) =>
           at === place ? { ...entry, proof } : entry,
         )
@@ -277,16 +283,4 @@ export class Notes implements NotesSource {
 function assertRoom(notes: readonly Note[]): void {
   if (notes.length < maxNotes) return
   throw new ServiceError('limit_reached', `a document has at most ${maxNotes} notes`)
-}
-
-function findNote(notes: readonly Note[], word: string): Note {
-  // An id may begin with digits alone.
-  const numbered = notes.filter(({ number }) => String(number) === word)
-  const named = notes.filter(({ id }) => word.length >= 4 && id.startsWith(word))
-  const found = numbered.length > 0 ? numbered : named
-  const [note, ...others] = found
-  if (note !== undefined && others.length === 0) return note
-  const open = notes.filter(isOpen).map(({ number, id }) => `${number} (${id})`)
-  const known = open.length === 0 ? 'none is open' : `open: ${open.slice(0, 10).join(', ')}`
-  throw new ServiceError('resource_not_found', `this document has no such note; ${known}`)
 }

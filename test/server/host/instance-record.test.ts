@@ -169,6 +169,17 @@ describe('InstanceFile', () => {
     expect(JSON.parse(await readFile(file.path, 'utf8')).scene).to.equal('a')
   })
 
+  it('writes again at a beat what a full disk or another program left in the record', async () => {
+    const before = await readFile(file.path)
+    await file.update({ scene: '/shots/020.blend' })
+    for (const wrong of [before, '{"schema_ver', '']) {
+      await writeFile(file.path, wrong)
+      await file.beat()
+      expect((await onDisk()).scene).to.equal('/shots/020.blend')
+    }
+    expect(warnings).to.deep.equal(['instance record is wrong, writing again'])
+  })
+
   it('removes the record and the token of this run, and nothing comes back', async () => {
     await writeFile(join(base, `${id}.token`), 't')
     await writeFile(join(base, 'other.token'), 't')

@@ -85,6 +85,9 @@ export async function watchResource(parts: WatchParts, signal: AbortSignal): Pro
         const sinceMs = performance.now()
         progress.absence = { reason: error.message, isServer, sinceMs, awayMs: null }
         hooks.away(progress.absence)
+      } else if (isServer) {
+        // It went again, or another server had its address.
+        progress.absence = { ...progress.absence, awayMs: null }
       }
     }
     await pause(timer, retryDelay(progress.attempt++, random), signal)

@@ -51,6 +51,7 @@ export const listNotesDefinition: Tool['definition'] = {
       total: { type: 'integer' },
       returned: { type: 'integer' },
       next_offset: { type: 'integer' },
+      damaged: { type: 'array' },
       notes: { type: 'array' },
     },
   },
@@ -61,15 +62,18 @@ function listNotesTool(notes: Notes): Tool {
     definition: listNotesDefinition,
     async call({ state = 'open', offset = 0, max_chars: most = defaultChars }) {
       const all = await notes.list()
+      const { damaged } = notes
       const wanted = state === 'open' ? all.filter(isOpen) : all
       const { shown, rest } = fitting(wanted.slice(Number(offset)), Number(most))
       const end = wanted.length - rest
       const lines = shown.map(lineOf)
       if (rest > 0) lines.push(`… ${rest} more: call list_notes with offset ${end}`)
+      if (damaged.length > 0) lines.push(`damaged, cannot be read: ${damaged.join(', ')}`)
       return textResult(lines.length === 0 ? 'no notes' : lines.join('\n'), {
         total: wanted.length,
         returned: shown.length,
         ...(rest > 0 && { next_offset: end }),
+        ...(damaged.length > 0 && { damaged }),
         notes: shown,
       })
     },
