@@ -1,5 +1,9 @@
 import { spawnSync } from 'node:child_process'
+import { appendFileSync, mkdtempSync, readFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, relative } from 'node:path'
 import { inspect } from 'node:util'
+import type { Context } from 'mocha'
 import { root } from './program.ts'
 
 /** Builds `dist` before the first test. Mocha calls this in its main process, never in a worker. */
@@ -7,6 +11,8 @@ export function mochaGlobalSetup(): void {
   const args = ['scripts/build.js', '--if-stale']
   const { status } = spawnSync(process.execPath, args, { cwd: root, stdio: 'inherit' })
   if (status !== 0) throw new Error('the build failed: run npm run build')
+  // Workers inherit the environment; the reporter reads the file and removes its folder.
+  process.env.TEST_TIMES_FILE = join(mkdtempSync(join(tmpdir(), 'test-times-')), 'files.jsonl')
 }
 
 // Mocha passes over a rejection that nothing handles, and a worker forgets listeners after each file.
@@ -18,8 +24,37 @@ function failOfUnhandled(): void {
   if (reasons.length > 0) throw new Error(`not handled: ${inspect(reasons[0])}`)
 }
 
+/** CPU seconds of this process and of those it has waited for. A worker loads a file before `beforeAll`. */
+function cpuSeconds(): number {
+  const { user, system } = process.cpuUsage()
+  return (user + system) / 1e6 + childSeconds()
+}
+
+/** `cutime` and `cstime` of proc(5), in ticks of 10 ms; 0 where there is no /proc. */
+function childSeconds(): number {
+  if (process.platform !== 'linux') return 0
+  const afterName = readFileSync('/proc/self/stat', 'utf8').split(') ').at(-1) ?? ''
+  const [user = 0, system = 0] = afterName.split(' ').slice(13, 15).map(Number)
+  return (user + system) / 100
+}
+
+let startedAt = 0
+let cpuBefore = 0
+
+function writeTimes(this: Context): void {
+  const file = this.test?.parent?.suites[0]?.file
+  const [wall, cpu] = [(performance.now() - startedAt) / 1000, cpuSeconds()]
+  const times = { file: relative(root, file ?? 'unknown'), wall, cpu: cpu - cpuBefore }
+  cpuBefore = cpu
+  const target = process.env.TEST_TIMES_FILE
+  if (target !== undefined) appendFileSync(target, `${JSON.stringify(times)}\n`)
+}
+
 export const mochaHooks = {
-  beforeAll: () => void process.off('unhandledRejection', keep).on('unhandledRejection', keep),
+  beforeAll() {
+    startedAt = performance.now()
+    process.off('unhandledRejection', keep).on('unhandledRejection', keep)
+  },
   afterEach: failOfUnhandled,
-  afterAll: failOfUnhandled,
+  afterAll: [failOfUnhandled, writeTimes],
 }

@@ -101,7 +101,7 @@ describe('the closing line of a CI run', () => {
       const empty = join(folder, 'empty.test.ts')
       writeFileSync(empty, '')
       const summary = join(folder, 'sample.json')
-      const reporter = ['--reporter', './scripts/ci-reporter.js', '--reporter-option']
+      const reporter = ['--reporter', './scripts/test-reporter.js', '--reporter-option']
       const mocha = join(root, 'node_modules/mocha/bin/mocha.js')
       const { code } = run([
         mocha,
