@@ -102,8 +102,14 @@ function makeScene(count: number, moved: number) {
   const props = Array.from({ length: count - 2 }, (_, at) => {
     const id = `Prop.${String(at + 1).padStart(5, '0')}`
     return {
-      ...{ id, name: id, type: at % 20 === 0 ? 'light' : 'mesh', visible: (at + 1) % 7 !== 0 },
-      ...{ translate: [at, at % 50, 0], rotate_order: 'xyz', rotate: [0, 0, 0], scale: [1, 1, 1] },
+      id,
+      name: id,
+      type: at % 20 === 0 ? 'light' : 'mesh',
+      visible: (at + 1) % 7 !== 0,
+      translate: [at, at % 50, 0],
+      rotate_order: 'xyz',
+      rotate: [0, 0, 0],
+      scale: [1, 1, 1],
     }
   })
   const objects = [

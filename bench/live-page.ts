@@ -20,8 +20,13 @@ const sceneOf = (objects: number) => ({
   schema: 'dcc-scene/1',
   document: { name: 'bench.blend' },
   objects: Array.from({ length: objects }, (_, at) => ({
-    ...{ id: `Object.${at}`, name: `Object.${at}`, type: at % 9 === 0 ? 'light' : 'mesh' },
-    ...{ visible: true, translate: [at, 0, 0], rotate: [0, 0, 0], scale: [1, 1, 1] },
+    id: `Object.${at}`,
+    name: `Object.${at}`,
+    type: at % 9 === 0 ? 'light' : 'mesh',
+    visible: true,
+    translate: [at, 0, 0],
+    rotate: [0, 0, 0],
+    scale: [1, 1, 1],
     ...(at % 10 === 0 ? {} : { parent: `Object.${at - (at % 10)}` }),
   })),
 })

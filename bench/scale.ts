@@ -43,7 +43,8 @@ const tooLate = setTimeout(
 const folder = await mkdtemp(join(tmpdir(), 'scale-'))
 const accounts = await startAccountsProcess({ flags: quickLimits })
 const gateway = startGatewayProcess({
-  ...{ port: await freePort(), registryDir: folder },
+  port: await freePort(),
+  registryDir: folder,
   flags: ['--aggregate', '--accept-joins', accounts.url, '--auth', 'none'],
 })
 const { url } = await gateway.line('listening')

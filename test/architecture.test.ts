@@ -203,10 +203,12 @@ function importsOf(file: string, text: string): Import[] {
     target.startsWith('.') ? normalize(join(dirname(file), target)).replaceAll('\\', '/') : target
   return [
     ...Array.from(code.matchAll(fixed), ([, target = '']) => ({
-      ...{ target: resolve(target), dynamic: false },
+      target: resolve(target),
+      dynamic: false,
     })),
     ...Array.from(code.matchAll(dynamic), ([, , target = '']) => ({
-      ...{ target: resolve(target), dynamic: true },
+      target: resolve(target),
+      dynamic: true,
     })),
     ...Array.from(code.matchAll(hidden), ([target]) => ({ target, dynamic: true })),
   ]

@@ -15,9 +15,7 @@ const oldTransportNames = /\b(legacy|modern)\b/gi
 
 const pages = globSync(
   ['README.md', 'CHANGELOG.md', 'SECURITY.md', 'docs/*.md', 'adapters/**/*.md'],
-  {
-    cwd: root,
-  },
+  { cwd: root },
 ).toSorted()
 
 describe('the language of the documentation', () => {

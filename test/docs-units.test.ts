@@ -20,7 +20,10 @@ describe('the units and containers of docs/studio-servers.md', () => {
     const texts = [...units, ...blocks('yaml')].join('\n').replaceAll(/\n +/g, ' ')
     const commands = [...texts.matchAll(/service-cli (registry|gateway) (--.*?)(?: ports:| #|\n)/g)]
     expect(commands.map(([, name]) => name).toSorted()).to.deep.equal([
-      ...['gateway', 'gateway', 'registry', 'registry'],
+      'gateway',
+      'gateway',
+      'registry',
+      'registry',
     ])
     for (const [, name = '', flags = ''] of commands) {
       const known = Object.keys((name === 'gateway' ? Gateway : Registry).flags)

@@ -19,11 +19,7 @@ export interface SessionTexts {
 export function sessionTexts(place: Place, uri: string): SessionTexts {
   const inSession = { ...place, headers: { ...sessionHeaders, ...place.headers } }
   const { 'Content-Type': type, Accept } = sessionHeaders
-  const params = {
-    protocolVersion,
-    capabilities: {},
-    clientInfo: { name: 'bench', version: '1' },
-  }
+  const params = { protocolVersion, capabilities: {}, clientInfo: { name: 'bench', version: '1' } }
   const note = JSON.stringify({ jsonrpc: '2.0', method: 'notifications/initialized' })
   const opening = requestText(
     'POST',

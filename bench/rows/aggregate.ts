@@ -57,7 +57,8 @@ export async function measureJoined(bench: Bench): Promise<Measured> {
   const flags = ['--aggregate', '--accept-joins', accounts.url, '--auth', 'none', ...files]
   const gateway = await startGateway(bench, join(bench.folder, 'joined-gateway'), flags)
   const serve = await bench.start('serve', {
-    ...{ registryDir, serveArguments: ['--join', gateway.url, ...files] },
+    registryDir,
+    serveArguments: ['--join', gateway.url, ...files],
     env: { SERVICE_JOIN_TOKEN: token, NODE_EXTRA_CA_CERTS: certFile },
   })
   const controls = await startControls(bench, { BENCH_TLS: bench.folder })
@@ -108,12 +109,7 @@ async function compareWays(
     .filter(name => name.endsWith('.json'))
     .map(name => name.slice(0, -'.json'.length))
   const url = new URL(gateway.url)
-  const direct: Way = {
-    name: 'direct',
-    place: serve.mcp,
-    uris: [sceneUri],
-    pids: [serve.pid],
-  }
+  const direct: Way = { name: 'direct', place: serve.mcp, uris: [sceneUri], pids: [serve.pid] }
   const through: Way = {
     name: 'through the gateway',
     place: { port: Number(url.port), path: url.pathname },

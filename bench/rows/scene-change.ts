@@ -75,9 +75,7 @@ export async function moveObject(target: Target, at: number): Promise<number> {
     port,
     path,
     headers = {},
-  } = target.host('/v1/scene', {
-    'Content-Type': 'application/json',
-  })
+  } = target.host('/v1/scene', { 'Content-Type': 'application/json' })
   const body = JSON.stringify({ objects: [objectAt(at, Math.random())] })
   const url = `http://127.0.0.1:${port}${path}`
   const answer = await fetch(url, { method: 'PATCH', headers, body })

@@ -157,8 +157,11 @@ function rowOf(item: Partial<ObjectRow>, id: string): ObjectRow {
   const text = (value: unknown) =>
     value === undefined || value === null ? undefined : cleanText(String(value), maxTextChars)
   return omitUndefined({
-    ...{ id, name: text(name), type: text(type) },
+    id,
+    name: text(name),
+    type: text(type),
     parent: parent === undefined || parent === null ? undefined : String(parent),
-    ...{ visible, selected },
+    visible,
+    selected,
   }) as ObjectRow
 }

@@ -72,7 +72,11 @@ export function search(rows: ReadonlyMap<string, ObjectRow>, text: string): read
     [id, name, type].some(each => each.toLowerCase().includes(wanted)),
   )
   return found.map((row, at) => ({
-    ...{ row, level: 1, childCount: 0, isOpen: false },
-    ...{ position: at + 1, siblings: found.length },
+    row,
+    level: 1,
+    childCount: 0,
+    isOpen: false,
+    position: at + 1,
+    siblings: found.length,
   }))
 }

@@ -43,7 +43,9 @@ export class BoxView {
   readonly #controls: OrbitControls
   readonly #geometry = new BoxGeometry()
   readonly #material = new MeshBasicMaterial({
-    ...{ transparent: true, opacity: 0.55, depthWrite: false },
+    transparent: true,
+    opacity: 0.55,
+    depthWrite: false,
   })
   #mesh: InstancedMesh | null = null
   #boxes: readonly Box[] = []

@@ -39,10 +39,7 @@ export const authFlags = {
     description: '"typ" of access tokens; with jwt it may be missing [default: at+jwt]',
     helpValue: 'TYPE',
   }),
-  'oauth-scope': Flags.string({
-    description: 'required scope of tokens',
-    helpValue: 'SCOPE',
-  }),
+  'oauth-scope': Flags.string({ description: 'required scope of tokens', helpValue: 'SCOPE' }),
   'oauth-write-scope': Flags.string({
     description: 'scope of tokens that allows writing',
     helpValue: 'SCOPE',

@@ -45,11 +45,7 @@ Environment: SERVICE_MCP_API_KEY (the API key), SERVICE_REGISTRY_DIR.`
     }),
   }
 
-  static override flags = {
-    ...accessFlags,
-    channel: channelFlag,
-    ...logFlags,
-  }
+  static override flags = { ...accessFlags, channel: channelFlag, ...logFlags }
 
   override async run(): Promise<void> {
     const { args, flags } = await this.parse(Connect)

@@ -29,10 +29,7 @@ It changes nothing and shows no secret. The exit code is 1 when a check failed; 
   ]
 
   static override flags = {
-    'registry-dir': Flags.string({
-      description: 'state directory',
-      helpValue: 'DIR',
-    }),
+    'registry-dir': Flags.string({ description: 'state directory', helpValue: 'DIR' }),
     gateway: Flags.string({ description: 'check the way to this gateway', helpValue: 'URL' }),
     'join-token-file': Flags.string({
       description: 'with --gateway: the token of serve --join',

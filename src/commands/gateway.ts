@@ -35,21 +35,12 @@ SERVICE_DATABASE_URL (in place of --database, with --peer-url).`
       description: 'one address for the instances of a studio',
       command: '<%= config.bin %> gateway --aggregate --accept-joins https://registry.example.com',
     },
-    {
-      description: 'inside a server',
-      command: '<%= config.bin %> serve --gateway',
-    },
+    { description: 'inside a server', command: '<%= config.bin %> serve --gateway' },
   ]
 
   static override flags = {
-    ...addressFlags({
-      port: defaultPorts.gateway,
-      server: 'gateway',
-    }),
-    'registry-dir': Flags.string({
-      description: 'state directory',
-      helpValue: 'DIR',
-    }),
+    ...addressFlags({ port: defaultPorts.gateway, server: 'gateway' }),
+    'registry-dir': Flags.string({ description: 'state directory', helpValue: 'DIR' }),
     catalog: Flags.string({
       description: 'file that replaces the built-in catalog of adapters and packages',
       helpValue: 'FILE',

@@ -33,10 +33,7 @@ With --watch it then prints changes until Ctrl-C.`
     }),
     all: Flags.boolean({ description: 'include instances whose process has ended' }),
     watch: Flags.boolean({ char: 'w', description: 'keep running and print changes' }),
-    'registry-dir': Flags.string({
-      description: 'state directory',
-      helpValue: 'DIR',
-    }),
+    'registry-dir': Flags.string({ description: 'state directory', helpValue: 'DIR' }),
   }
 
   override async run(): Promise<void> {

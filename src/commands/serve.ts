@@ -69,10 +69,7 @@ default), SERVICE_JOIN_TOKEN (for --join), SERVICE_REGISTRY_DIR.`
   ]
 
   static override flags = {
-    ...addressFlags({
-      port: defaultPorts.serve,
-      server: 'server',
-    }),
+    ...addressFlags({ port: defaultPorts.serve, server: 'server' }),
     stdio: Flags.boolean({
       description: 'serve one client over stdio; join the running server or start one',
       default: false,

@@ -20,10 +20,7 @@ code is 5.`
       description: 'what is saved, without asking the accounts server',
       command: '<%= config.bin %> whoami --offline',
     },
-    {
-      description: 'for a script',
-      command: '<%= config.bin %> whoami --json',
-    },
+    { description: 'for a script', command: '<%= config.bin %> whoami --json' },
   ]
 
   static override flags = {

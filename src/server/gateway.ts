@@ -87,13 +87,20 @@ export async function startGateway(
   const accounts =
     options.acceptJoins &&
     new AccountTokens({
-      ...{ server: options.acceptJoins, limits, ticks: monotonicClock, timer: systemTimer },
+      server: options.acceptJoins,
+      limits,
+      ticks: monotonicClock,
+      timer: systemTimer,
     })
   opened.defer(() => accounts?.close())
   const auth = await createAuth(options.auth ?? { mode: 'none' }, {
-    ...{ mcpUrl, accounts },
+    mcpUrl,
+    accounts,
     limits: resolveAuthLimits(options.limits),
-    ...{ clock: systemClock, ticks: monotonicClock, timer: systemTimer, log },
+    clock: systemClock,
+    ticks: monotonicClock,
+    timer: systemTimer,
+    log,
   })
   opened.defer(() => auth.close())
   const onRefused = createRefusalLog(monotonicClock, ({ status, reason, peer, principal }) => {
@@ -101,10 +108,15 @@ export async function startGateway(
   })
   const page = options.page
     ? new Page({
-        ...{ auth: auth.policy, keyLogin: options.auth?.mode !== 'oauth' },
-        ...{ writes: null, baseUrl: () => (socket.isBound ? socket.url : null) },
+        auth: auth.policy,
+        keyLogin: options.auth?.mode !== 'oauth',
+        writes: null,
+        baseUrl: () => (socket.isBound ? socket.url : null),
         publicUrl: options.publicUrl,
-        ...{ onRefused, limits, clock: systemClock, ticks: monotonicClock },
+        onRefused,
+        limits,
+        clock: systemClock,
+        ticks: monotonicClock,
       })
     : undefined
   let download: InstanceDownload | undefined
@@ -163,7 +175,12 @@ export async function startGateway(
   const url = mcpUrl()
   const by = { ...candidate, port }
   active = {
-    ...{ instanceId, url, registry, version, aggregate, pid: process.pid },
+    instanceId,
+    url,
+    registry,
+    version,
+    aggregate,
+    pid: process.pid,
     pidStart: await processStart(process.pid),
     startedAt: toRfc3339(startedMs),
   }
@@ -183,7 +200,9 @@ export async function startGateway(
     self: { host: options.host, port, mcpUrl: url, startedMs },
     ring,
     tools: options.tools === true,
-    ...{ aggregate, shared, accounts },
+    aggregate,
+    shared,
+    accounts,
     onRefused,
     mayUseKey: () => chain(auth.policy.authenticate(stranger), ({ ok }) => !ok),
     limits: allLimits,

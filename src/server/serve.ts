@@ -58,7 +58,11 @@ export async function startServe(
   )
   const instancesDir = registryDir.instances
   await removeLeftovers({
-    ...{ instancesDir, hostname: hostname(), clock: systemClock, log, cancelled },
+    instancesDir,
+    hostname: hostname(),
+    clock: systemClock,
+    log,
+    cancelled,
     recordAgeMs: resolveGatewayLimits(options.limits).reapAfterMs,
   })
   cancelled.throwIfAborted()
@@ -92,7 +96,10 @@ export async function startServe(
   const auth = await createAuth(options.auth ?? { mode: 'none' }, {
     mcpUrl: () => mcpUrl,
     limits: resolveAuthLimits(options.limits),
-    ...{ clock: systemClock, ticks: monotonicClock, timer: systemTimer, log },
+    clock: systemClock,
+    ticks: monotonicClock,
+    timer: systemTimer,
+    log,
   })
   opened.defer(() => auth.close())
   const audit = new AuditLog({ limits })
@@ -137,7 +144,9 @@ export async function startServe(
         }),
         revision: () => (registry.scene.current.hasScene ? registry.scene.current.revision : null),
         audit,
-        ...{ clock: systemClock, timer: systemTimer, log },
+        clock: systemClock,
+        timer: systemTimer,
+        log,
       })
     : undefined
   const metrics = new Metrics('serve', options.accessLog)

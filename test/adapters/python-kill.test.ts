@@ -40,7 +40,9 @@ function patched({ objects }: Model, step: number): Model {
 }
 
 const sceneOf = ({ step, objects }: Model) => ({
-  ...{ ...members, step, objects: Object.values(objects).map(each => JSON.parse(each)) },
+  ...members,
+  step,
+  objects: Object.values(objects).map(each => JSON.parse(each)),
 })
 
 const whole: Model = { step: 0, objects: large }

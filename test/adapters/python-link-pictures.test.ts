@@ -21,8 +21,13 @@ describe('the Python link: pictures of the application', () => {
   }
   const capture = (id: string, members: object = {}) =>
     peer.send({
-      ...{ type: 'capture', id, target: 'window', max_width: 1600, max_bytes: 5000 },
-      ...{ deadline_ms: 5000, ...members },
+      type: 'capture',
+      id,
+      target: 'window',
+      max_width: 1600,
+      max_bytes: 5000,
+      deadline_ms: 5000,
+      ...members,
     })
   const picture = (what: unknown) => app.tell({ picture: what })
 
@@ -30,7 +35,8 @@ describe('the Python link: pictures of the application', () => {
     await begin()
     capture('s1')
     expect(await peer.answerTo('s1')).to.deep.include({
-      ...{ type: 'ok', png_bytes: 10 },
+      type: 'ok',
+      png_bytes: 10,
       window: { title: 'Blüte', width: 3200, height: 1960 },
     })
     await until(() => peer.binary.length === 1, 'the picture')

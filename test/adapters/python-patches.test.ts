@@ -51,8 +51,11 @@ describe('the Python link: scenes that change', () => {
     const objects = [lamp, { ...cube, x: 1 }, { id: 'Rig' }]
     const next = { note, selection: ['Rig'], objects: [{ ...cube, x: 1 }, { id: 'Rig' }] }
     expect(await patchOf(next)).to.deep.equal({
-      ...{ base: 7, objects: [{ id: 'Cube', x: 1 }, { id: 'Rig' }], removed: ['Lamp'] },
-      ...{ members: { selection: ['Rig'] }, unset: ['frame'] },
+      base: 7,
+      objects: [{ id: 'Cube', x: 1 }, { id: 'Rig' }],
+      removed: ['Lamp'],
+      members: { selection: ['Rig'] },
+      unset: ['frame'],
     })
     peer.ok(await peer.nth('scene.patch'), { revision: 8 })
     await until(() => app.get('scene_settled'), 'scene settled')
@@ -67,7 +70,11 @@ describe('the Python link: scenes that change', () => {
   it('announces an equal scene, too', async () => {
     await begin()
     expect(await patchOf(scene)).to.deep.equal({
-      ...{ base: 7, objects: [], removed: [], members: { frame: 1 }, unset: [] },
+      base: 7,
+      objects: [],
+      removed: [],
+      members: { frame: 1 },
+      unset: [],
     })
   })
 
@@ -107,7 +114,10 @@ describe('the Python link: scenes that change', () => {
     const second: any = await peer.nth('scene.patch', 1)
     const last: any = await peer.nth('scene.patch', 2)
     expect([first.scene.frame, first.more, second.more, last.more]).to.deep.equal([
-      ...[2, true, true, undefined],
+      2,
+      true,
+      true,
+      undefined,
     ])
     const ids = [first.scene, second, last].flatMap(part => part.objects.map(({ id }: any) => id))
     expect(ids).to.deep.equal(['a', 'b', 'c', 'd', 'e'])
@@ -117,7 +127,11 @@ describe('the Python link: scenes that change', () => {
     peer.ok(last, { revision: 9 })
     const { base, objects: set, removed, members, unset }: any = await peer.nth('scene.patch', 3)
     expect({ base, set, removed, members, unset }).to.deep.equal({
-      ...{ base: 9, set: [{ id: 'f' }], removed: ['a'], members: {}, unset: ['frame'] },
+      base: 9,
+      set: [{ id: 'f' }],
+      removed: ['a'],
+      members: {},
+      unset: ['frame'],
     })
   })
 
@@ -187,9 +201,9 @@ describe('the Python link beside a real serve, scenes that change', () => {
       const object = fc.record({ id: fc.constantFrom('a', 'b', 'c', 'ü', 'e'), x: fc.nat(2) })
       const objects = fc.uniqueArray(object, { selector: ({ id }) => id })
       const members = fc.dictionary(fc.constantFrom('frame', 'mode', '__proto__', 'ß'), fc.nat(3))
-      const scenes = fc.tuple(members, objects).map(([others, list]) => ({
-        ...{ ...others, note, objects: list },
-      }))
+      const scenes = fc
+        .tuple(members, objects)
+        .map(([others, list]) => ({ ...others, note, objects: list }))
       for (const next of fc.sample(scenes, { numRuns: 60, seed: 7 })) {
         await app.call('set_scene', next)
         expect((await app.call('flush', 5)).result).to.equal(true)

@@ -84,7 +84,10 @@ describe('the Python link beside a real serve', () => {
     })
     const { note, error, is_main } = await kept(1)
     expect({ number: note.number, state: note.state, error, is_main }).to.deep.equal({
-      ...{ number: 1, state: 'open', error: null, is_main: true },
+      number: 1,
+      state: 'open',
+      error: null,
+      is_main: true,
     })
     const made = await read(`notes://${note.id}`)
     const said = { text: 'Too bright', author: 'ada', position: [1, 2, 3], view: { zoom: 8 } }
@@ -230,11 +233,7 @@ describe('the Python link beside a real serve', () => {
     await app.call('stop')
     const script = join(registryDir, 'example.py')
     await writeFile(script, code)
-    const env = {
-      ...pythonEnv,
-      SERVICE_HOST_URL: server.hostUrl,
-      SERVICE_HOST_TOKEN: server.token,
-    }
+    const env = { ...pythonEnv, SERVICE_HOST_URL: server.hostUrl, SERVICE_HOST_TOKEN: server.token }
     const child = spawn('python3', [script], { env, stdio: 'inherit' })
     try {
       await until(async () => {

@@ -124,8 +124,10 @@ describe('a note, from the artist in Blender to the proof and back', function ()
     expect([text, about]).to.deep.equal(['The cube is too low', 'About: Cube'])
     expect(answer).to.match(/: Raised it$/)
     expect(proof).to.deep.equal([
-      ...['Changed:', '- Cube moved 1.00 along z'],
-      ...['Also changed:', '- Box moved 1.00 along z'],
+      'Changed:',
+      '- Cube moved 1.00 along z',
+      'Also changed:',
+      '- Box moved 1.00 along z',
     ])
     await linked.blender.tell('accept_note')
     await until(async () => (await note()).state === 'accepted', 'the acceptance', waitMs)

@@ -41,8 +41,14 @@ describe('the sidebar of Blender', function () {
       args: ['--factory-startup', '--window-geometry', '0', '0', '800', '1000'],
       env: { SERVICE_REGISTRY_DIR: registryDir, LIBGL_ALWAYS_SOFTWARE: '1' },
       command: [
-        ...['xvfb-run', '-a', '-s', '-screen 0 900x1100x24'],
-        ...['sh', '-c', 'openbox & exec blender "$@"', 'sh'],
+        'xvfb-run',
+        '-a',
+        '-s',
+        '-screen 0 900x1100x24',
+        'sh',
+        '-c',
+        'openbox & exec blender "$@"',
+        'sh',
       ],
     })
     await blender.tell('watch_panel')

@@ -83,18 +83,12 @@ describe('a real Blender beside serve', function () {
     const blender = startBlender(folder, { host: serving.host_url, token })
     try {
       await Promise.race([updates.until('scene://current', 1, blenderDeadlineMs), blender.failed])
-      expect(await positionsOf('Rig', 'Cube')).to.deep.equal({
-        Rig: [1, 2, 3],
-        Cube: [1.5, 2, 3],
-      })
+      expect(await positionsOf('Rig', 'Cube')).to.deep.equal({ Rig: [1, 2, 3], Cube: [1.5, 2, 3] })
 
       blender.child.stdin?.write('move\n')
       await Promise.race([updates.until('scene://current', 2, blenderDeadlineMs), blender.failed])
       // The child follows its parent: evaluated by Blender, not copied by the script.
-      expect(await positionsOf('Rig', 'Cube')).to.deep.equal({
-        Rig: [1, 2, 7],
-        Cube: [1.5, 2, 7],
-      })
+      expect(await positionsOf('Rig', 'Cube')).to.deep.equal({ Rig: [1, 2, 7], Cube: [1.5, 2, 7] })
       await updates.until('audit://recent', 1)
       expect(await blender.exited(), blender.output()).to.equal(0)
       report = JSON.parse(await readFile(join(folder, 'report.json'), 'utf8')) as Report

@@ -174,7 +174,10 @@ describe('nginx with TLS in front of serve, set up as docs/deployment.md says', 
   it('names the client in the audit, whatever that forged', async () => {
     const headers = { ...postHeaders, Origin: 'https://evil.example', 'X-Forwarded-For': '6.6.6.6' }
     const req = request(serving.url, {
-      ...{ method: 'POST', headers, host: '127.0.0.1', localAddress: '127.0.0.2' },
+      method: 'POST',
+      headers,
+      host: '127.0.0.1',
+      localAddress: '127.0.0.2',
       servername: 'localhost',
       setHost: false,
     })

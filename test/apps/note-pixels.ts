@@ -53,11 +53,7 @@ export function boundsOfCube(
   })
   const [xs, ys] = [0, 1].map(axis => places.map(place => place[axis]!))
   const [left, top] = [Math.min(...xs!) - edge, Math.min(...ys!) - edge]
-  return {
-    ...{ left, top },
-    width: Math.max(...xs!) + edge - left,
-    height: Math.max(...ys!) + edge - top,
-  }
+  return { left, top, width: Math.max(...xs!) + edge - left, height: Math.max(...ys!) + edge - top }
 }
 
 function times(matrix: readonly number[], point: readonly number[]): readonly number[] {

@@ -113,7 +113,8 @@ describe('the live page beside a page of another port of its host', function () 
     expect(stolen).to.match(/^service-page-\d+=/)
     const thief = new PageBrowser(serve.base, {
       ...(await ask(serve.base)),
-      ...{ status: 204, headers: { 'set-cookie': [stolen] } },
+      status: 204,
+      headers: { 'set-cookie': [stolen] },
     })
     expect((await thief.askToken()).status).to.equal(200)
     await visit.page.getByRole('button', { name: 'Log out' }).click()

@@ -45,7 +45,13 @@ describe('programs that speak MCP, at a server with a key', function () {
     describe(`the MCP Inspector with --protocol-era ${era}`, () => {
       const inspect = (...more: string[]) =>
         run('mcp-inspector', [
-          ...['--cli', serving.url, '--transport', 'http', '--protocol-era', era, ...more],
+          '--cli',
+          serving.url,
+          '--transport',
+          'http',
+          '--protocol-era',
+          era,
+          ...more,
         ])
 
       it('lists and reads with the key in a header', async () => {

@@ -95,10 +95,7 @@ export async function checkReads(
 
   await serving.post('scene', { dcc: 'blender', objects: [{ id: 'cube', location: [0, 0, 0] }] })
   const scene = await readJson(client, 'scene://current')
-  expect(scene).to.deep.equal({
-    dcc: 'blender',
-    objects: [{ id: 'cube', location: [0, 0, 0] }],
-  })
+  expect(scene).to.deep.equal({ dcc: 'blender', objects: [{ id: 'cube', location: [0, 0, 0] }] })
   const audit = await readJson(client, 'audit://recent?limit=500')
   expect(audit.entries[0]).to.include({ action: 'scene.open', actor: 'artist', outcome: 'success' })
   const page = await readJson(client, 'events://session/render-1?cursor=1&limit=1')

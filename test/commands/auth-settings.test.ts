@@ -90,10 +90,7 @@ describe('readAuth', () => {
     readAuth(
       { host, registryDir: keys.folder },
       { 'allow-unauthenticated': false, ...flags },
-      {
-        XDG_CONFIG_HOME: keys.folder,
-        ...env,
-      },
+      { XDG_CONFIG_HOME: keys.folder, ...env },
     ).then(givenMembers)
   const refusal = (...asked: Parameters<typeof read>) =>
     read(...asked).then(

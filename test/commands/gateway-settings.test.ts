@@ -12,10 +12,7 @@ const defaults: GatewayFlags = {
   'allow-unauthenticated': false,
 }
 
-const keyed = (key: string) => ({
-  ...{ mode: 'api-key', key },
-  keysFile: keysPath({}),
-})
+const keyed = (key: string) => ({ mode: 'api-key', key, keysFile: keysPath({}) })
 
 describe('readGatewaySettings', () => {
   it('has nothing optional by default', async () => {
@@ -93,23 +90,18 @@ describe('readGatewaySettings', () => {
 
 describe('serve --gateway', () => {
   const serve = {
-    ...{
-      port: 0,
-      host: '127.0.0.1',
-      'dcc-type': 'unknown',
-      'no-artefacts': false,
-      resources: true,
-    },
+    port: 0,
+    host: '127.0.0.1',
+    'dcc-type': 'unknown',
+    'no-artefacts': false,
+    resources: true,
     'allow-unauthenticated': false,
   }
 
   it('takes the port of gateways, or another one', async () => {
     const { gateway } = await readServeSettings({ ...serve, gateway: true }, {})
     expect(gateway).to.deep.equal({ port: 9765, aggregate: false })
-    const flags = {
-      ...{ gateway: true, 'gateway-port': 9000, aggregate: true },
-      limit: ['maxSessions=3'],
-    }
+    const flags = { gateway: true, 'gateway-port': 9000, aggregate: true, limit: ['maxSessions=3'] }
     const settings = await readServeSettings({ ...serve, ...flags }, {})
     expect(settings.gateway).to.deep.equal({ port: 9000, aggregate: true })
     expect(settings.limits).to.deep.equal({ maxSessions: 3 })

@@ -33,9 +33,17 @@ describe('what the docs tell users to set up', () => {
   async function say(id: string, flags: Partial<McpConfigFlags> = {}, platform = 'linux') {
     const said = { out: '', err: '' }
     const given: McpConfigFlags = {
-      ...{ scope: 'user', stdio: false, write: false, force: false, json: false, quiet: false },
-      ...{ url: 'http://127.0.0.1:8765/mcp', name: 'blender', auth: 'none' },
-      ...{ 'registry-dir': registryDir, ...flags },
+      scope: 'user',
+      stdio: false,
+      write: false,
+      force: false,
+      json: false,
+      quiet: false,
+      url: 'http://127.0.0.1:8765/mcp',
+      name: 'blender',
+      auth: 'none',
+      'registry-dir': registryDir,
+      ...flags,
     }
     await runMcpConfig(id, given, {
       place: { platform: platform as NodeJS.Platform, env: {}, home, cwd: home },
@@ -49,8 +57,18 @@ describe('what the docs tell users to set up', () => {
 
   it('has a block for most clients', () => {
     expect(blocks.map(({ title }) => idOf(title))).to.include.members([
-      ...['claude-code', 'cursor', 'vscode', 'codex', 'opencode', 'qwen-code', 'copilot-cli'],
-      ...['cline', 'continue', 'goose', 'amp', 'inspector'],
+      'claude-code',
+      'cursor',
+      'vscode',
+      'codex',
+      'opencode',
+      'qwen-code',
+      'copilot-cli',
+      'cline',
+      'continue',
+      'goose',
+      'amp',
+      'inspector',
     ])
     expect(setUps).to.have.length(7)
   })

@@ -17,10 +17,7 @@ const defaults: ServeFlags = {
   'allow-unauthenticated': false,
 }
 
-const keyed = (key: string) => ({
-  ...{ mode: 'api-key', key },
-  keysFile: keysPath({}),
-})
+const keyed = (key: string) => ({ mode: 'api-key', key, keysFile: keysPath({}) })
 
 describe('readServeSettings', () => {
   it('has nothing optional by default', async () => {

@@ -14,11 +14,7 @@ export const producer = {
     { uri: 'test://watched-resource', name: 'Watched', mimeType: 'text/plain' },
   ],
   templates: () => [
-    {
-      uriTemplate: 'test://template/{id}/data',
-      name: 'Data by id',
-      mimeType: 'application/json',
-    },
+    { uriTemplate: 'test://template/{id}/data', name: 'Data by id', mimeType: 'application/json' },
   ],
   read(uri: string): Content[] {
     if (uri === 'test://static-text' || uri === 'test://watched-resource') {

@@ -191,12 +191,7 @@ facts('specification: Custom producer contract', [
           const own = result.resources.filter((each: any) => each.uri.startsWith('notes:'))
           expect(own).to.deep.equal([
             { uri: 'notes://a', name: 'A' },
-            {
-              uri: 'notes://b',
-              name: 'B',
-              description: 'the second',
-              mimeType: 'text/markdown',
-            },
+            { uri: 'notes://b', name: 'B', description: 'the second', mimeType: 'text/markdown' },
           ])
         },
         {},

@@ -76,11 +76,18 @@ async function startGatewayServer(aggregate: boolean): Promise<TestGateway> {
   let port = 0
   const instances = aggregate
     ? new Instances({
-        ...{ directory, clock: systemClock },
+        directory,
+        clock: systemClock,
         relays: new Relays({
-          ...{ directory, hostname: hostname(), instancesDir: '/none', mayUseKey: () => false },
+          directory,
+          hostname: hostname(),
+          instancesDir: '/none',
+          mayUseKey: () => false,
           isOwn: () => false,
-          ...{ clock: systemClock, timer: systemTimer, limits, log },
+          clock: systemClock,
+          timer: systemTimer,
+          limits,
+          log,
         }),
         updated: uri => resources.instanceUpdated(uri),
         listChanged: () => resources.instanceListChanged(),

@@ -84,13 +84,21 @@ facts('decision: the metadata document of serve and gateway in oauth mode', [
     'is that of the settings, for both',
     async () => {
       const auth = {
-        ...{ mode: 'oauth' as const, issuer: 'https://id.studio.example', redirectUri },
+        mode: 'oauth' as const,
+        issuer: 'https://id.studio.example',
+        redirectUri,
         requiredScope: 'scene:read',
       }
       await inFolder(async registryDir => {
         const options = {
-          ...{ port: 0, host: '127.0.0.1', allowedHosts: [], allowedOrigins: [], registryDir },
-          ...{ auth, log: silentLogger, accessLog: () => {} },
+          port: 0,
+          host: '127.0.0.1',
+          allowedHosts: [],
+          allowedOrigins: [],
+          registryDir,
+          auth,
+          log: silentLogger,
+          accessLog: () => {},
         }
         const facts = { dccType: 'unknown', artefacts: false, resources: true }
         const rules = { standby: false }

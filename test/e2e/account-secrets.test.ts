@@ -18,7 +18,11 @@ const mistyped = 'phrase-in-a-wrong-place-74'
 /** Logs at their loudest, and a refresh token that is refused the second time. */
 const flags = [
   ...quickLimits,
-  ...['--log-level', 'debug', '--registration', 'invite', '--bound=refreshGraceMs=0'],
+  '--log-level',
+  'debug',
+  '--registration',
+  'invite',
+  '--bound=refreshGraceMs=0',
 ]
 
 interface SecretRunOptions extends RunOptions {

@@ -23,9 +23,16 @@ describe('capture://current_window, taken by the application itself', () => {
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'capture-in-app-'))
     serve = await startServe({
-      ...{ port: 0, host: '127.0.0.1', allowedHosts: [], allowedOrigins: [] },
-      ...{ dccType: 'unknown', registryDir: folder, artefacts: false, resources: true },
-      ...{ accessLog: () => {}, log: silentLogger },
+      port: 0,
+      host: '127.0.0.1',
+      allowedHosts: [],
+      allowedOrigins: [],
+      dccType: 'unknown',
+      registryDir: folder,
+      artefacts: false,
+      resources: true,
+      accessLog: () => {},
+      log: silentLogger,
       limits: { listChangedIntervalMs: 20, linkCaptureMs: 3000, captureReuseMs: 0 },
       capture: { mode: 'host' },
     })

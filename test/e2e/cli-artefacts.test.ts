@@ -37,13 +37,21 @@ describe('service-cli artefacts', () => {
     const put = await run('put', path('shot.exr'), '--metadata={"frame":24}', '--json')
     expect(put.code, put.stderr).to.equal(0)
     expect(JSON.parse(put.stdout)).to.deep.equal({
-      ...{ put_ok: true, uri: `artefact://sha256/${hex}`, sha256: hex },
-      ...{ size_bytes: bytes.length, existed: false },
+      put_ok: true,
+      uri: `artefact://sha256/${hex}`,
+      sha256: hex,
+      size_bytes: bytes.length,
+      existed: false,
     })
     const list = JSON.parse((await run('list', '--json')).stdout)
     expect(list.artefacts[0]).to.deep.include({
-      ...{ sha256: hex, display_name: 'shot.exr', mime: 'image/x-exr', size_bytes: bytes.length },
-      ...{ metadata: { frame: 24 }, instance_id: serve.instanceId, dcc_type: 'unknown' },
+      sha256: hex,
+      display_name: 'shot.exr',
+      mime: 'image/x-exr',
+      size_bytes: bytes.length,
+      metadata: { frame: 24 },
+      instance_id: serve.instanceId,
+      dcc_type: 'unknown',
     })
     expect(list.artefacts[0].created_at).to.match(/^\d{4}-.*Z$/)
     expect((await run('list')).stdout).to.contain(hex.slice(0, 12))

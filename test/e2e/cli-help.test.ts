@@ -19,7 +19,14 @@ describe('help', () => {
     expect(named[0]).to.equal('serve')
     const afterTitle = stdout.slice(stdout.indexOf('\nACCOUNTS\n'), stdout.indexOf('\nMORE\n'))
     expect([...afterTitle.matchAll(/^ {2}([a-z-]+) /gm)].map(found => found[1])).to.deep.equal([
-      ...['register', 'login', 'logout', 'whoami', 'password', 'sessions', 'token', 'publish'],
+      'register',
+      'login',
+      'logout',
+      'whoami',
+      'password',
+      'sessions',
+      'token',
+      'publish',
       'registry',
     ])
     for (const line of stdout.split('\n')) expect(stringWidth(line), line).to.be.at.most(80)

@@ -28,9 +28,12 @@ describe('a command whose server hangs', () => {
   it('says on stderr whom it waits for, and waits on', async () => {
     const host = `127.0.0.1:${(server.address() as AddressInfo).port}`
     const env = cleanEnv({
-      ...{ HOME: home, XDG_CONFIG_HOME: home },
-      ...{ SERVICE_HOST_URL: `http://${host}/host`, SERVICE_HOST_TOKEN: 't'.repeat(32) },
-      ...{ SERVICE_REGISTRY: `http://${host}`, SERVICE_TOKEN: 't'.repeat(32) },
+      HOME: home,
+      XDG_CONFIG_HOME: home,
+      SERVICE_HOST_URL: `http://${host}/host`,
+      SERVICE_HOST_TOKEN: 't'.repeat(32),
+      SERVICE_REGISTRY: `http://${host}`,
+      SERVICE_TOKEN: 't'.repeat(32),
     })
     const commands = [
       ['resources', 'list', '--json', `--url=http://${host}/mcp`],

@@ -43,7 +43,8 @@ describe('a command whose server answers with hostile members', () => {
     runCommand(words, {
       input: 'a-token\n',
       env: cleanEnv({
-        ...{ HOME: home, SERVICE_HOST_URL: `${host()}/host` },
+        HOME: home,
+        SERVICE_HOST_URL: `${host()}/host`,
         SERVICE_HOST_TOKEN: 't'.repeat(32),
       }),
     })

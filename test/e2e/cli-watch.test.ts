@@ -47,7 +47,10 @@ describe('service-cli resources watch', () => {
 
     it('writes the events', async () => {
       const appended = ['source', 'stream', 'level', 'message'].map((name, at) => ({
-        ...{ id: at + 1, timestamp: hostile, message: 'hello', [name]: hostile },
+        id: at + 1,
+        timestamp: hostile,
+        message: 'hello',
+        [name]: hostile,
       }))
       const page = { events: appended, newest_cursor: 4, next_cursor: 4 }
       const { lines, child } = await watch('events://session/a', { text: JSON.stringify(page) })

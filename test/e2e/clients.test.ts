@@ -17,7 +17,9 @@ function statelessClient(url: string, name: string, extra: Record<string, string
   const request = (method: string, params: Record<string, unknown>) => ({
     headers: { ...statelessHeaders(method, params), ...extra },
     body: JSON.stringify({
-      ...{ jsonrpc: '2.0', id: 1, method },
+      jsonrpc: '2.0',
+      id: 1,
+      method,
       params: { ...params, _meta: statelessMeta({ clientInfo: { name, version: '7' } }) },
     }),
   })

@@ -50,7 +50,8 @@ describe('doctor --gateway', () => {
     const forms = [tls, ['--api-key-file', keyFile], ['--auth', 'none']]
     gateways = forms.map((form, at) =>
       gatewayInProcess({
-        ...{ port: 0, registryDir: join(folder, String(at)) },
+        port: 0,
+        registryDir: join(folder, String(at)),
         flags: ['--aggregate', '--accept-joins', accounts.url, ...form],
       }),
     )
@@ -101,7 +102,8 @@ describe('doctor --gateway', () => {
     expect(of('gateway_join')?.summary).to.contain('the link carries data')
     const [method, params] = ['resources/read', { uri: 'gateway://instances' }]
     const { json } = await ask(`${secure}/mcp`, {
-      ...{ method: 'POST', ca: await readFile(certFile, 'utf8') },
+      method: 'POST',
+      ca: await readFile(certFile, 'utf8'),
       headers: { ...statelessHeaders(method, params), Authorization: `Bearer ${key}` },
       body: JSON.stringify(statelessRequest(method, params)),
     })
@@ -176,7 +178,8 @@ describe('doctor --gateway', () => {
     })
     expect(code).to.equal(1)
     expect(of('gateway_ready')).to.deep.include({
-      ...{ status: 'ok', details: ['a proxy is in between: a-proxy/1.0'] },
+      status: 'ok',
+      details: ['a proxy is in between: a-proxy/1.0'],
     })
     expect(of('gateway_client')?.status).to.equal('fail')
     expect(of('gateway_client')?.hint).to.contain('may hold event streams back')

@@ -63,8 +63,16 @@ describe('a gateway that aggregates', () => {
   let events: Events
 
   const options = () => ({
-    ...{ port: 0, host: '127.0.0.1', allowedHosts: [], allowedOrigins: [], registryDir },
-    ...{ standby: true, tools: true, aggregate: true, accessLog: () => {}, log: silentLogger },
+    port: 0,
+    host: '127.0.0.1',
+    allowedHosts: [],
+    allowedOrigins: [],
+    registryDir,
+    standby: true,
+    tools: true,
+    aggregate: true,
+    accessLog: () => {},
+    log: silentLogger,
   })
 
   before(async () => {
@@ -199,13 +207,17 @@ describe('a gateway that aggregates', () => {
   it('lists its own roots alone, and completes what instances have', async () => {
     const { resources } = (await callStateless(gateway.url, 'resources/list')).json.result
     expect(resources.map(({ uri }: any) => uri)).to.deep.equal([
-      ...['gateway://instances', 'gateway://diagnostics/process', 'gateway://diagnostics/audit'],
-      ...['gateway://diagnostics/metrics', 'gateway://catalog'],
+      'gateway://instances',
+      'gateway://diagnostics/process',
+      'gateway://diagnostics/audit',
+      'gateway://diagnostics/metrics',
+      'gateway://catalog',
     ])
     const any = 'instance://{instance_id}/{scheme}/{+path}'
     const chosen = { instance_id: blender.instanceId }
     expect(await complete(any, 'instance_id', '')).to.have.members([
-      ...[blender.instanceId, maya.instanceId],
+      blender.instanceId,
+      maya.instanceId,
     ])
     const digits = blender.instanceId.replaceAll('-', '').slice(0, 12).toUpperCase()
     expect(await complete(any, 'instance_id', digits)).to.deep.equal([blender.instanceId])
@@ -464,7 +476,9 @@ describe('a gateway that aggregates', () => {
       const { error } = await read(at(ending))
       expect(error.message).to.match(/houdini.* has ended; last seen: 20.*; cause: /)
       expect(error.data).to.include({
-        ...{ uri: at(ending), reason: 'instance_gone', instance_id: ending.instanceId },
+        uri: at(ending),
+        reason: 'instance_gone',
+        instance_id: ending.instanceId,
       })
       expect(error.data.cause).to.be.a('string')
       const { content } = await call('query_scene', { instance: ending.instanceId })

@@ -31,8 +31,13 @@ function testClients(aggregate: boolean): void {
   let gateway: GatewayHandle
 
   const common = () => ({
-    ...{ port: 0, host: '127.0.0.1', allowedHosts: [], allowedOrigins: [], registryDir: folder },
-    ...{ accessLog: () => {}, log: silentLogger },
+    port: 0,
+    host: '127.0.0.1',
+    allowedHosts: [],
+    allowedOrigins: [],
+    registryDir: folder,
+    accessLog: () => {},
+    log: silentLogger,
   })
 
   beforeEach(async () => {
@@ -111,7 +116,9 @@ function testClients(aggregate: boolean): void {
     await subscribe()
     const serve = await startServe({
       ...common(),
-      ...{ dccType: 'maya', artefacts: false, resources: true },
+      dccType: 'maya',
+      artefacts: false,
+      resources: true,
     })
     let told = 0
     try {

@@ -122,13 +122,18 @@ describe('a gateway that instances join', () => {
     const row = await rowOf(far.instanceId)
     const ofAda = { owner: 'ada', team: null, name: 'ada-ws' }
     expect([row.origin, row.source, row.joined, row.display_name]).to.deep.equal([
-      ...['joined', 'link', { ...ofAda, visible_to: 'owner' }, 'far away'],
+      'joined',
+      'link',
+      { ...ofAda, visible_to: 'owner' },
+      'far away',
     ])
     expect([row.mcp_url, row.host, row.port]).to.deep.equal([null, null, null])
     expect(row.instance_status.recommended_next_action).to.include(at(far.instanceId))
     const other = await rowOf(local.instanceId)
     expect([other.origin, other.joined, other.mcp_url]).to.deep.equal([
-      ...['local', undefined, local.url],
+      'local',
+      undefined,
+      local.url,
     ])
     const { text } = await ask(`${base}/metrics`, { method: 'GET', headers: {} })
     expect(text).to.match(/^service_cli_join_links [1-9]/m)
@@ -230,14 +235,17 @@ describe('a gateway that instances join', () => {
     const handshake = (protocol: string, version: string) =>
       ask(`${base}/join`, {
         headers: {
-          ...{ Connection: 'Upgrade', Upgrade: 'websocket' },
-          ...{ 'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZQ==' },
-          ...{ 'Sec-WebSocket-Protocol': protocol, 'Sec-WebSocket-Version': version },
+          Connection: 'Upgrade',
+          Upgrade: 'websocket',
+          'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZQ==',
+          'Sec-WebSocket-Protocol': protocol,
+          'Sec-WebSocket-Version': version,
         },
       })
     const other = await handshake('service-join.v0', '13')
     expect([other.status, other.json.detail]).to.deep.equal([
-      ...[400, 'a link needs "Sec-WebSocket-Protocol: service-join.v1"'],
+      400,
+      'a link needs "Sec-WebSocket-Protocol: service-join.v1"',
     ])
     const older = await handshake('service-join.v1', '8')
     expect([older.status, older.headers['sec-websocket-version']]).to.deep.equal([400, '13'])
@@ -260,7 +268,8 @@ describe('a gateway that instances join', () => {
     await joined(id)
     await caller.call('DELETE', `/tokens/${revoked.id}`, users.ada)
     expect(await link.ended).to.deep.equal({
-      ...{ code: 4003, reason: 'the token is not accepted any more' },
+      code: 4003,
+      reason: 'the token is not accepted any more',
     })
     expect(await rowOf(id)).to.equal(undefined)
     expect((await read(at(id))).error.message).to.include('its token was revoked')
@@ -286,7 +295,8 @@ describe('a gateway that instances join', () => {
     await joined(id)
     const second = await joinAs(base, tokenOf('ben'), withRecord(toldRecord(id)))
     expect(await second.link.ended).to.deep.equal({
-      ...{ code: 4001, reason: 'its id is that of another user' },
+      code: 4001,
+      reason: 'its id is that of another user',
     })
     expect((await rowOf(id)).joined.owner).to.equal('ada')
     first.link.close(1001, 'stopped')
@@ -301,7 +311,8 @@ describe('a gateway that instances join', () => {
 
   it('bounds links and instances of a user, and links of all', async () => {
     const small = gatewayInProcess({
-      ...{ port: 0, registryDir: join(folder, 'small') },
+      port: 0,
+      registryDir: join(folder, 'small'),
       flags: [...acceptFlags(), '--bound=maxJoinsPerUser=2', '--bound=maxJoinLinks=3'],
     })
     const { url } = await small.line('listening')
@@ -352,8 +363,10 @@ describe('a gateway that instances join', () => {
   it('takes no address from a record, and shows its texts in bounds', async () => {
     const id = randomUUID()
     const told = toldRecord(id, {
-      ...{ display_name: 'a\u001b[31m\u202ename', mcp_url: 'http://169.254.169.254/latest' },
-      ...{ host_url: 'http://127.0.0.1:1/host', metadata: { token: 'secret', x: 'y' } },
+      display_name: 'a\u001b[31m\u202ename',
+      mcp_url: 'http://169.254.169.254/latest',
+      host_url: 'http://127.0.0.1:1/host',
+      metadata: { token: 'secret', x: 'y' },
     })
     const { link } = await joinAs(base, tokenOf('ada'), withRecord(told))
     await joined(id)

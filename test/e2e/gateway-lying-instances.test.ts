@@ -55,9 +55,17 @@ describe('an instance that lies', () => {
 
   const startAggregating = (moved: Partial<typeof limits & { maxWaits: number }> = {}) =>
     startGateway({
-      ...{ port: 0, host: '127.0.0.1', allowedHosts: [], allowedOrigins: [], registryDir },
+      port: 0,
+      host: '127.0.0.1',
+      allowedHosts: [],
+      allowedOrigins: [],
+      registryDir,
       limits: { ...limits, ...moved },
-      ...{ standby: true, tools: true, aggregate: true, accessLog: () => {}, log: silentLogger },
+      standby: true,
+      tools: true,
+      aggregate: true,
+      accessLog: () => {},
+      log: silentLogger,
     })
   const at = ({ instanceId }: { instanceId: string }, path = 'scene/current') =>
     `instance://${instanceId}/${path}`
@@ -488,12 +496,15 @@ describe('an instance that lies', () => {
           .end(JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32603, message: 'never' } }))
       expect((await subscribe('app/refused')).error.message).to.include('the instance says: never')
       bad.onSubscribe = ({ res, id, uri }) =>
-        void res.writeHead(200, { 'Content-Type': 'application/json' }).end(
-          JSON.stringify({
-            ...{ jsonrpc: '2.0', id },
-            error: { code: -32002, message: 'no such', data: { uri } },
-          }),
-        )
+        void res
+          .writeHead(200, { 'Content-Type': 'application/json' })
+          .end(
+            JSON.stringify({
+              jsonrpc: '2.0',
+              id,
+              error: { code: -32002, message: 'no such', data: { uri } },
+            }),
+          )
       const { error } = await subscribe('app/none')
       expect([error.code, error.data.uri]).to.deep.equal([-32002, at(bad, 'app/none')])
       bad.onSubscribe = ({ res }) => void openResponses.add(res)

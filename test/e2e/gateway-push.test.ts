@@ -29,8 +29,15 @@ function testPushes(aggregate: boolean): void {
   before(async () => {
     registryDir = await mkdtemp(join(tmpdir(), 'gateway-push-'))
     gateway = await startGateway({
-      ...{ port: 0, host: '127.0.0.1', allowedHosts: [], allowedOrigins: [], registryDir },
-      ...{ standby: true, aggregate, accessLog: () => {}, log: silentLogger },
+      port: 0,
+      host: '127.0.0.1',
+      allowedHosts: [],
+      allowedOrigins: [],
+      registryDir,
+      standby: true,
+      aggregate,
+      accessLog: () => {},
+      log: silentLogger,
       limits: { instanceStaleMs: staleMs },
     })
     session = await RawSession.open(gateway.url)

@@ -48,7 +48,8 @@ describe('a gateway whose users see what is theirs', () => {
     }
     for (const name of ['ada', 'ben']) await setTeam(name, 'fx')
     gateway = gatewayInProcess({
-      ...{ port: 0, registryDir: join(folder, 'gateway') },
+      port: 0,
+      registryDir: join(folder, 'gateway'),
       flags: [...gatewayFlags(), '--auth', 'accounts', '--bound=joinTokenCheckMs=200'],
       env: { SERVICE_MCP_API_KEY: key },
     })
@@ -344,7 +345,8 @@ describe('a gateway whose users see what is theirs', () => {
     const readLarge = (token: string, n: number) => {
       const uri = at(id, `app/${n}`)
       return fetch(`${base}/mcp`, {
-        ...{ method: 'POST', signal: left.signal },
+        method: 'POST',
+        signal: left.signal,
         headers: {
           ...statelessHeaders('resources/read', { uri }),
           Authorization: `Bearer ${token}`,
@@ -382,7 +384,8 @@ describe('a gateway whose users see what is theirs', () => {
     expect(error.data).to.include({ cause: 'its token was revoked or has expired' })
     const last = (await events()).trim().split('\n').at(-1) ?? ''
     expect(JSON.parse(last)).to.include({
-      ...{ event: 'instance_gone', reason: 'its token was revoked or has expired' },
+      event: 'instance_gone',
+      reason: 'its token was revoked or has expired',
     })
   })
 
@@ -529,9 +532,14 @@ describe('a gateway whose users see what is theirs', () => {
     const other = await accountsInProcess({ flags: quickLimits })
     const registered = await createCaller(other.url).register('dora')
     const second = gatewayInProcess({
-      ...{ port: 0, registryDir: join(folder, 'second') },
+      port: 0,
+      registryDir: join(folder, 'second'),
       flags: [
-        ...['--aggregate', '--accept-joins', other.url, '--auth', 'accounts'],
+        '--aggregate',
+        '--accept-joins',
+        other.url,
+        '--auth',
+        'accounts',
         '--bound=joinTokenCheckMs=100',
       ],
     })
@@ -560,7 +568,8 @@ describe('a gateway whose users see what is theirs', () => {
     await once(busy, 'listening')
     const server = `http://127.0.0.1:${(busy.address() as AddressInfo).port}`
     const fourth = gatewayInProcess({
-      ...{ port: 0, registryDir: join(folder, 'fourth') },
+      port: 0,
+      registryDir: join(folder, 'fourth'),
       flags: ['--aggregate', '--accept-joins', server, '--auth', 'accounts'],
     })
     const { url } = await fourth.line('listening')
@@ -589,7 +598,8 @@ describe('a gateway whose users see what is theirs', () => {
     const signing = await newKey('signing')
     const provider = await OpenIdServer.start([signing])
     const third = gatewayInProcess({
-      ...{ port: 0, registryDir: join(folder, 'gateway-of-oauth') },
+      port: 0,
+      registryDir: join(folder, 'gateway-of-oauth'),
       flags: [...gatewayFlags(), '--auth', 'oauth', '--oauth-issuer', provider.issuer],
     })
     const { url } = await third.line('listening')
@@ -599,9 +609,7 @@ describe('a gateway whose users see what is theirs', () => {
     const shown = await joinInstance({ gateway: to, token, record: record('all') })
     const hidden = await joinInstance({ gateway: to, token, record: record('team') })
     const access = await provider.token(url, 'mcp:read')
-    const session = await RawSession.open(url, '2025-11-25', {
-      Authorization: `Bearer ${access}`,
-    })
+    const session = await RawSession.open(url, '2025-11-25', { Authorization: `Bearer ${access}` })
     const { instances } = await session.readJson('gateway://instances')
     expect(instances.map((row: any) => row.instance_id)).to.deep.equal([shown.id])
     await Promise.all([shown.leave(), hidden.leave()])

@@ -182,7 +182,9 @@ describe('the client of the host link with a server', () => {
 
   it('is refused for good with a wrong token that was given to it', async () => {
     const host = new HostClient({
-      ...{ url: serve.hostUrl, token: 'wrong', app: { dccType: 'blender', mode: 'gui' } },
+      url: serve.hostUrl,
+      token: 'wrong',
+      app: { dccType: 'blender', mode: 'gui' },
     })
     hosts.push(host)
     host.start()

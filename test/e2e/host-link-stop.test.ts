@@ -24,9 +24,7 @@ describe('stopping a server with an application connected', () => {
     registryDir = await mkdtemp(join(tmpdir(), 'link-stop-'))
   })
 
-  const settings = (graceMs: number) => ({
-    ...{ registryDir, flags: [`--limit=stopGraceMs=${graceMs}`] },
-  })
+  const settings = (graceMs: number) => ({ registryDir, flags: [`--limit=stopGraceMs=${graceMs}`] })
   const start = (graceMs: number) => serveInProcess(settings(graceMs))
 
   afterEach(async () => {

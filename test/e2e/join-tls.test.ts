@@ -48,10 +48,20 @@ describe('serve --join over TLS', () => {
     await writeFile(files.token, token, { mode: 0o600 })
     flags = ['--join-token-file', files.token, '--capture', 'off']
     gateway = gatewayInProcess({
-      ...{ port: 0, registryDir: join(folder, 'gateway') },
+      port: 0,
+      registryDir: join(folder, 'gateway'),
       flags: [
-        ...['--aggregate', '--accept-joins', accounts.url, '--allowed-host', name],
-        ...['--tls-cert', certFile, '--tls-key', keyFile, '--api-key-file', files.key],
+        '--aggregate',
+        '--accept-joins',
+        accounts.url,
+        '--allowed-host',
+        name,
+        '--tls-cert',
+        certFile,
+        '--tls-key',
+        keyFile,
+        '--api-key-file',
+        files.key,
       ],
     })
     port = Number(new URL((await gateway.line('listening')).url).port)
@@ -75,11 +85,9 @@ describe('serve --join over TLS', () => {
   /** Through the gateway, as a client far away. */
   async function read(uri: string): Promise<string> {
     const { json } = await ask(`https://localhost:${port}/mcp`, {
-      ...{ method: 'POST', ca: certificate },
-      headers: {
-        ...statelessHeaders('resources/read', { uri }),
-        Authorization: `Bearer ${key}`,
-      },
+      method: 'POST',
+      ca: certificate,
+      headers: { ...statelessHeaders('resources/read', { uri }), Authorization: `Bearer ${key}` },
       body: JSON.stringify(statelessRequest('resources/read', { uri })),
     })
     return json.result?.contents[0].text ?? ''

@@ -48,10 +48,7 @@ export function describeLargeArtefact(mib: number): void {
       const { result } = JSON.parse(answer.frame)
       const origin = { instance_id: serve.instanceId, dcc_type: 'unknown' }
       expect(result.contents).to.deep.equal([
-        {
-          ...{ uri, mimeType: 'model/x-large', blob: '' },
-          _meta: { 'service-cli/artefact': origin },
-        },
+        { uri, mimeType: 'model/x-large', blob: '', _meta: { 'service-cli/artefact': origin } },
       ])
       expect(answer).to.include({ status: 200, sha256: hex, bytes: size, whole: true })
     })

@@ -56,7 +56,8 @@ describe('/metrics', () => {
     accounts = await accountsInProcess()
     const { url } = await gateway.line('listening')
     Object.assign(bases, {
-      ...{ serve: serve.base, gateway: new URL(url).origin },
+      serve: serve.base,
+      gateway: new URL(url).origin,
       registry: accounts.url,
     })
   })

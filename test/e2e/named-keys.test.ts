@@ -76,11 +76,16 @@ describe('a gateway with named keys', () => {
     keys = await makeKeys()
     await keys.create('other')
     gateway = await startGateway({
-      ...{ port: 0, host: '127.0.0.1', allowedHosts: [], allowedOrigins: [] },
-      ...{ registryDir: keys.folder, standby: true },
+      port: 0,
+      host: '127.0.0.1',
+      allowedHosts: [],
+      allowedOrigins: [],
+      registryDir: keys.folder,
+      standby: true,
       auth: { mode: 'api-key', keysFile: keys.store.path },
       limits: { keysPollMs: 50 },
-      ...{ accessLog: () => {}, log: silentLogger },
+      accessLog: () => {},
+      log: silentLogger,
     })
   })
   afterEach(async () => {

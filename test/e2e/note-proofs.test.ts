@@ -43,12 +43,8 @@ describe('the proof of an answer', () => {
   const add = async (members: object = {}) =>
     (await serve.post('notes', { text: 'Too bright', author: 'ada', ...members })).json.note
   const answer = async (id: string) =>
-    (
-      await session.call('tools/call', {
-        name: 'answer_note',
-        arguments: { id, text: 'Dimmed' },
-      })
-    ).result
+    (await session.call('tools/call', { name: 'answer_note', arguments: { id, text: 'Dimmed' } }))
+      .result
 
   it('tells what belongs to the objects of the note from everything else', async () => {
     await setScene({ objects: [rig, lamp(1000), cube(0)], materials: [gold(0), steel(0)] })

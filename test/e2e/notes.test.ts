@@ -365,8 +365,13 @@ describe('notes of people', () => {
     await writeFile(join(folder, '0123abcd.json'), '{"half')
     const whole = JSON.parse(await readFile(join(folder, `${id}.json`), 'utf8'))
     const damaged = [
-      ...[{ targets: [null] }, { targets: [{ id: 'a' }] }, { targets: [{ id: 'a', name: {} }] }],
-      ...[{ entries: [null] }, { entries: [{}] }, { author: 7 }, { created_at: null }],
+      { targets: [null] },
+      { targets: [{ id: 'a' }] },
+      { targets: [{ id: 'a', name: {} }] },
+      { entries: [null] },
+      { entries: [{}] },
+      { author: 7 },
+      { created_at: null },
       { id: '../../elsewhere' },
     ]
     for (const [at, members] of damaged.entries()) {

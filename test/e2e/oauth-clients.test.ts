@@ -47,18 +47,17 @@ describe('clients with a provider in front', () => {
 
     const write = (...parts: unknown[]) => void written.push(JSON.stringify(parts))
     const common = {
-      ...{ port: 0, host: '127.0.0.1', allowedHosts: [], allowedOrigins: [] },
+      port: 0,
+      host: '127.0.0.1',
+      allowedHosts: [],
+      allowedOrigins: [],
       registryDir: folder,
       auth: { mode: 'oauth', issuer: provider.issuer, requiredScope: 'mcp:read' } as const,
       log: { debug: write, info: write, warn: write, error: write },
       accessLog: write,
     }
     serving = await startServe({ ...common, dccType: 'blender', artefacts: true, resources: true })
-    gateway = await startGateway({
-      ...common,
-      ...{ standby: false },
-      limits: { probeIntervalMs: 200 },
-    })
+    gateway = await startGateway({ ...common, standby: false, limits: { probeIntervalMs: 200 } })
   })
 
   after(async () => {
@@ -196,7 +195,9 @@ describe('clients with a provider in front', () => {
       headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
       body: new URLSearchParams({
         ...registered,
-        ...{ grant_type: 'authorization_code', code, code_verifier: verifier },
+        grant_type: 'authorization_code',
+        code,
+        code_verifier: verifier,
         resource: serving.url,
       }).toString(),
     })

@@ -30,9 +30,16 @@ describe('the newest SDK clients at a server with a key', () => {
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), 'protected-clients-'))
     serve = await startServe({
-      ...{ port: 0, host: '127.0.0.1', allowedHosts: [], allowedOrigins: [], registryDir: folder },
-      ...{ accessLog: () => {}, log: silentLogger, dccType: 'maya' },
-      ...{ artefacts: true, resources: true },
+      port: 0,
+      host: '127.0.0.1',
+      allowedHosts: [],
+      allowedOrigins: [],
+      registryDir: folder,
+      accessLog: () => {},
+      log: silentLogger,
+      dccType: 'maya',
+      artefacts: true,
+      resources: true,
       auth: { mode: 'api-key', key, keysFile: join(folder, 'keys.json') },
     })
     const token = await readFile(serve.hostTokenFile ?? '', 'utf8')

@@ -51,8 +51,12 @@ function acceptLinks(server: Server, refuse: () => number | null = () => null) {
 }
 
 const request = (path: string) => ({
-  ...{ url: new URL(path, 'http://instance'), method: 'GET' as const, headers: {} },
-  ...{ repeatable: false, answerMs: 60_000, signal: never },
+  url: new URL(path, 'http://instance'),
+  method: 'GET' as const,
+  headers: {},
+  repeatable: false,
+  answerMs: 60_000,
+  signal: never,
 })
 
 const accept = ({ client }: Joined) =>
@@ -156,7 +160,9 @@ describe('serve --join', () => {
     await until(() => lines.length > 0, 'the record')
     const [record] = lines
     expect([record.instance_id, record.display_name, record.dcc_type]).to.deep.equal([
-      ...[instance.instanceId, 'my scene', 'unknown'],
+      instance.instanceId,
+      'my scene',
+      'unknown',
     ])
     expect(record.visible_to).to.equal('team')
     expect(record).to.not.have.any.keys('host_url', 'host_token_file', 'pid_start')

@@ -91,7 +91,13 @@ function startConnect(
   const log = recordingLog()
   const env = { SERVICE_REGISTRY_DIR: stateDir }
   const parts = {
-    ...{ input, output, env, channel, log, timer: systemTimer, random: Math.random },
+    input,
+    output,
+    env,
+    channel,
+    log,
+    timer: systemTimer,
+    random: Math.random,
     limits: { ...defaultBridgeLimits, ...limits },
   }
   const stop = new AbortController()

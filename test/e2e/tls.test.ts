@@ -122,8 +122,12 @@ describe('TLS', () => {
 
   it('of the gateway: it shows instances, asks them, and another one stands by behind it', async () => {
     const options = {
-      ...{ host: '127.0.0.1', allowedHosts: [], allowedOrigins: [], registryDir: folder },
-      ...{ log: silentLogger, accessLog: () => {} },
+      host: '127.0.0.1',
+      allowedHosts: [],
+      allowedOrigins: [],
+      registryDir: folder,
+      log: silentLogger,
+      accessLog: () => {},
     }
     const gateway = await startGateway({ ...options, port: 0, standby: false, tls: files })
     try {
@@ -137,7 +141,9 @@ describe('TLS', () => {
       }, 'the instance was asked')
       // One without TLS sees who it is, too.
       const failure: unknown = await startGateway({
-        ...{ ...options, port: gateway.port, standby: false },
+        ...options,
+        port: gateway.port,
+        standby: false,
       }).catch((error: unknown) => error)
       expect(String(failure)).to.match(/is held by the gateway of process/)
     } finally {
@@ -147,8 +153,14 @@ describe('TLS', () => {
 
   it('of the registry: its accounts are at https', async () => {
     const registry = await startAccountsServer({
-      ...{ port: 0, host: '127.0.0.1', allowedHosts: [], allowedOrigins: [], tls: files },
-      ...{ dataDir: join(folder, 'registry'), log: silentLogger, accessLog: () => {} },
+      port: 0,
+      host: '127.0.0.1',
+      allowedHosts: [],
+      allowedOrigins: [],
+      tls: files,
+      dataDir: join(folder, 'registry'),
+      log: silentLogger,
+      accessLog: () => {},
     })
     try {
       expect(registry.url).to.match(/^https:/)

@@ -35,12 +35,7 @@ export function createAccountHome(registry: string): AccountHome {
   const configPath = join(folder, 'service-cli', 'config.toml')
   const said: Said[] = []
   const env = (extra: NodeJS.ProcessEnv = {}) =>
-    cleanEnv({
-      HOME: folder,
-      XDG_CONFIG_HOME: folder,
-      SERVICE_REGISTRY: registry,
-      ...extra,
-    })
+    cleanEnv({ HOME: folder, XDG_CONFIG_HOME: folder, SERVICE_REGISTRY: registry, ...extra })
 
   function start(args: readonly string[], { env: extra, input }: RunOptions = {}): ChildProcess {
     const child = spawn(process.execPath, ['bin/run.js', ...args], {

@@ -10,8 +10,14 @@ export const blenderModes = [
     needs: ['blender', 'xvfb-run', 'openbox'],
     args: ['--factory-startup', '--window-geometry', ...size.window],
     command: [
-      ...['xvfb-run', '-a', '-s', `-screen 0 ${size.screen}`],
-      ...['sh', '-c', 'openbox & exec blender "$@"', 'sh'],
+      'xvfb-run',
+      '-a',
+      '-s',
+      `-screen 0 ${size.screen}`,
+      'sh',
+      '-c',
+      'openbox & exec blender "$@"',
+      'sh',
     ],
   },
 ] as const

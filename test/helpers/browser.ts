@@ -53,7 +53,10 @@ function visitOf(context: BrowserContext, page: Page): Visit {
   page.on('pageerror', error => complaints.push(error.message))
   page.on('request', request => requests.push(request.url()))
   return {
-    ...{ context, page, complaints, requests },
+    context,
+    page,
+    complaints,
+    requests,
     async open(address) {
       await page.goto(address)
       await page.locator('.connection.live').waitFor()

@@ -56,8 +56,17 @@ export function withRecord(
 /** An instance record as one tells it over its link. */
 export function toldRecord(instanceId: string, more: object = {}): object {
   return {
-    ...{ schema_version: 1, instance_id: instanceId, dcc_type: 'maya', display_name: 'scripted' },
-    ...{ pid: 4711, hostname: 'far', mcp_url: 'http://127.0.0.1:1/mcp', version: '1' },
-    ...{ host: {}, started_at: new Date().toISOString(), metadata: {}, ...more },
+    schema_version: 1,
+    instance_id: instanceId,
+    dcc_type: 'maya',
+    display_name: 'scripted',
+    pid: 4711,
+    hostname: 'far',
+    mcp_url: 'http://127.0.0.1:1/mcp',
+    version: '1',
+    host: {},
+    started_at: new Date().toISOString(),
+    metadata: {},
+    ...more,
   }
 }

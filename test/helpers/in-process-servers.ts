@@ -39,8 +39,10 @@ export async function serveInProcess(
       return startServe({ ...bounded(read, flags), ...options })
     })
     const listening = {
-      ...{ url: handle.url, host_url: handle.hostUrl },
-      ...{ host_token_file: handle.hostTokenFile, instance_id: handle.instanceId },
+      url: handle.url,
+      host_url: handle.hostUrl,
+      host_token_file: handle.hostTokenFile,
+      instance_id: handle.instanceId,
     }
     return {
       ...runningServe(listening, env.SERVICE_HOST_TOKEN),
@@ -76,7 +78,10 @@ export async function accountsInProcess(
       return startAccountsServer({ ...bounded(read, flags), ...options })
     })
     return {
-      ...{ url: handle.url, port: Number(new URL(handle.url).port), dataDir, stderr: text },
+      url: handle.url,
+      port: Number(new URL(handle.url).port),
+      dataDir,
+      stderr: text,
       async stop() {
         await handle.stop()
         await options.log.flush(1000)
@@ -147,7 +152,9 @@ function bounded<Settings extends { readonly limits?: object | undefined }>(
 function collectedLog() {
   let text = ''
   const log = createLog({
-    ...{ level: 'info', readable: false, colour: false },
+    level: 'info',
+    readable: false,
+    colour: false,
     write(chunk, done) {
       text += chunk
       done()

@@ -49,7 +49,9 @@ export async function openLinkPair(
   })
   const { client, ...gateway } = await accepted
   return {
-    ...{ client, gateway, instance },
+    client,
+    gateway,
+    instance,
     silence: () => cable.silence(),
     close() {
       cable.close()

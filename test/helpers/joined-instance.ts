@@ -44,7 +44,9 @@ export async function joinInstance(options: JoinOptions): Promise<JoinedInstance
   void link.ended.then(({ reason }) => accepted.reject(new Error(reason)))
   await accepted.promise
   return {
-    ...{ id, server, link },
+    id,
+    server,
+    link,
     tell(changes) {
       record = { ...record, ...changes }
       write(line())

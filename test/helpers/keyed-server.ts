@@ -33,8 +33,11 @@ export async function makeKeys(): Promise<TestKeys> {
     async create(name, other = {}) {
       const key = newKey()
       const entry: NamedKey = {
-        ...{ name, sha256: keyDigest(key), scope: 'write' },
-        ...{ createdAt: new Date().toISOString(), expiresAt: null },
+        name,
+        sha256: keyDigest(key),
+        scope: 'write',
+        createdAt: new Date().toISOString(),
+        expiresAt: null,
         ...other,
       }
       await store.update(keys => [...keys, entry])
@@ -83,7 +86,10 @@ export async function startKeyedServer(
     {
       mcpUrl: () => '',
       limits: resolveAuthLimits({ keysPollMs: 50, ...limits }),
-      ...{ clock: systemClock, ticks: monotonicClock, timer: systemTimer, log: silentLogger },
+      clock: systemClock,
+      ticks: monotonicClock,
+      timer: systemTimer,
+      log: silentLogger,
     },
   )
   const audit = new AuditLog()
@@ -98,7 +104,10 @@ export async function startKeyedServer(
     },
   )
   return {
-    ...{ url: running.url, base: running.base, audit, events },
+    url: running.url,
+    base: running.base,
+    audit,
+    events,
     setScene: scene => void running.server.resources().setScene(scene),
     async store(text) {
       const root = join(keys.folder, 'dcc-mcp-artefacts')

@@ -41,7 +41,10 @@ export async function startLinkedBlender({ deadlineMs = 100_000 } = {}): Promise
   let serving = first
   let blender = await startConnected(addon, registryDir)
   return {
-    ...{ addon, registryDir, serving: first, blender },
+    addon,
+    registryDir,
+    serving: first,
+    blender,
     replace: next => void (blender = next),
     stopServing: () => serving.stop(),
     serveAgain: async () => (serving = await serve()),

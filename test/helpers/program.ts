@@ -36,10 +36,7 @@ export function programStart(
   const bounds = args.filter(isBound).map(arg => arg.slice('--bound='.length))
   const start = [join(root, 'bin', 'run.js'), ...args.filter(arg => !isBound(arg))]
   if (bounds.length === 0) return { args: start, env }
-  return {
-    args: ['--import', preload, ...start],
-    env: { ...env, TEST_BOUNDS: bounds.join(' ') },
-  }
+  return { args: ['--import', preload, ...start], env: { ...env, TEST_BOUNDS: bounds.join(' ') } }
 }
 
 export function startProgram(

@@ -92,7 +92,10 @@ export async function startServeProcess(settings: ServeSettings = {}): Promise<S
   const { pid } = said
   return {
     ...runningServe(said, env.SERVICE_HOST_TOKEN),
-    ...{ pid, registryDir, exited, output },
+    pid,
+    registryDir,
+    exited,
+    output,
     rss: () => ({ now: memory(pid, 'VmRSS'), peak: memory(pid, 'VmHWM') }),
     resetPeak: () => resetPeak(pid),
     openFiles: () => openFilesOf(pid),
@@ -132,7 +135,11 @@ export function runningServe(
   }
 
   return {
-    ...{ url, hostUrl, hostTokenFile, token, post },
+    url,
+    hostUrl,
+    hostTokenFile,
+    token,
+    post,
     base: url.slice(0, -'/mcp'.length),
     port: Number(new URL(url).port),
     instanceId: said.instance_id,
@@ -155,11 +162,7 @@ function launch(args: string[], env: NodeJS.ProcessEnv, within: readonly string[
   stdout.setEncoding('utf8').on('data', (text: string) => (written.stdout += text))
   stderr.setEncoding('utf8').on('data', (text: string) => (written.stderr += text))
   const exited = once(child, 'close').then(([code, signal]) => ({ code, signal, ...written }))
-  return {
-    child: Object.assign(child, { stdout, stderr }),
-    exited,
-    output: () => ({ ...written }),
-  }
+  return { child: Object.assign(child, { stdout, stderr }), exited, output: () => ({ ...written }) }
 }
 
 function memory(pid: number, member: 'VmRSS' | 'VmHWM'): number {

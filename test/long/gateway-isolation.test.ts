@@ -87,10 +87,16 @@ describe('the isolation of users at a gateway, by a random model', function () {
     const port = await freePort()
     base = `http://127.0.0.1:${port}`
     gateway = startGatewayProcess({
-      ...{ port, registryDir: join(folder, 'gateway') },
+      port,
+      registryDir: join(folder, 'gateway'),
       flags: [
-        ...['--aggregate', '--accept-joins', accounts.url, '--auth', 'accounts'],
-        ...['--bound=joinTokenCheckMs=50', '--bound=recordGatherMs=1'],
+        '--aggregate',
+        '--accept-joins',
+        accounts.url,
+        '--auth',
+        'accounts',
+        '--bound=joinTokenCheckMs=50',
+        '--bound=recordGatherMs=1',
       ],
       env: { SERVICE_MCP_API_KEY: key },
     })
@@ -374,7 +380,8 @@ describe('the isolation of users at a gateway, by a random model', function () {
     const [owner, visible] = [of ?? one(users), one(visibilities)]
     const secret = `secret ${++made} of ${owner.name};`
     const joined = await joinInstance({
-      ...{ gateway: base, token: owner.join },
+      gateway: base,
+      token: owner.join,
       ...(again !== undefined && { id: again }),
       record: { visible_to: visible, display_name: secret },
     })

@@ -11,9 +11,17 @@ describe('an instance with an address', () => {
     withFolder(async registryDir => {
       const instance = await startScriptedInstance(registryDir)
       const gateway = await startGateway({
-        ...{ port: 0, host: '127.0.0.1', allowedHosts: [], allowedOrigins: [], registryDir },
+        port: 0,
+        host: '127.0.0.1',
+        allowedHosts: [],
+        allowedOrigins: [],
+        registryDir,
         limits: { instanceAnswerMs: 60_000, instanceSilenceMs: 600_000 },
-        ...{ standby: true, tools: true, aggregate: true, accessLog: () => {}, log: silentLogger },
+        standby: true,
+        tools: true,
+        aggregate: true,
+        accessLog: () => {},
+        log: silentLogger,
       })
       const at = (path: string) => `instance://${instance.instanceId}/${path}`
       const read = async () => {

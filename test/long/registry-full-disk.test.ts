@@ -20,9 +20,7 @@ describe('a database that is made on a disk with little room', () => {
     for (let pages = 10; pages <= 120; pages++) {
       await onSmallDisk(this, `${4 * pages}k`, async folder => {
         const file = join(folder, 'registry.db')
-        const options = {
-          ...{ file, migrations, clock: systemClock, log: silentLogger, busyMs: 1000 },
-        }
+        const options = { file, migrations, clock: systemClock, log: silentLogger, busyMs: 1000 }
         await createFile(options, 'the-id').catch(() => {})
         if (!existsSync(file)) return void refused++
         made++

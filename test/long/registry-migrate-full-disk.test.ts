@@ -25,8 +25,13 @@ describe('registry migrate to files on a small disk', () => {
           for (const table of audit) {
             for (let id = 1; id <= rows; id += 500) {
               const entry = (_: unknown, at: number) => ({
-                ...{ id: id + at, at_ms: 1, action: 'x', account_id: null, address: null },
-                ...{ details: 'x'.repeat(500), keep_until_ms: 1 },
+                id: id + at,
+                at_ms: 1,
+                action: 'x',
+                account_id: null,
+                address: null,
+                details: 'x'.repeat(500),
+                keep_until_ms: 1,
               })
               await writer.insert(table, Array.from({ length: 500 }, entry))
             }

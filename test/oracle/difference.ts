@@ -64,13 +64,7 @@ export function failed(code: number): Expected {
 }
 
 /** A notification or response that was taken. */
-export const taken: Expected = {
-  status: 202,
-  type: null,
-  message: 'none',
-  code: null,
-  id: null,
-}
+export const taken: Expected = { status: 202, type: null, message: 'none', code: null, id: null }
 
 /** An event stream that nothing came over yet. */
 export const streaming: Expected = {

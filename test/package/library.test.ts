@@ -111,7 +111,9 @@ describe('the package installed in an empty folder', function () {
       const database = 'postgres://registry@127.0.0.1:1/accounts'
       const words = ['registry', '--data-dir', join(folder, 'data'), '--database', database]
       const { status, stderr } = spawnSync('npx', ['--no-install', 'service-cli', ...words], {
-        ...{ cwd: folder, env: childEnv(), encoding: 'utf8' },
+        cwd: folder,
+        env: childEnv(),
+        encoding: 'utf8',
       })
       expect(status).to.not.equal(0)
       expect(stderr).to.contain('the package pg').and.contain('npm install pg')

@@ -77,10 +77,7 @@ export const someOps: fc.Arbitrary<readonly Op[]> = fc.array(
         list: fc.boolean(),
       }),
     },
-    {
-      weight: 1,
-      arbitrary: fc.record({ op: fc.constant('hang up' as const), at: fc.nat(5) }),
-    },
+    { weight: 1, arbitrary: fc.record({ op: fc.constant('hang up' as const), at: fc.nat(5) }) },
     { weight: 1, arbitrary: fc.constant({ op: 'list' as const }) },
   ),
   { minLength: 1, maxLength: 40, size: 'max' },

@@ -40,11 +40,9 @@ export function describeIsolation(cases: number): void {
         { auth },
         server => {
           server.resources().wireAuditLog(log)
-          server.resources().addProducer({
-            scheme: 'thing',
-            list: () => [],
-            read: uri => [{ uri, text: uri }],
-          })
+          server
+            .resources()
+            .addProducer({ scheme: 'thing', list: () => [], read: uri => [{ uri, text: uri }] })
         },
       )
     })

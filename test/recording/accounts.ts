@@ -38,7 +38,8 @@ export const accountExchanges: readonly Exchange[] = [
   { path: `${api}/login`, body: { ...credentials, password: 'wrong password' } },
   { path: `${api}/login`, body: { ...credentials, username: 'nobody' } },
   {
-    ...{ path: `${api}/login`, body: credentials },
+    path: `${api}/login`,
+    body: credentials,
     save: { access: /"access_token":"([^"]+)"/, refresh: /"refresh_token":"([^"]+)"/ },
   },
   { path: `${api}/me` },
@@ -51,7 +52,8 @@ export const accountExchanges: readonly Exchange[] = [
   { path: `${api}/refresh`, method: 'POST' },
   { path: `${api}/refresh`, body: { refresh_token: 'nonsense' } },
   {
-    ...{ path: `${api}/refresh`, body: { refresh_token: '{refresh}' } },
+    path: `${api}/refresh`,
+    body: { refresh_token: '{refresh}' },
     save: { access: /"access_token":"([^"]+)"/, refresh: /"refresh_token":"([^"]+)"/ },
   },
   {

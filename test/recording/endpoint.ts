@@ -7,12 +7,26 @@ const hash = 'a'.repeat(64)
 const host = { Authorization: 'Bearer {host_token}' }
 
 const uris = [
-  ...['scene://current', 'scene://delta', 'scene://delta?since=1', 'scene://delta?since=99'],
-  ...['scene://other', 'audit://recent', 'audit://recent?limit=0', 'audit://recent?limit=x'],
-  ...['audit://recent?limit=1&limit=2', 'AUDIT://recent', 'capture://current_window'],
-  ...['events://session/console', 'events://session/console?cursor=1&limit=1'],
-  ...['events://session/unknown', `artefact://sha256/${hash}`, 'artefact://sha256/ABC'],
-  ...['unknown://thing', 'not a uri', 'gateway://instances', `scene://${'x'.repeat(2050)}`],
+  'scene://current',
+  'scene://delta',
+  'scene://delta?since=1',
+  'scene://delta?since=99',
+  'scene://other',
+  'audit://recent',
+  'audit://recent?limit=0',
+  'audit://recent?limit=x',
+  'audit://recent?limit=1&limit=2',
+  'AUDIT://recent',
+  'capture://current_window',
+  'events://session/console',
+  'events://session/console?cursor=1&limit=1',
+  'events://session/unknown',
+  `artefact://sha256/${hash}`,
+  'artefact://sha256/ABC',
+  'unknown://thing',
+  'not a uri',
+  'gateway://instances',
+  `scene://${'x'.repeat(2050)}`,
 ]
 
 function rpc(method: string, params?: object, headers: Record<string, string> = {}): Exchange {
@@ -29,13 +43,15 @@ function session(revision: string): Exchange[] {
   return [
     {
       ...rpc('initialize', {
-        ...{ protocolVersion: revision, capabilities: {} },
+        protocolVersion: revision,
+        capabilities: {},
         clientInfo: { name: 'recorder', version: '1' },
       }),
       save: { session: /mcp-session-id: (\S+)/i },
     },
     {
-      ...{ path: '/mcp', headers: { Accept: both, ...headers } },
+      path: '/mcp',
+      headers: { Accept: both, ...headers },
       body: { jsonrpc: '2.0', method: 'notifications/initialized' },
     },
     call('ping'),
@@ -116,7 +132,8 @@ export const mcpExchanges: readonly Exchange[] = [
   },
   { path: '/host/v1/audit', headers: host, body: { records: [{}] } },
   {
-    ...{ path: '/host/v1/events/console', headers: host },
+    path: '/host/v1/events/console',
+    headers: host,
     body: {
       events: [
         { source: 'app', stream: 'stdout', message: 'one' },
@@ -126,7 +143,8 @@ export const mcpExchanges: readonly Exchange[] = [
   },
   { path: '/host/v1/events/console', headers: host, body: { events: [{ message: 1 }] } },
   {
-    ...{ path: '/host/v1/artefacts?display_name=note.txt', body: 'a small file' },
+    path: '/host/v1/artefacts?display_name=note.txt',
+    body: 'a small file',
     headers: { ...host, 'Content-Type': 'text/plain' },
     save: { artefact: /"sha256":"(\w+)"/ },
   },
@@ -160,19 +178,21 @@ export const mcpExchanges: readonly Exchange[] = [
 ]
 
 const gatewayUris = [
-  ...[
-    'gateway://instances',
-    'gateway://instances?include_stale=false',
-    'gateway://instances?limit=x',
-  ],
-  ...['gateway://instances?dcc_type=maya', 'gateway://instances/{serve_instance_id}'],
-  ...[
-    'gateway://instances/unknown',
-    'gateway://diagnostics/process',
-    'gateway://diagnostics/audit',
-  ],
-  ...['gateway://diagnostics/metrics', 'gateway://catalog', 'gateway://catalog/nothing'],
-  ...['resources://gateway/events', 'scene://current', 'gateway://unknown'],
+  'gateway://instances',
+  'gateway://instances?include_stale=false',
+  'gateway://instances?limit=x',
+  'gateway://instances?dcc_type=maya',
+  'gateway://instances/{serve_instance_id}',
+
+  'gateway://instances/unknown',
+  'gateway://diagnostics/process',
+  'gateway://diagnostics/audit',
+  'gateway://diagnostics/metrics',
+  'gateway://catalog',
+  'gateway://catalog/nothing',
+  'resources://gateway/events',
+  'scene://current',
+  'gateway://unknown',
 ]
 
 export const gatewayExchanges: readonly Exchange[] = [

@@ -42,8 +42,12 @@ const folder = mkdtempSync(join(tmpdir(), 'recording-'))
 
 const places: Record<string, string> = { folder, password: 'a long enough Password' }
 const env = {
-  ...{ PATH: process.env.PATH, HOME: join(folder, 'home'), TMPDIR: join(folder, 'tmp') },
-  ...{ SERVICE_REGISTRY_DIR: join(folder, 'state'), NO_COLOR: '1', LANG: 'C.UTF-8' },
+  PATH: process.env.PATH,
+  HOME: join(folder, 'home'),
+  TMPDIR: join(folder, 'tmp'),
+  SERVICE_REGISTRY_DIR: join(folder, 'state'),
+  NO_COLOR: '1',
+  LANG: 'C.UTF-8',
 }
 mkdirSync(env.HOME)
 mkdirSync(env.TMPDIR)
@@ -87,7 +91,9 @@ const fill = (text: string) => text.replace(/\{(\w+)\}/g, (all, name) => places[
 function start(args: readonly string[], stdin: 'ignore' | 'pipe' = 'ignore'): ChildProcess {
   const entry = join(checkout, 'bin', 'run.js')
   const child = spawn(process.execPath, [entry, ...args], {
-    ...{ cwd: folder, env, stdio: [stdin, 'pipe', 'pipe'] },
+    cwd: folder,
+    env,
+    stdio: [stdin, 'pipe', 'pipe'],
   })
   child.stderr?.setEncoding('utf8')
   child.stdout?.setEncoding('utf8')

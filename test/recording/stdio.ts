@@ -1,11 +1,14 @@
 const message = (id: number, method: string, params?: object) => ({
-  ...{ jsonrpc: '2.0', id, method },
+  jsonrpc: '2.0',
+  id,
+  method,
   ...(params && { params }),
 })
 
 const conversation = [
   message(1, 'initialize', {
-    ...{ protocolVersion: '2025-06-18', capabilities: {} },
+    protocolVersion: '2025-06-18',
+    capabilities: {},
     clientInfo: { name: 'recorder', version: '1' },
   }),
   { jsonrpc: '2.0', method: 'notifications/initialized' },

@@ -22,9 +22,16 @@ describe('startServe', () => {
         },
       }
       const options = {
-        ...{ port: 0, host: '127.0.0.1', allowedHosts: [], allowedOrigins: [] },
-        ...{ dccType: 'unknown', registryDir: folder, artefacts: true, resources: true },
-        ...{ accessLog: () => {}, log: silentLogger },
+        port: 0,
+        host: '127.0.0.1',
+        allowedHosts: [],
+        allowedOrigins: [],
+        dccType: 'unknown',
+        registryDir: folder,
+        artefacts: true,
+        resources: true,
+        accessLog: () => {},
+        log: silentLogger,
       }
       const failure: unknown = await startServe(options, cancelled).catch((error: unknown) => error)
       expect(failure).to.equal(reason)
@@ -34,9 +41,17 @@ describe('startServe', () => {
 
   it('writes record and host token again when they, or their folder, were removed', async () => {
     const serve = await startServe({
-      ...{ port: 0, host: '127.0.0.1', allowedHosts: [], allowedOrigins: [] },
-      ...{ dccType: 'unknown', registryDir: folder, artefacts: false, resources: true },
-      ...{ accessLog: () => {}, log: silentLogger, limits: { heartbeatMs: 50 } },
+      port: 0,
+      host: '127.0.0.1',
+      allowedHosts: [],
+      allowedOrigins: [],
+      dccType: 'unknown',
+      registryDir: folder,
+      artefacts: false,
+      resources: true,
+      accessLog: () => {},
+      log: silentLogger,
+      limits: { heartbeatMs: 50 },
     })
     try {
       const file = serve.hostTokenFile ?? ''

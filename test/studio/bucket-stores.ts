@@ -74,7 +74,11 @@ export function useBucketStores(servers: () => { postgres: Postgres; swift: Swif
     const keyOf = async (hex: string) =>
       (await objects('SELECT object FROM artefacts WHERE hex = $1', hex))[0] ?? ''
     return {
-      ...{ store, bucket, database, log, keyOf },
+      store,
+      bucket,
+      database,
+      log,
+      keyOf,
       spare: () => objects('SELECT object FROM artefact_objects ORDER BY object'),
       async damage(hex) {
         const key = await keyOf(hex)

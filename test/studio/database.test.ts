@@ -334,7 +334,10 @@ describe('a pool of connections to PostgreSQL', () => {
   it('rereads after a notice, and after its connection was replaced', async () => {
     let looks = 0
     const stop = listen({
-      ...{ database, channel: 'test_channel', timer: systemTimer, log: recordingLog() },
+      database,
+      channel: 'test_channel',
+      timer: systemTimer,
+      log: recordingLog(),
       reread: async () => void looks++,
       pollMs: 60_000,
     })

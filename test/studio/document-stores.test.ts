@@ -58,9 +58,16 @@ describe('notes and checkpoints in PostgreSQL', () => {
     const checkpoints = stores.checkpoints(document)
     const write = (id: string) =>
       writeNote(notes, before => ({
-        ...{ id, number: before.length + 1, state: 'open', text: 'Too bright', author: 'ada' },
-        ...{ created_at: '2026-01-02T03:04:05.678Z', targets: [], revision: null },
-        ...{ checkpoint: null, entries: [] },
+        id,
+        number: before.length + 1,
+        state: 'open',
+        text: 'Too bright',
+        author: 'ada',
+        created_at: '2026-01-02T03:04:05.678Z',
+        targets: [],
+        revision: null,
+        checkpoint: null,
+        entries: [],
       }))
     const add = (name: string) => {
       const facts = { created_at: '2026-01-02T03:04:05.678Z', by: 'ada', revision: 1 }
@@ -90,7 +97,11 @@ describe('notes and checkpoints in PostgreSQL', () => {
   })
 
   const checkpointOf = (name: string, stored_bytes: number) => ({
-    ...{ name, created_at: '2026-01-02T03:04:05.678Z', by: 'ada', revision: 1, size: 1 },
+    name,
+    created_at: '2026-01-02T03:04:05.678Z',
+    by: 'ada',
+    revision: 1,
+    size: 1,
     stored_bytes,
   })
 

@@ -20,8 +20,10 @@ import { type Postgres, startPostgres } from './postgres.ts'
 const never = 1_000_000
 /** Nothing happens by itself: what a test has not asked for is not read. */
 const limits = {
-  ...{ ...defaultLimits, ...defaultGatewayLimits },
-  ...{ gatewayRenewMs: never, peerProbeMs: never },
+  ...defaultLimits,
+  ...defaultGatewayLimits,
+  gatewayRenewMs: never,
+  peerProbeMs: never,
 }
 const principal = { accountId: 'account', owner: 'ada', team: null, name: 'ws' }
 
@@ -68,11 +70,15 @@ describe('instances that joined, in PostgreSQL', () => {
          VALUES ($1, 'account', $2, $3, nextval('joined_changes'), 'other', nextval('joined_changes'))
          ON CONFLICT (instance_id)
          DO UPDATE SET record = excluded.record, change = nextval('joined_changes')`,
-        ...[instanceId, JSON.stringify(principal), text],
+        instanceId,
+        JSON.stringify(principal),
+        text,
       )
     }
     return {
-      ...{ directory, database, place },
+      directory,
+      database,
+      place,
       liveReason: 'its link is open',
       // Another one reads all there is meanwhile.
       async pass() {
@@ -90,7 +96,8 @@ describe('instances that joined, in PostgreSQL', () => {
             await write(
               `UPDATE joined_instances SET record = $2, change = nextval('joined_changes')
                WHERE instance_id = $1 AND record <> $2`,
-              ...[id, JSON.stringify(now)],
+              id,
+              JSON.stringify(now),
             )
           },
           async beat() {
@@ -140,7 +147,8 @@ describe('instances that joined, in PostgreSQL', () => {
       await script(`UPDATE gateways SET lease_until = now() - interval '1 ms' WHERE id = 'other'`)
       await table().sweep()
       expect(await verdict()).to.include({
-        ...{ health: 'stale', reason: 'its link is lost: its gateway is away' },
+        health: 'stale',
+        reason: 'its link is lost: its gateway is away',
       })
     })
 

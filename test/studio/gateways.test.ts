@@ -95,11 +95,19 @@ describe('several gateways on one database', () => {
     const scheme = secure === undefined ? 'http' : 'https'
     const all = ['gatewayRenewMs=200', 'gatewayLeaseMs=600', 'peerProbeMs=200', ...bounds]
     const process = startGatewayProcess({
-      ...{ port, registryDir: join(folder, String(port)) },
+      port,
+      registryDir: join(folder, String(port)),
       env: { ...(auth !== 'none' && { SERVICE_MCP_API_KEY: key }), ...secure?.env },
       flags: [
-        ...['--aggregate', '--accept-joins', accounts.url, '--auth', auth],
-        ...['--database', database, '--peer-url', `${scheme}://127.0.0.1:${cable.port}`],
+        '--aggregate',
+        '--accept-joins',
+        accounts.url,
+        '--auth',
+        auth,
+        '--database',
+        database,
+        '--peer-url',
+        `${scheme}://127.0.0.1:${cable.port}`,
         ...(secure?.flags ?? []),
         ...all.map(bound => `--bound=${bound}`),
       ],
@@ -167,7 +175,8 @@ describe('several gateways on one database', () => {
     await updated(events, at(far.instanceId))
     expect(JSON.parse(await sceneAt(two, far.instanceId))).to.deep.equal(sceneOf(2))
     const tool = await callStateless(`${two.base}/mcp`, 'tools/call', {
-      ...{ name: 'query_scene', arguments: { instance: far.instanceId } },
+      name: 'query_scene',
+      arguments: { instance: far.instanceId },
     })
     expect(tool.json.result.content.at(-1).text).to.include(far.instanceId.slice(0, 8))
     const bytes = randomBytes(3_000_000)
@@ -301,7 +310,8 @@ describe('several gateways on one database', () => {
     expect((await rowOf(two, far.instanceId)).reason).to.include('its gateway is away')
     const { error } = await read(two, uri)
     expect([error.data.reason, error.message.includes('away')]).to.deep.equal([
-      ...['instance_unreachable', true],
+      'instance_unreachable',
+      true,
     ])
     await far.post('scene', sceneOf(2))
     const before = events.updates.length
@@ -490,7 +500,9 @@ describe('several gateways on one database', () => {
     const kinds = after.map(({ event }) => event)
     expect(after.slice(0, before.length)).to.deep.equal(before)
     expect(kinds.slice(before.length).toSorted()).to.deep.equal([
-      ...['election_won', 'voluntary_yield', 'voluntary_yield'],
+      'election_won',
+      'voluntary_yield',
+      'voluntary_yield',
     ])
   })
 
@@ -537,7 +549,11 @@ describe('several gateways on one database', () => {
     )
     const kinds = all.map(({ event }) => event).toSorted()
     expect(kinds).to.deep.equal([
-      ...['election_won', 'election_won', 'instance_appeared', 'instance_gone', 'record_fault'],
+      'election_won',
+      'election_won',
+      'instance_appeared',
+      'instance_gone',
+      'record_fault',
     ])
   })
 
@@ -614,7 +630,8 @@ describe('several gateways on one database', () => {
       })
       await until(async () => (await eventsOf(one, id)).length === 2, 'what became of it')
       expect((await eventsOf(one, id)).at(-1)).to.deep.equal([
-        ...['instance_gone', 'its token was revoked or has expired'],
+        'instance_gone',
+        'its token was revoked or has expired',
       ])
       expect(await rowOf(one, id)).to.equal(undefined)
     })
@@ -657,7 +674,9 @@ describe('several gateways on one database', () => {
     }
     const all = await sameEvents([one, two], text => text.split('\n').length === 4)
     expect(all.map(({ event }) => event)).to.deep.equal([
-      ...['instance_gone', 'instance_appeared', 'instance_gone'],
+      'instance_gone',
+      'instance_appeared',
+      'instance_gone',
     ])
     const opened = await postgres.open(database)
     const { n } = await opened.one<{ n: number }>(

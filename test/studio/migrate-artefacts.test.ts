@@ -52,8 +52,14 @@ describe('artefacts migrate', () => {
     return cleanEnv({ ...swift.env, ...own })
   }
   const args = (direction: '--to' | '--from', registryDir = files, ...more: string[]) => [
-    ...['artefacts', 'migrate', direction, place.bucket, '--registry-dir', registryDir],
-    ...['--json', ...more],
+    'artefacts',
+    'migrate',
+    direction,
+    place.bucket,
+    '--registry-dir',
+    registryDir,
+    '--json',
+    ...more,
   ]
   const migrate = (...given: Parameters<typeof args>) => runProgram(args(...given), { env: env() })
 
@@ -110,8 +116,12 @@ describe('artefacts migrate', () => {
     const { documents, ...copied } = JSON.parse(there.stdout)
     expect(documents).to.include({ notes: 0, checkpoints: 0 })
     expect(copied).to.deep.equal({
-      ...{ from: artefactRootIn(files), to: `${place.bucket}/` },
-      ...{ artefacts: 33, bytes, copied: 33, damaged: 0 },
+      from: artefactRootIn(files),
+      to: `${place.bucket}/`,
+      artefacts: 33,
+      bytes,
+      copied: 33,
+      damaged: 0,
     })
     const { store } = await openBucket(place, { clock: systemClock })
     expect(await all(store)).to.deep.equal(refs)

@@ -26,9 +26,17 @@ const odd = 'Größe 2._- 東京 ①'
 
 const idOf = (number: number) => number.toString(16).padStart(8, '0')
 const noteOf = (number: number, more: Partial<Note> = {}): Note => ({
-  ...{ id: idOf(number), number, state: 'open', text: `Note ${number}`, author: 'ada' },
-  ...{ created_at: '2026-01-02T03:04:05.678Z', targets: [], revision: null, checkpoint: null },
-  ...{ entries: [], ...more },
+  id: idOf(number),
+  number,
+  state: 'open',
+  text: `Note ${number}`,
+  author: 'ada',
+  created_at: '2026-01-02T03:04:05.678Z',
+  targets: [],
+  revision: null,
+  checkpoint: null,
+  entries: [],
+  ...more,
 })
 const answer: NoteEntry = { action: 'answer', by: 'agent', at: '2026-01-03T00:00:00.000Z' }
 
@@ -58,11 +66,19 @@ describe('artefacts migrate, of notes and checkpoints', () => {
   })
 
   const env = () => ({
-    ...{ HOME: home, XDG_DATA_HOME: join(home, 'data') },
-    ...{ ...swift.env, SERVICE_DATABASE_URL: place.database },
+    HOME: home,
+    XDG_DATA_HOME: join(home, 'data'),
+    ...swift.env,
+    SERVICE_DATABASE_URL: place.database,
   })
   const args = (direction: '--to' | '--from') => [
-    ...['artefacts', 'migrate', direction, place.bucket, '--registry-dir', home, '--json'],
+    'artefacts',
+    'migrate',
+    direction,
+    place.bucket,
+    '--registry-dir',
+    home,
+    '--json',
   ]
   const migrate = (direction: '--to' | '--from', more: NodeJS.ProcessEnv = {}) =>
     runProgram(args(direction), { env: cleanEnv({ ...env(), ...more }) })
@@ -178,9 +194,7 @@ describe('artefacts migrate, of notes and checkpoints', () => {
   it('takes notes in all states and checkpoints of all documents to the database, and back', async function () {
     this.timeout(120_000)
     const start = (...flags: string[]) =>
-      startServeProcess({
-        ...{ registryDir: home, env: env(), flags: ['--capture', 'off', ...flags] },
-      })
+      startServeProcess({ registryDir: home, env: env(), flags: ['--capture', 'off', ...flags] })
     const first = await start()
     let before
     try {

@@ -107,9 +107,20 @@ export async function startStudio(
 
     const startGateway = ({ port: own, cable }: Pick<StudioGateway, 'port' | 'cable'>) => {
       const flags = [
-        ...['--aggregate', '--accept-joins', accounts.url, '--database', database],
-        ...['--peer-url', `http://127.0.0.1:${cable.port}`, '--public-url', base],
-        ...['--trusted-proxy', '127.0.0.1', '--keys-file', keyStore.store.path, ...boundFlags],
+        '--aggregate',
+        '--accept-joins',
+        accounts.url,
+        '--database',
+        database,
+        '--peer-url',
+        `http://127.0.0.1:${cable.port}`,
+        '--public-url',
+        base,
+        '--trusted-proxy',
+        '127.0.0.1',
+        '--keys-file',
+        keyStore.store.path,
+        ...boundFlags,
       ]
       return startGatewayProcess({ port: own, registryDir: join(folder, `gateway-${own}`), flags })
     }
@@ -136,8 +147,17 @@ export async function startStudio(
         within: network.within(machine),
         env: { NODE_EXTRA_CA_CERTS: certFile },
         flags: [
-          ...['--join', base, '--join-token-file', tokenFile, '--visible-to', 'all'],
-          ...['--scene-file', sceneFile, '--name', machine, ...boundFlags],
+          '--join',
+          base,
+          '--join-token-file',
+          tokenFile,
+          '--visible-to',
+          'all',
+          '--scene-file',
+          sceneFile,
+          '--name',
+          machine,
+          ...boundFlags,
         ],
       })
       const uri = `instance://${serve.instanceId}/scene/current`
@@ -165,7 +185,12 @@ export async function startStudio(
     const agents: Agent[] = []
     ends.push(() => Promise.all(agents.map(agent => agent.close())))
     return {
-      ...{ postgres, database, network, gateways, instances, base },
+      postgres,
+      database,
+      network,
+      gateways,
+      instances,
+      base,
       keys: keys.filter(key => key !== undefined),
       agents(kinds) {
         const uris = instances.map(({ uri }) => uri)

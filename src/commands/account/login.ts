@@ -61,9 +61,7 @@ async function loginWithToken(
     throw new ServiceError(
       'usage_invalid',
       '--token-stdin cannot be combined with a user name or password',
-      {
-        hint: 'the token names the account',
-      },
+      { hint: 'the token names the account' },
     )
   }
   const read = await readSecretFromStdin(process.stdin, '--token-stdin')

@@ -25,12 +25,7 @@ export async function logout(flags: LogoutFlags, env: NodeJS.ProcessEnv): Promis
   const revoked = login?.accessToken !== undefined && failure === null
   if (all && failure !== null) throw notAllEnded(context, failure)
   if (failure !== null) output.warn(describe(context, failure))
-  await output.result('', {
-    registry: server.url,
-    username: login?.username ?? null,
-    revoked,
-    all,
-  })
+  await output.result('', { registry: server.url, username: login?.username ?? null, revoked, all })
   if (login?.accessToken === undefined) output.note(`not logged in to ${server.url}`)
   else output.note(`logged out of ${server.url}${all ? ', on every machine' : ''}`)
   noteNext(context, left)

@@ -44,10 +44,7 @@ export async function listTokens(flags: AccountFlags, env: NodeJS.ProcessEnv): P
   const { output, server } = context
   const width = terminalWidth(process.stdout)
   const lines = tokens.flatMap(token => wrapWords(describe(token), width, '', '  '))
-  await output.result(lines.join('\n'), {
-    registry: server.url,
-    tokens: tokens.map(viewJson),
-  })
+  await output.result(lines.join('\n'), { registry: server.url, tokens: tokens.map(viewJson) })
   if (tokens.length === 0) output.note(`the account has no service tokens at ${server.url}`)
 }
 

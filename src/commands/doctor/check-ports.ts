@@ -31,11 +31,7 @@ export function judgePort({ port, command }: KnownPort, state: PortState): Findi
   const what = `port ${port} (${command})`
   if (state.kind === 'free') return { check, status: 'ok', summary: `${what} is free` }
   if (state.kind === 'held' && state.own !== null) {
-    return {
-      check,
-      status: 'ok',
-      summary: `${what} is held by ${state.own}, process ${state.pid}`,
-    }
+    return { check, status: 'ok', summary: `${what} is held by ${state.own}, process ${state.pid}` }
   }
   const holder =
     state.kind === 'held' ? `${state.command}, process ${state.pid}` : 'an unknown process'

@@ -266,7 +266,10 @@ async function checkJoin({ gateway, joinToken }: Way): Promise<Finding> {
     const progress = { isOpen: false, hasBytes: false }
     const late = setTimeout(() => stop.abort(), 2 * timeoutMs)
     const { reason, isTokenRefused } = await connectLink({
-      ...{ gateway, token, limits: defaultLimits, signal: stop.signal },
+      gateway,
+      token,
+      limits: defaultLimits,
+      signal: stop.signal,
       opened: stream => {
         progress.isOpen = true
         stream.once('data', () => {

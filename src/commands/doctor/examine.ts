@@ -180,11 +180,7 @@ async function startThrowAway(): Promise<ThrowAwayServer> {
   const { McpHttpServer } = await import('../../server/mcp/mcp-http-server.ts')
   const server = new McpHttpServer()
   const { url } = await server.start()
-  return {
-    url,
-    setScene: scene => server.resources().setScene(scene),
-    stop: () => server.stop(),
-  }
+  return { url, setScene: scene => server.resources().setScene(scene), stop: () => server.stop() }
 }
 
 /** The minimum version, the same as in `bin/run.js`. */

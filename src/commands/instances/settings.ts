@@ -34,7 +34,10 @@ export function readInstancesSettings(
     registryDir: readRegistryDir(flags, env),
     dccType: word('dcc-type', flags['dcc-type']),
     status: word('status', flags.status),
-    ...{ all, watch, json, quiet },
+    all,
+    watch,
+    json,
+    quiet,
   }
 }
 

@@ -91,7 +91,9 @@ async function write(
   const { target } = await findHost(flags, env, warningsTo(output))
   const { signal } = new AbortController()
   const { note } = await hostRequest(target, {
-    ...{ method: 'POST', path, ...jsonBody(members) },
+    method: 'POST',
+    path,
+    ...jsonBody(members),
     silenceMs: readClientLimits(env).answerMs,
     ...(overdueMs !== undefined && { overdueMs }),
     signal,

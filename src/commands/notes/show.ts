@@ -15,9 +15,7 @@ Environment: SERVICE_MCP_API_KEY (the API key), SERVICE_REGISTRY_DIR.`
     { description: 'by its number', command: '<%= config.bin %> notes show 3' },
   ]
 
-  static override args = {
-    note: noteArg,
-  }
+  static override args = { note: noteArg }
 
   static override flags = endpointFlags
 

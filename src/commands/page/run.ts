@@ -18,7 +18,8 @@ export async function runPage(
   const { target } = await findHost(flags, env, warningsTo(output))
   const path = 'v1/page-login'
   const { url: link, expires_in: expiresIn } = await hostRequest(target, {
-    ...{ method: 'POST', path },
+    method: 'POST',
+    path,
     silenceMs: readClientLimits(env).answerMs,
     signal: new AbortController().signal,
   })

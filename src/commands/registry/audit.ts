@@ -18,9 +18,7 @@ export default class RegistryAudit extends AdminCommand {
     }),
   }
 
-  static override flags = {
-    limit: limitFlag,
-  }
+  static override flags = { limit: limitFlag }
 
   override async run(): Promise<void> {
     const { args, flags } = await this.parse(RegistryAudit)

@@ -25,7 +25,9 @@ export async function runAccountsServer(
         return handle
       },
       listening: ({ url, registration }) => ({
-        ...{ url, registration, data_dir: dataDir },
+        url,
+        registration,
+        data_dir: dataDir,
         ...(database === null ? {} : { database }),
       }),
       banner: ({ url, registration, local }, shown) =>

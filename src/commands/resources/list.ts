@@ -23,10 +23,7 @@ Environment: SERVICE_MCP_API_KEY (the API key), SERVICE_REGISTRY_DIR.`
       description: 'only the URIs',
       command: `<%= config.bin %> resources list --json | jq -r '.resources[].uri'`,
     },
-    {
-      description: 'URI templates',
-      command: '<%= config.bin %> resources list --templates',
-    },
+    { description: 'URI templates', command: '<%= config.bin %> resources list --templates' },
     {
       description: 'a gateway, or any other MCP server',
       command: '<%= config.bin %> resources list --url http://127.0.0.1:9765/mcp',

@@ -117,7 +117,9 @@ type JsonDifference = Difference & { kind: 'json' }
 
 /** Members of a snapshot that differ with every change. */
 export const bookkeeping: ReadonlySet<string> = new Set([
-  ...['/change_count', '/captured_at', '/truncated/total'],
+  '/change_count',
+  '/captured_at',
+  '/truncated/total',
 ])
 
 function changeLines(difference: JsonDifference, width: number): string[] {

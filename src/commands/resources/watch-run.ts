@@ -100,7 +100,12 @@ function watchEvents(
   }
   return watchResource(
     {
-      ...{ locate, open, uri, minIntervalMs: interval, timer: systemTimer, random: Math.random },
+      locate,
+      open,
+      uri,
+      minIntervalMs: interval,
+      timer: systemTimer,
+      random: Math.random,
       polls: true,
       hooks: {
         async subscribed(session, absence, signal) {
@@ -131,7 +136,12 @@ function watch(
   let follower: Follower
   return watchResource(
     {
-      ...{ locate, open, uri, minIntervalMs: interval, timer: systemTimer, random: Math.random },
+      locate,
+      open,
+      uri,
+      minIntervalMs: interval,
+      timer: systemTimer,
+      random: Math.random,
       settleMs,
       polls: polled.test(uri),
       hooks: {

@@ -180,10 +180,12 @@ export function readProblem(json: unknown): ProblemFacts {
     detail: wordMembers.map(name => readText(body[name])).find(words => words !== undefined),
     code: typeof code === 'string' && /^[a-z0-9_-]{1,64}$/.test(code) ? code : undefined,
     requestId: readText(body['instance']),
-    errors: errors.filter(isJsonObject).map(error => ({
-      pointer: readText(error['pointer']) ?? '',
-      detail: readText(error['detail']) ?? '',
-    })),
+    errors: errors
+      .filter(isJsonObject)
+      .map(error => ({
+        pointer: readText(error['pointer']) ?? '',
+        detail: readText(error['detail']) ?? '',
+      })),
     retryAfterMs: retryAfter === undefined ? undefined : retryAfter * 1000,
   }
 }

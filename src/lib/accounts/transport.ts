@@ -90,7 +90,9 @@ export function createTransport(options: TransportOptions): Transport {
   ): Promise<AccountsAnswer> {
     const text = body === undefined ? '' : JSON.stringify(body())
     const outgoing: RequestOptions = {
-      ...{ agent, method, ...(ca === undefined ? {} : { ca }) },
+      agent,
+      method,
+      ...(ca === undefined ? {} : { ca }),
       // Ends the connection to a proxy that does not answer.
       timeout: limits.connectTimeoutMs,
       headers: {

@@ -93,10 +93,7 @@ export const logoutRequest = z
   .meta({ id: 'LogoutRequest' })
 
 export const passwordRequest = z
-  .strictObject({
-    current_password: z.string().min(1).max(4096),
-    new_password: password,
-  })
+  .strictObject({ current_password: z.string().min(1).max(4096), new_password: password })
   .meta({ id: 'PasswordRequest' })
 
 /** A code that the owner of the machine made for an account that lost its password. */
@@ -192,10 +189,7 @@ export const tokensResponse = z
 
 /** What ended with the old password. */
 export const resetResponse = z
-  .object({
-    ended_sessions: z.int(),
-    ended_tokens: z.array(serviceToken),
-  })
+  .object({ ended_sessions: z.int(), ended_tokens: z.array(serviceToken) })
   .meta({ id: 'ResetResponse' })
 
 /** RFC 9457 with the members of this API. */

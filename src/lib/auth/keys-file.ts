@@ -113,7 +113,10 @@ export function isKeyName(name: string): boolean {
 
 export function formatKeys(keys: readonly NamedKey[]): string {
   const written = keys.map(({ name, sha256, scope, createdAt, expiresAt }) => ({
-    ...{ name, sha256, scope, created_at: createdAt },
+    name,
+    sha256,
+    scope,
+    created_at: createdAt,
     ...(expiresAt === null ? {} : { expires_at: expiresAt }),
   }))
   return `${JSON.stringify({ form, keys: written }, null, 2)}\n`

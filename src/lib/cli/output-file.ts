@@ -65,9 +65,7 @@ export function fileExists(file: string): ServiceError {
 }
 
 function isFolder(file: string): ServiceError {
-  return new ServiceError('usage_invalid', `--out ${file} is a folder`, {
-    hint: 'add a file name',
-  })
+  return new ServiceError('usage_invalid', `--out ${file} is a folder`, { hint: 'add a file name' })
 }
 
 const hints: Readonly<Record<string, string>> = {

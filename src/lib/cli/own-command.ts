@@ -33,29 +33,29 @@ export function commandFor({ program, cwd, path = '', platform }: Started): stri
 
 /** The first words of all commands. */
 export const firstWords: readonly string[] = [
-  ...[
-    'adapter',
-    'artefacts',
-    'checkpoint',
-    'connect',
-    'doctor',
-    'gateway',
-    'instances',
-    'keys',
-    'login',
-  ],
-  ...[
-    'logout',
-    'mcp-config',
-    'notes',
-    'page',
-    'password',
-    'publish',
-    'register',
-    'registry',
-    'resources',
-  ],
-  ...['serve', 'sessions', 'token', 'whoami'],
+  'adapter',
+  'artefacts',
+  'checkpoint',
+  'connect',
+  'doctor',
+  'gateway',
+  'instances',
+  'keys',
+  'login',
+
+  'logout',
+  'mcp-config',
+  'notes',
+  'page',
+  'password',
+  'publish',
+  'register',
+  'registry',
+  'resources',
+  'serve',
+  'sessions',
+  'token',
+  'whoami',
 ]
 
 const ownCommands = new RegExp(

@@ -8,12 +8,30 @@ interface RootHelp {
 
 /** In the order in which a new user needs them. Commands in none of the lists follow the first. */
 const first = [
-  ...['serve', 'mcp-config', 'adapter', 'page', 'instances', 'doctor', 'resources'],
-  ...['artefacts', 'notes', 'checkpoint', 'gateway', 'connect', 'keys'],
+  'serve',
+  'mcp-config',
+  'adapter',
+  'page',
+  'instances',
+  'doctor',
+  'resources',
+  'artefacts',
+  'notes',
+  'checkpoint',
+  'gateway',
+  'connect',
+  'keys',
 ]
 const last = ['help', 'autocomplete']
 const accounts = [
-  ...['register', 'login', 'logout', 'whoami', 'password', 'sessions', 'token', 'publish'],
+  'register',
+  'login',
+  'logout',
+  'whoami',
+  'password',
+  'sessions',
+  'token',
+  'publish',
   'registry',
 ]
 

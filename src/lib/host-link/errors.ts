@@ -72,7 +72,11 @@ interface AnswerFailure {
 
 const pictureCodes: readonly string[] = ['minimised', 'no_window', 'blank', 'permission']
 const publicCodes: readonly string[] = [
-  ...['not_found', 'busy', 'invalid', 'unsupported', 'limit'],
+  'not_found',
+  'busy',
+  'invalid',
+  'unsupported',
+  'limit',
   ...pictureCodes,
 ]
 

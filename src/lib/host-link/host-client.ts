@@ -101,7 +101,12 @@ export class HostClient {
       address ??
       findServe({ dccType: app.dccType, registryDir, env, log, known: known ?? undefined })
     this.#connection = new Connection({
-      ...{ limits, timer, clock, random, heartbeat, find: findAddress },
+      limits,
+      timer,
+      clock,
+      random,
+      heartbeat,
+      find: findAddress,
       hello: () => this.#app.hello(),
       feeds: [this.#app, this.#events, this.#producers, this.#scene, this.#audit],
       heard: (message, link) => this.#heard(message, link),

@@ -58,7 +58,12 @@ export async function openAccountsStore(options: DataFolderOptions): Promise<Sql
   try {
     if (await isThere(files.unfinished)) throw unfinished(dataDir)
     const store = await openSqliteStore({
-      ...{ file: files.database, keys: files.keys, clock, log, busyMs, create },
+      file: files.database,
+      keys: files.keys,
+      clock,
+      log,
+      busyMs,
+      create,
       // Without it a restore would not notice that the database is in use.
       lock: files.lock,
     })

@@ -54,9 +54,7 @@ async function openFiles(options: AccountsOptions): Promise<Accounts> {
     store,
     files: { ...files, copyDatabase: target => store.backup(target) },
     openKeys: keyOptions =>
-      openFileKeys({
-        ...{ replaces: isKnown, ...keyOptions, file: files.keys, clock, log, busyMs },
-      }),
+      openFileKeys({ replaces: isKnown, ...keyOptions, file: files.keys, clock, log, busyMs }),
     followKeys: (keys, pollMs) => repeat(systemTimer, pollMs, keyUpdater(keys, log)),
   }
 }
@@ -82,7 +80,11 @@ async function openDatabaseAccounts(
       },
       followKeys: (keys, pollMs) =>
         listen({
-          ...{ database, channel: keysChannel, timer: systemTimer, log, pollMs },
+          database,
+          channel: keysChannel,
+          timer: systemTimer,
+          log,
+          pollMs,
           reread: keyUpdater(keys, log),
         }),
     }

@@ -12,24 +12,41 @@ export interface AccountTable {
 /** What rows point at comes first. */
 export const accountTables: readonly AccountTable[] = [
   table('accounts', 'id', [
-    ...['username', 'username_key', 'email', 'email_key'],
-    ...['password_hash', 'created_at_ms', 'disabled_at_ms', 'team'],
+    'username',
+    'username_key',
+    'email',
+    'email_key',
+    'password_hash',
+    'created_at_ms',
+    'disabled_at_ms',
+    'team',
   ]),
   table('reserved_names', 'username_key', ['until_ms']),
   table('sessions', 'id', [
-    ...['account_id', 'created_at_ms', 'expires_at_ms', 'address', 'user_agent'],
-    ...['counter', 'rotated_at_ms', 'revoked_at_ms', 'revoked_reason'],
+    'account_id',
+    'created_at_ms',
+    'expires_at_ms',
+    'address',
+    'user_agent',
+    'counter',
+    'rotated_at_ms',
+    'revoked_at_ms',
+    'revoked_reason',
   ]),
   table('service_tokens', 'id', [
-    ...['account_id', 'name', 'secret_hash', 'scopes'],
-    ...['created_at_ms', 'expires_at_ms', 'last_used_at_ms', 'revoked_at_ms'],
+    'account_id',
+    'name',
+    'secret_hash',
+    'scopes',
+    'created_at_ms',
+    'expires_at_ms',
+    'last_used_at_ms',
+    'revoked_at_ms',
   ]),
   table('invites', 'hash', ['created_at_ms', 'expires_at_ms']),
   table('reset_codes', 'account_id', ['hash', 'expires_at_ms']),
   table('login_failures', 'name source', ['forgotten_at_ms', 'last_ms']),
-  table('audit', 'id', [
-    ...['at_ms', 'action', 'account_id', 'address', 'details', 'keep_until_ms'],
-  ]),
+  table('audit', 'id', ['at_ms', 'action', 'account_id', 'address', 'details', 'keep_until_ms']),
 ]
 
 function table(name: string, key: string, others: readonly string[]): AccountTable {

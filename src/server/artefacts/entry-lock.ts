@@ -171,8 +171,5 @@ function breakLock(path: string, seen: string): void {
 
 /** Calls `changed` after each task that held a lock: every change holds one. */
 export function telling(locks: EntryLocks, changed: () => void): EntryLocks {
-  return {
-    ...locks,
-    hold: (hex, task) => locks.hold(hex, () => task().finally(changed)),
-  }
+  return { ...locks, hold: (hex, task) => locks.hold(hex, () => task().finally(changed)) }
 }

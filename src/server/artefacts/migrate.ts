@@ -28,8 +28,12 @@ interface MigrateOptions extends CopyEvents {
 
 /** The limits of the servers do not apply here: nothing is removed. */
 const unbounded = {
-  ...{ artefactTtlMs: 0, maxArtefacts: 0, maxArtefactTotalBytes: 0, maxArtefactBytes: 0 },
-  ...{ artefactSweepMs: 0, artefactPollMs: 0 },
+  artefactTtlMs: 0,
+  maxArtefacts: 0,
+  maxArtefactTotalBytes: 0,
+  maxArtefactBytes: 0,
+  artefactSweepMs: 0,
+  artefactPollMs: 0,
 }
 
 /**
@@ -66,7 +70,9 @@ export async function migrateArtefacts(options: MigrateOptions) {
   const copied = await copyArtefacts({ ...options, ...artefacts })
   const copiedDocuments = await copyDocuments({ ...documents, damaged })
   return {
-    ...{ from: source.artefacts.name, to: target.artefacts.name, ...copied },
+    from: source.artefacts.name,
+    to: target.artefacts.name,
+    ...copied,
     documents: { from: source.documents.name, to: target.documents.name, ...copiedDocuments },
   }
 }

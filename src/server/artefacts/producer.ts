@@ -145,7 +145,9 @@ export function createArtefactProducer(options: ArtefactProducerOptions): PagedP
     const start = offset + (whole.byteOffset - bytes.byteOffset)
     const end = start + whole.length
     const slice = {
-      ...{ offset: start, bytes: whole.length, total },
+      offset: start,
+      bytes: whole.length,
+      total,
       ...(end < total && { next_offset: end }),
     }
     const meta = { 'service-cli/slice': slice, ...metaOf(ref)._meta }

@@ -215,8 +215,10 @@ function createLookUp(server: AccountsUrl): (token: Secret) => Promise<CheckedTo
   const times = { connectTimeoutMs: checkMs, requestTimeoutMs: checkMs, maxRetries: 0 }
   const client = createAccountsClient(
     createTransport({
-      ...{ server, limits: { ...defaultClientLimits, ...times } },
-      ...{ env: process.env, userAgent },
+      server,
+      limits: { ...defaultClientLimits, ...times },
+      env: process.env,
+      userAgent,
     }),
   )
   return async token => {

@@ -19,7 +19,10 @@ export function withAccountTokens(
       const { kind, reason } = checked.failure
       if (kind === 'invalid') return failures.refused(peer, invalid(reason))
       return {
-        ...{ ok: false, status: 503, error: 'temporarily_unavailable', retryAfterSeconds },
+        ok: false,
+        status: 503,
+        error: 'temporarily_unavailable',
+        retryAfterSeconds,
         description: 'cannot check the token: the accounts server does not answer; try later',
       }
     }

@@ -70,7 +70,11 @@ export class WindowCapture implements CaptureSource {
     this.#timer = timer
     this.#target = fail(waitsFor)
     this.#probes = new Probes({
-      ...{ backends, limits, ticks, timer, log },
+      backends,
+      limits,
+      ticks,
+      timer,
+      log,
       changed: () => this.#update(),
       done: () => this.#firstLook.resolve(),
     })

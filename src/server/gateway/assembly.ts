@@ -83,14 +83,20 @@ export async function assembleGateway(parts: GatewayAssemblyParts): Promise<Asse
     ? new Relays({ ...machine, directory, isOwn, mayUseKey, joined: joining?.joined })
     : undefined
   const common = {
-    ...{ relays, catalog, tools, log, self: () => self },
+    relays,
+    catalog,
+    tools,
+    log,
+    self: () => self,
     probeOf: (id: string) => probes.of(id),
     whyNotProbed: (entry: InstanceEntry) => probes.whyNot(entry),
   }
   const views = new Views({
     all: openView({ ...common, ...(joining && { viewer: null }), directory, ring, limits }),
     open: (viewer, open) => openUserView({ ...common, limits }, directory, viewer, open),
-    ...{ limits, ticks: monotonicClock, timer: systemTimer },
+    limits,
+    ticks: monotonicClock,
+    timer: systemTimer,
   })
   return {
     endpoint: views,
@@ -129,9 +135,11 @@ async function openJoins({
   const parts = { limits, clock: systemClock, timer: systemTimer, log }
   const shared = settings && (await openShared(settings, { ...parts, ring }))
   const joined = shared?.joined ?? new OwnJoined(parts)
-  const joins = new Joins({ ...{ local, tokens, directory: joined }, ...parts })
+  const joins = new Joins({ local, tokens, directory: joined, ...parts })
   const accept = createJoinUpgrade({
-    ...{ tokens, limits, onRefused },
+    tokens,
+    limits,
+    onRefused,
     whyFull: principal => joins.whyFull(principal),
     accept: (...link) => joins.accept(...link),
   })

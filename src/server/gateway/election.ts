@@ -83,11 +83,7 @@ export type Holder =
    * Accepts connections and does not answer in time. `active`: what the state directory says of
    * it; `pid`: the process, when it is known to be a gateway.
    */
-  | {
-      readonly kind: 'silent'
-      readonly active: ActiveGateway | null
-      readonly pid: number | null
-    }
+  | { readonly kind: 'silent'; readonly active: ActiveGateway | null; readonly pid: number | null }
   /** Answers as no gateway does. */
   | { readonly kind: 'stranger'; readonly answer: string }
   /** Takes no connection, or cuts it: on its way out, more often than not. */

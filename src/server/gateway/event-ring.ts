@@ -54,10 +54,9 @@ export interface EventTable {
   /** Events that were written before, by their number, are not written again. */
   write(events: readonly (GatewayEvent & { number: number; ageMs: number })[]): Promise<void>
   /** The newest, oldest first. Null: they are still those of the version `known`. */
-  read(known: string | null): Promise<{
-    readonly version: string
-    readonly events: readonly TimedEvent[]
-  } | null>
+  read(
+    known: string | null,
+  ): Promise<{ readonly version: string; readonly events: readonly TimedEvent[] } | null>
 }
 
 interface Sharing {
@@ -140,7 +139,9 @@ export class EventRing {
   #cleaned({ event, dccType = ownDccType, instanceId = 'gateway', reason }: GatewayEvent) {
     const clean = (text: string) => cleanText(text, this.#limits.maxGatewayEventTextChars)
     return {
-      ...{ event, dccType: clean(dccType), instanceId: clean(instanceId) },
+      event,
+      dccType: clean(dccType),
+      instanceId: clean(instanceId),
       ...(reason === undefined ? {} : { reason: clean(reason) }),
     }
   }

@@ -69,13 +69,7 @@ function lineOf(news: ElectionEvent, by: Reporter): ElectionLine {
 
 function shown(active: ActiveGateway, { registry }: Reporter): ElectionLine['resident'] {
   const { instanceId, pid, url, version } = active
-  return {
-    instance_id: instanceId,
-    pid,
-    url,
-    version,
-    same_registry: active.registry === registry,
-  }
+  return { instance_id: instanceId, pid, url, version, same_registry: active.registry === registry }
 }
 
 function lostError(lost: ElectionLost, host: string, port: number): ServiceError {
@@ -84,10 +78,7 @@ function lostError(lost: ElectionLost, host: string, port: number): ServiceError
     return new ServiceError(
       'port_in_use',
       `port ${port} on ${host} is in use: it ${lost.message}`,
-      {
-        cause: lost,
-        data: { host, port },
-      },
+      { cause: lost, data: { host, port } },
     )
   }
   const { pid, version, startedAt, instanceId } = active

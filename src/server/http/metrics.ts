@@ -19,9 +19,17 @@ export interface Gauge {
 /** First parts of paths: names of users and instances never become labels. */
 const routes = new Set(['mcp', 'artefacts', 'instances', 'host', 'page', 'v1', 'healthz', 'readyz'])
 const methods = new Set([
-  ...['initialize', 'ping', 'server/discover', 'tools/list', 'tools/call'],
-  ...['resources/list', 'resources/templates/list', 'resources/read', 'completion/complete'],
-  ...['resources/subscribe', 'resources/unsubscribe'],
+  'initialize',
+  'ping',
+  'server/discover',
+  'tools/list',
+  'tools/call',
+  'resources/list',
+  'resources/templates/list',
+  'resources/read',
+  'completion/complete',
+  'resources/subscribe',
+  'resources/unsubscribe',
 ])
 
 /** Upper bounds in seconds. */

@@ -33,7 +33,9 @@ export function createHandshake(parts: HandshakeParts): Handshake {
   const untyped = closeMs === undefined ? {} : { closeTimeout: closeMs }
   const server = new WebSocketServer({
     ...untyped,
-    ...{ noServer: true, clientTracking: false, perMessageDeflate: false },
+    noServer: true,
+    clientTracking: false,
+    perMessageDeflate: false,
     maxPayload: maxMessageBytes,
     handleProtocols: () => protocol,
   })

@@ -46,8 +46,11 @@ const refusals: ReadonlySet<number> = new Set([
 export function connectLink(options: LinkOptions): Promise<LinkOutcome> {
   const { gateway, token, limits, opened, signal } = options
   const ws = new WebSocket(gateway.replace(/^http/, 'ws') + joinPath, joinProtocol, {
-    ...{ perMessageDeflate: false, handshakeTimeout: handshakeMs, followRedirects: false },
-    ...{ maxPayload: limits.maxJoinMessageBytes, agent: agentFor(gateway) },
+    perMessageDeflate: false,
+    handshakeTimeout: handshakeMs,
+    followRedirects: false,
+    maxPayload: limits.maxJoinMessageBytes,
+    agent: agentFor(gateway),
     headers: { Authorization: `Bearer ${token.reveal()}`, 'User-Agent': userAgent },
   })
   return new Promise(resolve => {

@@ -63,7 +63,9 @@ interface McpEndpointParts {
 export function createMcpEndpoint(parts: McpEndpointParts): McpEndpoint {
   const { registry, resourcesEnabled, clients, instructions, limits, clock, log } = parts
   const identity: ServerIdentity = {
-    ...{ name: 'service-cli', title: 'service-cli', version },
+    name: 'service-cli',
+    title: 'service-cli',
+    version,
     get instructions() {
       return instructions()
     },
@@ -98,7 +100,10 @@ export function createMcpEndpoint(parts: McpEndpointParts): McpEndpoint {
         resources === null ? null : { registry: served, hub, resources, tools },
       ),
       stateless: createStatelessMethods({
-        ...{ identity, openings, tools, extraMethods: parts.extraMethods },
+        identity,
+        openings,
+        tools,
+        extraMethods: parts.extraMethods,
         resources: resources === null ? null : { methods: resources, listen },
       }),
     }
@@ -221,7 +226,8 @@ export interface EndpointActivity {
 /** The activity for `/metrics`. */
 export function activityGauges(activity: EndpointActivity): readonly Gauge[] {
   const gauge = (name: string, help: string, value: number) => ({
-    ...{ name: `service_cli_${name}`, help },
+    name: `service_cli_${name}`,
+    help,
     values: [{ value }],
   })
   return [
@@ -250,10 +256,7 @@ export class PendingCalls {
   }
 
   ofTools(methods: ToolMethods): ToolMethods {
-    return {
-      ...methods,
-      call: (params, caller) => this.#counted(methods.call(params, caller)),
-    }
+    return { ...methods, call: (params, caller) => this.#counted(methods.call(params, caller)) }
   }
 
   #counted<Answer>(answer: Answer | Promise<Answer>): Answer | Promise<Answer> {

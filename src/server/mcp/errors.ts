@@ -15,11 +15,7 @@ export type RpcCodeTable = Readonly<Partial<Record<ErrorCode, number>>>
 /** What the client is told. Anything that is not our own error stays in the log. */
 export function toRpcError(error: unknown, codes: RpcCodeTable): RpcError {
   if (!(error instanceof ServiceError)) {
-    return {
-      code: rpcCodes.internalError,
-      message: 'internal error',
-      data: { reason: 'internal' },
-    }
+    return { code: rpcCodes.internalError, message: 'internal error', data: { reason: 'internal' } }
   }
   const code = codes[error.code] ?? rpcCodes.internalError
   const data = {

@@ -16,7 +16,13 @@ const joinedGateway: AuthPolicy = {
 export function createLinkListener(app: AppParts): RequestListener {
   const { mcp, download, isReady, limits, log, accessLog, onRefused } = app
   return createHandlers({
-    ...{ mcp, download, isReady, limits, log, accessLog, onRefused },
+    mcp,
+    download,
+    isReady,
+    limits,
+    log,
+    accessLog,
+    onRefused,
     auth: joinedGateway,
     guard: () => ok(null),
     cors: createCors([]),

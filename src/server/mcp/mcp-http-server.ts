@@ -203,7 +203,9 @@ export class McpHttpServer {
     const served = { registry, resourcesEnabled, tools, instructions }
     const { clients } = this.#parts
     const endpoint = (this.#endpoint ??= createMcpEndpoint({
-      ...{ ...common, ...served, clients },
+      ...common,
+      ...served,
+      clients,
       clock: this.#ticks,
     }))
     metrics?.add(() => activityGauges(endpoint.activity()))
@@ -219,8 +221,15 @@ export class McpHttpServer {
     this.#hostEndpoint = host ?? null
     const hasDownload = store !== null && resourcesEnabled
     return {
-      ...{ ...common, ...checks, auth, onRefused, accessLog, host },
-      ...{ mcp: endpoint, metrics, readyFacts: this.#parts.readyFacts },
+      ...common,
+      ...checks,
+      auth,
+      onRefused,
+      accessLog,
+      host,
+      mcp: endpoint,
+      metrics,
+      readyFacts: this.#parts.readyFacts,
       page: this.#page ?? undefined,
       download: hasDownload ? createArtefactDownload({ ...common, store }) : undefined,
       documents: this.#documents(),
@@ -231,11 +240,15 @@ export class McpHttpServer {
   #createPage(auth: AuthPolicy, onRefused: PageParts['onRefused']): Page | null {
     if (this.#config.enablePage !== true) return null
     return new Page({
-      ...{ auth, onRefused, ...this.#parts.page },
+      auth,
+      onRefused,
+      ...this.#parts.page,
       writes: { notes: this.#parts.notes ?? null, store: this.#store },
       baseUrl: () => this.#baseUrl,
       publicUrl: this.#where.publicUrl,
-      ...{ limits: this.#limits, clock: this.#clock, ticks: this.#ticks },
+      limits: this.#limits,
+      clock: this.#clock,
+      ticks: this.#ticks,
     })
   }
 

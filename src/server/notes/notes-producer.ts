@@ -132,7 +132,12 @@ function page(
 export function summary({ id, number, state, text, author, created_at, targets, entries }: Note) {
   const last = entries.at(-1)
   return {
-    ...{ id, number, state, text, author, created_at },
+    id,
+    number,
+    state,
+    text,
+    author,
+    created_at,
     targets: targets.map(target => target.name),
     ...(last !== undefined && {
       last: { action: last.action, by: last.by, at: last.at, text: last.text },

@@ -87,7 +87,8 @@ export class Page {
       keys: keyLogin ? auth : null,
       failures: new FailureLimit({ ticks, limits: resolveAuthLimits({ maxAuthFailures }) }),
       isHttps: req => this.#isHttps(req),
-      ...{ limits, clock },
+      limits,
+      clock,
     })
     this.#uploads = new UploadIntake(limits)
   }

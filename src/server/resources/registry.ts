@@ -74,7 +74,9 @@ export class ResourceRegistry extends ResourceServer {
       applicationChanged: () => this.notify.resourceUpdated(sceneCurrentUri),
     }
     const scene = new SceneState(limits, {
-      ...{ listener: sceneChanges, clock, firstRevision: options.firstRevision },
+      listener: sceneChanges,
+      clock,
+      firstRevision: options.firstRevision,
     })
     const audit = new AuditProducer(limits)
     const events = new SessionEventsProducer(limits)

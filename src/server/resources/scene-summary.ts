@@ -57,7 +57,9 @@ function summariseDccScene(scene: JsonObject): Summary {
     },
     camera: camera === undefined ? shortened(scene.camera ?? null) : placeOf(camera),
     objects: {
-      ...{ total, listed: objects.length, by_type: countsByType(scene, objects, most) },
+      total,
+      listed: objects.length,
+      by_type: countsByType(scene, objects, most),
       ...(objects.length > 0 && objects.length <= most && { ids: few(idsOf(objects), most) }),
     },
     hidden: { count: hidden.length, ids: few(idsOf(hidden), most) },

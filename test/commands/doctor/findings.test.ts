@@ -266,7 +266,11 @@ describe('reportText on a terminal', () => {
     const summary =
       'the state directory /tmp/service-cli-1000/with/a/long/name is open to other users'
     const finding: Finding = {
-      ...{ check: 'x', status: 'warn', summary, details: [summary], hint: `${summary} and more` },
+      check: 'x',
+      status: 'warn',
+      summary,
+      details: [summary],
+      hint: `${summary} and more`,
     }
     const lines = reportText([finding], false, 80).split('\n')
     for (const line of lines) expect(line.length).to.be.at.most(80)
@@ -280,7 +284,12 @@ describe('judgeInstances', () => {
   const since = '2026-03-04T05:06:07.250Z'
   const application = { connected: true, since, what: 'blender 3.4.1', pid: 8 }
   const live: InstanceFacts = {
-    ...{ shortId: 'a1b2c3d4', name: 'desk', health: 'live', reason: 'fine', pid: 7, application },
+    shortId: 'a1b2c3d4',
+    name: 'desk',
+    health: 'live',
+    reason: 'fine',
+    pid: 7,
+    application,
   }
   const server = 'the server of desk (a1b2c3d4), process 7,'
 

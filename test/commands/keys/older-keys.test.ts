@@ -57,7 +57,8 @@ describe('keys of older versions', () => {
 
   let said = ''
   const here = () => ({
-    ...{ stdout: { write: () => true }, stderr: { write: (text: string) => (said += text) } },
+    stdout: { write: () => true },
+    stderr: { write: (text: string) => (said += text) },
     env,
   })
   const flags = { json: false, quiet: false, 'read-only': false }

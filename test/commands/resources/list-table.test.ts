@@ -15,8 +15,11 @@ describe('tables of resources', () => {
     const listed = parseListed(
       [
         {
-          ...{ uri: 'scene://current', name: 'scene', title: 'Current scene', size: 1500 },
-          ...{ mimeType: 'application/json' },
+          uri: 'scene://current',
+          name: 'scene',
+          title: 'Current scene',
+          size: 1500,
+          mimeType: 'application/json',
           annotations: { lastModified: '2026-01-02T03:01:05Z' },
         },
         { uri: 'x://\u001b[31mred', name: 'a\nb', size: -1, annotations: { lastModified: 'no' } },

@@ -9,11 +9,16 @@ import { compare, type Look, type State } from '../../../src/lib/mcp/client/foll
 
 const time = new Date(2026, 0, 2, 3, 4, 5)
 const json = (value: unknown, revision: number | null = null): State => ({
-  ...{ kind: 'json', value, revision, goneSince: null },
+  kind: 'json',
+  value,
+  revision,
+  goneSince: null,
 })
 const text = (value: string): State => ({ kind: 'text', text: value })
 const look = (before: State, after: State): Look => ({
-  ...{ before, after, difference: compare(before, after) },
+  before,
+  after,
+  difference: compare(before, after),
 })
 
 function shown(before: State, after: State, updates = 1, width = 80): string[] {
@@ -102,7 +107,10 @@ describe('lookLines', () => {
 
   it('shows the action of an audit entry before its number and time, and all of it', () => {
     const entry = (id: number) => ({
-      ...{ id, timestamp: '2026-01-02T03:04:05.678Z', actor: 'blender', params: {} },
+      id,
+      timestamp: '2026-01-02T03:04:05.678Z',
+      actor: 'blender',
+      params: {},
       action: 'object.move',
     })
     const lines = shown(json({ entries: [entry(1)] }), json({ entries: [entry(1), entry(2)] }))

@@ -69,9 +69,7 @@ facts('decision: artefact sidecar', [
           size: 5,
           annotations: { lastModified: ref.created_at },
           _meta: {
-            'service-cli/artefact': {
-              download_url: `${base}/artefacts/sha256/${hexOf(ref)}`,
-            },
+            'service-cli/artefact': { download_url: `${base}/artefacts/sha256/${hexOf(ref)}` },
           },
         })
       }),

@@ -126,12 +126,14 @@ facts('decision: templates and completion', [
         },
         {},
         server =>
-          server.resources().addProducer({
-            scheme: 'shot',
-            list: () => ['a/10', 'a/20', 'b/30'].map(name => ({ uri: `shot://${name}`, name })),
-            read: () => [],
-            templates: () => [{ uriTemplate: 'shot://{sequence}/{shot}', name: 'Shot' }],
-          }),
+          server
+            .resources()
+            .addProducer({
+              scheme: 'shot',
+              list: () => ['a/10', 'a/20', 'b/30'].map(name => ({ uri: `shot://${name}`, name })),
+              read: () => [],
+              templates: () => [{ uriTemplate: 'shot://{sequence}/{shot}', name: 'Shot' }],
+            }),
       ),
   ],
   [

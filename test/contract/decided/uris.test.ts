@@ -155,11 +155,13 @@ facts('decision: a producer that failed', [
         },
         {},
         server =>
-          server.resources().addProducer({
-            scheme: 'bad',
-            list: () => [],
-            read: () => Promise.reject(new Error('boom in /etc/passwd')),
-          }),
+          server
+            .resources()
+            .addProducer({
+              scheme: 'bad',
+              list: () => [],
+              read: () => Promise.reject(new Error('boom in /etc/passwd')),
+            }),
       ),
   ],
 ])

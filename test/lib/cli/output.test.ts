@@ -22,10 +22,7 @@ describe('createOutput', () => {
   })
 
   it('puts one line of JSON on stdout, and still warns', () => {
-    expect(say(true, false)).to.deep.equal({
-      stdout: '{"a":1}\n',
-      stderr: 'warning: careful\n',
-    })
+    expect(say(true, false)).to.deep.equal({ stdout: '{"a":1}\n', stderr: 'warning: careful\n' })
   })
 
   it('leaves out notes when quiet', () => {

@@ -8,7 +8,12 @@ import {
 import { ManualTime } from '../../server/resources/manual-time.ts'
 
 const half: ProgressFacts = {
-  ...{ label: 'shot.exr', done: 150e6, total: 300e6, from: 0, elapsedMs: 2000, columns: 100 },
+  label: 'shot.exr',
+  done: 150e6,
+  total: 300e6,
+  from: 0,
+  elapsedMs: 2000,
+  columns: 100,
 }
 
 describe('progressText', () => {

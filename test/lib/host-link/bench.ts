@@ -32,7 +32,9 @@ export class Bench {
     services: HostClientServices = {},
   ): HostClient {
     const all: HostClientOptions = {
-      ...{ url, token, app: { dccType: 'blender', mode: 'gui', version: '4.2', pid: 4711 } },
+      url,
+      token,
+      app: { dccType: 'blender', mode: 'gui', version: '4.2', pid: 4711 },
       onStatus: status => void this.statuses.push(status),
       ...options,
       limits: { stopGraceMs: 100, resendMs: 10, ...options.limits },

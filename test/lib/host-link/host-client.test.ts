@@ -22,7 +22,9 @@ describe('HostClient', () => {
       )
       const { client: self, ...hello } = peer.messages[0] as Message
       expect(hello).to.deep.equal({
-        ...{ type: 'hello', protocol: [1], instance_id: 'run-1' },
+        type: 'hello',
+        protocol: [1],
+        instance_id: 'run-1',
         app: { dcc_type: 'blender', mode: 'gui', pid: 4711, version: '4.2' },
         document: { path: '/shots/010.blend', modified: false },
       })
@@ -183,11 +185,16 @@ describe('HostClient', () => {
       await peer.next('error', 2)
       expect(peer.of('error')).to.deep.equal([
         {
-          ...{ type: 'error', id: 'q1', code: 'unknown_type', retryable: false },
+          type: 'error',
+          id: 'q1',
+          code: 'unknown_type',
+          retryable: false,
           message: 'unknown message type "newer.question"',
         },
         {
-          ...{ type: 'error', code: 'invalid', retryable: false },
+          type: 'error',
+          code: 'invalid',
+          retryable: false,
           message: '/scene_min_interval_ms must be a whole number from 0 to 86400000',
         },
       ])
@@ -215,7 +222,10 @@ describe('HostClient', () => {
       expect(await peer.next('heartbeat')).not.to.have.property('busy')
       host.setBusy('rendering')
       expect(await peer.next('heartbeat', 2)).to.deep.equal({
-        ...{ type: 'heartbeat', main_idle_ms: 0, queue_depth: 0, busy: 'rendering' },
+        type: 'heartbeat',
+        main_idle_ms: 0,
+        queue_depth: 0,
+        busy: 'rendering',
         dropped: { audit: 0, events: 0 },
       })
       host.setBusy(null)

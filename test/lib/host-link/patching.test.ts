@@ -4,11 +4,7 @@ import { Bench, errorOf } from './bench.ts'
 import { type Message, type Peer, welcome, within } from './scripted-server.ts'
 
 const limits = { max_message_bytes: 2000, max_scene_bytes: 100_000, max_patched_objects: 500 }
-const patching = {
-  ...welcome,
-  scene_patch: true,
-  limits: { ...welcome.limits, ...limits },
-}
+const patching = { ...welcome, scene_patch: true, limits: { ...welcome.limits, ...limits } }
 const pad = 'x'.repeat(30)
 const propsOf = (ids: readonly string[]) => ids.map(id => ({ id, pad, x: 0 }))
 const props = propsOf(Array.from({ length: 100 }, (_, at) => `Prop.${at}`))
@@ -70,8 +66,12 @@ describe('HostClient, patching the scene', () => {
     peer.send({ type: 'ok', id, revision: 7 })
     await peer.until(() => peer.messages.length > count, 'the patch')
     expect(peer.messages[count]).to.deep.include({
-      ...{ type: 'scene.patch', base: 7, objects: [{ id: 'Prop.5', x: 1 }] },
-      ...{ removed: ['Prop.6'], members: { frame: 2 }, unset: [] },
+      type: 'scene.patch',
+      base: 7,
+      objects: [{ id: 'Prop.5', x: 1 }],
+      removed: ['Prop.6'],
+      members: { frame: 2 },
+      unset: [],
     })
   })
 
@@ -121,7 +121,8 @@ describe('HostClient, patching the scene', () => {
     host.setScene({ note: 'x'.repeat(3000), objects: props })
     const { code, message } = await errorOf(host.sceneSettled())
     expect([code, message]).to.deep.equal([
-      ...['limit', 'one object, or all other members, are longer than a message'],
+      'limit',
+      'one object, or all other members, are longer than a message',
     ])
     expect(peer.of('scene.set')).to.deep.equal([])
   })
@@ -143,7 +144,8 @@ describe('HostClient, patching the scene', () => {
   for (const id of ['', 'x'.repeat(256)]) {
     it(`sends a scene with an id of ${id.length} characters whole, or refuses it`, async () => {
       const { host, peer } = await bench.linked({
-        ...{ welcome: patching, answer: () => ({ revision: 7 }) },
+        welcome: patching,
+        answer: () => ({ revision: 7 }),
       })
       host.setScene({ pad, objects: propsOf([id, 'Cube']) })
       await within(host.sceneSettled(), 'the scene')

@@ -6,7 +6,9 @@ import { type Message, type Peer, welcome, within } from './scripted-server.ts'
 
 const read = (id: string, uri: string, deadline_ms = 5000) => ({
   type: 'read',
-  ...{ id, uri, deadline_ms },
+  id,
+  uri,
+  deadline_ms,
 })
 const answerTo = async (peer: Peer, id: string) => {
   const found = () => peer.messages.find(message => message.id === id && message.type !== 'read')
@@ -137,7 +139,8 @@ describe('HostClient, asked for resources', () => {
     peer.send({ type: 'list', id: 's2', scheme: 'blender-object', deadline_ms: 2000 })
     const uri = 'blender-object://Cube?detail=full'
     expect(await answerTo(peer, 's1')).to.deep.equal({
-      ...{ type: 'ok', id: 's1' },
+      type: 'ok',
+      id: 's1',
       contents: [
         { uri, text: 'a' },
         { uri, blob: 'aGk=' },

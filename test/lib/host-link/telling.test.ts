@@ -59,8 +59,11 @@ describe('HostClient, telling the server', () => {
       await set({ pad, frame: 1, objects: [{ id: 'Cube' }, { id: 'Lamp' }] })
       await set({ pad, mode: 'edit', objects: [{ id: 'Lamp', x: 1 }, { id: 'Rig' }] })
       expect(peer.of('scene.patch')[0]).to.deep.include({
-        ...{ base: 7, objects: [{ id: 'Lamp', x: 1 }, { id: 'Rig' }], removed: ['Cube'] },
-        ...{ members: { mode: 'edit' }, unset: ['frame'] },
+        base: 7,
+        objects: [{ id: 'Lamp', x: 1 }, { id: 'Rig' }],
+        removed: ['Cube'],
+        members: { mode: 'edit' },
+        unset: ['frame'],
       })
       // An equal scene is told of, too; another order, and objects without ids, are no patch.
       for (const objects of [
@@ -89,8 +92,11 @@ describe('HostClient, telling the server', () => {
       peer.send({ type: 'ok', id: first.id, revision: 8 })
       const second = await peer.next('scene.patch', 2)
       expect(second).to.deep.include({
-        ...{ base: 8, objects: [{ id: 'Prop.5', x: 2 }], removed: ['Prop.6'] },
-        ...{ members: { frame: 2 }, unset: [] },
+        base: 8,
+        objects: [{ id: 'Prop.5', x: 2 }],
+        removed: ['Prop.6'],
+        members: { frame: 2 },
+        unset: [],
       })
       expect(JSON.stringify(second).length).to.be.lessThan(2000)
       const stale = { code: 'stale', message: 'another scene', retryable: false }
@@ -223,7 +229,7 @@ describe('HostClient, telling the server', () => {
       const second = await peer.next('scene.set', 2)
       // Late: it must not be taken for the answer to the second one.
       peer.send({ type: 'ok', id: first.id, revision: 1 })
-      peer.send({ ...{ type: 'error', id: second.id, code: 'busy' }, message: '', retryable: true })
+      peer.send({ type: 'error', id: second.id, code: 'busy', message: '', retryable: true })
       const third = await peer.next('scene.set', 3)
       peer.send({ type: 'ok', id: third.id, revision: 3 })
       expect(await within(host.sceneSettled(), 'the scene')).to.equal(3)

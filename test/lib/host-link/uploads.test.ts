@@ -92,8 +92,12 @@ describe('HostClient, sending artefacts', () => {
     )
     const { id: _, done: __, ...put } = peer.of('artefact.put')[0] as Message
     expect(put).to.deep.equal({
-      ...{ type: 'artefact.put', mime: 'image/png', size: 150_000, display_name: 'still.png' },
-      ...{ job_id: 'j', metadata: { w: 1 } },
+      type: 'artefact.put',
+      mime: 'image/png',
+      size: 150_000,
+      display_name: 'still.png',
+      job_id: 'j',
+      metadata: { w: 1 },
     })
     expect(Math.max(...peer.frames.map(frame => frame.length))).to.equal(70_000)
   })

@@ -42,15 +42,19 @@ describe('a change in words', () => {
     [{ ...changed('energy', 1, 2), name: { toString: 0, valueOf: 0 } }, 'an item energy 1 → 2'],
     [
       {
-        ...{ path: '/objects', kind: 'changed', before: ['Cube', 'Lamp'] },
+        path: '/objects',
+        kind: 'changed',
+        before: ['Cube', 'Lamp'],
         after: ['Cube', 'Key', 'Fill', 'Rim', 'Sun', 'Sky', 'Moon'],
       },
       'objects: Key, Fill, Rim, Sun, Sky and 1 more added; Lamp removed',
     ],
     [
       {
-        ...{ path: '/objects', kind: 'changed' },
-        ...{ before: [{ name: 'Cube' }], after: [{ name: 'Cube' }, { name: 'Lamp' }] },
+        path: '/objects',
+        kind: 'changed',
+        before: [{ name: 'Cube' }],
+        after: [{ name: 'Cube' }, { name: 'Lamp' }],
       },
       'objects: Lamp added',
     ],

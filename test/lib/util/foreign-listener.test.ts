@@ -102,7 +102,7 @@ async function askByReadLink(url: URL, key: string): Promise<string> {
   const link = new ReadLink({ connectMs: 60_000, key: new Secret(key) })
   const { promise, resolve } = Promise.withResolvers<string>()
   link.send(
-    { ...{ url, headers: {}, body: '{}' }, answerMs: 60_000, silenceMs: 60_000 },
+    { url, headers: {}, body: '{}', answerMs: 60_000, silenceMs: 60_000 },
     {
       begun: status => resolve(String(status)),
       data() {},

@@ -13,7 +13,10 @@ import { settableClock } from '../../helpers/settable-clock.ts'
 describe('copyTables', () => {
   let folder: string
   const options = (name: string) => ({
-    ...{ file: join(folder, name), clock: settableClock(), log: silentLogger, busyMs: 1000 },
+    file: join(folder, name),
+    clock: settableClock(),
+    log: silentLogger,
+    busyMs: 1000,
   })
 
   before(async () => {

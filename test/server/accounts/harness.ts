@@ -103,8 +103,10 @@ export const cheapHashing = { passwordHashBytes: 8 * 1024, passwordHashPasses: 1
 export const stores = {
   open: (folder: string, clock: Clock, log: Logger): Promise<AccountStore> =>
     openSqliteStore({
-      ...{ file: join(folder, 'registry.db'), keys: join(folder, 'keys.json') },
-      ...{ clock, log },
+      file: join(folder, 'registry.db'),
+      keys: join(folder, 'keys.json'),
+      clock,
+      log,
     }),
 }
 

@@ -58,11 +58,7 @@ describe('refresh tokens', () => {
   it('never fail on any text', async () => {
     const tokens = createRefreshTokens(await makeKeys())
     fc.assert(fc.property(fc.string(), text => tokens.parse(text) === null))
-    const near = fc.string({
-      unit: fc.constantFrom(...base64url),
-      minLength: 58,
-      maxLength: 58,
-    })
+    const near = fc.string({ unit: fc.constantFrom(...base64url), minLength: 58, maxLength: 58 })
     fc.assert(fc.property(near, text => tokens.parse(`srt_${text}`) === null))
   })
 

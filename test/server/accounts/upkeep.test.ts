@@ -95,12 +95,7 @@ describe('audit', () => {
         const [line] = registry.logged.filter(({ level }) => level === 'error')
         expect(line?.fields).to.include({ action: 'account.registered' })
       },
-      {
-        wrap: store => ({
-          ...store,
-          audit: () => Promise.reject(new Error('no room')),
-        }),
-      },
+      { wrap: store => ({ ...store, audit: () => Promise.reject(new Error('no room')) }) },
     ))
 })
 

@@ -62,7 +62,9 @@ describe('a part of an artefact', () => {
       const whole = await read(`${uri}?as=text&limit=1048576`)
       expect(whole.text).to.equal(text)
       expect(whole._meta['service-cli/slice']).to.deep.equal({
-        ...{ offset: 0, bytes: 550_000, total: 550_000 },
+        offset: 0,
+        bytes: 550_000,
+        total: 550_000,
       })
     })
 
@@ -166,10 +168,7 @@ describe('a part of an artefact', () => {
   })
 
   it('is completed: the words, and sizes worth asking for', async () => {
-    const ref = {
-      type: 'ref/resource',
-      uri: 'artefact://sha256/{hex}{?as,offset,limit,max_width}',
-    }
+    const ref = { type: 'ref/resource', uri: 'artefact://sha256/{hex}{?as,offset,limit,max_width}' }
     const complete = async (name: string, value = '') =>
       (await session.call('completion/complete', { ref, argument: { name, value } })).result
         .completion.values

@@ -88,10 +88,7 @@ describe('artefact producer', () => {
         'artefact://sha256/{hex}',
         'artefact://sha256/{hex}{?as,offset,limit,max_width}',
       ])
-      const context = {
-        uriTemplate: 'artefact://sha256/{hex}',
-        resolved: new Map(),
-      }
+      const context = { uriTemplate: 'artefact://sha256/{hex}', resolved: new Map() }
       const complete = (variable: string, prefix: string) =>
         producer.complete?.(variable, prefix, context)
       for (let at = 0; at < 100; at++) await store.put(randomBytes(9))

@@ -11,7 +11,9 @@ describe('smaller pictures of artefacts', () => {
     const { store } = await openStore()
     const made: number[] = []
     const producer = createArtefactProducer({
-      ...{ store, limits: resolveLimits({}), downloadUrl: () => null },
+      store,
+      limits: resolveLimits({}),
+      downloadUrl: () => null,
       async shrink(file, maxWidth) {
         made.push(maxWidth)
         return { png: file.slice(0, maxWidth), width: maxWidth, height: 1 }

@@ -2,10 +2,7 @@ import { expect } from 'chai'
 import { FailureLimit } from '../../../src/server/auth/failure-limit.ts'
 import type { AuthRefused } from '../../../src/server/http/authentication.ts'
 
-const wrong: AuthRefused = {
-  ...{ ok: false, status: 401, error: 'invalid_token' },
-  description: 'wrong',
-}
+const wrong: AuthRefused = { ok: false, status: 401, error: 'invalid_token', description: 'wrong' }
 
 describe('FailureLimit', () => {
   function setUp(maxAuthFailurePeers = 3) {
@@ -35,7 +32,9 @@ describe('FailureLimit', () => {
     status('a')
     ticks.nowMs = 20_000
     expect(failures.refused('a', wrong)).to.deep.include({
-      ...{ ok: false, error: 'invalid_token', retryAfterSeconds: 40 },
+      ok: false,
+      error: 'invalid_token',
+      retryAfterSeconds: 40,
     })
   })
 

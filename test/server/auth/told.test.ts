@@ -31,7 +31,10 @@ describe('what the log says of keys', () => {
       {
         mcpUrl: () => 'http://127.0.0.1:1/mcp',
         limits: resolveAuthLimits({ keysPollMs: 20 }),
-        ...{ clock: systemClock, ticks: monotonicClock, timer: systemTimer, log },
+        clock: systemClock,
+        ticks: monotonicClock,
+        timer: systemTimer,
+        log,
       },
     )
   }

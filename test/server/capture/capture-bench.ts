@@ -34,7 +34,11 @@ export class CaptureBench {
 
   open(limits = {}, backends: MemoryBackend[] = [this.backend]): WindowCapture {
     const parts = {
-      ...{ mode: 'auto' as const, backends, log: silentLogger, ticks: this.time, timer: this.time },
+      mode: 'auto' as const,
+      backends,
+      log: silentLogger,
+      ticks: this.time,
+      timer: this.time,
       onTaken: (view: string) => void this.taken.push(view),
     }
     this.#capture = new WindowCapture(

@@ -7,7 +7,8 @@ const MiB = 1024 * 1024
 function kept(count: number, stored_bytes: number, of_note = false) {
   const prefix = of_note ? 'note' : 'own'
   return Array.from({ length: count }, (_, at) => ({
-    ...{ name: `${prefix}-${at}`, stored_bytes },
+    name: `${prefix}-${at}`,
+    stored_bytes,
     ...(of_note && { of_note }),
   }))
 }

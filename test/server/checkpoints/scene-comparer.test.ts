@@ -7,8 +7,12 @@ import { SceneComparer } from '../../../src/server/checkpoints/scene-comparer.ts
 /** Of about 100 bytes for each object. */
 function scene(count: number, changes: Record<number, object> = {}): string {
   const objects = Array.from({ length: count }, (_, at) => ({
-    ...{ id: `Prop.${at}`, name: `Prop.${at}`, type: 'mesh', parent: null },
-    ...{ translate: [at, 0, 0], scale: [1, 1, 1] },
+    id: `Prop.${at}`,
+    name: `Prop.${at}`,
+    type: 'mesh',
+    parent: null,
+    translate: [at, 0, 0],
+    scale: [1, 1, 1],
     ...changes[at],
   }))
   return JSON.stringify({ captured_at: count + Object.keys(changes).length, objects })
@@ -27,11 +31,14 @@ describe('SceneComparer', () => {
   ] as const) {
     it(`finds what changed in ${about} scenes, and what belongs to the targets`, async () => {
       const { changes, ofTargets, truncated } = await comparer.compare({
-        ...{ base: scene(count), current: scene(count, moved) },
+        base: scene(count),
+        current: scene(count, moved),
         ...options,
       })
       expect(changes.map(({ path }) => path)).to.deep.equal([
-        ...['/objects/1/translate', '/objects/3/parent', '/objects/5/visible'],
+        '/objects/1/translate',
+        '/objects/3/parent',
+        '/objects/5/visible',
       ])
       expect(ofTargets).to.deep.equal([true, true, false])
       expect(truncated).to.equal(false)

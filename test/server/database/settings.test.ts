@@ -8,7 +8,10 @@ describe('the address of a PostgreSQL database', () => {
   it('has user, password, host, port and database, decoded', () => {
     const settings = parse('postgres://a%40b:p%2Fw@db.studio.example:6543/my%20studio')
     expect(settings).to.include({
-      ...{ host: 'db.studio.example', port: 6543, database: 'my studio', user: 'a@b' },
+      host: 'db.studio.example',
+      port: 6543,
+      database: 'my studio',
+      user: 'a@b',
     })
     expect(settings.password?.reveal()).to.equal('p/w')
     expect(JSON.stringify(settings)).not.to.contain('p/w')

@@ -20,16 +20,29 @@ const shot = 'a'.repeat(32)
 const other = 'b'.repeat(32)
 
 const noteWith = (id: string, number: number, text = 'Too bright'): Note => ({
-  ...{ id, number, state: 'open', text, author: 'ada', created_at: '2026-01-02T03:04:05.678Z' },
-  ...{ targets: [], revision: null, checkpoint: null, entries: [] },
+  id,
+  number,
+  state: 'open',
+  text,
+  author: 'ada',
+  created_at: '2026-01-02T03:04:05.678Z',
+  targets: [],
+  revision: null,
+  checkpoint: null,
+  entries: [],
 })
 const idOf = (number: number) => number.toString(16).padStart(8, '0')
 const append = (store: NoteStore, id: string, text?: string) =>
   writeNote(store, notes => noteWith(id, (notes.at(-1)?.number ?? 0) + 1, text))
 
 const checkpointOf = (name: string, second: number, of_note = false): Checkpoint => ({
-  ...{ name, created_at: `2026-01-02T03:04:${String(second).padStart(2, '0')}.000Z`, by: 'ada' },
-  ...{ revision: 1, size: 10, stored_bytes: 5, ...(of_note && { of_note }) },
+  name,
+  created_at: `2026-01-02T03:04:${String(second).padStart(2, '0')}.000Z`,
+  by: 'ada',
+  revision: 1,
+  size: 10,
+  stored_bytes: 5,
+  ...(of_note && { of_note }),
 })
 const scene = Buffer.from([0, 1, 2, 0xff, 0xfe])
 

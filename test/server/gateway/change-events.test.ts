@@ -59,7 +59,8 @@ describe('eventOf', () => {
     const joined = { ...facts, visibility: 'owner' as const }
     const left = entry({ instanceId, joined }, { health: 'dead', reason: 'why' })
     expect(eventOf({ kind: 'gone', entry: left }, 'available')).to.include({
-      ...{ event: 'instance_gone', reason: 'why' },
+      event: 'instance_gone',
+      reason: 'why',
     })
   })
 

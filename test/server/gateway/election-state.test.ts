@@ -22,11 +22,7 @@ const holders: Readonly<Record<string, Holder>> = {
   free: { kind: 'free' },
 }
 
-const plain: ElectionRules = {
-  standby: true,
-  patient: false,
-  maxActiveProbeFailures: 3,
-}
+const plain: ElectionRules = { standby: true, patient: false, maxActiveProbeFailures: 3 }
 const refusing = { ...plain, standby: false }
 const patient = { ...plain, patient: true }
 

@@ -28,10 +28,7 @@ function run(contest: Contest) {
   const told: ElectionEvent[] = []
   const counts = { tries: 0, looks: 0, closed: 0 }
   const won = elect({
-    rules: {
-      ...{ standby: true, patient: false, maxActiveProbeFailures: 3 },
-      ...contest.rules,
-    },
+    rules: { standby: true, patient: false, maxActiveProbeFailures: 3, ...contest.rules },
     retryMs,
     bind: () => Promise.resolve(++counts.tries < wins ? null : 'the port'),
     probe: {

@@ -80,10 +80,7 @@ export function gatewayOver(
   })
   const updates: string[] = []
   const lists = { count: 0 }
-  resources.listen({
-    resourceUpdated: uri => updates.push(uri),
-    listChanged: () => lists.count++,
-  })
+  resources.listen({ resourceUpdated: uri => updates.push(uri), listChanged: () => lists.count++ })
   return { time, catalog, ring, resources, updates, lists, activity }
 }
 

@@ -20,8 +20,12 @@ export function useGateways() {
   })
 
   const common = () => ({
-    ...{ host: '127.0.0.1', allowedHosts: [], allowedOrigins: [], registryDir },
-    ...{ accessLog: () => {}, log: silentLogger },
+    host: '127.0.0.1',
+    allowedHosts: [],
+    allowedOrigins: [],
+    registryDir,
+    accessLog: () => {},
+    log: silentLogger,
   })
 
   return {

@@ -28,10 +28,7 @@ export function describeInstanceDirectory(
           scene: '/shots/010/shot.blend',
           metadata: { studio: 'north' },
         })
-        expect(found.verdict).to.include({
-          health: 'live',
-          reason: at.under.liveReason,
-        })
+        expect(found.verdict).to.include({ health: 'live', reason: at.under.liveReason })
         expect(JSON.stringify(at.directory.entries)).to.not.match(/host\.token|\/host"/)
       })
 

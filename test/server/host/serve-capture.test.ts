@@ -29,9 +29,16 @@ describe('the window of the application that is linked to serve', () => {
 
   async function start(options: Partial<ServeOptions> = {}): Promise<RawSession> {
     handle = await startServe({
-      ...{ port: 0, host: '127.0.0.1', allowedHosts: [], allowedOrigins: [] },
-      ...{ dccType: 'unknown', registryDir: folder, artefacts: false, resources: true },
-      ...{ accessLog: entry => accessed.push(JSON.stringify(entry)), log: silentLogger },
+      port: 0,
+      host: '127.0.0.1',
+      allowedHosts: [],
+      allowedOrigins: [],
+      dccType: 'unknown',
+      registryDir: folder,
+      artefacts: false,
+      resources: true,
+      accessLog: entry => accessed.push(JSON.stringify(entry)),
+      log: silentLogger,
       capture: { mode: 'auto', backends: [backend] },
       ...options,
     })

@@ -37,15 +37,17 @@ describe('the address of a client', () => {
   })
 
   const common = () => ({
-    ...{ port: 0, host: '127.0.0.1', allowedHosts: [], allowedOrigins: [] },
-    ...{ log: silentLogger, accessLog: (entry: AccessEntry) => void entries.push(entry) },
+    port: 0,
+    host: '127.0.0.1',
+    allowedHosts: [],
+    allowedOrigins: [],
+    log: silentLogger,
+    accessLog: (entry: AccessEntry) => void entries.push(entry),
   })
 
   async function serve(trustedProxies: string[]): Promise<ServeHandle> {
     const facts = { dccType: 'unknown', artefacts: false, resources: true }
-    const handle = await startServe({
-      ...{ ...common(), ...facts, registryDir: folder, trustedProxies },
-    })
+    const handle = await startServe({ ...common(), ...facts, registryDir: folder, trustedProxies })
     stop.push(() => handle.stop())
     return handle
   }
@@ -96,7 +98,9 @@ describe('the address of a client', () => {
       [['127.0.0.1'], 401],
     ] as const) {
       const registry = await startAccountsServer({
-        ...{ ...common(), dataDir: join(folder, `data-${last}`), trustedProxies },
+        ...common(),
+        dataDir: join(folder, `data-${last}`),
+        trustedProxies,
         limits: { maxLoginFailures: 2 },
       })
       stop.push(() => registry.stop())
@@ -128,7 +132,8 @@ describe('the address of a client', () => {
           expect(straight.status).to.equal(200)
           const over = { ...json, [name]: value }
           const { status, json: problem } = await ask(`${handle.hostUrl}/v1/scene`, {
-            ...{ ...init, headers: over },
+            ...init,
+            headers: over,
           })
           expect(status).to.equal(403)
           expect(problem.detail).to.include(name.toLowerCase())
@@ -154,9 +159,13 @@ async function upgrade({ hostUrl }: ServeHandle, headers: Record<string, string>
   const { port, host } = new URL(hostUrl)
   const socket = connect(Number(port), '127.0.0.1')
   const all = {
-    ...{ Host: host, Upgrade: 'websocket', Connection: 'Upgrade', 'Sec-WebSocket-Version': '13' },
-    ...{ 'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZQ==' },
-    ...{ 'Sec-WebSocket-Protocol': 'dcc-host.v1', ...headers },
+    Host: host,
+    Upgrade: 'websocket',
+    Connection: 'Upgrade',
+    'Sec-WebSocket-Version': '13',
+    'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZQ==',
+    'Sec-WebSocket-Protocol': 'dcc-host.v1',
+    ...headers,
   }
   const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`)
   socket.write(`GET /host HTTP/1.1\r\n${lines.join('')}\r\n`)

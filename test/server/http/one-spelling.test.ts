@@ -21,8 +21,13 @@ describe('every server', () => {
     const folder = await mkdtemp(join(tmpdir(), 'one-spelling-'))
     opened.defer(() => rm(folder, { recursive: true, force: true }))
     const common = {
-      ...{ host: '127.0.0.1', port: 0, allowedHosts: [], allowedOrigins: [] },
-      ...{ accessLog: () => {}, log: silentLogger, registryDir: folder },
+      host: '127.0.0.1',
+      port: 0,
+      allowedHosts: [],
+      allowedOrigins: [],
+      accessLog: () => {},
+      log: silentLogger,
+      registryDir: folder,
     }
     const servers = [
       await startServe({ ...common, dccType: 'maya', artefacts: true, resources: true }),

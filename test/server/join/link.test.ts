@@ -26,8 +26,13 @@ describe('a link between an instance and a gateway', () => {
     more: { body?: string; answerMs?: number; signal?: AbortSignal } = {},
   ) =>
     pair.client.ask({
-      ...{ url: url(path), method: 'body' in more ? 'POST' : 'GET', headers: {} },
-      ...{ repeatable: false, answerMs: 60_000, signal: never, ...more },
+      url: url(path),
+      method: 'body' in more ? 'POST' : 'GET',
+      headers: {},
+      repeatable: false,
+      answerMs: 60_000,
+      signal: never,
+      ...more,
     })
 
   /** What a receiver of a read heard, in order. */
@@ -72,8 +77,13 @@ describe('a link between an instance and a gateway', () => {
       res.end(`${req.method} ${req.url} ${body}`)
     }
     const answered = await pair.client.ask({
-      ...{ url: url('/mcp?x=1'), method: 'POST', headers: { 'X-Asked': 'yes' }, body: 'hello' },
-      ...{ repeatable: false, answerMs: 60_000, signal: never },
+      url: url('/mcp?x=1'),
+      method: 'POST',
+      headers: { 'X-Asked': 'yes' },
+      body: 'hello',
+      repeatable: false,
+      answerMs: 60_000,
+      signal: never,
     })
     expect([answered.statusCode, answered.headers['x-seen']]).to.deep.equal([201, 'yes'])
     expect(String(Buffer.concat(await answered.toArray()))).to.equal('POST /mcp?x=1 hello')
@@ -229,7 +239,8 @@ describe('a link between an instance and a gateway', () => {
   it('tells the other end why it closes', async () => {
     pair.gateway.link.close(4003, 'the token was revoked')
     expect(await pair.instance.link.ended).to.deep.equal({
-      ...{ code: 4003, reason: 'the token was revoked' },
+      code: 4003,
+      reason: 'the token was revoked',
     })
   })
 })

@@ -11,7 +11,9 @@ import { ManualTime } from '../resources/manual-time.ts'
 const minuteMs = 60_000
 const info = { name: 'claude-code', title: 'Claude Code', version: '2.1' }
 const sessionOf = (other: object = {}) => ({
-  ...{ protocolVersion: '2025-11-25', principal: 'anonymous', info },
+  protocolVersion: '2025-11-25',
+  principal: 'anonymous',
+  info,
   ...other,
 })
 
@@ -57,9 +59,15 @@ describe('ClientTable', () => {
     expect(page()).to.deep.equal({
       clients: [
         {
-          ...{ name: 'claude-code', title: 'Claude Code', version: '2.1' },
-          ...{ protocol_version: '2025-11-25', transport: 'session', principal: 'key:ada' },
-          ...{ connected_at: at(5), last_seen_at: at(7), streams: 0 },
+          name: 'claude-code',
+          title: 'Claude Code',
+          version: '2.1',
+          protocol_version: '2025-11-25',
+          transport: 'session',
+          principal: 'key:ada',
+          connected_at: at(5),
+          last_seen_at: at(7),
+          streams: 0,
           last_list: { at: at(6), what: 'tools' },
           last_read: { at: at(6), uri: 'scene://current' },
           last_call: { at: at(7), tool: 'look' },

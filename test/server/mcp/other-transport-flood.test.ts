@@ -71,11 +71,13 @@ function describeFlood(transport: TransportName, other: TransportName): void {
     before(async () => {
       const limits = { maxSessions: others, maxListenStreams: others }
       running = await startServer({ limits }, {}, server =>
-        server.resources().addProducer({
-          scheme: 'test',
-          list: () => [],
-          read: asked => [{ uri: asked, mimeType: 'text/plain', text: String(shown) }],
-        }),
+        server
+          .resources()
+          .addProducer({
+            scheme: 'test',
+            list: () => [],
+            read: asked => [{ uri: asked, mimeType: 'text/plain', text: String(shown) }],
+          }),
       )
       while (crowd.length < others) crowd.push(await open[other](running.url))
     })

@@ -23,8 +23,11 @@ describe('NotePictures', () => {
     for (let answer = 1; answer <= 20; answer++) await save('aaaaaaaa', `after-${answer}`)
     const kept = async () => (await readdir(folder)).toSorted()
     expect(await kept()).to.deep.equal([
-      ...['aaaaaaaa-after-18.png', 'aaaaaaaa-after-19.png', 'aaaaaaaa-after-20.png'],
-      ...['aaaaaaaa-before.png', 'bbbbbbbb-before.png'],
+      'aaaaaaaa-after-18.png',
+      'aaaaaaaa-after-19.png',
+      'aaaaaaaa-after-20.png',
+      'aaaaaaaa-before.png',
+      'bbbbbbbb-before.png',
     ])
     for (const id of ['cccccccc', 'dddddddd', 'eeeeeeee', 'ffffffff']) await save(id, 'before')
     const left = ['bbbbbbbb', 'cccccccc', 'dddddddd', 'eeeeeeee', 'ffffffff']

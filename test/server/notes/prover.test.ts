@@ -25,8 +25,16 @@ import { windowCaptureLimits } from '../../../src/server/capture/window-limits.t
 
 const target = { id: 'Cube', name: 'Cube' }
 const open: Note = {
-  ...{ id: '0123abcd', number: 1, state: 'open', text: 'Higher', author: 'ada', entries: [] },
-  ...{ created_at: '2026-01-01T00:00:00.000Z', targets: [target], revision: 1, checkpoint: null },
+  id: '0123abcd',
+  number: 1,
+  state: 'open',
+  text: 'Higher',
+  author: 'ada',
+  entries: [],
+  created_at: '2026-01-01T00:00:00.000Z',
+  targets: [target],
+  revision: 1,
+  checkpoint: null,
 }
 
 /** A picture of 8 by 4 pixels in grey, some of them white. */
@@ -77,9 +85,7 @@ describe('Prover', () => {
     new Prover({
       folder: () => folder,
       scene,
-      checkpoints: new Checkpoints({
-        ...{ store, scene, comparer, clock: systemClock },
-      }),
+      checkpoints: new Checkpoints({ store, scene, comparer, clock: systemClock }),
       camera,
       compare: (before, after) => maker.compare(before, after),
       timer: {
@@ -212,7 +218,9 @@ describe('Prover', () => {
         revision: () => revision,
         prover: prover({ shot: async () => ({ png: picture(), view: {} }) }),
         audit: new AuditLog(),
-        ...{ clock: systemClock, timer: systemTimer, log: silentLogger },
+        clock: systemClock,
+        timer: systemTimer,
+        log: silentLogger,
       })
       const input = { text: 'Higher', author: 'ada', targets: [target], view: {} }
       const error = await notes.add(input).catch((thrown: unknown) => thrown)

@@ -33,7 +33,9 @@ describe('logging in to the page with a key', () => {
     const session = await RawSession.open(server.url, '2025-11-25', headers)
     return session.post(
       JSON.stringify({
-        ...{ jsonrpc: '2.0', id: 9, method: 'resources/read' },
+        jsonrpc: '2.0',
+        id: 9,
+        method: 'resources/read',
         params: { uri: 'events://session/s?drain=true' },
       }),
     )
@@ -147,10 +149,7 @@ describe('logging in to the page with a key', () => {
       const { port } = await secure.start()
       const direct = await ask(`https://127.0.0.1:${port}/page/session`, {
         method: 'POST',
-        headers: {
-          ...fromPage(`https://127.0.0.1:${port}`),
-          'Content-Type': 'application/json',
-        },
+        headers: { ...fromPage(`https://127.0.0.1:${port}`), 'Content-Type': 'application/json' },
         body: JSON.stringify({ code: codeOf(secure.pageLoginUrl()) }),
         ca: pair.cert,
       })

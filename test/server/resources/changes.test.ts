@@ -26,10 +26,7 @@ function listened(enableArtefactResources = true) {
   })
   const updates: string[] = []
   const lists = { count: 0 }
-  resources.listen({
-    resourceUpdated: uri => updates.push(uri),
-    listChanged: () => lists.count++,
-  })
+  resources.listen({ resourceUpdated: uri => updates.push(uri), listChanged: () => lists.count++ })
   return { resources, time, updates, lists }
 }
 

@@ -182,7 +182,10 @@ describe('a change of scene://delta', () => {
     expect(changesOf(at([0, 0, 0]), at([0, 0, 0.5]))).to.deep.equal([
       {
         path: '/objects/0/translate',
-        ...{ kind: 'changed', before: [0, 0, 0], after: [0, 0, 0.5], id: 'A' },
+        kind: 'changed',
+        before: [0, 0, 0],
+        after: [0, 0, 0.5],
+        id: 'A',
       },
     ])
   })

@@ -45,7 +45,8 @@ function patched(scene: any, { objects, removed, members, unset }: Patch): any {
 
 /** What leaves or joins the list is applied as what leaves or joins the scene. */
 const asPlain = ({ kind, ...rest }: any) => ({
-  ...{ ...rest, kind: { omitted: 'removed', listed: 'added' }[kind as string] ?? kind },
+  ...rest,
+  kind: { omitted: 'removed', listed: 'added' }[kind as string] ?? kind,
 })
 
 const json = (value: unknown) => JSON.parse(JSON.stringify(value))

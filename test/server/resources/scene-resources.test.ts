@@ -20,7 +20,9 @@ describe('scene://current', () => {
     const resources = registry()
     resources.setSceneText('{ "frame": 1 }')
     expect(contents(resources, 'scene://current')[0]).to.include({
-      ...{ uri: 'scene://current', mimeType: 'application/json', text: '{ "frame": 1 }' },
+      uri: 'scene://current',
+      mimeType: 'application/json',
+      text: '{ "frame": 1 }',
     })
   })
 

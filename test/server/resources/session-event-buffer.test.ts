@@ -20,8 +20,11 @@ describe('SessionEventBuffer', () => {
     const bytes = sizes.reduce((sum, size) => sum + size, 0)
     expect(bytes).to.be.within(4000 - Math.max(...sizes), 4000)
     expect(buffer.page()).to.deep.include({
-      ...{ retained_count: sizes.length, dropped_count: 10 - sizes.length, gap: true },
-      ...{ oldest_cursor: 11 - sizes.length, newest_cursor: 10 },
+      retained_count: sizes.length,
+      dropped_count: 10 - sizes.length,
+      gap: true,
+      oldest_cursor: 11 - sizes.length,
+      newest_cursor: 10,
     })
     // What was drained gives its room back.
     buffer.page({ drain: true })

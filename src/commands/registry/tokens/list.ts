@@ -18,9 +18,7 @@ themselves are not stored.`
     user: Args.string({ ignoreStdin: true, description: 'user name or email address' }),
   }
 
-  static override flags = {
-    limit: limitFlag,
-  }
+  static override flags = { limit: limitFlag }
 
   override async run(): Promise<void> {
     const { args, flags } = await this.parse(RegistryTokensList)

@@ -182,7 +182,9 @@ export class Channel {
       target: ready.value,
       headers: { ...postHeaders, ...statelessHeaders(method, params) },
       heldMs: name === 'wait_for_change' ? longestWaitSeconds * 1000 : 0,
-      ...{ method, params, signal },
+      method,
+      params,
+      signal,
     })
     if (signal.aborted) return { kind: 'failed', reason: '' }
     if (answer.kind === 'broken') this.#recovery.lost(answer.reason, generation)

@@ -105,7 +105,9 @@ export class HttpLink implements HttpAsker {
         method,
         headers: {
           ...(userAgent !== undefined && { 'User-Agent': userAgent }),
-          ...{ ...headers, ...length, ...secret },
+          ...headers,
+          ...length,
+          ...secret,
         },
         agent,
         signal,

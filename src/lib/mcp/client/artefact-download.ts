@@ -70,7 +70,12 @@ async function answerOf(
   const { answerMs } = context.limits
   try {
     return await context.link.ask({
-      ...{ url, method: 'GET', headers, repeatable: true, answerMs, signal },
+      url,
+      method: 'GET',
+      headers,
+      repeatable: true,
+      answerMs,
+      signal,
     })
   } catch (error) {
     throw broken(error, url, signal)

@@ -35,7 +35,11 @@ export function createClientContext(parts: ClientParts): ClientContext {
   const { key, env, limits, timer, log } = parts
   return {
     link: new HttpLink({
-      ...{ limits, key, env, timer, userAgent },
+      limits,
+      key,
+      env,
+      timer,
+      userAgent,
       overdue: ({ host }) => log.warn({ host }, overdueText(host)),
     }),
     budget: new ByteBudget(limits.maxHeldBytes),

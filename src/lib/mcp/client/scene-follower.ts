@@ -50,12 +50,7 @@ async function readStep(read: Read, before: State): Promise<Look | null> {
   if (delta === null || changes === null || revision === null) return null
   const applied = applyChanges(before.value, changes)
   if (applied === null) return null
-  const after: State = {
-    kind: 'json',
-    value: applied.value,
-    revision,
-    goneSince: delta.goneSince,
-  }
+  const after: State = { kind: 'json', value: applied.value, revision, goneSince: delta.goneSince }
   const difference =
     changes.length === 0
       ? { kind: 'same' as const }

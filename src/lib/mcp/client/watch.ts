@@ -120,7 +120,9 @@ async function watchOnce(
   failed.promise.catch(() => {})
   let ready = false
   const throttle = new Throttle({
-    ...{ timer, minIntervalMs, settleMs },
+    timer,
+    minIntervalMs,
+    settleMs,
     run: updates =>
       hooks.changed(session, updates, signal).catch((error: unknown) => {
         failed.reject(error)

@@ -204,11 +204,7 @@ const generic: Client = {
   entry: settings =>
     settings.bridge === null
       ? httpEntry(settings, { type: 'http' }, braces)
-      : {
-          type: 'stdio',
-          ...bridgeEntry(settings.bridge),
-          ...keyInEnvironment(settings, braces),
-        },
+      : { type: 'stdio', ...bridgeEntry(settings.bridge), ...keyInEnvironment(settings, braces) },
   commands: () => [],
   note: 'Most clients read this form; their documentation names the file.',
   keyNotes: () => [needsVariable('The client'), `Not every client expands ${keyVariable}.`],

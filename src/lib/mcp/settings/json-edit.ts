@@ -85,11 +85,7 @@ function filling(layout: Layout, into: Node, name: string, value: unknown): Spli
   const inside = text.slice(into.offset + 1, endOf(into) - 1)
   const line = `${newline}${indent}${name}${render(value, layout, indent)}`
   const kept = inside.trimEnd()
-  return {
-    start: into.offset + 1,
-    end: endOf(into) - 1,
-    text: `${kept}${line}${newline}${outer}`,
-  }
+  return { start: into.offset + 1, end: endOf(into) - 1, text: `${kept}${line}${newline}${outer}` }
 }
 
 function render(value: unknown, { unit, newline }: Layout, indent: string): string {

@@ -88,7 +88,13 @@ function toState(row: FoundRow): SessionState {
     session,
     account: {
       id: session.accountId,
-      ...{ username, usernameKey, email, emailKey, passwordHash, disabledAtMs, team },
+      username,
+      usernameKey,
+      email,
+      emailKey,
+      passwordHash,
+      disabledAtMs,
+      team,
       createdAtMs: accountCreatedAtMs,
     },
   }

@@ -25,10 +25,7 @@ export function readDatabaseTables<Value>(
 ): Promise<Value> {
   return database.transact('the accounts were not read', async queries => {
     await queries.change('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY')
-    return action({
-      ...{ name: database.name, registryId },
-      rows: table => rowsOf(queries, table),
-    })
+    return action({ name: database.name, registryId, rows: table => rowsOf(queries, table) })
   })
 }
 

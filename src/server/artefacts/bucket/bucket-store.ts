@@ -161,7 +161,11 @@ export async function createBucketStore(options: BucketStoreOptions): Promise<Bu
   const checkDatabase = checkRegularly(() => database.rows('it does not answer', 'SELECT 1'))
   const sweepTimer = every(limits.artefactSweepMs, () => inBackground(sweep))
   const stopListening = listen({
-    ...{ database, channel, timer: systemTimer, log, pollMs },
+    database,
+    channel,
+    timer: systemTimer,
+    log,
+    pollMs,
     reread: announce,
   })
 

@@ -178,7 +178,14 @@ async function removeRows(
 function rowOf(ref: ArtefactRef) {
   const { size_bytes, created_at, expires_at, mime, session_id, tool_call_id, job_id } = ref
   return [
-    ...[size_bytes, Date.parse(created_at), expires_at === null ? null : Date.parse(expires_at)],
-    ...[mime, session_id, tool_call_id, job_id, ref.correlation_id, JSON.stringify(ref)],
+    size_bytes,
+    Date.parse(created_at),
+    expires_at === null ? null : Date.parse(expires_at),
+    mime,
+    session_id,
+    tool_call_id,
+    job_id,
+    ref.correlation_id,
+    JSON.stringify(ref),
   ] as const
 }

@@ -84,10 +84,14 @@ export function catalogReads(database: Database, limits: CatalogLimits) {
       const rows = await run(queries =>
         queries.rows<CatalogRow & { found: number; createdMs: number }>(
           page,
-          ...[nowMs, liveAfterMs(nowMs, limits)],
-          ...[position?.createdMs ?? maxTimeMs, position?.hex ?? ''],
-          ...[Math.max(sinceMs, -maxTimeMs), ...values],
-          ...[limit, limits.maxArtefactPageBytes],
+          nowMs,
+          liveAfterMs(nowMs, limits),
+          position?.createdMs ?? maxTimeMs,
+          position?.hex ?? '',
+          Math.max(sinceMs, -maxTimeMs),
+          ...values,
+          limit,
+          limits.maxArtefactPageBytes,
         ),
       )
       const last = rows.at(-1)

@@ -167,9 +167,5 @@ export function parseDisplayName(text: string | undefined): Result<DisplayName, 
   if (!ownSocket && !/^(localhost|127(\.\d{1,3}){3})$/.test(host)) {
     return fail(`DISPLAY ${JSON.stringify(text)} is on another machine`)
   }
-  return ok({
-    host: ownSocket ? null : host,
-    number: Number(number),
-    screen: Number(screen),
-  })
+  return ok({ host: ownSocket ? null : host, number: Number(number), screen: Number(screen) })
 }

@@ -5,12 +5,7 @@ export const genericEvent = 35
 /** Of every reply, event and error; replies and generic events may be longer. */
 export const answerBytes = 32
 
-export const atoms = {
-  string: 31,
-  wmName: 39,
-  wmClientMachine: 36,
-  wmTransientFor: 68,
-}
+export const atoms = { string: 31, wmName: 39, wmClientMachine: 36, wmTransientFor: 68 }
 
 /** Zero: no such atom, window or owner. */
 export const none = 0

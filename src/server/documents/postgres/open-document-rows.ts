@@ -28,10 +28,7 @@ export async function openDocumentRows(
   await migrate(database, 'documents', migrations)
   let notices = 0
   const reread = async () => void notices++
-  const stop = listen({
-    ...{ database, channel: notesChannel, timer: systemTimer, log },
-    ...{ reread, pollMs },
-  })
+  const stop = listen({ database, channel: notesChannel, timer: systemTimer, log, reread, pollMs })
   const parts = { database, log, notices: () => notices }
   const account = createHash('sha256').update(`${hostname()}\n${folder}`).digest('hex').slice(0, 32)
   const nameOf = (document: string) =>

@@ -34,9 +34,7 @@ export class CatalogFile implements Catalog {
     throw new ServiceError(
       'config_invalid',
       `the catalog ${options.path} is unusable: ${problem}`,
-      {
-        hint: 'correct the file; its format is in docs/catalog.md',
-      },
+      { hint: 'correct the file; its format is in docs/catalog.md' },
     )
   }
 

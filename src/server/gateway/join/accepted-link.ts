@@ -135,8 +135,13 @@ export class AcceptedLink {
 
   #ask(method: 'GET' | 'POST', path: string, body?: string): Promise<HttpAnswer> {
     return this.#client.ask({
-      ...{ method, url: new URL(path, linkUrl), headers: {}, body, repeatable: false },
-      ...{ answerMs: this.#parts.limits.joinRecordMs, signal: this.#ended.signal },
+      method,
+      url: new URL(path, linkUrl),
+      headers: {},
+      body,
+      repeatable: false,
+      answerMs: this.#parts.limits.joinRecordMs,
+      signal: this.#ended.signal,
     })
   }
 

@@ -31,11 +31,7 @@ function refuse(
   detail: string,
   headers: Readonly<Record<string, string>> = {},
 ): void {
-  const codes = {
-    401: 'token-invalid',
-    403: 'request-refused',
-    503: 'overloaded',
-  }
+  const codes = { 401: 'token-invalid', 403: 'request-refused', 503: 'overloaded' }
   refuseUpgrade(socket, makeProblem(status, codes[status], detail), headers)
 }
 
@@ -48,7 +44,9 @@ export function refuseEarlyJoin(socket: Socket): void {
 export function createJoinUpgrade(parts: JoinUpgradeParts) {
   const { maxJoinMessageBytes } = parts.limits
   const handshake = createHandshake({
-    ...{ link: 'a link', protocol: joinProtocol, maxMessageBytes: maxJoinMessageBytes },
+    link: 'a link',
+    protocol: joinProtocol,
+    maxMessageBytes: maxJoinMessageBytes,
   })
 
   async function upgrade(

@@ -23,8 +23,19 @@ const form = new RegExp(`^${peerPath}(${uuidForm})(/mcp|/artefacts/.*)$`)
 const methods = ['GET', 'HEAD', 'POST', 'DELETE'] as const
 /** Headers of one connection, or of the caller. */
 const notForwarded: ReadonlySet<string> = new Set([
-  ...['connection', 'keep-alive', 'transfer-encoding', 'upgrade', 'te', 'trailer', 'expect'],
-  ...['host', 'authorization', 'cookie', 'content-length', 'proxy-authorization', 'http2-settings'],
+  'connection',
+  'keep-alive',
+  'transfer-encoding',
+  'upgrade',
+  'te',
+  'trailer',
+  'expect',
+  'host',
+  'authorization',
+  'cookie',
+  'content-length',
+  'proxy-authorization',
+  'http2-settings',
 ])
 
 interface PeerEndpointParts {
@@ -56,9 +67,13 @@ export function createPeerEndpoint({ secret, linkOf, limits }: PeerEndpointParts
     let answer: HttpAnswer
     try {
       answer = await link.ask({
-        ...{ url: new URL(rest + search, linkUrl), method, headers: forwarded(req.headers) },
+        url: new URL(rest + search, linkUrl),
+        method,
+        headers: forwarded(req.headers),
         body: method === 'POST' ? await readBody(req, bodyLimits) : undefined,
-        ...{ repeatable: false, answerMs, signal: left.signal },
+        repeatable: false,
+        answerMs,
+        signal: left.signal,
       })
     } catch (error) {
       if (left.signal.aborted) return

@@ -58,7 +58,11 @@ export class Peers {
       if (this.#peers.has(row.id)) continue
       const key = new Secret(row.secret)
       const link = new HttpLink({
-        ...{ limits: { connectMs }, key, env: {}, timer: this.#parts.timer, userAgent },
+        limits: { connectMs },
+        key,
+        env: {},
+        timer: this.#parts.timer,
+        userAgent,
       })
       const reads = new ReadLink({ connectMs, key })
       this.#peers.set(row.id, { row, link, reads, failures: 0, reason: null })
@@ -98,8 +102,13 @@ export class Peers {
     // Rejects also when the address in the database is no URL.
     const ask = async () =>
       link.ask({
-        ...{ url: new URL(`${row.address}${peerPath}`), method: 'GET', headers: {} },
-        ...{ repeatable: true, isHeld: true, answerMs, signal: new AbortController().signal },
+        url: new URL(`${row.address}${peerPath}`),
+        method: 'GET',
+        headers: {},
+        repeatable: true,
+        isHeld: true,
+        answerMs,
+        signal: new AbortController().signal,
       })
     const reason = await ask().then(answer => {
       answer.resume()

@@ -32,7 +32,11 @@ class Links {
 
   constructor(key: Secret | null, timer: Timer) {
     this.link = new HttpLink({
-      ...{ limits: { connectMs }, key, env: {}, timer, userAgent },
+      limits: { connectMs },
+      key,
+      env: {},
+      timer,
+      userAgent,
       refusesForeign: true,
     })
     this.reads = new ReadLink({ connectMs, key })

@@ -59,9 +59,7 @@ export class EndedInstances {
     const message = `${labelOf(entry)} (${shortId(instanceId)}) has ended; last seen: ${seen}; cause: ${cause}`
     return new ServiceError('resource_not_found', message, {
       hint: 'gateway://instances has those that run',
-      data: {
-        ...{ uri, reason: 'instance_gone', instance_id: instanceId, last_seen: seen, cause },
-      },
+      data: { uri, reason: 'instance_gone', instance_id: instanceId, last_seen: seen, cause },
     })
   }
 

@@ -83,8 +83,13 @@ export class InstanceCalls {
     try {
       ended = await exchange(
         {
-          ...{ link: await upstream.asker(), limits: { maxAnswerBytes }, budget: this.#budget },
-          ...{ timer, log, silenceMs: answerMs, maxTokens },
+          link: await upstream.asker(),
+          limits: { maxAnswerBytes },
+          budget: this.#budget,
+          timer,
+          log,
+          silenceMs: answerMs,
+          maxTokens,
         },
         upstream.request(id, method, asked, { answerMs, signal: cancelled.signal }),
         {

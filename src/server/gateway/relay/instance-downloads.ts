@@ -19,8 +19,15 @@ const stallMs = 60_000
 
 const askedHeaders = ['range', 'if-range', 'if-none-match'] as const
 const answeredHeaders = [
-  ...['content-type', 'content-length', 'content-range', 'content-disposition'],
-  ...['accept-ranges', 'etag', 'last-modified', 'cache-control', 'retry-after'],
+  'content-type',
+  'content-length',
+  'content-range',
+  'content-disposition',
+  'accept-ranges',
+  'etag',
+  'last-modified',
+  'cache-control',
+  'retry-after',
 ] as const
 const passedOn: ReadonlySet<number> = new Set([200, 206, 304, 404, 416])
 
@@ -50,7 +57,9 @@ export async function relayDownload(
     const left = new AbortController()
     reader.onLeave(() => left.abort(new ServiceError('cancelled', 'the reader left')))
     const answer = await ask(upstream, {
-      ...{ method, hex, signal: left.signal },
+      method,
+      hex,
+      signal: left.signal,
       headers: only(req.headers, askedHeaders),
     })
     const { statusCode = 0 } = answer
@@ -131,7 +140,10 @@ async function ask(
       url: new URL(`/artefacts/sha256/${hex}`, upstream.url),
       method,
       headers: { ...upstream.identity, ...headers },
-      ...{ repeatable: true, answerMs, isHeld: true, signal },
+      repeatable: true,
+      answerMs,
+      isHeld: true,
+      signal,
     })
   } catch (error) {
     throw error instanceof Unreachable ? unreachable(error.message) : error

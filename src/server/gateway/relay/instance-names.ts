@@ -96,10 +96,7 @@ export class InstanceNames {
     if (digits !== null && digits.length < minPrefixChars) {
       throw new ResourceUriInvalid(
         `the digits "${selector}" are too short: write at least ${minPrefixChars}`,
-        {
-          hint: 'gateway://instances has the ids',
-          data: { uri: text },
-        },
+        { hint: 'gateway://instances has the ids', data: { uri: text } },
       )
     }
     throw unknownInstance(text)

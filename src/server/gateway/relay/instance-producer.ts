@@ -25,7 +25,10 @@ const any = `${root}{scheme}/{+path}`
 const unlisted: readonly Descriptor[] = Object.freeze([])
 
 const instanceTemplates = [
-  ...[...sceneTemplates, ...captureTemplates, ...notesTemplates, ...artefactTemplates],
+  ...sceneTemplates,
+  ...captureTemplates,
+  ...notesTemplates,
+  ...artefactTemplates,
   ...sessionEventTemplates,
 ]
 
@@ -43,12 +46,14 @@ const templates: readonly Template[] = freezeAll([
     description: 'The whole scene of one instance; with ?view=summary on one page',
     mimeType: 'application/json',
   },
-  ...instanceTemplates.map(withoutDrain).map(template => ({
-    ...template,
-    uriTemplate: outerTemplate(template.uriTemplate),
-    name: `${template.name}, of an instance`,
-    title: `${template.title ?? template.name}, of an instance`,
-  })),
+  ...instanceTemplates
+    .map(withoutDrain)
+    .map(template => ({
+      ...template,
+      uriTemplate: outerTemplate(template.uriTemplate),
+      name: `${template.name}, of an instance`,
+      title: `${template.title ?? template.name}, of an instance`,
+    })),
   {
     uriTemplate: any,
     name: 'Any resource of an instance',

@@ -193,7 +193,10 @@ class SessionPushes {
   async #runSession() {
     const { upstream, limits, timer, log } = this.#parts
     const session = new UpstreamSession({
-      ...{ upstream, timer, log, answerMs: limits.instanceAnswerMs },
+      upstream,
+      timer,
+      log,
+      answerMs: limits.instanceAnswerMs,
       notified: (method, params) => this.#notified(method, params),
       signal: this.#closing.signal,
     })

@@ -139,7 +139,11 @@ export class InstanceReads {
     const { instanceAnswerMs: answerMs, instanceSilenceMs: silenceMs } = limits
     const id = String(++this.#lastId)
     const contents = new IncomingContents({
-      ...{ instanceId, id, outer, timer, silenceMs },
+      instanceId,
+      id,
+      outer,
+      timer,
+      silenceMs,
       refused: status => upstream.refused(status),
       becameLarge: () => {
         this.#assertFree('large')

@@ -85,8 +85,12 @@ function dispatch(dispatcher: Dispatcher, sent: ReadDispatch): void {
   const { url, headers, body, answerMs, silenceMs } = sent.request
   dispatcher.dispatch(
     {
-      ...{ method: 'POST', path: url.pathname, headers, body },
-      ...{ headersTimeout: answerMs, bodyTimeout: silenceMs },
+      method: 'POST',
+      path: url.pathname,
+      headers,
+      body,
+      headersTimeout: answerMs,
+      bodyTimeout: silenceMs,
     },
     sent,
   )

@@ -146,10 +146,14 @@ export class Relays {
     const upstream = new Upstream(instanceId, transport)
     const followed: Way['followed'] = new Map()
     const way = {
-      ...{ upstream, followed },
+      upstream,
+      followed,
       reads: new InstanceReads({ instanceId, upstream, timer, bounds, limits }),
       pushes: new InstancePushes({
-        ...{ upstream, timer, limits, log },
+        upstream,
+        timer,
+        limits,
+        log,
         updated: inner => {
           for (const each of followed.get(inner)?.followers ?? []) each.updated(instanceId, inner)
         },

@@ -103,7 +103,10 @@ export class UpstreamSession {
         url: upstream.url,
         method: 'GET',
         headers: { ...this.#headers, Accept: 'text/event-stream' },
-        ...{ repeatable: true, answerMs, isHeld: true, signal: this.#signal },
+        repeatable: true,
+        answerMs,
+        isHeld: true,
+        signal: this.#signal,
       },
       {
         begun,
@@ -127,8 +130,14 @@ export class UpstreamSession {
     const id = ++this.#lastId
     const { upstream, answerMs } = this.#parts
     const answer = await askOnce(await this.#exchangeParts(answerMs), {
-      ...{ url: upstream.url, headers: this.#headers, id, method, params },
-      ...{ answerMs, isHeld: true, signal: this.#signal },
+      url: upstream.url,
+      headers: this.#headers,
+      id,
+      method,
+      params,
+      answerMs,
+      isHeld: true,
+      signal: this.#signal,
     })
     switch (answer.kind) {
       case 'result':
@@ -160,8 +169,11 @@ export class UpstreamSession {
       const link = await upstream.asker()
       const asked = { url: upstream.url, headers: this.#headers, repeatable: false }
       const answer = await link.ask({
-        ...{ ...asked, ...message },
-        ...{ answerMs: noticeMs, isHeld: true, signal },
+        ...asked,
+        ...message,
+        answerMs: noticeMs,
+        isHeld: true,
+        signal,
       })
       answer.resume()
     } catch (error) {
@@ -175,7 +187,9 @@ export class UpstreamSession {
       link: await upstream.asker(),
       limits: { maxAnswerBytes },
       budget: new ByteBudget(4 * maxAnswerBytes),
-      ...{ timer, log, silenceMs },
+      timer,
+      log,
+      silenceMs,
     }
   }
 }

@@ -26,7 +26,9 @@ const meta = {
 /** The body of a read: between the pieces come its id and its URI. */
 const readBody = (() => {
   const body = JSON.stringify({
-    ...{ jsonrpc: '2.0', id: '<id>', method: 'resources/read' },
+    jsonrpc: '2.0',
+    id: '<id>',
+    method: 'resources/read',
     params: { uri: '<uri>', _meta: meta },
   })
   const [head = '', middle = '', tail = ''] = body.split(/"<id>"|"<uri>"/)

@@ -93,7 +93,10 @@ export function openView(parts: ViewParts): View {
   const instances =
     relays &&
     new Instances({
-      ...{ directory, relays, isVisible: parts.isVisible, open: parts.open },
+      directory,
+      relays,
+      isVisible: parts.isVisible,
+      open: parts.open,
       schemes: parts.schemes,
       trail: viewer === undefined ? undefined : new AccessTrail(directory, viewer, log),
       clock: systemClock,
@@ -102,7 +105,8 @@ export function openView(parts: ViewParts): View {
     })
   const resources = new GatewayResources({
     ...parts,
-    ...{ clients, instances },
+    clients,
+    instances,
     activity: () => endpoint.activity(),
   })
   const endpoint = createMcpEndpoint({

@@ -179,14 +179,16 @@ export class AppSession implements ChannelReader {
         if (buffers.end(message.sessionId)) return {}
         throw new LinkRefusal('not_found', 'there is no such session of events')
       case 'checkpoint':
-        return sink.checkpoints.add(message.input).then(({ name, revision, as_of, connected }) => ({
-          checkpoint: { name, revision, as_of, connected },
-        }))
+        return sink.checkpoints
+          .add(message.input)
+          .then(({ name, revision, as_of, connected }) => ({
+            checkpoint: { name, revision, as_of, connected },
+          }))
       case 'note':
         if (sink.notes === null) throw new LinkRefusal('unsupported', 'notes are switched off')
-        return message.write(sink.notes).then(({ id, number, state }) => ({
-          note: { id, number, state },
-        }))
+        return message
+          .write(sink.notes)
+          .then(({ id, number, state }) => ({ note: { id, number, state } }))
       case 'artefact.put':
         return this.#artefacts.put(message)
       case 'artefact.abort':

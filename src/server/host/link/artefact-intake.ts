@@ -95,7 +95,9 @@ export class ArtefactIntake {
   #uploadOf(sizeBytes: number, sha256: string | undefined): Upload {
     const { limits, pause, resume } = this.#parts
     return new Upload({
-      ...{ sizeBytes, sha256, timeoutMs: limits.bodyTimeoutMs },
+      sizeBytes,
+      sha256,
+      timeoutMs: limits.bodyTimeoutMs,
       pause: () => {
         if (++this.#full === 1) pause()
       },

@@ -20,7 +20,10 @@ export interface Presence {
 }
 
 const noPresence: Presence = {
-  ...{ connected: false, app: null, document: null, busy: false },
+  connected: false,
+  app: null,
+  document: null,
+  busy: false,
   pictures: noPictures,
 }
 

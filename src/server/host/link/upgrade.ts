@@ -30,7 +30,10 @@ export const wantsLink = (req: IncomingMessage): boolean => wantsWebSocket(req, 
 export function createLinkUpgrade(deps: LinkUpgradeDeps): LinkUpgrade {
   const { maxMessageBytes, maxLinks, stopGraceMs } = deps.limits
   const handshake = createHandshake({
-    ...{ link: 'the host link', protocol: subprotocol, maxMessageBytes, closeMs: stopGraceMs },
+    link: 'the host link',
+    protocol: subprotocol,
+    maxMessageBytes,
+    closeMs: stopGraceMs,
   })
   return (req, socket, head) => {
     const stranger = checkStranger(req, deps.token)

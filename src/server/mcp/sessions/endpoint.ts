@@ -183,8 +183,10 @@ export class SessionEndpoint {
     return answerBatch(res, messages, {
       dispatch: request =>
         this.#dispatch(request, session, notes, {
-          ...{ principal: notes.principal, mayAnswer: notes.mayAnswer },
-          ...{ progress: null, isBatched: true },
+          principal: notes.principal,
+          mayAnswer: notes.mayAnswer,
+          progress: null,
+          isBatched: true,
         }),
       held: this.#parts.held,
       isLive: () => this.#parts.sessions.isLive(session),

@@ -241,10 +241,7 @@ function acknowledgement(id: RequestId, notifications: object): Buffer {
 
 /** What the client is told last, when the server ends the stream: the answer to its request. */
 function streamResult(id: RequestId, { name, title, version }: ServerIdentity): Buffer {
-  const _meta = {
-    [metaKeys.subscriptionId]: id,
-    [metaKeys.serverInfo]: { name, title, version },
-  }
+  const _meta = { [metaKeys.subscriptionId]: id, [metaKeys.serverInfo]: { name, title, version } }
   return eventFrame(
     JSON.stringify({ jsonrpc: '2.0', id, result: { resultType: 'complete', _meta } }),
   )

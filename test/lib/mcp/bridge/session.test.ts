@@ -22,9 +22,7 @@ describe('the bridge in a session', () => {
         expect(listed.result.resources.map(({ uri }: any) => uri)).to.include('scene://current')
         expect(
           await client.call('resources/subscribe', { uri: 'scene://current' }),
-        ).to.deep.include({
-          result: {},
-        })
+        ).to.deep.include({ result: {} })
         server.server.resources().setScene({ revision })
         await client.until(() => client.updates.includes('scene://current'), 'the update')
         const read = await client.call('resources/read', { uri: 'scene://current' })

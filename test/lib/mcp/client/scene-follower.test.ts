@@ -18,7 +18,10 @@ function sceneOf(between: (uri: string) => void = () => {}) {
     const uri = parseResourceUri(text, 2048)
     if (!uri.ok) throw new Error(text)
     return (await producer.read(uri.value)).map(({ uri, mimeType = null, ...content }) => ({
-      ...{ kind: 'text', uri, mimeType, text: 'text' in content ? String(content.text) : '' },
+      kind: 'text',
+      uri,
+      mimeType,
+      text: 'text' in content ? String(content.text) : '',
     }))
   }
   return { state, read, asked }

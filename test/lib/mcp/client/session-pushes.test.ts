@@ -83,10 +83,7 @@ describe('the event stream of the client with a session', () => {
   it('is lost when the server keeps ending it', async () => {
     answers = [endStream]
     const { ended } = await open()
-    expect(await ended).to.deep.equal({
-      kind: 'lost',
-      reason: 'it keeps closing its event stream',
-    })
+    expect(await ended).to.deep.equal({ kind: 'lost', reason: 'it keeps closing its event stream' })
     expect(asked).to.equal(6)
   })
 })

@@ -142,11 +142,17 @@ describe('what a token is good for', () => {
   for (const [title, scopes, rules, mayWrite] of cases) {
     it(`is ${title}`, () => {
       const claims = {
-        ...{ subject: 'ada', clientId: null, scopes },
-        ...{ issuedAtMs: 0, notBeforeMs: 0, expiresAtMs: 1000 },
+        subject: 'ada',
+        clientId: null,
+        scopes,
+        issuedAtMs: 0,
+        notBeforeMs: 0,
+        expiresAtMs: 1000,
       }
       const outcome = decideAccess(claims, {
-        ...{ issuer: 'https://i', rules, pointers },
+        issuer: 'https://i',
+        rules,
+        pointers,
         toleranceMs: 5000,
       })
       if (mayWrite === null) {
@@ -166,8 +172,12 @@ describe('what a token is good for', () => {
   for (const [scopes, notesScope, mayAnswer] of answering) {
     it(`${mayAnswer ? 'is' : 'is not'} answering notes with ${scopes.join(' ')}`, () => {
       const claims = {
-        ...{ subject: 'ada', clientId: null, scopes },
-        ...{ issuedAtMs: 0, notBeforeMs: 0, expiresAtMs: 1000 },
+        subject: 'ada',
+        clientId: null,
+        scopes,
+        issuedAtMs: 0,
+        notBeforeMs: 0,
+        expiresAtMs: 1000,
       }
       const rules = { ...both, notesScope }
       const parts = { issuer: 'https://i', rules, pointers, toleranceMs: 0 }
@@ -177,8 +187,12 @@ describe('what a token is good for', () => {
 
   it('is not reading with the scope for notes alone', () => {
     const claims = {
-      ...{ subject: 'ada', clientId: null, scopes: ['notes'] },
-      ...{ issuedAtMs: 0, notBeforeMs: 0, expiresAtMs: 1000 },
+      subject: 'ada',
+      clientId: null,
+      scopes: ['notes'],
+      issuedAtMs: 0,
+      notBeforeMs: 0,
+      expiresAtMs: 1000,
     }
     const rules = { ...both, notesScope: 'notes' }
     const parts = { issuer: 'https://i', rules, pointers, toleranceMs: 0 }

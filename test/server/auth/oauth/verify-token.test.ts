@@ -51,7 +51,9 @@ describe('a token verifier', () => {
         },
       },
       rules: () => ({
-        ...{ issuer: claims.iss, audience: claims.aud, otherAudiences: [] },
+        issuer: claims.iss,
+        audience: claims.aud,
+        otherAudiences: [],
         tokenType: 'at+jwt',
       }),
       limits: { ...defaultAuthLimits, ...limits },

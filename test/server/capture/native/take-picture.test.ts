@@ -58,10 +58,7 @@ describe('takePicture', () => {
     expect([...readPng(taken.value.picture.png).bytes]).to.deep.equal([255, 0, 0, 0, 0, 255])
   })
 
-  const blank = {
-    ...image,
-    toRaw: () => Promise.resolve(new Uint8Array(8)),
-  }
+  const blank = { ...image, toRaw: () => Promise.resolve(new Uint8Array(8)) }
   const short = { ...image, toRaw: () => Promise.resolve(new Uint8Array(7)) }
   const refused = (): Promise<never> => Promise.reject(new Error('xcb protocol error'))
   const foreign = { pid: () => 11 }
@@ -163,7 +160,11 @@ describe('listWindows', () => {
   it("asks others' windows for nothing but their process", () => {
     const other = windowOf(1, {
       pid: () => 11,
-      ...{ title: never, width: never, height: never, z: never, isFocused: never },
+      title: never,
+      width: never,
+      height: never,
+      z: never,
+      isFocused: never,
     })
     let asked = 0
     const counted = { ...other, width: () => (asked++, 1), title: () => (asked++, '') }

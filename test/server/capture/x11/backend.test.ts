@@ -37,10 +37,9 @@ describe('the X11 backend', () => {
   it('is not available without DISPLAY, and says how it would be', async () => {
     const backend = createWindowBackends({ env: {}, timer: systemTimer }).x11
     const probed = await backend.probe(target)
-    expect(probed).to.have.property('failure').that.includes({
-      reason: 'no_display',
-      message: 'DISPLAY is not set',
-    })
+    expect(probed)
+      .to.have.property('failure')
+      .that.includes({ reason: 'no_display', message: 'DISPLAY is not set' })
     const wayland = createWindowBackends({ env: { WAYLAND_DISPLAY: 'w' }, timer: systemTimer }).x11
     const hinted = await wayland.probe(target)
     expect(hinted).to.have.nested.property('failure.hint').that.includes('XWayland')

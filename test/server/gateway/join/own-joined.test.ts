@@ -43,7 +43,9 @@ describe('OwnJoined', () => {
     first.lose('the connection was cut')
     first.end('it stopped')
     expect([replaced, healths(), directory.entries[0]?.record.scene]).to.deep.equal([
-      ...[1, ['live'], 'a'],
+      1,
+      ['live'],
+      'a',
     ])
   })
 })

@@ -56,7 +56,12 @@ describe('a client of an instance behind another gateway', () => {
   async function ask(client: PeerClient): Promise<string> {
     try {
       const answer = await client.ask({
-        ...{ url, method: 'POST', headers: {}, body: '{}', repeatable: false, answerMs: 60_000 },
+        url,
+        method: 'POST',
+        headers: {},
+        body: '{}',
+        repeatable: false,
+        answerMs: 60_000,
         signal: new AbortController().signal,
       })
       return `${answer.statusCode} ${Buffer.concat(await answer.toArray()).toString()}`

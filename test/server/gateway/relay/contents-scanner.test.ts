@@ -59,7 +59,11 @@ const name = fc.oneof(
 const value = fc.letrec(tie => ({
   any: fc.oneof(
     { maxDepth: 4 },
-    ...[text, fc.constant('\\"{[]}:,\ud800\u2028'), fc.double(), fc.boolean(), fc.constant(null)],
+    text,
+    fc.constant('\\"{[]}:,\ud800\u2028'),
+    fc.double(),
+    fc.boolean(),
+    fc.constant(null),
     fc.array(tie('any'), { maxLength: 4 }),
     fc.dictionary(
       name.filter(each => each !== '__proto__'),

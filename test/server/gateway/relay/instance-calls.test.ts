@@ -34,11 +34,18 @@ describe('the calls of one instance', () => {
       }
       const instanceId = 'one'
       const transport = new AddressTransport({
-        ...{ instanceId, instancesDir: '/nowhere', timer: systemTimer, ...parts },
+        instanceId,
+        instancesDir: '/nowhere',
+        timer: systemTimer,
+        ...parts,
       })
       const upstream = new Upstream(instanceId, transport)
       const calls = new InstanceCalls({
-        ...{ instanceId, upstream, timer, limits: defaultGatewayLimits, log: silentLogger },
+        instanceId,
+        upstream,
+        timer,
+        limits: defaultGatewayLimits,
+        log: silentLogger,
       })
       const error = await calls.ask('tools/list', {}, { reader }).catch((cause: unknown) => cause)
       expect(error).to.equal(unreachable)

@@ -18,7 +18,10 @@ describe('subscriptions at an instance', () => {
     let looks = 0
     const pushes = new InstancePushes({
       upstream: new Upstream('an instance', transport),
-      ...{ updated() {}, listChanged() {}, log: silentLogger, limits: defaultGatewayLimits },
+      updated() {},
+      listChanged() {},
+      log: silentLogger,
+      limits: defaultGatewayLimits,
       gone: async () => {
         // The look finds that its link is open again.
         if (++looks === 1) pushes.retry()

@@ -52,7 +52,8 @@ describe('the reads of one instance', () => {
       instanceId,
       locate: () => new URL(instance.url),
       mayUseKey: () => true,
-      ...{ instancesDir, timer },
+      instancesDir,
+      timer,
     })
     upstream = new Upstream(instanceId, transport)
     readsWith = (bounds, instanceSilenceMs) => {

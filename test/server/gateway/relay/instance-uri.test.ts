@@ -25,10 +25,18 @@ describe('the URI of a resource of an instance', () => {
 
   it('has no other form', () => {
     const others = [
-      ...['', 'instance://', 'instance://3f2a', 'instance://3f2a/', 'instance://3f2a/scene'],
-      ...['instance:///scene/current', 'instance://3f2a/1scene/x', 'scene://current'],
-      ...['instance://3f2a/scene/current#top', 'instance://3f2a?x/scene/current'],
-      ...['instance://3f2a/sc ene/x', ' instance://3f2a/scene/current'],
+      '',
+      'instance://',
+      'instance://3f2a',
+      'instance://3f2a/',
+      'instance://3f2a/scene',
+      'instance:///scene/current',
+      'instance://3f2a/1scene/x',
+      'scene://current',
+      'instance://3f2a/scene/current#top',
+      'instance://3f2a?x/scene/current',
+      'instance://3f2a/sc ene/x',
+      ' instance://3f2a/scene/current',
     ]
     for (const other of others) expect(parseInstanceUri(other), other).to.equal(null)
   })

@@ -6,7 +6,12 @@ import type { OpenRequests } from '../../../../src/server/gateway/relay/open-req
 import { Views } from '../../../../src/server/gateway/views/views.ts'
 
 const idle = {
-  ...{ pendingCalls: 0, tools: 0, sessions: 0, streams: 0, subscriptions: 0, subscribers: 0 },
+  pendingCalls: 0,
+  tools: 0,
+  sessions: 0,
+  streams: 0,
+  subscriptions: 0,
+  subscribers: 0,
 }
 
 describe('the views of users', () => {
@@ -68,7 +73,12 @@ describe('the views of users', () => {
     ask({ schemes: ['scene'] })
     ask()
     expect(log).to.deep.equal([
-      ...['open ada fx *', 'ada fx *', 'ada fx *', 'open ada fx scene', 'ada fx scene', 'all'],
+      'open ada fx *',
+      'ada fx *',
+      'ada fx *',
+      'open ada fx scene',
+      'ada fx scene',
+      'all',
     ])
     expect(views.size).to.equal(2)
   })
@@ -85,8 +95,14 @@ describe('the views of users', () => {
     ask({ team: 'lighting' })
     ask({})
     expect(log.slice(1)).to.deep.equal([
-      ...['open ada fx *', 'ada fx *', 'close ada fx *', 'open ada lighting *', 'ada lighting *'],
-      ...['close ada lighting *', 'open ada fx *', 'ada fx *'],
+      'open ada fx *',
+      'ada fx *',
+      'close ada fx *',
+      'open ada lighting *',
+      'ada lighting *',
+      'close ada lighting *',
+      'open ada fx *',
+      'ada fx *',
     ])
   })
 

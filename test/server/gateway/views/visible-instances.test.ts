@@ -23,7 +23,11 @@ describe('the instances that a user may see', () => {
   })
 
   const joined = (as: Partial<JoinedAs> = {}): JoinedAs => ({
-    ...{ owner: 'ada', accountId: 'id-of-ada', team: 'fx', name: 'ws', visibility: 'team' },
+    owner: 'ada',
+    accountId: 'id-of-ada',
+    team: 'fx',
+    name: 'ws',
+    visibility: 'team',
     ...as,
   })
   const ofAda = (as: Partial<JoinedAs> = {}, scene = 'a') => entry({ joined: joined(as), scene })
@@ -71,8 +75,10 @@ describe('the instances that a user may see', () => {
       'isHidden' in each,
     ])
     expect(shown).to.deep.equal([
-      ...[['appeared', 'a', false] as const, ['gone', 'a', true] as const],
-      ...[['appeared', 'b', false] as const, ['changed', 'c', false] as const],
+      ['appeared', 'a', false] as const,
+      ['gone', 'a', true] as const,
+      ['appeared', 'b', false] as const,
+      ['changed', 'c', false] as const,
       ['gone', 'c', false],
     ])
   })

@@ -155,7 +155,10 @@ describe('the place of the application', () => {
     const second = await server.open()
     second.send(hello('run-2', { id: '1' }))
     expect(await second.next()).to.deep.equal({
-      ...{ type: 'error', id: '1', code: 'host_taken', retryable: true },
+      type: 'error',
+      id: '1',
+      code: 'host_taken',
+      retryable: true,
       message: 'another application is connected: blender 3.4.1, process 4711',
     })
     expect((await second.closed).code).to.equal(4423)

@@ -169,7 +169,9 @@ describe('the session events of a link', () => {
   const event = { source: 's', stream: 'stdout', message: 'saved' }
   const open = (id: string): Message => ({ type: 'events.open', session_id: id })
   const append = (id: string): Message => ({
-    ...{ type: 'events.append', session_id: id, events: [event, event] },
+    type: 'events.append',
+    session_id: id,
+    events: [event, event],
   })
 
   it('are appended to the buffer that was opened, in its form', async () => {

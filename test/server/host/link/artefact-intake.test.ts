@@ -192,7 +192,10 @@ describe('ArtefactIntake', () => {
     for (const mime of ['a/a', 'b/b']) {
       // What was read together with the end of the first one is handled, although it pauses.
       void intake.put({
-        ...{ type: 'artefact.put', id: mime, sizeBytes: size, sha256: undefined },
+        type: 'artefact.put',
+        id: mime,
+        sizeBytes: size,
+        sha256: undefined,
         options: { mime },
       })
       intake.feed(Buffer.alloc(size / 2))

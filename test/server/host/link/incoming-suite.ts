@@ -72,9 +72,7 @@ export function describeIncoming(numRuns: number): void {
 
       const wrong = Object.entries(form).flatMap(([name, { bad, required }]) => [
         ...bad.map(([value, pointer = `/${name}`]) => ({ name, value, pointer })),
-        ...(required ? [undefined, null] : []).map(value => ({
-          ...{ name, value, pointer: `/${name}` },
-        })),
+        ...(required ? [undefined, null] : []).map(value => ({ name, value, pointer: `/${name}` })),
       ])
       if (wrong.length > 0)
         it(`names what is wrong in a ${type}`, () => {
@@ -142,11 +140,9 @@ export function describeIncoming(numRuns: number): void {
           const rest = `"type":"scene.set"`
           const written = first ? `{${member},${rest}}` : `${space}{${rest},${space}${member}}`
           expect(parse(written)).to.deep.equal({
-            ...{
-              kind: 'message',
-              id: undefined,
-              message: { type: 'scene.set', text, more: false },
-            },
+            kind: 'message',
+            id: undefined,
+            message: { type: 'scene.set', text, more: false },
           })
         }),
         runs,

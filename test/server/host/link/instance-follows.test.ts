@@ -16,9 +16,16 @@ describe('the instance record of a running server', () => {
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'follows-'))
     handle = await startServe({
-      ...{ port: 0, host: '127.0.0.1', allowedHosts: [], allowedOrigins: [] },
-      ...{ dccType: 'unknown', registryDir: folder, artefacts: false, resources: true },
-      ...{ accessLog: () => {}, log: silentLogger },
+      port: 0,
+      host: '127.0.0.1',
+      allowedHosts: [],
+      allowedOrigins: [],
+      dccType: 'unknown',
+      registryDir: folder,
+      artefacts: false,
+      resources: true,
+      accessLog: () => {},
+      log: silentLogger,
     })
   })
   afterEach(async () => {

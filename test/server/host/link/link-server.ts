@@ -47,7 +47,10 @@ export class LinkServer {
       accessLog: () => {},
       host: ({ registry }: { registry: ReturnType<McpHttpServer['resources']> }) => {
         const room = createHostEndpoint({
-          ...{ sink: this.sink, registry, token: new Secret(token), log: this.log },
+          sink: this.sink,
+          registry,
+          token: new Secret(token),
+          log: this.log,
           identity: { name: 'service-cli', version: '0' },
           limits: resolveLimits(limits),
           peerOf: peerOfConnection,

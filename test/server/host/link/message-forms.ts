@@ -77,10 +77,7 @@ const batch = (member: string, item: object, wrong: string): MemberForm => ({
 })
 
 const greetingPictures: MemberForm = {
-  good: fc.record({
-    targets: fc.subarray(['window', 'viewport']),
-    denied: fc.boolean(),
-  }),
+  good: fc.record({ targets: fc.subarray(['window', 'viewport']), denied: fc.boolean() }),
   bad: [
     ...[5, 'window', true, []].map(value => [value] as const),
     [{ targets: 'window' }, '/capture/targets'],
@@ -221,10 +218,7 @@ export const tolerantForms: Readonly<Record<string, MessageForm>> = {
       required: true,
       taken: 'mainIdleMs',
     },
-    queue_depth: {
-      good: fc.nat(),
-      bad: [['1'], [-1], [1.5]],
-    },
+    queue_depth: { good: fc.nat(), bad: [['1'], [-1], [1.5]] },
     busy: nameForm('busy'),
   },
 }

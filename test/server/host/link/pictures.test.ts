@@ -44,8 +44,12 @@ describe('pictures that the application takes of itself', () => {
     const taking = capture()
     const question = await asked()
     expect(question).to.deep.equal({
-      ...{ type: 'capture', id: question.id, target: 'window' },
-      ...{ max_width: 100, max_bytes: 10_000, deadline_ms: 8000 },
+      type: 'capture',
+      id: question.id,
+      target: 'window',
+      max_width: 100,
+      max_bytes: 10_000,
+      deadline_ms: 8000,
     })
     answer(question.id, png, { window: { title: 'Blender', width: 80, height: 60, more: 1 } })
     const window = { title: 'Blender', width: 80, height: 60 }

@@ -22,8 +22,11 @@ describe('scene.patch', () => {
   it('changes objects and members of the scene that it builds on', async () => {
     const { revision } = await set(scene)
     const first = await patch({
-      ...{ base: revision, objects: [{ id: 'Cube', x: 1 }, { id: 'Rig' }], removed: ['Lamp'] },
-      ...{ members: { selection: null }, unset: ['frame'] },
+      base: revision,
+      objects: [{ id: 'Cube', x: 1 }, { id: 'Rig' }],
+      removed: ['Lamp'],
+      members: { selection: null },
+      unset: ['frame'],
     })
     expect(first).to.deep.equal({ type: 'ok', revision: 2 })
     const cube = { id: 'Cube', x: 1 }
@@ -82,7 +85,10 @@ describe('scene.patch', () => {
       const last = await patch({ objects: [{ id: 'Tree' }] })
       expect(last).to.deep.equal({ type: 'ok', revision: 2 })
       expect(current().objects.map((each: any) => each.id)).to.deep.equal([
-        ...['Cube', 'Lamp', 'Rig', 'Tree'],
+        'Cube',
+        'Lamp',
+        'Rig',
+        'Tree',
       ])
       expect(await patch({ base: 2, removed: ['Tree'] })).to.include({ revision: 3 })
     })

@@ -118,7 +118,9 @@ describe('the handshake of the host link', () => {
       const connection = await server.raw()
       const message = '{"jsonrpc":"2.0","id":1,"method":"ping"}'
       const change = {
-        ...{ Upgrade, 'Content-Type': 'application/json', Accept: 'application/json' },
+        Upgrade,
+        'Content-Type': 'application/json',
+        Accept: 'application/json',
         'Content-Length': String(message.length),
       }
       connection.socket.write(written('POST /mcp', change) + message)

@@ -112,10 +112,7 @@ describe('a flood of calls that wait', function () {
     while (parts.waits.size < 51) await new Promise(setImmediate)
     const ids = [null, {}, [], 'x'.repeat(1000), -1, 1, 2 ** 60, true, 'w', 'W1', '__proto__']
     const notice = (requestId: unknown) =>
-      JSON.stringify({
-        ...{ jsonrpc: '2.0', method: 'notifications/cancelled' },
-        params: { requestId },
-      })
+      JSON.stringify({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId } })
     const cancel = (id: unknown) => post(session.headers, notice(id))
     await Promise.all(Array.from({ length: 1000 }, (_, at) => cancel(ids[at % ids.length])))
     expect(parts.waits.size).to.equal(51)

@@ -107,15 +107,17 @@ describe('hostile texts of a document and of an application', () => {
   let server: TestServer
   before(async () => {
     server = await startServer({ enableTools: true })
-    server.server.resources().attach({
-      scheme: 'app',
-      list: () => [{ uri: 'app://a', name: hostile, mimeType: hostile, description: hostile }],
-      templates: () => [{ uriTemplate: `app://{x}${hostile}`, name: hostile }],
-      read: uri =>
-        uri === 'app://text'
-          ? [{ uri, mimeType: hostile, text: hostile }]
-          : [{ uri: `${uri}${hostile}`, mimeType: hostile, blob: Buffer.from('x') }],
-    })
+    server.server
+      .resources()
+      .attach({
+        scheme: 'app',
+        list: () => [{ uri: 'app://a', name: hostile, mimeType: hostile, description: hostile }],
+        templates: () => [{ uriTemplate: `app://{x}${hostile}`, name: hostile }],
+        read: uri =>
+          uri === 'app://text'
+            ? [{ uri, mimeType: hostile, text: hostile }]
+            : [{ uri: `${uri}${hostile}`, mimeType: hostile, blob: Buffer.from('x') }],
+      })
   })
   after(() => server.stop())
 

@@ -19,12 +19,14 @@ describe('calls that a client sends at once without reading answers', () => {
   it('run when their answers can be sent, and are answered in their order', async () => {
     let reads = 0
     const { url, server, stop } = await startServer({ enableTools: true })
-    server.resources().attach({
-      scheme: 'app',
-      list: () => [],
-      templates: () => [],
-      read: uri => [{ uri, text: `${++reads}`.padEnd(200_000) }],
-    })
+    server
+      .resources()
+      .attach({
+        scheme: 'app',
+        list: () => [],
+        templates: () => [],
+        read: uri => [{ uri, text: `${++reads}`.padEnd(200_000) }],
+      })
     const client = connect(Number(new URL(url).port), '127.0.0.1')
     try {
       client.write(Array.from({ length: count }, (_, at) => callText(at)).join(''))

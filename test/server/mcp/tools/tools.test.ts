@@ -114,7 +114,9 @@ describe('tools', () => {
         let [whole, offset] = ['', 0]
         for (;;) {
           const { content } = await call('read_resource', {
-            ...{ uri: 'scene://current', offset, max_chars: 5000 },
+            uri: 'scene://current',
+            offset,
+            max_chars: 5000,
           })
           whole += content[0].text
           const next = /go on with offset=(\d+)/.exec(content[1].text)?.[1]
@@ -141,7 +143,11 @@ describe('tools', () => {
         let [seen, offset] = [0, 0]
         for (;;) {
           const { content, structuredContent: part } = await call('query_scene', {
-            ...{ type: 'mesh', fields: ['name'], limit: 1000, offset, max_chars: 1000 },
+            type: 'mesh',
+            fields: ['name'],
+            limit: 1000,
+            offset,
+            max_chars: 1000,
           })
           expect(content[0].text.length).to.be.at.most(1000)
           expect(part).to.include({ total: 200, returned: part.items.length })
@@ -236,7 +242,9 @@ describe('tools', () => {
   it('read stored text files as text, pictures as pictures, and tell the facts of others', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'service-cli-tools-'))
     const stored = await startServer({
-      ...{ enableTools: true, enableArtefactResources: true, registryDir: folder },
+      enableTools: true,
+      enableArtefactResources: true,
+      registryDir: folder,
     })
     try {
       const root = join(folder, 'dcc-mcp-artefacts')
@@ -255,7 +263,8 @@ describe('tools', () => {
       expect(next.text).to.equal('bytes 0 to 105 of 4400000; go on with offset=105')
       const [part, goOn] = await read(`${log}?as=text&limit=110`)
       expect([part.text.length, goOn.text]).to.deep.equal([
-        ...[100, 'bytes 0 to 110 of 4400000; go on with offset=110'],
+        100,
+        'bytes 0 to 110 of 4400000; go on with offset=110',
       ])
       const [following] = await read(`${log}?as=text&limit=11`, { offset: 110 })
       expect(following.text).to.equal('frame ü 1\n')

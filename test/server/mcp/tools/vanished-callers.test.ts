@@ -97,19 +97,18 @@ describe('a caller that leaves in the midst of a call', () => {
         },
       },
       own =>
-        own.resources().addProducer({
-          scheme: 'app',
-          list: () => questions.ask<Descriptor[]>([{ uri: 'app://a', name: 'a' }]),
-          read: uri => questions.ask<Content[]>([{ uri, text: 'a' }]),
-        }),
+        own
+          .resources()
+          .addProducer({
+            scheme: 'app',
+            list: () => questions.ask<Descriptor[]>([{ uri: 'app://a', name: 'a' }]),
+            read: uri => questions.ask<Content[]>([{ uri, text: 'a' }]),
+          }),
     )
     const resources = server.server.resources()
     resources.scene.tell({ instanceId: 'run', dccType: 'blender', connected: true })
     resources.setSceneText('{"objects":[]}', 'run')
-    resources.scene.demand.supply({
-      refresh: () => questions.ask(true),
-      demand: () => {},
-    })
+    resources.scene.demand.supply({ refresh: () => questions.ask(true), demand: () => {} })
   })
   afterEach(() => server.stop())
 

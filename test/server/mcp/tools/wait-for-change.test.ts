@@ -39,7 +39,9 @@ describe('wait_for_change', () => {
     const results = [(await inSession).result, (await statelessCall).json.result]
     for (const { structuredContent, content } of results) {
       expect(structuredContent).to.deep.equal({
-        ...{ changed: true, uris: ['scene://current'], revision },
+        changed: true,
+        uris: ['scene://current'],
+        revision,
       })
       expect(content[0].text).to.contain('Cube moved 2.00 along y')
     }
