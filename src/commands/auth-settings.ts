@@ -12,9 +12,9 @@ import { checkPath } from './server-settings.ts'
 
 /** The flags of authentication, as the parser returns them. */
 export interface AuthFlags extends OAuthFlags {
-  auth?: AuthMode | undefined
-  'api-key-file'?: string | undefined
-  'keys-file'?: string | undefined
+  auth?: AuthMode
+  'api-key-file'?: string
+  'keys-file'?: string
   'allow-unauthenticated': boolean
 }
 
@@ -27,7 +27,7 @@ export interface AuthPlace extends Reached {
 }
 
 /** What `serve` and `gateway` know of their clients. */
-export type Access = Reached & { readonly auth?: AuthSettings | undefined }
+export type Access = Reached & { readonly auth?: AuthSettings }
 
 /**
  * Who may use the server. A key that is configured is never ignored: without `--auth` it is asked

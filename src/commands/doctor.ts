@@ -48,7 +48,7 @@ It changes nothing and shows no secret. The exit code is 1 when a check failed; 
   }
   async #checkWay(
     url: string,
-    flags: { json: boolean; 'join-token-file'?: string | undefined },
+    flags: { json: boolean; 'join-token-file'?: string },
   ): Promise<void> {
     const { env } = process
     const key = new ApiKeyConfig().resolve(env)

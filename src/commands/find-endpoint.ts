@@ -17,9 +17,9 @@ import { locateInstance } from './stdio/locate-instance.ts'
 
 /** The flags of every client command, as the parser returns them. */
 export interface EndpointFlags {
-  'api-key-file'?: string | undefined
+  'api-key-file'?: string
   'allow-http': boolean
-  'registry-dir'?: string | undefined
+  'registry-dir'?: string
 }
 
 /** An MCP endpoint and its key. */

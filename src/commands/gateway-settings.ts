@@ -9,12 +9,12 @@ import { checkPath } from './server-settings.ts'
 
 /** The flags of `gateway` as the parser returns them. */
 export interface GatewayFlags extends McpServerFlags {
-  catalog?: string | undefined
+  catalog?: string
   standby: boolean
   aggregate?: boolean
-  'accept-joins'?: string | undefined
-  database?: string | undefined
-  'peer-url'?: string | undefined
+  'accept-joins'?: string
+  database?: string
+  'peer-url'?: string
 }
 
 export type GatewaySettings = Omit<GatewayOptions, 'log' | 'accessLog' | 'onElection' | 'patient'>

@@ -9,7 +9,7 @@ import { checkPath } from './server-settings.ts'
  * from the variable. Null when neither is given.
  */
 export function readJoinToken(
-  flags: { 'join-token-file'?: string | undefined },
+  flags: { 'join-token-file'?: string },
   env: NodeJS.ProcessEnv,
 ): (() => Promise<Secret>) | null {
   const file = checkPath('join-token-file', flags['join-token-file'])

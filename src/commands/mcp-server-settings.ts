@@ -5,10 +5,10 @@ import { type AddressFlags, readAddress, readRegistryDir } from './server-settin
 
 /** The flags of every server of MCP clients, as the parser returns them. */
 export interface McpServerFlags extends AddressFlags, AuthFlags {
-  'registry-dir'?: string | undefined
-  tools?: boolean | undefined
-  page?: boolean | undefined
-  limit?: string[] | undefined
+  'registry-dir'?: string
+  tools?: boolean
+  page?: boolean
+  limit?: string[]
 }
 
 const names = Object.keys(defaultPublicLimits)

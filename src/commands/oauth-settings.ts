@@ -3,15 +3,15 @@ import { messageOf, usage } from '../lib/util/errors.ts'
 import type { OAuthSettings } from '../server/auth/settings.ts'
 
 export interface OAuthFlags {
-  'oauth-issuer'?: string | undefined
-  'oauth-audience'?: string | undefined
-  'oauth-other-audience'?: string[] | undefined
-  'oauth-token-type'?: 'at+jwt' | 'jwt' | undefined
-  'oauth-scope'?: string | undefined
-  'oauth-write-scope'?: string | undefined
-  'oauth-notes-scope'?: string | undefined
-  'oauth-client-name'?: string | undefined
-  'oauth-redirect-uri'?: string | undefined
+  'oauth-issuer'?: string
+  'oauth-audience'?: string
+  'oauth-other-audience'?: string[]
+  'oauth-token-type'?: 'at+jwt' | 'jwt'
+  'oauth-scope'?: string
+  'oauth-write-scope'?: string
+  'oauth-notes-scope'?: string
+  'oauth-client-name'?: string
+  'oauth-redirect-uri'?: string
 }
 
 const names = [

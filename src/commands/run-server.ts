@@ -27,7 +27,7 @@ interface Shown {
 }
 
 interface ServerRun<Settings, Handle extends Stoppable> {
-  readonly settings: Settings & { readonly limits?: { stopGraceMs?: number } | undefined }
+  readonly settings: Settings & { readonly limits?: { stopGraceMs?: number } }
   /**
    * Rejects when `cancelled` is aborted before the server listens. `say` prints a line with
    * `--json` before that.

@@ -14,22 +14,22 @@ import { checkPath } from './server-settings.ts'
 /** The flags of `serve` as the parser returns them. */
 export interface ServeFlags extends McpServerFlags {
   'dcc-type': string
-  name?: string | undefined
-  artefacts?: string | undefined
+  name?: string
+  artefacts?: string
   'no-artefacts': boolean
-  database?: string | undefined
+  database?: string
   resources: boolean
-  notes?: boolean | undefined
-  'scene-file'?: string | undefined
-  capture?: CaptureMode | undefined
-  'capture-title'?: string | undefined
-  'host-token-file'?: string | undefined
-  gateway?: boolean | undefined
-  'gateway-port'?: number | undefined
-  aggregate?: boolean | undefined
-  join?: string | undefined
-  'join-token-file'?: string | undefined
-  'visible-to'?: Visibility | undefined
+  notes?: boolean
+  'scene-file'?: string
+  capture?: CaptureMode
+  'capture-title'?: string
+  'host-token-file'?: string
+  gateway?: boolean
+  'gateway-port'?: number
+  aggregate?: boolean
+  join?: string
+  'join-token-file'?: string
+  'visible-to'?: Visibility
 }
 
 export type ServeSettings = Omit<ServeOptions, 'log' | 'accessLog'>

@@ -8,12 +8,12 @@ import { parseNetwork, parseOrigin, withoutBrackets } from '../lib/util/address.
 export interface AddressFlags {
   port: number
   host: string
-  'public-url'?: string | undefined
-  'allowed-host'?: string[] | undefined
-  'allowed-origin'?: string[] | undefined
-  'trusted-proxy'?: string[] | undefined
-  'tls-cert'?: string | undefined
-  'tls-key'?: string | undefined
+  'public-url'?: string
+  'allowed-host'?: string[]
+  'allowed-origin'?: string[]
+  'trusted-proxy'?: string[]
+  'tls-cert'?: string
+  'tls-key'?: string
 }
 
 /** Throws `usage_invalid` naming the flag. */
@@ -42,7 +42,7 @@ function readTls(flags: AddressFlags): ListenOptions['tls'] {
 
 /** `--registry-dir`, else the variable, as an absolute path; undefined: the default. */
 export function readRegistryDir(
-  flags: { 'registry-dir'?: string | undefined },
+  flags: { 'registry-dir'?: string },
   env: NodeJS.ProcessEnv,
 ): string | undefined {
   const { SERVICE_REGISTRY_DIR: variable } = env

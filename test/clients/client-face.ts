@@ -43,7 +43,7 @@ export interface Listening {
 }
 
 export interface SdkTransport {
-  sessionId?: string | undefined
+  sessionId?: string
   onmessage?: unknown
   terminateSession(): Promise<void>
 }

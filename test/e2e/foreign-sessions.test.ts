@@ -77,7 +77,7 @@ describe('the session of somebody else', () => {
     name: string,
     { id = alice.id, method = 'POST', body = '' }: { id?: string; method?: string; body?: string },
   ): Promise<Answer> {
-    const accept = method === 'GET' ? { Accept: 'text/event-stream' } : {}
+    const accept: Record<string, string> = method === 'GET' ? { Accept: 'text/event-stream' } : {}
     return ask(running.url, {
       method,
       headers: {

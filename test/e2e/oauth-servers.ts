@@ -108,7 +108,8 @@ export class OAuthServers {
     authorization: string | null,
     check: (answer: Answer, route: string) => void,
   ): Promise<void> {
-    const sent = authorization === null ? {} : { Authorization: authorization }
+    const sent: Record<string, string> =
+      authorization === null ? {} : { Authorization: authorization }
     const { Authorization: _, ...inSession } = session.headers
     const { url } = this.serving
     const post = (headers: object, body: string) =>

@@ -130,13 +130,13 @@ describe('notes and uploads of the page', () => {
         expect([refused.status, refused.json.code], path).to.deep.equal([401, 'auth-refused'])
       }
       const bearer = await browser.bearer()
-      for (const other of [
-        { Origin: 'null' },
-        { Origin: 'http://127.0.0.1:1' },
-        { 'Sec-Fetch-Site': 'same-site' },
-        { 'Sec-Fetch-Site': 'cross-site' },
-      ]) {
-        expect((await post(path, { ...bearer, ...other })).status).to.equal(403)
+      for (const [name, value] of [
+        ['Origin', 'null'],
+        ['Origin', 'http://127.0.0.1:1'],
+        ['Sec-Fetch-Site', 'same-site'],
+        ['Sec-Fetch-Site', 'cross-site'],
+      ] as const) {
+        expect((await post(path, { ...bearer, [name]: value })).status).to.equal(403)
       }
       expect((await ask(serve.base + path, { headers: { ...json, ...bearer } })).status).to.equal(
         405,
@@ -155,8 +155,11 @@ describe('notes and uploads of the page', () => {
     const declared = await own.post('/page/artefacts', 'b'.repeat(60_000), text)
     expect([declared.status, declared.json.code]).to.deep.equal([429, 'limit-reached'])
     expect(declared.json.hint).to.contain('in 60 minutes')
-    for (const framing of [{ 'Content-Length': '60000' }, { 'Transfer-Encoding': 'chunked' }]) {
-      const { req, answered } = await send(own, framing)
+    for (const [name, value] of [
+      ['Content-Length', '60000'],
+      ['Transfer-Encoding', 'chunked'],
+    ] as const) {
+      const { req, answered } = await send(own, { [name]: value })
       let isAsked = false
       req.once('continue', () => {
         isAsked = true
@@ -166,7 +169,7 @@ describe('notes and uploads of the page', () => {
       res.resume()
       req.destroy()
       // A length that is too much is refused before the body is sent.
-      expect([res.statusCode, isAsked]).to.deep.equal([429, 'Transfer-Encoding' in framing])
+      expect([res.statusCode, isAsked]).to.deep.equal([429, name === 'Transfer-Encoding'])
     }
     const { json } = await callStateless(serve.url, 'resources/list')
     const sizes = json.result.resources.map((each: any) => each.size)

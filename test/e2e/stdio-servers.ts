@@ -78,7 +78,7 @@ export function startStdio(stateDir: string, words: readonly string[]) {
 interface ConnectOptions {
   channel?: boolean
   limits?: Partial<BridgeLimits>
-  keyFile?: string | undefined
+  keyFile?: string
 }
 
 /** `connect` in this process, between two streams in place of stdio. */

@@ -139,7 +139,7 @@ function argsOf(flags: readonly string[]): string[] {
 }
 
 /** Settings with the limits of `--bound=NAME=NUMBER` (see `programStart`). */
-function bounded<Settings extends { readonly limits?: object | undefined }>(
+function bounded<Settings extends { readonly limits?: object }>(
   settings: Settings,
   flags: readonly string[],
 ): Settings {

@@ -85,7 +85,7 @@ function stateless(
     'io.modelcontextprotocol/clientInfo': { name: 'recorder', version: '1' },
     'io.modelcontextprotocol/clientCapabilities': {},
   }
-  const name = 'uri' in params ? { 'Mcp-Name': String(params.uri) } : {}
+  const name: Record<string, string> = 'uri' in params ? { 'Mcp-Name': String(params.uri) } : {}
   const all = {
     'MCP-Protocol-Version': statelessRevision,
     'Mcp-Method': method,

@@ -8,7 +8,7 @@ import { expect } from 'chai'
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
 function run(args: string[], ci = ''): { code: number | null; lines: string[] } {
-  const { MOCHA_OPTIONS: _, ...env } = process.env
+  const { MOCHA_OPTIONS: _, TEST_TIMES_FILE: _times, ...env } = process.env
   const { status, stdout } = spawnSync(process.execPath, args, {
     cwd: root,
     env: { ...env, CI: ci },

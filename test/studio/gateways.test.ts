@@ -196,10 +196,8 @@ describe('several gateways on one database', () => {
     const far = await startJoined(one.base)
     await isLive(two, far.instanceId)
     const path = `/peer/${far.instanceId}/mcp`
-    for (const headers of [
-      {},
-      { Authorization: `Bearer ${randomBytes(32).toString('base64url')}` },
-    ]) {
+    const foreign = { Authorization: `Bearer ${randomBytes(32).toString('base64url')}` }
+    for (const headers of [{}, foreign]) {
       expect((await post(`${one.base}${path}`, headers)).status).to.equal(401)
     }
     const opened = await postgres.open(database)

@@ -14,8 +14,8 @@ import {
 import { reportLogin, saveLogin } from './save-login.ts'
 
 interface ChangePasswordFlags extends AccountFlags, PasswordFlags {
-  readonly 'reset-code'?: boolean | undefined
-  readonly 'keep-tokens'?: boolean | undefined
+  readonly 'reset-code'?: boolean
+  readonly 'keep-tokens'?: boolean
 }
 
 /** Changes the password of the login in use, or sets a new one with a code and logs in. */

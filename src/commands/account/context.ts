@@ -16,12 +16,12 @@ import {
 
 /** The flags of every command of a user with an account. */
 export interface AccountFlags {
-  readonly registry?: string | undefined
-  readonly account?: string | undefined
-  readonly token?: string | undefined
-  readonly 'no-input'?: boolean | undefined
-  readonly json?: boolean | undefined
-  readonly quiet?: boolean | undefined
+  readonly registry?: string
+  readonly account?: string
+  readonly token?: string
+  readonly 'no-input'?: boolean
+  readonly json?: boolean
+  readonly quiet?: boolean
 }
 
 /** What is known before anything is sent: which server, which token, what is saved. */

@@ -17,7 +17,7 @@ import { type PasswordFlags, checkPasswordFlags, readPassword, readText } from '
 import { reportLogin, saveLogin, saveTokens } from './save-login.ts'
 
 interface LoginFlags extends AccountFlags, PasswordFlags {
-  readonly 'token-stdin'?: boolean | undefined
+  readonly 'token-stdin'?: boolean
 }
 
 /** Logs in with a password or a token from a pipe; saves it once the accounts server accepts it. */

@@ -6,7 +6,7 @@ import { type AccountContext, type AccountFlags, openContext, refuseToken } from
 import { isNotOffered, overridingVariable } from './save-login.ts'
 
 interface LogoutFlags extends AccountFlags {
-  readonly all?: boolean | undefined
+  readonly all?: boolean
 }
 
 /**

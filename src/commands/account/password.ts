@@ -6,8 +6,8 @@ import { Secret } from '../../lib/util/secret.ts'
 import { usage } from '../../lib/util/errors.ts'
 
 export interface PasswordFlags {
-  readonly password?: string | undefined
-  readonly 'password-stdin'?: boolean | undefined
+  readonly password?: string
+  readonly 'password-stdin'?: boolean
 }
 
 /** How a password may come other than by a question. */

@@ -23,8 +23,8 @@ import {
 import { reportLogin, saveLogin } from './save-login.ts'
 
 interface RegisterFlags extends AccountFlags, PasswordFlags {
-  readonly email?: string | undefined
-  readonly invite?: boolean | undefined
+  readonly email?: string
+  readonly invite?: boolean
 }
 
 const invitation = { what: 'invitation code', flag: '--invite' }

@@ -9,7 +9,7 @@ import type { AccountContext } from './context.ts'
 
 interface Who {
   readonly username: string
-  readonly email?: string | undefined
+  readonly email?: string
 }
 
 interface Login {

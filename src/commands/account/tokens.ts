@@ -10,8 +10,8 @@ import { connect } from './connect.ts'
 import { type AccountFlags, openContext, promptPlace } from './context.ts'
 
 interface TokenCreateFlags extends AccountFlags {
-  readonly scope?: readonly string[] | undefined
-  readonly days?: number | undefined
+  readonly scope?: readonly string[]
+  readonly days?: number
 }
 
 /** Makes a service token. It is the only thing on stdout: this is the only time it is shown. */

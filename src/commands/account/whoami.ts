@@ -13,8 +13,8 @@ import { connect } from './connect.ts'
 import { type AccountContext, type AccountFlags, openContext } from './context.ts'
 
 interface WhoamiFlags extends AccountFlags {
-  readonly offline?: boolean | undefined
-  readonly all?: boolean | undefined
+  readonly offline?: boolean
+  readonly all?: boolean
 }
 
 /** The user of a token, as far as it is known, and where the token came from. */

@@ -17,7 +17,7 @@ export const outputFlags = {
 }
 
 interface OutputChoice {
-  out?: string | undefined
+  out?: string
   force: boolean
   json: boolean
   quiet: boolean

@@ -20,7 +20,7 @@ import type { McpSession } from '../../lib/mcp/client/context.ts'
 import { type Client, type ClientFlags, withClient } from '../resources/client.ts'
 
 interface GetFlags extends ClientFlags {
-  out?: string | undefined
+  out?: string
   force: boolean
 }
 

@@ -12,11 +12,11 @@ import { readLimitFlags } from '../limit-flag.ts'
 import { readRegistryDir } from '../server-settings.ts'
 
 interface MigrateFlags {
-  readonly to?: string | undefined
-  readonly from?: string | undefined
-  readonly database?: string | undefined
-  readonly 'registry-dir'?: string | undefined
-  readonly limit?: string[] | undefined
+  readonly to?: string
+  readonly from?: string
+  readonly database?: string
+  readonly 'registry-dir'?: string
+  readonly limit?: string[]
   readonly json: boolean
   readonly quiet: boolean
 }

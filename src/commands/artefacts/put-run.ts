@@ -18,9 +18,9 @@ import { readClientLimits } from '../resources/client.ts'
 import { findHost, type HostFlags } from './host-target.ts'
 
 interface PutFlags extends HostFlags {
-  name?: string | undefined
-  mime?: string | undefined
-  metadata?: string | undefined
+  name?: string
+  mime?: string
+  metadata?: string
 }
 
 const stdinName = '-'
@@ -42,7 +42,8 @@ export async function runPut(file: string, flags: PutFlags, env: NodeJS.ProcessE
   const sent = { bytes: 0, hash: createHash('sha256') }
   try {
     progress.begin(0, source.size)
-    const size = source.size === null ? {} : { 'Content-Length': String(source.size) }
+    const size: Record<string, string> =
+      source.size === null ? {} : { 'Content-Length': String(source.size) }
     const answer = await hostRequest(target, {
       method: 'POST',
       path: `v1/artefacts${query}`,

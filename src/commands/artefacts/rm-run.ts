@@ -6,7 +6,7 @@ import { readClientLimits, withSession } from '../resources/client.ts'
 import { findHost, type FoundHost, type HostFlags } from './host-target.ts'
 
 interface RmFlags extends HostFlags {
-  'api-key-file'?: string | undefined
+  'api-key-file'?: string
 }
 
 /** Removes artefacts from the running server. Resolves all arguments before removing anything. */

@@ -3,11 +3,11 @@ import { readRegistryDir } from '../server-settings.ts'
 
 /** The flags of `instances` as the parser returns them. */
 interface InstancesFlags {
-  'dcc-type'?: string | undefined
-  status?: string | undefined
+  'dcc-type'?: string
+  status?: string
   all: boolean
   watch: boolean
-  'registry-dir'?: string | undefined
+  'registry-dir'?: string
   json: boolean
   quiet: boolean
 }

@@ -20,7 +20,7 @@ import { ServiceError, usage } from '../../lib/util/errors.ts'
 
 interface KeyCreateFlags extends KeysFlags {
   readonly 'read-only': boolean
-  readonly 'expires-in'?: string | undefined
+  readonly 'expires-in'?: string
 }
 
 /** Where the command writes, and its environment. */

@@ -15,8 +15,8 @@ export const keysFlags = {
 }
 
 export interface KeysFlags {
-  readonly 'keys-file'?: string | undefined
-  readonly 'registry-dir'?: string | undefined
+  readonly 'keys-file'?: string
+  readonly 'registry-dir'?: string
   readonly json: boolean
   readonly quiet: boolean
 }

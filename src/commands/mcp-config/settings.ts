@@ -15,17 +15,17 @@ import { refuseSilent } from '../stdio/choose-instance.ts'
 
 /** The flags as the parser returns them. */
 export interface McpConfigFlags {
-  url?: string | undefined
-  instance?: string | undefined
+  url?: string
+  instance?: string
   gateway?: boolean
-  name?: string | undefined
+  name?: string
   scope: Scope
   stdio: boolean
   write: boolean
   force: boolean
-  auth?: 'none' | 'api-key' | undefined
-  'api-key-file'?: string | undefined
-  'registry-dir'?: string | undefined
+  auth?: 'none' | 'api-key'
+  'api-key-file'?: string
+  'registry-dir'?: string
   json: boolean
   quiet: boolean
 }

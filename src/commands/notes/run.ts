@@ -12,7 +12,7 @@ import { findHost, type HostFlags } from '../artefacts/host-target.ts'
 import { type ClientFlags, readClientLimits, withSession } from '../resources/client.ts'
 
 interface WriteFlags extends HostFlags {
-  by?: string | undefined
+  by?: string
 }
 
 const maxDepth = 64
@@ -24,7 +24,7 @@ const proofMs = 20_000
 /** Makes a note and prints its number and id. */
 export async function runAdd(
   text: string,
-  flags: WriteFlags & { object?: string[] | undefined },
+  flags: WriteFlags & { object?: string[] },
   env: NodeJS.ProcessEnv,
 ): Promise<void> {
   const { object: targets = [] } = flags
@@ -43,7 +43,7 @@ export async function runAdd(
 /** Takes an action on a note and prints its new state. */
 export async function runAct(
   action: string,
-  { note, text }: { note: string; text?: string | undefined },
+  { note, text }: { note: string; text?: string },
   flags: WriteFlags,
   env: NodeJS.ProcessEnv,
 ): Promise<void> {

@@ -23,8 +23,8 @@ export abstract class AdminCommand extends BaseCommand {
 }
 
 interface AdminFlags {
-  readonly 'data-dir'?: string | undefined
-  readonly database?: string | undefined
+  readonly 'data-dir'?: string
+  readonly database?: string
   readonly json: boolean
   readonly quiet: boolean
 }

@@ -9,10 +9,10 @@ import { selectDataDir } from './data-dir.ts'
 
 /** The flags of `registry` as the parser returns them. */
 export interface AccountsServerFlags extends AddressFlags {
-  'data-dir'?: string | undefined
-  database?: string | undefined
-  registration?: RegistrationMode | undefined
-  limit?: string[] | undefined
+  'data-dir'?: string
+  database?: string
+  registration?: RegistrationMode
+  limit?: string[]
 }
 
 export type AccountsServerSettings = Omit<AccountsServerOptions, 'log' | 'accessLog'>

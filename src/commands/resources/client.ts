@@ -14,9 +14,9 @@ import { type EndpointFlags, findEndpoint } from '../find-endpoint.ts'
 
 /** The flags of `endpoint-flags.ts` as the parser returns them, with the global ones. */
 export interface ClientFlags extends EndpointFlags {
-  url?: string | undefined
-  instance?: string | undefined
-  'dcc-type'?: string | undefined
+  url?: string
+  instance?: string
+  'dcc-type'?: string
   json: boolean
   quiet: boolean
 }

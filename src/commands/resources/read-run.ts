@@ -15,7 +15,7 @@ import { type ClientFlags, withSession } from './client.ts'
 import { checkUri, withNearest } from './uri-argument.ts'
 
 interface ReadFlags extends ClientFlags {
-  out?: string | undefined
+  out?: string
   force: boolean
 }
 
@@ -48,7 +48,7 @@ export async function runRead(
 }
 
 interface ShowOptions {
-  readonly out?: string | undefined
+  readonly out?: string
   readonly force: boolean
   readonly output: Output
 }

@@ -24,7 +24,7 @@ import { shownUrl } from '../../lib/mcp/bridge/context.ts'
 
 interface WatchFlags extends ClientFlags {
   interval: number
-  settle?: string | undefined
+  settle?: string
 }
 
 /** Never announced (docs/protocol.md), but small enough to poll. */

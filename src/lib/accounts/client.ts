@@ -24,15 +24,15 @@ interface Credentials {
 
 interface NewAccount extends Credentials {
   readonly email: string
-  readonly invite?: Secret | undefined
+  readonly invite?: Secret
 }
 
 export type RegistrationCheck = Omit<NewAccount, 'password'>
 
 interface NewServiceToken {
   readonly name: string
-  readonly scopes?: readonly string[] | undefined
-  readonly expiresInDays?: number | undefined
+  readonly scopes?: readonly string[]
+  readonly expiresInDays?: number
 }
 
 interface Call {
@@ -90,12 +90,7 @@ export function createAccountsClient(transport: Transport, clock: Clock = system
       const answer = await ask({
         path: '/register',
         action: 'registration',
-        body: () => ({
-          username,
-          email,
-          password: password.reveal(),
-          ...(invite === undefined ? {} : { invite: invite.reveal() }),
-        }),
+        body: () => ({ username, email, password: password.reveal(), invite: invite?.reveal() }),
         secrets: invite === undefined ? [password] : [password, invite],
       })
       const tokens = parseTokens(answer, clock.now())
@@ -112,11 +107,7 @@ export function createAccountsClient(transport: Transport, clock: Clock = system
       await ask({
         path: '/register/check',
         action: 'registration',
-        body: () => ({
-          username,
-          email,
-          ...(invite === undefined ? {} : { invite: invite.reveal() }),
-        }),
+        body: () => ({ username, email, invite: invite?.reveal() }),
         secrets: invite === undefined ? [] : [invite],
       })
     },
@@ -180,11 +171,7 @@ export function createAccountsClient(transport: Transport, clock: Clock = system
     },
 
     createToken(bearer: Secret, { name, scopes, expiresInDays }: NewServiceToken) {
-      const body = () => ({
-        name,
-        ...(scopes === undefined ? {} : { scopes }),
-        ...(expiresInDays === undefined ? {} : { expires_in_days: expiresInDays }),
-      })
+      const body = () => ({ name, scopes, expires_in_days: expiresInDays })
       return askFor({ path: '/tokens', action: 'new token', bearer, body }, parseCreatedToken)
     },
 

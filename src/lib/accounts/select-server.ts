@@ -13,7 +13,7 @@ export function selectAccountsServer(given: {
   readonly variable: string | undefined
   readonly file: string | undefined
   /** The only login that the file has. */
-  readonly onlyLogin?: string | undefined
+  readonly onlyLogin?: string
   readonly filePath: string
 }): AccountsUrl {
   const named: readonly [text: string | undefined, source: string][] = [

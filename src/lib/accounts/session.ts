@@ -15,7 +15,7 @@ interface SessionParts {
   readonly client: AccountsClient
   readonly store: ConfigStore
   /** User name of the saved login; without it the newest of the accounts server. */
-  readonly account?: string | undefined
+  readonly account?: string
   readonly log: Logger
   readonly refreshMarginMs: number
   readonly clock?: Clock

@@ -20,9 +20,9 @@ import { describeTransportFailure } from './transport-failure.ts'
 export interface AccountsRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   readonly path: `/${string}`
-  readonly bearer?: Secret | undefined
+  readonly bearer?: Secret
   /** Opened only when it is sent: texts of it may be secret. */
-  readonly body?: (() => object) | undefined
+  readonly body?: () => object
 }
 
 /** Any answer, whatever its status. */
@@ -48,10 +48,10 @@ export interface TransportOptions {
   /** For the proxy variables. */
   readonly env: Readonly<Record<string, string | undefined>>
   /** A file of certificates (PEM) to trust beside the usual ones. */
-  readonly caFile?: string | undefined
+  readonly caFile?: string
   readonly userAgent?: string
   /** Told of an answer that takes long. Default: none. */
-  readonly log?: Logger | undefined
+  readonly log?: Logger
   readonly clock?: Clock
   readonly pause?: (ms: number) => Promise<unknown>
 }

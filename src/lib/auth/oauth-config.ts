@@ -19,7 +19,7 @@ export interface OAuthOptions {
   /** Scopes to request, one per item. Default empty. */
   scopes?: readonly string[]
   /** The name in the consent dialog. Default `service-mcp-server`. */
-  clientName?: string | undefined
+  clientName?: string
   /** The default redirect URI for `toCimdDocument`. Default null. */
   redirectUri?: string | null
 }

@@ -3,7 +3,7 @@ import { ServiceError } from '../util/errors.ts'
 /** The part of a flag definition that the reordering needs. */
 interface GlobalFlag {
   readonly type: 'boolean' | 'option'
-  readonly char?: string | undefined
+  readonly char?: string
 }
 
 /**

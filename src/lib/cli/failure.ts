@@ -47,7 +47,7 @@ interface ErrorFacts {
   exitCode: number
   code: ErrorCode
   message: string | undefined
-  hint?: string | undefined
+  hint?: string
 }
 
 function readError(error: unknown, commands: readonly string[]): ErrorFacts {

@@ -4,7 +4,7 @@ export type LogLevel = (typeof logLevels)[number]
 
 /** The flags of a long-running command for what it prints, as the parser returns them. */
 export interface OutputFlags {
-  readonly 'log-level'?: LogLevel | undefined
+  readonly 'log-level'?: LogLevel
   readonly quiet: boolean
   readonly json: boolean
 }

@@ -46,7 +46,7 @@ function clip(text: string, most: number): string {
 interface ProgressParts {
   readonly label: string
   readonly enabled: boolean
-  readonly stream: { write(text: string): unknown; readonly columns?: number | undefined }
+  readonly stream: { write(text: string): unknown; readonly columns?: number }
   readonly clock: Clock
 }
 

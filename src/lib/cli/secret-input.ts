@@ -4,7 +4,7 @@ import { Secret } from '../util/secret.ts'
 
 /** The used part of `process.stdin`. */
 interface SecretStream extends AsyncIterable<Uint8Array> {
-  readonly isTTY?: boolean | undefined
+  readonly isTTY?: boolean
 }
 
 /** Longer input is an error. The longest passwords and tokens have 4096 bytes. */

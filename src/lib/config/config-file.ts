@@ -8,12 +8,12 @@ import { Secret } from '../util/secret.ts'
 /** One saved login. Times are milliseconds of the epoch. */
 export interface SavedLogin {
   /** The user who logged in, shown without a request. */
-  readonly username?: string | undefined
-  readonly email?: string | undefined
-  readonly accessToken?: Secret | undefined
-  readonly accessExpiresAtMs?: number | undefined
-  readonly refreshToken?: Secret | undefined
-  readonly refreshExpiresAtMs?: number | undefined
+  readonly username?: string
+  readonly email?: string
+  readonly accessToken?: Secret
+  readonly accessExpiresAtMs?: number
+  readonly refreshToken?: Secret
+  readonly refreshExpiresAtMs?: number
 }
 
 /** What is kept of one accounts server. */
@@ -21,18 +21,18 @@ export interface ServerEntry {
   /** Newest first, one for each account. In the file the newest stands in the entry itself. */
   readonly logins: readonly SavedLogin[]
   /** Certificates (PEM) to trust for this server beside the usual ones. */
-  readonly caFile?: string | undefined
+  readonly caFile?: string
   /** Members that this version does not know; written back as they were. */
-  readonly others?: Readonly<TomlTable> | undefined
+  readonly others?: Readonly<TomlTable>
 }
 
 /**
  * The configuration file, typed. Registries are keyed by their one spelling (`AccountsUrl.url`).
  */
 export interface Config {
-  readonly defaultServer?: string | undefined
+  readonly defaultServer?: string
   readonly servers: ReadonlyMap<string, ServerEntry>
-  readonly others?: Readonly<TomlTable> | undefined
+  readonly others?: Readonly<TomlTable>
 }
 
 /** Why a file is none of ours. Says where, never what stands there: it may be a token. */

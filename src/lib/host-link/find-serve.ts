@@ -11,14 +11,14 @@ export interface FindServeOptions {
   /** The kind of the application; a server of kind `unknown` serves any. */
   readonly dccType: string
   /** The state directory. Default `SERVICE_REGISTRY_DIR`, else that of the user. */
-  readonly registryDir?: string | undefined
+  readonly registryDir?: string
   /** The environment with `SERVICE_HOST_URL` and others. Default `process.env`. */
-  readonly env?: NodeJS.ProcessEnv | undefined
+  readonly env?: NodeJS.ProcessEnv
   /** The previous address; used even when its record still says "connected". */
-  readonly known?: string | undefined
-  readonly log?: Logger | undefined
+  readonly known?: string
+  readonly log?: Logger
   /** Milliseconds since the epoch; the system's time by default. */
-  readonly nowMs?: number | undefined
+  readonly nowMs?: number
 }
 
 /**
@@ -51,7 +51,7 @@ export async function findServe(options: FindServeOptions): Promise<HostAddress 
 /** The records that this application may use: its own kind first, then the newest. */
 function rankRecords(
   files: readonly RecordFile[],
-  facts: { dccType: string; nowMs: number; known?: string | undefined },
+  facts: { dccType: string; nowMs: number; known?: string },
 ): RecordFile[] {
   const { dccType, nowMs, known } = facts
   const kind = ({ record }: RecordFile) => Number(record.dcc_type === dccType)

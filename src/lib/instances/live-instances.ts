@@ -12,7 +12,7 @@ export interface LiveInstancesParts {
   /** Milliseconds since the epoch. */
   readonly nowMs: number
   /** Which instances of other machines count, in a folder that machines share; by default none. */
-  readonly also?: ((instance: Instance) => boolean) | undefined
+  readonly also?: (instance: Instance) => boolean
 }
 
 /** The instances of this user that can be connected to now, oldest first. Never rejects. */

@@ -148,7 +148,7 @@ function readHost(record: MemberReader): HostPresence {
     app_pid: reader.integer('app_pid', 1, maxPid) ?? null,
     version: reader.text('version') ?? null,
     mode: reader.text('mode') ?? null,
-    ...(since === undefined ? {} : { since }),
+    since,
   }
   record.inherit(reader.failure)
   return host

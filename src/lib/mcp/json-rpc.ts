@@ -17,7 +17,7 @@ export function isRequestId(id: unknown): id is RequestId {
 export interface RpcError {
   readonly code: number
   readonly message: string
-  readonly data?: JsonObject | undefined
+  readonly data?: JsonObject
 }
 
 /** JSON-RPC 2.0, section 5.1. */

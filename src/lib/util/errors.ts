@@ -54,9 +54,9 @@ export type ErrorCode =
 export interface ErrorDetails {
   cause?: unknown
   /** One sentence that tells the reader what to do next. */
-  hint?: string | undefined
+  hint?: string
   /** Public facts (never a secret, a stack or a path the client did not send). */
-  data?: Readonly<Record<string, unknown>> | undefined
+  data?: Readonly<Record<string, unknown>>
 }
 
 /** The one error class of the program: a stable `code`, a message, an optional `hint`. */

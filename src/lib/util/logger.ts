@@ -20,7 +20,7 @@ export interface AccessEntry {
   /** The JSON-RPC method, where there was one. */
   readonly rpc: string | undefined
   /** The resource that the call was about, secrets of its query hidden. */
-  readonly uri?: string | undefined
+  readonly uri?: string
   /** Null: the connection was cut before any answer. */
   readonly status: number | null
   /** From the header block to the last byte handed over, or to the client's leaving. */

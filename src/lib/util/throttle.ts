@@ -5,7 +5,7 @@ interface ThrottleParts {
   /** Between the starts of two runs. */
   readonly minIntervalMs: number
   /** Run only after this time without a poke; 0 by default. */
-  readonly settleMs?: number | undefined
+  readonly settleMs?: number
   /** `updates`: the pokes since the last run. Must not reject. */
   readonly run: (updates: number) => Promise<void>
 }

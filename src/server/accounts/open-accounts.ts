@@ -31,7 +31,7 @@ interface AccountFiles extends DataFiles {
 interface AccountsOptions {
   readonly dataDir: string
   /** In its place: the folder has only the wrapping key then. */
-  readonly database?: DatabaseSettings | undefined
+  readonly database?: DatabaseSettings
   readonly clock: Clock
   readonly log: Logger
   readonly busyMs: number

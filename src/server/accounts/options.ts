@@ -10,16 +10,16 @@ import type { Stoppable } from '../../lib/util/stoppable.ts'
 /** Everything `registry` decided before the server starts: checked values, no flags. */
 export interface AccountsServerOptions extends ListenOptions {
   /** Also the issuer (`iss`) of the tokens. */
-  publicUrl?: string | undefined
+  publicUrl?: string
   /** Folder of the database and the keys; with `database`, of the wrapping key. */
   dataDir: string
   /** A PostgreSQL database in place of the one in the folder. */
-  database?: DatabaseSettings | undefined
+  database?: DatabaseSettings
   /** Default: open where only this machine reaches the accounts server, by invitation elsewhere. */
-  registration?: RegistrationMode | undefined
+  registration?: RegistrationMode
   log: Logger
   accessLog: AccessLog
-  limits?: Partial<Limits & AccountLimits> | undefined
+  limits?: Partial<Limits & AccountLimits>
 }
 
 /** A started accounts server. */

@@ -111,7 +111,7 @@ export function problemBody(
     code: slug,
     instance: `urn:uuid:${requestId}`,
     ...(details.errors === undefined ? {} : { errors: [...details.errors] }),
-    ...(details.retryAfter === undefined ? {} : { retry_after: details.retryAfter }),
+    retry_after: details.retryAfter,
   }
 }
 

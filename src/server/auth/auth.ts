@@ -23,7 +23,7 @@ export interface AuthDeps {
    */
   readonly mcpUrl: () => string
   /** The accounts server, for the mode `accounts`. */
-  readonly accounts?: AccountTokens | undefined
+  readonly accounts?: AccountTokens
   readonly limits: AuthLimits
   /** Wall-clock time, for expiries. */
   readonly clock: Clock

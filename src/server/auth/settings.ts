@@ -6,17 +6,17 @@ export type AuthSettings = OpenSettings | ApiKeySettings | AccountsSettings | OA
 interface OpenSettings {
   readonly mode: 'none'
   /** Clients need a key as soon as this file has one. Absent: never. */
-  readonly keysFile?: string | undefined
+  readonly keysFile?: string
 }
 
 export interface ApiKeySettings {
   readonly mode: 'api-key'
   /** The configured key, accepted beside the named ones. Never empty. */
-  readonly key?: string | undefined
+  readonly key?: string
   /** The file of named keys. Optional when `key` is set. */
   readonly keysFile: string
   /** Older files whose keys were moved there, for the log. */
-  readonly movedFrom?: readonly MovedKeys[] | undefined
+  readonly movedFrom?: readonly MovedKeys[]
 }
 
 /** Users of the accounts server that the gateway accepts joins with, and all keys beside. */
@@ -29,18 +29,18 @@ export interface OAuthSettings {
   /** The issuer (`iss`) of the provider's tokens, http or https, unchanged. */
   readonly issuer: string
   /** The required audience of tokens. Absent: the address of `/mcp` that clients use. */
-  readonly audience?: string | undefined
+  readonly audience?: string
   /** Further audiences that a token may have. Absent: none. */
-  readonly otherAudiences?: readonly string[] | undefined
+  readonly otherAudiences?: readonly string[]
   /** The `typ` of access tokens. Default `at+jwt`; `jwt` also accepts unmarked ones. */
-  readonly tokenType?: 'at+jwt' | 'jwt' | undefined
+  readonly tokenType?: 'at+jwt' | 'jwt'
   /** A scope that every token must have. Absent: none. */
-  readonly requiredScope?: string | undefined
+  readonly requiredScope?: string
   /** A scope that allows writing. Absent: tokens only read. */
-  readonly writeScope?: string | undefined
+  readonly writeScope?: string
   /** A scope that allows answering notes; no other includes it. Absent: tokens answer none. */
-  readonly notesScope?: string | undefined
+  readonly notesScope?: string
   /** For `/.well-known/oauth-client-metadata`, which is served when there is a redirect URI. */
-  readonly clientName?: string | undefined
-  readonly redirectUri?: string | undefined
+  readonly clientName?: string
+  readonly redirectUri?: string
 }

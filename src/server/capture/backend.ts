@@ -47,7 +47,7 @@ export interface CaptureForm {
   readonly maxBytes: number
   readonly signal: AbortSignal
   /** Where the view of the scene is drawn from; absent: as it is on the screen. */
-  readonly shot?: PictureShot | undefined
+  readonly shot?: PictureShot
 }
 
 export interface Capture {
@@ -59,7 +59,7 @@ export interface Capture {
   /** Pixels of the window, when the picture was scaled down. */
   readonly window: { readonly title: string; readonly width: number; readonly height: number }
   /** What the application needs to draw the same view again. */
-  readonly view?: JsonObject | undefined
+  readonly view?: JsonObject
 }
 
 /** One way to a picture. No call throws; none raises, focuses or moves a window. */

@@ -26,7 +26,7 @@ interface Flight<Picture> {
 /** Readers with the same wish share a picture. */
 export interface PictureWish {
   readonly maxWidth: number
-  readonly shot?: PictureShot | undefined
+  readonly shot?: PictureShot
 }
 
 /**

@@ -225,8 +225,8 @@ async function connection(settings: DatabaseSettings): Promise<pg.ClientConfig> 
     host,
     port,
     database,
-    ...(user === undefined ? {} : { user }),
-    ...(password === undefined ? {} : { password: password.reveal() }),
+    user,
+    password: password?.reveal(),
     // Overrides the default of the role and the database.
     options: `${options ?? ''} -c default_transaction_isolation=read\\ committed`,
     ssl: tls && (rootCertificate === undefined ? true : { ca: await readRoot(rootCertificate) }),

@@ -40,7 +40,7 @@ interface GatewayParts extends DiagnosticParts {
   readonly timer?: Timer
   readonly log?: Logger
   /** Absent: the resources of instances are not passed on. */
-  readonly instances?: Instances | undefined
+  readonly instances?: Instances
 }
 
 /** The resources of a gateway, for the same endpoint that serves those of an application. */

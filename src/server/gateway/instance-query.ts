@@ -16,10 +16,10 @@ export interface InstanceQuery {
   readonly includeStale: boolean
   readonly includeDead: boolean
   /** The kind of application, compared without case. */
-  readonly dccType?: string | undefined
+  readonly dccType?: string
   /** Part of a name, id, version or scene. */
-  readonly text?: string | undefined
-  readonly status?: RowStatus | undefined
+  readonly text?: string
+  readonly status?: RowStatus
   readonly limit: number
   readonly offset: number
   readonly verbose: boolean

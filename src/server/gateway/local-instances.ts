@@ -10,8 +10,8 @@ import { defaultGatewayLimits } from '../../lib/config/gateway-limits.ts'
 import { defaultPublicLimits } from '../../lib/config/limits.ts'
 
 export interface LocalQuery {
-  readonly dccType?: string | undefined
-  readonly status?: RowStatus | undefined
+  readonly dccType?: string
+  readonly status?: RowStatus
   /** Also those whose process has ended. */
   readonly dead: boolean
 }

@@ -14,34 +14,34 @@ export interface GatewayOptions extends ListenOptions {
   /** Binding it is the election; 0 picks a free one. */
   port: number
   /** Folder of the instance records; absent: the default in the temp folder. */
-  registryDir?: string | undefined
+  registryDir?: string
   /** The file with the catalog; absent: the one that comes with the program. */
-  catalog?: string | undefined
+  catalog?: string
   /** Wait behind another gateway; else fail, naming it. */
   standby: boolean
   /** Wait behind any program that holds the port, without a time limit. */
-  patient?: boolean | undefined
+  patient?: boolean
   /** Offer the read-only tools. Default false. */
-  tools?: boolean | undefined
+  tools?: boolean
   /** Pass the resources of instances on, under `instance://`. Default false. */
-  aggregate?: boolean | undefined
+  aggregate?: boolean
   /**
    * Accept instances that join with service tokens of this accounts server; for `aggregate`. Default:
    * none joins.
    */
-  acceptJoins?: AccountsUrl | undefined
+  acceptJoins?: AccountsUrl
   /** Several gateways share the instances that join. Default: this one has its own. */
-  shared?: SharedSettings | undefined
+  shared?: SharedSettings
   /** Serve the live page. Default false. */
-  page?: boolean | undefined
+  page?: boolean
   /** Who may use `/mcp`; absent: everyone. */
-  auth?: AuthSettings | undefined
+  auth?: AuthSettings
   /** Told while it is not the gateway yet. */
   onElection?: (news: ElectionLine) => void
   log: Logger
   accessLog: AccessLog
   /** Checked; bounds that are not public come from tests. */
-  limits?: Partial<Limits & GatewayLimits & AuthLimits> | undefined
+  limits?: Partial<Limits & GatewayLimits & AuthLimits>
 }
 
 /** One piece of news of the election. Member names are those on the wire. */

@@ -55,8 +55,8 @@ export function createHostEndpoint(deps: HostEndpointDeps) {
 
 /** Bounds of one buffer; the server's own where nothing is said. */
 export interface BufferForm {
-  readonly maxlen?: number | undefined
-  readonly maxMessageBytes?: number | undefined
+  readonly maxlen?: number
+  readonly maxMessageBytes?: number
 }
 
 /** Stores what the application reports; the host link only validates. */

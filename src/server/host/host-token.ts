@@ -15,9 +15,9 @@ interface HostToken {
 
 interface HostTokenSource {
   /** `--host-token-file` */
-  readonly file?: string | undefined
+  readonly file?: string
   /** Value of `SERVICE_HOST_TOKEN`; empty counts as absent. */
-  readonly env?: string | undefined
+  readonly env?: string
   /** `<registry_dir>/instances` */
   readonly instancesDir: string
   readonly instanceId: string

@@ -75,9 +75,9 @@ interface InstanceFileOptions {
   readonly heartbeatMs: number
   readonly log: Logger
   /** Kept in the token file of the instance; absent when the user supplied the token. */
-  readonly hostToken?: Secret | undefined
+  readonly hostToken?: Secret
   /** Makes `instancesDir`, private to this user, when it is gone. Absent: it is not made again. */
-  readonly openFolder?: (() => Promise<unknown>) | undefined
+  readonly openFolder?: () => Promise<unknown>
 }
 
 /**

@@ -35,7 +35,7 @@ interface HostRoutesDeps {
   readonly peerOf: PeerOf
   onPresence(presence: Presence): void
   /** A fresh link that logs a browser in to the page; absent or null: there is no page. */
-  readonly pageLogin?: (() => object | null) | undefined
+  readonly pageLogin?: () => object | null
   /** Told of every 401 and 403, for the audit log. */
   onRefused(refused: HostRefused): void
 }

@@ -20,45 +20,45 @@ export interface ServeOptions extends ListenOptions {
   /** Kind of application; `unknown` by default. */
   dccType: string
   /** What people call this instance. */
-  name?: string | undefined
+  name?: string
   /** Folder of instance records, tokens and artefacts; absent: the default in the temp folder. */
-  registryDir?: string | undefined
+  registryDir?: string
   /** False: none are served. True: in files below `registryDir`. */
   artefacts: boolean | BucketStoreSettings
   resources: boolean
   /** Offer the read-only tools, also at the gateway beside it. Default false. */
-  tools?: boolean | undefined
+  tools?: boolean
   /** Serve the live page, also at the gateway beside it. Default false. */
-  page?: boolean | undefined
+  page?: boolean
   /** Keep notes of people about the document. Default false. */
-  notes?: boolean | undefined
+  notes?: boolean
   /** A JSON file to watch and serve as the scene. */
-  sceneFile?: string | undefined
+  sceneFile?: string
   /** File with the host token; absent: `hostTokenEnv`, else one is made for this run. */
-  hostTokenFile?: string | undefined
+  hostTokenFile?: string
   /** The host token itself, as found in the environment. Never empty. */
-  hostTokenEnv?: string | undefined
+  hostTokenEnv?: string
   /** Compete for the gateway beside it, on this port of the same address. */
-  gateway?: { readonly port: number; readonly aggregate?: boolean } | undefined
+  gateway?: { readonly port: number; readonly aggregate?: boolean }
   /** The gateway to join; absent: none. */
-  join?: JoinSettings | undefined
+  join?: JoinSettings
   /** Who may use `/mcp` and `/artefacts`, here and at the gateway beside it; absent: everyone. */
-  auth?: AuthSettings | undefined
+  auth?: AuthSettings
   /** Which window may be shown, and how it is captured; absent: none. */
-  capture?: ServeCaptureOptions | undefined
+  capture?: ServeCaptureOptions
   log: Logger
   accessLog: AccessLog
   /** Checked; bounds that are not public come from tests. */
-  limits?: Partial<Limits & GatewayLimits & AuthLimits & CaptureLimits> | undefined
+  limits?: Partial<Limits & GatewayLimits & AuthLimits & CaptureLimits>
 }
 
 /** Which window may be shown, and how it is captured. */
 export interface ServeCaptureOptions {
   readonly mode: CaptureMode
   /** Part of the title of the window that is meant; absent: that of the linked application. */
-  readonly title?: string | undefined
+  readonly title?: string
   /** In place of those of this machine. */
-  readonly backends?: readonly CaptureBackend[] | undefined
+  readonly backends?: readonly CaptureBackend[]
 }
 
 /** What is known of the window now. */

@@ -30,11 +30,11 @@ export interface AuthAccepted {
   /** False: answers to notes are refused with 403. Default: `mayWrite`. */
   readonly mayAnswer?: boolean
   /** Milliseconds since the epoch; streams that are open then are ended. Absent: never. */
-  readonly expiresAtMs?: number | undefined
+  readonly expiresAtMs?: number
   /** Absent: the caller sees everything. */
-  readonly viewer?: Viewer | undefined
+  readonly viewer?: Viewer
   /** Calls back when this access ends, or becomes another one. Returns the stop. */
-  readonly watch?: ((ended: () => void) => () => void) | undefined
+  readonly watch?: (ended: () => void) => () => void
 }
 
 /** Why a request is refused. */
@@ -46,7 +46,7 @@ export interface AuthRefused {
     'invalid_token' | 'insufficient_scope' | 'invalid_request' | 'temporarily_unavailable'
   readonly description: string
   /** All scopes that the request needs, with a space between them. */
-  readonly scope?: string | undefined
+  readonly scope?: string
   /** Where the metadata of the protected resource are (RFC 9728). */
   readonly resourceMetadata?: string
   /** With 429 and 503. */

@@ -111,7 +111,7 @@ interface OriginRules {
 
 /** `localAddress` is the one the client reached: a name of the server when it is bound to all. */
 export type Guard = (
-  headers: { readonly host?: string | undefined; readonly origin?: string | undefined },
+  headers: { readonly host?: string; readonly origin?: string },
   localAddress?: string,
 ) => Result<null, Refusal>
 

@@ -8,15 +8,15 @@ export interface ListenOptions {
   /** Address to bind, without brackets. */
   host: string
   /** Address under which clients reach the server, when it is not the bound one. */
-  publicUrl?: string | undefined
+  publicUrl?: string
   /** Further names accepted in the Host header. Default: none. */
-  allowedHosts?: readonly string[] | undefined
+  allowedHosts?: readonly string[]
   /** Origins (`https://studio.example`) accepted and given CORS headers. Default: none. */
-  allowedOrigins?: readonly string[] | undefined
+  allowedOrigins?: readonly string[]
   /** Addresses, or networks (`10.0.0.0/8`), of proxies whose `X-Forwarded-For` is believed. */
-  trustedProxies?: readonly string[] | undefined
+  trustedProxies?: readonly string[]
   /** HTTPS with the certificate and the key in these files, which are followed. Default: HTTP. */
-  tls?: TlsFiles | undefined
+  tls?: TlsFiles
 }
 
 /** Where the certificate of a server lies. */

@@ -38,12 +38,12 @@ export interface Upgrades {
 /** What answers the requests of a server. */
 export interface Handlers {
   readonly listener: RequestListener
-  readonly upgrades?: Upgrades | undefined
+  readonly upgrades?: Upgrades
 }
 
 interface ListenParts extends Handlers {
   /** HTTPS with this certificate; absent: plain HTTP. Stays open. */
-  readonly tls?: TlsSource | undefined
+  readonly tls?: TlsSource
   readonly limits: Limits
   readonly log: Logger
 }

@@ -62,7 +62,7 @@ export interface Problem {
   readonly status: number
   readonly detail: string
   readonly code: string
-  readonly hint?: string | undefined
+  readonly hint?: string
   /** Public facts of the error, for example `errors: [{ pointer, detail }]`. */
   readonly [member: string]: unknown
 }

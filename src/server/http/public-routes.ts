@@ -15,8 +15,8 @@ export type ReadyFacts = () => object | Promise<object>
 
 interface PublicRoutesParts {
   readonly isReady: () => boolean
-  readonly readyFacts?: ReadyFacts | undefined
-  readonly documents?: PublicDocuments | undefined
+  readonly readyFacts?: ReadyFacts
+  readonly documents?: PublicDocuments
 }
 
 /** Paths anyone may ask for: health, the well-known documents, and a clean 404 for the rest. */
@@ -66,7 +66,7 @@ function document(c: Context, path: string, content: Readonly<object> | null): R
 function notServed(c: Context): Response {
   const detail = whyNothingIsServed(c.req.path) ?? `nothing is served at ${shortened(c.req.path)}`
   // A client that registers reads the answer as an OAuth error and shows its description.
-  const members =
+  const members: Record<string, string> =
     c.req.path === registrationPath ? { error: 'invalid_request', error_description: detail } : {}
   return publicProblem(404, 'route-not-found', detail, {}, members)
 }

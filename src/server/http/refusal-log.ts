@@ -7,7 +7,7 @@ export interface RefusedRequest {
   /** Address of the client. */
   readonly peer: string
   /** The caller, when it is known. */
-  readonly principal?: string | undefined
+  readonly principal?: string
 }
 
 /** One entry of a caller in this time. */

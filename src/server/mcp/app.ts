@@ -40,23 +40,23 @@ export interface AppParts extends RequestChecks {
   mcp: Pick<McpEndpoint, 'handle'>
   auth: AuthPolicy
   /** `/host` and `/host/…`; guards itself with the host token. */
-  host?: HostEndpoint | undefined
+  host?: HostEndpoint
   /** `/join`; guards itself with tokens. */
-  joins?: JoinEndpoint | undefined
+  joins?: JoinEndpoint
   /** `/` and `/page/…`; its tokens are accepted beside what `auth` accepts. Absent: 404. */
-  page?: Page | undefined
+  page?: Page
   /** `/artefacts/sha256/<hex>`; absent: 404. */
-  download?: ArtefactDownload | undefined
+  download?: ArtefactDownload
   /** `/instances/…`, of which it is given what follows; absent: 404. */
-  instances?: InstanceDownload | undefined
+  instances?: InstanceDownload
   /** `/peer/…`, for other gateways; guards itself. */
-  peers?: PeerEndpoint | undefined
+  peers?: PeerEndpoint
   isReady: () => boolean
-  readyFacts?: ReadyFacts | undefined
+  readyFacts?: ReadyFacts
   /** Well-known documents, without authentication. */
-  documents?: PublicDocuments | undefined
+  documents?: PublicDocuments
   /** What was counted, for this machine and for holders of a key; absent: 404. */
-  metrics?: Metrics | undefined
+  metrics?: Metrics
   /** Tells standby gateways who is active. Not logged: each of them asks twice a second. */
   activeGateway?: { readonly path: string; readonly handle: RequestListener }
   onRefused: (refused: RefusedRequest) => void

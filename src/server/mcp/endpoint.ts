@@ -45,9 +45,9 @@ interface McpEndpointParts {
   registry: ServedResources
   resourcesEnabled: boolean
   /** Told who asks for what. */
-  clients?: ClientTable | undefined
+  clients?: ClientTable
   /** Absent: no tools. Without resources there are none either. */
-  tools?: ((parts: ToolParts) => ToolBox) | undefined
+  tools?: (parts: ToolParts) => ToolBox
   /** How a model finds its way about what is served. */
   instructions: () => string
   limits: Limits

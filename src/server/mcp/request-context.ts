@@ -12,7 +12,7 @@ export interface RequestContext {
   readonly mayWrite: boolean
   readonly mayAnswer: boolean
   /** Absent: the caller sees everything. */
-  readonly viewer?: Viewer | undefined
+  readonly viewer?: Viewer
   rpc: string | undefined
   /** The resource that the call is about, as the client wrote it. */
   uri: unknown

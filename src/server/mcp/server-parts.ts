@@ -50,15 +50,15 @@ export interface ServerParts extends McpServices {
   /** Bounds beside the public ones; replaced by tests. */
   limits?: Partial<Limits & CaptureLimits>
   clock?: Clock
-  store?: ArtefactStore | undefined
+  store?: ArtefactStore
   /** Default: there are no notes. */
-  notes?: (NotesSource & NoteWriter) | undefined
+  notes?: NotesSource & NoteWriter
   /** Default: there are none. */
-  checkpoints?: CheckpointSource | undefined
+  checkpoints?: CheckpointSource
   /** Default: there is no `server://clients`. */
-  clients?: ClientTable | undefined
+  clients?: ClientTable
   /** Replaces `capture`; its creator closes it. */
-  captureSource?: CaptureSource | undefined
+  captureSource?: CaptureSource
   /** Well-known documents; `baseUrl` is where clients reach the server, once it listens. */
   documents?: (baseUrl: () => string | null) => PublicDocuments
   /** Replaced by the conformance tests. */

@@ -26,8 +26,8 @@ export interface JoinEndpoint {
 }
 
 interface UpgradeParts extends RequestChecks {
-  readonly host?: HostEndpoint | undefined
-  readonly joins?: JoinEndpoint | undefined
+  readonly host?: HostEndpoint
+  readonly joins?: JoinEndpoint
   readonly onRefused: (refused: RefusedRequest) => void
 }
 

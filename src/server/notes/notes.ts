@@ -38,7 +38,7 @@ export type NoteInput = Pick<
 export interface NoteAct {
   readonly action: NoteAction
   readonly by: string
-  readonly text?: string | undefined
+  readonly text?: string
 }
 
 interface NotesParts {

@@ -29,7 +29,7 @@ export interface PageParts {
   /** Decides on requests without a token of the page, and on keys that people type. */
   readonly auth: AuthPolicy
   /** False: only links let people in. Default true. */
-  readonly keyLogin?: boolean | undefined
+  readonly keyLogin?: boolean
   /** Where posts go; null on a server that keeps nothing. */
   readonly writes: PageWrites | null
   /** Where browsers reach the server; null before it listens. */
@@ -37,7 +37,7 @@ export interface PageParts {
   /** The address of a proxy in front, which may end HTTPS and leave the port out of `Host`. */
   readonly publicUrl: string | undefined
   /** Default: that of the build. */
-  readonly folder?: string | undefined
+  readonly folder?: string
   readonly onRefused: (refused: RefusedRequest) => void
   readonly limits: Limits
   /** Wall-clock time. */

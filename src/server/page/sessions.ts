@@ -77,8 +77,8 @@ export interface Opening {
   /** The principal of the key: the session ends when that is revoked. Null: a link. */
   readonly keyHolder: string | null
   /** The session ends no later. */
-  readonly expiresAtMs?: number | undefined
-  readonly viewer?: Viewer | undefined
+  readonly expiresAtMs?: number
+  readonly viewer?: Viewer
   /** The session ends when this calls back. */
   readonly watch?: AuthAccepted['watch']
 }

@@ -98,15 +98,15 @@ export type AuditOutcome =
 export interface AuditRecord {
   action: string
   /** Default `success`. */
-  outcome?: AuditOutcome | undefined
-  actor?: string | null | undefined
+  outcome?: AuditOutcome
+  actor?: string | null
   /** Any JSON value; secrets are redacted by member name, above 4 KiB only the size is kept. */
   params?: unknown
   /** Milliseconds, >= 0. */
-  durationMs?: number | null | undefined
-  sessionId?: string | null | undefined
+  durationMs?: number | null
+  sessionId?: string | null
   /** A `Date`, a number of milliseconds or an RFC 3339 text. Default: now. */
-  timestamp?: Date | number | string | undefined
+  timestamp?: Date | number | string
 }
 
 /** One entry as it goes on the wire. */

@@ -34,20 +34,20 @@ interface ResourceRegistryOptions {
   clock?: Clock
   log?: Logger
   timer?: Timer
-  artefacts?: PagedProducer | undefined
+  artefacts?: PagedProducer
   enableArtefactResources: boolean
   /** Default: no window. */
-  capture?: CaptureSource | undefined
+  capture?: CaptureSource
   /** Default: there are none, and `notes://` does not exist. */
-  notes?: NotesSource | undefined
+  notes?: NotesSource
   /** Default: there are none, nor `scene://checkpoints`. */
-  checkpoints?: CheckpointSource | undefined
+  checkpoints?: CheckpointSource
   /** Default: `server://clients` does not exist. */
-  clients?: ClientsSource | undefined
+  clients?: ClientsSource
   /** Serve `ui://service-cli/live`. Default false. */
-  liveApp?: boolean | undefined
+  liveApp?: boolean
   /** The revision before the first scene. Default 0. */
-  firstRevision?: number | undefined
+  firstRevision?: number
 }
 
 /**

@@ -13,9 +13,9 @@ import { isForWriters, type ServedResources } from './schemes.ts'
 
 interface ResourceServerOptions extends Omit<ResourceRoutesOptions, 'log'> {
   limits: Limits
-  clock?: Clock | undefined
-  log?: Logger | undefined
-  timer?: Timer | undefined
+  clock?: Clock
+  log?: Logger
+  timer?: Timer
   /** Where to look instead of a resource of this scheme that is not there. */
   whereToLook: (scheme: string) => string
 }

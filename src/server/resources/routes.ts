@@ -23,7 +23,7 @@ import { ServiceError } from '../../lib/util/errors.ts'
 export interface ResourceRoutesOptions {
   /** By scheme, in the order of the listing. */
   builtIns: Readonly<Record<string, BuiltIn>>
-  artefacts?: PagedProducer | undefined
+  artefacts?: PagedProducer
   /** Schemes that are known and switched off → why. */
   disabled?: Readonly<Record<string, string>>
   log: Logger

@@ -20,13 +20,13 @@ interface SceneListener {
 }
 
 interface SceneStateOptions {
-  readonly listener?: SceneListener | undefined
-  readonly clock?: Clock | undefined
+  readonly listener?: SceneListener
+  readonly clock?: Clock
   /**
    * The revision before the first scene. Runs that begin at different numbers never compare a
    * scene with one of another run.
    */
-  readonly firstRevision?: number | undefined
+  readonly firstRevision?: number
 }
 
 type StateLimits = SceneLimits &

@@ -94,8 +94,7 @@ export interface ServedResources {
   /** What callers find who may change nothing. Absent: the same. */
   readonly forReaders?: ServedResources
   /** Absent: the server has none. Its revision and application cost no look at its text. */
-  readonly scene?:
-    Pick<SceneOwnership, 'current' | 'application' | 'asOfMs' | 'refreshed'> | undefined
+  readonly scene?: Pick<SceneOwnership, 'current' | 'application' | 'asOfMs' | 'refreshed'>
   /** Throws (or rejects with) `ResourceUriInvalid` for a bad cursor. */
   page(cursor: unknown): MaybePromise<ListPage>
   /** Of all producers; the same array until one is added or changes. */

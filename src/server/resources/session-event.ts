@@ -12,11 +12,11 @@ export interface SessionEventInput {
   /** Which of its voices, e.g. `stdout`. */
   stream: string
   /** Default `info`; `warn` is taken for `warning`. */
-  level?: SessionEventLevel | 'warn' | undefined
+  level?: SessionEventLevel | 'warn'
   message: string
-  toolCallId?: string | null | undefined
-  jobId?: string | null | undefined
-  correlationId?: string | null | undefined
+  toolCallId?: string | null
+  jobId?: string | null
+  correlationId?: string | null
   /** Any JSON value; above 4 KiB only its size is kept. */
   metadata?: unknown
 }

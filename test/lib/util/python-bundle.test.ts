@@ -56,7 +56,7 @@ def top():
     expect(bundle({ __init__: `${doc}\n` })).to.equal(`${doc}\n`)
   })
 
-  const refused = [
+  const refused: { name: string; modules: Record<string, string> }[] = [
     { name: 'a circle', modules: { a: 'from .b import b\n', b: 'from .a import a\n' } },
     { name: 'a new name', modules: { a: 'from .b import b as c\n' } },
     { name: 'a library by name', modules: { a: 'from os import path\n' } },

@@ -166,8 +166,11 @@ describe('the files of the page', () => {
   }
 
   it('are refused to a rebound name and to pages of other sites', async () => {
-    for (const headers of [{ Host: 'evil.example' }, { Origin: 'https://evil.example' }]) {
-      const answer = await ask(`${server.base}/page/app.js`, { headers })
+    for (const [name, value] of [
+      ['Host', 'evil.example'],
+      ['Origin', 'https://evil.example'],
+    ] as const) {
+      const answer = await ask(`${server.base}/page/app.js`, { headers: { [name]: value } })
       expect(answer.status).to.equal(403)
       expect(answer.text).not.to.contain('export')
     }

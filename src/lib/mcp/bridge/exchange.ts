@@ -48,7 +48,7 @@ export interface ExchangeParts extends ReadAnswerParts {
 
 interface ExchangeHooks {
   /** Called when a successful answer begins. */
-  readonly begun?: (() => void) | undefined
+  readonly begun?: () => void
   /** Receives each text in turn. Resolves with false to skip the rest. */
   readonly deliver: (text: ServerText) => Promise<boolean>
 }

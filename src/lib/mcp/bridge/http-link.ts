@@ -16,7 +16,7 @@ export interface HttpAsk {
   readonly method: 'POST' | 'GET' | 'HEAD' | 'DELETE'
   readonly headers: Readonly<Record<string, string>>
   /** As text it leaves in one piece with the headers. */
-  readonly body?: Buffer | string | undefined
+  readonly body?: Buffer | string
   /** Idempotent: may be sent again when the server had just closed a kept connection. */
   readonly repeatable: boolean
   /** Time until the answer begins. */
@@ -28,7 +28,7 @@ export interface HttpAsk {
 
 /** An answer that has begun. */
 export interface HttpAnswer extends Readable {
-  readonly statusCode?: number | undefined
+  readonly statusCode?: number
   readonly headers: IncomingHttpHeaders
   setTimeout(silenceMs: number, silent: () => void): unknown
 }

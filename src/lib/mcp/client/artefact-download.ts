@@ -33,7 +33,8 @@ interface DownloadWish {
 export async function openDownload(context: ClientContext, wish: DownloadWish): Promise<Download> {
   const { hex, from, signal } = wish
   const url = new URL(`artefacts/sha256/${hex}`, wish.url)
-  const range = from === 0 ? {} : { Range: `bytes=${from}-`, 'If-Range': `"${hex}"` }
+  const range: Record<string, string> =
+    from === 0 ? {} : { Range: `bytes=${from}-`, 'If-Range': `"${hex}"` }
   const answer = await answerOf(context, url, range, signal)
   const { statusCode: status = 0, headers } = answer
   const facts = {

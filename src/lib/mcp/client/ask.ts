@@ -69,7 +69,7 @@ export type Contents =
       readonly uri: string
       readonly mimeType: string | null
       readonly text: string
-      readonly meta?: JsonObject | undefined
+      readonly meta?: JsonObject
     }
   | {
       readonly kind: 'binary'

@@ -10,7 +10,7 @@ interface FailureFacts {
   readonly url: URL
   readonly method: string
   /** The URI of the request, if any. */
-  readonly uri?: string | undefined
+  readonly uri?: string
   readonly keyed: boolean
   readonly maxAnswerBytes: number
 }

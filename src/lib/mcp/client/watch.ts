@@ -11,7 +11,7 @@ interface WatchParts {
   /** The shortest interval between two reads. */
   readonly minIntervalMs: number
   /** Reads only after this time without a change, or after ten times this time of changes. */
-  readonly settleMs?: number | undefined
+  readonly settleMs?: number
   /** Also polls every `minIntervalMs`, for resources without updates. */
   readonly polls?: boolean
   readonly timer: Timer

@@ -24,7 +24,7 @@ const defaultName = 'service-cli'
  * list, unless exactly one server matches.
  */
 export function chooseTarget(
-  asked: { readonly url?: string | undefined; readonly instance?: string | undefined },
+  asked: { readonly url?: string; readonly instance?: string },
   live: readonly Instance[],
 ): Target {
   if (asked.url !== undefined) {

@@ -17,11 +17,11 @@ interface AuditView {
 /** Newest first. `name` may be the id of a deleted account. */
 export async function readAudit(
   admin: Admin,
-  { name, limit }: { readonly name?: string | undefined; readonly limit: number },
+  { name, limit }: { readonly name?: string; readonly limit: number },
 ): Promise<{ readonly entries: readonly AuditView[] }> {
   const { store } = admin
   const accountId = name === undefined ? undefined : await accountIdOf(admin, name)
-  const rows = await store.listAudit({ limit, ...(accountId === undefined ? {} : { accountId }) })
+  const rows = await store.listAudit({ limit, accountId })
   const names = new Map<string, string | null>()
   const entries: AuditView[] = []
   for (const { atMs, action, accountId, address, details } of rows) {

@@ -37,7 +37,7 @@ type AdminAction =
 
 interface AdminOptions {
   readonly dataDir: string
-  readonly database?: DatabaseSettings | undefined
+  readonly database?: DatabaseSettings
   readonly log: Logger
   readonly clock?: Clock
 }

@@ -9,7 +9,7 @@ import type { Admin } from './open-admin.ts'
 /** The valid service tokens of one account, or of all in the order of their names. */
 export async function listTokens(
   admin: Admin,
-  { name, limit }: { readonly name?: string | undefined; readonly limit: number },
+  { name, limit }: { readonly name?: string; readonly limit: number },
 ) {
   const tokens = []
   for await (const found of livingTokens(admin, name)) {

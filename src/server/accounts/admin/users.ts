@@ -24,7 +24,7 @@ interface UserList {
 /** In the order of names; `after` is the last name of the page before. */
 export async function listUsers(
   admin: Admin,
-  { after = '', limit }: { readonly after?: string | undefined; readonly limit: number },
+  { after = '', limit }: { readonly after?: string; readonly limit: number },
 ): Promise<UserList> {
   const users: UserView[] = []
   for await (const account of everyAccount(admin, after.toLowerCase())) {

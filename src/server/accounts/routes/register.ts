@@ -112,10 +112,7 @@ export function registerRoutes(services: AccountServices): Route[] {
       createdAtMs: nowMs,
     }
     const session = sessions.make(account.id, call)
-    const outcome = await store.createAccount(account, {
-      session,
-      ...(inviteHash === undefined ? {} : { inviteHash }),
-    })
+    const outcome = await store.createAccount(account, { session, inviteHash })
     if (outcome === 'taken') throw taken()
     if (outcome === 'invite_invalid') throw await refusedInvite(call)
     call.principal = account.id

@@ -104,8 +104,8 @@ export const keysRemoved = 'keys_removed'
 interface WatchedFiles {
   readonly database: string
   /** Made after the database, and replaced by each rotation: only its absence is an error. */
-  readonly keys?: string | undefined
-  readonly lock?: string | undefined
+  readonly keys?: string
+  readonly lock?: string
 }
 
 /**

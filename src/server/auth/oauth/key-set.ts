@@ -32,7 +32,7 @@ export function parseKeySet(
     mark: hash('sha256', JSON.stringify(keys), 'base64'),
     async find(alg, kid) {
       try {
-        return await local({ alg, ...(kid === undefined ? {} : { kid }) })
+        return await local({ alg, kid })
       } catch (error) {
         // A key that cannot be imported counts as missing.
         if (isUnusable(error)) return null

@@ -143,9 +143,9 @@ export function resourceMetadataPaths(resource: string): readonly string[] {
 }
 
 interface ScopeRules {
-  readonly requiredScope?: string | undefined
-  readonly writeScope?: string | undefined
-  readonly notesScope?: string | undefined
+  readonly requiredScope?: string
+  readonly writeScope?: string
+  readonly notesScope?: string
 }
 
 /** Tells a client where to get a token, and with which scopes. */

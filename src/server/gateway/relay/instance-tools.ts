@@ -58,7 +58,7 @@ export function instanceTools(parts: ToolParts, instances: Instances): ToolBox {
 /** A tool of the gateway that an instance answers when one is named. */
 function withInstance(tool: Tool, instances: Instances, waits: OpenWaits): Tool {
   const isWait = tool.definition.name === 'wait_for_change'
-  const more = isWait ? { since: sinceProperty } : {}
+  const more: Parameters<typeof defined>[1] = isWait ? { since: sinceProperty } : {}
   return {
     ...tool,
     definition: defined(tool.definition, { instance: otherProperty, ...more }),

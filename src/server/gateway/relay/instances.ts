@@ -21,13 +21,13 @@ interface InstancesParts {
   readonly directory: InstanceDirectory
   readonly relays: Relays
   /** Whether the instance is in the directory now. Absent: none is ever hidden from callers. */
-  readonly isVisible?: ((instanceId: string) => boolean) | undefined
+  readonly isVisible?: (instanceId: string) => boolean
   /** Shared with other views of the user. Absent: of no user. */
-  readonly open?: OpenRequests | undefined
+  readonly open?: OpenRequests
   /** Default: callers may read all. */
-  readonly schemes?: Schemes | undefined
+  readonly schemes?: Schemes
   /** Absent: nothing is written down. */
-  readonly trail?: AccessTrail | undefined
+  readonly trail?: AccessTrail
   readonly clock: Clock
   /** `uri` as clients of the gateway know it, canonical. */
   readonly updated: (uri: string) => void

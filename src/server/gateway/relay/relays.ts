@@ -23,7 +23,7 @@ interface RelaysParts {
   /** `<registry_dir>/instances` */
   readonly instancesDir: string
   /** The instances that joined; absent: none can. */
-  readonly joined?: Pick<JoinedDirectory, 'transportOf' | 'onLinked'> | undefined
+  readonly joined?: Pick<JoinedDirectory, 'transportOf' | 'onLinked'>
   /** Whether this is the address of the gateway itself. */
   readonly isOwn: (url: URL) => boolean
   readonly mayUseKey: () => MaybePromise<boolean>

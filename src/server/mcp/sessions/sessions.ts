@@ -45,7 +45,7 @@ type SessionLimits = Pick<Limits, 'maxSessions' | 'sessionIdleMs'>
 
 interface SessionsParts {
   readonly hub: SubscriptionHub
-  readonly clients?: ClientTable | undefined
+  readonly clients?: ClientTable
   readonly clock: Clock
   readonly limits: SessionLimits
 }

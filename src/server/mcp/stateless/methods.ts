@@ -44,7 +44,7 @@ interface MethodParts {
   resources: { methods: ResourceMethods; listen: ListenMethod } | null
   /** Null: the server has no tools. */
   tools: ToolMethods | null
-  extraMethods?: ExtraMethods | undefined
+  extraMethods?: ExtraMethods
 }
 
 /** The requests of the stateless transport. Without resources only discovery and no tools remain. */

@@ -24,7 +24,7 @@ interface Waiter {
   /** The revision of the scene; null: the server has none. */
   readonly since: number | null
   /** Absent: it waits for no object. */
-  readonly seen?: SeenObjects | undefined
+  readonly seen?: SeenObjects
 }
 
 /** What a call of `wait_for_change` is told at its end. */

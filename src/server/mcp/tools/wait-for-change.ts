@@ -25,9 +25,9 @@ export interface WaitParts {
   /** What is waited for when the caller names nothing. */
   readonly defaultUris: readonly string[]
   /** Ends each open wait, with a reason. Default: no other tool has any. */
-  readonly waits?: Set<(reason: string) => void> | undefined
+  readonly waits?: Set<(reason: string) => void>
   /** What they wait for. Default: no other tool has any. */
-  readonly objects?: ObjectMemory | undefined
+  readonly objects?: ObjectMemory
 }
 
 /** Waits until a resource changes: subscriptions of the hub and one timer, no polling. */

@@ -213,8 +213,11 @@ describe('the session endpoint', () => {
 
   describe('Origin and Host', () => {
     it('returns 403 naming the flag for foreign ones', async () => {
-      for (const headers of [{ Origin: 'https://evil.example' }, { Host: 'evil.example' }]) {
-        const { status, json } = await post(initializeBody(), headers)
+      for (const [name, value] of [
+        ['Origin', 'https://evil.example'],
+        ['Host', 'evil.example'],
+      ] as const) {
+        const { status, json } = await post(initializeBody(), { [name]: value })
         expect(status).to.equal(403)
         expect(json.id).to.equal(null)
         expect(json.error.message).to.match(/--allowed-(origin|host)/)

@@ -16,7 +16,8 @@ function modernPost(method: string, params: Record<string, unknown> = {}, capabi
     [metaKeys.protocolVersion]: '2026-07-28',
     [metaKeys.clientCapabilities]: capabilities,
   }
-  const named = typeof params.name === 'string' ? { 'Mcp-Name': params.name } : {}
+  const named: Record<string, string> =
+    typeof params.name === 'string' ? { 'Mcp-Name': params.name } : {}
   return {
     method: 'POST',
     headers: {
