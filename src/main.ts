@@ -24,7 +24,7 @@ interface ProgramFiles {
 const stderrWaitMs = 1000
 
 /** The whole program: arguments in, exit code out. Never rejects. */
-export async function main(argv: readonly string[], files: ProgramFiles): Promise<void> {
+export async function main(argv: string[], files: ProgramFiles): Promise<void> {
   process.exit(await perform(argv, files))
 }
 
@@ -112,7 +112,7 @@ async function rootHelp(pjson: Interfaces.PJSON): Promise<string> {
 const helpWidth = 80
 
 /** All but its own sub-commands and help. */
-function isCompletionSetup([command, word = '', ...more]: readonly string[]): boolean {
+function isCompletionSetup([command, word = '', ...more]: string[]): boolean {
   return command === 'autocomplete' && /^(?:bash|zsh|powershell)?$/.test(word) && more.length === 0
 }
 

@@ -80,7 +80,7 @@ export async function loadCommands(names: readonly Name[]): Promise<typeof COMMA
  * The command that the first words name, and its subcommands; null for an unknown command. Loading
  * all commands would take a fifth of the time of a short one.
  */
-export function selectCommands(words: readonly string[]): readonly Name[] | null {
+export function selectCommands(words: string[]): readonly Name[] | null {
   const end = words.findIndex(word => word.startsWith('-'))
   const leading = end === -1 ? words : words.slice(0, end)
   for (let count = leading.length; count > 0; count--) {

@@ -5,14 +5,11 @@ import { messageOf, usage } from '../lib/util/errors.ts'
 interface LimitSet {
   readonly names: readonly string[]
   /** Throws `TypeError` for a value out of range. */
-  readonly check: (limits: Readonly<Record<string, number>>) => unknown
+  readonly check: (limits: Record<string, number>) => unknown
 }
 
 /** Parses all `--limit NAME=NUMBER`. Throws `usage_invalid`, naming the flag. */
-export function readLimitFlags(
-  words: readonly string[],
-  sets: readonly LimitSet[],
-): Record<string, number> {
+export function readLimitFlags(words: string[], sets: LimitSet[]): Record<string, number> {
   const limits: Record<string, number> = {}
   for (const word of words) {
     const [name = '', value] = word.split('=', 2)

@@ -12,13 +12,13 @@ import type {
 export class MemoryDirectory implements InstanceDirectory {
   entries: readonly InstanceEntry[] = Object.freeze([])
   faults: readonly RecordFault[] = Object.freeze([])
-  readonly #listeners = new Set<(changes: readonly InstanceChange[]) => void>()
+  readonly #listeners = new Set<(changes: InstanceChange[]) => void>()
 
   get listening(): number {
     return this.#listeners.size
   }
 
-  onChange(listener: (changes: readonly InstanceChange[]) => void): () => void {
+  onChange(listener: (changes: InstanceChange[]) => void): () => void {
     this.#listeners.add(listener)
     return () => void this.#listeners.delete(listener)
   }
@@ -64,7 +64,7 @@ export class MemoryDirectory implements InstanceDirectory {
     return entry
   }
 
-  #tell(changes: readonly InstanceChange[]): void {
+  #tell(changes: InstanceChange[]): void {
     for (const listener of this.#listeners) listener(changes)
   }
 }

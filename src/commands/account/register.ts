@@ -59,7 +59,7 @@ interface RegisterParts {
 
 /** Asks for the password only after the accounts server has accepted everything else. */
 async function readSecrets(
-  names: { readonly username: string; readonly email: string },
+  names: { username: string; email: string },
   flags: RegisterFlags,
   { context: { output }, place, client }: RegisterParts,
 ): Promise<{ readonly password: Secret; readonly invite?: Secret }> {

@@ -50,7 +50,7 @@ export async function endSession(
 const minPrefixChars = 4
 
 /** Throws `request_refused` for no session, `usage_invalid` for several or the one in use. */
-function findSession(sessions: readonly SessionView[], idOrPrefix: string): SessionView {
+function findSession(sessions: SessionView[], idOrPrefix: string): SessionView {
   const wanted = idOrPrefix.toLowerCase()
   const found = sessions.filter(
     ({ id }) => id === wanted || (wanted.length >= minPrefixChars && id.startsWith(wanted)),

@@ -92,7 +92,7 @@ interface FoundToken {
 }
 
 /** Returns the token with the id, else the newest with the name. Throws `request_refused`. */
-export function findToken(tokens: readonly TokenView[], idOrName: string): FoundToken {
+export function findToken(tokens: TokenView[], idOrName: string): FoundToken {
   const byId = tokens.find(({ id }) => id === idOrName)
   if (byId !== undefined) return { meant: byId, older: [] }
   const madeAt = ({ created_at }: TokenView): number => parseTime(created_at) ?? 0

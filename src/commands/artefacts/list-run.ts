@@ -30,7 +30,7 @@ export async function runArtefactsList(flags: ClientFlags, env: NodeJS.ProcessEn
 /** Twelve digits identify an artefact in all commands. */
 const shortChars = 12
 
-export function artefactTable(entries: readonly Listed[], nowMs: number): string {
+export function artefactTable(entries: Listed[], nowMs: number): string {
   return columns(
     ['SHA256', 'NAME', 'TYPE', 'SIZE', 'STORED', 'EXPIRES'],
     entries.map(entry => [

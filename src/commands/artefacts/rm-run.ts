@@ -11,7 +11,7 @@ interface RmFlags extends HostFlags {
 
 /** Removes artefacts from the running server. Resolves all arguments before removing anything. */
 export async function runRm(
-  words: readonly string[],
+  words: string[],
   flags: RmFlags,
   env: NodeJS.ProcessEnv,
 ): Promise<void> {
@@ -30,7 +30,7 @@ export async function runRm(
 
 /** Full hashes need no session, and so no API key. */
 function resolveAll(
-  words: readonly string[],
+  words: string[],
   { mcpUrl }: FoundHost,
   { flags, env }: { flags: RmFlags; env: NodeJS.ProcessEnv },
 ): Promise<string[]> {

@@ -14,7 +14,7 @@ interface RunningInstance {
 /** Checks that the host token file of every running instance exists. Reads no token. */
 export async function checkHostTokens(
   instancesDir: string,
-  instances: readonly RunningInstance[],
+  instances: RunningInstance[],
 ): Promise<Finding> {
   const check = 'host_tokens'
   const problems = await Promise.all(

@@ -16,8 +16,8 @@ export interface InstanceFacts {
 
 /** Judges all instances. `answering`: short ids of instances that served a request. */
 export function judgeInstances(
-  instances: readonly InstanceFacts[],
-  answering: ReadonlySet<string> = new Set(),
+  instances: InstanceFacts[],
+  answering: Set<string> = new Set(),
 ): Finding {
   const check = 'instances'
   const there = instances.filter(({ health }) => health !== 'dead')
@@ -42,7 +42,7 @@ export function judgeInstances(
 interface Trouble {
   readonly state: string
   readonly hint: string
-  readonly fits: (instance: InstanceFacts, answering: ReadonlySet<string>) => boolean
+  readonly fits: (instance: InstanceFacts, answering: Set<string>) => boolean
 }
 
 /** The worst first. */
@@ -67,7 +67,7 @@ const troubles: readonly Trouble[] = [
 
 function stateText(
   { shortId, name, health, reason, pid, application }: InstanceFacts,
-  answering: ReadonlySet<string>,
+  answering: Set<string>,
 ): string {
   const server = `the server of ${name} (${shortId}), process ${pid},`
   if (health === 'live') return `${server} runs; ${applicationText(application)}`

@@ -160,7 +160,7 @@ export function judgeReady({ status, headers, body }: Ready): Finding {
 }
 
 /** What has failed in it, at any depth. */
-function troublesOf(facts: JsonObject, path: readonly string[]): string[] {
+function troublesOf(facts: JsonObject, path: string[]): string[] {
   const { state, reason } = facts
   if (state === 'away') {
     const words = typeof reason === 'string' ? `: ${cleanText(reason, 200)}` : ''

@@ -37,7 +37,7 @@ export async function examine({ registryDir, json, env }: Examination): Promise<
 
 /** Prints the findings. Returns false when a check failed. */
 export async function report(
-  findings: readonly Finding[],
+  findings: Finding[],
   { json, env }: Pick<Examination, 'json' | 'env'>,
 ): Promise<boolean> {
   const { colour } = describeTerminal(process.stdout.isTTY, env)
@@ -225,7 +225,7 @@ export const variables: Readonly<Record<string, string>> = {
 }
 
 /** Lists the variables that are set; warns of empty ones, which count as absent. */
-export function checkEnvironment(env: Readonly<Record<string, string | undefined>>): Finding {
+export function checkEnvironment(env: Record<string, string | undefined>): Finding {
   const names = Object.keys(variables).filter(name => env[name] !== undefined)
   const empty = names.filter(name => env[name] === '')
   const details = names

@@ -17,7 +17,7 @@ export interface Finding {
 }
 
 /** `ok` is true when no check failed. */
-export function reportJson(findings: readonly Finding[]): object {
+export function reportJson(findings: Finding[]): object {
   return {
     ok: !anyFailed(findings),
     checks: findings.map(({ check, status, summary, details = [], hint = null }) => ({
@@ -30,7 +30,7 @@ export function reportJson(findings: readonly Finding[]): object {
   }
 }
 
-export function anyFailed(findings: readonly Finding[]): boolean {
+export function anyFailed(findings: Finding[]): boolean {
   return findings.some(({ status }) => status === 'fail')
 }
 
@@ -40,11 +40,7 @@ const summaryIndent = ' '.repeat(6)
 const detailIndent = ' '.repeat(8)
 
 /** The findings for people, each with its hint, wrapped to `width` columns. */
-export function reportText(
-  findings: readonly Finding[],
-  colour: boolean,
-  width = Infinity,
-): string {
+export function reportText(findings: Finding[], colour: boolean, width = Infinity): string {
   const lines = findings.flatMap(({ status, summary, details = [], hint }) => {
     const first = paint(colour, colours[status], status.padEnd(summaryIndent.length))
     return [
@@ -58,7 +54,7 @@ export function reportText(
   return [...lines, '', conclusion(findings)].join('\n')
 }
 
-function conclusion(findings: readonly Finding[]): string {
+function conclusion(findings: Finding[]): string {
   const count = (wanted: Finding['status']) =>
     findings.filter(({ status }) => status === wanted).length
   const [failed, warned] = [count('fail'), count('warn')]

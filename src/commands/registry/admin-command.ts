@@ -32,11 +32,7 @@ interface AdminFlags {
 /** Opens the database while `action` runs and prints. Loads the store only now: help needs none. */
 export async function administer(
   flags: AdminFlags,
-  action: (parts: {
-    readonly admin: Admin
-    readonly operations: Operations
-    readonly output: Output
-  }) => Promise<void>,
+  action: (parts: { admin: Admin; operations: Operations; output: Output }) => Promise<void>,
 ): Promise<void> {
   const output = processOutput(flags)
   const dataDir = selectDataDir(flags['data-dir'], process.env)

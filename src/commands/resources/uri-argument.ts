@@ -36,7 +36,7 @@ export async function withNearest(
 /**
  * Finds a URI by its start (as copied from a narrow terminal), or the one with the fewest typos.
  */
-function nearestUri(uri: string, known: readonly string[]): string | undefined {
+function nearestUri(uri: string, known: string[]): string | undefined {
   const begun = uri.length >= 6 ? known.filter(each => each.startsWith(uri)) : []
   return begun.length === 1 ? begun[0] : nearest(uri, known)
 }

@@ -60,7 +60,7 @@ export function goneSince(state: State): string | null {
   return state.kind === 'json' ? state.goneSince : null
 }
 
-function joined(words: readonly string[]): string {
+function joined(words: string[]): string {
   return words.filter(word => word !== '').join(', ')
 }
 
@@ -204,7 +204,7 @@ function textLines(before: string, after: string, width: number): string[] {
   ]
 }
 
-function someLines(mark: string, lines: readonly string[], width: number): string[] {
+function someLines(mark: string, lines: string[], width: number): string[] {
   const maxChars = width - indent.length - 2
   const shown = lines
     .slice(0, maxTextLines)

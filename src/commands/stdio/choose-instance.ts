@@ -72,7 +72,7 @@ export function several(
   )
 }
 
-function notRunning(instances: readonly Instance[], word: string): ServiceError {
+function notRunning(instances: Instance[], word: string): ServiceError {
   if (/[./:]/.test(word)) {
     return usage(`"${word}" is not an instance`, 'addresses start with http:// or https://')
   }

@@ -23,7 +23,7 @@ const shared = new Set([
  */
 export async function readServeStdioSettings(
   flags: ServeFlags & { json: boolean; channel: boolean },
-  given: readonly string[],
+  given: string[],
   env: NodeJS.ProcessEnv,
 ): Promise<Omit<ServeStdioSettings, 'level'>> {
   refuseJson(flags.json, '--stdio')

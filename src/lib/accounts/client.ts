@@ -131,7 +131,7 @@ export function createAccountsClient(transport: Transport, clock: Clock = system
 
     async changePassword(
       bearer: Secret,
-      { current, next }: { readonly current: Secret; readonly next: Secret },
+      { current, next }: { current: Secret; next: Secret },
     ): Promise<void> {
       await ask({
         method: 'PUT',
@@ -149,7 +149,7 @@ export function createAccountsClient(transport: Transport, clock: Clock = system
       code,
       password,
       keepTokens = false,
-    }: Credentials & { readonly code: Secret; readonly keepTokens?: boolean }) {
+    }: Credentials & { code: Secret; keepTokens?: boolean }) {
       const body = () => ({
         username,
         code: code.reveal(),

@@ -14,13 +14,13 @@ import { createTransport } from './transport.ts'
  * `usage_invalid`.
  */
 export function connectAccounts(options: {
-  readonly server: AccountsUrl
+  server: AccountsUrl
   /** What is saved for this server, if anything. */
-  readonly entry: ServerEntry | undefined
-  readonly configPath: string
-  readonly env: Readonly<Record<string, string | undefined>>
-  readonly clock?: Clock
-  readonly log?: Logger
+  entry: ServerEntry | undefined
+  configPath: string
+  env: Record<string, string | undefined>
+  clock?: Clock
+  log?: Logger
 }): AccountsClient {
   const { server, entry, configPath, env, clock, log } = options
   const caFile =

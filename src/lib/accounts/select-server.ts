@@ -9,12 +9,12 @@ const builtIn = 'http://127.0.0.1:8780'
  * Throws `usage_invalid`.
  */
 export function selectAccountsServer(given: {
-  readonly option: string | undefined
-  readonly variable: string | undefined
-  readonly file: string | undefined
+  option: string | undefined
+  variable: string | undefined
+  file: string | undefined
   /** The only login that the file has. */
-  readonly onlyLogin?: string
-  readonly filePath: string
+  onlyLogin?: string
+  filePath: string
 }): AccountsUrl {
   const named: readonly [text: string | undefined, source: string][] = [
     [given.option, '--registry'],

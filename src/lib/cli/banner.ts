@@ -153,7 +153,7 @@ function textOf(lines: readonly string[]): string {
   return ['', ...lines, '', 'Ctrl-C stops.', ''].map(line => `${line}\n`).join('')
 }
 
-function warnings(lines: readonly string[], colour: boolean): string[] {
+function warnings(lines: string[], colour: boolean): string[] {
   return lines.map(line => paint(colour, 'yellow', line))
 }
 
@@ -161,7 +161,7 @@ function warnings(lines: readonly string[], colour: boolean): string[] {
 export function pageLines(
   url: string | null,
   colour: boolean,
-  { later, label = 'Page' }: { readonly later?: string; readonly label?: string } = {},
+  { later, label = 'Page' }: { later?: string; label?: string } = {},
 ): string[] {
   if (url === null) return []
   const said = `opens once, within five minutes${later === undefined ? '' : `; ${later}`}`

@@ -19,8 +19,8 @@ const gap = '  '
  * cells are never cut, so that they can be copied.
  */
 export function columns(
-  names: readonly string[],
-  rows: readonly (readonly string[])[],
+  names: string[],
+  rows: string[][],
   { drop = [], width = terminalWidth(process.stdout), least = {} }: ColumnsOptions = {},
 ): string {
   const cells = [names, ...rows.map(row => row.map(cell => cleanText(cell) || '-'))]
@@ -34,7 +34,7 @@ export function columns(
     if (total() <= width) break
     shown = shown.filter(at => names[at] !== name)
   }
-  const line = (row: readonly string[]): string =>
+  const line = (row: string[]): string =>
     shown
       .map(at => padded(row[at] ?? '', widths[at] ?? 0))
       .join(gap)
@@ -61,12 +61,7 @@ export function wrapWords(text: string, width: number, first = '', later = ''): 
 }
 
 /** Wraps cells to `width` columns; a cell is broken only where it is wider alone. */
-export function wrapCells(
-  cells: readonly string[],
-  width: number,
-  first: string,
-  later: string,
-): string[] {
+export function wrapCells(cells: string[], width: number, first: string, later: string): string[] {
   const lines = [first]
   for (const cell of cells) {
     const longer = `${lines.at(-1) ?? ''}${gap}${cell}`

@@ -37,7 +37,7 @@ export function prettyJson(json: string): string {
 }
 
 /** Maps the index of each opening bracket to that of its closing one. */
-function endsOf(tokens: readonly string[]): Map<number, number> {
+function endsOf(tokens: string[]): Map<number, number> {
   const ends = new Map<number, number>()
   const open: number[] = []
   tokens.forEach((token, at) => {
@@ -48,7 +48,7 @@ function endsOf(tokens: readonly string[]): Map<number, number> {
 }
 
 /** Null when it contains another array or object, or is too long. */
-function onOneLine(tokens: readonly string[], from: number, to: number): string | null {
+function onOneLine(tokens: string[], from: number, to: number): string | null {
   // Every token has at least one character.
   if (to - from > maxChars) return null
   const inner = tokens.slice(from + 1, to)

@@ -41,7 +41,7 @@ export function renderRootHelp({ commands, width }: RootHelp): string {
   const others = [...commands.keys()].filter(name => !known.has(name))
   const names = [...commands.keys(), ...last].map(name => name.length)
   const indent = ' '.repeat(Math.max(...names) + 4)
-  const lines = (wanted: readonly string[]): string[] =>
+  const lines = (wanted: string[]): string[] =>
     wanted.flatMap(name => {
       const summary = commands.get(name)
       if (summary === undefined) return []

@@ -6,7 +6,7 @@ import { messageOf, ServiceError } from '../util/errors.ts'
  */
 export async function showOnce(
   show: () => Promise<void>,
-  undo: { readonly what: string; readonly leftOver: string; run(): Promise<unknown> },
+  undo: { what: string; leftOver: string; run(): Promise<unknown> },
 ): Promise<void> {
   try {
     await show()

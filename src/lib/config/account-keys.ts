@@ -175,7 +175,7 @@ function addKeys(
 }
 
 /** The first of `NAME-2`, `NAME-3` … that is free, the name cut where it would be too long. */
-function freeName(name: string, taken: ReadonlySet<string>): string {
+function freeName(name: string, taken: Set<string>): string {
   for (let number = 2; ; number++) {
     const end = `-${number}`
     const free = name.slice(0, maxKeyNameChars - end.length) + end

@@ -57,9 +57,9 @@ export interface HeldConfig {
 }
 
 export function createConfigStore(options: {
-  readonly path: string
-  readonly log: Logger
-  readonly lockWaitMs?: number
+  path: string
+  log: Logger
+  lockWaitMs?: number
 }): ConfigStore {
   const { log, lockWaitMs = defaultLockWaitMs } = options
   const path = resolve(options.path)

@@ -101,7 +101,7 @@ function changeLogin(
   config: Config,
   url: string,
   account: string | undefined,
-  change: (login: SavedLogin) => readonly SavedLogin[],
+  change: (login: SavedLogin) => SavedLogin[],
 ): Config {
   const found = savedLogin(config, url, account)
   if (found === undefined) return config
@@ -109,7 +109,7 @@ function changeLogin(
   return withLogins(config, url, logins)
 }
 
-function withLogins(config: Config, url: string, logins: readonly SavedLogin[]): Config {
+function withLogins(config: Config, url: string, logins: SavedLogin[]): Config {
   const entry: ServerEntry = { ...config.servers.get(url), logins }
   return { ...config, servers: new Map(config.servers).set(url, entry) }
 }

@@ -70,7 +70,7 @@ export class BatchSender {
     }
   }
 
-  async #failed(link: Link, batch: readonly QueueItem[], failure: AskFailure): Promise<void> {
+  async #failed(link: Link, batch: QueueItem[], failure: AskFailure): Promise<void> {
     if (failure.code === 'disconnected') return this.queue.giveBack(batch)
     if (failure.code === 'invalid' && batch.length > 1) {
       this.#single = batch.length

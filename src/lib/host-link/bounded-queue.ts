@@ -69,7 +69,7 @@ export class BoundedQueue {
   }
 
   /** Puts undelivered items back at the front. */
-  giveBack(items: readonly QueueItem[]): void {
+  giveBack(items: QueueItem[]): void {
     const held = items.map(item => ({ ...item, bytes: Buffer.byteLength(item.text) }))
     this.#items = [...held, ...this.#items]
     this.#bytes += held.reduce((sum, item) => sum + item.bytes, 0)

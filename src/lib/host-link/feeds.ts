@@ -60,7 +60,7 @@ export class AuditFeed implements Feed {
   }
 
   /** Throws `TypeError` and queues nothing when a record is not a JSON object. */
-  add(records: readonly LinkAuditRecord[]): void {
+  add(records: LinkAuditRecord[]): void {
     const texts = records.map(record => this.sender.prepare(record, 'an audit record'))
     for (const text of texts) this.sender.queue.push({ group: '', text })
     this.#pump.wake()

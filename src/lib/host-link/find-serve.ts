@@ -50,7 +50,7 @@ export async function findServe(options: FindServeOptions): Promise<HostAddress 
 
 /** The records that this application may use: its own kind first, then the newest. */
 function rankRecords(
-  files: readonly RecordFile[],
+  files: RecordFile[],
   facts: { dccType: string; nowMs: number; known?: string },
 ): RecordFile[] {
   const { dccType, nowMs, known } = facts

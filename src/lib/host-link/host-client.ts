@@ -193,7 +193,7 @@ export class HostClient {
    * Adds records to the audit log. Queues up to 1000; beyond that the oldest is dropped and
    * counted. Throws `TypeError` for a record that is not a JSON object or exceeds 1 MiB.
    */
-  record(records: LinkAuditRecord | readonly LinkAuditRecord[]): void {
+  record(records: LinkAuditRecord | LinkAuditRecord[]): void {
     this.#audit.add(Array.isArray(records) ? records : [records])
   }
 

@@ -241,7 +241,7 @@ export class SceneObjects {
   }
 }
 
-function textsOf(names: ReadonlySet<string>, textOf: Before): ReadonlyMap<string, string> {
+function textsOf(names: Set<string>, textOf: Before): ReadonlyMap<string, string> {
   const texts = Array.from(names, name => [name, textOf(name)] as const)
   return new Map(texts.filter((entry): entry is [string, string] => entry[1] !== null))
 }
@@ -258,7 +258,7 @@ function memberBytes(name: string, text: string): number {
 /** Throws `limit_reached` for a scene that is too large. */
 export function checkObjects(
   scene: SceneObjects,
-  limits: Readonly<{ maxPatchedSceneBytes: number; maxPatchedObjects: number }>,
+  limits: { maxPatchedSceneBytes: number; maxPatchedObjects: number },
 ): void {
   const { maxPatchedSceneBytes: maxBytes, maxPatchedObjects: maxObjects } = limits
   if (scene.bytes <= maxBytes && scene.ids.length <= maxObjects) return

@@ -157,7 +157,7 @@ function withoutNull(value: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== null))
 }
 
-function findWrong(value: JsonObject, shape: Shape, known: readonly string[] = []): string | null {
+function findWrong(value: JsonObject, shape: Shape, known: string[] = []): string | null {
   const { required, optional = {}, open = false } = shape
   for (const [name, check] of Object.entries(required)) {
     const problem = Object.hasOwn(value, name) ? check(value[name]) : 'is missing'

@@ -85,7 +85,7 @@ const overlapMs = 10_000
  * machine, kind of application and start time, then by name. Null when none or several fit.
  */
 export function findNextRun(
-  instances: readonly Instance[],
+  instances: Instance[],
   { previous, lostMs }: NextRunFacts,
 ): Instance | null {
   const same = instances.find(({ id }) => id === previous.id)
@@ -100,6 +100,6 @@ export function findNextRun(
   return only(next) ?? only(next.filter(one => one.displayName === previous.displayName))
 }
 
-function only(instances: readonly Instance[]): Instance | null {
+function only(instances: Instance[]): Instance | null {
   return instances.length === 1 ? (instances[0] ?? null) : null
 }

@@ -19,7 +19,7 @@ export const minPrefixChars = 4
  * not count.
  */
 export function selectInstance<One extends Named>(
-  instances: readonly One[],
+  instances: One[],
   word: string | undefined,
 ): Selection<One> {
   if (word === undefined) return only(instances)
@@ -69,7 +69,7 @@ function namesOf({ displayName, scene }: Named): readonly string[] {
   return names.filter(Boolean).map(name => name.toLowerCase())
 }
 
-function only<One extends Named>(instances: readonly One[]): Selection<One> {
+function only<One extends Named>(instances: One[]): Selection<One> {
   const [instance] = instances
   if (instance === undefined) return { kind: 'none' }
   return instances.length === 1 ? { kind: 'one', instance } : { kind: 'several', instances }

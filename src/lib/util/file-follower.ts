@@ -11,7 +11,7 @@ export class FileFollower {
   /** For those who came after the look that runs had begun. */
   #next: Promise<void> | null = null
 
-  constructor(...paths: readonly string[]) {
+  constructor(...paths: string[]) {
     this.#paths = paths
   }
 

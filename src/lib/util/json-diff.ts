@@ -148,8 +148,8 @@ function diffAligned(
   path: string,
   before: Items,
   after: Items,
-  oldIds: ReadonlyMap<Id, number>,
-  newIds: ReadonlyMap<Id, number>,
+  oldIds: Map<Id, number>,
+  newIds: Map<Id, number>,
   into: Collector,
 ): void {
   for (const [id, at] of [...oldIds].reverse()) {
@@ -177,7 +177,7 @@ function identities(items: Items): Map<Id, number> | null {
   return ids
 }
 
-function keepsOrder(oldIds: ReadonlyMap<Id, number>, newIds: ReadonlyMap<Id, number>): boolean {
+function keepsOrder(oldIds: Map<Id, number>, newIds: Map<Id, number>): boolean {
   let last = -1
   for (const id of newIds.keys()) {
     const at = oldIds.get(id)

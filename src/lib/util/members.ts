@@ -4,11 +4,7 @@ import { meantWords } from './text.ts'
  * What is wrong with the names in `options`, or null. Names whose value is undefined count as not
  * given. A mistyped option would otherwise be ignored without a word.
  */
-export function findUnknownMember(
-  options: object,
-  known: readonly string[],
-  what: string,
-): string | null {
+export function findUnknownMember(options: object, known: string[], what: string): string | null {
   for (const [name, value] of Object.entries(options)) {
     if (value === undefined || known.includes(name)) continue
     return `unknown ${what} "${name}"${meantWords(name, known)}`
@@ -32,7 +28,7 @@ export const maxTimerMs: number = 2 ** 31 - 1
  * `TypeError` for an unknown name, and for a value that is no whole number of its range.
  */
 export function resolveBounds<Bounds extends { [Name in keyof Bounds]: number }>(
-  defaults: Readonly<Bounds>,
+  defaults: Bounds,
   overrides: Partial<Bounds>,
   rangeOf: (name: keyof Bounds & string) => Range,
 ): Bounds {

@@ -45,7 +45,7 @@ export function listeningInodes(table: string, port: number): string[] {
     .flatMap(columns => columns[9] ?? [])
 }
 
-async function holdsSocket(pid: string, inodes: ReadonlySet<string>): Promise<boolean> {
+async function holdsSocket(pid: string, inodes: Set<string>): Promise<boolean> {
   const folder = `/proc/${pid}/fd`
   const names = await readdir(folder).catch(() => [])
   for (const name of names) {

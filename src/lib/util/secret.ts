@@ -86,12 +86,12 @@ function wordsOf(name: string): string[] {
     .filter(word => word !== '')
 }
 
-function holdsSecretWord(words: readonly string[]): boolean {
+function holdsSecretWord(words: string[]): boolean {
   return words.some(word => secretWords.has(word) || secretCompound.test(word))
 }
 
 /** Passwords, secrets and API keys, which are not counted. */
-function namesSecret(words: readonly string[]): boolean {
+function namesSecret(words: string[]): boolean {
   const isOwnedKey = (word: string, at: number): boolean =>
     /^keys?$/.test(word) && keyOwners.has(words[at - 1] ?? '')
   return holdsSecretWord(words) || words.some(isOwnedKey)

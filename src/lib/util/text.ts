@@ -89,7 +89,7 @@ export function nearest(word: string, known: readonly string[]): string | undefi
 }
 
 /** "; did you mean …?" for a message about a mistyped word; empty when no known word is close. */
-export function meantWords(word: string, known: readonly string[]): string {
+export function meantWords(word: string, known: string[]): string {
   const meant = nearest(word, known)
   return meant === undefined ? '' : `; did you mean "${meant}"?`
 }
@@ -107,7 +107,7 @@ function editDistance(left: string, right: string): number {
   return at(previous, right.length)
 }
 
-function at(row: readonly number[], column: number): number {
+function at(row: number[], column: number): number {
   return row[column] ?? Infinity
 }
 

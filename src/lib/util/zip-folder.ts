@@ -20,7 +20,7 @@ const unix = { os: 3, attrs: (0o100644 << 16) >>> 0 } as const
  * The files as a zip with one folder in it. The same files give the same bytes, in whatever order
  * they come, on whatever machine.
  */
-export function zipFolder(folder: string, files: readonly NamedFile[]): Uint8Array {
+export function zipFolder(folder: string, files: NamedFile[]): Uint8Array {
   const entries: Zippable = {}
   for (const { path, bytes } of files.toSorted(byPath)) entries[`${folder}/${path}`] = [bytes, unix]
   return zipSync(entries, { level: 9, mtime: packedAt })

@@ -63,10 +63,10 @@ const claimsShape = z.object({
 
 /** JWTs of the profile RFC 9068, for this accounts server alone. */
 export function createAccessTokens(parts: {
-  readonly keys: KeySource
-  readonly issuer: string
-  readonly clock: Clock
-  readonly limits: Pick<AccountLimits, 'accessTokenMs' | 'clockToleranceMs' | 'maxTokenChars'>
+  keys: KeySource
+  issuer: string
+  clock: Clock
+  limits: Pick<AccountLimits, 'accessTokenMs' | 'clockToleranceMs' | 'maxTokenChars'>
 }): AccessTokens {
   const { keys, issuer, clock, limits } = parts
   const toleranceSeconds = limits.clockToleranceMs / 1000

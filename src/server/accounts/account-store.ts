@@ -13,13 +13,13 @@ export interface AccountStore {
   /** Also uses up the invitation, when one is named. */
   createAccount(
     account: NewAccount,
-    options: { readonly inviteHash?: string; readonly session: NewSession },
+    options: { inviteHash?: string; session: NewSession },
   ): Promise<CreateOutcome>
   /** By the folded user name or the folded email address. */
   findAccount(key: string): Promise<AccountRow | null>
   getAccount(id: string): Promise<AccountRow | null>
   /** By user name, `after` is the folded name of the last one seen. */
-  listAccounts(page: { readonly after?: string; readonly limit: number }): Promise<AccountRow[]>
+  listAccounts(page: { after?: string; limit: number }): Promise<AccountRow[]>
   /**
    * Disabling ends nothing by itself: every look-up of a session sees it. False: no such account.
    */
@@ -34,12 +34,12 @@ export interface AccountStore {
    * `oldHash` any more (null: whatever it is).
    */
   changePassword(change: {
-    readonly id: string
-    readonly oldHash: string | null
-    readonly newHash: string
-    readonly keepSessionId: string | null
-    readonly endTokens: boolean
-    readonly nowMs: number
+    id: string
+    oldHash: string | null
+    newHash: string
+    keepSessionId: string | null
+    endTokens: boolean
+    nowMs: number
   }): Promise<EndedAccess | null>
   /**
    * Its user name stays reserved until `nameReservedUntilMs`; all else but its audit entries goes.
@@ -50,7 +50,7 @@ export interface AccountStore {
    * False when the account is gone or disabled, or, when `passwordHash` is named, has another one
    * by now: a login that was on its way must not outlive the change of the password.
    */
-  createSession(session: NewSession, options?: { readonly passwordHash?: string }): Promise<boolean>
+  createSession(session: NewSession, options?: { passwordHash?: string }): Promise<boolean>
   /** The session with the state of its account: what every request asks for. */
   findSession(id: string): Promise<SessionState | null>
   /**
@@ -77,20 +77,12 @@ export interface AccountStore {
   countServiceTokens(accountId: string, nowMs: number): Promise<number>
   revokeServiceToken(accountId: string, id: string, nowMs: number): Promise<boolean>
 
-  createInvite(invite: {
-    readonly hash: string
-    readonly expiresAtMs: number
-    readonly createdAtMs: number
-  }): Promise<void>
+  createInvite(invite: { hash: string; expiresAtMs: number; createdAtMs: number }): Promise<void>
   /** Whether `createAccount` would accept the invitation. */
   hasInvite(hash: string, nowMs: number): Promise<boolean>
   deleteInvite(hash: string): Promise<void>
   /** Replaces codes of the account that were not used. False: no such account. */
-  createResetCode(code: {
-    readonly accountId: string
-    readonly hash: string
-    readonly expiresAtMs: number
-  }): Promise<boolean>
+  createResetCode(code: { accountId: string; hash: string; expiresAtMs: number }): Promise<boolean>
   /** The account whose usable reset code this is. */
   findByResetCode(hash: string, nowMs: number): Promise<AccountRow | null>
   /** Uses the code up; false when it is not the account's, used or expired. */
@@ -104,12 +96,7 @@ export interface AccountStore {
    * Adds one failure to each source; each failure takes `forgetMs` to forget. The number of rows
    * is bounded: those with the fewest failures go first.
    */
-  addFailure(
-    name: string,
-    sources: readonly string[],
-    nowMs: number,
-    forgetMs: number,
-  ): Promise<void>
+  addFailure(name: string, sources: string[], nowMs: number, forgetMs: number): Promise<void>
   /** Without `source`, from all of them. */
   clearFailures(name: string, source?: string): Promise<void>
 
@@ -118,12 +105,9 @@ export interface AccountStore {
    * `maxRows` entries in all: the accounts with the most lose those with the earliest end, so no
    * account loses any while another has more. Callers without an account count as one account.
    */
-  audit(
-    entry: AuditRow,
-    keep: { readonly untilMs: number; readonly maxRows: number },
-  ): Promise<void>
+  audit(entry: AuditRow, keep: { untilMs: number; maxRows: number }): Promise<void>
   /** Newest first. */
-  listAudit(filter: { readonly accountId?: string; readonly limit: number }): Promise<AuditRow[]>
+  listAudit(filter: { accountId?: string; limit: number }): Promise<AuditRow[]>
 
   /**
    * Removes sessions, tokens, invitations, codes, reservations and audit entries that ended before

@@ -7,10 +7,10 @@ import { foldEmail, foldUsername } from './names.ts'
  * reaches the accounts server, it is let through with a line in the log.
  */
 export async function admitPassword(
-  { local, log }: { readonly local: boolean; readonly log: Logger },
+  { local, log }: { local: boolean; log: Logger },
   pointer: string,
   password: string,
-  of: { readonly username: string; readonly email: string },
+  of: { username: string; email: string },
 ): Promise<void> {
   const flaw = await findPasswordFlaw(password, of)
   if (flaw === null) return
@@ -29,7 +29,7 @@ type PasswordFlaw = 'common' | 'is_username' | 'is_email'
 /** Why the password is easy to guess for this account; null when it is not. */
 export async function findPasswordFlaw(
   password: string,
-  of: { readonly username: string; readonly email: string },
+  of: { username: string; email: string },
 ): Promise<PasswordFlaw | null> {
   const folded = password.normalize('NFC').toLowerCase()
   if (folded === foldUsername(of.username)) return 'is_username'

@@ -35,10 +35,10 @@ export interface AuditTrail {
 }
 
 export function createAuditTrail(parts: {
-  readonly store: Pick<AccountStore, 'audit'>
-  readonly clock: Clock
-  readonly limits: Pick<AccountLimits, 'maxAuditRows'>
-  readonly log: Logger
+  store: Pick<AccountStore, 'audit'>
+  clock: Clock
+  limits: Pick<AccountLimits, 'maxAuditRows'>
+  log: Logger
 }): AuditTrail {
   const { store, clock, limits, log } = parts
   return {
@@ -112,11 +112,11 @@ export function keepAuditUntil(action: string, atMs: number): number {
 
 /** Removes what is over, for as long as the server runs. Returns the stop. */
 export function sweepRegularly(parts: {
-  readonly store: Pick<AccountStore, 'sweep'>
-  readonly clock: Clock
-  readonly timer: Timer
-  readonly log: Logger
-  readonly limits: Pick<AccountLimits, 'accountSweepMs' | 'accountKeepMs'>
+  store: Pick<AccountStore, 'sweep'>
+  clock: Clock
+  timer: Timer
+  log: Logger
+  limits: Pick<AccountLimits, 'accountSweepMs' | 'accountKeepMs'>
 }): () => void {
   const { store, clock, timer, log, limits } = parts
   return repeat(timer, limits.accountSweepMs, async () => {

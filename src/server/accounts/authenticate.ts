@@ -25,9 +25,9 @@ export interface Authenticator {
 }
 
 export function createAuthenticator(parts: {
-  readonly store: AccountStore
-  readonly accessTokens: AccessTokens
-  readonly clock: Clock
+  store: AccountStore
+  accessTokens: AccessTokens
+  clock: Clock
 }): Authenticator {
   const { store, accessTokens, clock } = parts
 

@@ -53,12 +53,12 @@ interface Tried {
 }
 
 export function createCredentials(parts: {
-  readonly store: AccountStore
-  readonly keys: KeySource
-  readonly passwords: Passwords
-  readonly queue: HashQueue
-  readonly clock: Clock
-  readonly limits: Pick<AccountLimits, 'maxLoginFailures'>
+  store: AccountStore
+  keys: KeySource
+  passwords: Passwords
+  queue: HashQueue
+  clock: Clock
+  limits: Pick<AccountLimits, 'maxLoginFailures'>
 }): Credentials {
   const { store, keys, passwords, queue, clock, limits } = parts
 

@@ -36,10 +36,7 @@ const maxRememberedNames = 16_384
  * first, and displaces the others. Otherwise the many accounts of one user would share the queue
  * with the one account of another. For made-up names this would be no bound: each is new.
  */
-export function createHashQueue(limits: {
-  readonly concurrency: number
-  readonly maxWaiting: number
-}): HashQueue {
+export function createHashQueue(limits: { concurrency: number; maxWaiting: number }): HashQueue {
   const addresses = new Map<string, Names>()
   /** Trusted lanes and names, by the number of their last hash; the oldest comes first. */
   const lastHashes = new Map<string, number>()

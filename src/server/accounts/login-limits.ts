@@ -50,9 +50,9 @@ const usualMaxKeys = 10_000
 
 /** Kept in memory, for at most `maxKeys`: beyond that the longest known key is forgotten. */
 export function createCountedWindows(limits: {
-  readonly windowMs: number
-  readonly most: number
-  readonly maxKeys?: number
+  windowMs: number
+  most: number
+  maxKeys?: number
 }): CountedWindows {
   const { maxKeys = usualMaxKeys } = limits
   const windows = new Map<string, Window>()

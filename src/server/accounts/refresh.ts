@@ -28,14 +28,14 @@ export interface Refresher {
 const maxLooks = 5
 
 export function createRefresher(parts: {
-  readonly store: AccountStore
-  readonly accessTokens: AccessTokens
-  readonly refreshTokens: RefreshTokens
-  readonly sessions: SessionTokens
-  readonly authenticator: Authenticator
-  readonly audit: AuditTrail
-  readonly clock: Clock
-  readonly limits: Pick<AccountLimits, 'refreshGraceMs'>
+  store: AccountStore
+  accessTokens: AccessTokens
+  refreshTokens: RefreshTokens
+  sessions: SessionTokens
+  authenticator: Authenticator
+  audit: AuditTrail
+  clock: Clock
+  limits: Pick<AccountLimits, 'refreshGraceMs'>
 }): Refresher {
   const { store, accessTokens, refreshTokens, sessions, authenticator, audit, clock, limits } =
     parts

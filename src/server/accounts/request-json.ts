@@ -59,7 +59,7 @@ function parseStrictJson(text: string, maxDepth: number): unknown {
 }
 
 /** A `validation-failed`, which names members and repeats no value. */
-export function invalidMembers(errors: readonly MemberError[]): AccountsProblem {
+export function invalidMembers(errors: MemberError[]): AccountsProblem {
   const [first] = errors
   const where = first === undefined || first.pointer === '' ? 'the body' : first.pointer
   return new AccountsProblem('validation-failed', `${where}: ${first?.detail ?? 'is not right'}`, {

@@ -107,7 +107,7 @@ async function admit(
   return principal
 }
 
-function methodsByPath(routes: readonly Route[]): Map<string, string[]> {
+function methodsByPath(routes: Route[]): Map<string, string[]> {
   const byPath = Map.groupBy(routes, route => route.path)
   return new Map(
     Array.from(byPath, ([path, found]) => [

@@ -26,11 +26,11 @@ export interface SessionTokens {
 }
 
 export function createSessionTokens(parts: {
-  readonly store: AccountStore
-  readonly accessTokens: AccessTokens
-  readonly refreshTokens: RefreshTokens
-  readonly clock: Clock
-  readonly limits: Pick<AccountLimits, 'refreshTokenMs' | 'maxAccountSessions'>
+  store: AccountStore
+  accessTokens: AccessTokens
+  refreshTokens: RefreshTokens
+  clock: Clock
+  limits: Pick<AccountLimits, 'refreshTokenMs' | 'maxAccountSessions'>
 }): SessionTokens {
   const { store, accessTokens, refreshTokens, clock, limits } = parts
 

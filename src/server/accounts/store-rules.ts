@@ -51,10 +51,7 @@ interface AuditCount<Id> {
  * Which accounts have how many entries too many, of `maxRows` in all. `counts` are in descending
  * order. The smallest comes first: each keeps all it has or as much as every larger one.
  */
-export function auditExcess<Id>(
-  counts: readonly AuditCount<Id>[],
-  maxRows: number,
-): AuditCount<Id>[] {
+export function auditExcess<Id>(counts: AuditCount<Id>[], maxRows: number): AuditCount<Id>[] {
   const excess: AuditCount<Id>[] = []
   let left = maxRows
   for (const [at, { accountId, count }] of [...counts.entries()].toReversed()) {

@@ -49,7 +49,7 @@ export const accountTables: readonly AccountTable[] = [
   table('audit', 'id', ['at_ms', 'action', 'account_id', 'address', 'details', 'keep_until_ms']),
 ]
 
-function table(name: string, key: string, others: readonly string[]): AccountTable {
+function table(name: string, key: string, others: string[]): AccountTable {
   const keys = key.split(' ')
   return { name, key: keys, columns: [...keys, ...others] }
 }

@@ -8,7 +8,7 @@ export interface CopyTarget extends Source {
   /** Stores the bytes under the reference that `describe` makes. */
   copyIn(
     source: AsyncIterable<Uint8Array>,
-    known: { readonly hex: string; readonly size: number },
+    known: { hex: string; size: number },
     describe: Describe,
   ): Promise<PutResult>
   totals(): Promise<{ readonly entries: number; readonly bytes: number }>

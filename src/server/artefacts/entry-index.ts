@@ -41,7 +41,7 @@ export class EntryIndex {
   }
 
   /** Adds entries, or replaces those with the same hash. */
-  put(entries: readonly Entry[]): void {
+  put(entries: Entry[]): void {
     const replaced = entries.map(entry => entry.hex).filter(hex => this.get(hex) !== undefined)
     this.#drop(replaced)
     for (const entry of entries) {
@@ -69,13 +69,13 @@ export class EntryIndex {
     }
   }
 
-  remove(hashes: readonly string[]): void {
+  remove(hashes: string[]): void {
     for (const { hex } of this.#drop(hashes)) {
       for (const listener of this.#onRemove) listener(hex)
     }
   }
 
-  #drop(hashes: readonly string[]): ReadonlySet<Entry> {
+  #drop(hashes: string[]): ReadonlySet<Entry> {
     const gone = new Set<Entry>()
     for (const hex of hashes) {
       const entry = this.get(hex)

@@ -228,7 +228,7 @@ function metaOf(ref: ArtefactRef, url: string | null = null): Pick<Content, '_me
   return { _meta: Object.freeze({ 'service-cli/artefact': facts }) }
 }
 
-function freezePage(descriptors: readonly Descriptor[], next: string | undefined): DescriptorPage {
+function freezePage(descriptors: Descriptor[], next: string | undefined): DescriptorPage {
   const frozen = Object.freeze(descriptors)
   return Object.freeze(next === undefined ? { descriptors: frozen } : { descriptors: frozen, next })
 }

@@ -102,7 +102,7 @@ export function isDoubtful(reason: Reason): boolean {
 const vague: ReadonlySet<Reason> = new Set(['failed', 'timeout'])
 
 /** Returns the failure that tells the reader most: the first that names a cause. */
-export function tellingFailure(failures: readonly CaptureFailure[]): CaptureFailure {
+export function tellingFailure(failures: CaptureFailure[]): CaptureFailure {
   return (
     failures.find(({ reason }) => !vague.has(reason)) ??
     failures[0] ?? { reason: 'failed', message: 'no way to a picture of the window is left' }

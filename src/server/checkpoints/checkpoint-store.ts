@@ -74,7 +74,7 @@ export function parseCheckpoint(text: string): Checkpoint | null {
   return parsed.ok && isCheckpoint(parsed.value) ? parsed.value : null
 }
 
-export function inOrder(checkpoints: readonly (Checkpoint | null)[]): readonly Checkpoint[] {
+export function inOrder(checkpoints: (Checkpoint | null)[]): readonly Checkpoint[] {
   return checkpoints
     .filter(each => each !== null)
     .toSorted((a, b) => (a.created_at < b.created_at ? -1 : 1))

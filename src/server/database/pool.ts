@@ -148,7 +148,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
 }
 
 /** Uses one connection; `state` says whether that was lost meanwhile. */
-type Action<Value> = (queries: Queries, state: { readonly isLost: boolean }) => Promise<Value>
+type Action<Value> = (queries: Queries, state: { isLost: boolean }) => Promise<Value>
 
 /** Each change is a transaction of its own. */
 function autocommit<Value>(action: (queries: Queries) => Promise<Value>): Action<Value> {
@@ -175,10 +175,7 @@ function transaction<Value>(action: (queries: Queries) => Promise<Value>): Actio
 }
 
 /** Rejects with `Unconfirmed` when the connection was lost before PostgreSQL had answered. */
-function confirmed<Value>(
-  change: Promise<Value>,
-  state: { readonly isLost: boolean },
-): Promise<Value> {
+function confirmed<Value>(change: Promise<Value>, state: { isLost: boolean }): Promise<Value> {
   return change.catch((error: unknown) => {
     throw state.isLost ? new Unconfirmed(error) : error
   })

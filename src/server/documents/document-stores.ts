@@ -28,7 +28,7 @@ export const localSuffix = '.local'
 /** Hashes the path, or the name of a document without one: files of one name in two folders stay apart. */
 export function documentName(
   dccType: string,
-  open: { readonly path?: string; readonly name?: string } | null | undefined,
+  open: { path?: string; name?: string } | null | undefined,
 ): string {
   const { path, name = '' } = open ?? {}
   const hash = createHash('sha256')

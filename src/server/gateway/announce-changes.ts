@@ -93,7 +93,7 @@ function announceInstance(instanceId: string, listener: ResourceListener): void 
   }
 }
 
-function changedIds(changes: readonly InstanceChange[]): Set<string> {
+function changedIds(changes: InstanceChange[]): Set<string> {
   return new Set(
     changes.flatMap(change => ('entry' in change ? [change.entry.record.instanceId] : [])),
   )

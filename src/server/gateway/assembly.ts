@@ -128,8 +128,8 @@ async function openJoins({
   log,
   onRefused,
 }: Pick<GatewayAssemblyParts, 'shared' | 'ring' | 'limits' | 'log' | 'onRefused'> & {
-  readonly accounts: AccountTokens
-  readonly local: InstanceDirectory
+  accounts: AccountTokens
+  local: InstanceDirectory
 }) {
   const tokens = new JoinTokens(accounts)
   const parts = { limits, clock: systemClock, timer: systemTimer, log }

@@ -74,7 +74,7 @@ function byAge({ record: a }: InstanceEntry, { record: b }: InstanceEntry): numb
   return a.startedMs - b.startedMs || (a.instanceId < b.instanceId ? -1 : 1)
 }
 
-type Listener = (changes: readonly InstanceChange[]) => void
+type Listener = (changes: InstanceChange[]) => void
 
 /**
  * Notifies listeners of changes; a listener that throws is logged and does not affect the others.
@@ -94,7 +94,7 @@ export class DirectoryNews {
     return () => void this.#listeners.delete(own)
   }
 
-  tell(changes: readonly InstanceChange[]): void {
+  tell(changes: InstanceChange[]): void {
     if (changes.length === 0) return
     for (const { tell } of this.#listeners) {
       try {

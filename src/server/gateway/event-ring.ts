@@ -52,7 +52,7 @@ interface Recorded extends TimedEvent {
 /** The events that several gateways share. */
 export interface EventTable {
   /** Events that were written before, by their number, are not written again. */
-  write(events: readonly (GatewayEvent & { number: number; ageMs: number })[]): Promise<void>
+  write(events: (GatewayEvent & { number: number; ageMs: number })[]): Promise<void>
   /** The newest, oldest first. Null: they are still those of the version `known`. */
   read(
     known: string | null,

@@ -94,7 +94,7 @@ class FsDirectory implements InstanceDirectory {
     return this.#view.faults
   }
 
-  onChange(listener: (changes: readonly InstanceChange[]) => void): () => void {
+  onChange(listener: (changes: InstanceChange[]) => void): () => void {
     return this.#news.add(listener)
   }
 
@@ -248,7 +248,7 @@ type DeadLimits = Pick<GatewayLimits, 'maxDeadInstances' | 'deadInstanceMs'>
 
 /** Which of the dead are listed no more: those dead for too long, and the first ones of too many. */
 function findLongDead<Dead extends { readonly deadSinceMs: number }>(
-  dead: readonly Dead[],
+  dead: Dead[],
   nowMs: number,
   limits: DeadLimits,
 ): Dead[] {

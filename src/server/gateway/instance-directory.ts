@@ -18,7 +18,7 @@ export interface InstanceDirectory {
    */
   readonly faults: readonly RecordFault[]
   /** Returns the unsubscribe. Called after `entries` changed, once for what came together. */
-  onChange(listener: (changes: readonly InstanceChange[]) => void): () => void
+  onChange(listener: (changes: InstanceChange[]) => void): () => void
   /** Resolves when everything that was true at the call has been seen, and told. */
   refresh(): Promise<void>
   /** Resolves when nothing will be looked at or told any more. */

@@ -99,7 +99,7 @@ function isShown({ health }: InstanceRow, { includeStale, includeDead }: Instanc
   return health !== 'dead' || includeDead
 }
 
-function countOf(rows: readonly InstanceRow[], health: InstanceRow['health']): number {
+function countOf(rows: InstanceRow[], health: InstanceRow['health']): number {
   return rows.reduce((count, row) => count + (row.health === health ? 1 : 0), 0)
 }
 

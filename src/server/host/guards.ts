@@ -133,7 +133,7 @@ function refusal(
   code: ErrorCode,
   message: string,
   hint?: string,
-  headers: Readonly<Record<string, string>> = {},
+  headers: Record<string, string> = {},
 ): Refusal {
   const details = hint === undefined ? {} : { hint }
   return { reason, error: new ServiceError(code, message, details), headers }

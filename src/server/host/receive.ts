@@ -22,7 +22,7 @@ export async function receiveNote(
   req: IncomingMessage,
   res: ServerResponse,
   post: NotePost,
-  { notes, limits }: { readonly notes: NoteWriter | null; readonly limits: Limits },
+  { notes, limits }: { notes: NoteWriter | null; limits: Limits },
 ): Promise<void> {
   const write = accepted(post(await readJson(req, limits)))
   if (notes === null) throw notesOff()

@@ -18,7 +18,7 @@ export function accessLogOn(log: Logger): AccessLog {
  * when the request is not logged.
  */
 export function logWhenClosed(
-  { accessLog }: { readonly accessLog: AccessLog },
+  { accessLog }: { accessLog: AccessLog },
   res: ServerResponse,
   facts: () => Omit<AccessEntry, 'method' | 'status' | 'durationMs'> | null,
 ): void {

@@ -44,7 +44,7 @@ function markOf(name: string): number {
  * Names a header that was sent twice although it decides something. Node keeps the first or joins
  * them, a proxy in front may keep the last: two readers of one request must not disagree.
  */
-export function findDuplicateHeader(rawHeaders: readonly string[]): string | null {
+export function findDuplicateHeader(rawHeaders: string[]): string | null {
   let seen: string[] | undefined
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const written = rawHeaders[at] ?? ''
@@ -111,7 +111,7 @@ interface OriginRules {
 
 /** `localAddress` is the one the client reached: a name of the server when it is bound to all. */
 export type Guard = (
-  headers: { readonly host?: string; readonly origin?: string },
+  headers: { host?: string; origin?: string },
   localAddress?: string,
 ) => Result<null, Refusal>
 

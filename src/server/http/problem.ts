@@ -90,7 +90,7 @@ export function retryHeaders(status: number): Readonly<Record<string, string>> {
 export function writeProblem(
   res: ServerResponse,
   error: unknown,
-  extraHeaders: Readonly<Record<string, string>> = {},
+  extraHeaders: Record<string, string> = {},
   drainMs: number = defaultLimits.refusedBodyDrainMs,
 ): void {
   sendProblem(res, toProblem(error), extraHeaders, drainMs)
@@ -104,7 +104,7 @@ export function writeProblem(
 export function sendProblem(
   res: ServerResponse,
   problem: Problem,
-  extraHeaders: Readonly<Record<string, string>>,
+  extraHeaders: Record<string, string>,
   drainMs: number,
 ): void {
   if (res.headersSent || res.destroyed) {

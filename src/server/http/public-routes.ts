@@ -44,8 +44,8 @@ export function publicProblem(
   status: number,
   code: string,
   detail: string,
-  headers: Readonly<Record<string, string>> = {},
-  members: Readonly<Record<string, string>> = {},
+  headers: Record<string, string> = {},
+  members: Record<string, string> = {},
 ): Response {
   return new Response(JSON.stringify({ ...makeProblem(status, code, detail), ...members }), {
     status,
@@ -53,7 +53,7 @@ export function publicProblem(
   })
 }
 
-function document(c: Context, path: string, content: Readonly<object> | null): Response {
+function document(c: Context, path: string, content: object | null): Response {
   if (content === null) return notServed(c)
   if (c.req.method !== 'GET' && c.req.method !== 'HEAD') {
     const allow = { Allow: 'GET, HEAD' }

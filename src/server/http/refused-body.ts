@@ -10,7 +10,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 export function endRefused(
   res: ServerResponse,
   status: number,
-  headers: Readonly<Record<string, string>>,
+  headers: Record<string, string>,
   body: Buffer,
   drainMs: number,
 ): void {

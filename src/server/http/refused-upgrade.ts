@@ -8,7 +8,7 @@ import { makeProblem, type Problem } from './problem.ts'
 export function refuseUpgrade(
   socket: Socket,
   problem: Problem,
-  headers: Readonly<Record<string, string>> = {},
+  headers: Record<string, string> = {},
 ): void {
   const body = JSON.stringify(problem)
   const lines = Object.entries({

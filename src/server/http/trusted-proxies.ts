@@ -4,8 +4,8 @@ import { parseNetwork, plainAddress } from '../../lib/util/address.ts'
 
 /** Tells who sent a request, from the address of the connection and the headers. */
 export type PeerOf = (req: {
-  readonly socket: { readonly remoteAddress?: string }
-  readonly headers: IncomingHttpHeaders
+  socket: { remoteAddress?: string }
+  headers: IncomingHttpHeaders
 }) => string
 
 /** Trusts no proxy. */

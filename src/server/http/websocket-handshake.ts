@@ -39,7 +39,7 @@ export function createHandshake(parts: HandshakeParts): Handshake {
     maxPayload: maxMessageBytes,
     handleProtocols: () => protocol,
   })
-  const refuse = (socket: Socket, detail: string, headers?: Readonly<Record<string, string>>) =>
+  const refuse = (socket: Socket, detail: string, headers?: Record<string, string>) =>
     refuseUpgrade(socket, makeProblem(400, 'body-invalid', detail), headers)
   server.on('wsClientError', (error, socket) => {
     refuse(socket as Socket, `no WebSocket handshake: ${error.message}`)

@@ -45,7 +45,7 @@ class LinkResponse extends Http2ServerResponse<LinkRequest> {
 
 /** Node's own `socket` is that of the whole link: it refuses writes, and throws after the end. */
 const socket = {
-  get(this: { readonly stream: ServerHttp2Stream }) {
+  get(this: { stream: ServerHttp2Stream }) {
     return this.stream
   },
 }

@@ -30,10 +30,7 @@ export class LinkStream extends Duplex {
     this.#send(chunk, done)
   }
 
-  override _writev(
-    chunks: readonly { readonly chunk: Buffer }[],
-    done: (error?: Error | null) => void,
-  ): void {
+  override _writev(chunks: { chunk: Buffer }[], done: (error?: Error | null) => void): void {
     let message: Buffer[] = []
     let bytes = 0
     for (const { chunk } of chunks) {

@@ -19,7 +19,7 @@ export class JsonText {
   /** The result of a tool that failed. */
   readonly isFailure: boolean
 
-  constructor(parts: readonly JsonPart[], { isFailure = false } = {}) {
+  constructor(parts: JsonPart[], { isFailure = false } = {}) {
     this.isFailure = isFailure
     this.parts = parts.map(asBytesWhenLarge)
     this.byteLength = parts.reduce((sum, part) => sum + partLength(part), 0)

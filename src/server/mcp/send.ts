@@ -14,7 +14,7 @@ export function sendJson(
   res: ServerResponse,
   status: number,
   text: JsonText,
-  headers?: Readonly<Record<string, string>>,
+  headers?: Record<string, string>,
 ): void | Promise<void> {
   const length = text.byteLength
   res.writeHead(status, {
@@ -69,7 +69,7 @@ export function sendRefusal(
   res: ServerResponse,
   status: number,
   text: JsonText,
-  headers: Readonly<Record<string, string>>,
+  headers: Record<string, string>,
   drainMs: number,
 ): void {
   const typed = { 'Content-Type': 'application/json', ...headers }

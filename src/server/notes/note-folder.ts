@@ -66,7 +66,7 @@ export class NoteFolder implements NoteStore {
   }
 
   /** A damaged file is said and left where it is; the other notes are not lost with it. */
-  async #readFile(name: string, known: ReadonlyMap<string, Note>): Promise<Note | null> {
+  async #readFile(name: string, known: Map<string, Note>): Promise<Note | null> {
     const path = join(this.#path, name)
     const text = await readFile(path, 'utf8').catch((error: unknown) => error)
     const before = known.get(idOf(name))

@@ -39,7 +39,7 @@ export function parseNote(text: string): Note | null {
   return parsed.ok && isNote(parsed.value) ? parsed.value : null
 }
 
-export function inOrder(notes: readonly (Note | null)[]): readonly Note[] {
+export function inOrder(notes: (Note | null)[]): readonly Note[] {
   return notes.filter(note => note !== null).toSorted((a, b) => a.number - b.number)
 }
 

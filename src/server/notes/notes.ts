@@ -244,7 +244,7 @@ export class Notes implements NotesSource {
     this.#tell(note)
   }
 
-  #tell(...changed: readonly Note[]): void {
+  #tell(...changed: Note[]): void {
     this.#told(openNotesUri)
     for (const note of changed) {
       this.#seen.add(note)

@@ -5,7 +5,7 @@ import { isOpen, type Note } from './note.ts'
  * of the open ones the oldest first. The order stays.
  */
 export function fittingNotes<Shown extends Pick<Note, 'state'>>(
-  notes: readonly Shown[],
+  notes: Shown[],
   maxBytes: number,
 ): readonly Shown[] {
   const sized = notes.map(note => ({ note, bytes: Buffer.byteLength(JSON.stringify(note)) + 1 }))

@@ -232,7 +232,7 @@ const answerRefused: Refusal = {
 function checkMethod(
   { method = '' }: IncomingMessage,
   path: string,
-  allowed: readonly string[],
+  allowed: string[],
 ): Refusal | null {
   if (allowed.includes(method)) return null
   const detail = `${shortened(path)} answers ${allowed.join(' and ')}`

@@ -109,7 +109,7 @@ export class PageSessions {
   readonly #listeners = new Set<(principal: string) => void>()
   #opened = 0
 
-  constructor(parts: { readonly clock: Clock; readonly limits: SessionLimits }) {
+  constructor(parts: { clock: Clock; limits: SessionLimits }) {
     this.#clock = parts.clock
     this.#limits = parts.limits
   }

@@ -62,6 +62,6 @@ export function changedAt(timeMs: number | null): { readonly lastModified?: stri
   return timeMs === null ? {} : { lastModified: toRfc3339(timeMs) }
 }
 
-export function freezeAll<Item extends object>(items: readonly Item[]): readonly Item[] {
+export function freezeAll<Item extends object>(items: Item[]): readonly Item[] {
   return Object.freeze(items.map(item => Object.freeze(item)))
 }

@@ -136,7 +136,7 @@ function matchUri(parts: readonly Part[], uri: string): ReadonlyMap<string, stri
 }
 
 /** Where the literal begins that follows; -1 when it does not occur. */
-function endOfValue(uri: string, at: number, [next, ...more]: readonly Part[]): number {
+function endOfValue(uri: string, at: number, [next, ...more]: Part[]): number {
   if (next === undefined || !('literal' in next)) return uri.length
   if (more.length > 0) return uri.indexOf(next.literal, at)
   return uri.endsWith(next.literal) ? uri.length - next.literal.length : -1

@@ -126,7 +126,7 @@ function isBase64(text: string): boolean {
   return text.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(text)
 }
 
-function areTexts(...values: readonly unknown[]): boolean {
+function areTexts(...values: unknown[]): boolean {
   return values.every(value => value === undefined || typeof value === 'string')
 }
 
@@ -134,6 +134,6 @@ function isOptionalObject(value: unknown): boolean {
   return value === undefined || isJsonObject(value)
 }
 
-function frozenWithoutUndefined(members: Readonly<Record<string, unknown>>): object {
+function frozenWithoutUndefined(members: Record<string, unknown>): object {
   return Object.freeze(omitUndefined(members))
 }

@@ -88,7 +88,7 @@ export function selectPart(scene: JsonObject, query: SceneSelection): JsonObject
 
 function page(
   pointer: string,
-  items: readonly unknown[],
+  items: unknown[],
   { filters, fields, depth, offset = 0, limit = defaultSceneItems }: SceneSelection,
 ): JsonObject {
   const matching =
@@ -249,6 +249,6 @@ export function sceneValues(scene: JsonObject, parameter: string): readonly stri
 }
 
 /** Each text once, in the order in which it occurs first. */
-function textsOf(values: readonly unknown[]): readonly string[] {
+function textsOf(values: unknown[]): readonly string[] {
   return [...new Set(values)].filter(value => typeof value === 'string')
 }

@@ -65,7 +65,7 @@ export class Revision implements SceneRevision {
   }
 
   /** A patch came after it: its text can be had from there. */
-  undoneBy(steps: readonly SceneStep[], text: () => string | null): void {
+  undoneBy(steps: SceneStep[], text: () => string | null): void {
     this.undoes = steps
     this.#text = text
   }

@@ -83,7 +83,7 @@ function placeOf({ id, translate, world_translate, rotate, quaternion }: JsonObj
   }
 }
 
-function countsByType(scene: JsonObject, objects: readonly JsonObject[], most: number): JsonObject {
+function countsByType(scene: JsonObject, objects: JsonObject[], most: number): JsonObject {
   const given = memberOf(memberOf(scene, 'counts'), 'by_type')
   const counts = new Map(Object.entries(given).filter(isCount))
   if (counts.size === 0) {
@@ -101,7 +101,7 @@ function isCount(entry: [string, unknown]): entry is [string, number] {
 }
 
 /** Bounds of the boxes where objects have them, else of their places; null without either. */
-function boundsOf(objects: readonly JsonObject[]): JsonObject | null {
+function boundsOf(objects: JsonObject[]): JsonObject | null {
   const low = [Infinity, Infinity, Infinity]
   const high = [-Infinity, -Infinity, -Infinity]
   const include = (point: unknown) => {

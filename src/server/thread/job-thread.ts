@@ -40,7 +40,7 @@ export class JobThread<Job, Answer> {
    * What is in `transfer` is gone here once the job has begun. Rejects with the reason of
    * `signal`, and with what the job threw.
    */
-  run(job: Job, transfer: readonly ArrayBuffer[], signal: AbortSignal): Promise<Answer> {
+  run(job: Job, transfer: ArrayBuffer[], signal: AbortSignal): Promise<Answer> {
     if (signal.aborted) return Promise.reject(signal.reason)
     return new Promise<Answer>((resolve, reject) => {
       const entry: Entry<Job, Answer> = { job, transfer, resolve, reject }

@@ -43,7 +43,7 @@ export class Call {
   /** Sends the POST. `inspect` sees each text before the client does. */
   run(
     target: Target,
-    headers: Readonly<Record<string, string>>,
+    headers: Record<string, string>,
     inspect: (text: ServerText) => void = () => {},
   ): Promise<Exchanged> {
     const { limits } = this.#context

@@ -154,7 +154,7 @@ export class Conversation {
     return open
   }
 
-  #watch(work: Promise<unknown>, open: readonly OpenRequest[] = []): void {
+  #watch(work: Promise<unknown>, open: OpenRequest[] = []): void {
     const done = work
       .catch((error: unknown) => {
         this.#context.log.error({ err: error }, 'cannot forward a message')

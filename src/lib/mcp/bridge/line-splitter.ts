@@ -56,7 +56,7 @@ export class LineSplitter {
   }
 }
 
-function join(parts: readonly Buffer[]): Buffer {
+function join(parts: Buffer[]): Buffer {
   const [only] = parts
   return only !== undefined && parts.length === 1 ? only : Buffer.concat(parts)
 }

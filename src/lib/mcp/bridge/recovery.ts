@@ -48,7 +48,7 @@ export class Recovery {
   }
 
   /** Must be called once, before any other method. */
-  restores(restorables: readonly Restorable[]): void {
+  restores(restorables: Restorable[]): void {
     this.#restorables = restorables
   }
 

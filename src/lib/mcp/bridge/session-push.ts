@@ -31,7 +31,7 @@ export class SessionPush {
     this.#parts = parts
   }
 
-  refusedAre(uris: readonly string[]): void {
+  refusedAre(uris: string[]): void {
     this.#refused = new Set(uris)
   }
 

@@ -84,7 +84,7 @@ export class SessionTransport implements Restorable {
     await this.#tell(this.#quiet(bytes))
   }
 
-  async batch(batch: ClientBatch, open: readonly OpenRequest[]): Promise<void> {
+  async batch(batch: ClientBatch, open: OpenRequest[]): Promise<void> {
     const { bytes: body, requests } = batch
     const repeatable = requests.every(({ method }) => method !== 'tools/call')
     const signal = this.#stop.signal

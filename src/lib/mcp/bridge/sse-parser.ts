@@ -117,7 +117,7 @@ function lineEnd(chunk: Buffer, from: number): number {
   return atCr === -1 ? atLf : from + atCr
 }
 
-function joinLines(lines: readonly Buffer[]): Buffer {
+function joinLines(lines: Buffer[]): Buffer {
   const [only] = lines
   if (only === undefined) return Buffer.alloc(0)
   if (lines.length === 1) return only

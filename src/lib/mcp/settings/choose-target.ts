@@ -23,10 +23,7 @@ const defaultName = 'service-cli'
  * Chooses the given URL, the given instance, or the only live one. Throws `usage_invalid`, with a
  * list, unless exactly one server matches.
  */
-export function chooseTarget(
-  asked: { readonly url?: string; readonly instance?: string },
-  live: readonly Instance[],
-): Target {
+export function chooseTarget(asked: { url?: string; instance?: string }, live: Instance[]): Target {
   if (asked.url !== undefined) {
     const url = checkUrl(asked.url)
     const known = live.find(instance => instance.url === url)
@@ -89,6 +86,6 @@ function describe(instances: readonly Instance[]): string {
   return instances.map(({ dccType, url }, index) => `${ids[index]} (${dccType}, ${url})`).join(', ')
 }
 
-function listHint(live: readonly Instance[]): string {
+function listHint(live: Instance[]): string {
   return live.length === 0 ? 'start one with service-cli serve' : `running: ${describe(live)}`
 }

@@ -2,15 +2,15 @@ import { posix, win32 } from 'node:path'
 import type { ClientFile, Place } from './client.ts'
 
 /** A file in the working folder. */
-export function projectFile(place: Place, ...names: readonly string[]): ClientFile {
+export function projectFile(place: Place, ...names: string[]): ClientFile {
   return fileIn(place, place.cwd, names)
 }
 
 /** A file in the home folder, or in the folder that a variable names. */
 export function homeFile(
   place: Place,
-  names: readonly string[],
-  override?: { readonly variable: string; readonly names: readonly string[] },
+  names: string[],
+  override?: { variable: string; names: string[] },
 ): ClientFile {
   const chosen = override === undefined ? null : absoluteFrom(place, override.variable)
   if (chosen === null || override === undefined) return fileIn(place, place.home, names)
@@ -27,7 +27,7 @@ export function namedFile(place: Place, variable: string): ClientFile | null {
  * A file in the settings folder of desktop programs: `~/Library/Application Support`, `%APPDATA%`,
  * or `$XDG_CONFIG_HOME`, by default `~/.config`.
  */
-export function settingsFile(place: Place, ...names: readonly string[]): ClientFile {
+export function settingsFile(place: Place, ...names: string[]): ClientFile {
   const { platform, home } = place
   if (platform === 'darwin') {
     return fileIn(place, home, ['Library', 'Application Support', ...names])
@@ -40,7 +40,7 @@ export function settingsFile(place: Place, ...names: readonly string[]): ClientF
   return homeFile(place, ['.config', ...names], { variable: 'XDG_CONFIG_HOME', names })
 }
 
-function fileIn(place: Place, root: string, names: readonly string[]): ClientFile {
+function fileIn(place: Place, root: string, names: string[]): ClientFile {
   return { root, path: pathOf(place).join(root, ...names) }
 }
 

@@ -77,7 +77,7 @@ function withoutAliased(found: JsonObject, wanted: JsonObject): JsonObject {
 function compare(
   found: JsonObject,
   wanted: JsonObject,
-  above: readonly string[],
+  above: string[],
 ): { missing: EntryEdit[]; different: EntryEdit[] } {
   const missing: EntryEdit[] = []
   const different: EntryEdit[] = []
@@ -96,7 +96,7 @@ function compare(
 }
 
 /** Header names are case-insensitive. */
-function existingName(found: JsonObject, name: string, above: readonly string[]): string {
+function existingName(found: JsonObject, name: string, above: string[]): string {
   if (above.at(-1) !== 'headers') return name
   const same = (key: string): boolean => key.toLowerCase() === name.toLowerCase()
   return Object.keys(found).find(same) ?? name

@@ -19,7 +19,7 @@ interface Splice {
  * Sets `value` at `path` in a valid JSON text and keeps every other byte. Null when a part of the
  * path is not an object.
  */
-export function setMember(text: string, path: readonly string[], value: unknown): string | null {
+export function setMember(text: string, path: string[], value: unknown): string | null {
   const root = parse(text)
   if (root === undefined) return null
   const layout = layoutOf(text, root)
@@ -38,7 +38,7 @@ export function setMember(text: string, path: readonly string[], value: unknown)
 }
 
 /** Like `setMember`, but appends an item to the array at `path`. */
-export function appendItem(text: string, path: readonly string[], value: unknown): string | null {
+export function appendItem(text: string, path: string[], value: unknown): string | null {
   const root = parse(text)
   const node = path.reduce((at, key) => at && memberOf(at, key), root)
   if (root === undefined || node === undefined) return setMember(text, path, [value])

@@ -151,7 +151,7 @@ function flat({ path, value }: EntryEdit): [string, unknown] {
   return [path[0] ?? '', value]
 }
 
-function put(into: Record<string, unknown>, path: readonly string[], value: unknown): void {
+function put(into: Record<string, unknown>, path: string[], value: unknown): void {
   let at = into
   for (const key of path.slice(0, -1)) {
     at[key] ??= {}

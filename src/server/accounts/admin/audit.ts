@@ -17,7 +17,7 @@ interface AuditView {
 /** Newest first. `name` may be the id of a deleted account. */
 export async function readAudit(
   admin: Admin,
-  { name, limit }: { readonly name?: string; readonly limit: number },
+  { name, limit }: { name?: string; limit: number },
 ): Promise<{ readonly entries: readonly AuditView[] }> {
   const { store } = admin
   const accountId = name === undefined ? undefined : await accountIdOf(admin, name)

@@ -10,10 +10,7 @@ export async function listKeys(admin: Admin) {
 }
 
 /** A running accounts server loads the new keys within `keyPollMs`. */
-export async function rotateKeys(
-  admin: Admin,
-  { compromised = false }: { readonly compromised?: boolean },
-) {
+export async function rotateKeys(admin: Admin, { compromised = false }: { compromised?: boolean }) {
   const keys = await openKeys(admin)
   try {
     await keys.rotate({ compromised })

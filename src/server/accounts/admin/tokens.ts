@@ -7,10 +7,7 @@ import { everyAccount, findAccount } from './users.ts'
 import type { Admin } from './open-admin.ts'
 
 /** The valid service tokens of one account, or of all in the order of their names. */
-export async function listTokens(
-  admin: Admin,
-  { name, limit }: { readonly name?: string; readonly limit: number },
-) {
+export async function listTokens(admin: Admin, { name, limit }: { name?: string; limit: number }) {
   const tokens = []
   for await (const found of livingTokens(admin, name)) {
     if (tokens.length === limit) return { tokens, more: true }

@@ -24,7 +24,7 @@ interface UserList {
 /** In the order of names; `after` is the last name of the page before. */
 export async function listUsers(
   admin: Admin,
-  { after = '', limit }: { readonly after?: string; readonly limit: number },
+  { after = '', limit }: { after?: string; limit: number },
 ): Promise<UserList> {
   const users: UserView[] = []
   for await (const account of everyAccount(admin, after.toLowerCase())) {
@@ -123,7 +123,7 @@ interface UserView {
 
 function userView(
   { id, username, email, team, createdAtMs, disabledAtMs }: AccountRow,
-  failures: readonly LoginFailures[],
+  failures: LoginFailures[],
   nowMs: number,
 ): UserView {
   const free = defaultAccountLimits.maxLoginFailures
@@ -148,7 +148,7 @@ function userView(
 }
 
 /** Counts each failure once: those of unknown addresses are also stored together. */
-function sumFailures(failures: readonly LoginFailures[], nowMs: number): number {
+function sumFailures(failures: LoginFailures[], nowMs: number): number {
   return failures
     .filter(({ source }) => source !== unknownAddresses)
     .reduce((sum, row) => sum + countFailures(row, nowMs), 0)

@@ -27,7 +27,7 @@ export interface KeyStore {
    * Tokens of the replaced key stay valid until they expire; of a `compromised` one, and of all
    * others that were stored, they are void at once.
    */
-  rotate(options?: { readonly compromised?: boolean }): Promise<void>
+  rotate(options?: { compromised?: boolean }): Promise<void>
   /**
    * Takes over what another process stored, and rotates when it is time. Keys that cannot be used
    * are an error once; the keys at hand stay. A running server does this again and again.

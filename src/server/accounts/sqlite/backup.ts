@@ -33,12 +33,7 @@ export async function backupDatabase(file: string, target: string, busyMs: numbe
 export async function restoreBackup(
   source: string,
   file: string,
-  options: {
-    readonly nowMs: number
-    readonly busyMs: number
-    readonly log: Logger
-    readonly keepSessions?: boolean
-  },
+  options: { nowMs: number; busyMs: number; log: Logger; keepSessions?: boolean },
 ): Promise<BackupFacts> {
   const facts = await verifyBackup(source)
   // Also what is left of an earlier database: SQLite would mix its log into this one.

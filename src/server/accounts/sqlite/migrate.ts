@@ -148,7 +148,7 @@ function describeSchema(db: DatabaseSync): string {
   return JSON.stringify(rows.all())
 }
 
-function expectedSchema(migrations: readonly Migration[]): string {
+function expectedSchema(migrations: Migration[]): string {
   const db = new DatabaseSync(':memory:')
   try {
     db.exec(ledger)

@@ -41,7 +41,7 @@ export async function readFileTables<Value>(
 
 /** Makes the database with what `fill` writes, or not at all. Throws `file_exists`. */
 export async function writeFileTables<Value>(
-  options: FileOptions & { readonly registryId: string },
+  options: FileOptions & { registryId: string },
   fill: (writer: TableWriter) => Promise<Value>,
 ): Promise<Value> {
   const { file, registryId } = options

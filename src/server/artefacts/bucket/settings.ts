@@ -22,7 +22,7 @@ const usualRegion = 'us-east-1'
 export function parseBucketUrl(
   text: string,
   source: string,
-  env: Readonly<Record<string, string | undefined>>,
+  env: Record<string, string | undefined>,
 ): BucketSettings {
   const [, bucket, path = ''] =
     /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/([^?#\\]*))?$/.exec(text) ?? []
@@ -40,7 +40,7 @@ export function parseBucketUrl(
   }
 }
 
-function readEndpoint(env: Readonly<Record<string, string | undefined>>): string | undefined {
+function readEndpoint(env: Record<string, string | undefined>): string | undefined {
   const name = env['AWS_ENDPOINT_URL_S3'] ? 'AWS_ENDPOINT_URL_S3' : 'AWS_ENDPOINT_URL'
   const text = env[name]
   if (!text) return undefined

@@ -163,7 +163,7 @@ export function catalogChanges(database: Database, limits: CatalogLimits) {
 async function removeRows(
   queries: Queries,
   totals: Totals,
-  hashes: readonly string[],
+  hashes: string[],
   dueMs: number,
 ): Promise<number> {
   const gone = await queries.rows<{ hex: string; object: string; size: number }>(remove, hashes)

@@ -41,11 +41,11 @@ type KeySourceLimits = Pick<
  * provider is down. Rate-limits requests to the provider.
  */
 export function createKeySource(parts: {
-  readonly load: KeyLoader
-  readonly limits: KeySourceLimits
+  load: KeyLoader
+  limits: KeySourceLimits
   /** A monotonic clock. */
-  readonly ticks: Clock
-  readonly log: Logger
+  ticks: Clock
+  log: Logger
 }): KeySource {
   const { load, limits, ticks, log } = parts
   const stopping = new AbortController()

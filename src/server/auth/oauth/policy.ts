@@ -172,12 +172,7 @@ function answerScopes({ requiredScope, notesScope }: ScopeRules): readonly strin
 /** Decides by the scopes of the token. The write scope includes the required one. */
 export function decideAccess(
   claims: TokenClaims,
-  parts: {
-    readonly issuer: string
-    readonly rules: ScopeRules
-    readonly pointers: Pointers
-    readonly toleranceMs: number
-  },
+  parts: { issuer: string; rules: ScopeRules; pointers: Pointers; toleranceMs: number },
 ): AuthAccepted | AuthRefused {
   const { requiredScope, writeScope, notesScope } = parts.rules
   const mayAnswer = notesScope !== undefined && claims.scopes.includes(notesScope)
@@ -223,7 +218,7 @@ function tokenMissing(wasSent: boolean, pointers: Pointers): AuthRefused {
 /** Answers 503, not 401, while the provider is down, so that clients keep their tokens. */
 function refuseToken(
   refusal: TokenRefusal,
-  parts: { readonly pointers: Pointers; readonly retryAfterSeconds: () => number },
+  parts: { pointers: Pointers; retryAfterSeconds: () => number },
 ): AuthRefused {
   if (refusal.kind !== 'unavailable') {
     const { description } = refusal

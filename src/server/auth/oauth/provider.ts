@@ -14,10 +14,10 @@ export type KeyLoader = (stopped: AbortSignal) => Promise<Result<KeySet, string>
  * after a failed key request, and keeps the old metadata when that fails.
  */
 export function createKeyLoader(parts: {
-  readonly issuer: string
-  readonly limits: FetchLimits & Pick<AuthLimits, 'maxProviderKeys' | 'providerMetadataFreshMs'>
+  issuer: string
+  limits: FetchLimits & Pick<AuthLimits, 'maxProviderKeys' | 'providerMetadataFreshMs'>
   /** A monotonic clock. */
-  readonly ticks: Clock
+  ticks: Clock
 }): KeyLoader {
   const { issuer, limits, ticks } = parts
   let known: { readonly metadata: ProviderMetadata; readonly sinceMs: number } | null = null
@@ -113,7 +113,7 @@ const maxDepth = 16
 /** Fetches a JSON document: no redirects, bounded time and size. Never throws. */
 async function fetchJson(
   url: string,
-  { limits, stopped }: { readonly limits: FetchLimits; readonly stopped: AbortSignal },
+  { limits, stopped }: { limits: FetchLimits; stopped: AbortSignal },
 ): Promise<Result<unknown, FetchFailure>> {
   const late = AbortSignal.timeout(limits.providerTimeoutMs)
   try {

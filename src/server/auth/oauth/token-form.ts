@@ -33,7 +33,7 @@ const maxKidChars = 512
  */
 export function readToken(
   token: string,
-  rules: { readonly maxAccessTokenChars: number; readonly tokenType: TokenType },
+  rules: { maxAccessTokenChars: number; tokenType: TokenType },
 ): Result<TokenForm, string> {
   if (token.length > rules.maxAccessTokenChars) return fail('the token is too long')
   if (!compactForm.test(token)) {

@@ -29,11 +29,11 @@ type VerifierLimits = Pick<
 
 /** Checks form, key, signature, claims and time, in this order. */
 export function createTokenVerifier(parts: {
-  readonly keys: KeySource
-  readonly rules: () => Omit<ClaimRules, 'maxSubjectChars'> & { readonly tokenType: TokenType }
-  readonly limits: VerifierLimits
+  keys: KeySource
+  rules: () => Omit<ClaimRules, 'maxSubjectChars'> & { tokenType: TokenType }
+  limits: VerifierLimits
   /** Wall-clock time, as in tokens. */
-  readonly clock: Clock
+  clock: Clock
 }): TokenVerifier {
   const { keys, limits, clock } = parts
   /** Claims of verified tokens by digest, valid for one key set. */

@@ -33,7 +33,7 @@ function probe(library: Loaded): JobAnswer<NativeAnswer> {
 
 async function take(
   library: Loaded,
-  { request, maxProcessDepth }: NativeJob & { readonly kind: 'take' },
+  { request, maxProcessDepth }: NativeJob & { kind: 'take' },
 ): Promise<JobAnswer<NativeAnswer>> {
   if (!library.ok) {
     const { message } = library.failure

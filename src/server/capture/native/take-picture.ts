@@ -50,7 +50,7 @@ export async function takePicture(
 }
 
 function find(
-  windows: readonly NativeWindow[],
+  windows: NativeWindow[],
   target: CaptureTarget,
   inFamily: InFamily,
   platform: NodeJS.Platform,
@@ -94,7 +94,7 @@ async function shoot(
  * at all windows on some systems.
  */
 export function listWindows(
-  windows: readonly NativeWindow[],
+  windows: NativeWindow[],
   target: CaptureTarget,
   inFamily: InFamily,
 ): WindowFacts[] {

@@ -69,7 +69,7 @@ function wholeByte(mask: number, bytesPerPixel: number, order: 'little' | 'big')
 
 function copyBytes(
   { bytes, width, height, stride, layout: { bytesPerPixel } }: RawPicture,
-  [red, green, blue]: readonly [number, number, number],
+  [red, green, blue]: [number, number, number],
   rgb: Uint8Array,
 ): void {
   let to = 0
@@ -84,7 +84,7 @@ function copyBytes(
 }
 
 /** Any colour depth: 5 and 6 bits of a small display, 10 bits of a good one. */
-function copyBits(raw: RawPicture, masks: readonly number[], rgb: Uint8Array): void {
+function copyBits(raw: RawPicture, masks: number[], rgb: Uint8Array): void {
   const { bytes, width, height, stride, layout } = raw
   const { bytesPerPixel, order } = layout
   const colours = masks.map(mask => bitsOf(mask) ?? { shift: 0, most: 1 })

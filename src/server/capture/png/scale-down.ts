@@ -53,7 +53,7 @@ function sharesOf(from: number, to: number): Share[] {
   })
 }
 
-function meanAcross(picture: RgbPicture, y: number, columns: readonly Share[], into: Float64Array) {
+function meanAcross(picture: RgbPicture, y: number, columns: Share[], into: Float64Array) {
   const { bytes, width } = picture
   for (let x = 0; x < columns.length; x++) {
     const { first, shares } = columns[x] as Share

@@ -27,7 +27,7 @@ export type InFamily = (pid: number) => boolean
  * is never taken for it.
  */
 export function chooseWindow<Facts extends WindowFacts>(
-  windows: readonly Facts[],
+  windows: Facts[],
   target: CaptureTarget,
   inFamily: InFamily,
 ): Result<Facts, CaptureFailure> {
@@ -68,7 +68,7 @@ export function isMeant(
  * where the application's process has none, as that of a launcher.
  */
 function nearestKin<Facts extends WindowFacts>(
-  windows: readonly Facts[],
+  windows: Facts[],
   { pid, title }: CaptureTarget,
 ): readonly Facts[] {
   const own = title === null ? windows.filter(window => window.pid === pid) : []
@@ -83,7 +83,7 @@ export function ownersWith({ pid }: Pick<WindowFacts, 'pid'>, target: CaptureTar
   return other => target.title === null && other === pid
 }
 
-function topmost<Facts extends WindowFacts>(windows: readonly Facts[]): Facts | null {
+function topmost<Facts extends WindowFacts>(windows: Facts[]): Facts | null {
   const nearer = (a: Facts, b: Facts): number => b.z - a.z || areaOf(b) - areaOf(a)
   return windows.toSorted(nearer)[0] ?? null
 }

@@ -57,7 +57,7 @@ interface ImageReply {
 export function describeImage(
   { depth, visual, bytes }: ImageReply,
   setup: DisplaySetup,
-  { width, height }: { readonly width: number; readonly height: number },
+  { width, height }: { width: number; height: number },
 ): Result<RawPicture, string> {
   const format = setup.formats.get(depth)
   const colours = setup.visuals.get(visual)

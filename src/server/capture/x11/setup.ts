@@ -134,7 +134,7 @@ export function parseXauthority(bytes: Buffer): DisplayKey[] {
 
 /** The key that Xlib would use: never one of another display or machine. */
 export function chooseKey(
-  keys: readonly DisplayKey[],
+  keys: DisplayKey[],
   display: DisplayName,
   hostname: string,
 ): DisplayKey | null {

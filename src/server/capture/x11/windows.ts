@@ -127,8 +127,8 @@ export type Hidden = 'covered' | 'off_screen'
 /** Without a compositor a window is captured from the screen, so other windows may cover it. */
 export function whatHides(
   window: Rectangle,
-  screen: { readonly width: number; readonly height: number },
-  above: readonly Above[],
+  screen: { width: number; height: number },
+  above: Above[],
 ): Hidden | null {
   if (above.some(other => !other.ours && overlap(window, other))) return 'covered'
   const inside =
@@ -158,7 +158,7 @@ export async function readAbove(
     const pid = await pidOf(desktop.questions, id)
     return pid !== null && inFamily(pid)
   }
-  const look = async (id: number, owners: readonly number[]): Promise<Above | null> => {
+  const look = async (id: number, owners: number[]): Promise<Above | null> => {
     const place = await shownPlace(desktop, id)
     return place && { ...place, ours: (await Promise.all(owners.map(isOurs))).every(Boolean) }
   }

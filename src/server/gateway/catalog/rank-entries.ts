@@ -33,7 +33,7 @@ export function rankEntries(entries: readonly CatalogEntry[], query: string): Ca
     .map(({ entry }) => entry)
 }
 
-function ranked(entry: CatalogEntry, terms: readonly string[], query: string): Ranked {
+function ranked(entry: CatalogEntry, terms: string[], query: string): Ranked {
   const fields: [words: string[], weights: Weights][] = [
     [wordsOf(entry.name), nameWeights],
     [applicationsOf(entry).flatMap(wordsOf), applicationWeights],
@@ -52,7 +52,7 @@ function ranked(entry: CatalogEntry, terms: readonly string[], query: string): R
 }
 
 /** The worth of the word that fits best: a long description is not better for its length. */
-function worth(term: string, words: readonly string[], [whole, beginning, part]: Weights): number {
+function worth(term: string, words: string[], [whole, beginning, part]: Weights): number {
   let best = 0
   for (const word of words) {
     if (word === term) return whole

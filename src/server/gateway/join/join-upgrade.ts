@@ -29,7 +29,7 @@ function refuse(
   socket: Socket,
   status: 401 | 403 | 503,
   detail: string,
-  headers: Readonly<Record<string, string>> = {},
+  headers: Record<string, string> = {},
 ): void {
   const codes = { 401: 'token-invalid', 403: 'request-refused', 503: 'overloaded' }
   refuseUpgrade(socket, makeProblem(status, codes[status], detail), headers)

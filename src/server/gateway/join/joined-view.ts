@@ -24,7 +24,7 @@ export abstract class JoinedView {
   readonly #news: DirectoryNews
   readonly #linked = new Set<(instanceId: string) => void>()
 
-  constructor(parts: { readonly clock: Clock; readonly maxFaults: number; readonly log: Logger }) {
+  constructor(parts: { clock: Clock; maxFaults: number; log: Logger }) {
     this.#clock = parts.clock
     this.#view = new DirectoryView(parts.maxFaults)
     this.#news = new DirectoryNews(parts.log)
@@ -38,7 +38,7 @@ export abstract class JoinedView {
     return this.#view.faults
   }
 
-  onChange(listener: (changes: readonly InstanceChange[]) => void): () => void {
+  onChange(listener: (changes: InstanceChange[]) => void): () => void {
     return this.#news.add(listener)
   }
 
@@ -88,7 +88,7 @@ export abstract class JoinedView {
     })
   }
 
-  protected tell(changes: readonly InstanceChange[]): void {
+  protected tell(changes: InstanceChange[]): void {
     this.#news.tell(changes)
   }
 

@@ -10,10 +10,10 @@ export function keepLease({
   limits: { gatewayLeaseMs, gatewayRenewMs },
   timer,
 }: {
-  readonly table: Pick<JoinedTable, 'renew' | 'sweep'>
-  readonly outage: Outage
-  readonly limits: JoinLimits
-  readonly timer: Timer
+  table: Pick<JoinedTable, 'renew' | 'sweep'>
+  outage: Outage
+  limits: JoinLimits
+  timer: Timer
 }): () => void {
   /** Renewals in a row. */
   let renewals = 0

@@ -77,7 +77,7 @@ export class LinkClient implements HttpAsker, ReadSender {
   #request(
     { pathname, search }: URL,
     method: string,
-    headers: Readonly<Record<string, string>>,
+    headers: Record<string, string>,
     body: Buffer | string | undefined,
   ): ClientHttp2Stream {
     if (this.#session.destroyed || this.#session.closed) throw new Unreachable(cutReason)

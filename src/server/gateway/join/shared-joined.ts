@@ -206,7 +206,7 @@ export class SharedJoined extends JoinedView implements JoinedDirectory {
     }
   }
 
-  #take(rows: readonly JoinedRow[], gone: readonly string[]): void {
+  #take(rows: JoinedRow[], gone: string[]): void {
     const linked: string[] = []
     for (const id of gone) this.#rows.delete(id)
     for (const row of rows) {

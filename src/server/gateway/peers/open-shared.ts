@@ -24,11 +24,11 @@ const waitMs = 5000
 export async function openShared(
   settings: SharedSettings,
   parts: {
-    readonly ring: EventRing
-    readonly limits: Limits & GatewayLimits
-    readonly clock: Clock
-    readonly timer: Timer
-    readonly log: Logger
+    ring: EventRing
+    limits: Limits & GatewayLimits
+    clock: Clock
+    timer: Timer
+    log: Logger
   },
 ) {
   const { log, limits } = parts

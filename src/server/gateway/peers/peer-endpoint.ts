@@ -90,10 +90,7 @@ export function createPeerEndpoint({ secret, linkOf, limits }: PeerEndpointParts
   }
 }
 
-function forwarded(
-  headers: IncomingHttpHeaders,
-  also: readonly string[] = [],
-): Record<string, string> {
+function forwarded(headers: IncomingHttpHeaders, also: string[] = []): Record<string, string> {
   return Object.fromEntries(
     Object.entries(headers).flatMap(([name, value]) => {
       const isKept = also.includes(name) || !(notForwarded.has(name) || name.startsWith(':'))

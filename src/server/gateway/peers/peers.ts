@@ -47,7 +47,7 @@ export class Peers {
   }
 
   /** Takes over the gateways that the database lists now. */
-  update(rows: readonly GatewayRow[]): void {
+  update(rows: GatewayRow[]): void {
     for (const { row, link, reads } of this.#peers.values()) {
       if (rows.some(({ id }) => id === row.id)) continue
       this.#peers.delete(row.id)

@@ -136,7 +136,7 @@ export function joinedTable({ database, self, limits }: TableParts) {
       }),
 
     /** Writes links of this gateway. A link that a newer one has replaced changes nothing. */
-    write: (states: readonly LinkState[]): Promise<void> =>
+    write: (states: LinkState[]): Promise<void> =>
       database.transact('changes of instances were not written', async queries => {
         // One that the others took for dead is reached again with its instances.
         await renewWith(queries)
@@ -153,7 +153,7 @@ export function joinedTable({ database, self, limits }: TableParts) {
       }),
 
     /** Reads the instances that changed; `known` has the last change of each that was read before. */
-    read: (known: ReadonlyMap<string, number>) =>
+    read: (known: Map<string, number>) =>
       database.run('the instances were not read', async queries => {
         const changes = await queries.rows<{ instanceId: string; change: number }>(selectChanges)
         const ids = changes.map(({ instanceId }) => instanceId)

@@ -114,7 +114,7 @@ function notNamed(message: string): ServiceError {
   return new ServiceError('resource_uri_invalid', message)
 }
 
-function ambiguous(selector: string, ids: readonly string[], uri?: string): ServiceError {
+function ambiguous(selector: string, ids: string[], uri?: string): ServiceError {
   const shown = ids.slice(0, maxCandidates)
   return new ResourceUriInvalid(`several instances begin with the digits "${selector}"`, {
     hint: `write more digits: ${shown.join(', ')}`,

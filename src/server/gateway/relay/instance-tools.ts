@@ -158,7 +158,7 @@ function wait(
 async function firstOf(
   caller: Caller,
   open: OpenWaits,
-  begin: (caller: Caller) => readonly MaybePromise<ToolResult>[],
+  begin: (caller: Caller) => MaybePromise<ToolResult>[],
 ): Promise<ToolResult> {
   const reader = new Departure(caller.reader)
   const stopped = Promise.withResolvers<ToolResult>()

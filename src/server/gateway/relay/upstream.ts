@@ -96,7 +96,7 @@ export class Upstream {
   request(
     id: string,
     method: string,
-    params: JsonObject & { readonly _meta?: JsonObject },
+    params: JsonObject & { _meta?: JsonObject },
     { answerMs, signal }: Pick<HttpAsk, 'answerMs' | 'signal'>,
   ): HttpAsk {
     const { uri, name } = params

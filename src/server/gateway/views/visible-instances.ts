@@ -52,7 +52,7 @@ export class VisibleInstances implements InstanceDirectory {
     return this.#seen.has(instanceId)
   }
 
-  onChange(listener: (changes: readonly InstanceChange[]) => void): () => void {
+  onChange(listener: (changes: InstanceChange[]) => void): () => void {
     return this.#news.add(listener)
   }
 

@@ -90,7 +90,7 @@ export function dccTypeOf(given: string, app: Presence['app'] | undefined): stri
  */
 export function presencePatch(
   { connected, app, document, busy }: Presence,
-  given: { readonly dccType: string; readonly named: boolean; readonly hostname: string },
+  given: { dccType: string; named: boolean; hostname: string },
   sinceMs: number | null = null,
 ): InstancePatch {
   const dccType = dccTypeOf(given.dccType, app)

@@ -18,7 +18,7 @@ interface BatchParts {
  */
 export async function answerBatch(
   res: ServerResponse,
-  messages: readonly Message[],
+  messages: Message[],
   { dispatch, held, isLive }: BatchParts,
 ): Promise<void> {
   let open = false

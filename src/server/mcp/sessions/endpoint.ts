@@ -239,7 +239,7 @@ export class SessionEndpoint {
     code: number,
     message: string,
     id: RequestId | null = null,
-    headers: Readonly<Record<string, string>> = {},
+    headers: Record<string, string> = {},
   ): void | Promise<void> {
     const answer = errorMessage(id, { code, message })
     return sendRefusal(res, status, answer, headers, this.#parts.limits.refusedBodyDrainMs)

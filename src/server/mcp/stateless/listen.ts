@@ -162,7 +162,7 @@ function isGone(error: unknown): boolean {
 }
 
 /** What the acknowledgement says: types and URIs that never come are left out. */
-function honoured({ listChanged, uris }: Filter, wanted: readonly Wanted[]): object {
+function honoured({ listChanged, uris }: Filter, wanted: Wanted[]): object {
   return {
     ...(listChanged ? { resourcesListChanged: true } : {}),
     ...(uris === null ? {} : { resourceSubscriptions: wanted.map(({ uri }) => uri) }),

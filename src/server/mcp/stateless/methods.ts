@@ -98,7 +98,7 @@ export function createStatelessMethods(parts: MethodParts): MethodTable {
 function createDiscover(
   identity: ServerIdentity,
   resourcesEnabled: boolean,
-  extraCapabilities: Readonly<Record<string, object>> = {},
+  extraCapabilities: Record<string, object> = {},
 ): () => JsonText {
   let known: { readonly instructions: string; readonly text: JsonText } | null = null
   return () => {
@@ -115,7 +115,7 @@ function createDiscover(
 function discoverResult(
   instructions: string,
   resourcesEnabled: boolean,
-  extraCapabilities: Readonly<Record<string, object>>,
+  extraCapabilities: Record<string, object>,
 ): JsonText {
   return JsonText.membersOf({
     supportedVersions: statelessRevisions,

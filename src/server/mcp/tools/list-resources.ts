@@ -89,7 +89,7 @@ export function listResourcesTool(registry: ServedResources): Tool {
 
 type Entry = Descriptor | Template
 
-function matcher(words: readonly string[], scheme?: string): (entry: Entry) => boolean {
+function matcher(words: string[], scheme?: string): (entry: Entry) => boolean {
   const start = scheme === undefined ? '' : `${scheme.replace(/:.*$/, '').toLowerCase()}:`
   return entry => {
     const uri = addressOf(entry)

@@ -99,7 +99,7 @@ function brief(note: Note) {
 }
 
 /** As many as have `most` characters together, with their last lines; at least one. */
-function fitting(notes: readonly Note[], most: number): { shown: Brief[]; rest: number } {
+function fitting(notes: Note[], most: number): { shown: Brief[]; rest: number } {
   const shown: Brief[] = []
   let chars = moreChars
   for (const note of notes) {

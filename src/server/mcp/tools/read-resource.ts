@@ -125,7 +125,7 @@ function pictureUri(uri: string): string {
   return `${uri}${uri.includes('?') ? '&' : '?'}max_width=${maxPictureWidth}`
 }
 
-function resultOf(parts: readonly ToolContent[][]): ToolResult {
+function resultOf(parts: ToolContent[][]): ToolResult {
   return parts.length === 0 ? textResult('the resource is empty') : { content: parts.flat() }
 }
 

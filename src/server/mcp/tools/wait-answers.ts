@@ -49,7 +49,7 @@ export class WaitAnswers {
 
   /** `uri` as the caller wrote it, `base` in its canonical spelling without the query. */
   async changed(
-    { uri, base: canonical }: { readonly uri: string; readonly base: string },
+    { uri, base: canonical }: { uri: string; base: string },
     { reader, since, seen }: Waiter,
   ): Promise<ToolResult> {
     // The source of the change goes on first: many calls may wait for it.

@@ -48,7 +48,7 @@ export class WaitForChange implements Tool {
   }
 
   call(
-    { uris, since, timeout_s: seconds = defaultSeconds }: Readonly<Record<string, unknown>>,
+    { uris, since, timeout_s: seconds = defaultSeconds }: Record<string, unknown>,
     caller: Caller,
   ): ToolResult | Promise<ToolResult> {
     const { defaultUris, registry } = this.#parts
@@ -87,7 +87,7 @@ export class WaitForChange implements Tool {
   }
 
   #wait(
-    canonical: ReadonlyMap<string, string>,
+    canonical: Map<string, string>,
     base: number | null,
     seconds: number,
     { reader, progress }: Caller,
