@@ -17,7 +17,7 @@ const whole: Readonly<Record<string, number>> = {
   ...Object.fromEntries(resourceScenarios.map(scenario => [scenario, 2])),
 }
 
-/** The older revisions and more tools: test/long. */
+/** The older revisions and more tools: test/nightly. */
 describe('the official conformance suite', function () {
   this.timeout(120_000)
   let server: McpHttpServer

@@ -1,3 +1,3 @@
 import { testStandby } from './gateway-standby-suite.ts'
 
-testStandby(1)
+testStandby(Number(process.env.TAKEOVER_ROUNDS ?? 1))

@@ -1,3 +1,3 @@
 import { testGatewayView } from './gateway-view-suite.ts'
 
-testGatewayView(3, 1)
+testGatewayView(Number(process.env.GATEWAY_INSTANCES ?? 3), 1)

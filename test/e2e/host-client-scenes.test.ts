@@ -1,3 +1,3 @@
 import { describePatchedScenes } from './host-client-scenes-suite.ts'
 
-describePatchedScenes(1)
+describePatchedScenes(Number(process.env.KILL_ROUNDS ?? 1))

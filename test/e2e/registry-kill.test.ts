@@ -1,3 +1,3 @@
 import { testKilledAccounts } from './accounts-kill-suite.ts'
 
-testKilledAccounts(3)
+testKilledAccounts(Number(process.env.KILL_ROUNDS ?? 3))

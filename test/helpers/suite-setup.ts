@@ -42,9 +42,15 @@ let startedAt = 0
 let cpuBefore = 0
 
 function writeTimes(this: Context): void {
-  const file = this.test?.parent?.suites[0]?.file
+  // A worker runs one file at a time, a serial run has all in one.
+  const files = new Set(this.test?.parent?.suites.map(({ file = 'unknown' }) => file))
+  const [first = 'unknown'] = files
   const [wall, cpu] = [(performance.now() - startedAt) / 1000, cpuSeconds()]
-  const times = { file: relative(root, file ?? 'unknown'), wall, cpu: cpu - cpuBefore }
+  const times = {
+    file: files.size > 1 ? `${files.size} files` : relative(root, first),
+    wall,
+    cpu: cpu - cpuBefore,
+  }
   cpuBefore = cpu
   const target = process.env.TEST_TIMES_FILE
   if (target !== undefined) appendFileSync(target, `${JSON.stringify(times)}\n`)

@@ -41,7 +41,9 @@ export function run(command: string, args: readonly string[], cwd: string): stri
 
 /** Packs this checkout and installs it, with the programs of the document, in `folder`. Returns the packed paths. */
 export async function installPackage(folder: string): Promise<string[]> {
-  const [report] = JSON.parse(run('npm', ['pack', '--json', '--pack-destination', folder], root))
+  const [report] = JSON.parse(
+    run('npm', ['pack', '--ignore-scripts', '--json', '--pack-destination', folder], root),
+  )
   await writeFile(join(folder, 'package.json'), '{"private":true,"type":"module"}')
   const flags = ['--no-audit', '--no-fund', '--ignore-scripts', '--prefer-offline']
   run('npm', ['install', ...flags, `./${report.filename}`], folder)

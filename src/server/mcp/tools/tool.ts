@@ -15,7 +15,7 @@ export interface Tool {
 }
 
 /** One entry of `tools/list`. */
-interface ToolDefinition {
+export interface ToolDefinition {
   readonly name: string
   readonly title: string
   readonly description: string

@@ -9,7 +9,13 @@ import type { ServedResources } from '../../resources/schemes.ts'
 import type { Subscriber, SubscriptionHub, Topic } from '../subscriptions.ts'
 import { rejectNamingMeant } from './meant-uri.ts'
 import { ObjectMemory, type SeenObjects } from './seen-objects.ts'
-import { failedResult, type Caller, type Tool, type ToolResult } from './tool.ts'
+import {
+  failedResult,
+  type Caller,
+  type Tool,
+  type ToolDefinition,
+  type ToolResult,
+} from './tool.ts'
 import { isOfApplication, sceneUris, WaitAnswers } from './wait-answers.ts'
 
 const defaultSeconds = 30
@@ -32,7 +38,7 @@ export interface WaitParts {
 
 /** Waits until a resource changes: subscriptions of the hub and one timer, no polling. */
 export class WaitForChange implements Tool {
-  readonly definition
+  readonly definition: ToolDefinition
   readonly #parts: WaitParts
   readonly #waits: Set<(reason: string) => void>
   readonly #answers: WaitAnswers

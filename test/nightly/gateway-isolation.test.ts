@@ -12,7 +12,7 @@ import { joinInstance, type JoinedInstance } from '../helpers/joined-instance.ts
 import { ask, type Events, RawSession } from '../helpers/mcp.ts'
 import { until } from '../helpers/until.ts'
 
-const steps = Number(process.env.ISOLATION_STEPS ?? 10_000)
+const steps = Number(process.env.ISOLATION_STEPS ?? 1000)
 const seed = Number(process.env.ISOLATION_SEED ?? 20)
 const names = ['ada', 'ben', 'cleo', 'dora', 'emil', 'fay']
 const teams = ['fx', 'lighting', null]

@@ -1,7 +1,7 @@
 import { killRounds } from '../server/accounts/kill-rounds.ts'
 import { withFolder } from '../helpers/folder.ts'
 
-const rounds = Number(process.env['KILL_ROUNDS'] ?? 10)
+const rounds = Number(process.env['KILL_ROUNDS'] ?? 3)
 
 describe('account store under kill -9, at length', () => {
   it(`keeps everything acknowledged through ${rounds} kills`, function () {

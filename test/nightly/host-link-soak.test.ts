@@ -1,3 +1,3 @@
 import { describeLinkSoak } from '../e2e/host-link-soak-suite.ts'
 
-describeLinkSoak(Number(process.env.LINK_SECONDS ?? 3600))
+describeLinkSoak(Number(process.env.LINK_SECONDS ?? 120))

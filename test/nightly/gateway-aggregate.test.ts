@@ -12,7 +12,7 @@ import { FollowingClient } from './following-client.ts'
 
 const { AGGREGATE_INSTANCES, AGGREGATE_SECONDS, FUZZ_SEED } = process.env
 const count = Number(AGGREGATE_INSTANCES ?? 8)
-const seconds = Number(AGGREGATE_SECONDS ?? 40)
+const seconds = Number(AGGREGATE_SECONDS ?? 15)
 const seed = Number(FUZZ_SEED ?? Math.floor(Math.random() * 2 ** 31))
 const kinds = ['blender', 'maya', 'houdini']
 const paths = ['scene/current', 'scene/current?pointer=/value'] as const

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { killRounds } from '../server/artefacts/kill-rounds.ts'
 import { withFolder } from '../helpers/folder.ts'
 
-const rounds = Number(process.env['KILL_ROUNDS'] ?? 10)
+const rounds = Number(process.env['KILL_ROUNDS'] ?? 3)
 
 describe('artefact store under kill -9, at length', () => {
   it(`keeps every acknowledged artefact through ${rounds} kills`, function () {

@@ -7,7 +7,7 @@ import { RawSession } from '../helpers/mcp.ts'
 import { runProgram } from '../helpers/program.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 
-const rounds = Number(process.env['KILL_ROUNDS'] ?? 5)
+const rounds = Number(process.env['KILL_ROUNDS'] ?? 2)
 /** A document has at most 1,000 notes: a few rounds share one. */
 const roundsPerDocument = 5
 const notesPerRound = 90
