@@ -1,9 +1,12 @@
+import './exact-json.ts'
 import { fail, ok, type Result } from './result.ts'
 
 export type JsonObject = { readonly [key: string]: unknown }
 
 export function isJsonObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
+  return (
+    typeof value === 'object' && value !== null && !Array.isArray(value) && !JSON.isRawJSON(value)
+  )
 }
 
 /** The value when it is an array, else an empty one. */
