@@ -1,4 +1,5 @@
 import { arrayOf, isJsonObject, type JsonObject } from '../../lib/util/json.ts'
+import { numberOf } from '../../lib/util/exact-json.ts'
 import { isVector } from '../../lib/util/json-diff.ts'
 import { asText } from '../../lib/util/text.ts'
 import { sizeOf } from './scene-query.ts'
@@ -107,8 +108,9 @@ function boundsOf(objects: JsonObject[]): JsonObject | null {
   const include = (point: unknown) => {
     if (!isVector(point) || point.length !== 3) return
     for (let axis = 0; axis < 3; axis++) {
-      low[axis] = Math.min(low[axis]!, point[axis]!)
-      high[axis] = Math.max(high[axis]!, point[axis]!)
+      const value = numberOf(point[axis])!
+      low[axis] = Math.min(low[axis]!, value)
+      high[axis] = Math.max(high[axis]!, value)
     }
   }
   const boxes = objects.map(each => memberOf(each, 'bbox')).filter(({ min }) => min !== undefined)

@@ -1,9 +1,10 @@
+import { deltaText } from '../../../lib/mcp/change-words.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import type { Reader } from '../../resources/producer.ts'
 import { sceneCurrentUri, sceneDeltaUri } from '../../resources/scene-listing.ts'
 import { isReservedScheme, type ServedResources } from '../../resources/schemes.ts'
 import { presenceOf } from './presence.ts'
-import { deltaText, parsedDelta } from './scene-changes.ts'
+import { parsedDelta } from './scene-changes.ts'
 import type { SeenObjects } from './seen-objects.ts'
 import { textResult, type ToolResult } from './tool.ts'
 
