@@ -46,7 +46,7 @@ export interface NoteTarget {
 
 export interface NoteEntry {
   readonly action: NoteAction
-  /** The author, or what the client calls itself. */
+  /** The author, or the principal of the endpoint. */
   readonly by: string
   /** RFC 3339 */
   readonly at: string
@@ -63,7 +63,7 @@ export type NoteAction = (typeof noteActions)[number]
 
 /** Which action leads from which state to which; docs/notes.md says who may take it. */
 const steps: Readonly<Record<NoteAction, Partial<Record<NoteState, NoteState>>>> = {
-  answer: { open: 'answered', reopened: 'answered' },
+  answer: { open: 'answered', answered: 'answered', reopened: 'answered' },
   accept: { answered: 'accepted' },
   reopen: { answered: 'reopened', accepted: 'reopened', closed: 'reopened' },
   close: { open: 'closed', answered: 'closed', reopened: 'closed', accepted: 'closed' },
@@ -76,7 +76,7 @@ export function nextState(state: NoteState, action: NoteAction): NoteState | nul
 
 /** What has to happen before the action applies. */
 const remedies: Readonly<Record<NoteAction, string>> = {
-  answer: '; a person replies or reopens it before it is answered again',
+  answer: '; a person reopens a settled note before it is answered again',
   accept: '; only an answered note can be accepted',
   reopen: '',
   close: '',

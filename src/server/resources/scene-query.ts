@@ -174,7 +174,7 @@ function filtersOf(uri: ResourceUri): ((item: JsonObject) => boolean)[] {
   const ids = listParameter(uri, 'ids')
   if (ids !== undefined) {
     const wanted = new Set(ids)
-    filters.push((item: JsonObject) => wanted.has(asText(item.id)))
+    filters.push(({ id, name }: JsonObject) => wanted.has(asText(id)) || wanted.has(asText(name)))
   }
   const where = uri.query.get('where')
   if (where !== undefined) filters.push(whereFilter(where))

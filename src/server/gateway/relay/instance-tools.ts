@@ -167,18 +167,23 @@ async function firstOf(
   }
 }
 
-/** With the URIs as the gateway calls them, in the words, too. */
-function withOuterUris({ data, content, ...result }: ToolResult, instanceId: string): ToolResult {
-  if (!Array.isArray(data?.uris)) return { ...result, data, content }
-  const uris = data.uris.map(uri => (typeof uri === 'string' && outerUri(instanceId, uri)) || uri)
-  const [first, ...rest] = content
-  const inner = `changed: ${String(data.uris[0])}`
-  if (first?.type !== 'text' || !first.text.startsWith(inner)) {
-    return { ...result, data: { ...data, uris }, content }
+/** With the URIs as the gateway calls them, in words and data. */
+function withOuterUris(result: ToolResult, instanceId: string): ToolResult {
+  const { content, data } = result
+  const outer = (uri: string) => outerUri(instanceId, uri) ?? uri
+  return {
+    ...result,
+    content: content.map(item =>
+      item.type === 'text' ? { ...item, text: item.text.replace(changedUri, outer) } : item,
+    ),
+    ...(Array.isArray(data?.uris) && {
+      data: { ...data, uris: data.uris.map(uri => (typeof uri === 'string' ? outer(uri) : uri)) },
+    }),
   }
-  const text = `changed: ${String(uris[0])}${first.text.slice(inner.length)}`
-  return { ...result, data: { ...data, uris }, content: [{ ...first, text }, ...rest] }
 }
+
+/** The URI in the first line of the answer to a wait. */
+const changedUri = /(?<=^changed: )\S+/
 
 function resultOf({ structuredContent: data, isError }: JsonObject): Omit<ToolResult, 'content'> {
   return { ...(isJsonObject(data) && { data }), ...(isError === true && ({ isError } as const)) }

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { counted } from '../../../lib/util/amounts.ts'
 import { cleanText } from '../../../lib/util/text.ts'
 import { type NoteProof, proofLines } from '../../../lib/mcp/note-proof.ts'
 import { isOpen, type Note } from '../../notes/note.ts'
@@ -65,10 +66,10 @@ function listNotesTool(notes: Notes): Tool {
     const kept = fitting(rest, most - moreChars, lineOf)
     const shown = rest.slice(0, Math.max(1, kept))
     const next = offset + shown.length
-    const kind = state === 'open' ? 'open notes' : 'notes'
-    const count = shown.length === wanted.length ? '' : `${shown.length} of `
-    const head = wanted.length === 0 ? `no ${kind}` : `${count}${wanted.length} ${kind}`
-    const lines = [head, ...shown.map(lineOf)]
+    const kind = state === 'open' ? 'open note' : 'note'
+    const part = shown.length === wanted.length ? '' : `${shown.length} of `
+    const count = wanted.length === 0 ? `no ${kind}s` : counted(wanted.length, kind)
+    const lines = [part + count, ...shown.map(lineOf)]
     if (next < wanted.length) {
       lines.push(`… ${wanted.length - next} more: call list_notes with offset ${next}`)
     }
@@ -126,6 +127,11 @@ function answerNoteTool(notes: Notes): Tool {
     if (said === null) {
       const message = `argument "text" must have 1 to ${maxNoteTextChars} characters`
       return failedResult('argument_invalid', message)
+    }
+    const { state, number } = await notes.find(id)
+    if (state === 'answered') {
+      const message = `note ${number} is answered already, and waits for the person`
+      return failedResult('note_state', `${message}: answer it again only after a reply`)
     }
     const by = cleanText(clientName ?? '', listed.nameChars) || principal
     const note = await notes.act(id, { action: 'answer', by, actor: principal, text: said })

@@ -6,7 +6,14 @@ import { runInNewContext } from 'node:vm'
 import { applicationTools } from '../../../../src/server/mcp/tools/tools.ts'
 import type { Timer } from '../../../../src/lib/util/time.ts'
 import type { SubscriptionHub } from '../../../../src/server/mcp/subscriptions.ts'
-import { Events, RawSession, rpc, startServer, type TestServer, toolCall } from '../../../helpers/mcp.ts'
+import {
+  Events,
+  RawSession,
+  rpc,
+  startServer,
+  type TestServer,
+  toolCall,
+} from '../../../helpers/mcp.ts'
 import { callStateless, statelessHeaders, statelessRequest } from '../../../helpers/stateless.ts'
 
 const MiB = 1024 * 1024

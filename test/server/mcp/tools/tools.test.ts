@@ -183,7 +183,11 @@ describe('tools', () => {
         ['read_resource', { uri: 'nope://x' }, /^resource_not_found: /],
         ['read_resource', { uri: 'gateway://instances' }, /served by service-cli gateway/],
         ['read_resource', { uri: 'events://session/console?drain=true' }, /leave out drain/],
-        ['list_resources', { cursor: 'x' }, /^argument_invalid: argument "cursor" must be the one of an answer$/],
+        [
+          'list_resources',
+          { cursor: 'x' },
+          /^argument_invalid: argument "cursor" must be the one of an answer$/,
+        ],
         [
           'read_resource',
           { uri: 'scene://curent?view=summary' },
@@ -304,9 +308,7 @@ describe('tools', () => {
       // As in the program: the clock of durations has another beginning than that of the scene.
       const parts = { registry, timer, clock: { now: () => 5 }, limits: defaultLimits }
       const hub = new SubscriptionHub(defaultLimits)
-      const look = applicationTools({ ...parts, hub }).tools.find(
-        ({ name }) => name === 'look',
-      )
+      const look = applicationTools({ ...parts, hub }).tools.find(({ name }) => name === 'look')
       const caller = { reader: undefined, progress: null, principal: 'somebody', mayAnswer: true }
       const looking = look!.call({ target: 'window', max_width: 1024 }, caller)
       expect(backend.takings).to.deep.equal([])

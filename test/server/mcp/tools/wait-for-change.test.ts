@@ -134,6 +134,29 @@ describe('wait_for_change', () => {
     }, 'a free place')
   })
 
+  it('ends what it asked of the application when it is cancelled', async () => {
+    const begun = Promise.withResolvers<void>()
+    const left = Promise.withResolvers<void>()
+    resources().attach({
+      scheme: 'slow',
+      list: () => [],
+      templates: () => [],
+      read(_uri, reader) {
+        reader?.onLeave(left.resolve)
+        begun.resolve()
+        return new Promise(() => {})
+      },
+    })
+    const call = session.post(rpc('tools/call', wait({ uris: ['slow://a'] }), 'w1'))
+    await begun.promise
+    const params = { requestId: 'w1' }
+    await session.post(
+      JSON.stringify({ jsonrpc: '2.0', method: 'notifications/cancelled', params }),
+    )
+    await left.promise
+    expect((await call).text).to.equal('')
+  })
+
   it('of a resource of the application ends when that is not there, or the application goes', async () => {
     const app = { instanceId: 'run-1', dccType: 'blender' }
     resources().scene.tell({ ...app, connected: true })
@@ -197,7 +220,9 @@ describe('wait_for_change', () => {
     it('says that the application connected, which confirms it when it is asked', async () => {
       answer = () => true
       const { text, ...rest } = await reconnected()
-      expect(text).to.match(/^changed: \S+\nthe application connected at \S+\ngo on with since=\d+$/)
+      expect(text).to.match(
+        /^changed: \S+\nthe application connected at \S+\ngo on with since=\d+$/,
+      )
       expect(rest).to.deep.equal({ changed: true, members: ['connected', 'since'] })
     })
 
