@@ -14,8 +14,9 @@ export interface ExactNumber {
 const maybeInexact = /(?:^|[:,[\s])(?:-0(?![.\d])|-?\d+(?:\.\d*0(?!\d)|(?:\.\d+)?[eE]|[.\d]{15}))/
 
 type Revive = (this: unknown, name: string, value: unknown, context: { source: string }) => unknown
+/** A number beyond the range of JavaScript stays Infinity, so that it can be refused. */
 const keepDigits: Revive = (_, value, { source }) =>
-  typeof value === 'number' && String(value) !== source ? JSON.rawJSON(source) : value
+  Number.isFinite(value) && String(value) !== source ? JSON.rawJSON(source) : value
 
 /** Like `JSON.parse`; numbers come back from `JSON.stringify` as they were written. */
 export function parseExact(text: string): unknown {
@@ -26,6 +27,15 @@ export function parseExact(text: string): unknown {
 export function numberOf(value: unknown): number | undefined {
   if (typeof value === 'number') return value
   return JSON.isRawJSON(value) ? Number(value.rawJSON) : undefined
+}
+
+const maxVector = 16
+
+/** The numbers of a position, colour or matrix; null for anything but a short list of numbers. */
+export function vectorOf(value: unknown): readonly number[] | null {
+  if (!Array.isArray(value) || value.length > maxVector) return null
+  const numbers = value.map(numberOf)
+  return numbers.every(each => each !== undefined) ? numbers : null
 }
 
 /** The digits of a number or `ExactNumber`, the same for 1, 1.0 and 1e0; null for anything else. */

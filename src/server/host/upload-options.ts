@@ -1,5 +1,6 @@
 import { omitUndefined } from '../../lib/util/members.ts'
-import { parseJson } from '../../lib/util/json.ts'
+import { parseExact } from '../../lib/util/exact-json.ts'
+import { parseJson, wellFormedJson } from '../../lib/util/json.ts'
 import { type Result, fail, ok } from '../../lib/util/result.ts'
 import type { PutOptionInvalid } from '../artefacts/put-options.ts'
 import type { ArtefactOptions } from '../artefacts/store.ts'
@@ -55,7 +56,7 @@ function parseMetadata(
 ): unknown {
   const text = reader.text('metadata')
   if (text === undefined) return undefined
-  const parsed = parseJson(text, limits.maxJsonDepth)
+  const parsed = parseJson(wellFormedJson(text), limits.maxJsonDepth, parseExact)
   if (!parsed.ok) {
     const nested = `must not nest deeper than ${limits.maxJsonDepth}`
     return reader.refuse('metadata', parsed.failure === 'depth' ? nested : 'must be JSON')

@@ -1,3 +1,4 @@
+import { wellFormedJson } from '../../lib/util/json.ts'
 import { base64Length } from '../../lib/util/text.ts'
 import type { RequestId, RpcError } from '../../lib/mcp/json-rpc.ts'
 import type { RelayedJson, StreamedBlob } from '../resources/producer.ts'
@@ -9,7 +10,8 @@ import type { RelayedJson, StreamedBlob } from '../resources/producer.ts'
 export type JsonPart = string | Uint8Array | StreamedBlob | RelayedJson
 
 /**
- * JSON that is already serialised and is written unchanged. A blob is a separate part, so that
+ * JSON that is already serialised and is written unchanged, except that it becomes well-formed:
+ * strict clients refuse all of a listing for half a surrogate pair in one name. A blob is a separate part, so that
  * megabytes are neither escaped nor copied, and a large one is never held.
  */
 export class JsonText {
@@ -21,8 +23,8 @@ export class JsonText {
 
   constructor(parts: JsonPart[], { isFailure = false } = {}) {
     this.isFailure = isFailure
-    this.parts = parts.map(asBytesWhenLarge)
-    this.byteLength = parts.reduce((sum, part) => sum + partLength(part), 0)
+    this.parts = parts.map(asSent)
+    this.byteLength = this.parts.reduce((sum, part) => sum + partLength(part), 0)
   }
 
   static of(value: unknown): JsonText {
@@ -40,8 +42,10 @@ export class JsonText {
 /** From here on a text is encoded once and its bytes are shared by all who are sent them. */
 const largeChars = 64 * 1024
 
-function asBytesWhenLarge(part: JsonPart): JsonPart {
-  return typeof part === 'string' && part.length >= largeChars ? Buffer.from(part) : part
+function asSent(part: JsonPart): JsonPart {
+  if (typeof part !== 'string') return part
+  const text = wellFormedJson(part)
+  return text.length >= largeChars ? Buffer.from(text) : text
 }
 
 function partLength(part: JsonPart): number {

@@ -1,7 +1,7 @@
 import { arrayOf, isJsonObject, type JsonObject } from '../../lib/util/json.ts'
-import { isVector } from '../../lib/util/json-diff.ts'
+import { digitsOf, numberOf, vectorOf } from '../../lib/util/exact-json.ts'
 import { asText } from '../../lib/util/text.ts'
-import { sizeOf } from './scene-query.ts'
+import { countsOf } from './scene-query.ts'
 
 /** A summary is never larger: about 1,000 tokens. */
 const maxSummaryBytes = 4096
@@ -39,7 +39,8 @@ function summariseDccScene(scene: JsonObject): Summary {
   const animated = objects.filter(each => each.animated === true)
   const dcc = memberOf(scene, 'dcc')
   const selection = memberOf(scene, 'selection')
-  const camera = objects.find(({ id }) => id === scene.camera)
+  const digits = digitsOf(scene.camera) ?? undefined
+  const camera = objects.find(({ id }) => id === scene.camera || digitsOf(id) === digits)
   const total = memberOf(scene, 'truncated').total ?? objects.length
   const plain = plainMembers.flatMap(name =>
     scene[name] === undefined ? [] : [[name, shortened(scene[name])] as const],
@@ -85,19 +86,12 @@ function placeOf({ id, translate, world_translate, rotate, quaternion }: JsonObj
 
 function countsByType(scene: JsonObject, objects: JsonObject[], most: number): JsonObject {
   const given = memberOf(memberOf(scene, 'counts'), 'by_type')
-  const counts = new Map(Object.entries(given).filter(isCount))
-  if (counts.size === 0) {
-    for (const { type } of objects) {
-      const word = asText(type)
-      counts.set(word, (counts.get(word) ?? 0) + 1)
-    }
-  }
-  const sorted = [...counts].toSorted(([, a], [, b]) => b - a)
+  const known = Object.entries(given).flatMap(([type, count]): [string, number][] =>
+    numberOf(count) === undefined ? [] : [[type, Number(numberOf(count))]],
+  )
+  const counts = known.length > 0 ? known : countsOf(objects.map(({ type }) => type))
+  const sorted = counts.toSorted(([, a], [, b]) => b - a)
   return Object.fromEntries(sorted.slice(0, most + 3).map(([type, n]) => [cutText(type), n]))
-}
-
-function isCount(entry: [string, unknown]): entry is [string, number] {
-  return typeof entry[1] === 'number'
 }
 
 /** Bounds of the boxes where objects have them, else of their places; null without either. */
@@ -105,10 +99,11 @@ function boundsOf(objects: JsonObject[]): JsonObject | null {
   const low = [Infinity, Infinity, Infinity]
   const high = [-Infinity, -Infinity, -Infinity]
   const include = (point: unknown) => {
-    if (!isVector(point) || point.length !== 3) return
+    const place = vectorOf(point)
+    if (place?.length !== 3) return
     for (let axis = 0; axis < 3; axis++) {
-      low[axis] = Math.min(low[axis]!, point[axis]!)
-      high[axis] = Math.max(high[axis]!, point[axis]!)
+      low[axis] = Math.min(low[axis]!, place[axis]!)
+      high[axis] = Math.max(high[axis]!, place[axis]!)
     }
   }
   const boxes = objects.map(each => memberOf(each, 'bbox')).filter(({ min }) => min !== undefined)
@@ -129,7 +124,7 @@ function collectionTree(collections: readonly unknown[]): readonly string[] {
   return collections.filter(isJsonObject).map(({ name, parent, objects }) => {
     const depth = (depths.get(parent) ?? -1) + 1
     depths.set(name, depth)
-    return `${'  '.repeat(Math.min(depth, 8))}${cutText(asText(name))} (${typeof objects === 'number' ? objects : 0})`
+    return `${'  '.repeat(Math.min(depth, 8))}${cutText(asText(name))} (${numberOf(objects) ?? 0})`
   })
 }
 
@@ -141,7 +136,7 @@ function summariseShape(scene: JsonObject): Summary {
 }
 
 function shapeOf(value: unknown, depth: number, most: number): unknown {
-  if (isVector(value)) return value
+  if (vectorOf(value)) return value
   if (Array.isArray(value)) {
     const first = value.find(isJsonObject)
     if (first === undefined) return sizeOf(value)
@@ -155,6 +150,12 @@ function shapeOf(value: unknown, depth: number, most: number): unknown {
   const shape = shown.map(([name, each]) => [cutText(name), shapeOf(each, depth - 1, most)])
   const left = members.length - shown.length
   return Object.fromEntries(left > 0 ? [...shape, ['…', `${left} more members`]] : shape)
+}
+
+function sizeOf(value: object): string {
+  const count = Array.isArray(value) ? value.length : Object.keys(value).length
+  const [kind, item] = Array.isArray(value) ? ['array', 'item'] : ['object', 'member']
+  return `[${kind}: ${count} ${item}${count === 1 ? '' : 's'}]`
 }
 
 function memberOf(value: JsonObject, name: string): JsonObject {
@@ -175,7 +176,7 @@ function few(values: readonly unknown[], most: number): readonly unknown[] {
 /** Long texts and lists cut, so that no single value fills the summary. */
 function shortened(value: unknown): unknown {
   if (typeof value === 'string') return cutText(value)
-  if (Array.isArray(value)) return isVector(value) ? value : sizeOf(value)
+  if (Array.isArray(value)) return vectorOf(value) ? value : sizeOf(value)
   if (!isJsonObject(value)) return value
   const members = Object.entries(value).slice(0, 20)
   return Object.fromEntries(

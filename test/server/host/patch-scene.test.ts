@@ -41,7 +41,8 @@ describe('PATCH /host/v1/scene', () => {
         { objects: [{ id: '' }] },
         '/objects/0 must be an object with an "id" of 1 to 255 characters',
       ],
-      [{ objects: [], more: true }, 'has none of objects, removed, members and unset'],
+      [{ objects: [] }, 'has none of objects, removed, members and unset'],
+      [{ objcets: [{ id: 'a' }] }, '/objcets is not known here'],
       [{ unset: ['a'], more: true }, '/more is not known here'],
       [{ base: 'x', unset: ['a'] }, '/base must be a whole number from 0 to 9007199254740991'],
     ]

@@ -24,7 +24,7 @@ const docs: ResourceProducer = {
 describe('resource templates', () => {
   it('are those of the enabled resources', () => {
     const own = [
-      'scene://current{?view,pointer,depth,type,name,ids,where,fields,offset,limit}',
+      'scene://current{?view,pointer,type,name,ids,where,fields,offset,limit}',
       'scene://delta{?since,until}',
       'audit://recent{?limit}',
       'events://session/{session_id}{?cursor,limit,drain}',
