@@ -33,6 +33,15 @@ describe('PATCH /host/v1/scene', () => {
     expect(current()).to.deep.equal(scene)
   })
 
+  it('keeps a member __proto__, which changes no prototype', async () => {
+    await post()
+    const body = '{"members":{"__proto__":{"polluted":1.0}}}'
+    const answer = await host.send('PATCH', '/host/v1/scene', json, body)
+    expect(answer.status).to.equal(200)
+    expect(host.sink.scene.current.text).to.contain('"__proto__":{"polluted":1.0}')
+    expect(({} as { polluted?: number }).polluted).to.equal(undefined)
+  })
+
   it('returns 400 to what is no patch, and names the member', async () => {
     await post()
     const wrong: [body: unknown, detail: string][] = [

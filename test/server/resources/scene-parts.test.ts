@@ -168,6 +168,17 @@ describe('a part of scene://current', () => {
     }
   })
 
+  it('has a patched member __proto__ like any other', () => {
+    const own = registry()
+    own.setScene({ objects: [], frame: 1 })
+    expect(payload(own, 'scene://current?pointer=/frame')).to.include({ value: 1 })
+    own.patchScene({ members: JSON.parse('{"__proto__":{"frame":7}}') })
+    own.patchScene({ unset: ['frame'] })
+    const { value } = payload(own, 'scene://current?pointer=/__proto__')
+    expect(value).to.deep.equal({ frame: 7 })
+    expect(() => payload(own, 'scene://current?pointer=/frame')).to.throw('leads to nothing')
+  })
+
   it('completes with values of the scene', async () => {
     const template = resources.templates()[0]!.uriTemplate
     const values = async (variable: string, prefix = '') =>
