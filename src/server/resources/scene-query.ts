@@ -158,9 +158,10 @@ function alike(word: string, values: unknown[]): string {
   const texts = textsOf(values)
   const plain = word.replaceAll(/[*?]/g, '').toLowerCase()
   const near = texts.filter(text => plain !== '' && text.toLowerCase().includes(plain))
-  const meant = near[0] ?? nearest(plain, texts.slice(0, maxCompared))
-  if (meant === undefined) return `known: ${listed(texts)}`
-  return `near: ${listed(near.length > 0 ? near : [meant])}`
+  // Any two short words are near each other.
+  const meant = plain.length > 3 ? nearest(plain, texts.slice(0, maxCompared)) : undefined
+  if (near.length === 0 && meant !== undefined) near.push(meant)
+  return near.length > 0 ? `near: ${listed(near)}` : `known: ${listed(texts)}`
 }
 
 function listed(texts: readonly string[], most = 12): string {
