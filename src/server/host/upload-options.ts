@@ -5,7 +5,6 @@ import { type Result, fail, ok } from '../../lib/util/result.ts'
 import type { PutOptionInvalid } from '../artefacts/put-options.ts'
 import type { ArtefactOptions } from '../artefacts/store.ts'
 import type { Limits } from '../../lib/config/limits.ts'
-import { jsonBytes } from './messages.ts'
 import { type MemberFailure, MemberReader } from '../../lib/util/member-reader.ts'
 
 /**
@@ -16,7 +15,7 @@ export function parseUploadOptions(
   query: string,
   mime: string | undefined,
   nowMs: number,
-  limits: Pick<Limits, 'maxFieldChars' | 'maxArtefactMetadataBytes' | 'maxJsonDepth'>,
+  limits: Pick<Limits, 'maxFieldChars' | 'maxJsonDepth'>,
 ): Result<ArtefactOptions, MemberFailure> {
   const parameters = parseQuery(query)
   if (!parameters.ok) return parameters
@@ -50,10 +49,8 @@ export function readSidecar(
   })
 }
 
-function parseMetadata(
-  reader: MemberReader,
-  limits: Pick<Limits, 'maxArtefactMetadataBytes' | 'maxJsonDepth'>,
-): unknown {
+/** The store refuses what is too large. */
+function parseMetadata(reader: MemberReader, limits: Pick<Limits, 'maxJsonDepth'>): unknown {
   const text = reader.text('metadata')
   if (text === undefined) return undefined
   const parsed = parseJson(wellFormedJson(text), limits.maxJsonDepth, parseExact)
@@ -61,16 +58,7 @@ function parseMetadata(
     const nested = `must not nest deeper than ${limits.maxJsonDepth}`
     return reader.refuse('metadata', parsed.failure === 'depth' ? nested : 'must be JSON')
   }
-  return boundedMetadata(reader, parsed.value, limits)
-}
-
-export function boundedMetadata(
-  reader: MemberReader,
-  value: unknown,
-  { maxArtefactMetadataBytes: most }: Pick<Limits, 'maxArtefactMetadataBytes'>,
-): unknown {
-  if (value === undefined || jsonBytes(value) <= most) return value
-  return reader.refuse('metadata', `must not be larger than ${most} bytes`)
+  return parsed.value
 }
 
 /** What the store refused, under the name that the client used. */
