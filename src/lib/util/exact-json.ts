@@ -29,15 +29,6 @@ export function numberOf(value: unknown): number | undefined {
   return JSON.isRawJSON(value) ? Number(value.rawJSON) : undefined
 }
 
-const maxVector = 16
-
-/** The numbers of a position, colour or matrix; null for anything but a short list of numbers. */
-export function vectorOf(value: unknown): readonly number[] | null {
-  if (!Array.isArray(value) || value.length > maxVector) return null
-  const numbers = value.map(numberOf)
-  return numbers.every(each => each !== undefined) ? numbers : null
-}
-
 /** The digits of a number or `ExactNumber`, the same for 1, 1.0 and 1e0; null for anything else. */
 export function digitsOf(value: unknown): string | null {
   const text = typeof value === 'number' ? String(value) : JSON.isRawJSON(value) && value.rawJSON

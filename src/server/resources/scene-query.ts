@@ -1,10 +1,11 @@
-import { digitsOf, numberOf, parseExact, vectorOf } from '../../lib/util/exact-json.ts'
+import { digitsOf, numberOf, parseExact } from '../../lib/util/exact-json.ts'
 import {
   escapePointer,
   isJsonObject,
   type JsonObject,
   resolvePointer,
 } from '../../lib/util/json.ts'
+import { isVector } from '../../lib/util/json-diff.ts'
 import { asText, cleanText, nearest } from '../../lib/util/text.ts'
 import { suggestedLimits } from './completion.ts'
 import { ResourceUriInvalid } from './errors.ts'
@@ -77,7 +78,7 @@ export function selectPart(scene: JsonObject, query: SceneSelection): JsonObject
   const wantsItems = filters.length > 0 || offset !== undefined || limit !== undefined
   const pointer = query.pointer ?? (wantsItems || fields !== undefined ? itemsPointer(scene) : '')
   const value = valueAt(scene, pointer)
-  if (Array.isArray(value) && (value.length === 0 || !vectorOf(value))) {
+  if (Array.isArray(value) && (value.length === 0 || !isVector(value))) {
     return page(scene, pointer, value, query)
   }
   if (wantsItems) {

@@ -1,5 +1,6 @@
 import { arrayOf, isJsonObject, type JsonObject } from '../../lib/util/json.ts'
-import { digitsOf, numberOf, vectorOf } from '../../lib/util/exact-json.ts'
+import { digitsOf, numberOf } from '../../lib/util/exact-json.ts'
+import { isVector } from '../../lib/util/json-diff.ts'
 import { asText } from '../../lib/util/text.ts'
 import { countsOf } from './scene-query.ts'
 
@@ -99,11 +100,11 @@ function boundsOf(objects: JsonObject[]): JsonObject | null {
   const low = [Infinity, Infinity, Infinity]
   const high = [-Infinity, -Infinity, -Infinity]
   const include = (point: unknown) => {
-    const place = vectorOf(point)
-    if (place?.length !== 3) return
+    if (!isVector(point) || point.length !== 3) return
     for (let axis = 0; axis < 3; axis++) {
-      low[axis] = Math.min(low[axis]!, place[axis]!)
-      high[axis] = Math.max(high[axis]!, place[axis]!)
+      const value = numberOf(point[axis])!
+      low[axis] = Math.min(low[axis]!, value)
+      high[axis] = Math.max(high[axis]!, value)
     }
   }
   const boxes = objects.map(each => memberOf(each, 'bbox')).filter(({ min }) => min !== undefined)
@@ -136,7 +137,7 @@ function summariseShape(scene: JsonObject): Summary {
 }
 
 function shapeOf(value: unknown, depth: number, most: number): unknown {
-  if (vectorOf(value)) return value
+  if (isVector(value)) return value
   if (Array.isArray(value)) {
     const first = value.find(isJsonObject)
     if (first === undefined) return sizeOf(value)
@@ -176,7 +177,7 @@ function few(values: readonly unknown[], most: number): readonly unknown[] {
 /** Long texts and lists cut, so that no single value fills the summary. */
 function shortened(value: unknown): unknown {
   if (typeof value === 'string') return cutText(value)
-  if (Array.isArray(value)) return vectorOf(value) ? value : sizeOf(value)
+  if (Array.isArray(value)) return isVector(value) ? value : sizeOf(value)
   if (!isJsonObject(value)) return value
   const members = Object.entries(value).slice(0, 20)
   return Object.fromEntries(
