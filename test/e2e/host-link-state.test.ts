@@ -109,6 +109,7 @@ describe('what an application tells over the host link', () => {
   it('of itself stands in the instance record, and goes with it', async () => {
     const expectRecord = (holds: (record: any) => boolean, what: string) =>
       until(async () => holds(await recordOf(serve)), what)
+    await expectRecord(record => record.host.connected, 'the application')
     const { host, status, scene, dcc_type: dccType } = await recordOf(serve)
     const { since } = host
     const facts = { connected: true, app_pid: 4711, version: '3.4.1', mode: 'gui', since }

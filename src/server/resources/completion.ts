@@ -25,7 +25,7 @@ export function completion(found: CompletionValues): Completion {
   const { values, total, hasMore } = 'length' in found ? allOf(found) : found
   return {
     values: values.slice(0, maxCompletions),
-    total,
+    ...(total === undefined ? {} : { total }),
     hasMore: hasMore === true || (total ?? values.length) > maxCompletions,
   }
 }
