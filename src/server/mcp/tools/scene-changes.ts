@@ -5,7 +5,7 @@ import { describeChanges, type SceneChange } from '../../../lib/mcp/change-words
 import { sceneDeltaUri } from '../../resources/scene-listing.ts'
 import type { ServedResources } from '../../resources/schemes.ts'
 import { kinds } from './arguments.ts'
-import { fitting, maxChars } from './pages.ts'
+import { maxChars } from './pages.ts'
 import { type Presence, presenceOf } from './presence.ts'
 import { createTool, failedResult, textResult, type Tool } from './tool.ts'
 
@@ -40,12 +40,8 @@ export function sceneChangesTool(registry: ServedResources): Tool {
       const query = base === undefined ? '' : `?since=${encodeURIComponent(String(base))}`
       const contents = await registry.read(`${sceneDeltaUri}${query}`, reader)
       const presence = presenceOf(registry.scene, since)
-      const delta = { ...parsedDelta(contents), ...presence?.facts }
-      const changes = changesOf(delta)
-      const kept = fitting(changes, most, change => JSON.stringify(change))
-      const isCut = kept < changes.length
-      const data = isCut ? { ...delta, changes: changes.slice(0, kept), truncated: true } : delta
-      return textResult(deltaText(delta, presence, most), data)
+      const delta = parsedDelta(contents)
+      return textResult(deltaText(delta, presence, most), { ...delta, ...presence?.facts })
     },
   )
 }

@@ -31,13 +31,11 @@ export function createToolMethods(tools: readonly Tool[], log: Logger): ToolMeth
       log.error({ err: error, tool }, 'a tool failed')
       return failedResult('internal', 'the tool failed; see the log of the server')
     }
-    const { code, message } = error
-    if (isLocal(error)) {
-      log.warn({ reason: message, tool }, 'a tool failed')
-      return failedResult(code, publicMessage(error))
-    }
-    const hint = error.hint === undefined ? '' : `; ${error.hint}`
-    return failedResult(code, `${message}${hint}`)
+    const { code, message, hint } = error
+    if (!isLocal(error))
+      return failedResult(code, hint === undefined ? message : `${message}; ${hint}`)
+    log.warn({ reason: message, tool }, 'a tool failed')
+    return failedResult(code, publicMessage(error))
   }
 
   return {

@@ -24,7 +24,6 @@ import {
 } from './tool.ts'
 import { isMissing, rejectNamingMeant, writtenUri } from './written-uri.ts'
 
-const maxUris = 20
 const sceneUris: readonly string[] = [sceneCurrentUri, sceneDeltaUri]
 const stopping = 'the server is stopping'
 
@@ -40,12 +39,6 @@ export interface WaitParts {
   readonly waits?: Set<(reason: string) => void>
   /** What they wait for. Default: no other tool has any. */
   readonly objects?: ObjectMemory
-}
-
-interface WaitArguments {
-  readonly uris?: readonly string[]
-  readonly since?: number
-  readonly timeout_s: number
 }
 
 /** What one call waits for. */
@@ -86,7 +79,7 @@ export class WaitForChange {
   }
 
   #call(
-    { uris: words = [], since, timeout_s: seconds }: WaitArguments,
+    { uris: words = [], since, timeout_s: seconds }: z.output<typeof sceneInput>,
     caller: Caller,
   ): ToolResult | Promise<ToolResult> {
     const { defaultUris, limits } = this.#parts
@@ -267,27 +260,28 @@ export const sinceArgument = kinds
   .offset('revision seen last: a newer scene answers at once')
   .optional()
 
+const sceneInput = z.strictObject({
+  uris: kinds.texts(20, 'resources or objects to wait for').optional(),
+  since: sinceArgument,
+  timeout_s: kinds.integer(1, longestWaitSeconds, 'seconds to wait at most').default(30),
+})
+
 function definitionFor(defaultUris: readonly string[]) {
   const isScene = defaultUris.includes(sceneCurrentUri)
-  const hasNotes = defaultUris.includes(openNotesUri)
   const what = isScene ? 'the user edits the scene' : 'the list of instances changes'
-  const note = hasNotes ? ', a person makes a note' : ''
+  const note = defaultUris.includes(openNotesUri) ? ', a person makes a note' : ''
   const goOn = isScene
     ? ', with since = the revision of the answer before, so that nothing is missed. Only what the ' +
       'scene shows counts: for more of one object name it in uris'
     : ''
-  const absent = `resources or objects to wait for; absent: ${defaultUris.join(' and ')}`
-  const input = z.strictObject({
-    uris: kinds.texts(maxUris, absent).optional(),
-    timeout_s: kinds.integer(1, longestWaitSeconds, 'seconds to wait at most').default(30),
-  })
   return {
     name: 'wait_for_change',
     title: 'Wait for a change',
     description:
-      `Wait until ${what}${note} or another resource changes, at most ${longestWaitSeconds} s, and ` +
-      `tell what changed. Call it again to go on waiting${goOn}.`,
+      `Wait until ${what}${note} or another resource changes (uris; absent: ` +
+      `${defaultUris.join(' and ')}), at most ${longestWaitSeconds} s, and tell what changed. Call ` +
+      `it again to go on waiting${goOn}.`,
     searchHint: 'notify when the user edits, wait for the artist, watch, monitor, subscribe, poll',
-    input: isScene ? input.extend({ since: sinceArgument }) : input,
+    input: isScene ? sceneInput : sceneInput.omit({ since: true }),
   }
 }

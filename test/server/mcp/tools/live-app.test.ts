@@ -1,6 +1,14 @@
 import { expect } from 'chai'
 import { liveAppUri } from '../../../../src/server/resources/live-app.ts'
-import { RawSession, startServer, toolCall } from '../../../helpers/mcp.ts'
+import {
+  ask,
+  initializeBody,
+  postHeaders,
+  RawSession,
+  startServer,
+  toolCall,
+} from '../../../helpers/mcp.ts'
+import { callStateless } from '../../../helpers/stateless.ts'
 
 const linked = { ui: { resourceUri: liveAppUri } }
 
@@ -40,6 +48,19 @@ describe('the live view for chats', () => {
       tool.name === 'look' ? { ...tool, _meta: { ...tool._meta, ...linked } } : tool,
     )
     expect(withPage).to.deep.equal(expected)
+  })
+
+  it('is declared as an extension where it is served', async () => {
+    const extensions = { 'io.modelcontextprotocol/ui': {} }
+    for (const [at, { url }] of servers.entries()) {
+      const discovered = (await callStateless(url, 'server/discover')).json.result
+      const body = initializeBody()
+      const { json } = await ask(url, { method: 'POST', headers: postHeaders, body })
+      for (const { capabilities } of [discovered, json.result]) {
+        if (at === 0) expect(capabilities).to.deep.include({ extensions })
+        else expect(capabilities).to.not.have.property('extensions')
+      }
+    }
   })
 
   it('is not there where it is not served, or under another path', async () => {

@@ -157,6 +157,25 @@ describe('tools', () => {
         expect(seen).to.equal(200)
       })
 
+      it('query_scene and read_resource find an object by its name', async () => {
+        const resources = server.server.resources()
+        resources.setScene({ objects: [{ id: 42, name: 'Key Light', energy: 10 }] })
+        const found = await call('query_scene', { ids: ['Key Light'] })
+        expect(found.structuredContent.items).to.deep.equal([
+          { id: 42, name: 'Key Light', energy: 10 },
+        ])
+        const read = JSON.parse(await text('read_resource', { uri: 'Key Light' }))
+        expect(read.items).to.deep.equal(found.structuredContent.items)
+        resources.setScene(scene)
+      })
+
+      it('takes null for arguments that are left out', async () => {
+        expect((await call('query_scene', { type: null, limit: 2 })).isError).to.equal(undefined)
+        const params = { name: 'query_scene', arguments: null }
+        const { result } = await session.call('tools/call', params)
+        expect(result.isError).to.equal(undefined)
+      })
+
       it('scene_changes has words and data', async () => {
         const resources = server.server.resources()
         const before = resources.setScene(scene)
@@ -273,6 +292,14 @@ describe('tools', () => {
       expect((await read(png))[0]).to.include({ type: 'image', mimeType: 'image/png' })
       const [large] = await read(await put(pngOf(2000, 10), 'image/png'))
       expect(Buffer.from(large.data, 'base64').readUInt32BE(16)).to.equal(1568)
+      const script = await put(Buffer.from('import bpy'), 'application/octet-stream')
+      expect((await read(script))[0].text).to.equal('import bpy')
+      const notPng = await put(Buffer.from('<svg/>'), 'image/png')
+      expect((await read(notPng))[0]).to.include({ type: 'text', text: '<svg/>' })
+      const jpeg = await put(Buffer.from([0xff, 0xd8, 0xff, 0xe0, 0]), 'application/x-unknown')
+      const [picture, caption] = await read(jpeg)
+      expect(picture).to.include({ type: 'image', mimeType: 'image/jpeg' })
+      expect(caption.text).to.equal(`${jpeg}, image/jpeg`)
       const facts = [
         await put(Buffer.alloc(10), 'model/gltf-binary'),
         await put(Buffer.from([0x61, 0xff]), 'text/plain'),
