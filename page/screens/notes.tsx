@@ -2,6 +2,7 @@ import { useComputed, useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import type { Live } from '../live/live.ts'
 import { type NoteDetail, type NoteEntry, type NoteRow, waitsForPerson } from '../live/notes.ts'
+import { nothingFollowed } from '../../src/lib/mcp/change-words.ts'
 import type { NoteProof } from '../../src/lib/mcp/note-proof.ts'
 import { cleanText } from '../../src/lib/util/text.ts'
 import { Compare } from '../parts/compare.tsx'
@@ -237,7 +238,7 @@ function Lines({
     <div class={isWarning ? 'warning' : ''}>
       <h3>{title}</h3>
       {lines.length === 0 ? (
-        <p class="quiet">Nothing.</p>
+        <p class="quiet">{nothingFollowed}</p>
       ) : (
         <ul>
           {lines.map(line => (

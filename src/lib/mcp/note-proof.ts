@@ -1,4 +1,5 @@
 import { isJsonObject } from '../util/json.ts'
+import { nothingFollowed } from './change-words.ts'
 import { isUnconfirmed, type Unconfirmed, unconfirmedLine } from './unconfirmed.ts'
 
 /** What the server itself saw after an answer to a note. Members have the same names on the wire. */
@@ -71,5 +72,6 @@ function pictureLines({ after, difference, no_picture }: NoteProof): readonly st
 }
 
 function listed(what: string, lines: readonly string[]): readonly string[] {
-  return lines.length === 0 ? [`${what}: nothing`] : [`${what}:`, ...lines.map(line => `- ${line}`)]
+  if (lines.length === 0) return [`${what}: ${nothingFollowed}`]
+  return [`${what}:`, ...lines.map(line => `- ${line}`)]
 }

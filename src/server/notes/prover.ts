@@ -226,7 +226,8 @@ function splitChanges({
 > {
   const lines = (ofTarget: boolean) =>
     describeChanges(
-      changes.filter((change, at) => ofTargets[at] === ofTarget && !ofPerson.test(change.path)),
+      changes,
+      ({ path }, at) => ofTargets[at] === ofTarget && !ofPerson.test(path),
     )
   const [asked, others] = [lines(true), lines(false)]
   const more = Math.max(0, asked.length - maxLines) + Math.max(0, others.length - maxLines)
