@@ -142,7 +142,7 @@ function linesOf(things: readonly Thing[]): readonly string[] {
       const labels = same.map(each => each.label ?? '')
       return `${same.length} ${isObject ? 'objects' : short(list)} ${words}: ${few(labels)}`
     }
-    return `${isObject ? '' : `${short(list)}: `}${label}${/^id /.test(words) ? ':' : ''} ${words}`
+    return `${isObject ? '' : `${short(list)}: `}${label}${words.startsWith('id ') ? ':' : ''} ${words}`
   })
   const unsure = new Set(things.flatMap(({ label, isUnsure }) => (isUnsure ? [label] : [])))
   const isUnnamed = unsure.delete(null)

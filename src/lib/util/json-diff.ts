@@ -241,52 +241,38 @@ function matchObjects(
   others: () => readonly JsonObject[],
 ): Matched {
   const partners = new Map<JsonObject, JsonObject>()
+  const unsure = new Set<JsonObject>()
   let [old, now] = [before, after]
   const matchBy = (key: KeyOf, isSure: (key: Key) => boolean = () => true): void => {
     if (old.length === 0 || now.length === 0) return
-    const olds = uniqueItems(old, key)
-    const taken = new Set<JsonObject>()
-    for (const [own, item] of uniqueItems(now, key)) {
-      const partner = olds.get(own)
-      if (item === null || partner == null || !isSure(own)) continue
-      partners.set(item, partner)
-      taken.add(partner)
+    const olds = Map.groupBy(old, key)
+    for (const [own, [item, ...more]] of Map.groupBy(now, key)) {
+      const [partner, ...further] = olds.get(own) ?? []
+      const isAlone = item && partner && more.length + further.length === 0
+      if (isAlone && own !== null && isSure(own)) partners.set(item, partner)
     }
+    const taken = new Set(partners.values())
     old = old.filter(each => !taken.has(each))
     now = now.filter(each => !partners.has(each))
   }
-  matchBy(({ id, uid, uuid }) => {
-    const isPlain = uid === undefined && uuid === undefined
-    return isPlain ? keyOf(id) : keyOf(id) && JSON.stringify([id, uid, uuid].map(keyOf))
-  })
+  matchBy(({ id, uid, uuid }) => keyOf(id) && JSON.stringify([id, uid, uuid].map(keyOf)))
   matchBy(({ uid }) => keyOf(uid))
   matchBy(({ id }) => keyOf(id))
   matchBy(({ uuid }) => keyOf(uuid))
   const nameKey: KeyOf = ({ name }) => keyOf(name)
-  let named: readonly ReadonlyMap<Key, unknown>[] | undefined
+  let named: readonly ReadonlyMap<Key | null, readonly unknown[]>[] | undefined
   matchBy(nameKey, name => {
-    named ??= [before, after].map(list => uniqueItems([...list, ...others()], nameKey))
-    return named.every(items => items.get(name) !== null)
+    named ??= [before, after].map(list => Map.groupBy([...list, ...others()], nameKey))
+    return named.every(items => items.get(name)?.length === 1)
   })
   matchBy(contentKey)
-  const unsure = new Set<JsonObject>()
   const olds = Map.groupBy(old, identityOf)
   for (const [identity, nows] of Map.groupBy(now, identityOf)) {
     const same = olds.get(identity) ?? []
     for (const item of same.length === 0 ? [] : [...same, ...nows]) unsure.add(item)
-    nows.slice(0, same.length).forEach((item, at) => partners.set(item, same[at] as JsonObject))
+    nows.slice(0, same.length).forEach((item, at) => partners.set(item, same[at]!))
   }
   return { partners, unsure }
-}
-
-/** By their keys; null: several have it. */
-function uniqueItems(items: readonly JsonObject[], key: KeyOf): Map<Key, JsonObject | null> {
-  const found = new Map<Key, JsonObject | null>()
-  for (const item of items) {
-    const own = key(item)
-    if (own !== null) found.set(own, found.has(own) ? null : item)
-  }
-  return found
 }
 
 /** A text, or a number by its digits; null for anything else. */
