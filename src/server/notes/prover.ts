@@ -225,10 +225,7 @@ function splitChanges({
   'asked' | 'also_changed' | 'more'
 > {
   const lines = (ofTarget: boolean) =>
-    describeChanges(
-      changes,
-      ({ path }, at) => ofTargets[at] === ofTarget && !ofPerson.test(path),
-    )
+    describeChanges(changes, ({ path }, at) => ofTargets[at] === ofTarget && !ofPerson.test(path))
   const [asked, others] = [lines(true), lines(false)]
   const more = Math.max(0, asked.length - maxLines) + Math.max(0, others.length - maxLines)
   return { asked: cut(asked), also_changed: cut(others), ...(more > 0 && { more }) }
