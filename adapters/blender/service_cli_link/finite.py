@@ -2,10 +2,10 @@
 
 from math import floor, pi
 
-DIGITS = 6
-SCALE = 10.0**DIGITS
-DEGREE_SCALE = 10.0**4
+SCALE = 10**6
+DEGREE_SCALE = 10**4
 TURNS = 180.0 / pi * DEGREE_SCALE
+MAX_STEPS = 2**53
 MAX_DEPTH = 4
 MAX_ITEMS = 64
 MAX_TEXT = 512
@@ -23,23 +23,24 @@ class Cleaner:
         return None if result is None else result[0]
 
     def numbers(self, values):
-        """A list of finite numbers, or None: half a vector is of no use.
-
-        Several times quicker than round(), and floor() itself refuses what is not finite.
-        """
-        try:
-            return [floor(value * SCALE + 0.5) / SCALE for value in values]
-        except (ValueError, OverflowError):
-            self.dropped += 1
-            return None
+        """A list of finite numbers, or None: half a vector is of no use."""
+        return self._scaled(values, SCALE, SCALE)
 
     def degrees(self, radians):
         """Four digits: a quarter turn in Blender's single precision is 90.000003 degrees."""
+        return self._scaled(radians, TURNS, DEGREE_SCALE)
+
+    def _scaled(self, values, factor, scale):
+        """Several times quicker than round(), and floor() itself refuses what is not finite.
+
+        Whole numbers have no point: 1.0 is text that a server would have to keep as it is."""
         try:
-            return [floor(value * TURNS + 0.5) / DEGREE_SCALE for value in radians]
+            steps = [floor(value * factor + 0.5) for value in values]
         except (ValueError, OverflowError):
             self.dropped += 1
             return None
+        return [step / scale if step % scale or abs(step) > MAX_STEPS else step // scale
+                for step in steps]
 
     def value(self, value, depth=0):
         """Any value as JSON, bounded; raises TypeError for what JSON has no form for."""

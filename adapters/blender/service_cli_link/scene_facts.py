@@ -37,26 +37,26 @@ def unsaved_name(bpy):
         _UNSAVED, strftime("unsaved %Y-%m-%d %H:%M:%S"))
 
 
-def conventions(scene):
+def conventions(scene, cleaner):
     units = scene.unit_settings
     return {
         "axes": {"up": "z", "handedness": "right"},
         "units": {
             "system": units.system.lower(),
             "length": units.length_unit.lower() if units.system != "NONE" else None,
-            "scale": round(units.scale_length, finite.DIGITS),
+            "scale": cleaner.number(units.scale_length),
             "angle": "degrees",
         },
     }
 
 
-def time(scene, screen):
+def time(scene, screen, cleaner):
     render = scene.render
     return {
         "frame": scene.frame_current,
         "start": scene.frame_start,
         "end": scene.frame_end,
-        "fps": round(render.fps / render.fps_base, finite.DIGITS),
+        "fps": cleaner.number(render.fps / render.fps_base),
         "playing": bool(screen is not None and screen.is_animation_playing),
     }
 

@@ -31,7 +31,7 @@ class SceneReader:
     collector looks through all dicts again and again.
     """
 
-    def __init__(self, detail, limits, clock):
+    def __init__(self, detail, limits, clock, identities):
         self.detail = detail
         self.limits = limits
         self.texts = {}
@@ -42,6 +42,7 @@ class SceneReader:
         self.repaired = 0  # shown objects whose change Blender had not told
         self.listing_changed = False
         self._clock = clock
+        self._identities = identities
         self._kinds = {}
         self._parents = {}
         self._hidden = set()
@@ -118,7 +119,7 @@ class SceneReader:
 
     def forget(self):
         """Another scene: nothing of the one before is told again."""
-        self.__init__(self.detail, self.limits, self._clock)
+        self.__init__(self.detail, self.limits, self._clock, self._identities)
         self._wanted = [EVERYTHING]
         self.listing_changed = True  # also where the new scene has no objects
 
@@ -231,7 +232,8 @@ class SceneReader:
     def _read(self, name, item):
         """True when it differs from what is known."""
         cleaner = finite.Cleaner()
-        facts = object_facts.object_facts(item, self.detail, cleaner, self._memberships)
+        facts = object_facts.object_facts(
+            item, self._identities.uid(item), self.detail, cleaner, self._memberships)
         text = compact_json(facts)
         if name in self.selected:
             text = text[:-1] + SELECTED

@@ -417,7 +417,8 @@ class Objects(unittest.TestCase):
         said = self.read("blender-object://%C3%9Cber%201%2F2")
         self.assertEqual(said["name"], "Über 1/2")
         self.assertEqual(said["geometry"], {"vertices": 3, "edges": 3, "polygons": 1})
-        self.assertEqual(said["materials"], ["Red"])
+        [red] = said["materials"]
+        self.assertEqual((red["name"], red["viewport_color"]), ("Red", [0.8, 0.8, 0.8, 1]))
         self.assertEqual(said["modifiers"][0]["type"], "bevel")
         self.assertEqual(said["constraints"][0]["target"], "Target")
         self.assertEqual(

@@ -26,6 +26,7 @@ class Told(unittest.TestCase):
         self.session = harness.session(self.clock, detail="full")
         self.link = self.session.link
         self.addCleanup(self.session.stop, "test")
+        self.serials = {}  # what only the test writes into an object -> its uid
         self.tick()
 
     def tick(self):
@@ -48,13 +49,19 @@ class Told(unittest.TestCase):
 
         bpy.context.view_layer.update()
         document = scene_facts.document(bpy)
-        return harness.collect("full", None, self.session._missing.warnings(bpy), document)
+        return harness.collect("full", None, self.session._missing.warnings(bpy), document,
+                               self.session.identities)
 
     def assert_fresh(self, when=""):
         told, fresh = self.told(), self.fresh()
         for scene in (told, fresh):  # told in the order in which they came
             scene["objects"].sort(key=lambda each: each["id"])
         self.assertEqual(told, fresh, when)
+        for each in told["objects"]:
+            serial = bpy.data.objects[each["id"]].get("serial")
+            if serial is not None:
+                self.assertEqual(self.serials.setdefault(serial, each["uid"]), each["uid"], when)
+        self.assertEqual(len(set(self.serials.values())), len(self.serials))
 
     def test_only_what_moved_is_read_again(self):
         items = [harness.add("Prop.%d" % number) for number in range(50)]
@@ -288,7 +295,9 @@ class Operations:
     def add(self):
         self.count += 1
         mesh = bpy.data.meshes.get("Shared")
-        return harness.add("Thing.%d" % self.count, mesh if self.chance.random() < 0.7 else None)
+        item = harness.add("Thing.%d" % self.count, mesh if self.chance.random() < 0.7 else None)
+        item["serial"] = self.count
+        return item
 
     def remove(self):
         if len(self.items) > 5:
