@@ -68,8 +68,10 @@ class Identities:
                     self._take(uid, item)
 
     def name(self, uid):
-        """The full name of now; None: the object is gone, or of another file or run."""
-        return self._items[uid].name_full if uid in self._items and not self._is_gone(uid) else None
+        """The full name of now; "": the object is gone; None: it is of another file or run."""
+        if not str(uid).startswith(self._prefix):
+            return None
+        return self._items[uid].name_full if uid in self._items and not self._is_gone(uid) else ""
 
     def _text(self, number):
         return "%s.%d" % (self._prefix, number)

@@ -13,10 +13,10 @@ _LIGHT = ("energy", "color", "shadow_soft_size", "angle", "spot_size", "spot_ble
 _CAMERA = ("lens", "ortho_scale", "sensor_width", "shift_x", "shift_y", "clip_start", "clip_end")
 TEMPLATES = [
     {
-        "uriTemplate": object_uri.PREFIX + "{name}",
+        "uriTemplate": object_uri.PREFIX + "{id}",
         "name": "One object",
         "description": "An object of the open document: transform, geometry, materials, modifiers, "
-        "constraints, custom properties. The name is percent-encoded.",
+        "constraints, custom properties. The id is percent-encoded.",
         "mimeType": MIME,
     }
 ]
@@ -110,7 +110,8 @@ def _modifier(modifier, cleaner):
     }
     names = [each.identifier for each in modifier.bl_rna.properties
              if each.type not in ("POINTER", "COLLECTION")
-             and not each.identifier.startswith(("show_", "is_", "name", "type"))]
+             and not each.identifier.startswith(("show_", "is_", "name", "type"))
+             and not each.identifier.endswith("_pct")]  # the same as the one without it
     return dict(_settings(modifier, cleaner, names), **known)
 
 

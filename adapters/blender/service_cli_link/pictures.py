@@ -143,13 +143,22 @@ def _take_shot(shot, max_width, max_bytes):
     size = (view["width"], view["height"])
     overlay = space.overlay
     shown = overlay.show_overlays
+    item, _ = shots.under(view, shot["view"]["pin"], shown) if _has_pin(shot) else (None, None)
     overlay.show_overlays = False
     try:
         png = _fitting(size, max_width, max_bytes,
                        lambda size: _drawn(window, space, region, size, shots.matrices(view)))
     finally:
         overlay.show_overlays = shown
+    if item is not None:
+        view["under"] = {"id": item.name_full, "name": item.name}
     return Picture(png, TITLE, size[0], size[1], view)
+
+
+def _has_pin(shot):
+    pin = shot.get("view", {}).get("pin")
+    return isinstance(pin, list) and len(pin) == 2 and all(
+        isinstance(each, (int, float)) and 0 <= each <= 1 for each in pin)
 
 
 def _fitting(whole, max_width, max_bytes, draw):

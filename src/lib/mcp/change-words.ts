@@ -14,6 +14,10 @@ export type OmissionChange =
   | { readonly path: string; readonly kind: 'omitted'; readonly before: unknown }
   | { readonly path: string; readonly kind: 'listed'; readonly after: unknown }
 
+/** Said where no change is found: an application has more than its scene tells. */
+export const nothingFollowed =
+  'nothing that service-cli follows changed (places, names, parents, visibility, …)'
+
 const maxTextChars = 60
 /** Beyond this, further changes of an object are only counted. */
 const maxLineChars = 400

@@ -14,9 +14,11 @@ import {
   nextState,
   type Note,
   type NoteAction,
+  type NoteTarget,
   notNow,
   openNotesUri,
   resolveTargets,
+  type TargetNow,
   targetsNow,
 } from './note.ts'
 import { NotesProducer, whole } from './notes-producer.ts'
@@ -156,9 +158,11 @@ export class Notes implements NotesSource {
    */
   async add(given: NoteInput): Promise<Note> {
     const { clock, revision, prover } = this.#parts
-    const sceneNow = () => (given.targets.length === 0 ? undefined : this.#scene?.())
-    const targets = resolveTargets(given.targets, sceneNow()?.names ?? new Map())
-    const input = { ...given, targets }
+    const resolved = (targets: readonly NoteTarget[]) => {
+      const scene = targets.length === 0 ? undefined : this.#scene?.()
+      return scene === undefined ? targets : resolveTargets(targets, scene)
+    }
+    const input = { ...given, targets: resolved(given.targets) }
     const store = this.#store
     const place = prover.place()
     // Else the checkpoint of a note that is refused would take the place of another.
@@ -176,6 +180,8 @@ export class Notes implements NotesSource {
         created_at: toRfc3339(clock.now()),
         revision: revision(),
         ...kept,
+        // The application was asked for its newest scene meanwhile.
+        targets: resolved(kept.targets),
         entries: [],
       }
     }).catch(async (error: unknown) => {
@@ -185,9 +191,7 @@ export class Notes implements NotesSource {
       throw error
     })
     this.#changed(note, 'add', input.author)
-    // The application was asked for its newest scene meanwhile.
-    const scene = sceneNow()
-    return scene === undefined ? note : { ...note, targets: targetsNow(targets, scene) }
+    return { ...note, targets: this.#targetsNow(note) }
   }
 
   /** Throws `resource_not_found`, and `note_state` when the note does not take the action now. */
@@ -221,7 +225,8 @@ export class Notes implements NotesSource {
     const place = answered.entries.length - 1
     const answer = answered.entries.filter(({ action }) => action === 'answer').length
     try {
-      const proof = await this.#parts.prover.prove(answered, answer)
+      const now = () => this.#targetsNow(answered)
+      const proof = await this.#parts.prover.prove(answered, answer, now)
       const note = await writeNote(store, notes => {
         const before = findNote(notes, answered.id, store.damaged)
         const entries = before.entries.map((entry, at) =>
@@ -235,6 +240,11 @@ export class Notes implements NotesSource {
       this.#parts.log.warn({ err: error, note: answered.id }, 'an answer could not be proved')
       return answered
     }
+  }
+
+  #targetsNow({ targets }: Note): readonly TargetNow[] {
+    const scene = targets.length === 0 ? undefined : this.#scene?.()
+    return scene === undefined ? targets : targetsNow(targets, scene)
   }
 
   #changed(note: Note, action: NoteAction | 'add', actor: string): void {

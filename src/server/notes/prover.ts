@@ -2,24 +2,28 @@ import { join } from 'node:path'
 import type { NoteProof } from '../../lib/mcp/note-proof.ts'
 import { messageOf, publicMessage, ServiceError } from '../../lib/util/errors.ts'
 import type { PictureShot } from '../../lib/host-link/wire.ts'
-import type { JsonObject } from '../../lib/util/json.ts'
+import { parseExact } from '../../lib/util/exact-json.ts'
+import { arrayOf, isJsonObject, type JsonObject } from '../../lib/util/json.ts'
 import { fail, ok, type Result } from '../../lib/util/result.ts'
 import type { Timer } from '../../lib/util/time.ts'
 import type { PictureDifference } from '../capture/png/compare.ts'
 import type { CheckpointStore } from '../checkpoints/checkpoint-store.ts'
 import type { Checkpoints } from '../checkpoints/checkpoints.ts'
 import type { FreshScene, SceneRevision } from '../resources/scene-revision.ts'
-import type { Note } from './note.ts'
+import { changesBetween } from '../resources/scene-changes.ts'
+import type { Note, NoteTarget } from './note.ts'
 import { NotePictures } from './note-pictures.ts'
 import type { NoteInput } from './notes.ts'
 import type { SceneComparison } from '../checkpoints/compare-scenes.ts'
-import { describeChanges } from '../../lib/mcp/change-words.ts'
+import { describeChanges, type SceneChange } from '../../lib/mcp/change-words.ts'
 
 /** A scene that did not change for so long is settled; one that goes on changing is taken as it is. */
 const stillMs = 1000
 const maxRounds = 10
 const pictureWidth = 1024
 const maxChanges = 1000
+/** Objects of a note that are compared in detail: each costs the application time. */
+const maxDetailed = 20
 const otherDocument = 'another document was opened meanwhile'
 
 /** The application as it draws pictures from a given place. Rejects when it does not. */
@@ -38,6 +42,8 @@ interface ProverParts {
   /** Null when no pictures are taken. */
   readonly camera: NoteCamera | null
   readonly compare: (before: Buffer, after: Buffer) => Promise<PictureDifference | null>
+  /** All that the application tells of an object; null: it tells nothing. */
+  readonly detail: (object: NoteTarget) => Promise<JsonObject | null>
   readonly timer: Timer
 }
 
@@ -69,15 +75,16 @@ export class Prover {
     const kept = await this.#keep(place, id, input)
     if (this.#parts.folder() === place.folder) return kept
     await this.discard(place, id)
-    return { checkpoint: null, no_picture: otherDocument }
+    return { checkpoint: null, targets: input.targets, no_picture: otherDocument }
   }
 
   async #keep(
     { pictures, checkpoints }: NotePlace,
     id: string,
-    { view, targets, author: by }: NoteInput,
+    { view: shown, pin, targets, author: by }: NoteInput,
   ) {
     const of = targets.map(target => target.id)
+    const view = shown && pin ? { ...shown, pin } : shown
     const shot = view !== undefined ? { view } : { of, from: 'three-quarter' as const }
     const taken =
       view === undefined && of.length === 0
@@ -92,21 +99,38 @@ export class Prover {
         throw error
       },
     )
-    if (!taken.ok) return { checkpoint, no_picture: taken.failure }
-    const { png, view: drawn = view } = taken.value
-    const failure = await save(pictures, id, 'before', png)
-    if (failure !== null) return { checkpoint, no_picture: failure }
-    return { checkpoint, before: pictureUri(id, 'before'), ...(drawn && { view: drawn }) }
+    const { under, ...drawn } = (taken.ok ? taken.value.view : null) ?? shown ?? {}
+    const found = targets.length === 0 ? targetOf(under) : null
+    const about = found === null ? targets : [found]
+    const details = await this.#details(about)
+    if (details.some(isJsonObject)) {
+      await save(pictures, id, 'details', Buffer.from(JSON.stringify(details)))
+    }
+    const kept = { checkpoint, targets: about }
+    if (!taken.ok) return { ...kept, no_picture: taken.failure }
+    const failure = await save(pictures, id, 'before', taken.value.png)
+    if (failure !== null) return { ...kept, no_picture: failure }
+    return { ...kept, before: pictureUri(id, 'before'), view: drawn }
+  }
+
+  /** In the order of the objects; null for one that the application tells nothing of. */
+  #details(objects: readonly NoteTarget[]): Promise<readonly (JsonObject | null)[]> {
+    const { detail } = this.#parts
+    return Promise.all(objects.slice(0, maxDetailed).map(each => detail(each).catch(() => null)))
   }
 
   /** Removes what was kept for a note that itself was not. */
   async discard({ pictures, checkpoints }: NotePlace, id: string): Promise<void> {
     await this.#parts.checkpoints.remove(`note-${id}`, checkpoints).catch(() => {})
-    await pictures.remove(id, 'before')
+    for (const name of ['before', 'details']) await pictures.remove(id, name)
   }
 
-  /** Waits until the scene is settled. `answer`: the number of the answer. */
-  async prove(note: Note, answer: number): Promise<NoteProof> {
+  /** Waits until the scene is settled. `answer`: the number of the answer; `now`: its objects. */
+  async prove(
+    note: Note,
+    answer: number,
+    now: () => readonly NoteTarget[] = () => note.targets,
+  ): Promise<NoteProof> {
     const folder = this.#parts.folder()
     const isCompared = note.checkpoint !== null || note.before !== undefined
     const { scene, unconfirmed, settled } = await this.#settle(isCompared ? maxRounds : 0)
@@ -114,7 +138,7 @@ export class Prover {
     if (this.#parts.folder() !== folder) return ofOther
     // The picture shows the scene that is compared, however long that takes.
     const [changes, pictures] = await Promise.all([
-      this.#changes(note, scene),
+      this.#changes(note, scene, now()),
       this.#pictures(note, answer),
     ])
     if (this.#parts.folder() !== folder) return ofOther
@@ -140,18 +164,38 @@ export class Prover {
     return { ...last, settled: rounds === 0 && isKnown(last) }
   }
 
-  async #changes({ checkpoint, targets }: Note, now: SceneRevision) {
+  async #changes(
+    { id, checkpoint, targets }: Note,
+    now: SceneRevision,
+    targetsNow: readonly NoteTarget[],
+  ) {
     if (checkpoint === null) return { no_changes: 'there was no scene when the note was made' }
     if (!now.hasScene) return { no_changes: 'the application does not share its scene now' }
     try {
       const base = await this.#parts.checkpoints.find(checkpoint)
-      const ids = targets.map(({ id }) => id)
+      const ids = targets.map(target => target.id)
       const found = await this.#parts.checkpoints.compare(base, now, { maxChanges, targets: ids })
-      return { ...splitChanges(found), ...(found.truncated && { truncated: true }) }
+      const detailed = await this.#detailChanges(id, targetsNow)
+      return {
+        ...proofOf(found, detailed, ids.length > 0),
+        ...(found.truncated && { truncated: true }),
+      }
     } catch (error) {
       // A checkpoint that left to make room, or is damaged.
       return { no_changes: reasonOf(error) }
     }
+  }
+
+  /** Of the objects of which the application told then and tells now. */
+  async #detailChanges(id: string, targetsNow: readonly NoteTarget[]) {
+    const kept = await this.pictures()
+      .read(id, 'details')
+      .then(bytes => arrayOf(parseExact(bytes.toString())))
+      .catch(() => [])
+    const told = kept.some(isJsonObject) ? await this.#details(targetsNow) : []
+    const isKnown = (at: number) => isJsonObject(kept[at]) && isJsonObject(told[at])
+    const [before, after] = [kept, told].map(list => list.filter((_, at) => isKnown(at)))
+    return changesBetween({ objects: before }, { objects: after }, maxChanges).changes
   }
 
   async #pictures({ id, before, view, no_picture }: Note, answer: number) {
@@ -208,6 +252,11 @@ function pictureUri(id: string, name: string): string {
   return `notes://${id}/${name}`
 }
 
+function targetOf(value: unknown): NoteTarget | null {
+  const { id, name } = isJsonObject(value) ? value : {}
+  return typeof id === 'string' && typeof name === 'string' ? { id, name } : null
+}
+
 /** Lines in each of the two lists. */
 const maxLines = 30
 const maxLineChars = 300
@@ -215,22 +264,33 @@ const maxLineChars = 300
 /** Where a person looks, what they select, and how much is listed is no change of the document. */
 const ofPerson =
   /^\/(selection|viewport|document\/modified|time\/playing|truncated\/limit|objects\/\d+\/selected)(\/|$)/
+/** In the detail of an object: what follows from others, and what is of other objects. */
+const implied = /^\/objects\/\d+\/(active|bbox|data\/users|matrix_world|warnings)(\/|$)/
 
 /** Splits changes into those of what belongs to the objects that a note is about, and all others. */
-function splitChanges({
-  changes,
-  ofTargets,
-}: Pick<SceneComparison, 'changes' | 'ofTargets'>): Pick<
-  NoteProof,
-  'asked' | 'also_changed' | 'more'
-> {
-  const lines = (ofTarget: boolean) =>
-    describeChanges(
-      changes.filter((change, at) => ofTargets[at] === ofTarget && !ofPerson.test(change.path)),
-    )
-  const [asked, others] = [lines(true), lines(false)]
-  const more = Math.max(0, asked.length - maxLines) + Math.max(0, others.length - maxLines)
-  return { asked: cut(asked), also_changed: cut(others), ...(more > 0 && { more }) }
+function proofOf(
+  { changes, ofTargets }: Pick<SceneComparison, 'changes' | 'ofTargets'>,
+  detailed: readonly SceneChange[],
+  hasTargets: boolean,
+): Pick<NoteProof, 'asked' | 'also_changed' | 'more'> {
+  const own = changes.filter(change => !ofPerson.test(change.path))
+  const isAsked = new Map(changes.map((change, at) => [change, ofTargets[at]]))
+  const placeOf = ({ id, path }: SceneChange) => `${String(id)} ${path.replace(/^\/\w+\/\d+/, '')}`
+  const told = new Set(own.map(placeOf))
+  const more = detailed.filter(change => {
+    return !ofPerson.test(change.path) && !implied.test(change.path) && !told.has(placeOf(change))
+  })
+  const asked = [
+    ...describeChanges(own.filter(change => isAsked.get(change))),
+    ...describeChanges(more),
+  ]
+  const others = describeChanges(own.filter(change => !isAsked.get(change)))
+  const cutOff = Math.max(0, asked.length - maxLines) + Math.max(0, others.length - maxLines)
+  return {
+    ...(hasTargets && { asked: cut(asked) }),
+    also_changed: cut(others),
+    ...(cutOff > 0 && { more: cutOff }),
+  }
 }
 
 function cut(lines: readonly string[]): readonly string[] {

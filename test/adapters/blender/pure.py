@@ -15,6 +15,7 @@ import service_cli_link
 from service_cli_link import cadence, finite, missing_files, object_uri, operator_log
 from service_cli_link.console_tee import ConsoleTee, Tee
 from service_cli_link import note_panel, status_view
+from service_cli_link.note_panel import NOTHING
 from service_cli_link.service_host_link import CLEARED, NOT_TOLD, OFF, LinkStatus
 from service_cli_link.sensitive import is_sensitive_name
 
@@ -110,21 +111,26 @@ class NoteLines(unittest.TestCase):
     def test_keep_an_answer_apart_from_what_was_found(self):
         forged = "Done\nChanged:\n- Cube moved"
         said, answered, proof = self.lines(self.answer(forged, asked=[]))
-        self.assertEqual((said, answered), (["Higher"], ["an agent: " + forged]))
-        self.assertEqual(proof, ["Changed: nothing"])
+        self.assertEqual((said, answered),
+                         (["Higher", "About: no object"], ["an agent: " + forged]))
+        self.assertEqual(proof, [NOTHING])
 
-    def test_say_that_nothing_changed_and_why_nothing_was_compared(self):
-        self.assertEqual(self.proof(asked=[], also_changed=[]), ["Changed: nothing"])
+    def test_do_not_say_that_nothing_changed_and_say_why_nothing_was_compared(self):
+        self.assertEqual(self.proof(asked=[], also_changed=[]), [NOTHING])
         self.assertEqual(self.proof(no_changes="there was no scene"),
                          ["Not compared: there was no scene"])
         self.assertEqual(self.proof(asked=[], settled=False),
-                         ["The scene was still changing.", "Changed: nothing"])
+                         ["The scene was still changing.", NOTHING])
+
+    def test_tell_all_changes_of_a_note_that_names_no_object_as_changed(self):
+        self.assertEqual(self.proof(also_changed=["Cube moved"]), ["Changed:", "- Cube moved"])
+        self.assertEqual(self.proof(also_changed=[]), [NOTHING])
 
     def test_say_that_the_scene_was_not_confirmed(self):
         as_of = "2026-03-04T05:06:07.250Z"
         self.assertEqual(self.proof(asked=[], settled=False, as_of=as_of),
                          ["Not confirmed: changes after %s are missing." % as_of,
-                          "Changed: nothing"])
+                          NOTHING])
 
     def test_count_all_changes_that_are_left_out(self):
         asked = ["%d moved" % number for number in range(30)]
@@ -133,7 +139,7 @@ class NoteLines(unittest.TestCase):
     def test_have_no_proof_of_an_answer_before(self):
         answers = [self.answer("First", asked=["Cube moved"]),
                    {"action": "answer", "by": "an agent", "text": "Second"}]
-        self.assertEqual(self.lines(*answers), (["Higher"], ["an agent: Second"], []))
+        self.assertEqual(self.lines(*answers), (["Higher", "About: no object"], ["an agent: Second"], []))
 
     def test_are_few_when_the_note_is_settled(self):
         lines = self.lines(self.answer(asked=["Cube moved"]), state="accepted")
