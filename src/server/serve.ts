@@ -35,7 +35,7 @@ import { resolveLimits } from '../lib/config/limits.ts'
 import { openStateDirectory, selectStateDirectory } from '../lib/instances/state-directory.ts'
 import type { NoteTarget } from './notes/note.ts'
 import { Prover } from './notes/prover.ts'
-import { isReservedScheme, type ServedResources } from './resources/schemes.ts'
+import type { ServedResources } from './resources/schemes.ts'
 import { parseExact } from '../lib/util/exact-json.ts'
 import { isJsonObject } from '../lib/util/json.ts'
 import { Notes } from './notes/notes.ts'
@@ -294,7 +294,7 @@ async function openStores(
 async function readDetail(registry: ServedResources, { id }: NoteTarget) {
   for (const { uriTemplate } of registry.templates()) {
     const [, start] = /^([a-z][^{}]*:\/\/)\{id\}$/.exec(uriTemplate) ?? []
-    if (start === undefined || isReservedScheme(start.replace('://', ''))) continue
+    if (start === undefined || start === 'notes://') continue
     const [content] = await registry.read(start + encodeURIComponent(id))
     const detail = content !== undefined && 'text' in content ? parseExact(content.text) : null
     return isJsonObject(detail) ? detail : null

@@ -132,8 +132,15 @@ export class Notes implements NotesSource {
     this.#tell()
   }
 
-  /** By number. */
+  /** By number, with the names that their objects have now. */
   async list(): Promise<readonly Note[]> {
+    const notes = await this.#stored()
+    const scene = notes.some(({ targets }) => targets.length > 0) ? this.#scene?.() : undefined
+    if (scene === undefined) return notes
+    return notes.map(note => ({ ...note, targets: targetsNow(note.targets, scene) }))
+  }
+
+  async #stored(): Promise<readonly Note[]> {
     try {
       return await this.#store.notes()
     } catch (error) {
@@ -276,7 +283,7 @@ export class Notes implements NotesSource {
       const store = this.#store
       this.#stopLooking = this.#lookAgain()
       const isKnown = store.isUnchanged && !this.#isUnread
-      const looked = isKnown ? Promise.resolve(store.known) : this.list()
+      const looked = isKnown ? Promise.resolve(store.known) : this.#stored()
       void looked.then(
         notes => {
           const changed = notes.filter(note => !this.#seen.has(note))
