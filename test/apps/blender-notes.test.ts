@@ -160,23 +160,6 @@ describe('a note, from the artist in Blender to the proof and back', function ()
     await linked.serving.post('notes/2/reopen', {})
   })
 
-  it('is about the object under its pin, a lamp by its icon, and names none where there is none', async () => {
-    const { view } = await note()
-    const { left, top, width, height } = boundsOfCube(view, [0, 0, 1], [0.1, 0.1, 0.1])
-    const cube = [(left + width / 2) / view.width, (top + height / 2) / view.height]
-    const pinned = async (pin: readonly number[]) => {
-      const { note: made } = (await linked.serving.post('notes', { text: 'Red', pin, view })) as any
-      await linked.serving.post(`notes/${made.id}/close`, {})
-      return made.targets.map(({ name }: any) => name)
-    }
-    expect(await pinned(cube)).to.deep.equal(['Cube'])
-    const at = await linked.blender.ask('place_of Light')
-    const light = boundsOfCube(view, at, [0, 0, 0])
-    const lamp = [light.left + light.width / 2, light.top + light.height / 2]
-    expect(await pinned([lamp[0]! / view.width, lamp[1]! / view.height])).to.deep.equal(['Light'])
-    expect(await pinned([0.001, 0.001])).to.deep.equal([])
-  })
-
   it('is not shown while the scene is not shared, and neither is that of another document', async () => {
     await linked.blender.tell('share_scene off')
     const isWithdrawn = async () => (await read('scene://current')).text.includes('no_snapshot')

@@ -5,7 +5,6 @@ from math import floor, pi
 SCALE = 10**6
 DEGREE_SCALE = 10**4
 TURNS = 180.0 / pi * DEGREE_SCALE
-MAX_STEPS = 2**53
 MAX_DEPTH = 4
 MAX_ITEMS = 64
 MAX_TEXT = 512
@@ -24,7 +23,7 @@ class Cleaner:
 
     def numbers(self, values):
         """A list of finite numbers, or None: half a vector is of no use."""
-        return self._scaled(values, SCALE, SCALE)
+        return self._scaled(values, float(SCALE), SCALE)
 
     def degrees(self, radians):
         """Four digits: a quarter turn in Blender's single precision is 90.000003 degrees."""
@@ -35,12 +34,11 @@ class Cleaner:
 
         Whole numbers have no point: 1.0 is text that a server would have to keep as it is."""
         try:
-            steps = [floor(value * factor + 0.5) for value in values]
+            return [step / scale if step % scale else step // scale
+                    for step in [floor(value * factor + 0.5) for value in values]]
         except (ValueError, OverflowError):
             self.dropped += 1
             return None
-        return [step / scale if step % scale or abs(step) > MAX_STEPS else step // scale
-                for step in steps]
 
     def value(self, value, depth=0):
         """Any value as JSON, bounded; raises TypeError for what JSON has no form for."""

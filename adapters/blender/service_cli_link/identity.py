@@ -8,7 +8,7 @@ Before, this tells which object is which:
 | renamed, edited          | stays             | stays            | the Python object |
 | deleted, another added   | is dead           | the other's, maybe | nothing: the other one is new |
 | undo, redo of an edit    | is dead           | stays            | address and type, with name or data |
-| undo, redo bring it back | –                 | is new           | name, type and data |
+| undo, redo bring it back | –                 | is new           | name and type, with the data if possible |
 | another file opened      | is dead           | any              | nothing: all are new |
 """
 
@@ -27,6 +27,7 @@ class Identities:
 
     def start_over(self):
         """Another file. Objects of two files, or of two runs of Blender, never have the same uid."""
+        self._is_numbered = "session_uid" in bpy.types.ID.bl_rna.properties
         self._prefix = uuid.uuid4().hex[:8]
         self._count = 0
         self._items = {}  # uid -> object
@@ -34,15 +35,17 @@ class Identities:
         self._uids = {}  # address -> uid
         self._room = MAX_GONE
 
-    def uid(self, item):
-        number = getattr(item, "session_uid", None)
+    def uid(self, item, name):
+        """`name`: its full name."""
+        number = item.session_uid if self._is_numbered else None
         uid = self._uids.get(item.as_pointer()) if number is None else self._text(number)
         if uid is None or self._items.get(uid) is not item:
             if number is None:
                 self._count += 1
                 uid = self._text(self._count)
             self._take(uid, item)
-        self._keys[uid] = _key(item)
+        elif self._keys[uid][0] != name:
+            self._keys[uid] = _key(item)
         return uid
 
     def undoes(self):
@@ -61,17 +64,21 @@ class Identities:
             else:
                 missed.append(item)
         if missed:
-            gone = {self._keys[uid]: uid for uid in self._items if self._is_gone(uid)}
+            gone = {}
+            for uid in self._items:
+                if self._is_gone(uid):
+                    gone[self._keys[uid]] = gone[self._keys[uid][:2]] = uid
             for item in missed:
-                uid = gone.pop(_key(item), None)
-                if uid is not None:
+                key = _key(item)
+                uid = gone.get(key) or gone.get(key[:2])  # its data may have been renamed
+                if uid is not None and self._is_gone(uid):
                     self._take(uid, item)
 
     def name(self, uid):
         """The full name of now; "": the object is gone; None: it is of another file or run."""
         if not str(uid).startswith(self._prefix):
             return None
-        return self._items[uid].name_full if uid in self._items and not self._is_gone(uid) else ""
+        return "" if self._is_gone(uid) else self._items[uid].name_full
 
     def _text(self, number):
         return "%s.%d" % (self._prefix, number)
@@ -84,11 +91,12 @@ class Identities:
             self._room = 2 * len(self._items) + MAX_GONE
         self._items[uid] = item
         self._uids[item.as_pointer()] = uid
+        self._keys[uid] = _key(item)
 
     def _is_gone(self, uid):
         try:
             return not self._items[uid].name_full
-        except ReferenceError:
+        except (KeyError, ReferenceError):  # KeyError: it was forgotten
             return True
 
 

@@ -33,7 +33,10 @@ def read(uri, identities):
     """The JSON text of one object; None when there is no such object."""
     name = object_uri.object_name(uri)
     item = find(name) if name else None
-    return None if item is None else json.dumps(detail(item, identities.uid(item)), allow_nan=False, ensure_ascii=False)
+    if item is None:
+        return None
+    facts = detail(item, identities.uid(item, item.name_full))
+    return json.dumps(facts, allow_nan=False, ensure_ascii=False)
 
 
 def find(name):

@@ -233,7 +233,7 @@ class SceneReader:
         """True when it differs from what is known."""
         cleaner = finite.Cleaner()
         facts = object_facts.object_facts(
-            item, self._identities.uid(item), self.detail, cleaner, self._memberships)
+            item, self._identities.uid(item, name), self.detail, cleaner, self._memberships)
         text = compact_json(facts)
         if name in self.selected:
             text = text[:-1] + SELECTED

@@ -77,6 +77,15 @@ class Kept(unittest.TestCase):
             bpy.ops.ed.undo()
             self.assertEqual(self.uids(), self.first)
 
+    def test_when_it_is_brought_back_with_data_of_another_name(self):
+        bpy.data.meshes["A"].name = "Shape"
+        push("rename the mesh")
+        self.uids()
+        self.delete("A")
+        self.uids()
+        bpy.ops.ed.undo()
+        self.assertEqual(self.uids(), self.first)
+
     def test_when_another_took_its_place_before_the_undo(self):
         self.delete("A")
         harness.add("Other", bpy.data.meshes.new("Other"))
@@ -172,9 +181,10 @@ class OfBlender(unittest.TestCase):
             session_uid = 8
 
         known = Identities()
-        first = known.uid(Newer())
-        self.assertEqual(known.uid(Newer()), first)
-        self.assertNotEqual(known.uid(Another()), first)
+        known._is_numbered = True
+        first = known.uid(Newer(), "Cube")
+        self.assertEqual(known.uid(Newer(), "Cube"), first)
+        self.assertNotEqual(known.uid(Another(), "Cube"), first)
 
 
 class Many(unittest.TestCase):
@@ -186,7 +196,7 @@ class Many(unittest.TestCase):
         for _ in range(5):
             items = [harness.add("Item") for _ in range(identity.MAX_GONE // 2)]
             for item in items:
-                known.uid(item)
+                known.uid(item, item.name_full)
             bpy.data.batch_remove(items)
         self.assertLessEqual(len(known._items), identity.MAX_GONE + 1)
         self.assertEqual(len(known._items), len(known._keys))

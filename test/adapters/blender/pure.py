@@ -188,8 +188,8 @@ class Numbers(unittest.TestCase):
         self.assertEqual(str(finite.Cleaner().number(-0.0)), "0")
 
     def test_have_a_point_only_where_they_need_one(self):
-        told = finite.Cleaner().numbers([2.0, -1.0, 0.5, 2.0000001, 1e22])
-        self.assertEqual([str(each) for each in told], ["2", "-1", "0.5", "2", "1e+22"])
+        told = finite.Cleaner().numbers([2.0, -1.0, 0.5, 2.0000001])
+        self.assertEqual([str(each) for each in told], ["2", "-1", "0.5", "2"])
         self.assertEqual(str(finite.Cleaner().number(-1e-9)), "0")
 
     def test_that_are_not_finite_are_left_out_and_counted(self):
