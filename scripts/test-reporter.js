@@ -46,7 +46,7 @@ function printTimes() {
   rmSync(dirname(source), { recursive: true })
   const folders = new Map()
   for (const { file, wall, cpu } of files) {
-    const folder = file.split('/').slice(0, 3).slice(0, -1).join('/')
+    const folder = file.split('/').slice(0, 3).slice(0, -1).join('/') || file
     const sum = folders.get(folder) ?? { file: folder, wall: 0, cpu: 0, count: 0 }
     folders.set(folder, {
       file: folder,

@@ -170,7 +170,6 @@ export async function startServe(
     readyFacts: async () => ({ join: joiner?.facts, artefacts: await store?.health?.() }),
     auth: withGatewayAccess(auth.policy, { instanceId, hostToken: token.secret }),
     documents: () => auth.documents,
-    presence: () => presences.current,
     limits,
     store,
     captureSource: capture?.source,

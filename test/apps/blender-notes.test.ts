@@ -13,6 +13,7 @@ import {
   startLinkedBlender,
 } from '../helpers/linked-blender.ts'
 import { boundsOfCube, differingPixels, isInside } from './note-pixels.ts'
+import { toolCall } from '../helpers/mcp.ts'
 
 const waitMs = 30_000
 const results = fileURLToPath(new URL('../../results/', import.meta.url))
@@ -44,10 +45,9 @@ describe('a note, from the artist in Blender to the proof and back', function ()
   })
 
   async function call(name: string, args: Record<string, unknown> = {}) {
-    const { content, structuredContent, isError } = (await client.callTool({
-      name,
-      arguments: args,
-    })) as any
+    const { content, structuredContent, isError } = (await client.callTool(
+      toolCall(name, args) as never,
+    )) as any
     return { content, text: String(content[0].text), data: structuredContent ?? {}, isError }
   }
   const read = async (uri: string) => {

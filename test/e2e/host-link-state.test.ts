@@ -52,7 +52,8 @@ describe('what an application tells over the host link', () => {
     const first = await app.done({ type: 'scene.set', scene })
     const seen = (uri: string) => events.updates.filter(each => each === uri).length
     await events.until(() => seen('scene://current') === 1 && seen('scene://delta') === 1, 'both')
-    expect(await session.readJson('scene://current')).to.deep.equal(scene)
+    const shown = { ...scene, half: '\ufffd' }
+    expect(await session.readJson('scene://current')).to.deep.equal(shown)
     const again = await app.done({ type: 'scene.set', scene })
     expect(again.revision).to.equal(first.revision + 1)
     await events.until(() => seen('scene://current') === 2, 'an equal scene is told, too')
@@ -108,6 +109,7 @@ describe('what an application tells over the host link', () => {
   it('of itself stands in the instance record, and goes with it', async () => {
     const expectRecord = (holds: (record: any) => boolean, what: string) =>
       until(async () => holds(await recordOf(serve)), what)
+    await expectRecord(record => record.host.connected, 'the application')
     const { host, status, scene, dcc_type: dccType } = await recordOf(serve)
     const { since } = host
     const facts = { connected: true, app_pid: 4711, version: '3.4.1', mode: 'gui', since }

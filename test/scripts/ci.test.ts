@@ -145,15 +145,14 @@ describe('the closing line of a CI run', () => {
 describe('a CI run', () => {
   const read = (name: string) => readFileSync(join(root, name), 'utf8')
 
-  it('runs every suite that npm test leaves out', () => {
+  it('runs every folder that npm test leaves out', () => {
     const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> }
     const { ignore } = JSON.parse(read('.mocharc.json')) as { ignore: string[] }
-    const suites = ignore.map(pattern => /^test\/(\w+)\/\*\*$/.exec(pattern)?.[1] ?? pattern)
-    const named = Object.keys(scripts).filter(name => name.startsWith('test:'))
-    expect(named.toSorted()).to.deep.equal(suites.map(suite => `test:${suite}`).toSorted())
-    const script = read('.ci/run')
-    expect(script).to.include('\nsuite() { step "$1" npm run "test:$1"; }\n')
-    const run = Array.from(script.matchAll(/^ +suite (\w+) /gm), ([, suite]) => suite)
-    expect(run.toSorted()).to.deep.equal(suites.toSorted())
+    const lanes = Array.from(read('.ci/run').matchAll(/suites ([a-z ]+)/g), ([, names]) => names)
+    const run = lanes.flatMap(names => names?.split(' ') ?? []).map(name => scripts[`test:${name}`])
+    const isRun = (folder: string) => run.some(command => command?.includes(folder))
+    expect(ignore.map(each => each.replace('**', '')).filter(each => !isRun(each))).to.deep.equal(
+      [],
+    )
   })
 })

@@ -22,10 +22,10 @@ export function describeRefusal(answer: AccountsAnswer, call: RefusedCall): Serv
   const data = {
     registry: call.server.url,
     status,
-    detail: said,
-    reason: found.code,
+    ...(said === undefined ? {} : { detail: said }),
+    ...(found.code === undefined ? {} : { reason: found.code }),
     ...(found.errors.length === 0 ? {} : { errors: found.errors }),
-    request_id: found.requestId,
+    ...(found.requestId === undefined ? {} : { request_id: found.requestId }),
     ...(retryAfterMs === null ? {} : { retry_after: Math.ceil(retryAfterMs / 1000) }),
   }
   const code = codeOf(status)

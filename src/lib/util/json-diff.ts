@@ -1,3 +1,4 @@
+import { numberOf } from './exact-json.ts'
 import { escapePointer, isJsonObject } from './json.ts'
 
 /** One step from one JSON value to another; steps are applied in their order. */
@@ -115,11 +116,8 @@ const maxVector = 16
 
 /** A short list of numbers: a position, a colour, a matrix. */
 export function isVector(value: unknown): value is readonly number[] {
-  return (
-    Array.isArray(value) &&
-    value.length <= maxVector &&
-    value.every(each => typeof each === 'number')
-  )
+  const isShort = Array.isArray(value) && value.length <= maxVector
+  return isShort && value.every(each => numberOf(each) !== undefined)
 }
 
 /** A matrix is a list of vectors. */

@@ -40,6 +40,8 @@ export type NoteInput = Pick<
 export interface NoteAct {
   readonly action: NoteAction
   readonly by: string
+  /** In the audit; absent: `by`. */
+  readonly actor?: string
   readonly text?: string
 }
 
@@ -202,7 +204,7 @@ export class Notes implements NotesSource {
   }
 
   /** Throws `resource_not_found`, and `note_state` when the note does not take the action now. */
-  async act(word: string, { action, by, text }: NoteAct): Promise<Note> {
+  async act(word: string, { action, by, actor = by, text }: NoteAct): Promise<Note> {
     const at = toRfc3339(this.#parts.clock.now())
     const store = this.#store
     const note = await writeNote(store, notes => {
@@ -217,7 +219,7 @@ export class Notes implements NotesSource {
       const entry = { action, by, at, ...(text !== undefined && { text }) }
       return { ...before, state, entries: [...before.entries, entry] }
     })
-    this.#changed(note, action, by)
+    this.#changed(note, action, actor)
     return action === 'answer' ? this.#prove(store, note) : note
   }
 

@@ -1,6 +1,7 @@
 import type { Limits } from '../../lib/config/limits.ts'
 import { type BuiltIn, jsonContents } from './built-in.ts'
 import { ResourceNotFound, ResourceUriInvalid } from './errors.ts'
+import { numberOf, parseExact } from '../../lib/util/exact-json.ts'
 import { isJsonObject, type JsonObject } from '../../lib/util/json.ts'
 import { asText } from '../../lib/util/text.ts'
 import { KeptAnswers } from './kept-answers.ts'
@@ -107,11 +108,11 @@ export class SceneProducer implements BuiltIn {
     const { hasScene, revision } = this.#state.current
     const scene: JsonObject = hasScene ? this.#parsed.value : {}
     const { objects, time } = scene
-    const frame = isJsonObject(time) ? time.frame : null
+    const frame = isJsonObject(time) ? numberOf(time.frame) : null
     const named = Array.isArray(objects) ? objects.filter(isJsonObject) : []
     return {
       revision,
-      frame: typeof frame === 'number' ? frame : null,
+      frame: frame ?? null,
       names: new Map(named.map(({ id, name }) => [asText(id ?? name), asText(name ?? id)])),
       ids: new Map(named.flatMap(({ uid, id }) => (uid == null ? [] : [[asText(uid), asText(id)]]))),
       mayOmit: Array.isArray(objects) ? omissionOf(scene) : () => true,
@@ -247,7 +248,7 @@ class ParsedScene {
   /** Only for a state that has a scene. Holds until the next call. */
   get value(): JsonObject {
     const { current } = this.#state
-    const scene = this.#upToDate() ?? JSON.parse(current.text ?? '{}')
+    const scene = this.#upToDate() ?? (parseExact(current.text ?? '{}') as JsonObject)
     this.#kept = { revision: current.revision, scene: new WeakRef(scene) }
     return scene
   }
@@ -265,10 +266,12 @@ class ParsedScene {
 }
 
 function follow(scene: Record<string, unknown>, step: SceneStep): void {
-  const value: unknown = step.after === null ? undefined : JSON.parse(step.after)
+  const value = step.after === null ? undefined : parseExact(step.after)
   if (step.kind === 'member') {
+    const member = { value, configurable: true, enumerable: true, writable: true }
     if (value === undefined) delete scene[step.name]
-    else scene[step.name] = value
+    // Setting a member `__proto__` would change the prototype.
+    else Object.defineProperty(scene, step.name, member)
     return
   }
   const objects = scene.objects as unknown[]

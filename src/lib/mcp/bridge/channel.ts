@@ -3,6 +3,7 @@ import { asText, cleanText } from '../../util/text.ts'
 import { Throttle } from '../../util/throttle.ts'
 import { pause, retryDelay } from '../../util/time.ts'
 import { jsonRpcCodes, type RpcError } from '../json-rpc.ts'
+import { dataKey } from '../call-meta.ts'
 import { longestWaitSeconds } from '../longest-wait.ts'
 import { type BridgeContext, postHeaders } from './context.ts'
 import type { ServerText } from './exchange.ts'
@@ -177,7 +178,7 @@ export class Channel {
       return { kind: 'failed', reason: ready.ok ? '' : ready.failure }
     const { generation } = this.#recovery
     const method = 'tools/call'
-    const params = withMeta({ name, arguments: given })
+    const params = withMeta({ name, arguments: given }, { [dataKey]: true })
     const answer = await askServer(this.#context, {
       target: ready.value,
       headers: { ...postHeaders, ...statelessHeaders(method, params) },

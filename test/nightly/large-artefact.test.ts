@@ -4,7 +4,7 @@ import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { expect } from 'chai'
 import { RawSession } from '../helpers/mcp.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
-import { BlobRead, generatedBytes, uploadGenerated } from './artefact-bytes.ts'
+import { BlobRead, generatedBytes, uploadGenerated } from '../e2e/artefact-bytes.ts'
 import { until } from '../helpers/until.ts'
 
 const MiB = 1024 * 1024
@@ -12,7 +12,7 @@ const MiB = 1024 * 1024
 const maxGrowth = 100 * MiB
 
 /** One artefact of `mib` MiB and one byte through the real program, in and out. */
-export function describeLargeArtefact(mib: number): void {
+function describeLargeArtefact(mib: number): void {
   const size = mib * MiB + 1
 
   describe(`an artefact of ${mib} MiB`, function () {
@@ -131,3 +131,5 @@ function hashOfRange(size: number, first: number, last: number): string {
   }
   return hash.digest('hex')
 }
+
+describeLargeArtefact(Number(process.env.ARTEFACT_MIB ?? 64))

@@ -20,7 +20,7 @@ const flags = [...quickLimits, '--bound=refreshGraceMs=600000']
  * Kills a registry that registers and refreshes, `rounds` times on one folder: every account and
  * every refresh that was answered is there afterwards, and the database is whole.
  */
-export function testKilledAccounts(rounds: number): void {
+function testKilledAccounts(rounds: number): void {
   describe('a registry under kill -9', function () {
     this.timeout(60_000 + rounds * 15_000)
 
@@ -80,3 +80,5 @@ async function untilKilled(dataDir: string, round: number): Promise<Acknowledged
   await Promise.all(lanes)
   return made
 }
+
+testKilledAccounts(Number(process.env.KILL_ROUNDS ?? 3))

@@ -56,7 +56,7 @@ async function idsOf({ session }: Subscriber): Promise<string[]> {
  * Kills the active gateway, `rounds` times for each form. The standby takes the port, lists every
  * instance at the first read and notifies new subscribers. Prints the longest takeover.
  */
-export function testStandby(rounds: number): void {
+function testStandby(rounds: number): void {
   describe('a standby gateway', function () {
     this.timeout(60_000 + rounds * 30_000)
     let registryDir: string
@@ -126,3 +126,5 @@ export function testStandby(rounds: number): void {
     }
   })
 }
+
+testStandby(Number(process.env.TAKEOVER_ROUNDS ?? 1))

@@ -5,7 +5,7 @@ import { type ServeProcess, startServeProcess } from '../helpers/serve-process.t
 const MiB = 1024 * 1024
 
 /** Records posted by the hundred to the real program, somebody listening. */
-export function describeAuditFlood(count: number): void {
+function describeAuditFlood(count: number): void {
   describe(`${count} audit records`, function () {
     this.timeout(60_000 + count / 10)
     let serve: ServeProcess
@@ -55,3 +55,5 @@ export function describeAuditFlood(count: number): void {
     })
   })
 }
+
+describeAuditFlood(Number(process.env.AUDIT_RECORDS ?? 50_000))

@@ -1,3 +1,0 @@
-import { testGatewayView } from './gateway-view-suite.ts'
-
-testGatewayView(Number(process.env.GATEWAY_INSTANCES ?? 3), 1)

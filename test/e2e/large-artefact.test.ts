@@ -1,3 +1,0 @@
-import { describeLargeArtefact } from './large-artefact-suite.ts'
-
-describeLargeArtefact(Number(process.env.ARTEFACT_MIB ?? 64))
