@@ -1,6 +1,9 @@
 """Numbers and values as JSON can carry them: finite, six digits, bounded."""
 
+from itertools import islice
 from math import floor, pi
+
+from .sensitive import is_sensitive_name
 
 SCALE = 10**6
 DEGREE_SCALE = 10**4
@@ -11,10 +14,9 @@ MAX_TEXT = 512
 
 
 class Cleaner:
-    """Rounds numbers and counts those that had to be left out."""
+    """Rounds numbers and counts those that had to be left out. Members that may be secret are redacted."""
 
-    def __init__(self, is_secret=lambda name: False):
-        self._is_secret = is_secret
+    def __init__(self):
         self.dropped = 0
 
     def number(self, value):
@@ -48,6 +50,8 @@ class Cleaner:
             return self.number(value)
         if isinstance(value, str):
             return short_text(value)
+        if isinstance(value, (set, frozenset)):  # of flags, which have no order of their own
+            value = sorted(value)
         if hasattr(value, "name_full"):
             return {"id": short_text(value.name_full)}  # a data-block: its own properties are not ours
         if hasattr(value, "to_list"):
@@ -59,12 +63,12 @@ class Cleaner:
         if isinstance(value, (bytes, bytearray)):
             raise TypeError("no JSON form for bytes")
         # Vectors and matrices have no __iter__ but can be gone through: iter() says, or raises.
-        return [self.value(item, depth + 1) for item in first(iter(value), MAX_ITEMS)]
+        return [self.value(item, depth + 1) for item in islice(iter(value), MAX_ITEMS)]
 
     def _members(self, value, depth):
         members = {}
-        for name, member in first(value.items(), MAX_ITEMS):
-            if self._is_secret(str(name)):
+        for name, member in islice(value.items(), MAX_ITEMS):
+            if is_sensitive_name(str(name)):
                 members[str(name)] = "[redacted]"
                 continue
             try:
@@ -77,15 +81,6 @@ class Cleaner:
 def without_nothing(members):
     """What is not known is not told."""
     return {name: value for name, value in members.items() if value is not None}
-
-
-def first(values, limit):
-    result = []
-    for value in values:
-        if len(result) == limit:
-            break
-        result.append(value)
-    return result
 
 
 def short_text(text, limit=MAX_TEXT):

@@ -1,15 +1,9 @@
 """What an object is known by as long as its file is open, whatever name it has.
 
-Nothing is written into the file. Blender itself has such a number in newer versions (`session_uid`).
-Before, this tells which object is which:
-
-| what happened            | its Python object | its address      | it is known by |
-|--------------------------|-------------------|------------------|----------------|
-| renamed, edited          | stays             | stays            | the Python object |
-| deleted, another added   | is dead           | the other's, maybe | nothing: the other one is new |
-| undo, redo of an edit    | is dead           | stays            | address and type, with name or data |
-| undo, redo bring it back | –                 | is new           | name and type, with the data if possible |
-| another file opened      | is dead           | any              | nothing: all are new |
+Newer versions of Blender have a number for that (`session_uid`). In older ones the Python object of
+an object stays the same until the object is deleted, also when its name changes. Undo and redo make
+new ones: what they changed keeps its address, and what they bring back has name, type and data as
+before. An address alone says nothing: the next object that is added takes that of a deleted one.
 """
 
 import uuid
@@ -26,7 +20,7 @@ class Identities:
         self.start_over()
 
     def start_over(self):
-        """Another file. Objects of two files, or of two runs of Blender, never have the same uid."""
+        """Another file. Objects of two files, or of two runs of Blender, never share a uid."""
         self._is_numbered = "session_uid" in bpy.types.ID.bl_rna.properties
         self._prefix = uuid.uuid4().hex[:8]
         self._count = 0
@@ -54,25 +48,20 @@ class Identities:
 
     def undone(self):
         """After them: finds again the objects whose Python objects are dead."""
-        missed = []
+        back, gone = [], {}
         for item in bpy.data.objects:
             uid = self._uids.get(item.as_pointer())
-            if uid is None or self._items[uid] is item:
-                missed += [item] if uid is None else []
-            elif self._is_gone(uid) and _is_alike(self._keys[uid], _key(item)):
+            if uid is not None and self._is_gone(uid) and _is_alike(self._keys[uid], _key(item)):
                 self._take(uid, item)
-            else:
-                missed.append(item)
-        if missed:
-            gone = {}
-            for uid in self._items:
-                if self._is_gone(uid):
-                    gone[self._keys[uid]] = gone[self._keys[uid][:2]] = uid
-            for item in missed:
-                key = _key(item)
-                uid = gone.get(key) or gone.get(key[:2])  # its data may have been renamed
-                if uid is not None and self._is_gone(uid):
-                    self._take(uid, item)
+            elif uid is None or self._items[uid] is not item:
+                back.append(_key(item) + (item,))
+        for uid in self._items if back else ():
+            if self._is_gone(uid):
+                gone[self._keys[uid]] = gone[self._keys[uid][:2]] = uid
+        for name, kind, data, item in back:
+            uid = gone.get((name, kind, data)) or gone.get((name, kind))  # data may be renamed
+            if uid is not None and self._is_gone(uid):
+                self._take(uid, item)
 
     def name(self, uid):
         """The full name of now; "": the object is gone; None: it is of another file or run."""

@@ -183,12 +183,7 @@ class LinkSession:
     def saves(self):
         self._file = _file_now()
 
-    def undoes(self):
-        self.identities.undoes()
-
     def happened(self, action):
-        if action in ("edit.undo", "edit.redo"):
-            self.identities.undone()
         if self._unheard:
             return
         params = {}
@@ -196,7 +191,6 @@ class LinkSession:
             self._missing.forget()
             params = {"path": bpy.data.filepath}
             if action == "file.save" and _file_now() == self._file:
-                # Blender does not say where to.
                 action, params = "file.save_copy", {"copy_of": bpy.data.filepath}
         if action == "file.load":
             self._operators.start_over()
@@ -251,8 +245,7 @@ class LinkSession:
             self.link.set_document(document["path"], document["name"], document["modified"])
 
     def _document_now(self):
-        document = scene_facts.document(bpy, self._loading > 0)
-        return dict(document, modified=document["modified"] or share.keeps_modified())
+        return scene_facts.document(bpy, self._loading > 0)
 
     def _read(self, uri):
         if not self.settings.objects:
@@ -311,13 +304,10 @@ def _is_playing():
 
 
 def _file_now():
-    """The open file: what a save of it changes, and a copy that is saved elsewhere does not."""
+    """The open file: a save changes it, and a copy that is saved elsewhere does not."""
     path = bpy.data.filepath
-    try:
-        found = os.stat(path)
-    except OSError:
-        return path, None
-    return path, (found.st_ino, found.st_size, found.st_mtime_ns)
+    found = os.stat(path) if os.path.isfile(path) else None
+    return path, found and (found.st_ino, found.st_size, found.st_mtime_ns)
 
 
 def _cheap_key():

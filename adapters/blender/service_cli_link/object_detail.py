@@ -1,22 +1,24 @@
-"""blender-object://<name>: all about one object, read when a client asks for it."""
+"""blender-object://<name>, percent-encoded UTF-8: all about one object, read when a client asks for it."""
 
 import json
+from urllib.parse import quote, unquote_to_bytes
 
 import bpy
 
-from . import finite, object_facts, object_uri
-from .sensitive import is_sensitive_name
+from . import finite, object_facts
 
 MIME = "application/json"
+SCHEME = "blender-object"
+PREFIX = SCHEME + "://"
 _LIGHT = ("energy", "color", "shadow_soft_size", "angle", "spot_size", "spot_blend", "shape", "size",
           "size_y", "use_shadow")
 _CAMERA = ("lens", "ortho_scale", "sensor_width", "shift_x", "shift_y", "clip_start", "clip_end")
 TEMPLATES = [
     {
-        "uriTemplate": object_uri.PREFIX + "{id}",
+        "uriTemplate": PREFIX + "{name}",
         "name": "One object",
         "description": "An object of the open document: transform, geometry, materials, modifiers, "
-        "constraints, custom properties. The id is percent-encoded.",
+        "constraints, custom properties. The name is percent-encoded.",
         "mimeType": MIME,
     }
 ]
@@ -24,19 +26,35 @@ TEMPLATES = [
 
 def descriptors(names):
     return [
-        {"uri": object_uri.object_uri(name), "name": name, "mimeType": MIME}
+        {"uri": object_uri(name), "name": name, "mimeType": MIME}
         for name in names
     ]
 
 
 def read(uri, identities):
     """The JSON text of one object; None when there is no such object."""
-    name = object_uri.object_name(uri)
+    name = object_name(uri)
     item = find(name) if name else None
     if item is None:
         return None
     facts = detail(item, identities.uid(item, item.name_full))
     return json.dumps(facts, allow_nan=False, ensure_ascii=False)
+
+
+def object_uri(name):
+    return PREFIX + quote(name, safe="")
+
+
+def object_name(uri):
+    """The name in an address; None when it is none of ours."""
+    if uri[: len(PREFIX)].lower() != PREFIX:
+        return None
+    rest = uri[len(PREFIX) :].split("#", 1)[0].split("?", 1)[0]
+    try:
+        name = unquote_to_bytes(rest).decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+    return name or None
 
 
 def find(name):
@@ -48,7 +66,7 @@ def find(name):
 
 
 def detail(item, uid):
-    cleaner = finite.Cleaner(is_sensitive_name)
+    cleaner = finite.Cleaner()
     layer = bpy.context.view_layer
     name = item.name_full
     # One object may ask for its own collections; for thousands this would be slow.
@@ -120,9 +138,7 @@ def _modifier(modifier, cleaner):
 
 def _settings(thing, cleaner, names):
     """Those of these settings that it has: of lights, each kind has others."""
-    values = {name: getattr(thing, name) for name in names if hasattr(thing, name)}
-    return {name: sorted(value) if isinstance(value, set) else cleaner.value(value)
-            for name, value in values.items()}
+    return {name: cleaner.value(getattr(thing, name)) for name in names if hasattr(thing, name)}
 
 
 def _constraint(constraint, cleaner):

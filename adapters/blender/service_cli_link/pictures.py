@@ -143,7 +143,8 @@ def _take_shot(shot, max_width, max_bytes):
     size = (view["width"], view["height"])
     overlay = space.overlay
     shown = overlay.show_overlays
-    item, _ = shots.under(view, shot["view"]["pin"], shown) if _has_pin(shot) else (None, None)
+    pin = shot.get("view", {}).get("pin")
+    item, _ = shots.under(view, pin, shown) if pin else (None, None)
     overlay.show_overlays = False
     try:
         png = _fitting(size, max_width, max_bytes,
@@ -153,12 +154,6 @@ def _take_shot(shot, max_width, max_bytes):
     if item is not None:
         view["under"] = {"id": item.name_full, "name": item.name}
     return Picture(png, TITLE, size[0], size[1], view)
-
-
-def _has_pin(shot):
-    pin = shot.get("view", {}).get("pin")
-    return isinstance(pin, list) and len(pin) == 2 and all(
-        isinstance(each, (int, float)) and 0 <= each <= 1 for each in pin)
 
 
 def _fitting(whole, max_width, max_bytes, draw):

@@ -3,7 +3,7 @@
 import os
 from time import strftime
 
-from . import finite
+from . import finite, share
 
 MAX_SELECTED = 200
 MAX_LISTED = 200
@@ -26,7 +26,7 @@ def document(bpy, just_loaded=False):
     return {
         "path": finite.short_text(path, 4096) or None,
         "name": finite.short_text(os.path.basename(path)) or unsaved_name(bpy),
-        "modified": bpy.data.is_dirty and not just_loaded,
+        "modified": (bpy.data.is_dirty or share.keeps_modified()) and not just_loaded,
     }
 
 
@@ -132,7 +132,7 @@ def geometry(data):
 
 
 def materials(data):
-    listed = finite.first(data.materials, MAX_LISTED)
+    listed = data.materials[:MAX_LISTED]
     return [{"name": each.name_full, "users": each.users} for each in listed]
 
 

@@ -39,7 +39,6 @@ class SceneReader:
         self.total = 0  # objects of the scene, also those that are left out
         self.not_finite = {}  # name -> numbers left out
         self.selected = set()
-        self.repaired = 0  # shown objects whose change Blender had not told
         self.listing_changed = False
         self._clock = clock
         self._identities = identities
@@ -208,17 +207,12 @@ class SceneReader:
             if (everything or name not in kinds or name in stale
                     or (name in hidden) == item.visible_get()):
                 stale.discard(name)
-                was_shown = name in kinds and name not in hidden
-                if self._read(name, item) and scan.verifies:
-                    # Blender never tells of objects that stay hidden.
-                    self.repaired += was_shown or name not in hidden
+                self._read(name, item)
 
     def _end(self, scan):
         self._scan = None
         # What was seen is known: as many known as seen, and none is gone.
         gone = self._kinds.keys() - scan.seen if len(self._kinds) > len(scan.seen) else set()
-        if scan.verifies:
-            self.repaired += len(gone - self._hidden)
         for name in gone:
             self._drop(name)
         self.total = len(scan.seen)
@@ -230,7 +224,6 @@ class SceneReader:
                 self.look_again()
 
     def _read(self, name, item):
-        """True when it differs from what is known."""
         cleaner = finite.Cleaner()
         facts = object_facts.object_facts(
             item, self._identities.uid(item, name), self.detail, cleaner, self._memberships)
@@ -239,10 +232,10 @@ class SceneReader:
             text = text[:-1] + SELECTED
         before = self.texts.get(name)
         if text == before:
-            return False
+            return
         self._count(name, facts["type"])
         if before is None and self._is_full(text):
-            return False
+            return
         self._bytes += len(text) - len(before or "")
         self.texts[name] = self._changed[name] = text
         self.not_finite.pop(name, None)
@@ -253,7 +246,6 @@ class SceneReader:
             self._parents.pop(name, None)
         else:
             self._parents[name] = facts["parent"]
-        return True
 
     def _reselect(self):
         """So many, without reading them again, which takes much longer."""

@@ -59,11 +59,6 @@ class SceneWatch:
     def lacks(self, name):
         return not self._reader.busy and self._reader.lacks(name)
 
-    @property
-    def repaired(self):
-        """Shown objects whose change Blender did not tell of."""
-        return self._reader.repaired
-
     def forget(self):
         """Another file or scene: nothing is told of it before all of it was read."""
         self._reader.forget()

@@ -23,7 +23,7 @@ def members(reader, warnings=(), document=None):
         "scene": {
             "name": scene.name_full,
             "view_layer": layer.name,
-            "scenes": [each.name_full for each in finite.first(bpy.data.scenes, 200)],
+            "scenes": [each.name_full for each in bpy.data.scenes[:200]],
         },
         "time": scene_facts.time(scene, screen, cleaner),
         "mode": bpy.context.mode.lower(),

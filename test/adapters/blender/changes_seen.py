@@ -535,7 +535,7 @@ class Objects(unittest.TestCase):
             add()
         bpy.ops.object.add(type="LATTICE")
         self.assertEqual(len(bpy.context.scene.objects), len(kinds) + 1)
-        from service_cli_link.object_uri import object_uri
+        from service_cli_link.object_detail import object_uri
 
         for item in bpy.context.scene.objects:
             said = self.read(object_uri(item.name))

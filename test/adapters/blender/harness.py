@@ -112,7 +112,7 @@ def enable():
 def session(clock=None, **settings):
     """A started session of the installed add-on that talks to a RecordingLink."""
     from service_cli_link import link_session
-    from service_cli_link.settings import DEFAULTS
+    from service_cli_link.preferences import DEFAULTS
 
     made = link_session.LinkSession(
         DEFAULTS._replace(**settings), "0.1.0", clock or Clock(), RecordingLink

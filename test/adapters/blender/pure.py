@@ -12,7 +12,7 @@ import harness
 
 harness.enable()
 import service_cli_link
-from service_cli_link import cadence, finite, missing_files, object_uri, operator_log
+from service_cli_link import actions, cadence, finite, missing_files, object_detail
 from service_cli_link.console_tee import ConsoleTee, Tee
 from service_cli_link import note_panel, status_view
 from service_cli_link.note_panel import NOTHING
@@ -226,7 +226,7 @@ class Values(unittest.TestCase):
         self.assertEqual(finite.short_text("a\udcff"), "a?")
 
     def test_named_like_a_secret_are_redacted(self):
-        cleaner = finite.Cleaner(is_sensitive_name)
+        cleaner = finite.Cleaner()
         value = cleaner.value({"apiKey": "x", "keyframe": 3, "deep": {"password": "y"}})
         self.assertEqual(
             value, {"apiKey": "[redacted]", "keyframe": 3, "deep": {"password": "[redacted]"}}
@@ -244,16 +244,16 @@ class SecretNames(unittest.TestCase):
 class Addresses(unittest.TestCase):
     def test_come_back_as_the_name_they_were_made_of(self):
         for name in ("Cube", "Cube.001", "a b/c?d#e%", "Würfel", "立方", "Cube [lib.blend]", "~-_"):
-            uri = object_uri.object_uri(name)
+            uri = object_detail.object_uri(name)
             self.assertRegex(uri, r"^blender-object://[A-Za-z0-9._~%-]+$")
-            self.assertEqual(object_uri.object_name(uri), name)
+            self.assertEqual(object_detail.object_name(uri), name)
 
     def test_may_carry_a_query_and_an_upper_case_scheme(self):
-        self.assertEqual(object_uri.object_name("BLENDER-object://Cube?x=1#y"), "Cube")
+        self.assertEqual(object_detail.object_name("BLENDER-object://Cube?x=1#y"), "Cube")
 
     def test_of_others_or_of_nothing_are_none_of_ours(self):
         for uri in ("scene://Cube", "blender-object:Cube", "blender-object://", "blender-object://%ff"):
-            self.assertIsNone(object_uri.object_name(uri), uri)
+            self.assertIsNone(object_detail.object_name(uri), uri)
 
 
 class Rhythm(unittest.TestCase):
@@ -312,11 +312,11 @@ class OperatorLists(unittest.TestCase):
             ([1, 2, 3], [1, 2], []),
         ]
         for before, now, expected in table:
-            self.assertEqual(operator_log.new_entries(before, now), expected, (before, now))
+            self.assertEqual(actions.new_entries(before, now), expected, (before, now))
 
     def test_name_operators_as_python_does(self):
-        self.assertEqual(operator_log.action_name("OBJECT_OT_delete"), "object.delete")
-        self.assertEqual(operator_log.action_name("odd"), "odd")
+        self.assertEqual(actions.action_name("OBJECT_OT_delete"), "object.delete")
+        self.assertEqual(actions.action_name("odd"), "odd")
 
 
 class Console(unittest.TestCase):

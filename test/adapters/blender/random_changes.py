@@ -238,6 +238,27 @@ class Told(unittest.TestCase):
         self.tick()
         self.assert_fresh()
 
+    def found_by_comparing(self):
+        """Names of shown objects whose change Blender has not told, from now on."""
+        reader = self.session._watch._reader
+        read, end, found = reader._read, reader._end, []
+
+        def shown():
+            return reader._kinds.keys() - reader._hidden
+
+        def watched_read(name, item):
+            before, text = shown(), reader.texts.get(name)
+            read(name, item)
+            if reader.texts[name] != text and reader.verifying and name in before | shown():
+                found.append(name)
+
+        def watched_end(scan):
+            found.extend(shown() - scan.seen if scan.verifies else ())
+            end(scan)
+
+        reader._read, reader._end = watched_read, watched_end
+        return found
+
     def test_2000_changes_of_all_kinds_leave_no_difference(self):
         chance = random.Random(11)
         mesh = bpy.data.meshes.new("Shared")
@@ -248,17 +269,18 @@ class Told(unittest.TestCase):
         bpy.ops.ed.undo_push(message="start")
         self.addCleanup(setattr, changes, "MAX_TOUCHED", MAX_TOUCHED)
         names = []
+        found = self.found_by_comparing()
         for number in range(OPERATIONS):
             changes.MAX_TOUCHED = chance.choice((MAX_TOUCHED, 4))
             names.append(operations.any())
             if chance.random() < 0.3:
                 continue  # several changes between two looks
-            before = self.session._watch.repaired
+            del found[:]
             self.look()
             when = "after %d: %s" % (number, ", ".join(names))
             # A change right before one of the frame is not told apart from it.
             if "frame" not in names:
-                self.assertEqual(self.session._watch.repaired, before, when)
+                self.assertEqual(found, [], when)
             names = []
             if number % 5 == 0:
                 self.assert_fresh(when)
