@@ -33,11 +33,8 @@ import { Metrics } from './http/metrics.ts'
 import { McpHttpServer } from './mcp/mcp-http-server.ts'
 import { resolveLimits } from '../lib/config/limits.ts'
 import { openStateDirectory, selectStateDirectory } from '../lib/instances/state-directory.ts'
-import type { NoteTarget } from './notes/note.ts'
 import { Prover } from './notes/prover.ts'
-import type { ServedResources } from './resources/schemes.ts'
-import { parseExact } from '../lib/util/exact-json.ts'
-import { isJsonObject } from '../lib/util/json.ts'
+import { readDetail } from './resources/object-detail.ts'
 import { Notes } from './notes/notes.ts'
 import { AuditLog } from './resources/audit-log.ts'
 import { openServeCapture } from './host/serve-capture.ts'
@@ -144,7 +141,7 @@ export async function startServe(
           checkpoints,
           camera: capture?.source ?? null,
           compare: (before, after) => pictures.compare(before, after),
-          detail: object => readDetail(registry, object),
+          detail: id => readDetail(registry, id),
           timer: systemTimer,
         }),
         revision: () => (registry.scene.current.hasScene ? registry.scene.current.revision : null),
@@ -287,16 +284,4 @@ async function openStores(
     await store.close()
     throw error
   }
-}
-
-/** All that the application tells of an object, where it has a scheme for that; else null. */
-async function readDetail(registry: ServedResources, { id }: NoteTarget) {
-  for (const { uriTemplate } of registry.templates()) {
-    const [, start] = /^([a-z][^{}]*:\/\/)\{id\}$/.exec(uriTemplate) ?? []
-    if (start === undefined || start === 'notes://') continue
-    const [content] = await registry.read(start + encodeURIComponent(id))
-    const detail = content !== undefined && 'text' in content ? parseExact(content.text) : null
-    return isJsonObject(detail) ? detail : null
-  }
-  return null
 }

@@ -5,6 +5,7 @@ import type { PictureShot } from '../../lib/host-link/wire.ts'
 import { parseExact } from '../../lib/util/exact-json.ts'
 import { arrayOf, isJsonObject, type JsonObject } from '../../lib/util/json.ts'
 import { fail, ok, type Result } from '../../lib/util/result.ts'
+import { asText } from '../../lib/util/text.ts'
 import type { Timer } from '../../lib/util/time.ts'
 import type { PictureDifference } from '../capture/png/compare.ts'
 import type { CheckpointStore } from '../checkpoints/checkpoint-store.ts'
@@ -43,7 +44,7 @@ interface ProverParts {
   readonly camera: NoteCamera | null
   readonly compare: (before: Buffer, after: Buffer) => Promise<PictureDifference | null>
   /** All that the application tells of an object; null: it tells nothing. */
-  readonly detail: (object: NoteTarget) => Promise<JsonObject | null>
+  readonly detail: (id: string) => Promise<JsonObject | null>
   readonly timer: Timer
 }
 
@@ -116,7 +117,7 @@ export class Prover {
   /** In the order of the objects; null for one that the application tells nothing of. */
   #details(objects: readonly NoteTarget[]): Promise<readonly (JsonObject | null)[]> {
     const { detail } = this.#parts
-    return Promise.all(objects.slice(0, maxDetailed).map(each => detail(each).catch(() => null)))
+    return Promise.all(objects.slice(0, maxDetailed).map(({ id }) => detail(id).catch(() => null)))
   }
 
   /** Removes what was kept for a note that itself was not. */
@@ -261,11 +262,11 @@ function targetOf(value: unknown): NoteTarget | null {
 const maxLines = 30
 const maxLineChars = 300
 
-/** Where a person looks, what they select, and how much is listed is no change of the document. */
+/** What a person looks at and selects is no change of the document. */
 const ofPerson =
-  /^\/(selection|viewport|document\/modified|time\/playing|truncated\/limit|objects\/\d+\/selected)(\/|$)/
-/** In the detail of an object: what follows from others, and what is of other objects. */
-const implied = /^\/objects\/\d+\/(active|bbox|data\/users|matrix_world|warnings)(\/|$)/
+  /^\/(selection|viewport|time\/playing|objects\/\d+\/(selected|active|data\/users))(\/|$)/
+/** Follows from other members, or from other objects. */
+const isDerived = ({ path }: SceneChange) => /^\/objects\/\d+\/(bbox|matrix_world)(\/|$)/.test(path)
 
 /** Splits changes into those of what belongs to the objects that a note is about, and all others. */
 function proofOf(
@@ -273,23 +274,22 @@ function proofOf(
   detailed: readonly SceneChange[],
   hasTargets: boolean,
 ): Pick<NoteProof, 'asked' | 'also_changed' | 'more'> {
-  const own = changes.filter(change => !ofPerson.test(change.path))
-  const isAsked = new Map(changes.map((change, at) => [change, ofTargets[at]]))
-  const placeOf = ({ id, path }: SceneChange) => `${String(id)} ${path.replace(/^\/\w+\/\d+/, '')}`
-  const told = new Set(own.map(placeOf))
-  const more = detailed.filter(change => {
-    return !ofPerson.test(change.path) && !implied.test(change.path) && !told.has(placeOf(change))
+  const linesOf = (isAsked: boolean) =>
+    describeChanges(changes, ({ path }, at) => ofTargets[at] === isAsked && !ofPerson.test(path))
+  const placeOf = ({ id, path }: SceneChange) => `${asText(id)} ${path.replace(/^\/\w+\/\d+/, '')}`
+  const told = new Set(changes.map(placeOf))
+  const plain = [...changes, ...detailed].filter(change => !isDerived(change))
+  const changed = new Set(plain.map(({ id }) => id))
+  const untold = detailed.filter(change => {
+    const isExplained = isDerived(change) && changed.has(change.id)
+    return !isExplained && !told.has(placeOf(change)) && !ofPerson.test(change.path)
   })
-  const asked = [
-    ...describeChanges(own.filter(change => isAsked.get(change))),
-    ...describeChanges(more),
-  ]
-  const others = describeChanges(own.filter(change => !isAsked.get(change)))
-  const cutOff = Math.max(0, asked.length - maxLines) + Math.max(0, others.length - maxLines)
+  const [asked, others] = [[...linesOf(true), ...describeChanges(untold)], linesOf(false)]
+  const more = Math.max(0, asked.length - maxLines) + Math.max(0, others.length - maxLines)
   return {
     ...(hasTargets && { asked: cut(asked) }),
     also_changed: cut(others),
-    ...(cutOff > 0 && { more: cutOff }),
+    ...(more > 0 && { more }),
   }
 }
 

@@ -93,7 +93,7 @@ describe('Prover', () => {
       checkpoints: new Checkpoints({ store, scene, comparer, clock: systemClock }),
       camera,
       compare: (before, after) => maker.compare(before, after),
-      detail: async ({ id }) => details.get(id) ?? null,
+      detail: async id => details.get(id) ?? null,
       timer: {
         after: (_ms, run) => {
           second()
