@@ -34,6 +34,8 @@ export interface SceneNow {
   readonly frame: number | null
   /** Names of the listed objects by id. */
   readonly names: ReadonlyMap<string, string>
+  /** Ids of those that have a `uid`, by it. */
+  readonly ids: ReadonlyMap<string, string>
   /** Whether the scene may have an object with this id that it does not list. */
   readonly mayOmit: (id: string) => boolean
 }
@@ -114,6 +116,7 @@ export class SceneProducer implements BuiltIn {
       revision,
       frame: frame ?? null,
       names: new Map(named.map(({ id, name }) => [asText(id ?? name), asText(name ?? id)])),
+      ids: new Map(named.flatMap(({ uid, id }) => (uid == null ? [] : [[asText(uid), asText(id)]]))),
       mayOmit: Array.isArray(objects) ? omissionOf(scene) : () => true,
     }
   }
