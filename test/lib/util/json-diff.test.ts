@@ -171,6 +171,24 @@ describe('diffJson', () => {
     ])
   })
 
+  it('tells an object that was deleted and added again under its name as another one', () => {
+    const before = [
+      { id: 'Cube', uid: 'a.1', x: 1 },
+      { id: 'Lamp', uid: 'a.2', x: 1 },
+    ]
+    const again = [{ id: 'Cube', uid: 'a.3', x: 1 }, before[1]]
+    const kinds = (after: unknown) =>
+      diffJson({ objects: before }, { objects: after }, { maxChanges: 9 }).changes.map(
+        ({ kind, path }) => `${kind} ${path}`,
+      )
+    expect(kinds(again)).to.deep.equal(['removed /objects/0', 'added /objects/0'])
+    const otherRun = [
+      { id: 'Cube', uid: 'b.7', x: 1 },
+      { id: 'Lamp', uid: 'b.8', x: 2 },
+    ]
+    expect(kinds(otherRun)).to.deep.equal(['changed /objects/1/x'])
+  })
+
   it('names the object in a list that a change is in, and the way from there', () => {
     const scene = (w: number) => ({
       objects: [
