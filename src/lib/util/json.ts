@@ -125,6 +125,12 @@ export function escapePointer(name: string): string {
   return name.replaceAll('~', '~0').replaceAll('/', '~1')
 }
 
+/** The names on the way of a JSON pointer. */
+export function pointerParts(pointer: string): readonly string[] {
+  const parts = pointer.split('/').slice(1)
+  return parts.map(part => part.replaceAll('~1', '/').replaceAll('~0', '~'))
+}
+
 /** The value that the pointer leads to; else the last value on the way, which lacks the next part. */
 export function resolvePointer(
   value: unknown,
@@ -133,8 +139,7 @@ export function resolvePointer(
   if (pointer === '') return ok(value)
   if (!pointer.startsWith('/')) return fail({ parent: value })
   let found = value
-  for (const part of pointer.slice(1).split('/')) {
-    const name = part.replaceAll('~1', '/').replaceAll('~0', '~')
+  for (const name of pointerParts(pointer)) {
     const isIndex = !Array.isArray(found) || /^(0|[1-9]\d{0,9})$/.test(name)
     if (typeof found !== 'object' || found === null || !isIndex || !Object.hasOwn(found, name)) {
       return fail({ parent: found })

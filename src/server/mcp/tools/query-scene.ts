@@ -4,7 +4,7 @@ import { publicMessage, ServiceError } from '../../../lib/util/errors.ts'
 import { arrayOf, isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
 import { asText } from '../../../lib/util/text.ts'
 import { ResourceUriInvalid } from '../../resources/errors.ts'
-import { detailUri } from '../../resources/object-detail.ts'
+import { readDetail } from '../../resources/object-detail.ts'
 import { defaultSceneItems, maxSceneItems } from '../../resources/scene-query.ts'
 import type { Content } from '../../resources/producer.ts'
 import { sceneCurrentUri } from '../../resources/scene-listing.ts'
@@ -78,11 +78,12 @@ async function withDetails(
   reader: Caller['reader'],
 ): Promise<JsonObject> {
   const items = arrayOf(part.items).map(async item => {
-    const uri = isJsonObject(item) ? detailUri(registry, asText(item.id ?? item.name)) : null
     if (!isJsonObject(item)) return item
-    if (uri === null) return { ...item, no_detail: 'the application offers none' }
     try {
-      return { ...item, detail: parsedContent(await registry.read(uri, reader)) }
+      const detail = await readDetail(registry, asText(item.id ?? item.name), reader)
+      return detail === null
+        ? { ...item, no_detail: 'the application offers none' }
+        : { ...item, detail }
     } catch (error) {
       if (error instanceof ServiceError) return { ...item, no_detail: publicMessage(error) }
       throw error

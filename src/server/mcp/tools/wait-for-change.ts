@@ -12,7 +12,8 @@ import type { SubscriptionHub, Topic } from '../subscriptions.ts'
 import { kinds } from './arguments.ts'
 import { defaultChars } from './pages.ts'
 import { type Presence, presenceOf } from './presence.ts'
-import { deltaText, parsedDelta } from './scene-changes.ts'
+import { parsedDelta } from './scene-changes.ts'
+import { deltaText } from '../../../lib/mcp/change-words.ts'
 import { ObjectMemory, type SeenObjects } from './seen-objects.ts'
 import {
   type Caller,
