@@ -60,18 +60,18 @@ describe('the proof of an answer', () => {
       `note ${note.number} (${note.id}) is answered; the person accepts it or replies`,
       `compared with scene revision ${result.structuredContent.proof.revision}`,
       'changed in the objects of the note:',
+      '- materials: Gold rough 0 → 0.5',
       '- Lamp light.energy 1000 → 10',
-      '- Gold rough 0 → 0.5',
       'also changed:',
+      '- materials: Steel rough 0 → 0.5',
       '- Cube moved 1.00 along x',
-      '- Steel rough 0 → 0.5',
       'no picture: no application is connected',
     ])
     const kept = await session.readJson(`notes://${note.id}`)
     expect(kept.entries[0].proof).to.deep.equal(result.structuredContent.proof)
     expect(kept.entries[0].proof).to.deep.include({
       settled: true,
-      also_changed: ['Cube moved 1.00 along x', 'Steel rough 0 → 0.5'],
+      also_changed: ['materials: Steel rough 0 → 0.5', 'Cube moved 1.00 along x'],
     })
   })
 

@@ -38,7 +38,8 @@ function headOf(delta: JsonObject, count: number): string {
   if (typeof hint === 'string') return hint
   const now = asText(revision)
   if (reset === true) return `revision ${now}; ${unknownBase}: read the scene again (query_scene)`
-  const from = base === undefined ? `checkpoint ${asText(checkpoint)}` : `revision ${asText(base)}`
+  const from =
+    base === undefined ? `checkpoint ${JSON.stringify(checkpoint)}` : `revision ${asText(base)}`
   const things = count === 1 ? 'object or setting' : 'objects or settings'
   return `${from} → ${now}: ${count === 0 ? nothingFollowed : `${count} ${things} changed`}`
 }
@@ -142,7 +143,7 @@ function linesOf(things: readonly Thing[]): readonly string[] {
       const labels = same.map(each => each.label ?? '')
       return `${same.length} ${isObject ? 'objects' : short(list)} ${words}: ${few(labels)}`
     }
-    return `${isObject ? '' : `${short(list)}: `}${label}${/^id /.test(words) ? ':' : ''} ${words}`
+    return `${isObject ? '' : `${short(list)}: `}${label}${words.startsWith('id ') ? ':' : ''} ${words}`
   })
   const unsure = new Set(things.flatMap(({ label, isUnsure }) => (isUnsure ? [label] : [])))
   const isUnnamed = unsure.delete(null)

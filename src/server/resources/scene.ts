@@ -204,7 +204,9 @@ export class SceneProducer implements BuiltIn {
   }
 
   #compared(base: SceneRevision, until: SceneRevision): JsonDifferences {
-    return changesBetween(parseScene(base.text), parseScene(until.text), this.#maxChanges)
+    const isCurrent = until === this.#state.current
+    const scene = isCurrent ? this.#parsed.value : parseScene(until.text)
+    return changesBetween(parseScene(base.text), scene, this.#maxChanges)
   }
 
   async #endpoint(word: number | string): Promise<SceneRevision> {

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { parseExact } from '../../../lib/util/exact-json.ts'
-import { isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
+import { arrayOf, isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
 import type { Content } from '../../resources/producer.ts'
 import { deltaText } from '../../../lib/mcp/change-words.ts'
 import { sceneDeltaUri } from '../../resources/scene-listing.ts'
@@ -39,7 +39,12 @@ export function sceneChangesTool(registry: ServedResources): Tool {
       const contents = await registry.read(`${sceneDeltaUri}${query}`, reader)
       const presence = presenceOf(registry.scene, since)
       const delta = parsedDelta(contents)
-      return textResult(deltaText(delta, presence, most), { ...delta, ...presence?.facts })
+      const changes = arrayOf(delta.changes)
+      let room = most
+      // Like the words, the data is no longer than the caller asked for.
+      const kept = changes.filter(each => (room -= JSON.stringify(each).length + 1) >= 0)
+      const cut = kept.length < changes.length ? { changes: kept, truncated: true } : {}
+      return textResult(deltaText(delta, presence, most), { ...delta, ...cut, ...presence?.facts })
     },
   )
 }

@@ -37,7 +37,7 @@ describe('answers of tools', () => {
       value: 1,
     })
     const waiting = call('wait_for_change', { since: revision })
-    resources.setScene({ frame: 2, objects: objects.map(each => ({ ...each, x: 1 })) })
+    resources.setScene({ frame: 2, objects: objects.map((each, x) => ({ ...each, x })) })
     expect((await waiting).structuredContent).to.include({ changed: true })
     const reset = await call('scene_changes', { since: 1 })
     expect(reset.structuredContent).to.include({ reset: true })
