@@ -118,7 +118,7 @@ describe('the words about what an artist does in Blender', function () {
     }
     const proof = async (id: string) => {
       const answer = await call('answer_note', { id, text: 'Done' })
-      return answer.split('\n').filter(line => !/^(note|in the view|no picture)/.test(line))
+      return answer.split('\n').filter(line => !/^(note|compared with|in the view|no picture)/.test(line))
     }
     expect(await proof(await add())).to.deep.equal([`in the objects of the note ${nothingFollowed}`])
     for (const [step, words] of [
