@@ -232,8 +232,7 @@ interface Matched {
 
 /**
  * Matches objects by the first of these that one of each list has alone: `uid`, `id`, `uuid`,
- * `name`, all but id and name. The rest place by place: those with one identity among themselves,
- * and those without any. Objects with different uids of one run are never matched.
+ * `name`. The rest place by place: those with one identity among themselves, and those without any. Objects with different uids of one run are never matched.
  */
 function matchObjects(
   before: readonly JsonObject[],
@@ -274,7 +273,6 @@ function matchObjects(
     named ??= [before, after].map(list => Map.groupBy([...list, ...others()], nameKey))
     return named.every(items => items.get(name)?.length === 1)
   })
-  matchBy(contentKey)
   const olds = Map.groupBy(old, identityOf)
   for (const [identity, nows] of Map.groupBy(now, identityOf)) {
     const same = olds.get(identity) ?? []
@@ -294,13 +292,6 @@ function keyOf(value: unknown): Key | null {
   if (number === undefined || typeof value === 'number') return number ?? null
   const digits = digitsOf(value)
   return digitsOf(number) === digits ? number : `\0${digits}`
-}
-
-/** All but the id and name of an object that has one, where that is enough to know it by. */
-function contentKey({ id, name, ...content }: JsonObject): string | null {
-  const isNamed = keyOf(id) !== null || keyOf(name) !== null
-  const isKnown = isNamed && Object.keys(content).some(each => !/^(?:uid|uuid|type)$/.test(each))
-  return isKnown ? JSON.stringify(content) : null
 }
 
 function haveCommonUid(before: readonly JsonObject[], after: readonly JsonObject[]): boolean {

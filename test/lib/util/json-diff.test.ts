@@ -113,16 +113,12 @@ describe('diffJson', () => {
     ],
     ['no other uid: another run of the application', [{ uid: 1, id: 1 }], [{ uid: 2, id: 1 }], []],
     [
-      'another id and name of what is else the same and alone',
+      'two objects where neither id nor name is the same',
+      [{ id: 'Bolt', name: 'Bolt', type: 'mesh' }],
+      [{ id: 'Nut', name: 'Nut', type: 'mesh' }],
       [
-        { id: 'A', name: 'A', x: 1 },
-        { id: 'B', x: 1, y: 2 },
-      ],
-      [{ id: 'C', name: 'C', x: 1 }],
-      [
-        ['/1', 'removed', { id: 'B', x: 1, y: 2 }],
-        ['/0/id', 'changed', 'A', 'C'],
-        ['/0/name', 'changed', 'A', 'C'],
+        ['/0', 'removed', { id: 'Bolt', name: 'Bolt', type: 'mesh' }],
+        ['/0', 'added', { id: 'Nut', name: 'Nut', type: 'mesh' }],
       ],
     ],
   ]
