@@ -213,11 +213,14 @@ describe('the answer of a tool', function () {
       for (const length of lengths) steps.push(['read_resource', { uri, max_chars: length }])
       // A note is answered once: that of the program is a twin of the one that is answered here.
       const [theirs, ours] = [notes[2 * index]!, notes[2 * index + 1]!]
-      const [proof, ...more] = await call('answer_note', { id: ours.id, text: 'Dimmed' })
-      const text = proof!
-        .text!.replaceAll(ours.id, theirs.id)
-        .replace(`note ${ours.number} `, `note ${theirs.number} `)
-      const sent: Content[][] = [[{ type: 'text', text }, ...more]]
+      const proof = await call('answer_note', { id: ours.id, text: 'Dimmed' })
+      const asTheirs = (text: string) =>
+        text
+          .replaceAll(ours.id, theirs.id)
+          .replace(`note ${ours.number} `, `note ${theirs.number} `)
+      const sent: Content[][] = [
+        proof.map(each => ({ ...each, text: each.text && asTheirs(each.text) })),
+      ]
       const answer: [string, object] = ['answer_note', { id: theirs.id, text: 'Dimmed' }]
       const queries = program.search === undefined ? [] : Object.keys(searches)
       const { turns, version } = await run(this, program, { blender: open }, [
@@ -236,7 +239,10 @@ describe('the answer of a tool', function () {
           continue
         }
         const all = wordsOf(textOf(sent[step]!)).length
-        if (missing.length > 0) faults.push(`${name}: ${missing.length} of ${all} words`)
+        if (missing.length > 0) {
+          const some = missing.slice(0, 5).join(' ')
+          faults.push(`${name}: ${missing.length} of ${all} words (${some})`)
+        }
         const pictures = picturesIn(arrived)
         if (!program.isBlind && pictures < picturesIn(sent[step]!)) faults.push(`${name}: picture`)
         shown += pictures
