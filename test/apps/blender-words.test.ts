@@ -105,7 +105,7 @@ describe('the words about what an artist does in Blender', function () {
     const [named] = await said('save_as')
     expect(named).to.include('other.blend')
     const { entries } = await read('audit://recent?limit=100')
-    const saves = entries.filter(({ action }: any) => /^file\.save/.test(action))
+    const saves = entries.filter(({ action }: any) => action.startsWith('file.save'))
     const [shot, other] = ['shot.blend', 'other.blend'].map(name => join(linked.addon.folder, name))
     expect(saves.map(({ action, params }: any) => [action, params]).slice(-3)).to.deep.equal([
       ['file.save_copy', { copy_of: shot }],
