@@ -160,7 +160,7 @@ export class AcceptedLink {
     // An instance opens another link when it lost this one, which may not be known here yet.
     const replaced = (): void => {
       this.#membership = null
-      this.#socket.close(joinCloseCodes.stopped, 'a newer link replaced it')
+      this.#socket.close(joinCloseCodes.replaced, 'a newer link replaced it')
     }
     let admitted
     try {
