@@ -145,14 +145,6 @@ export function describeDocumentStores(name: string, open: () => Promise<StoresU
       expect(notes.damaged).to.deep.equal([idOf(1)])
     })
 
-    it('lists the documents that have notes or checkpoints', async () => {
-      const list = { documents: [shot, `${other}.local`], others: 0 }
-      await append(under.stores.notes(shot), idOf(1))
-      await under.stores.checkpoints(`${other}.local`).add(checkpointOf('one', 1), scene)
-      const { documents, others } = await (await under.again()).list()
-      expect({ documents: documents.toSorted(), others }).to.deep.equal(list)
-    })
-
     it('keeps checkpoints of each document, the oldest first, for every process', async () => {
       const checkpoints = under.stores.checkpoints(shot)
       expect(await checkpoints.list()).to.deep.equal([])

@@ -5,15 +5,13 @@ import { systemTimer } from '../../../lib/util/time.ts'
 import { listen } from '../../database/listener.ts'
 import { migrate } from '../../database/migrations.ts'
 import type { Database } from '../../database/pool.ts'
-import { type DocumentStores, isDocumentName, localSuffix } from '../document-stores.ts'
+import { type DocumentStores, localSuffix } from '../document-stores.ts'
 import { checkpointRows } from './checkpoint-rows.ts'
 import { NoteRows, notesChannel } from './note-rows.ts'
 import { migrations } from './schema.ts'
 
 /** In case a notice was lost. */
 const pollMs = 5000
-
-const select = 'SELECT document FROM document_notes UNION SELECT document FROM document_checkpoints'
 
 /**
  * Opens the documents in PostgreSQL, and creates missing tables. Documents without a path belong to
@@ -36,12 +34,6 @@ export async function openDocumentRows(
   return {
     notes: document => new NoteRows(nameOf(document), parts),
     checkpoints: document => checkpointRows(database, nameOf(document)),
-    async list() {
-      const rows = await database.rows<{ document: string }>('the documents were not read', select)
-      const names = rows.map(row => row.document.replace(`${localSuffix}.${account}`, localSuffix))
-      const documents = names.filter(isDocumentName)
-      return { documents, others: names.length - documents.length }
-    },
     close: stop,
   }
 }
