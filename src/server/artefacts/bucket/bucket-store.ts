@@ -34,8 +34,6 @@ export interface BucketStoreOptions {
 }
 
 export interface BucketStore extends ArtefactStore {
-  /** For what else a server keeps there, as long as the store is open. */
-  readonly database: Database
   /** What the timer does: removes expired artefacts, those beyond the bounds, and objects that are due. */
   sweep(): Promise<void>
 }
@@ -161,7 +159,6 @@ export async function createBucketStore(options: BucketStoreOptions): Promise<Bu
   })
 
   return {
-    database,
     sweep,
 
     async put(source, putOptions = {}) {
