@@ -20,7 +20,7 @@ import { Agent, type AgentKind } from './agent.ts'
 import { type Network, openNetwork } from './network.ts'
 
 /** A gateway at an address of its own. */
-export interface StudioGateway {
+interface StudioGateway {
   process: GatewayProcess
   readonly address: string
 }

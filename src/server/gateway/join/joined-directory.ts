@@ -21,7 +21,7 @@ interface JoinedDirectoryParts {
   readonly log: Logger
 }
 
-export interface Joining {
+interface Joining {
   readonly told: ToldRecord
   readonly client: LinkClient
   /** Called when the instance has opened a newer link. */
