@@ -1,10 +1,8 @@
 import type { GatewayOptions } from '../server/gateway/options.ts'
 import { type McpServerFlags, readMcpServerSettings } from './mcp-server-settings.ts'
-import { parseAccountsUrl, requireAccountsUrl } from '../lib/config/accounts-url.ts'
+import { requireAccountsUrl } from '../lib/config/accounts-url.ts'
 import { usage } from '../lib/util/errors.ts'
-import { databaseVariable } from '../server/database/settings.ts'
 import type { AuthMode } from './auth-mode.ts'
-import { readDatabase } from './database-flag.ts'
 import { checkPath } from './server-settings.ts'
 
 /** The flags of `gateway` as the parser returns them. */
@@ -13,8 +11,6 @@ export interface GatewayFlags extends McpServerFlags {
   standby: boolean
   aggregate?: boolean
   'accept-joins'?: string
-  database?: string
-  'peer-url'?: string
 }
 
 export type GatewaySettings = Omit<GatewayOptions, 'log' | 'accessLog' | 'onElection' | 'patient'>
@@ -34,7 +30,6 @@ export async function readGatewaySettings(
     standby: flags.standby,
     aggregate: flags.aggregate,
     acceptJoins: readAcceptJoins(flags, common.auth.mode),
-    shared: readShared(flags, env),
   }
 }
 
@@ -53,24 +48,4 @@ function readAcceptJoins(flags: GatewayFlags, mode: AuthMode): GatewaySettings['
     )
   }
   return requireAccountsUrl(accounts, '--accept-joins')
-}
-
-/** Without `--peer-url` the variable with the address of a database is that of other servers. */
-function readShared(flags: GatewayFlags, env: NodeJS.ProcessEnv): GatewaySettings['shared'] {
-  const { 'peer-url': peerUrl, 'accept-joins': accounts } = flags
-  if (peerUrl === undefined) {
-    if (flags.database === undefined) return undefined
-    const hint = 'add --peer-url with the address at which the other gateways reach this one'
-    throw usage('--database is for several gateways, which ask each other', hint)
-  }
-  const database = readDatabase(flags.database, env)
-  if (database === undefined) {
-    throw usage('--peer-url is for --database', `add --database, or set ${databaseVariable}`)
-  }
-  if (accounts === undefined) {
-    throw usage('--database is for --accept-joins', 'add --aggregate --accept-joins URL')
-  }
-  const parsed = parseAccountsUrl(peerUrl)
-  if (!parsed.ok) throw usage('--peer-url is not an address', 'write it as https://10.0.0.7:9765')
-  return { database, peerUrl: parsed.value.url }
 }

@@ -18,8 +18,7 @@ resources on /mcp, and notifies clients of changes. Listens only on this machine
 One gateway is active on a port. Others stand by and take over within seconds when it ends, even \
 after a crash. The log reports this, and --json prints a line.
 
-Environment: SERVICE_MCP_API_KEY (the key that clients must present), SERVICE_REGISTRY_DIR, \
-SERVICE_DATABASE_URL (in place of --database, with --peer-url).`
+Environment: SERVICE_MCP_API_KEY (the key that clients must present), SERVICE_REGISTRY_DIR.`
 
   static override examples = [
     { description: 'start with the defaults', command: '<%= config.bin %> gateway' },
@@ -53,14 +52,6 @@ SERVICE_DATABASE_URL (in place of --database, with --peer-url).`
     aggregate: aggregateFlag,
     'accept-joins': Flags.string({
       description: 'let instances join with tokens of this accounts server (--aggregate)',
-      helpValue: 'URL',
-    }),
-    database: Flags.string({
-      description: 'postgres://USER@HOST/NAME that gateways share; needs --peer-url',
-      helpValue: 'URL',
-    }),
-    'peer-url': Flags.string({
-      description: 'where other gateways of the --database reach this one',
       helpValue: 'URL',
     }),
     tools: toolsFlag,

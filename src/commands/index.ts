@@ -6,7 +6,6 @@ const loaders = {
   'adapter:python': () => import('./adapter/python.ts'),
   'artefacts:get': () => import('./artefacts/get.ts'),
   'artefacts:list': () => import('./artefacts/list.ts'),
-  'artefacts:migrate': () => import('./artefacts/migrate.ts'),
   'artefacts:put': () => import('./artefacts/put.ts'),
   'artefacts:rm': () => import('./artefacts/rm.ts'),
   checkpoint: () => import('./checkpoint.ts'),

@@ -31,7 +31,7 @@ export async function runServe(settings: ServeSettings, output: OutputFlags): Pr
           hostUrl,
           hostTokenFile,
           page: pageLogin(),
-          joins: settings.join?.gateway ?? null,
+          joins: settings.join?.gateways ?? [],
           capture: capture === null ? null : await describeCapture(capture),
           ...describeAccess(settings),
           ...shown,

@@ -27,7 +27,7 @@ export interface ServeFlags extends McpServerFlags {
   gateway?: boolean
   'gateway-port'?: number
   aggregate?: boolean
-  join?: string
+  join?: readonly string[]
   'join-token-file'?: string
   'visible-to'?: Visibility
 }
@@ -96,7 +96,7 @@ async function readJoin(flags: ServeFlags, env: NodeJS.ProcessEnv): Promise<Serv
     const flag = file === undefined ? '--visible-to' : '--join-token-file'
     throw usage(`${flag} is for --join`, 'name the gateway with --join')
   }
-  const gateway = readGatewayUrl('join', join)
+  const gateways = [...new Set(join.map(url => readGatewayUrl('join', url)))]
   if (token === null) {
     throw usage(
       '--join needs a token',
@@ -104,7 +104,7 @@ async function readJoin(flags: ServeFlags, env: NodeJS.ProcessEnv): Promise<Serv
     )
   }
   await token()
-  return { gateway, token, visibleTo }
+  return { gateways, token, visibleTo }
 }
 
 function readCapture(flags: ServeFlags): ServeOptions['capture'] {

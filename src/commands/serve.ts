@@ -133,8 +133,10 @@ default), SERVICE_JOIN_TOKEN (for --join), SERVICE_REGISTRY_DIR.`
     }),
     aggregate: aggregateFlag,
     join: Flags.string({
-      description: 'gateway of the studio to join; nothing listens here for it',
+      description: 'gateway of the studio to join; nothing listens here for it (repeatable)',
       helpValue: 'URL',
+      multiple: true,
+      multipleNonGreedy: true,
     }),
     'join-token-file': Flags.string({
       description: 'file with the token for --join; overrides SERVICE_JOIN_TOKEN',

@@ -3,7 +3,7 @@ import { realpath } from 'node:fs/promises'
 import { bundledCatalog } from '../lib/util/adapter-files.ts'
 import { monotonicClock, systemClock, systemTimer, toRfc3339 } from '../lib/util/time.ts'
 import { processStart } from '../lib/util/process.ts'
-import { createHandlers, type InstanceDownload, type PeerEndpoint } from './mcp/app.ts'
+import { createHandlers, type InstanceDownload } from './mcp/app.ts'
 import type { JoinEndpoint } from './mcp/upgrades.ts'
 import { AccountTokens } from './auth/account-tokens.ts'
 import { createAuth } from './auth/create-auth.ts'
@@ -132,25 +132,16 @@ export async function startGateway(
       else acceptJoin(req, socket, head, peer)
     },
   }
-  let answerPeer: PeerEndpoint | undefined
-  let readyFacts = (): object => ({})
-  const { shared } = options
-  const peers: PeerEndpoint = async (...asked) => {
-    if (answerPeer === undefined) throw new ServiceError('overloaded', 'the gateway is starting')
-    await answerPeer(...asked)
-  }
   const metrics = new Metrics('gateway', options.accessLog)
   const handlers = createHandlers({
-    ...createRequestChecks(shared ? withPeerHost(options, shared.peerUrl) : options),
+    ...createRequestChecks(options),
     page,
     mcp,
     auth: auth.policy,
     documents: auth.documents,
     activeGateway: { path: identityPath, handle: createIdentityRoute(() => active) },
     isReady: () => mcp.isOpen,
-    readyFacts: () => readyFacts(),
     joins,
-    peers: shared && peers,
     instances: options.aggregate ? downloadWhenOpen : undefined,
     onRefused,
     limits,
@@ -201,7 +192,6 @@ export async function startGateway(
     ring,
     tools: options.tools === true,
     aggregate,
-    shared,
     accounts,
     onRefused,
     mayUseKey: () => chain(auth.policy.authenticate(stranger), ({ ok }) => !ok),
@@ -211,8 +201,6 @@ export async function startGateway(
   opened.defer(() => assembled.close())
   download = assembled.download
   acceptJoin = assembled.acceptJoin
-  answerPeer = assembled.answerPeer
-  readyFacts = assembled.readyFacts
   endLinks = () => assembled.endLinks()
   metrics.add(assembled.gauges)
   mcp.open(assembled.endpoint)
@@ -226,12 +214,6 @@ export async function startGateway(
   const pageLogin = () => page?.login()?.url ?? null
   const facts = { url, port, instanceId, registryDir, pageLogin }
   return { ...facts, ...stoppable(() => running.disposeAsync()) }
-}
-
-/** Other gateways name the address in their Host header. */
-function withPeerHost(options: GatewayOptions, peerUrl: string): GatewayOptions {
-  const { allowedHosts = [] } = options
-  return { ...options, allowedHosts: [...allowedHosts, new URL(peerUrl).host] }
 }
 
 /** A caller without a key. */

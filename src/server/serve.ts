@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
@@ -12,9 +12,9 @@ import { createFsStore } from './artefacts/fs-store.ts'
 import type { openBucketStore } from './artefacts/bucket/open-bucket-store.ts'
 import { artefactRootIn } from './artefacts/helpers.ts'
 import type { ArtefactStore } from './artefacts/store.ts'
+import { CheckpointFolder } from './checkpoints/checkpoint-folder.ts'
 import { Checkpoints } from './checkpoints/checkpoints.ts'
 import { SceneComparer } from './checkpoints/scene-comparer.ts'
-import { documentFolders, documentName, type DocumentStores } from './documents/document-stores.ts'
 import { createPictureMaker } from './capture/png/picture-maker.ts'
 import { windowCaptureLimits } from './capture/window-limits.ts'
 import { createHostEndpoint } from './host/host-endpoint.ts'
@@ -33,6 +33,7 @@ import { Metrics } from './http/metrics.ts'
 import { McpHttpServer } from './mcp/mcp-http-server.ts'
 import { resolveLimits } from '../lib/config/limits.ts'
 import { openStateDirectory, selectStateDirectory } from '../lib/instances/state-directory.ts'
+import { NoteFolder } from './notes/note-folder.ts'
 import { Prover } from './notes/prover.ts'
 import { readDetail } from './resources/object-detail.ts'
 import { Notes } from './notes/notes.ts'
@@ -73,15 +74,11 @@ export async function startServe(
     instance_id: instanceId,
     dcc_type: dccTypeOf(options.dccType, presences.current?.app),
   })
-  const folders = {
-    artefacts: artefactRootIn(registryDir.path),
-    documents: documentsPath(process.env),
-  }
   // Ended in reverse order: at the stop, or at once when a later step of the start fails.
   await using opened = new AsyncDisposableStack()
-  const { store, documents } = await openStores(options.artefacts, folders, { limits, log, origin })
+  const artefactRoot = artefactRootIn(registryDir.path)
+  const store = await openStore(options.artefacts, artefactRoot, { limits, log, origin })
   opened.defer(() => store?.close())
-  opened.defer(() => documents.close())
   cancelled.throwIfAborted()
   const token = await resolveHostToken({
     file: options.hostTokenFile,
@@ -120,11 +117,12 @@ export async function startServe(
     const { app, document: now } = presences.current ?? {}
     return documentName(dccTypeOf(options.dccType, app), now)
   }
-  const folder = () => join(folders.documents, document())
+  const documents = documentsPath(process.env)
+  const folder = () => join(documents, document())
   const comparer = new SceneComparer(systemTimer)
   opened.defer(() => comparer.close())
   const checkpoints = new Checkpoints({
-    store: () => documents.checkpoints(document()),
+    store: () => new CheckpointFolder(join(folder(), 'checkpoints')),
     scene: () => registry.freshScene(),
     comparer,
     clock: systemClock,
@@ -134,7 +132,7 @@ export async function startServe(
   const notes = options.notes
     ? new Notes({
         document,
-        open: name => documents.notes(name),
+        open: name => new NoteFolder(join(documents, name, 'notes'), log),
         prover: new Prover({
           folder,
           scene: () => registry.freshScene(),
@@ -264,24 +262,31 @@ export async function startServe(
   }
 }
 
-/** Artefacts, and what is kept of documents. The clients of bucket and database are loaded only for these. */
-async function openStores(
+/** The clients of bucket and database are loaded only for these. */
+async function openStore(
   where: ServeOptions['artefacts'],
-  folders: { readonly artefacts: string; readonly documents: string },
+  root: string,
   options: Parameters<typeof openBucketStore>[1],
-): Promise<{ readonly store: ArtefactStore | undefined; readonly documents: DocumentStores }> {
+): Promise<ArtefactStore | undefined> {
   if (typeof where === 'boolean') {
-    const store = where ? await createFsStore({ root: folders.artefacts, ...options }) : undefined
-    return { store, documents: documentFolders(folders.documents, options.log) }
+    return where ? createFsStore({ root, ...options }) : undefined
   }
   const { openBucketStore } = await import('./artefacts/bucket/open-bucket-store.ts')
-  const { openDocumentRows } = await import('./documents/postgres/open-document-rows.ts')
-  const store = await openBucketStore(where, options)
-  try {
-    const { database } = store
-    return { store, documents: await openDocumentRows(database, options.log, folders.documents) }
-  } catch (error) {
-    await store.close()
-    throw error
-  }
+  return openBucketStore(where, options)
+}
+
+/**
+ * The name of the folder of a document: files of one name in two folders stay apart. A document
+ * without a path has the suffix `.local`.
+ */
+function documentName(
+  dccType: string,
+  open: { path?: string; name?: string } | null | undefined,
+): string {
+  const { path, name = '' } = open ?? {}
+  const hash = createHash('sha256')
+    .update(`${dccType}\n${path ?? name}`)
+    .digest('hex')
+    .slice(0, 32)
+  return path === undefined ? `${hash}.local` : hash
 }

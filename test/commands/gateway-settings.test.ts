@@ -27,23 +27,6 @@ describe('readGatewaySettings', () => {
     })
   })
 
-  const joining = { aggregate: true, auth: 'none' as const, 'accept-joins': 'http://127.0.0.1:1' }
-  const peered = { ...joining, 'peer-url': 'http://10.0.0.7:9765/' }
-  const databaseUrl = 'postgres://u@db/studio'
-
-  it('shares a database with --peer-url alone, named by a flag or by the variable', async () => {
-    const read = async (flags: Partial<GatewayFlags>, env: NodeJS.ProcessEnv = {}) =>
-      (await readGatewaySettings({ ...defaults, ...flags }, env)).shared
-    for (const shared of [
-      await read({ ...peered, database: databaseUrl }),
-      await read(peered, { SERVICE_DATABASE_URL: databaseUrl }),
-    ]) {
-      expect(shared?.peerUrl).to.equal('http://10.0.0.7:9765')
-      expect(shared?.database).to.include({ host: 'db', database: 'studio', tls: true })
-    }
-    expect(await read(joining, { SERVICE_DATABASE_URL: databaseUrl })).to.equal(undefined)
-  })
-
   const accepted: [flags: Partial<GatewayFlags>, env: NodeJS.ProcessEnv, expected: object][] = [
     [{ standby: false }, {}, { standby: false }],
     [{ catalog: 'c.json' }, {}, { catalog: resolve('c.json') }],
@@ -72,11 +55,6 @@ describe('readGatewaySettings', () => {
     [{ 'registry-dir': '' }, '--registry-dir is empty'],
     [{ limit: ['electionRetryMs=500'] }, 'unknown limit "electionRetryMs"'],
     [{ limit: ['accessTokenMs=5000'] }, 'accessTokenMs'],
-    [{ ...joining, database: databaseUrl }, '--database is for several gateways'],
-    [peered, '--peer-url is for --database'],
-    [{ 'peer-url': 'http://10.0.0.7', database: databaseUrl }, '--database is for --accept-joins'],
-    [{ ...peered, database: databaseUrl, 'peer-url': 'ftp://10.0.0.7' }, '--peer-url'],
-    [{ ...peered, database: 'postgres://u:secret@db/studio' }, 'must not have a password'],
   ]
   for (const [flags, message] of refused) {
     it(`refuses ${JSON.stringify(flags)}`, async () => {

@@ -289,24 +289,40 @@ describe('a gateway that instances join', () => {
     expect((await read(at(id))).error.message).to.include('its token was revoked')
   })
 
-  it('gives an id to the user who used it first, and none of those of its own machine', async () => {
+  it('gives an id to one user for as long as it knows the instance, and none of its own machine', async () => {
     const id = randomUUID()
     const first = await joinAs(base, tokenOf('ada'), withRecord(toldRecord(id)))
     await joined(id)
+    const refused = { code: 4001, reason: 'its id is that of another user' }
     const second = await joinAs(base, tokenOf('ben'), withRecord(toldRecord(id)))
-    expect(await second.link.ended).to.deep.equal({
-      code: 4001,
-      reason: 'its id is that of another user',
-    })
+    expect(await second.link.ended).to.deep.equal(refused)
+    first.socket.destroy()
+    await until(async () => (await rowOf(id)).health === 'stale', 'the loss')
+    const third = await joinAs(base, tokenOf('ben'), withRecord(toldRecord(id)))
+    expect(await third.link.ended).to.deep.equal(refused)
+    const again = await joinAs(base, tokenOf('ada'), withRecord(toldRecord(id)))
+    await joined(id)
     expect((await rowOf(id)).joined.owner).to.equal('ada')
-    first.link.close(1001, 'stopped')
+    again.link.close(1001, 'stopped')
     await until(async () => (await rowOf(id)) === undefined, 'the end')
     const later = await joinAs(base, tokenOf('ben'), withRecord(toldRecord(id)))
-    expect((await later.link.ended).code).to.equal(4001)
+    await joined(id)
+    expect((await rowOf(id)).joined.owner).to.equal('ben')
+    later.link.close(1001, 'stopped')
     const local = await serveInProcess({ registryDir: join(folder, 'gateway') })
-    const third = await joinAs(base, tokenOf('ben'), withRecord(toldRecord(local.instanceId)))
-    expect((await third.link.ended).reason).to.include('the machine of the gateway')
+    const taken = await joinAs(base, tokenOf('ben'), withRecord(toldRecord(local.instanceId)))
+    expect((await taken.link.ended).reason).to.include('the machine of the gateway')
     await local.stop()
+  })
+
+  it('closes the older link of an instance that joins twice', async () => {
+    const id = randomUUID()
+    const first = await joinAs(base, tokenOf('ada'), withRecord(toldRecord(id)))
+    await joined(id)
+    const second = await joinAs(base, tokenOf('ada'), withRecord(toldRecord(id)))
+    expect(await first.link.ended).to.deep.equal({ code: 4009, reason: 'a newer link replaced it' })
+    expect((await rowOf(id)).health).to.equal('live')
+    second.link.close(1001, 'stopped')
   })
 
   it('bounds links and instances of a user, and links of all', async () => {

@@ -1,71 +1,19 @@
 import { expect } from 'chai'
 import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { createServer, type IncomingHttpHeaders, type Server } from 'node:http'
+import { createServer, type Server } from 'node:http'
 import { createServer as createSecureServer } from 'node:https'
-import type { AddressInfo, Socket } from 'node:net'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type WebSocket, WebSocketServer } from 'ws'
-import { defaultLimits } from '../../src/lib/config/limits.ts'
-import { systemTimer } from '../../src/lib/util/time.ts'
-import { LinkClient } from '../../src/server/gateway/join/link-client.ts'
-import { LinkSocket } from '../../src/server/join/link-socket.ts'
 import { makePair, writePair } from '../helpers/certificate.ts'
 import { serveInProcess } from '../helpers/in-process-servers.ts'
 import { type RunningServe, runServe, startServeProcess } from '../helpers/serve-process.ts'
 import { ask } from '../helpers/mcp.ts'
+import { accept, acceptLinks, type Joined, linkRequest } from '../helpers/scripted-gateway.ts'
 import { until } from '../helpers/until.ts'
 
 const token = 'svc_a-token-of-the-scope-instance'
-const never = new AbortController().signal
-
-/** The end of a gateway, so far as a test scripts it. */
-interface Joined {
-  readonly client: LinkClient
-  readonly link: LinkSocket
-  readonly socket: Socket
-  readonly headers: IncomingHttpHeaders
-}
-
-/** Takes every link that `refuse` does not answer with a status. */
-function acceptLinks(server: Server, refuse: () => number | null = () => null) {
-  const joined: Joined[] = []
-  const accepting = new WebSocketServer({ noServer: true, perMessageDeflate: false })
-  let attempts = 0
-  server.on('upgrade', (req, socket: Socket, head) => {
-    attempts++
-    const status = refuse()
-    if (status !== null) {
-      const body = JSON.stringify({ detail: 'the token was revoked' })
-      socket.end(`HTTP/1.1 ${status} No\r\nContent-Length: ${body.length}\r\n\r\n${body}`)
-      return
-    }
-    accepting.handleUpgrade(req, socket, head, (ws: WebSocket) => {
-      const link = new LinkSocket(ws, socket, defaultLimits)
-      const client = new LinkClient(link.stream, defaultLimits, systemTimer)
-      joined.push({ client, link, socket, headers: req.headers })
-    })
-  })
-  return { joined, attempts: () => attempts }
-}
-
-const request = (path: string) => ({
-  url: new URL(path, 'http://instance'),
-  method: 'GET' as const,
-  headers: {},
-  repeatable: false,
-  answerMs: 60_000,
-  signal: never,
-})
-
-const accept = ({ client }: Joined) =>
-  client.ask({
-    ...request('/join/v1/accepted'),
-    method: 'POST',
-    body: JSON.stringify({ owner: 'ada', team: 'fx', name: 'workstation-042' }),
-  })
-
 const read = async ({ client }: Joined, uri: string) => {
   const body = { jsonrpc: '2.0', id: 1, method: 'resources/read', params: { uri } }
   const headers = {
@@ -79,7 +27,7 @@ const read = async ({ client }: Joined, uri: string) => {
   }
   const post = async (sent: object, more: Record<string, string> = {}) =>
     client.ask({
-      ...request('/mcp'),
+      ...linkRequest('/mcp'),
       method: 'POST',
       headers: { ...headers, ...more },
       body: JSON.stringify(sent),
@@ -132,7 +80,7 @@ describe('serve --join', () => {
     return serve
   }
   const state = async ({ base }: RunningServe) =>
-    (await ask(`${base}/readyz`, { method: 'GET', headers: {} })).json.join?.state
+    (await ask(`${base}/readyz`, { method: 'GET', headers: {} })).json.join?.[0]?.state
   const joinedAt = async (index: number) => {
     await until(() => gateway.joined.length > index, 'the link')
     const joined = gateway.joined[index]
@@ -142,7 +90,7 @@ describe('serve --join', () => {
   /** Lines of the record, as they come. */
   const follow = async ({ client }: Joined) => {
     const lines: any[] = []
-    const answer = await client.ask(request('/join/v1/record'))
+    const answer = await client.ask(linkRequest('/join/v1/record'))
     let text = ''
     answer.on('data', chunk => {
       const [rest = '', ...whole] = `${text}${chunk}`.split('\n').toReversed()
@@ -203,7 +151,7 @@ describe('serve --join', () => {
     const kept = await read(joined, 'events://session/one')
     expect(JSON.parse(kept.result.contents[0].text).events).to.have.length(1)
     for (const path of ['/host/v1/scene', '/metrics', '/', '/page/session']) {
-      const answer = await joined.client.ask({ ...request(path), method: 'POST', body: '{}' })
+      const answer = await joined.client.ask({ ...linkRequest(path), method: 'POST', body: '{}' })
       expect([404, 405], path).to.include(answer.statusCode)
       answer.destroy()
     }

@@ -15,11 +15,11 @@ export interface Cable {
   close(): void
 }
 
-export async function openCable(port: number, at = 0): Promise<Cable> {
+export async function openCable(port: number, at = 0, host = '127.0.0.1'): Promise<Cable> {
   const ends = new Set<Socket>()
   let isSilent = false
   const server = createServer(near => {
-    const far = connect(port, '127.0.0.1')
+    const far = connect(port, host)
     for (const [from, to] of [
       [near, far],
       [far, near],

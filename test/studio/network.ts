@@ -1,10 +1,12 @@
 import { spawnSync } from 'node:child_process'
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { skipBecause } from '../helpers/skip.ts'
 
 /** Machines of a test: network namespaces on one switch, to which this machine is connected too. */
 export interface Network {
   /** Of this machine, for the others. */
-  readonly address: string
+  readonly addresses: readonly [string, string]
   /** What begins a command that runs on the machine. */
   within(machine: string): string[]
   /** From now on nothing comes through, and neither end is told. */
@@ -19,17 +21,30 @@ function run(command: string, ...more: string[]): void {
   if (status !== 0) throw new Error(`${command}: ${error?.message ?? stderr}`)
 }
 
-/** Made in a `before` hook; skips the suite, with the reason, where that is not possible. */
-export function openNetwork(context: Mocha.Context, machines: readonly string[]): Network {
+/**
+ * Made in a `before` hook; skips the suite, with the reason, where that is not possible. On every
+ * machine `hostname` has the addresses of this one.
+ */
+export function openNetwork(
+  context: Mocha.Context,
+  machines: readonly string[],
+  hostname: string,
+): Network {
   if (process.getuid?.() !== 0) skipBecause(context, 'network namespaces need root')
   if (spawnSync('bridge', ['-V']).error !== undefined) skipBecause(context, 'needs iproute2')
   const prefix = `st${process.pid}`
   const name = (machine: string) => `${prefix}-${machine}`
   const port = (machine: string) => `${prefix}${machine}`
   const subnet = `10.77.${process.pid % 250}`
+  const addresses = [`${subnet}.254`, `${subnet}.253`] as const
   const all = ['switch', ...machines]
+  // `ip netns exec` puts the files of this folder in place of those of /etc.
+  const filesOf = (machine: string) => join('/etc/netns', name(machine))
   const remove = (): void => {
-    for (const machine of all) spawnSync('ip', ['netns', 'del', name(machine)])
+    for (const machine of all) {
+      spawnSync('ip', ['netns', 'del', name(machine)])
+      rmSync(filesOf(machine), { recursive: true, force: true })
+    }
     spawnSync('ip', ['link', 'del', port('0')])
   }
   const state = (machine: string, value: number) =>
@@ -47,7 +62,7 @@ export function openNetwork(context: Mocha.Context, machines: readonly string[])
     }
     run(`ip link add ${port('0')} type veth peer name ${port('x')} netns ${name('switch')}`)
     connect(port('x'))
-    run(`ip addr add ${subnet}.254/24 dev ${port('0')}`)
+    for (const address of addresses) run(`ip addr add ${address}/24 dev ${port('0')}`)
     run(`ip link set ${port('0')} up`)
     for (const [index, machine] of machines.entries()) {
       const peer = `type veth peer name eth0 netns ${name(machine)}`
@@ -55,13 +70,17 @@ export function openNetwork(context: Mocha.Context, machines: readonly string[])
       connect(port(machine))
       run(`ip -n ${name(machine)} addr add ${subnet}.${index + 1}/24 dev eth0`)
       run(`ip -n ${name(machine)} link set eth0 up`)
+      mkdirSync(filesOf(machine), { recursive: true })
+      const lines = addresses.map(address => `${address} ${hostname}\n`)
+      const hosts = readFileSync('/etc/hosts', 'utf8') + lines.join('')
+      writeFileSync(join(filesOf(machine), 'hosts'), hosts)
     }
   } catch (error) {
     remove()
     throw error
   }
   return {
-    address: `${subnet}.254`,
+    addresses,
     within: machine => ['ip', 'netns', 'exec', name(machine)],
     silence: machine => state(machine, 0),
     mend: machine => state(machine, 3),

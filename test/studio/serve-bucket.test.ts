@@ -1,7 +1,6 @@
 import { expect } from 'chai'
 import { randomBytes } from 'node:crypto'
 import { until } from '../helpers/until.ts'
-import { LinkClient } from '../helpers/link.ts'
 import { RawSession } from '../helpers/mcp.ts'
 import { type ServeProcess, runServe, startServeProcess } from '../helpers/serve-process.ts'
 import { newPlace, type Place } from './bucket-stores.ts'
@@ -115,93 +114,6 @@ describe('servers that keep artefacts in one bucket', () => {
       postgres.start()
     }
     await until(async () => (await download(two, hex)).status === 200, 'it goes on')
-  })
-
-  const openDocument = async (document: object) => {
-    for (const server of [one, two]) {
-      expect((await server.post('app', { document })).status).to.equal(200)
-    }
-  }
-  const textsAt = async ({ url }: ServeProcess) => {
-    const { notes } = await (await RawSession.open(url)).readJson('notes://open')
-    return notes.map(({ text }: { text: string }) => text)
-  }
-
-  it('share notes and checkpoints of a document, and tell of what the other one writes', async () => {
-    await openDocument({ path: '/shots/shared.blend' })
-    await one.post('scene', { objects: [{ id: 'Lamp', name: 'Lamp' }] })
-    expect((await one.post('checkpoints', { name: 'before' })).status).to.equal(200)
-    const { id } = (await one.post('notes', { text: 'Too bright' })).json.note
-    expect(await textsAt(two)).to.deep.equal(['Too bright'])
-    const far = await RawSession.open(two.url)
-    const { checkpoints } = await far.readJson('scene://checkpoints')
-    const names = checkpoints.map(({ name }: { name: string }) => name)
-    expect(names).to.deep.equal(['before', `note-${id}`])
-    await two.post('scene', { objects: [] })
-    const delta = await far.readJson('scene://delta?since=before')
-    expect(delta).to.include({ base_checkpoint: 'before' })
-
-    const session = await RawSession.open(one.url)
-    const events = await session.listen()
-    const uri = `notes://${id}`
-    await session.call('resources/subscribe', { uri })
-    await two.post(`notes/${id}/close`, { by: 'ben' })
-    // It is told to followers, although another client reads it first.
-    const reader = await RawSession.open(one.url)
-    await until(async () => (await reader.readJson(uri)).state === 'closed', 'the end is read')
-    await events.until(() => events.updates.includes(uri), 'the update')
-    events.close()
-  })
-
-  it('share nothing of documents without a path', async () => {
-    await openDocument({ name: 'untitled' })
-    await one.post('notes', { text: 'Mine' })
-    expect(await textsAt(one)).to.deep.equal(['Mine'])
-    expect(await textsAt(two)).to.deep.equal([])
-  })
-
-  it('refuse notes while the database is away, and have all of them afterwards', async () => {
-    await openDocument({ path: '/shots/kept.blend' })
-    await one.post('notes', { text: 'First' })
-    postgres.stop()
-    try {
-      const refused = await one.post('notes', { text: 'Lost' })
-      expect(refused.status).to.equal(503)
-      expect(refused.json).to.include({ code: 'storage-unavailable' })
-      const session = await RawSession.open(one.url)
-      const { error } = await session.call('resources/read', { uri: 'notes://open' })
-      expect(error).to.deep.equal({
-        code: -32603,
-        message: 'the server cannot reach its storage now; try again',
-        data: { reason: 'storage_unavailable' },
-      })
-      const tool = { name: 'list_notes', arguments: {} }
-      expect((await session.call('tools/call', tool)).result.content[0].text).to.equal(
-        'storage_unavailable: the server cannot reach its storage now; try again',
-      )
-    } finally {
-      postgres.start()
-    }
-    expect((await one.post('notes', { text: 'Second' })).status).to.equal(200)
-    expect(await textsAt(two)).to.deep.equal(['First', 'Second'])
-  })
-
-  it('are shown to the application of the open document alone, also when that was away', async () => {
-    const path = '/shots/shown.blend'
-    const app = await LinkClient.connect(one, { notes: true, document: { path } })
-    const shown = () => app.ofType('notes').at(-1)?.notes.length
-    await app.done({ type: 'note.add', note: { text: 'Of this one' } })
-    await app.until(() => shown() === 1, 'the note')
-    postgres.stop()
-    try {
-      await app.done({ type: 'app.update', document: { path: '/shots/new.blend' } })
-      await app.until(() => shown() === 0, 'the note of the other document leaves')
-      await app.done({ type: 'app.update', document: { path } })
-    } finally {
-      postgres.start()
-    }
-    await app.until(() => shown() === 1, 'the note is back')
-    await app.bye()
   })
 
   it('write no secret', () => {

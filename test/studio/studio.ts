@@ -6,7 +6,6 @@ import { join } from 'node:path'
 import tls from 'node:tls'
 import { createCaller, quickLimits } from '../helpers/accounts-caller.ts'
 import { startAccountsProcess } from '../helpers/accounts-process.ts'
-import { type Cable, openCable } from '../helpers/cable.ts'
 import { makePair, writePair } from '../helpers/certificate.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { type GatewayProcess, startGatewayProcess } from '../helpers/gateway-process.ts'
@@ -19,13 +18,11 @@ import { statelessHeaders, statelessRequest } from '../helpers/stateless.ts'
 import { until } from '../helpers/until.ts'
 import { Agent, type AgentKind } from './agent.ts'
 import { type Network, openNetwork } from './network.ts'
-import { type Postgres, startPostgres } from './postgres.ts'
 
-/** A gateway, which the others reach over a cable. */
-export interface StudioGateway {
+/** A gateway at an address of its own. */
+interface StudioGateway {
   process: GatewayProcess
-  readonly port: number
-  readonly cable: Cable
+  readonly address: string
 }
 
 /** An instance on a machine of its own. */
@@ -37,15 +34,12 @@ export interface StudioInstance {
   set(value: number): Promise<void>
 }
 
-/** A database, two gateways behind nginx, and an instance on each of three machines. */
+/** Two gateways of one name, nginx before them, and an instance on each of three machines. */
 export interface Studio {
-  readonly postgres: Postgres
-  /** The address of the database of the gateways. */
-  readonly database: string
   readonly network: Network
   readonly gateways: readonly StudioGateway[]
   readonly instances: readonly StudioInstance[]
-  /** The address of all gateways. */
+  /** The address of all gateways for clients. */
   readonly base: string
   /** A key for each gateway, which nginx sends there while both run. */
   readonly keys: readonly string[]
@@ -58,6 +52,8 @@ export interface Studio {
 }
 
 const machines = ['a', 'b', 'c']
+/** As docs/studio-servers.md calls both gateways. */
+const gatewayName = 'gateways.studio.example'
 
 /** Started in a `before` hook; skips the suite, with the reason, where something is missing. */
 export async function startStudio(
@@ -65,7 +61,7 @@ export async function startStudio(
   bounds: readonly string[] = [],
 ): Promise<Studio> {
   if (spawnSync('nginx', ['-v']).error !== undefined) skipBecause(context, 'needs nginx')
-  const network = openNetwork(context, machines)
+  const network = openNetwork(context, machines, gatewayName)
   const ends: (() => unknown)[] = [() => network.remove()]
   const stop = async (): Promise<void> => {
     for (const end of ends.splice(0).toReversed()) await end()
@@ -78,12 +74,12 @@ export async function startStudio(
   }
 
   async function start(): Promise<Studio> {
-    const postgres = await startPostgres(context)
-    ends.push(() => postgres.remove())
     const folder = await mkdtemp(join(tmpdir(), 'studio-'))
     ends.push(() => rm(folder, { recursive: true, force: true }))
-    const pair = makePair({ names: ['localhost', '127.0.0.1', network.address] })
-    const { certFile } = await writePair(folder, pair)
+    const [proxyAddress] = network.addresses
+    const names = ['localhost', '127.0.0.1', gatewayName, ...network.addresses]
+    const pair = makePair({ names })
+    const { certFile, keyFile } = await writePair(folder, pair)
     const trusted = tls.getCACertificates('default')
     tls.setDefaultCACertificates([...trusted, pair.cert])
     ends.push(() => tls.setDefaultCACertificates(trusted))
@@ -101,40 +97,47 @@ export async function startStudio(
       Array.from({ length: 12 }, (_, at) => keyStore.create(`agent-${at}`)),
     )
     const port = await freePort()
-    const base = `https://${network.address}:${port}`
-    const database = await postgres.schema()
+    const gatewayPort = await freePort()
+    const base = `https://${proxyAddress}:${port}`
     const boundFlags = bounds.map(bound => `--bound=${bound}`)
 
-    const startGateway = ({ port: own, cable }: Pick<StudioGateway, 'port' | 'cable'>) => {
+    const startGateway = (address: string) => {
       const flags = [
+        '--host',
+        address,
+        '--tls-cert',
+        certFile,
+        '--tls-key',
+        keyFile,
         '--aggregate',
         '--accept-joins',
         accounts.url,
-        '--database',
-        database,
-        '--peer-url',
-        `http://127.0.0.1:${cable.port}`,
         '--public-url',
         base,
+        '--allowed-host',
+        gatewayName,
         '--trusted-proxy',
-        '127.0.0.1',
+        proxyAddress,
         '--keys-file',
         keyStore.store.path,
         ...boundFlags,
       ]
-      return startGatewayProcess({ port: own, registryDir: join(folder, `gateway-${own}`), flags })
+      const registryDir = join(folder, `gateway-${address}`)
+      return startGatewayProcess({ port: gatewayPort, registryDir, flags })
     }
+    const at = ({ address }: StudioGateway) => `${address}:${gatewayPort}`
     const gateways: StudioGateway[] = []
     ends.push(() => Promise.all(gateways.map(({ process }) => process.kill())))
-    for (const _ of [1, 2]) {
-      const own = await freePort()
-      const cable = await openCable(own)
-      ends.push(() => cable.close())
-      const gateway = { port: own, cable, process: startGateway({ port: own, cable }) }
+    for (const address of network.addresses) {
+      const gateway = { address, process: startGateway(address) }
       gateways.push(gateway)
       await gateway.process.line('listening')
     }
-    const nginx = await startNginx(folder, { port, address: network.address, gateways })
+    const nginx = await startNginx(folder, {
+      port,
+      address: proxyAddress,
+      gateways: gateways.map(at),
+    })
     ends.push(() => nginx.end())
 
     const instances: StudioInstance[] = []
@@ -148,7 +151,7 @@ export async function startStudio(
         env: { NODE_EXTRA_CA_CERTS: certFile },
         flags: [
           '--join',
-          base,
+          `https://${gatewayName}:${gatewayPort}`,
           '--join-token-file',
           tokenFile,
           '--visible-to',
@@ -168,14 +171,14 @@ export async function startStudio(
     const headersOf = (key: string) => ({ Authorization: `Bearer ${key}` })
     const atOf = async (key: string) => {
       const { headers } = await ask(`${base}/healthz`, { headers: headersOf(key) })
-      return Number(String(headers['x-gateway']).split(':')[1])
+      return String(headers['x-gateway'])
     }
-    const keyed = await Promise.all(allKeys.map(async key => ({ key, port: await atOf(key) })))
-    const keys = gateways.map(gateway => keyed.find(({ port: at }) => at === gateway.port)?.key)
+    const keyed = await Promise.all(allKeys.map(async key => ({ key, of: await atOf(key) })))
+    const keys = gateways.map(gateway => keyed.find(({ of }) => of === at(gateway))?.key)
     if (keys.includes(undefined)) throw new Error('nginx sends every key to one gateway')
     const read = async (uri: string, gateway: StudioGateway) => {
       const params = { uri }
-      const { json } = await ask(`http://127.0.0.1:${gateway.port}/mcp`, {
+      const { json } = await ask(`https://${at(gateway)}/mcp`, {
         method: 'POST',
         headers: { ...statelessHeaders('resources/read', params), ...headersOf(keys[0] ?? '') },
         body: JSON.stringify(statelessRequest('resources/read', params)),
@@ -185,8 +188,6 @@ export async function startStudio(
     const agents: Agent[] = []
     ends.push(() => Promise.all(agents.map(agent => agent.close())))
     return {
-      postgres,
-      database,
       network,
       gateways,
       instances,
@@ -201,7 +202,7 @@ export async function startStudio(
         return made
       },
       async restart(gateway) {
-        gateway.process = startGateway(gateway)
+        gateway.process = startGateway(gateway.address)
         await gateway.process.line('listening')
       },
       async rowOf({ serve }, gateway = gateways[0]) {
@@ -219,11 +220,7 @@ export async function startStudio(
 /** nginx as docs/studio-servers.md says, with the addresses of the test in place of those of the document. */
 async function startNginx(
   folder: string,
-  {
-    port,
-    address,
-    gateways,
-  }: { port: number; address: string; gateways: readonly StudioGateway[] },
+  { port, address, gateways }: { port: number; address: string; gateways: readonly string[] },
 ): Promise<{ end(): Promise<void> }> {
   const text = await readFile(join(root, 'docs/studio-servers.md'), 'utf8')
   const block = /```nginx\n(.*?)```/s.exec(text)?.[1] ?? ''
@@ -232,8 +229,9 @@ async function startNginx(
     ['server_name gateway.studio.example;', `server_name ${address};`],
     ['/etc/nginx/tls/gateway.studio.example.crt', join(folder, 'cert.pem')],
     ['/etc/nginx/tls/gateway.studio.example.key', join(folder, 'key.pem')],
-    ['10.0.0.7:9765', `127.0.0.1:${gateways[0]?.port}`],
-    ['10.0.0.8:9765', `127.0.0.1:${gateways[1]?.port}`],
+    ['/etc/nginx/tls/studio-ca.crt', join(folder, 'cert.pem')],
+    ['10.0.0.7:9765', gateways[0]],
+    ['10.0.0.8:9765', gateways[1]],
     ['proxy_set_header Host $host;', 'proxy_set_header Host $http_host;'],
   ].reduce((config, [from = '', to = '']) => {
     if (!config.includes(from)) throw new Error(`docs/studio-servers.md has no "${from}"`)

@@ -219,8 +219,7 @@ export const variables: Readonly<Record<string, string>> = {
   SERVICE_REGISTRY: 'names the accounts server',
   SERVICE_TOKEN: 'overrides the saved login',
   SERVICE_TOKEN_FILE: 'overrides the saved login',
-  SERVICE_DATABASE_URL:
-    'registry, serve --artefacts and gateway --peer-url use this PostgreSQL database',
+  SERVICE_DATABASE_URL: 'registry and serve --artefacts use this PostgreSQL database',
   SERVICE_TIMEOUT: 'limits the time of requests of account commands, resources and artefacts',
 }
 

@@ -37,8 +37,8 @@ export interface BannerFacts extends Shown, Access {
   readonly hostUrl: string
   /** Null when the token came from the environment. */
   readonly hostTokenFile: string | null
-  /** The gateway that it joins; null: none. */
-  readonly joins: string | null
+  /** The gateways that it joins. */
+  readonly joins: readonly string[]
   /** Null: window capture is off. */
   readonly capture: CaptureFacts | null
 }
@@ -64,7 +64,7 @@ export function renderBanner(facts: BannerFacts): string {
     ...pageLines(page, colour, { later: `later: ${command} page` }),
     ...labelled('Host link', hostUrl, colour),
     ...labelled('Host token', hostTokenFile ?? 'from SERVICE_HOST_TOKEN', colour),
-    ...(joins === null ? [] : labelled('Joins', joins, colour)),
+    ...joins.flatMap((gateway, at) => labelled(at === 0 ? 'Joins' : '', gateway, colour)),
     ...accessLines(facts, ', the host token', readable, [
       `${bold('Window')}        ${captureLines(capture, 14).join(`\n${' '.repeat(14)}`)}`,
     ]),

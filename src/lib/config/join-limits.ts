@@ -22,12 +22,6 @@ export interface JoinLimits {
   joinTokenCheckMs: number
   /** An instance whose link is lost stays listed for so long. */
   joinLostMs: number
-  /** A gateway that shares a database counts as away when its lease was not renewed for so long. */
-  gatewayLeaseMs: number
-  /** Leases are renewed this often, and the database is read, where notices do not arrive. */
-  gatewayRenewMs: number
-  /** Gateways of one database probe each other this often. */
-  peerProbeMs: number
   /** Bytes that HTTP/2 holds for one link before it refuses further requests. */
   maxJoinMemoryBytes: number
 }
@@ -52,7 +46,4 @@ export const defaultJoinLimits: Readonly<JoinLimits> = Object.freeze({
   // With the time of the check itself, a revoked token cuts its link within 5 s.
   joinTokenCheckMs: 3000,
   joinLostMs: 5 * 60_000,
-  gatewayLeaseMs: 15_000,
-  gatewayRenewMs: 5000,
-  peerProbeMs: 5000,
 })

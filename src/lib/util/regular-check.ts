@@ -48,7 +48,7 @@ export async function checkFacts(outcome: Promise<void>): Promise<CheckFacts> {
   }
 }
 
-export function awayFacts(error: unknown): CheckFacts & { readonly state: 'away' } {
+function awayFacts(error: unknown): CheckFacts & { readonly state: 'away' } {
   const reason = error instanceof ServiceError ? error.data?.['reason'] : undefined
   const hidden = 'it failed; the log of the server has the reason'
   return { state: 'away', reason: typeof reason === 'string' ? reason : hidden }

@@ -4,7 +4,7 @@ import { type Clock, systemClock } from '../../lib/util/time.ts'
 import { type Logger, silentLogger } from '../../lib/util/logger.ts'
 import { defaultLimits, type Limits } from '../../lib/config/limits.ts'
 import { completeRef, type Entry } from './entry.ts'
-import { type Describe, describePut, noOrigin } from './describe.ts'
+import { describePut, noOrigin } from './describe.ts'
 import { EntryIndex } from './entry-index.ts'
 import { createChangeMark, ownMark } from './marks.ts'
 import { createEntryLocks, telling } from './entry-lock.ts'
@@ -17,8 +17,6 @@ import { putArtefact } from './fs-put.ts'
 import { PageMemory, parseCursor } from './listing.ts'
 import { createOpenToSend } from './open-to-send.ts'
 import { parsePutOptions } from './put-options.ts'
-import type { BodySource } from './body-source.ts'
-import type { CopyTarget } from './copy-artefacts.ts'
 import { type FsWork, ShardTable } from './shard-table.ts'
 import type { ArtefactOrigin, ArtefactStore, OpenArtefact } from './store.ts'
 import { ChangeListeners, createUpkeep, every, ExpiryTimer } from './upkeep.ts'
@@ -35,7 +33,7 @@ export interface FsStoreOptions {
   work?: FsWork
 }
 
-export interface FsStore extends ArtefactStore, CopyTarget {
+export interface FsStore extends ArtefactStore {
   /** What the timer does: removes expired artefacts, those beyond the bounds, and leftovers. */
   sweep(): Promise<void>
   /** What the poll does: takes over what other processes changed, and tells the listeners. */
@@ -196,16 +194,6 @@ export async function createFsStore(options: FsStoreOptions): Promise<FsStore> {
     return artefact
   }
 
-  const storeAs = (source: BodySource, describe: () => Describe) =>
-    guard('cannot store the artefact', async () => {
-      const describing = describe()
-      if (!isLayoutComplete(layout)) await refresh()
-      const result = await putArtefact(store, source, describing)
-      await makeSpace(result.ref.digest.slice('sha256:'.length))
-      announce()
-      return result
-    })
-
   const guardedOpen = (hex: string) => guard('cannot open the artefact', () => open(hex))
   await guard(`cannot read the artefact folder ${root}`, start)
   const sweepTimer = every(limits.artefactSweepMs, () => inBackground(sweep))
@@ -215,13 +203,14 @@ export async function createFsStore(options: FsStoreOptions): Promise<FsStore> {
     refresh: () => guard('cannot read the artefact folder', refresh),
 
     put: (source, putOptions = {}) =>
-      storeAs(source, () => describePut(store, parsePutOptions(putOptions, clock.now(), limits))),
-
-    copyIn: (source, _, describe) => storeAs(source, () => describe),
-
-    async totals() {
-      return { entries: index.ordered.length, bytes: index.totalBytes }
-    },
+      guard('cannot store the artefact', async () => {
+        const describe = describePut(store, parsePutOptions(putOptions, clock.now(), limits))
+        if (!isLayoutComplete(layout)) await refresh()
+        const result = await putArtefact(store, source, describe)
+        await makeSpace(result.ref.digest.slice('sha256:'.length))
+        announce()
+        return result
+      }),
 
     find: hex =>
       guard('cannot read the artefact folder', async () => {

@@ -80,7 +80,7 @@ export function listen(options: ListenerOptions): () => void {
 }
 
 /** While one run is under way, further calls make one more after it. */
-export function oneAtATime(run: () => Promise<void>): () => Promise<void> {
+function oneAtATime(run: () => Promise<void>): () => Promise<void> {
   let running: Promise<void> | null = null
   let again = false
   return () => {

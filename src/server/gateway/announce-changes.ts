@@ -27,7 +27,7 @@ export function announceInstances(parts: AnnounceParts): () => void {
     const id = 'entry' in change ? change.entry.record.instanceId : null
     const before = id === null ? undefined : statuses.get(id)
     const event = eventOf(change, before)
-    if (event !== null) ring.record(event, joinedIdOf(change))
+    if (event !== null) ring.record(event)
     if (id === null || !('entry' in change)) return false
     const after = change.kind === 'gone' ? undefined : rowStatus(change.entry)
     if (after === undefined) statuses.delete(id)
@@ -97,11 +97,6 @@ function changedIds(changes: InstanceChange[]): Set<string> {
   return new Set(
     changes.flatMap(change => ('entry' in change ? [change.entry.record.instanceId] : [])),
   )
-}
-
-function joinedIdOf(change: InstanceChange): string | null {
-  if (!('entry' in change) || change.entry.record.joined === null) return null
-  return change.entry.record.instanceId
 }
 
 /** Dead instances count as removed. */

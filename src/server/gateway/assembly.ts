@@ -16,8 +16,7 @@ import type { RefusedRequest } from '../http/refusal-log.ts'
 import { JoinTokens } from './join/join-tokens.ts'
 import { createJoinUpgrade } from './join/join-upgrade.ts'
 import { Joins } from './join/joins.ts'
-import { OwnJoined } from './join/own-joined.ts'
-import { openShared, type Shared, type SharedSettings } from './peers/open-shared.ts'
+import { JoinedDirectory } from './join/joined-directory.ts'
 import { mergeDirectories } from './merged-directory.ts'
 import { Relays } from './relay/relays.ts'
 import { openUserView, openView } from './views/view.ts'
@@ -39,8 +38,6 @@ interface GatewayAssemblyParts {
   readonly aggregate: boolean
   /** Accept instances that join with service tokens of this accounts server. */
   readonly accounts: AccountTokens | undefined
-  /** Several gateways share the instances that joined. */
-  readonly shared: SharedSettings | undefined
   readonly onRefused: (refused: RefusedRequest) => void
   /** Whether clients of the gateway are asked for a key. */
   readonly mayUseKey: () => MaybePromise<boolean>
@@ -55,10 +52,6 @@ export interface AssembledGateway {
   readonly download: InstanceDownload | undefined
   /** The handshake of an instance that joins. Absent: none is accepted. */
   readonly acceptJoin: JoinEndpoint['upgrade'] | undefined
-  /** What other gateways ask. Absent without a shared database. */
-  readonly answerPeer: Shared['answerPeer'] | undefined
-  /** For `/readyz`. */
-  readonly readyFacts: () => object
   /** The gateway stops: instances that joined are told, and end their links. */
   endLinks(): void
   readonly gauges: () => readonly Gauge[]
@@ -77,7 +70,7 @@ export async function assembleGateway(parts: GatewayAssemblyParts): Promise<Asse
   const probes = new Probes({ ...machine, directory: files, isOwn })
   const local = createProbedDirectory({ directory: files, probes, limits, log })
   const stopReaper = startReaper({ ...machine, directory: local })
-  const joining = parts.accounts && (await openJoins({ ...parts, accounts: parts.accounts, local }))
+  const joining = parts.accounts && openJoins({ ...parts, accounts: parts.accounts, local })
   const directory = joining ? mergeDirectories(local, joining.joined) : local
   const relays = aggregate
     ? new Relays({ ...machine, directory, isOwn, mayUseKey, joined: joining?.joined })
@@ -102,8 +95,6 @@ export async function assembleGateway(parts: GatewayAssemblyParts): Promise<Asse
     endpoint: views,
     download: aggregate ? (...asked) => views.download(...asked) : undefined,
     acceptJoin: joining?.accept,
-    answerPeer: joining?.shared?.answerPeer,
-    readyFacts: () => joining?.shared?.readyFacts() ?? {},
     gauges: () => [
       ...activityGauges(views.activity()),
       instanceGauge(directory),
@@ -119,22 +110,19 @@ export async function assembleGateway(parts: GatewayAssemblyParts): Promise<Asse
 }
 
 /** What accepts instances that join. */
-async function openJoins({
+function openJoins({
   accounts,
   local,
-  shared: settings,
-  ring,
   limits,
   log,
   onRefused,
-}: Pick<GatewayAssemblyParts, 'shared' | 'ring' | 'limits' | 'log' | 'onRefused'> & {
+}: Pick<GatewayAssemblyParts, 'limits' | 'log' | 'onRefused'> & {
   accounts: AccountTokens
   local: InstanceDirectory
 }) {
   const tokens = new JoinTokens(accounts)
   const parts = { limits, clock: systemClock, timer: systemTimer, log }
-  const shared = settings && (await openShared(settings, { ...parts, ring }))
-  const joined = shared?.joined ?? new OwnJoined(parts)
+  const joined = new JoinedDirectory(parts)
   const joins = new Joins({ local, tokens, directory: joined, ...parts })
   const accept = createJoinUpgrade({
     tokens,
@@ -143,7 +131,7 @@ async function openJoins({
     whyFull: principal => joins.whyFull(principal),
     accept: (...link) => joins.accept(...link),
   })
-  return { joined, shared, joins, accept }
+  return { joined, joins, accept }
 }
 
 function linkGauge({ links }: Joins): Gauge {

@@ -38,47 +38,11 @@ const ownDccType = '__gateway__'
 
 type RingLimits = Pick<GatewayLimits, 'maxGatewayEvents' | 'maxGatewayEventTextChars'>
 
-/** Times are milliseconds of the epoch. */
-export interface TimedEvent extends GatewayEvent {
-  readonly atMs: number
-}
-
-interface Recorded extends TimedEvent {
-  readonly number: number
-  /** Each gateway that sees the link sees it, and the database has it with the change. */
-  readonly isOfLink: boolean
-}
-
-/** The events that several gateways share. */
-export interface EventTable {
-  /** Events that were written before, by their number, are not written again. */
-  write(events: (GatewayEvent & { number: number; ageMs: number })[]): Promise<void>
-  /** The newest, oldest first. Null: they are still those of the version `known`. */
-  read(
-    known: string | null,
-  ): Promise<{ readonly version: string; readonly events: readonly TimedEvent[] } | null>
-}
-
-interface Sharing {
-  readonly table: EventTable
-  /** Whether a change of the instance's link, which this gateway sees first, is not written yet. */
-  isUnwritten(instanceId: string): boolean
-  /** There is something to write. */
-  due(): void
-}
-
-/**
- * The last events as JSON lines, in memory. When gateways share them: those that were read last,
- * followed by those that are not written yet.
- */
+/** The last events as JSON lines, in memory. */
 export class EventRing {
   readonly #limits: RingLimits
   readonly #clock: Clock
-  #sharing: Sharing | null = null
-  #version: string | null = null
-  #shared: readonly TimedEvent[] = []
-  #own: Recorded[] = []
-  #recorded = 0
+  readonly #lines: string[] = []
   #changes = 0
 
   constructor(limits: RingLimits, clock: Clock = systemClock) {
@@ -91,63 +55,25 @@ export class EventRing {
     return this.#changes
   }
 
-  /** `joinedId`: the instance that joined, when the event is of its link. */
-  record(event: GatewayEvent, joinedId: string | null = null): void {
-    const isOfLink = joinedId !== null
-    if (isOfLink && this.#sharing?.isUnwritten(joinedId) === false) return
-    const [number, atMs] = [++this.#recorded, this.#clock.now()]
-    this.#own.push({ ...this.#cleaned(event), number, atMs, isOfLink })
-    if (this.#own.length > this.#limits.maxGatewayEvents) this.#own.shift()
+  record({ event, dccType = ownDccType, instanceId = 'gateway', reason }: GatewayEvent): void {
     this.#changes++
-    if (!isOfLink) this.#sharing?.due()
-  }
-
-  /** From now on the events are those of all gateways with this table. */
-  share(sharing: Sharing): void {
-    this.#sharing = sharing
-  }
-
-  /** Writes and reads the table. `areLinksWritten`: so are all changes of own links. */
-  async sync(areLinksWritten: boolean): Promise<void> {
-    if (this.#sharing === null) return
-    const { table } = this.#sharing
-    const own = this.#own.filter(({ isOfLink }) => !isOfLink)
-    const written = new Set(areLinksWritten ? this.#own : own)
-    const nowMs = this.#clock.now()
-    const due = own.map(each => ({ ...each, ageMs: Math.max(0, nowMs - each.atMs) }))
-    if (due.length > 0) await table.write(due)
-    const read = await table.read(this.#version)
-    if (read === null && written.size === 0) return
-    if (read !== null) {
-      this.#version = read.version
-      this.#shared = read.events.map(each => ({ ...this.#cleaned(each), atMs: each.atMs }))
+    const line = {
+      timestamp: toRfc3339(this.#clock.now()),
+      event,
+      dcc_type: this.#clean(dccType),
+      instance_id: this.#clean(instanceId),
+      reason: reason === undefined ? undefined : this.#clean(reason),
     }
-    this.#own = this.#own.filter(each => !written.has(each))
-    this.#changes++
+    this.#lines.push(`${JSON.stringify(line)}\n`)
+    if (this.#lines.length > this.#limits.maxGatewayEvents) this.#lines.shift()
   }
 
   /** The newest `limit` events, oldest of them first; empty when there are none. */
   text(limit: number = this.#limits.maxGatewayEvents): string {
-    const events = [...this.#shared, ...this.#own]
-    return events
-      .slice(Math.max(0, events.length - limit))
-      .map(lineOf)
-      .join('')
+    return this.#lines.slice(Math.max(0, this.#lines.length - limit)).join('')
   }
 
-  /** Also what another gateway or PostgreSQL wrote is cut. */
-  #cleaned({ event, dccType = ownDccType, instanceId = 'gateway', reason }: GatewayEvent) {
-    const clean = (text: string) => cleanText(text, this.#limits.maxGatewayEventTextChars)
-    return {
-      event,
-      dccType: clean(dccType),
-      instanceId: clean(instanceId),
-      ...(reason === undefined ? {} : { reason: clean(reason) }),
-    }
+  #clean(text: string): string {
+    return cleanText(text, this.#limits.maxGatewayEventTextChars)
   }
-}
-
-function lineOf({ atMs, event, dccType, instanceId, reason }: TimedEvent): string {
-  const line = { timestamp: toRfc3339(atMs), event, dcc_type: dccType, instance_id: instanceId }
-  return `${JSON.stringify({ ...line, reason })}\n`
 }

@@ -3,8 +3,8 @@ import type { Visibility } from '../../lib/instances/visibility.ts'
 import type { JoinAccepted } from '../join/wire.ts'
 
 /**
- * All instances that can be known of, alive or not: the one thing the gateway looks at. The
- * filesystem is its first implementation, a database another; both pass the same suite.
+ * All instances that can be known of, alive or not: the one thing the gateway looks at. Those of the
+ * folder of records, those that joined, and both together are such directories.
  */
 export interface InstanceDirectory {
   /**

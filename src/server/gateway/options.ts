@@ -6,7 +6,6 @@ import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
 import type { AccessLog } from '../http/access-log.ts'
 import type { Limits } from '../../lib/config/limits.ts'
 import type { ListenOptions } from '../http/listen-options.ts'
-import type { SharedSettings } from './peers/open-shared.ts'
 import type { Stoppable } from '../../lib/util/stoppable.ts'
 
 /** Everything `gateway` decided before it starts: checked values, no flags, no environment. */
@@ -30,8 +29,6 @@ export interface GatewayOptions extends ListenOptions {
    * none joins.
    */
   acceptJoins?: AccountsUrl
-  /** Several gateways share the instances that join. Default: this one has its own. */
-  shared?: SharedSettings
   /** Serve the live page. Default false. */
   page?: boolean
   /** Who may use `/mcp`; absent: everyone. */

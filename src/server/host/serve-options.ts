@@ -40,7 +40,7 @@ export interface ServeOptions extends ListenOptions {
   hostTokenEnv?: string
   /** Compete for the gateway beside it, on this port of the same address. */
   gateway?: { readonly port: number; readonly aggregate?: boolean }
-  /** The gateway to join; absent: none. */
+  /** The gateways to join; absent: none. */
   join?: JoinSettings
   /** Who may use `/mcp` and `/artefacts`, here and at the gateway beside it; absent: everyone. */
   auth?: AuthSettings

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { Agent } from 'node:https'
+import { isIP, type LookupFunction } from 'node:net'
 import { WebSocket } from 'ws'
 import type { Limits } from '../../lib/config/limits.ts'
 import { isLoopback, proxyEnv } from '../../lib/util/address.ts'
@@ -19,6 +20,8 @@ export interface LinkOutcome {
   readonly isRefused: boolean
   /** The gateway refuses the token before the link opens. */
   readonly isTokenRefused?: boolean
+  /** Another link of this instance leads to the same gateway. */
+  readonly isReplaced?: boolean
   /** As a clause. */
   readonly reason: string
 }
@@ -26,6 +29,8 @@ export interface LinkOutcome {
 interface LinkOptions {
   /** The address of the gateway, http or https, without a slash at the end. */
   readonly gateway: string
+  /** The address to connect to, of those of its name, for which TLS checks the certificate. */
+  readonly address?: string | null
   readonly token: Secret
   readonly limits: Pick<Limits, 'joinPingMs' | 'joinSilenceMs' | 'maxJoinMessageBytes'>
   /** Called when the link is open; begins HTTP/2 at once (see `LinkSocket`). */
@@ -44,13 +49,14 @@ const refusals: ReadonlySet<number> = new Set([
 
 /** Opens one link to a gateway. Resolves when it has ended; never rejects. */
 export function connectLink(options: LinkOptions): Promise<LinkOutcome> {
-  const { gateway, token, limits, opened, signal } = options
+  const { gateway, address, token, limits, opened, signal } = options
   const ws = new WebSocket(gateway.replace(/^http/, 'ws') + joinPath, joinProtocol, {
     perMessageDeflate: false,
     handshakeTimeout: handshakeMs,
     followRedirects: false,
     maxPayload: limits.maxJoinMessageBytes,
     agent: agentFor(gateway),
+    lookup: address ? lookupOf(address) : undefined,
     headers: { Authorization: `Bearer ${token.reveal()}`, 'User-Agent': userAgent },
   })
   return new Promise(resolve => {
@@ -77,7 +83,10 @@ export function connectLink(options: LinkOptions): Promise<LinkOutcome> {
       ws.once('open', () => {
         link = new LinkSocket(ws, socket, limits)
         opened(link.stream)
-        void link.ended.then(({ code, reason }) => end({ isRefused: refusals.has(code), reason }))
+        void link.ended.then(({ code, reason }) => {
+          const isReplaced = code === joinCloseCodes.replaced
+          end({ isRefused: refusals.has(code), isReplaced, reason })
+        })
       })
     })
   })
@@ -88,6 +97,15 @@ function agentFor(gateway: string): Agent | undefined {
   const { protocol, hostname } = new URL(gateway)
   if (protocol !== 'https:' || isLoopback(hostname)) return undefined
   return new Agent({ proxyEnv: proxyEnv(process.env) })
+}
+
+/** Resolves every name to this address; not asked about the name of a proxy. */
+function lookupOf(address: string): LookupFunction {
+  const family = isIP(address)
+  return (_hostname, { all }, done) => {
+    if (all === true) done(null, [{ address, family }])
+    else done(null, address, family)
+  }
 }
 
 /** Describes an HTTP answer that refuses the link. */

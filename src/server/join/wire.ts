@@ -30,6 +30,8 @@ export const joinCloseCodes = {
   stopped: 1001,
   /** The gateway cannot decide now whether the instance may join. */
   unavailable: 1013,
+  /** The instance has opened another link to this gateway. */
+  replaced: 4009,
   /** The record is invalid, or its instance cannot join here. */
   recordRefused: 4001,
   /** The token was revoked or has expired. */

@@ -49,8 +49,6 @@ export interface AppParts extends RequestChecks {
   download?: ArtefactDownload
   /** `/instances/…`, of which it is given what follows; absent: 404. */
   instances?: InstanceDownload
-  /** `/peer/…`, for other gateways; guards itself. */
-  peers?: PeerEndpoint
   isReady: () => boolean
   readyFacts?: ReadyFacts
   /** Well-known documents, without authentication. */
@@ -70,16 +68,8 @@ export type InstanceDownload = (
   ...asked: [...Parameters<ArtefactDownload>, context: RequestContext]
 ) => Promise<void>
 
-/** What other gateways ask. */
-export type PeerEndpoint = (
-  req: IncomingMessage,
-  res: ServerResponse,
-  path: string,
-) => Promise<void>
-
 const artefactPath = '/artefacts/sha256/'
 const instancesPath = '/instances/'
-const peersPath = '/peer/'
 
 /** What answers the requests of an MCP server. */
 export function createHandlers(parts: AppParts): Handlers {
@@ -126,8 +116,6 @@ function createListener(parts: AppParts): RequestListener {
       notes.isLogged = false
       return parts.activeGateway.handle(req, res)
     }
-
-    if (parts.peers !== undefined && path.startsWith(peersPath)) return parts.peers(req, res, path)
 
     // No page of another origin gets in by CORS here.
     if (page?.serves(path) === true) return page.handle(req, res, path, notes)

@@ -13,7 +13,7 @@ const facts: BannerFacts = {
   loopback: true,
   capture: null,
   page: null,
-  joins: null,
+  joins: [],
   colour: false,
   command: 'service-cli',
 }

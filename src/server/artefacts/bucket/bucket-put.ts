@@ -15,27 +15,25 @@ import type { CatalogRow } from '../postgres/rows.ts'
 import { maxObjectBytes } from './bucket.ts'
 import { type BucketContext, keyOf } from './context.ts'
 
-/** What a caller knows of the bytes before they are read. */
-export interface KnownBytes {
+interface KnownBytes {
   readonly hex: string
   /** Bytes. */
   readonly size: number
 }
 
 /**
- * Stores the bytes; with `known`, reads them only when they are not stored yet. A crash is harmless:
- * the object is reserved, then uploaded, and one transaction, which decides which object a hash has,
- * makes it an artefact. An object that was not used is removed at once, or by the sweep.
+ * Stores the bytes. A crash is harmless: the object is reserved, then uploaded, and one transaction,
+ * which decides which object a hash has, makes it an artefact. An object that was not used is
+ * removed at once, or by the sweep.
  */
 export async function putToBucket(
   store: BucketContext,
   source: BodySource,
   describe: Describe,
-  known?: KnownBytes,
 ): Promise<CatalogPutResult> {
   const { bucket, catalog, clock, limits } = store
   const bound = boundOfBody(limits)
-  const bytes = known ?? (source instanceof Uint8Array ? await measure(source, bound) : null)
+  const bytes = source instanceof Uint8Array ? await measure(source, bound) : null
   const renewed = bytes === null ? null : await renew(store, bytes, describe)
   if (renewed !== null) return renewed
   const object = randomUUID()

@@ -7,11 +7,9 @@ import { type Clock, systemClock, systemTimer } from '../../../lib/util/time.ts'
 import { listen } from '../../database/listener.ts'
 import type { Database } from '../../database/pool.ts'
 import { WeighedCache } from '../blob-loader.ts'
-import type { BodySource } from '../body-source.ts'
-import { type Describe, describePut, noOrigin } from '../describe.ts'
+import { describePut, noOrigin } from '../describe.ts'
 import { PageMemory, parseCursor, parseFilter } from '../listing.ts'
 import { corrupt } from '../open-artefact.ts'
-import type { CopyTarget } from '../copy-artefacts.ts'
 import { createOpenToSend } from '../open-to-send.ts'
 import { parsePutOptions } from '../put-options.ts'
 import { openCatalog } from '../postgres/catalog.ts'
@@ -20,7 +18,7 @@ import type { ArtefactOrigin, ArtefactRef, ArtefactStore, OpenArtefact } from '.
 import { ChangeListeners, createUpkeep, every, ExpiryTimer } from '../upkeep.ts'
 import { expiryMs } from '../expiry.ts'
 import type { Bucket } from './bucket.ts'
-import { type KnownBytes, putToBucket } from './bucket-put.ts'
+import { putToBucket } from './bucket-put.ts'
 import { type BucketContext, keyOf } from './context.ts'
 import { checkMarker, claimBucket } from './marker.ts'
 import { openObject } from './open-object.ts'
@@ -35,9 +33,7 @@ export interface BucketStoreOptions {
   readonly origin?: () => ArtefactOrigin
 }
 
-export interface BucketStore extends ArtefactStore, CopyTarget {
-  /** For what else a server keeps there, as long as the store is open. */
-  readonly database: Database
+export interface BucketStore extends ArtefactStore {
   /** What the timer does: removes expired artefacts, those beyond the bounds, and objects that are due. */
   sweep(): Promise<void>
 }
@@ -150,13 +146,6 @@ export async function createBucketStore(options: BucketStoreOptions): Promise<Bu
     return openObject({ bucket, key, facts, ref, onDamage })
   }
 
-  async function storeAs(source: BodySource, describe: Describe, known?: KnownBytes) {
-    const { ref, existed, isFull } = await putToBucket(store, source, describe, known)
-    await announce()
-    if (isFull && limits.artefactSweepMs > 0) inBackground(sweep)
-    return { ref, existed }
-  }
-
   const checkBucket = checkRegularly(() => checkMarker(bucket))
   const checkDatabase = checkRegularly(() => database.rows('it does not answer', 'SELECT 1'))
   const sweepTimer = every(limits.artefactSweepMs, () => inBackground(sweep))
@@ -170,17 +159,15 @@ export async function createBucketStore(options: BucketStoreOptions): Promise<Bu
   })
 
   return {
-    database,
     sweep,
 
     async put(source, putOptions = {}) {
       const fields = parsePutOptions(putOptions, clock.now(), limits)
-      return storeAs(source, describePut(store, fields))
+      const { ref, existed, isFull } = await putToBucket(store, source, describePut(store, fields))
+      await announce()
+      if (isFull && limits.artefactSweepMs > 0) inBackground(sweep)
+      return { ref, existed }
     },
-
-    copyIn: (source, known, describe) => storeAs(source, describe, known),
-
-    totals: () => catalog.identity(),
 
     async find(hex) {
       const row = await findRow(hex)

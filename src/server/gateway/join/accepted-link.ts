@@ -39,7 +39,6 @@ export class AcceptedLink {
   #told: ToldRecord | null = null
   /** Null while the instance is not in the directory. */
   #membership: Membership | null = null
-  #admission: Promise<unknown> = Promise.resolve()
   #isRevoked = false
 
   /** Create it in the event in which the WebSocket opens (see `LinkSocket`). */
@@ -58,11 +57,6 @@ export class AcceptedLink {
 
   get ended(): Promise<LinkEnd> {
     return this.#socket.ended
-  }
-
-  /** Resolves once the directory has admitted or refused the instance. */
-  get decided(): Promise<unknown> {
-    return this.#admission.catch(() => {})
   }
 
   /** Reads the record and its changes until the link ends. */
@@ -113,7 +107,7 @@ export class AcceptedLink {
     const answer = await this.#ask('GET', recordPath)
     let instanceId: string | null = null
     for await (const line of recordLines(answer, limits.maxRecordBytes)) {
-      const told = parseToldRecord(line.toString(), null, this.#principal, limits)
+      const told = parseToldRecord(line.toString(), this.#principal, limits)
       if (!told.ok) return this.#refuse(told.failure)
       const { record } = told.value
       if (instanceId === null) {
@@ -145,12 +139,11 @@ export class AcceptedLink {
     })
   }
 
-  /** Returns false when the link was closed, because the instance cannot join, or has ended. */
+  /** Returns false when the link has ended, also because the instance cannot join. */
   async #admit(told: ToldRecord): Promise<boolean> {
     const { local, directory, log, joined } = this.#parts
     const { signal } = this.#ended
     const { instanceId } = told.record
-    this.#told = told
     await local.refresh()
     if (signal.aborted) return false
     if (local.entries.some(({ record }) => record.instanceId === instanceId)) {
@@ -160,21 +153,14 @@ export class AcceptedLink {
     // An instance opens another link when it lost this one, which may not be known here yet.
     const replaced = (): void => {
       this.#membership = null
-      this.#socket.close(joinCloseCodes.stopped, 'a newer link replaced it')
+      this.#socket.close(joinCloseCodes.replaced, 'a newer link replaced it')
     }
-    let admitted
-    try {
-      const admission = directory.admit({ told, client: this.#client, replaced })
-      this.#admission = admission
-      admitted = await admission
-    } catch (error) {
-      const facts = { instance_id: instanceId, reason: messageOf(error) }
-      log.warn(facts, 'an instance cannot join for now')
-      this.#socket.close(joinCloseCodes.unavailable, directory.unavailable ?? 'try again later')
-      return false
-    }
+    // The user may have another name by now.
+    const now = withPrincipal(told, this.#principal)
+    this.#told = now
+    const admitted = directory.admit({ told: now, client: this.#client, replaced })
     if (!admitted.ok) {
-      if (!signal.aborted) this.#refuse(admitted.failure)
+      this.#refuse(admitted.failure)
       return false
     }
     const lose = (reason: string): void => {
@@ -183,10 +169,9 @@ export class AcceptedLink {
     }
     this.#membership = { ...admitted.value, lose }
     joined(instanceId)
-    if (this.#told !== told) this.#membership.change(this.#told)
     const { owner } = this.#principal
     log.info({ instance_id: instanceId, owner }, 'an instance has joined')
-    return !signal.aborted
+    return true
   }
 
   #tell(told: ToldRecord): void {

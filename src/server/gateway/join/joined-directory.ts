@@ -1,25 +1,27 @@
-import type { Result } from '../../../lib/util/result.ts'
-import type { InstanceDirectory } from '../instance-directory.ts'
+import type { JoinLimits } from '../../../lib/config/join-limits.ts'
+import type { Logger } from '../../../lib/util/logger.ts'
+import { fail, ok, type Result } from '../../../lib/util/result.ts'
+import type { Clock, Timer } from '../../../lib/util/time.ts'
+import { DirectoryNews, DirectoryView, nothing } from '../directory-view.ts'
+import type {
+  InstanceChange,
+  InstanceDirectory,
+  InstanceEntry,
+  RecordFault,
+} from '../instance-directory.ts'
 import type { InstanceTransport } from '../relay/instance-transport.ts'
-import type { LinkClient } from './link-client.ts'
+import { unreachable } from '../relay/relay-errors.ts'
+import { type LinkClient, linkUrl } from './link-client.ts'
 import type { ToldRecord } from './told-record.ts'
 
-/** The instances that joined this gateway, or one of those that share the directory. */
-export interface JoinedDirectory extends InstanceDirectory {
-  /** Why no instance can join now, as a clause; null when they can. */
-  readonly unavailable: string | null
-  /**
-   * Adds an instance whose link is open here. Fails with why it cannot join, as a clause; rejects
-   * when that cannot be decided now.
-   */
-  admit(joining: Joining): Promise<Result<Membership, string>>
-  /** Null: no such instance has joined. */
-  transportOf(instanceId: string): InstanceTransport | null
-  /** Calls back when an instance has its link, or has it again. */
-  onLinked(listener: (instanceId: string) => void): void
+interface JoinedDirectoryParts {
+  readonly limits: Pick<JoinLimits, 'maxJoinsPerUser' | 'joinLostMs'>
+  readonly clock: Clock
+  readonly timer: Timer
+  readonly log: Logger
 }
 
-export interface Joining {
+interface Joining {
   readonly told: ToldRecord
   readonly client: LinkClient
   /** Called when the instance has opened a newer link. */
@@ -36,11 +38,141 @@ export interface Membership {
   end(cause: string): void
 }
 
-/** Ids of one account that are remembered. */
-export const maxIdsPerAccount = 1000
+interface Joined extends Omit<Joining, 'told'> {
+  told: ToldRecord
+  /** Why the link was lost, and when, by the clock of this process; null: it is open. */
+  lost: { readonly reason: string; readonly atMs: number } | null
+  cancelGone: () => void
+}
 
-/** Why `admit` fails, as clauses. */
-export const admissionRefusals = {
-  foreignId: 'its id is that of another user',
-  tooMany: (most: number) => `the user has ${most} instances, those with a lost link included`,
-} as const
+/** The instances that joined this gateway. */
+export class JoinedDirectory implements InstanceDirectory {
+  /** A record that is invalid never comes here: its link is refused. */
+  readonly faults: readonly RecordFault[] = []
+  readonly #parts: JoinedDirectoryParts
+  readonly #view = new DirectoryView(0)
+  readonly #news: DirectoryNews
+  readonly #linked = new Set<(instanceId: string) => void>()
+  readonly #joined = new Map<string, Joined>()
+
+  constructor(parts: JoinedDirectoryParts) {
+    this.#parts = parts
+    this.#news = new DirectoryNews(parts.log)
+  }
+
+  get entries(): readonly InstanceEntry[] {
+    return this.#view.entries
+  }
+
+  onChange(listener: (changes: InstanceChange[]) => void): () => void {
+    return this.#news.add(listener)
+  }
+
+  /** Calls back when an instance has its link, or has it again. */
+  onLinked(listener: (instanceId: string) => void): void {
+    this.#linked.add(listener)
+  }
+
+  /** Does nothing: every change is told at once. */
+  async refresh(): Promise<void> {}
+
+  async close(): Promise<void> {
+    for (const { cancelGone } of this.#joined.values()) cancelGone()
+    this.#news.clear()
+    this.#linked.clear()
+  }
+
+  /** Adds an instance whose link is open. Fails with why it cannot join, as a clause. */
+  admit(joining: Joining): Result<Membership, string> {
+    const { instanceId } = joining.told.record
+    const refusal = this.#whyNot(instanceId, joining.told.principal.accountId)
+    if (refusal !== null) return fail(refusal)
+    const before = this.#joined.get(instanceId)
+    before?.cancelGone()
+    const joined: Joined = { ...joining, lost: null, cancelGone: () => {} }
+    this.#joined.set(instanceId, joined)
+    if (before?.lost === null) before.replaced()
+    this.#show(joined)
+    for (const listener of this.#linked) listener(instanceId)
+    const isCurrent = () => this.#joined.get(instanceId) === joined
+    return ok({
+      change: told => {
+        if (!isCurrent()) return
+        joined.told = told
+        this.#show(joined)
+      },
+      lose: reason => {
+        if (isCurrent()) this.#lose(joined, reason)
+      },
+      end: cause => {
+        if (isCurrent()) this.#gone(instanceId, cause)
+      },
+    })
+  }
+
+  /** Null: no such instance has joined. */
+  transportOf(instanceId: string): InstanceTransport | null {
+    if (!this.#joined.has(instanceId)) return null
+    const client = () => this.#clientOf(instanceId)
+    return { url: linkUrl, asker: client, reads: client, refused() {}, close() {} }
+  }
+
+  /** Throws a `ServiceError` while the instance cannot be reached. */
+  #clientOf(instanceId: string): LinkClient {
+    const joined = this.#joined.get(instanceId)
+    if (joined === undefined) throw unreachable('it has left')
+    if (joined.lost !== null) throw unreachable(`its link is lost: ${joined.lost.reason}`)
+    return joined.client
+  }
+
+  #whyNot(instanceId: string, accountId: string): string | null {
+    const { maxJoinsPerUser } = this.#parts.limits
+    const known = this.#joined.get(instanceId)
+    if (known !== undefined && known.told.principal.accountId !== accountId) {
+      return 'its id is that of another user'
+    }
+    const own = [...this.#joined].filter(
+      ([id, { told }]) => id !== instanceId && told.principal.accountId === accountId,
+    )
+    if (own.length < maxJoinsPerUser) return null
+    return `the user has ${maxJoinsPerUser} instances, those with a lost link included`
+  }
+
+  #lose(joined: Joined, reason: string): void {
+    const { clock, limits, timer } = this.#parts
+    const { instanceId } = joined.told.record
+    joined.lost = { reason, atMs: clock.now() }
+    joined.cancelGone = timer.after(limits.joinLostMs, () => {
+      this.#gone(instanceId, `its link was lost: ${reason}`)
+    })
+    this.#show(joined)
+  }
+
+  #gone(instanceId: string, cause: string): void {
+    this.#joined.get(instanceId)?.cancelGone()
+    this.#joined.delete(instanceId)
+    const changes = this.#view.take(instanceId, nothing).map((change): InstanceChange => {
+      if (change.kind !== 'gone') return change
+      const { record, verdict } = change.entry
+      const dead = { ...verdict, health: 'dead', reason: cause } as const
+      return { kind: 'gone', entry: Object.freeze({ record, verdict: dead }) }
+    })
+    this.#news.tell(changes)
+  }
+
+  #show({ told: { record }, lost }: Joined): void {
+    const { clock } = this.#parts
+    const verdict = Object.freeze({
+      health: lost === null ? ('live' as const) : ('stale' as const),
+      reason: lost === null ? 'its link is open' : `its link is lost: ${lost.reason}`,
+      get heartbeatAgeMs() {
+        return lost === null ? 0 : clock.now() - lost.atMs
+      },
+      get heartbeatMs() {
+        return lost === null ? clock.now() : lost.atMs
+      },
+    })
+    const entry = Object.freeze({ record, verdict })
+    this.#news.tell(this.#view.take(record.instanceId, { entry, fault: null }))
+  }
+}

@@ -26,9 +26,7 @@ export class Joins {
 
   /** Why no further link of the principal is accepted, as a clause; null when it is. */
   whyFull({ accountId }: JoinPrincipal): string | null {
-    const { directory, limits } = this.#parts
-    const { maxJoinLinks, maxJoinsPerUser } = limits
-    if (directory.unavailable !== null) return directory.unavailable
+    const { maxJoinLinks, maxJoinsPerUser } = this.#parts.limits
     if (this.#links.size >= maxJoinLinks) return `${maxJoinLinks} links are open`
     const own = [...this.#links].filter(link => link.accountId === accountId)
     return own.length < maxJoinsPerUser ? null : `the user has ${maxJoinsPerUser} links`
@@ -42,10 +40,8 @@ export class Joins {
     const unwatch = this.#parts.tokens.watch(token, now =>
       now.ok ? link.rename(now.value) : link.revoke(),
     )
-    void link.ended.then(async end => {
+    void link.ended.then(end => {
       this.#links.delete(link)
-      // An instance that is admitted only now is lost or gone as any other.
-      await link.decided
       const lostId = this.#isClosed ? null : link.leave(end)
       if (lostId === null) unwatch()
       else this.#watchLost(lostId, unwatch)

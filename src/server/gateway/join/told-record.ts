@@ -5,34 +5,29 @@ import type { DirectoryRecord } from '../instance-directory.ts'
 import { shownRecord } from '../shown-record.ts'
 import type { JoinPrincipal } from './join-tokens.ts'
 
-/** The record of a joined instance: as it was sent, and as it is shown. */
+/** The record of a joined instance, as it is shown, and whose it is. */
 export interface ToldRecord {
-  readonly text: string
   readonly principal: JoinPrincipal
   readonly record: DirectoryRecord
 }
 
 /** Applies another name or team of the user. */
-export function withPrincipal({ text, record }: ToldRecord, principal: JoinPrincipal): ToldRecord {
+export function withPrincipal({ record }: ToldRecord, principal: JoinPrincipal): ToldRecord {
   const joined = record.joined && { ...record.joined, ...principal }
-  return { text, principal, record: { ...record, joined } }
+  return { principal, record: { ...record, joined } }
 }
 
-/**
- * Parses what the instance `instanceId` (null: the one that it names) of `principal` sent; fails
- * with why it is invalid.
- */
+/** Parses what an instance of `principal` sent; fails with why it is invalid. */
 export function parseToldRecord(
   text: string,
-  instanceId: string | null,
   principal: JoinPrincipal,
   limits: GatewayLimits,
 ): Result<ToldRecord, string> {
-  const parsed = parseRecord(Buffer.from(text), instanceId, limits)
+  const parsed = parseRecord(Buffer.from(text), null, limits)
   if (!parsed.ok) return parsed
   const joined = { ...principal, visibility: parsed.value.visible_to ?? 'owner' }
   // Addresses of another machine are neither shown nor called.
   const nowhere = { mcpUrl: null, mcpUrlIsLoopback: false, localUrl: null }
   const record = { ...shownRecord(parsed.value, limits), ...nowhere, joined }
-  return ok({ text, principal, record })
+  return ok({ principal, record })
 }

@@ -99,7 +99,7 @@ function refusal(status: number, body: Buffer, outer: string): ServiceError {
  * taken for a whole one. After the last byte the connection of the reader stays: it may have sent
  * its next request already.
  */
-export async function passBody(
+async function passBody(
   answer: HttpAnswer,
   res: ServerResponse,
   signal: AbortSignal,

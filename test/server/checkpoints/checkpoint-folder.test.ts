@@ -1,0 +1,97 @@
+import { expect } from 'chai'
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { CheckpointFolder } from '../../../src/server/checkpoints/checkpoint-folder.ts'
+import type { Checkpoint } from '../../../src/server/checkpoints/checkpoint-store.ts'
+import { failureOf } from '../../helpers/failure.ts'
+
+const shot = 'a'.repeat(32)
+const other = 'b'.repeat(32)
+
+const checkpointOf = (name: string, second: number, of_note = false): Checkpoint => ({
+  name,
+  created_at: `2026-01-02T03:04:${String(second).padStart(2, '0')}.000Z`,
+  by: 'ada',
+  revision: 1,
+  size: 10,
+  stored_bytes: 5,
+  ...(of_note && { of_note }),
+})
+const scene = Buffer.from([0, 1, 2, 0xff, 0xfe])
+
+describe('CheckpointFolder', () => {
+  let root: string
+  beforeEach(async () => (root = await mkdtemp(join(tmpdir(), 'checkpoints-'))))
+  afterEach(() => rm(root, { recursive: true, force: true }))
+
+  /** As another process has it open. */
+  const open = (document: string) => new CheckpointFolder(join(root, document, 'checkpoints'))
+
+  it('keeps checkpoints of each document, the oldest first, for every process', async () => {
+    const checkpoints = open(shot)
+    expect(await checkpoints.list()).to.deep.equal([])
+    await checkpoints.add(checkpointOf('zebra', 1), scene)
+    await checkpoints.add(checkpointOf('ape', 2), Buffer.from('ape'))
+    await open(other).add(checkpointOf('zebra', 3), Buffer.from('other'))
+    const again = open(shot)
+    expect(await again.list()).to.deep.equal([checkpointOf('zebra', 1), checkpointOf('ape', 2)])
+    expect((await again.read('zebra')).equals(scene)).to.equal(true)
+  })
+
+  it('gives a name to one checkpoint, however many processes want it', async () => {
+    const all = [open(shot), open(shot)]
+    const added = await Promise.allSettled(
+      all.map((each, at) => each.add(checkpointOf('one', at), Buffer.from([at]))),
+    )
+    const refused = added.flatMap(each => (each.status === 'rejected' ? [each.reason.code] : []))
+    expect(refused).to.deep.equal(['name_taken'])
+    expect(await all[0]?.list()).to.have.length(1)
+  })
+
+  it('removes a checkpoint, and then gives its name again', async () => {
+    const checkpoints = open(shot)
+    await checkpoints.add(checkpointOf('one', 1), scene)
+    expect(await checkpoints.remove('one')).to.equal(true)
+    expect(await checkpoints.remove('one')).to.equal(false)
+    const reading = checkpoints.read('one')
+    expect(await reading.catch(() => 'nothing')).to.equal('nothing')
+    await checkpoints.add(checkpointOf('one', 2), Buffer.from('new'))
+    expect((await checkpoints.read('one')).toString()).to.equal('new')
+  })
+
+  it('makes room with checkpoints of notes, and refuses one more of a person', async () => {
+    const checkpoints = open(shot)
+    await checkpoints.add(checkpointOf('note-00000001', 0, true), scene)
+    for (let at = 0; at < 63; at++) await checkpoints.add(checkpointOf(`c${at}`, at % 60), scene)
+    await checkpoints.add(checkpointOf('last', 59), scene)
+    const names = (await checkpoints.list()).map(each => each.name)
+    expect(names).to.have.length(64).and.include('last').and.not.include('note-00000001')
+    const full = await failureOf(() => checkpoints.add(checkpointOf('more', 59), scene))
+    expect(full.code).to.equal('limit_reached')
+    expect(await checkpoints.list()).to.have.length(64)
+  })
+
+  it('gives no name of a checkpoint away while its file cannot be read', async () => {
+    const store = open(shot)
+    const facts = { created_at: '2026-01-02T03:04:05.000Z', by: 'ada', revision: 1, size: 10 }
+    const checkpoint = { name: 'one', ...facts, stored_bytes: 5 }
+    await store.add(checkpoint, Buffer.from('first'))
+    const folder = join(root, shot, 'checkpoints')
+    const names = await readdir(folder)
+    const [file = ''] = names.filter(name => name.endsWith('.json'))
+    const text = await readFile(join(folder, file))
+    await rm(join(folder, file))
+    await mkdir(join(folder, file))
+    const again = () => store.add(checkpoint, Buffer.from('second'))
+    for (const failing of [() => store.list(), again]) {
+      const { code, message } = await failureOf(failing)
+      expect(code).to.equal('storage_failed')
+      expect(message).to.contain(`${file} cannot be read: EISDIR`)
+    }
+    await rm(join(folder, file), { recursive: true })
+    await writeFile(join(folder, file), text)
+    expect(await store.list()).to.deep.equal([checkpoint])
+    expect((await store.read('one')).toString()).to.equal('first')
+  })
+})

@@ -1,0 +1,114 @@
+import { expect } from 'chai'
+import { defaultLimits } from '../../../src/lib/config/limits.ts'
+import type { InstanceRecord } from '../../../src/lib/instances/record.ts'
+import { silentLogger } from '../../../src/lib/util/logger.ts'
+import { Secret } from '../../../src/lib/util/secret.ts'
+import { systemClock, systemTimer } from '../../../src/lib/util/time.ts'
+import { Joiner } from '../../../src/server/join/joiner.ts'
+import { accept, startScriptedGateway } from '../../helpers/scripted-gateway.ts'
+import { until } from '../../helpers/until.ts'
+
+type ScriptedGateway = Awaited<ReturnType<typeof startScriptedGateway>>
+
+describe('an instance that joins gateways', () => {
+  /** At 127.0.0.1 and the two addresses after it, on one port. */
+  let gateways: readonly [ScriptedGateway, ScriptedGateway, ScriptedGateway]
+  let joiner: Joiner | undefined
+  /** What the name of the gateways resolves to; null: it cannot be resolved. */
+  let addresses: readonly string[] | null
+  let resolved: number
+
+  beforeEach(async () => {
+    const first = await startScriptedGateway('127.0.0.1')
+    const second = await startScriptedGateway('127.0.0.2', first.port)
+    gateways = [first, second, await startScriptedGateway('127.0.0.3', first.port)]
+    addresses = ['127.0.0.1', '127.0.0.2']
+    resolved = 0
+  })
+  afterEach(async () => {
+    await joiner?.stop()
+    for (const gateway of gateways) gateway.close()
+  })
+
+  const join = (...urls: string[]) =>
+    (joiner = new Joiner({
+      gateways: urls,
+      token: async () => new Secret('svc_token'),
+      visibleTo: 'owner',
+      record: { record: {} as InstanceRecord, follow: () => () => {} },
+      listener: (_req, res) => void res.writeHead(404).end(),
+      limits: defaultLimits,
+      clock: systemClock,
+      timer: systemTimer,
+      log: silentLogger,
+      async addressesOf() {
+        resolved++
+        if (addresses === null) throw new Error('no answer of the name server')
+        return addresses
+      },
+    }))
+  const urlOf = (name: string) => `http://${name}:${gateways[0].port}`
+  const links = () => gateways.map(({ joined }) => joined.length)
+  const linked = (...expected: number[]) =>
+    until(() => links().join() === expected.join(), `links ${expected.join()}`)
+  const states = () => joiner?.facts.map(({ state }) => state)
+  const lastLink = async (gateway: ScriptedGateway) => {
+    const joined = gateway.joined.at(-1)
+    if (joined === undefined) throw new Error('no link')
+    await accept(joined)
+    return joined
+  }
+
+  it('opens a link to each address of the name, which each gateway is told', async () => {
+    join(urlOf('gateways.test'))
+    await linked(1, 1, 0)
+    for (const gateway of gateways.slice(0, 2)) {
+      expect((await lastLink(gateway)).headers.host).to.equal(new URL(urlOf('gateways.test')).host)
+    }
+    expect(states()).to.deep.equal(['joined', 'joined'])
+    expect(joiner?.gauges[0]?.values).to.deep.include({ label: 'joined', value: 2 })
+  })
+
+  it('keeps the other link when one is lost, and opens that one again', async () => {
+    join(urlOf('gateways.test'))
+    await linked(1, 1, 0)
+    const [lost, kept] = [await lastLink(gateways[0]), await lastLink(gateways[1])]
+    lost.socket.destroy()
+    await linked(2, 1, 0)
+    expect(kept.socket.destroyed).to.equal(false)
+  })
+
+  it('follows the name to another address when a link is lost', async () => {
+    join(urlOf('gateways.test'))
+    await linked(1, 1, 0)
+    addresses = ['127.0.0.2', '127.0.0.3']
+    gateways[0].joined[0]?.socket.destroy()
+    await linked(1, 1, 1)
+    await until(() => states()?.length === 2, 'the end of the link to the former address')
+  })
+
+  it('keeps to the known addresses while the name cannot be resolved', async () => {
+    join(urlOf('gateways.test'))
+    await linked(1, 1, 0)
+    addresses = null
+    gateways[0].joined[0]?.socket.destroy()
+    await linked(2, 1, 0)
+    expect(resolved).to.equal(2)
+  })
+
+  it('joins a gateway with two addresses once, and by either of them', async () => {
+    join(urlOf('gateways.test'))
+    await linked(1, 1, 0)
+    // As a gateway does when the same instance joins again.
+    gateways[0].joined[0]?.link.close(4009, 'a newer link replaced it')
+    await until(() => states()?.length === 1, 'the end of the link that was replaced')
+    gateways[1].joined[0]?.socket.destroy()
+    await linked(2, 2, 0)
+  })
+
+  it('joins every gateway that is named', async () => {
+    join(urlOf('127.0.0.1'), urlOf('127.0.0.3'))
+    await linked(1, 0, 1)
+    expect(resolved).to.equal(0)
+  })
+})
