@@ -34,7 +34,6 @@ const loaders = {
   'registry:audit': () => import('./registry/audit.ts'),
   'registry:backup': () => import('./registry/backup.ts'),
   'registry:invite': () => import('./registry/invite.ts'),
-  'registry:migrate': () => import('./registry/migrate.ts'),
   'registry:restore': () => import('./registry/restore.ts'),
   'registry:sessions:end': () => import('./registry/sessions/end.ts'),
   'registry:signing-keys:list': () => import('./registry/signing-keys/list.ts'),

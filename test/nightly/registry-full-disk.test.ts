@@ -21,7 +21,7 @@ describe('a database that is made on a disk with little room', () => {
       await onSmallDisk(this, `${4 * pages}k`, async folder => {
         const file = join(folder, 'registry.db')
         const options = { file, migrations, clock: systemClock, log: silentLogger, busyMs: 1000 }
-        await createFile(options, 'the-id').catch(() => {})
+        await createFile(options).catch(() => {})
         if (!existsSync(file)) return void refused++
         made++
         // Reading takes room, too.

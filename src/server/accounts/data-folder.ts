@@ -80,7 +80,7 @@ export async function openAccountsStore(options: DataFolderOptions): Promise<Sql
 }
 
 /** Throws `storage_failed` when the folder has no accounts, or those of half a restore. */
-export async function requireAccounts(dataDir: string): Promise<void> {
+async function requireAccounts(dataDir: string): Promise<void> {
   const files = dataFiles(dataDir)
   if (!(await isThere(files.database))) throw absent(dataDir)
   if (await isThere(files.unfinished)) throw unfinished(dataDir)

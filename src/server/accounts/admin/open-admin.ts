@@ -28,7 +28,6 @@ type AdminAction =
   | 'invite.ended'
   | 'keys.rotated'
   | 'registry.backed_up'
-  | 'registry.migrated'
   | 'registry.restored'
   | 'reset_code.created'
   | 'reset_code.ended'

@@ -35,7 +35,7 @@ export async function openDatabase(options: OpenOptions): Promise<DatabaseSync> 
   const { file, log, clock, busyMs, create, migrations } = options
   if (!(await checkFiles(file, log))) {
     if (!create) throw absent(file)
-    await orStoreError(file, notOpened, () => createFile(options, randomUUID()))
+    await orStoreError(file, notOpened, () => createFile(options))
   }
   return orStoreError(file, notOpened, async () => {
     await checkWal(file)
@@ -91,15 +91,13 @@ export function accept<Value>(file: string, result: Result<Value, SchemaProblem>
   throw new ServiceError('storage_failed', `${file} cannot be used: ${what}`, { hint })
 }
 
-/**
- * Under a temporary name, which `fill` gets: a file that is there is never one half made. False:
- * it was there already.
- */
-export function createFile(
-  { file, migrations, clock, busyMs }: Omit<OpenOptions, 'create'>,
-  registryId: string,
-  fill: (temporary: string) => Promise<void> = async () => {},
-): Promise<boolean> {
+/** Under a temporary name: a file that is there is never one half made. False: it was there already. */
+export function createFile({
+  file,
+  migrations,
+  clock,
+  busyMs,
+}: Omit<OpenOptions, 'create'>): Promise<boolean> {
   return publishFile(file, async temporary => {
     const db = connect(temporary, 'rw')
     try {
@@ -107,12 +105,11 @@ export function createFile(
       createLedger(db)
       accept(temporary, migrate(db, migrations, clock))
       const insert = db.prepare('INSERT INTO meta (name, value) VALUES (?, ?)')
-      insert.run('registry_id', registryId)
+      insert.run('registry_id', randomUUID())
       await configure(db, busyMs)
     } finally {
       db.close()
     }
-    await fill(temporary)
   })
 }
 
