@@ -31,8 +31,6 @@ type AdminAction =
   | 'registry.restored'
   | 'reset_code.created'
   | 'reset_code.ended'
-  | 'sessions.ended'
-  | 'token.revoked'
 
 interface AdminOptions {
   readonly dataDir: string

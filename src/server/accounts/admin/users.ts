@@ -52,16 +52,34 @@ export async function showUser(admin: Admin, name: string) {
   }
 }
 
-/** Takes effect at the next request of the account. `changed` is false when nothing changed. */
-export async function setUserDisabled(admin: Admin, name: string, disabled: boolean) {
+/**
+ * Ends every session and service token of the account. Takes effect at its next request. `changed`
+ * is false when it was disabled already.
+ */
+export async function disableUser(admin: Admin, name: string) {
   const { store, clock } = admin
   const { id, username, disabledAtMs } = await findAccount(admin, name)
-  const changed = (disabledAtMs !== null) !== disabled
+  const nowMs = clock.now()
+  const changed = disabledAtMs === null
+  // First: a disabled account gets no new sessions and tokens.
+  if (changed) await store.setDisabled(id, nowMs)
+  const sessions = await store.revokeSessions(id, 'disabled', nowMs)
+  const tokens = await store.listServiceTokens(id, nowMs)
+  for (const token of tokens) await store.revokeServiceToken(id, token.id, nowMs)
+  const ended = { ended_sessions: sessions, ended_tokens: tokens.length }
+  if (changed) await admin.record('account.disabled', id, ended)
+  return { id, username, disabled: true, changed, ...ended }
+}
+
+/** `changed` is false when the account was enabled already. */
+export async function enableUser(admin: Admin, name: string) {
+  const { id, username, disabledAtMs } = await findAccount(admin, name)
+  const changed = disabledAtMs !== null
   if (changed) {
-    await store.setDisabled(id, disabled ? clock.now() : null)
-    await admin.record(disabled ? 'account.disabled' : 'account.enabled', id)
+    await admin.store.setDisabled(id, null)
+    await admin.record('account.enabled', id)
   }
-  return { id, username, disabled, changed }
+  return { id, username, disabled: false, changed }
 }
 
 /** Null: in none. `before` is the team until now. */
@@ -164,7 +182,7 @@ export async function findAccount({ store }: Admin, name: string): Promise<Accou
 }
 
 /** Every account in the order of names, read in pages. */
-export async function* everyAccount({ store }: Admin, after = ''): AsyncGenerator<AccountRow> {
+async function* everyAccount({ store }: Admin, after = ''): AsyncGenerator<AccountRow> {
   // Ends: each page begins behind the last one.
   for (;;) {
     const page = await store.listAccounts({ after, limit: pageRows })

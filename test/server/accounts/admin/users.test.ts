@@ -7,21 +7,17 @@ import { readAudit } from '../../../../src/server/accounts/admin/audit.ts'
 import { makeInvite, makeResetCode } from '../../../../src/server/accounts/admin/codes.ts'
 import { openAdmin } from '../../../../src/server/accounts/admin/open-admin.ts'
 import {
-  endSessions,
-  listTokens,
-  revokeToken,
-} from '../../../../src/server/accounts/admin/tokens.ts'
-import {
   deleteUser,
+  disableUser,
+  enableUser,
   listUsers,
   setTeam,
-  setUserDisabled,
   showUser,
   unlockUser,
 } from '../../../../src/server/accounts/admin/users.ts'
 import { defaultAccountLimits } from '../../../../src/server/accounts/limits.ts'
 import { forgetFailureMs, unknownAddresses } from '../../../../src/server/accounts/login-limits.ts'
-import { hashOfSecret, makeServiceToken } from '../../../../src/server/accounts/service-tokens.ts'
+import { hashOfSecret } from '../../../../src/server/accounts/service-tokens.ts'
 import { failureOf } from '../../../helpers/failure.ts'
 import { withFolder } from '../../../helpers/folder.ts'
 import { startMs } from '../../../helpers/settable-clock.ts'
@@ -75,12 +71,14 @@ describe('administration of accounts', () => {
 
   it('disables and enables, and says when nothing changed', () =>
     withAdmin(async ({ admin }) => {
-      expect(await setUserDisabled(admin, 'alice', true)).to.include({ changed: true })
-      expect((await admin.store.findSession('first of Alice'))?.account.disabledAtMs).to.equal(
-        startMs,
-      )
-      expect(await setUserDisabled(admin, 'alice', true)).to.include({ changed: false })
-      expect(await setUserDisabled(admin, 'alice', false)).to.include({ changed: true })
+      const ended = { ended_sessions: 2, ended_tokens: 1 }
+      expect(await disableUser(admin, 'alice')).to.include({ changed: true, ...ended })
+      const { session, account } = (await admin.store.findSession('first of Alice')) ?? {}
+      expect(account?.disabledAtMs).to.equal(startMs)
+      expect(session?.revokedAtMs).to.equal(startMs)
+      expect(await disableUser(admin, 'alice')).to.include({ changed: false, ended_sessions: 0 })
+      expect(await enableUser(admin, 'alice')).to.include({ changed: true })
+      expect(await enableUser(admin, 'alice')).to.include({ changed: false })
       expect((await showUser(admin, 'alice')).disabled_at).to.equal(null)
       expect(await actions(admin)).to.deep.equal(['account.enabled', 'account.disabled'])
     }))
@@ -136,7 +134,7 @@ describe('administration of accounts', () => {
 
   it('makes no reset code for a disabled account', () =>
     withAdmin(async ({ admin }) => {
-      await setUserDisabled(admin, 'alice', true)
+      await disableUser(admin, 'alice')
       const failure = await failureOf(() => makeResetCode(admin, 'alice', 10))
       expect(failure.hint).to.contain('users enable Alice')
     }))
@@ -159,35 +157,6 @@ describe('administration of accounts', () => {
       expect(await admin.store.createAccount(account, { inviteHash: late, session })).to.equal(
         'invite_invalid',
       )
-    }))
-
-  it('lists service tokens of all or of one, and ends one by its id', () =>
-    withAdmin(async ({ admin }) => {
-      const all = await listTokens(admin, { limit: 10 })
-      expect(all.tokens.map(token => token.username)).to.deep.equal(['Alice', 'Bob'])
-      expect((await listTokens(admin, { limit: 1 })).more).to.equal(true)
-      expect((await listTokens(admin, { name: 'bob', limit: 10 })).tokens).to.have.length(1)
-      expect(await revokeToken(admin, 'token of Bob')).to.include({ username: 'Bob' })
-      expect((await listTokens(admin, { name: 'bob', limit: 10 })).tokens).to.deep.equal([])
-      const again = await failureOf(() => revokeToken(admin, 'token of Bob'))
-      expect(again.code).to.equal('request_refused')
-    }))
-
-  it('does not repeat a token that was given in place of its id', () =>
-    withAdmin(async ({ admin }) => {
-      const token = makeServiceToken()
-      const failure = await failureOf(() => revokeToken(admin, token))
-      expect(failure.code).to.equal('usage_invalid')
-      expect(failure.message + failure.hint).not.to.contain(token)
-    }))
-
-  it('ends every session of an account and no token', () =>
-    withAdmin(async ({ admin }) => {
-      expect(await endSessions(admin, 'alice')).to.include({ ended: 2 })
-      const shown = await showUser(admin, 'alice')
-      expect(shown.sessions).to.deep.equal([])
-      expect(shown.tokens).to.have.length(1)
-      expect((await showUser(admin, 'bob')).sessions).to.have.length(2)
     }))
 
   it('deletes an account, keeps its name from others for a time, and its audit', () =>
@@ -227,7 +196,7 @@ describe('administration of accounts', () => {
   it('shows the entries of one account', () =>
     withAdmin(async ({ admin }) => {
       await unlockUser(admin, 'alice')
-      await setUserDisabled(admin, 'bob', true)
+      await disableUser(admin, 'bob')
       const ofAlice = await readAudit(admin, { name: 'alice', limit: 100 })
       expect(ofAlice.entries.map(({ action }) => action)).to.deep.equal(['account.unlocked'])
     }))
