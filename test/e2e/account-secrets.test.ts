@@ -203,7 +203,6 @@ describe('the secrets of an account, over its whole life', function () {
   })
 
   it('goes on with what the owner does', async () => {
-    await own(['users', 'unlock', 'alice'])
     const code = await own(['users', 'reset-code', 'alice'], { shows: true })
     const other = JSON.parse(await own(['users', 'reset-code', 'alice', '--json'], { shows: true }))
     ledger.keep(code, other.code)

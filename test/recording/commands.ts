@@ -112,7 +112,6 @@ export const commandLines: readonly CommandLine[] = [
   { args: ['registry', 'users', 'show', 'alice', ...data] },
   { args: ['registry', 'users', 'disable', 'bob', ...data] },
   { args: ['registry', 'users', 'enable', 'bob', ...data] },
-  { args: ['registry', 'users', 'unlock', 'bob', ...data] },
   { args: ['registry', 'users', 'reset-code', 'bob', ...data] },
   { args: ['registry', 'invite', ...data] },
   { args: ['registry', 'audit', ...data] },

@@ -23,7 +23,6 @@ type AdminAction =
   | 'account.disabled'
   | 'account.enabled'
   | 'account.team_set'
-  | 'account.unlocked'
   | 'invite.created'
   | 'invite.ended'
   | 'keys.rotated'

@@ -4,12 +4,4 @@ export { backUp } from './backup.ts'
 export { makeInvite, makeResetCode, revokeInvite, revokeResetCode } from './codes.ts'
 export { openAdmin } from './open-admin.ts'
 export { listKeys, rotateKeys } from './signing-keys.ts'
-export {
-  deleteUser,
-  disableUser,
-  enableUser,
-  listUsers,
-  setTeam,
-  showUser,
-  unlockUser,
-} from './users.ts'
+export { deleteUser, disableUser, enableUser, listUsers, setTeam, showUser } from './users.ts'

@@ -53,12 +53,12 @@ export async function showUser(admin: Admin, name: string) {
 }
 
 /**
- * Ends every session and service token of the account. Takes effect at its next request. `changed`
- * is false when it was disabled already.
+ * Ends every session and service token of the account, and forgets its failed logins. Takes effect
+ * at its next request. `changed` is false when it was disabled already.
  */
 export async function disableUser(admin: Admin, name: string) {
   const { store, clock } = admin
-  const { id, username, disabledAtMs } = await findAccount(admin, name)
+  const { id, username, usernameKey, emailKey, disabledAtMs } = await findAccount(admin, name)
   const nowMs = clock.now()
   const changed = disabledAtMs === null
   // First: a disabled account gets no new sessions and tokens.
@@ -66,6 +66,7 @@ export async function disableUser(admin: Admin, name: string) {
   const sessions = await store.revokeSessions(id, 'disabled', nowMs)
   const tokens = await store.listServiceTokens(id, nowMs)
   for (const token of tokens) await store.revokeServiceToken(id, token.id, nowMs)
+  for (const key of [usernameKey, emailKey]) await store.clearFailures(key)
   const ended = { ended_sessions: sessions, ended_tokens: tokens.length }
   if (changed) await admin.record('account.disabled', id, ended)
   return { id, username, disabled: true, changed, ...ended }
@@ -96,16 +97,6 @@ export async function setTeam(admin: Admin, name: string, wanted: string | null)
     await admin.record('account.team_set', id, { team, before })
   }
   return { id, username, team, before }
-}
-
-/** Forgets the failed logins of the account. `failed_logins` is their number. */
-export async function unlockUser(admin: Admin, name: string) {
-  const account = await findAccount(admin, name)
-  const { id, username, usernameKey, emailKey } = account
-  const failed_logins = sumFailures(await failuresOf(admin, account), admin.clock.now())
-  for (const key of [usernameKey, emailKey]) await admin.store.clearFailures(key)
-  await admin.record('account.unlocked', id, { failed_logins })
-  return { id, username, failed_logins }
 }
 
 /** Deletes sessions, tokens and codes too. The audit entries stay, and the name for some time. */

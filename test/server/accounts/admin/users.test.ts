@@ -13,7 +13,6 @@ import {
   listUsers,
   setTeam,
   showUser,
-  unlockUser,
 } from '../../../../src/server/accounts/admin/users.ts'
 import { defaultAccountLimits } from '../../../../src/server/accounts/limits.ts'
 import { forgetFailureMs, unknownAddresses } from '../../../../src/server/accounts/login-limits.ts'
@@ -96,7 +95,7 @@ describe('administration of accounts', () => {
       expect(await actions(admin)).to.deep.equal(['account.team_set', 'account.team_set'])
     }))
 
-  it('unlocks an account that addresses are refused at', () =>
+  it('says that logins wait after failures, which disabling forgets', () =>
     withAdmin(async ({ admin }) => {
       const fail = (name: string, source: string) =>
         admin.store.addFailure(name, [source, unknownAddresses], startMs, forgetFailureMs)
@@ -105,7 +104,7 @@ describe('administration of accounts', () => {
       expect(await showUser(admin, 'alice')).to.include({ login: 'open', failed_logins: 10 })
       await fail('alice', '192.0.2.1')
       expect(await showUser(admin, 'alice')).to.include({ login: 'waiting', failed_logins: 11 })
-      expect(await unlockUser(admin, 'alice')).to.include({ failed_logins: 11 })
+      await disableUser(admin, 'alice')
       expect(await showUser(admin, 'alice')).to.include({ login: 'open', failed_logins: 0 })
     }))
 
@@ -187,7 +186,8 @@ describe('administration of accounts', () => {
       const db = new DatabaseSync(files.database)
       db.exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT ${rows})
         INSERT INTO audit (at_ms, action, details) SELECT i, 'x', '{}' FROM n`)
-      await unlockUser(admin, 'alice')
+      await enableUser(admin, 'alice')
+      await disableUser(admin, 'alice')
       const count = db.prepare('SELECT count(*) AS count FROM audit').get()
       db.close()
       expect(count).to.deep.include({ count: rows + 1 })
@@ -195,10 +195,10 @@ describe('administration of accounts', () => {
 
   it('shows the entries of one account', () =>
     withAdmin(async ({ admin }) => {
-      await unlockUser(admin, 'alice')
+      await setTeam(admin, 'alice', 'fx')
       await disableUser(admin, 'bob')
       const ofAlice = await readAudit(admin, { name: 'alice', limit: 100 })
-      expect(ofAlice.entries.map(({ action }) => action)).to.deep.equal(['account.unlocked'])
+      expect(ofAlice.entries.map(({ action }) => action)).to.deep.equal(['account.team_set'])
     }))
 })
 
