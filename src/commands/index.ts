@@ -43,7 +43,6 @@ const loaders = {
   'registry:users:list': () => import('./registry/users/list.ts'),
   'registry:users:reset-code': () => import('./registry/users/reset-code.ts'),
   'registry:users:set-team': () => import('./registry/users/set-team.ts'),
-  'registry:users:show': () => import('./registry/users/show.ts'),
   'resources:list': () => import('./resources/list.ts'),
   'resources:read': () => import('./resources/read.ts'),
   'resources:watch': () => import('./resources/watch.ts'),

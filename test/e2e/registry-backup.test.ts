@@ -171,8 +171,8 @@ describe('backup of a registry that runs', () => {
     await owner.ask(['users', 'delete', 'alice', '--yes'], dir)
     const { replaced } = await owner.ask(['restore', '--from', backup, '--force'], dir)
     expect(fs.readdirSync(replaced).toSorted()).to.deep.equal(['keys.json', 'registry.db'])
-    expect((await owner.run(['users', 'show', 'alice'], dir)).code).to.equal(0)
-    expect((await owner.run(['users', 'show', 'alice'], replaced)).code).to.equal(3)
+    expect((await owner.run(['users', 'enable', 'alice'], dir)).code).to.equal(0)
+    expect((await owner.run(['users', 'enable', 'alice'], replaced)).code).to.equal(3)
   })
 })
 

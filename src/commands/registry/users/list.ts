@@ -6,8 +6,8 @@ import { AdminCommand, administer, limitFlag } from '../admin-command.ts'
 export default class RegistryUsersList extends AdminCommand {
   static override summary = 'List the accounts'
 
-  static override description = `Shows name, email address, state and age of each, in the order \
-of the names.`
+  static override description = `Shows name, email address, team, state and age of each, in the \
+order of the names.`
 
   static override examples = [
     { description: 'all of them', command: '<%= config.bin %> registry users list' },
@@ -29,10 +29,11 @@ of the names.`
       const rows = list.users.map(user => [
         user.username,
         user.email,
+        user.team ?? '',
         user.disabled_at === null ? user.login : 'disabled',
         user.created_at,
       ])
-      await output.result(columns(['NAME', 'EMAIL', 'LOGIN', 'CREATED'], rows), list)
+      await output.result(columns(['NAME', 'EMAIL', 'TEAM', 'LOGIN', 'CREATED'], rows), list)
       const last = list.users.at(-1)
       if (list.more && last !== undefined) output.note(`there are more: --after ${last.username}`)
     })

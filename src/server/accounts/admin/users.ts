@@ -1,7 +1,6 @@
 import { teamPattern } from '../../../lib/accounts/wire.ts'
 import type { AccountRow, LoginFailures } from '../account-store.ts'
 import { adminLimits } from '../admin-limits.ts'
-import { serviceTokenView, sessionView } from '../views.ts'
 import type { Admin } from './open-admin.ts'
 import { rfc3339OrNull, toRfc3339 } from '../../../lib/util/time.ts'
 import { defaultAccountLimits } from '../limits.ts'
@@ -32,24 +31,6 @@ export async function listUsers(
     users.push(userView(account, await failuresOf(admin, account), admin.clock.now()))
   }
   return { users, more: false }
-}
-
-/** One account with its valid sessions and service tokens. */
-export async function showUser(admin: Admin, name: string) {
-  const { store, clock } = admin
-  const account = await findAccount(admin, name)
-  const nowMs = clock.now()
-  const failures = await failuresOf(admin, account)
-  const sessions = await store.listSessions(account.id, nowMs)
-  const tokens = await store.listServiceTokens(account.id, nowMs)
-  return {
-    ...userView(account, failures, nowMs),
-    sessions: sessions.map(session => {
-      const { current: _, ...view } = sessionView(session, null)
-      return view
-    }),
-    tokens: tokens.map(serviceTokenView),
-  }
 }
 
 /**

@@ -7,7 +7,7 @@ import { silentLogger } from '../../../../src/lib/util/logger.ts'
 import { backUp } from '../../../../src/server/accounts/admin/backup.ts'
 import { openAdmin } from '../../../../src/server/accounts/admin/open-admin.ts'
 import { type RestoreOptions, restore } from '../../../../src/server/accounts/admin/restore.ts'
-import { deleteUser, listUsers, showUser } from '../../../../src/server/accounts/admin/users.ts'
+import { deleteUser, findAccount, listUsers } from '../../../../src/server/accounts/admin/users.ts'
 import { failureOf } from '../../../helpers/failure.ts'
 import { type Scene, withAdmin } from './support.ts'
 
@@ -49,16 +49,17 @@ describe('restoring a registry', () => {
       )
       expect(fs.readdirSync(target)).to.have.members(['keys.json', 'registry.db', 'registry.lock'])
       await using admin = await openAdmin({ dataDir: target, log: silentLogger, clock })
-      const shown = await showUser(admin, 'alice')
-      expect(shown.sessions).to.deep.equal([])
-      expect(shown.tokens).to.have.length(1)
+      const { id } = await findAccount(admin, 'alice')
+      expect(await admin.store.listSessions(id, clock.now())).to.deep.equal([])
+      expect(await admin.store.listServiceTokens(id, clock.now())).to.have.length(1)
     }))
 
   it('keeps the sessions when that is asked for', () =>
     withBackup(async ({ restore, target, clock }) => {
       expect(await restore({ keepSessions: true })).to.include({ sessions_kept: 4 })
       await using admin = await openAdmin({ dataDir: target, log: silentLogger, clock })
-      expect((await showUser(admin, 'alice')).sessions).to.have.length(2)
+      const { id } = await findAccount(admin, 'alice')
+      expect(await admin.store.listSessions(id, clock.now())).to.have.length(2)
     }))
 
   it('goes without the keys only when that is asked for, and then keeps no session', () =>
