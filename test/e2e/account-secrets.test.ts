@@ -221,8 +221,7 @@ describe('the secrets of an account, over its whole life', function () {
     for (const words of [
       ['users', 'disable', 'alice'],
       ['users', 'enable', 'alice'],
-      ['signing-keys', 'rotate'],
-      ['signing-keys', 'list', '--json'],
+      ['rotate-key'],
       ['backup', '--out', backup],
     ]) {
       await own(words)

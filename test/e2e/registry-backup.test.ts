@@ -205,12 +205,12 @@ describe('the data folder of a registry', () => {
       const file = join(dataDir, name)
       fs.renameSync(file, join(folder, name))
       fs.symlinkSync(join(folder, name), file)
-      const { code, stderr } = await owner.run(['signing-keys', 'rotate'])
+      const { code, stderr } = await owner.run(['rotate-key'])
       expect(code, stderr).to.equal(2)
       expect(stderr).to.contain(`${file} is a symbolic link`)
       fs.renameSync(join(folder, name), file)
     }
-    expect((await owner.run(['signing-keys', 'list'])).code).to.equal(0)
+    expect((await owner.run(['rotate-key'])).code).to.equal(0)
   })
 })
 
