@@ -15,8 +15,6 @@ describe('commands of a person with an account', () => {
       'password',
       'publish',
       'register',
-      'sessions:end',
-      'sessions:list',
       'token:create',
       'token:list',
       'token:print',

@@ -24,7 +24,6 @@ describe('help', () => {
       'logout',
       'whoami',
       'password',
-      'sessions',
       'token',
       'publish',
       'registry',

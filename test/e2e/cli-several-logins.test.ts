@@ -1,6 +1,5 @@
 import { expect } from 'chai'
 import { existsSync, mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
-import { hostname } from 'node:os'
 import { dirname, join } from 'node:path'
 import { type AccountHome, createAccountHome } from '../helpers/account-home.ts'
 import { root } from '../helpers/program.ts'
@@ -144,30 +143,6 @@ describe('several logins of one person', () => {
     await login('bob', first)
     expect(home.config()).to.contain(/access_token = "(.+)"/.exec(old)?.[1])
     expect((await whoami('--account', 'alice')).username).to.equal('alice')
-  })
-
-  it('lists the logins with the name of the machine, and ends another one', async () => {
-    const elsewhere = createAccountHome(first.url)
-    try {
-      await login('alice', first)
-      const args = ['login', 'alice', '--password-stdin']
-      expect((await elsewhere.run(args, { input: password })).code).to.equal(0)
-      const { sessions } = JSON.parse((await run(['sessions', 'list', '--json'])).stdout)
-      expect(sessions[0].client).to.equal(`service-cli (${hostname()})`)
-      const own = sessions.find((session: any) => session.current)
-      const refused = await home.run(['sessions', 'end', own.id])
-      expect(refused.code).to.equal(2)
-      expect(refused.stderr).to.contain('run.js logout')
-      const ended = await run(['sessions', 'end', sessions[0].id.slice(0, 8), '--json'])
-      expect(JSON.parse(ended.stdout)).to.include({ id: sessions[0].id, ended: true })
-      expect((await elsewhere.run(['whoami'])).code).to.equal(4)
-      expect((await run(['sessions', 'list'])).stdout).not.to.contain(sessions[0].id)
-      const { stderr, code } = await home.run(['sessions', 'end', 'svc_unknown'])
-      expect(code).to.equal(3)
-      expect(stderr).not.to.contain('svc_unknown')
-    } finally {
-      elsewhere.remove()
-    }
   })
 
   it('prints the token in use', async () => {

@@ -8,7 +8,6 @@ import {
   parseEndedAccess,
   parseMe,
   parseServiceTokens,
-  parseSessions,
   parseTokens,
 } from './answers.ts'
 import { apiPrefix } from './protocol.ts'
@@ -160,16 +159,6 @@ export function createAccountsClient(transport: Transport, clock: Clock = system
       return askFor({ path: '/reset', action, body, secrets: [code, password] }, parseEndedAccess)
     },
 
-    listSessions(bearer: Secret) {
-      const call = { method: 'GET', path: '/sessions', action: 'list of sessions', bearer } as const
-      return askFor(call, parseSessions)
-    },
-
-    async endSession(bearer: Secret, id: string): Promise<void> {
-      const path = `/sessions/${segment(id, 'session')}` as const
-      await ask({ method: 'DELETE', path, action: 'end of the session', bearer })
-    },
-
     createToken(bearer: Secret, { name, scopes, expiresInDays }: NewServiceToken) {
       const body = () => ({ name, scopes, expires_in_days: expiresInDays })
       return askFor({ path: '/tokens', action: 'new token', bearer, body }, parseCreatedToken)
@@ -181,18 +170,16 @@ export function createAccountsClient(transport: Transport, clock: Clock = system
     },
 
     async revokeToken(bearer: Secret, id: string): Promise<void> {
-      const path = `/tokens/${segment(id, 'token')}` as const
+      const path = `/tokens/${segment(id)}` as const
       await ask({ method: 'DELETE', path, action: 'end of the token', bearer })
     },
   }
 }
 
 /** Ids are plain words. Anything else could turn into another path. */
-function segment(id: string, what: string): string {
+function segment(id: string): string {
   if (/^[A-Za-z0-9_-][A-Za-z0-9._~-]{0,127}$/.test(id)) return id
-  throw new ServiceError('usage_invalid', `invalid ${what} id`, {
-    hint: 'take the id from the list',
-  })
+  throw new ServiceError('usage_invalid', 'invalid token id', { hint: 'take the id from the list' })
 }
 
 function madeButNotLoggedIn(error: unknown, whoAndWhere: string): unknown {

@@ -1,4 +1,3 @@
-import { hostname } from 'node:os'
 import { dirname, resolve } from 'node:path'
 import type { Clock } from '../util/time.ts'
 import type { Logger } from '../util/logger.ts'
@@ -31,15 +30,8 @@ export function connectAccounts(options: {
     limits: clientLimits(env['SERVICE_TIMEOUT']),
     env,
     caFile,
-    userAgent: machineAgent(),
     log,
     ...timing,
   })
   return createAccountsClient(transport, clock)
-}
-
-/** Names the machine: the list of sessions shows it. */
-function machineAgent(): string {
-  const machine = hostname().replace(/[^\x21-\x7e]|[()]/g, '')
-  return machine === '' ? 'service-cli' : `service-cli (${machine})`
 }

@@ -143,17 +143,6 @@ export const tokenResponse = z
 
 export const registerResponse = tokenResponse.extend({ account }).meta({ id: 'RegisterResponse' })
 
-export const session = z.object({
-  id: z.string(),
-  created_at: time,
-  expires_at: time,
-  last_used_at: time.nullable(),
-  user_agent: z.string().nullable(),
-  address: z.string().nullable(),
-  /** The one that the request was made with. */
-  current: z.boolean(),
-})
-
 export const meResponse = account
   .extend({
     /** Set by the operator; null: in none. */
@@ -165,10 +154,6 @@ export const meResponse = account
     token: z.object({ id: z.string(), name: z.string(), expires_at: time }).nullable(),
   })
   .meta({ id: 'MeResponse' })
-
-export const sessionsResponse = z
-  .object({ sessions: z.array(session) })
-  .meta({ id: 'SessionsResponse' })
 
 const serviceToken = z.object({
   id: z.string(),

@@ -147,7 +147,6 @@ export interface NewSession {
   /** Never later: neither refreshing nor re-issuing extends it. */
   readonly expiresAtMs: number
   readonly address: string | null
-  readonly userAgent: string | null
 }
 
 export interface SessionRow extends NewSession {
@@ -199,7 +198,7 @@ export interface LoginFailures {
 
 export interface AuditRow {
   readonly atMs: number
-  /** As in `login.failed`, `session.revoked`. */
+  /** As in `login.failed`, `logout`. */
   readonly action: string
   readonly accountId: string | null
   readonly address: string | null

@@ -193,7 +193,6 @@ describe('service tokens', () => {
         ['PUT', 'password', body],
         ['POST', 'tokens', { name: 'more' }],
         ['GET', 'tokens'],
-        ['GET', 'sessions'],
         ['POST', 'logout', { all: true }],
       ]
       for (const [method, path, sent] of tried) {

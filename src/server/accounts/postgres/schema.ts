@@ -36,7 +36,6 @@ CREATE TABLE sessions (
   created_at_ms BIGINT NOT NULL,
   expires_at_ms BIGINT NOT NULL,
   address TEXT,
-  user_agent TEXT,
   counter BIGINT NOT NULL DEFAULT 0 CHECK (counter >= 0),
   rotated_at_ms BIGINT,
   revoked_at_ms BIGINT,

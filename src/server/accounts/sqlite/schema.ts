@@ -31,7 +31,6 @@ CREATE TABLE sessions (
   created_at_ms INTEGER NOT NULL,
   expires_at_ms INTEGER NOT NULL,
   address TEXT,
-  user_agent TEXT,
   counter INTEGER NOT NULL DEFAULT 0 CHECK (counter >= 0),
   rotated_at_ms INTEGER,
   revoked_at_ms INTEGER,
