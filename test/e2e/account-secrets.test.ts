@@ -112,7 +112,7 @@ describe('the secrets of an account, over its whole life', function () {
       input: `${first}\n`,
       program: true,
     })
-    await all([['whoami'], ['whoami', '--json'], ['whoami', '--offline']])
+    await all([['whoami'], ['whoami', '--json']])
     await run(['whoami', mistyped], { code: 2 })
     const misplaced = [
       ['login', 'alice', mistyped],

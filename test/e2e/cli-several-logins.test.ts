@@ -92,33 +92,6 @@ describe('several logins of one person', () => {
     expect([registry, username]).to.deep.equal([second.url, 'bob'])
   })
 
-  it('shows all of them with whoami --all, whatever the environment names', async () => {
-    await login('alice', first)
-    await login('bob', first)
-    await login('bob', second)
-    const env = { SERVICE_TOKEN: 'svc_of_somebody', SERVICE_REGISTRY: 'http://127.0.0.1:1' }
-    const { logins } = JSON.parse((await run(['whoami', '--all', '--json'], env)).stdout)
-    const rows = logins.map((row: any) => [row.registry, row.username, row.default, row.error])
-    expect(rows).to.deep.equal([
-      [first.url, 'bob', true, null],
-      [first.url, 'alice', false, null],
-      [second.url, 'bob', false, null],
-    ])
-    expect((await run(['whoami', '--all', '--offline'])).stdout).to.contain('not verified')
-  })
-
-  it('shows a login that has ended with its error, and the others', async () => {
-    await login('alice', first)
-    const access = /access_token = "(.+)"/.exec(home.config())?.[1]
-    await login('bob', second)
-    await createCaller(first.url).call('POST', '/logout', access, {})
-    const { code, stdout } = await home.run(['whoami', '--all', '--json'])
-    expect(code).to.equal(4)
-    const { logins } = JSON.parse(stdout)
-    expect(logins[0].error.code).to.equal('auth_required')
-    expect([logins[1].username, logins[1].error]).to.deep.equal(['bob', null])
-  })
-
   it('uses the next newest login once the newest has ended, and says so', async () => {
     await login('alice', first)
     await login('bob', first)
@@ -130,8 +103,6 @@ describe('several logins of one person', () => {
     const { stdout, stderr } = await run(['whoami', '--json'])
     expect(JSON.parse(stdout).username).to.equal('alice')
     expect(stderr).to.contain('the login of bob').and.contain('using that of alice')
-    const { logins } = JSON.parse((await run(['whoami', '--all', '--json'])).stdout)
-    expect(logins.map((row: any) => [row.username, row.default])).to.deep.equal([['alice', true]])
     expect(await login('bob', first)).not.to.contain('has ended')
     expect((await whoami()).username).to.equal('bob')
   })
