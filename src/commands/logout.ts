@@ -1,9 +1,9 @@
 import * as Flags from '@oclif/core/flags'
-import { AccountCommand, withoutHelpOf } from '../lib/cli/base-command.ts'
+import { AccountCommand, flagsWithoutToken } from '../lib/cli/base-command.ts'
 
 /** Ends the saved login. */
 export default class Logout extends AccountCommand {
-  static override baseFlags = withoutHelpOf('token')
+  static override baseFlags = flagsWithoutToken
 
   static override summary = 'Log out of an accounts server'
 

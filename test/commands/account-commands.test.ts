@@ -24,15 +24,8 @@ describe('commands of a person with an account', () => {
   })
 
   for (const [name, command] of ofAccounts) {
-    it(`${name} takes --registry, --account, --token, --no-input, --json and --quiet`, () => {
-      expect(command.baseFlags).to.have.all.keys(
-        'registry',
-        'account',
-        'token',
-        'no-input',
-        'json',
-        'quiet',
-      )
+    it(`${name} takes --registry, --token, --no-input, --json and --quiet`, () => {
+      expect(command.baseFlags).to.have.all.keys('registry', 'token', 'no-input', 'json', 'quiet')
     })
 
     it(`${name} shows examples, none with a secret on the command line`, () => {

@@ -79,7 +79,6 @@ describe('help', () => {
       const command = config.findCommand(name, { must: true })
       const shown = new CommandHelp(command, config, { maxWidth: 80 }).generate()
       expect(shown.includes('--token=TOKEN'), name).to.equal(name === 'whoami')
-      expect(shown.includes('--account='), name).to.equal(name === 'logout' || name === 'whoami')
     }
   })
 

@@ -61,12 +61,12 @@ const networkErrors: ReadonlySet<ErrorCode> = new Set([
 ] as const)
 
 async function askedIdentity(context: AccountContext, choice: TokenChoice): Promise<Identity> {
-  const { server, store, account } = context
+  const { server, store } = context
   const { client, withToken } = connect(context)
   const { me, token } = await withToken(async used => ({ me: await client.me(used), token: used }))
   // Read again: a refresh changes what is saved.
   const isSaved = choice.source === 'config'
-  const login = isSaved ? savedLogin(await store.read(), server.url, account) : undefined
+  const login = isSaved ? savedLogin(await store.read(), server.url) : undefined
   return {
     registry: server.url,
     username: me.username,

@@ -14,8 +14,8 @@ import type { TokenChoice } from './token-source.ts'
 interface SessionParts {
   readonly client: AccountsClient
   readonly store: ConfigStore
-  /** User name of the saved login; without it the newest of the accounts server. */
-  readonly account?: string
+  /** User of the saved login: that of another user, who logged in meanwhile, is not used. */
+  readonly username?: string
   readonly log: Logger
   readonly refreshMarginMs: number
   readonly clock?: Clock
@@ -51,8 +51,8 @@ export async function withSavedToken<T>(
   parts: SessionParts,
   call: (token: Secret) => Promise<T>,
 ): Promise<T> {
-  const { client, store, account, refreshMarginMs, clock = systemClock } = parts
-  const entry = savedLogin(await store.read(), client.server.url, account)
+  const { client, store, username, refreshMarginMs, clock = systemClock } = parts
+  const entry = savedLogin(await store.read(), client.server.url, username)
   if (entry?.accessToken === undefined) throw notLoggedIn(parts.client.server)
   const stale = needsRefresh(entry, clock.now(), refreshMarginMs)
   const token = stale ? await refreshEarly(parts, entry.accessToken) : entry.accessToken
@@ -120,17 +120,17 @@ async function underLock(
   used: Secret,
   run: (held: HeldConfig, entry: SavedLogin, current: Secret) => Promise<Secret>,
 ): Promise<Secret | null> {
-  const { client, store, account, log } = parts
+  const { client, store, username, log } = parts
   const { url } = client.server
   const done = await store.locked(async held => {
-    const entry = savedLogin(await held.read(), url, account)
+    const entry = savedLogin(await held.read(), url, username)
     if (entry?.accessToken === undefined) throw notLoggedIn(parts.client.server)
     const current = entry.accessToken
     return isSameToken(current, used) ? run(held, entry, current) : current
   })
   if (done.ok) return done.value
   log.debug({ registry: url, reason: done.failure.message }, 'the token stays as it is')
-  const saved = savedLogin(await store.read(), url, account)?.accessToken
+  const saved = savedLogin(await store.read(), url, username)?.accessToken
   return saved === undefined || isSameToken(saved, used) ? null : saved
 }
 
@@ -158,7 +158,7 @@ async function exchange(
   const tokens = await askForTokens(parts, entry, current)
   const { url } = parts.client.server
   try {
-    await held.write(withTokens(await held.read(), url, tokens, parts.account))
+    await held.write(withTokens(await held.read(), url, tokens))
   } catch (error) {
     throw notSaved(parts, error)
   }
@@ -197,12 +197,15 @@ async function endLogin(
   refusal: ServiceError,
 ): Promise<ServiceError> {
   const { url } = parts.client.server
-  let config = await held.read()
-  if (isSameToken(savedLogin(config, url, parts.account)?.accessToken, refused)) {
-    config = withoutTokens(config, url, parts.account)
-    await held.write(config)
+  const config = await held.read()
+  if (isSameToken(savedLogin(config, url)?.accessToken, refused)) {
+    await held.write(withoutTokens(config, url))
   }
-  return ended(parts, refusal, savedLogin(config, url))
+  return new ServiceError(
+    'auth_required',
+    `the login saved in ${parts.store.path} has ended (${refusal.message})`,
+    { hint: loginHint(url), data: { ...refusal.data, registry: url } },
+  )
 }
 
 function isUnauthorised(error: unknown): error is ServiceError {
@@ -232,23 +235,6 @@ export function notLoggedIn({ url }: AccountsUrl): ServiceError {
     hint: `${loginHint(url)}, or give a token with SERVICE_TOKEN or --token`,
     data: { registry: url },
   })
-}
-
-function ended(
-  parts: SessionParts,
-  refusal: ServiceError,
-  next: SavedLogin | undefined,
-): ServiceError {
-  const { store, client } = parts
-  const { username = 'another account' } = next ?? {}
-  const isNext = next?.accessToken !== undefined
-  const { url } = client.server
-  const hint = `${loginHint(url)}${isNext ? `; commands now use the login of ${username}` : ''}`
-  return new ServiceError(
-    'auth_required',
-    `the login saved in ${store.path} has ended (${refusal.message})`,
-    { hint, data: { ...refusal.data, registry: url } },
-  )
 }
 
 /** The old tokens stop working: hiding this would end the login without a word. */

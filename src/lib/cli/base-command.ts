@@ -24,11 +24,6 @@ export const accountFlags = {
     helpGroup: 'GLOBAL',
     helpValue: 'URL',
   }),
-  account: Flags.string({
-    description: 'use the saved login of this user name or email address [default: the newest]',
-    helpGroup: 'GLOBAL',
-    helpValue: 'NAME',
-  }),
   token: Flags.string({
     description:
       'use this token; overrides SERVICE_TOKEN, SERVICE_TOKEN_FILE and the saved login. ' +
@@ -79,10 +74,10 @@ export abstract class AccountCommand extends BaseCommand {
   }
 }
 
-/** Base flags of commands that refuse these: refused with a hint, so known, but not in the help. */
-export function withoutHelpOf(...names: ('account' | 'token')[]): typeof AccountCommand.baseFlags {
-  const hidden = names.map(name => [name, { ...accountFlags[name], hidden: true }])
-  return { ...AccountCommand.baseFlags, ...Object.fromEntries(hidden) }
+/** Base flags of commands that refuse a token: refused with a hint, so known, but not in the help. */
+export const flagsWithoutToken: typeof AccountCommand.baseFlags = {
+  ...AccountCommand.baseFlags,
+  token: { ...accountFlags.token, hidden: true },
 }
 
 /** All flags that may stand before a command. */

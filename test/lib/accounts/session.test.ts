@@ -158,7 +158,7 @@ describe('saved login', () => {
         locked: (run: Parameters<typeof locked>[0]) =>
           locked(async held => {
             const before = await held.read()
-            const servers = new Map([[registry.url, { logins: [{ ...entry, username: 'carol' }] }]])
+            const servers = new Map([[registry.url, { login: { ...entry, username: 'carol' } }]])
             let reads = 0
             // The first look finds the old login, the next one that of carol.
             const read = () => (reads++ === 0 ? Promise.resolve(before) : held.read())
@@ -168,6 +168,19 @@ describe('saved login', () => {
       })
       expectNoLeak(await thrownBy(whoami), [registry.access])
       expect((await saved())?.accessToken?.reveal()).to.equal('of-carol')
+    }))
+
+  it('is not taken for that of another user who logged in meanwhile', () =>
+    withCase(async ({ registry, store, save }) => {
+      await save({ ...login(registry, 60 * minuteMs), username: 'carol' })
+      const client = clientOf(registry.url)
+      const parts = { client, store, username: 'alice', log: recordingLog(), refreshMarginMs: 0 }
+      const failure = expectNoLeak(
+        await thrownBy(() => withSavedToken(parts, token => client.me(token))),
+        [registry.access],
+      )
+      expect(failure.code).to.equal('auth_required')
+      expect(registry.calls).to.deep.equal([])
     }))
 
   it('never refreshes a service token', () =>
