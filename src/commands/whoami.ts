@@ -1,7 +1,7 @@
-import { AccountCommand } from '../lib/cli/base-command.ts'
+import { TokenCommand } from '../lib/cli/base-command.ts'
 
 /** Says who the token belongs to. */
-export default class Whoami extends AccountCommand {
+export default class Whoami extends TokenCommand {
   static override summary = 'Show who is logged in'
 
   static override description = `Shows user name, email address and team, as the accounts server knows them, \

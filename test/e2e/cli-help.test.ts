@@ -72,16 +72,6 @@ describe('help', () => {
     }
   })
 
-  it('of a command leaves out flags that it refuses', async () => {
-    await loadCommands(commandNames)
-    const config = await Config.load({ root, pjson })
-    for (const name of ['login', 'register', 'logout', 'whoami']) {
-      const command = config.findCommand(name, { must: true })
-      const shown = new CommandHelp(command, config, { maxWidth: 80 }).generate()
-      expect(shown.includes('--token=TOKEN'), name).to.equal(name === 'whoami')
-    }
-  })
-
   it('tells how to switch on completion', async () => {
     const home = await mkdtemp(join(tmpdir(), 'completion-'))
     const env = cleanEnv({ HOME: home, XDG_CACHE_HOME: home, SHELL: '/bin/zsh' })

@@ -3,7 +3,7 @@ import { ServiceError, usage } from '../../lib/util/errors.ts'
 import type { EndedAccess } from '../../lib/accounts/answers.ts'
 import { notLoggedIn } from '../../lib/accounts/session.ts'
 import { connect } from './connect.ts'
-import { type AccountFlags, openContext, promptPlace, refuseToken } from './context.ts'
+import { type AccountFlags, openContext, promptPlace } from './context.ts'
 import {
   type PasswordFlags,
   readCodeAndPassword,
@@ -55,7 +55,12 @@ async function resetPassword(
   flags: Omit<ChangePasswordFlags, 'reset-code'>,
   env: NodeJS.ProcessEnv,
 ): Promise<void> {
-  refuseToken(flags, 'password --reset-code')
+  if (flags.token !== undefined && flags.token !== '') {
+    throw usage(
+      'password --reset-code takes no --token',
+      'the code says that you may; leave --token out',
+    )
+  }
   const context = await openContext(flags, env)
   const place = promptPlace(flags)
   const who = await readText(username, {

@@ -4,7 +4,6 @@ import type { Config, SavedLogin } from '../../lib/config/config-file.ts'
 import { type ConfigStore, createConfigStore } from '../../lib/config/config-store.ts'
 import { configPath } from '../../lib/config/paths.ts'
 import { onlyLogin, savedLogin } from '../../lib/config/saved-logins.ts'
-import { usage } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import type { AccountsUrl } from '../../lib/config/accounts-url.ts'
 import { selectAccountsServer } from '../../lib/accounts/select-server.ts'
@@ -84,18 +83,4 @@ export function promptPlace(flags: AccountFlags): PromptTerminal {
     stderrIsTTY: process.stderr.isTTY === true,
     noInput: flags['no-input'] === true,
   }
-}
-
-const toSave = 'to save a token, pipe it into service-cli login --token-stdin'
-const tokenHints = {
-  login: toSave,
-  register: toSave,
-  logout: 'logout ends the saved login; end a service token with token revoke',
-  'password --reset-code': 'the code says that you may; leave --token out',
-}
-
-/** Throws `usage_invalid` for a command that does not use a given token. */
-export function refuseToken({ token }: AccountFlags, command: keyof typeof tokenHints): void {
-  if (token === undefined || token === '') return
-  throw usage(`${command} takes no --token`, tokenHints[command])
 }

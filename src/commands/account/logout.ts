@@ -2,7 +2,7 @@ import type { Config } from '../../lib/config/config-file.ts'
 import { onlyLogin, savedLogin, withoutLogin } from '../../lib/config/saved-logins.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import { connect } from './connect.ts'
-import { type AccountContext, type AccountFlags, openContext, refuseToken } from './context.ts'
+import { type AccountContext, type AccountFlags, openContext } from './context.ts'
 import { isNotOffered, overridingVariable } from './save-login.ts'
 
 interface LogoutFlags extends AccountFlags {
@@ -14,7 +14,6 @@ interface LogoutFlags extends AccountFlags {
  * With `all` it is an error when the other sessions could not be ended.
  */
 export async function logout(flags: LogoutFlags, env: NodeJS.ProcessEnv): Promise<void> {
-  refuseToken(flags, 'logout')
   const context = await openContext(flags, env)
   const { server, login, store, output } = context
   const { all = false } = flags

@@ -4,13 +4,7 @@ import { ServiceError } from '../../lib/util/errors.ts'
 import type { RegistrationCheck, AccountsClient } from '../../lib/accounts/client.ts'
 import { Secret } from '../../lib/util/secret.ts'
 import { connect } from './connect.ts'
-import {
-  type AccountContext,
-  type AccountFlags,
-  openContext,
-  promptPlace,
-  refuseToken,
-} from './context.ts'
+import { type AccountContext, type AccountFlags, openContext, promptPlace } from './context.ts'
 import {
   type PasswordFlags,
   askCode,
@@ -35,7 +29,6 @@ export async function register(
   flags: RegisterFlags,
   env: NodeJS.ProcessEnv,
 ): Promise<void> {
-  refuseToken(flags, 'register')
   refuseCodeArgument(username)
   checkPasswordFlags(flags)
   const context = await openContext(flags, env)

@@ -16,7 +16,7 @@ export const globalFlags = {
   }),
 }
 
-/** Flags of every command that uses an account; they may also stand before it. */
+/** Flags of every command of a user with an account; they may also stand before it. */
 export const accountFlags = {
   registry: Flags.string({
     description:
@@ -24,16 +24,19 @@ export const accountFlags = {
     helpGroup: 'GLOBAL',
     helpValue: 'URL',
   }),
+  'no-input': Flags.boolean({
+    description: 'never prompt; fail when input is missing',
+    helpGroup: 'GLOBAL',
+  }),
+}
+
+const tokenFlag = {
   token: Flags.string({
     description:
       'use this token; overrides SERVICE_TOKEN, SERVICE_TOKEN_FILE and the saved login. ' +
       'The shell history keeps it: prefer SERVICE_TOKEN',
     helpGroup: 'GLOBAL',
     helpValue: 'TOKEN',
-  }),
-  'no-input': Flags.boolean({
-    description: 'never prompt; fail when input is missing',
-    helpGroup: 'GLOBAL',
   }),
 }
 
@@ -49,7 +52,7 @@ export abstract class BaseCommand extends Command {
   }
 }
 
-/** Base of the commands that use an account. */
+/** Base of the commands of a user with an account. */
 export abstract class AccountCommand extends BaseCommand {
   static override baseFlags = { ...globalFlags, ...accountFlags }
 
@@ -74,14 +77,13 @@ export abstract class AccountCommand extends BaseCommand {
   }
 }
 
-/** Base flags of commands that refuse a token: refused with a hint, so known, but not in the help. */
-export const flagsWithoutToken: typeof AccountCommand.baseFlags = {
-  ...AccountCommand.baseFlags,
-  token: { ...accountFlags.token, hidden: true },
+/** Base of the commands that use a token: one that is given, or the saved login. */
+export abstract class TokenCommand extends AccountCommand {
+  static override baseFlags = { ...AccountCommand.baseFlags, ...tokenFlag }
 }
 
 /** All flags that may stand before a command. */
-export const leadingFlags = { ...globalFlags, ...accountFlags }
+export const leadingFlags = { ...globalFlags, ...accountFlags, ...tokenFlag }
 
 /**
  * The flags that give a password without a prompt. Not `exclusive`: the parser would repeat the
