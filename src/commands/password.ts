@@ -39,9 +39,6 @@ them, and logs you in.`
     'reset-code': Flags.boolean({
       description: 'set a new password with a code from the operator',
     }),
-    'keep-tokens': Flags.boolean({
-      description: 'with --reset-code: keep the service tokens of the account',
-    }),
   }
 
   override async run(): Promise<void> {

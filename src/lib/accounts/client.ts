@@ -142,19 +142,9 @@ export function createAccountsClient(transport: Transport, clock: Clock = system
       })
     },
 
-    /** With a code that the operator made. Service tokens end unless `keepTokens`. */
-    resetPassword({
-      username,
-      code,
-      password,
-      keepTokens = false,
-    }: Credentials & { code: Secret; keepTokens?: boolean }) {
-      const body = () => ({
-        username,
-        code: code.reveal(),
-        new_password: password.reveal(),
-        ...(keepTokens ? { keep_tokens: true } : {}),
-      })
+    /** With a code that the operator made. Every session and service token ends. */
+    resetPassword({ username, code, password }: Credentials & { code: Secret }) {
+      const body = () => ({ username, code: code.reveal(), new_password: password.reveal() })
       const action = 'reset of the password'
       return askFor({ path: '/reset', action, body, secrets: [code, password] }, parseEndedAccess)
     },

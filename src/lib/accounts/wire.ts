@@ -102,8 +102,6 @@ export const resetRequest = z
     username: plainText(maxEmailChars).min(1),
     code: plainText(200).min(1),
     new_password: password,
-    /** Service tokens end with the old password unless this is true. */
-    keep_tokens: z.boolean().optional(),
   })
   .meta({ id: 'ResetRequest' })
 

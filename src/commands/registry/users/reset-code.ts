@@ -41,7 +41,7 @@ the account stops working.`
       output.note(`reset code of "${username}", valid once until ${end}; it is not shown again`)
       output.note(asTyped(`the user runs: service-cli password ${username} --reset-code`))
       const what = `${counted(ends.sessions, 'login')} and ${counted(ends.tokens.length, 'service token')}`
-      output.note(`using it revokes ${what}; with --keep-tokens the service tokens stay valid`)
+      output.note(`using it ends ${what}`)
       for (const token of ends.tokens) {
         output.note(`service token "${cleanText(token.name)}" (${token.id})`)
       }
