@@ -75,9 +75,9 @@ describe('administration of a registry that runs', () => {
     expect((await caller.login('carol')).status).to.equal(401)
     expect(await caller.me(access)).to.equal('401 token-revoked')
 
-    const earliestMs = Date.now() + 600_000
-    const late = await owner.ask(['users', 'reset-code', 'carol', '--minutes', '10'])
-    const latestMs = Date.now() + 600_000
+    const earliestMs = Date.now() + 3_600_000
+    const late = await owner.ask(['users', 'reset-code', 'carol'])
+    const latestMs = Date.now() + 3_600_000
     expect(Date.parse(late.expires_at)).to.be.within(earliestMs, latestMs)
     const db = new DatabaseSync(join(registry.dataDir, 'registry.db'))
     db.prepare('UPDATE reset_codes SET expires_at_ms = ?').run(Date.now() - 1)
@@ -157,8 +157,6 @@ describe('administration of a registry that runs', () => {
     const unknown = await owner.run(['users', 'enable', 'nobody', '--json'])
     expect(unknown.code).to.equal(3)
     expect(JSON.parse(unknown.stdout).error.code).to.equal('request_refused')
-    const { users } = await owner.ask(['users', 'list', '--limit', '1'])
-    expect(users).to.have.length(1)
   })
 
   it('has shown no password, token, key or hash, and codes only where they are asked for', async () => {

@@ -1,6 +1,5 @@
 import { teamPattern } from '../../../lib/accounts/wire.ts'
 import type { AccountRow, LoginFailures } from '../account-store.ts'
-import { adminLimits } from '../admin-limits.ts'
 import type { Admin } from './open-admin.ts'
 import { rfc3339OrNull, toRfc3339 } from '../../../lib/util/time.ts'
 import { defaultAccountLimits } from '../limits.ts'
@@ -14,23 +13,22 @@ import { cleanText } from '../../../lib/util/text.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import { foldLogin } from '../names.ts'
 
-interface UserList {
-  readonly users: readonly UserView[]
-  /** True when further ones follow. */
-  readonly more: boolean
-}
+/** The name of a deleted account cannot be taken for so long. */
+const nameReservedMs = 90 * 24 * 60 * 60 * 1000
 
-/** In the order of names; `after` is the last name of the page before. */
-export async function listUsers(
-  admin: Admin,
-  { after = '', limit }: { after?: string; limit: number },
-): Promise<UserList> {
+/** In the order of names. */
+export async function listUsers(admin: Admin): Promise<{ readonly users: readonly UserView[] }> {
   const users: UserView[] = []
-  for await (const account of everyAccount(admin, after.toLowerCase())) {
-    if (users.length === limit) return { users, more: true }
-    users.push(userView(account, await failuresOf(admin, account), admin.clock.now()))
+  // Ends: each page begins behind the last one.
+  for (let after = ''; ;) {
+    const page = await admin.store.listAccounts({ after, limit: pageRows })
+    for (const account of page) {
+      users.push(userView(account, await failuresOf(admin, account), admin.clock.now()))
+    }
+    const last = page.at(-1)
+    if (last === undefined || page.length < pageRows) return { users }
+    after = last.usernameKey
   }
-  return { users, more: false }
 }
 
 /**
@@ -83,10 +81,7 @@ export async function setTeam(admin: Admin, name: string, wanted: string | null)
 /** Deletes sessions, tokens and codes too. The audit entries stay, and the name for some time. */
 export async function deleteUser(admin: Admin, name: string) {
   const { id, username } = await findAccount(admin, name)
-  const deleted = await admin.store.deleteAccount(
-    id,
-    admin.clock.now() + adminLimits.nameReservedMs,
-  )
+  const deleted = await admin.store.deleteAccount(id, admin.clock.now() + nameReservedMs)
   // Otherwise another process deleted it first.
   if (deleted) await admin.record('account.deleted', id, { username })
   return { id, username, deleted: true }
@@ -151,18 +146,6 @@ export async function findAccount({ store }: Admin, name: string): Promise<Accou
   throw new ServiceError('request_refused', `there is no account "${cleanText(name, 100)}"`, {
     hint: 'service-cli registry users list shows them',
   })
-}
-
-/** Every account in the order of names, read in pages. */
-async function* everyAccount({ store }: Admin, after = ''): AsyncGenerator<AccountRow> {
-  // Ends: each page begins behind the last one.
-  for (;;) {
-    const page = await store.listAccounts({ after, limit: pageRows })
-    yield* page
-    const last = page.at(-1)
-    if (last === undefined || page.length < pageRows) return
-    after = last.usernameKey
-  }
 }
 
 const pageRows = 200
