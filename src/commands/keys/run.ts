@@ -1,7 +1,6 @@
 import { columns } from '../../lib/cli/format.ts'
 import { durationText, expiryText } from '../../lib/util/amounts.ts'
 import { createOutput, type Output, type OutputParts } from '../../lib/cli/output.ts'
-import { showOnce } from '../../lib/cli/show-once.ts'
 import { parseRfc3339, toRfc3339 } from '../../lib/util/time.ts'
 import { findAccountKeys, removeKeysMark } from '../../lib/config/account-keys.ts'
 import { createKeyStore, type KeyStore } from '../../lib/config/key-store.ts'
@@ -39,9 +38,7 @@ export async function createKey(
   const nowMs = Date.now()
   let made: NamedKey | null = null
   let isFirst = false
-  let isNewFile = false
-  await store.update(async keys => {
-    isNewFile = (await store.read()) === null
+  await store.update(keys => {
     isFirst = keys.length === 0
     made = newEntry(keys, { name, key, readOnly: flags['read-only'], lifeMs }, nowMs)
     return [...keys, made]
@@ -49,16 +46,7 @@ export async function createKey(
   if (made === null) return
   output.note(`${described(made, nowMs)}; this is the only time it is shown`)
   const entry: NamedKey = made
-  await showOnce(() => output.secret(key, { ...entryJson(entry), key, file: store.path }), {
-    what: 'key',
-    leftOver: `service-cli keys revoke ${entry.name}`,
-    // An empty file would mean that keys were revoked: servers would refuse every client.
-    run: () =>
-      store.update(keys => {
-        const others = without(keys, entry.name)
-        return isNewFile && others.length === 0 ? null : others
-      }),
-  })
+  await output.secret(key, { ...entryJson(entry), key, file: store.path })
   if (isAccounts) await removeKeysMark(store.path)
   for (const line of usageLines) output.note(line)
   if (isFirst) {

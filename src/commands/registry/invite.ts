@@ -1,4 +1,3 @@
-import { showOnce } from '../../lib/cli/show-once.ts'
 import { AdminCommand, administer } from './admin-command.ts'
 
 /** Makes an invitation for one new account. */
@@ -19,11 +18,7 @@ prompts for it when registration needs an invitation. The code is valid once, fo
       output.note(`invitation, valid once until ${made.expires_at}; it is not shown again`)
       output.note('give it to the new user: service-cli register asks for it')
       const json = { ...made, code: code.reveal() }
-      await showOnce(() => output.secret(code.reveal(), json), {
-        what: 'invitation',
-        leftOver: `it expires at ${made.expires_at}`,
-        run: () => operations.revokeInvite(admin, code),
-      })
+      await output.secret(code.reveal(), json)
     })
   }
 }

@@ -2,7 +2,7 @@ import { constants, type Stats } from 'node:fs'
 import { type FileHandle, lstat, open, readdir, readlink, unlink } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { errnoOf, isDiskFull, readProblem, ServiceError, unusableFile } from '../util/errors.ts'
-import { fsyncDirectory, makeFolders, noFollow, noWait, ownUid } from '../util/posix.ts'
+import { makeFolders, noFollow, noWait, ownUid } from '../util/posix.ts'
 import { replaceFile, temporaryPath, writeNewFile } from '../util/replace-file.ts'
 
 /**
@@ -98,16 +98,6 @@ export async function writePrivateFile(file: PrivateFile, text: string): Promise
     await replaceFile(path, text, { confirm })
   } catch (error) {
     throw error instanceof ServiceError ? error : unwritable(path, error)
-  }
-}
-
-/** Removes the file if there is one. Throws `storage_failed`. */
-export async function removePrivateFile({ path }: PrivateFile): Promise<void> {
-  try {
-    await unlink(path)
-    await fsyncDirectory(dirname(path))
-  } catch (error) {
-    if (errnoOf(error) !== 'ENOENT') throw unwritable(path, error)
   }
 }
 

@@ -80,7 +80,6 @@ export interface AccountStore {
   createInvite(invite: { hash: string; expiresAtMs: number; createdAtMs: number }): Promise<void>
   /** Whether `createAccount` would accept the invitation. */
   hasInvite(hash: string, nowMs: number): Promise<boolean>
-  deleteInvite(hash: string): Promise<void>
   /** Replaces codes of the account that were not used. False: no such account. */
   createResetCode(code: { accountId: string; hash: string; expiresAtMs: number }): Promise<boolean>
   /** The account whose usable reset code this is. */

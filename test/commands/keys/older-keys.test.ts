@@ -22,7 +22,6 @@ import {
   type NamedKey,
   readKeysFile,
 } from '../../../src/lib/auth/keys-file.ts'
-import { ServiceError } from '../../../src/lib/util/errors.ts'
 import { skipBecause } from '../../helpers/skip.ts'
 import { givenMembers } from '../../helpers/given-members.ts'
 
@@ -165,28 +164,6 @@ describe('keys of older versions', () => {
     expect(await readdir(join(path, '..'))).not.to.include('keys-were-made')
     await rm(path)
     expect(await mode()).to.equal('none')
-  })
-
-  it('count as lost still when the new key cannot be shown', async () => {
-    const folder = join(home, 'config/service-cli')
-    await mkdir(folder, { recursive: true, mode: 0o700 })
-    const fail = () => {
-      throw new ServiceError('storage_failed', 'cannot write to stdout (ENOSPC)')
-    }
-    const create = () =>
-      createKey('anna', flags, { ...here(), stdout: { write: fail } }).then(
-        () => 'made',
-        error => error.message,
-      )
-    expect(await create()).to.contain('is revoked')
-    expect(await readKeysFile(path)).to.equal(null)
-    expect(await mode()).to.equal('none')
-    await writeFile(mark, '')
-    expect(await create()).to.contain('is revoked')
-    expect(await mode()).to.equal('config_invalid')
-    await createKeyStore(path).update(() => [])
-    expect(await create()).to.contain('is revoked')
-    expect(await readKeysFile(path)).to.deep.equal([])
   })
 
   it('are no concern of a server with a file of its own', async () => {

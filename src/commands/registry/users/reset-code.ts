@@ -1,6 +1,5 @@
 import { counted } from '../../../lib/util/amounts.ts'
 import { asTyped } from '../../../lib/cli/own-command.ts'
-import { showOnce } from '../../../lib/cli/show-once.ts'
 import { cleanText } from '../../../lib/util/text.ts'
 import { AdminCommand, administer, userArg } from '../admin-command.ts'
 
@@ -23,7 +22,7 @@ the account stops working.`
     const { args, flags } = await this.parse(RegistryUsersResetCode)
     await administer(flags, async ({ admin, operations, output }) => {
       const { code, ...made } = await operations.makeResetCode(admin, args.user)
-      const { id, username, expires_at: end, ends } = made
+      const { username, expires_at: end, ends } = made
       output.note(`reset code of "${username}", valid once until ${end}; it is not shown again`)
       output.note(asTyped(`the user runs: service-cli password ${username} --reset-code`))
       const what = `${counted(ends.sessions, 'login')} and ${counted(ends.tokens.length, 'service token')}`
@@ -32,11 +31,7 @@ the account stops working.`
         output.note(`service token "${cleanText(token.name)}" (${token.id})`)
       }
       const json = { ...made, code: code.reveal() }
-      await showOnce(() => output.secret(code.reveal(), json), {
-        what: 'reset code',
-        leftOver: `it expires at ${end}`,
-        run: () => operations.revokeResetCode(admin, id, code),
-      })
+      await output.secret(code.reveal(), json)
     })
   }
 }

@@ -50,22 +50,6 @@ export async function makeInvite(admin: Admin) {
   return { expires_at, code }
 }
 
-/** Revokes a code that could not be shown. */
-export async function revokeInvite(admin: Admin, code: Secret): Promise<void> {
-  await admin.store.deleteInvite(hashOfSecret(code.reveal()))
-  await admin.record('invite.ended', null)
-}
-
-/** Revokes a code that could not be shown. */
-export async function revokeResetCode(
-  admin: Admin,
-  accountId: string,
-  code: Secret,
-): Promise<void> {
-  await admin.store.useResetCode(accountId, hashOfSecret(code.reveal()), admin.clock.now())
-  await admin.record('reset_code.ended', accountId)
-}
-
 function makeCode(prefix: string): Secret {
   return new Secret(prefix + randomBytes(codeBytes).toString('base64url'))
 }

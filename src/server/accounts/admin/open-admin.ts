@@ -24,12 +24,10 @@ type AdminAction =
   | 'account.enabled'
   | 'account.team_set'
   | 'invite.created'
-  | 'invite.ended'
   | 'keys.rotated'
   | 'registry.backed_up'
   | 'registry.restored'
   | 'reset_code.created'
-  | 'reset_code.ended'
 
 interface AdminOptions {
   readonly dataDir: string

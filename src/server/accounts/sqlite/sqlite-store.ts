@@ -158,7 +158,6 @@ function codesTable(database: Database) {
     'INSERT INTO invites (hash, created_at_ms, expires_at_ms) VALUES (?, ?, ?)',
   )
   const hasInvite = database.prepare('SELECT 1 FROM invites WHERE hash = ? AND expires_at_ms > ?')
-  const deleteInvite = database.prepare('DELETE FROM invites WHERE hash = ?')
   const reset = database.prepare(`INSERT INTO reset_codes (account_id, hash, expires_at_ms)
     SELECT id, ?2, ?3 FROM accounts WHERE id = ?1
     ON CONFLICT DO UPDATE SET hash = excluded.hash, expires_at_ms = excluded.expires_at_ms`)
@@ -176,11 +175,6 @@ function codesTable(database: Database) {
 
     hasInvite: (hash, nowMs) =>
       database.read('an invitation was not found', () => hasInvite.get(hash, nowMs) !== undefined),
-
-    deleteInvite: hash =>
-      database.write('an invitation was not deleted', () => {
-        deleteInvite.run(hash)
-      }),
 
     createResetCode: ({ accountId, hash, expiresAtMs }) =>
       database.write(
