@@ -15,12 +15,13 @@ const names = Object.keys(defaultPublicLimits)
 
 /** The settings that `serve` and `gateway` share. Throws as those of each do. */
 export async function readMcpServerSettings(flags: McpServerFlags, env: NodeJS.ProcessEnv) {
-  const where = { ...readAddress(flags), registryDir: readRegistryDir(flags, env) }
+  const address = readAddress(flags)
   return {
-    ...where,
+    ...address,
+    registryDir: readRegistryDir(flags, env),
     tools: flags.tools,
     page: flags.page,
-    auth: await readAuth(where, flags, env),
+    auth: await readAuth(address, flags, env),
     limits: readLimitFlags(flags.limit ?? [], [{ names, check: checkLimits }]),
   }
 }

@@ -74,7 +74,7 @@ async function findAll(registryDir: string, env: NodeJS.ProcessEnv): Promise<Fin
       checkRegistryDir(registryDir),
       checkConfigFile(env),
       checkEnvironment(env),
-      checkKeys(registryDir, env),
+      checkKeys(env),
       tested.then(found => judgeInstances(facts, new Set(found.flatMap(answering)))),
       judgeFaults(faults),
       checkHostTokens(join(registryDir, 'instances'), runningOf(instances)),

@@ -1,5 +1,3 @@
-import type { MovedKeys } from '../../lib/config/account-keys.ts'
-
 /** The validated authentication settings for `/mcp` and `/artefacts`. */
 export type AuthSettings = OpenSettings | ApiKeySettings | AccountsSettings | OAuthSettings
 
@@ -15,8 +13,6 @@ export interface ApiKeySettings {
   readonly key?: string
   /** The file of named keys. Optional when `key` is set. */
   readonly keysFile: string
-  /** Older files whose keys were moved there, for the log. */
-  readonly movedFrom?: readonly MovedKeys[]
 }
 
 /** Users of the accounts server that the gateway accepts joins with, and all keys beside. */
