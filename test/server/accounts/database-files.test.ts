@@ -178,15 +178,7 @@ describe('files of the account store', () => {
       /no database/,
     ],
     ['it is of another program', replaceByForeign, /something else than this program/],
-    [
-      'a column was added',
-      file => change(file, 'ALTER TABLE sessions ADD COLUMN x TEXT'),
-      /altered/,
-    ],
-    ['a trigger was added', file => change(file, trigger), /altered/],
-    ['an index was dropped', file => change(file, 'DROP INDEX sessions_by_end'), /altered/],
-    ['the schema is newer', file => change(file, newer), /newer version/],
-    ['its history differs', file => change(file, "UPDATE migrations SET checksum = 'x'"), /step 1/],
+    ['it is newer', file => change(file, 'PRAGMA user_version = 2'), /newer version/],
     ['the schema does not parse', file => change(file, broken), /damaged/],
   ]
   for (const [what, damage, message] of damages) {
@@ -244,10 +236,6 @@ const damagesOfLog: ((wal: string) => void)[] = [
   wal => fs.truncateSync(wal, used(wal) - 1),
 ]
 
-const trigger = `CREATE TRIGGER t AFTER INSERT ON sessions BEGIN
-  UPDATE accounts SET disabled_at_ms = NULL; END`
-const newer = `CREATE TABLE more (x TEXT) STRICT;
-  INSERT INTO migrations SELECT max(number) + 1, 'more', 'x', 0 FROM migrations`
 const broken = `PRAGMA writable_schema = ON;
   UPDATE sqlite_schema SET sql = 'CREATE TABLE accounts (' WHERE name = 'accounts'`
 

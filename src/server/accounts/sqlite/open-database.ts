@@ -1,15 +1,13 @@
 import { DatabaseSync, type DatabaseSyncOptions } from 'node:sqlite'
 import { randomUUID } from 'node:crypto'
 import { pathToFileURL } from 'node:url'
-import type { Clock } from '../../../lib/util/time.ts'
 import { errnoOf, ServiceError } from '../../../lib/util/errors.ts'
 import type { Logger } from '../../../lib/util/logger.ts'
 import type { Result } from '../../../lib/util/result.ts'
 import { checkFiles } from './check-files.ts'
 import { orStoreError, untilFree } from './database.ts'
-import { createLedger, inspect, migrate, type SchemaProblem } from './migrate.ts'
 import { publishFile } from './publish-file.ts'
-import type { Migration } from '../../database/migrations.ts'
+import { checkSchema, createSchema, type SchemaProblem } from './schema.ts'
 import { open, readdir, readlink, stat } from 'node:fs/promises'
 import { endianness } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -17,22 +15,20 @@ import { setTimeout as delay } from 'node:timers/promises'
 interface OpenOptions {
   readonly file: string
   readonly log: Logger
-  readonly clock: Clock
   /** A file that another process keeps locked is waited for so long. */
   readonly busyMs: number
   /** Make the file when there is none; else that is an error. */
   readonly create: boolean
-  readonly migrations: readonly Migration[]
 }
 
 const notOpened = 'it cannot be opened'
 
 /**
- * Opens the database, made or brought to the newest schema where needed. Whatever is there and
- * not as this program leaves it is refused and stays as it is.
+ * Opens the database, made where needed. Whatever is there and not of this version is refused and
+ * stays as it is.
  */
 export async function openDatabase(options: OpenOptions): Promise<DatabaseSync> {
-  const { file, log, clock, busyMs, create, migrations } = options
+  const { file, log, busyMs, create } = options
   if (!(await checkFiles(file, log))) {
     if (!create) throw absent(file)
     await orStoreError(file, notOpened, () => createFile(options))
@@ -42,10 +38,9 @@ export async function openDatabase(options: OpenOptions): Promise<DatabaseSync> 
     const db = connect(file, 'rw')
     try {
       // Before anything is written: what is not ours is not touched.
-      accept(file, await untilFree(busyMs, () => inspect(db, migrations)))
+      accept(file, await untilFree(busyMs, () => checkSchema(db)))
       await untilFree(busyMs, () => checkIntegrity(db, file, 'quick_check'))
       await configure(db, busyMs)
-      accept(file, await untilFree(busyMs, () => migrate(db, migrations, clock)))
       return db
     } catch (error) {
       db.close()
@@ -94,16 +89,13 @@ export function accept<Value>(file: string, result: Result<Value, SchemaProblem>
 /** Under a temporary name: a file that is there is never one half made. False: it was there already. */
 export function createFile({
   file,
-  migrations,
-  clock,
   busyMs,
-}: Omit<OpenOptions, 'create'>): Promise<boolean> {
+}: Pick<OpenOptions, 'file' | 'busyMs'>): Promise<boolean> {
   return publishFile(file, async temporary => {
     const db = connect(temporary, 'rw')
     try {
       // Without a log, which would be lost when the disk is full while it is carried over.
-      createLedger(db)
-      accept(temporary, migrate(db, migrations, clock))
+      createSchema(db)
       const insert = db.prepare('INSERT INTO meta (name, value) VALUES (?, ?)')
       insert.run('registry_id', randomUUID())
       await configure(db, busyMs)

@@ -17,7 +17,6 @@ import { accountColumns } from './columns.ts'
 import { createDatabase, type Database } from './database.ts'
 import { watchFiles } from './check-files.ts'
 import { openDatabase } from './open-database.ts'
-import { migrations } from './schema.ts'
 import { serviceTokensTable } from './service-tokens-table.ts'
 import { sessionsTable } from './sessions-table.ts'
 import { setImmediate as nextTurn } from 'node:timers/promises'
@@ -51,7 +50,7 @@ interface SqliteStoreOptions {
 export async function openSqliteStore(options: SqliteStoreOptions): Promise<SqliteStore> {
   const { file, clock, log = silentLogger, create = true } = options
   const { busyMs = defaultLimits.maxStoreWaitMs } = options
-  const db = await openDatabase({ file, clock, log, busyMs, create, migrations })
+  const db = await openDatabase({ file, log, busyMs, create })
   try {
     // Reading makes what SQLite keeps beside the file.
     db.prepare('SELECT value FROM meta').get()

@@ -177,7 +177,7 @@ describe('administration of accounts', () => {
       const rows = defaultAccountLimits.maxAuditRows + 1
       const db = new DatabaseSync(files.database)
       db.exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT ${rows})
-        INSERT INTO audit (at_ms, action, details) SELECT i, 'x', '{}' FROM n`)
+        INSERT INTO audit (at_ms, action, details, keep_until_ms) SELECT i, 'x', '{}', 0 FROM n`)
       await enableUser(admin, 'alice')
       await disableUser(admin, 'alice')
       const count = db.prepare('SELECT count(*) AS count FROM audit').get()
