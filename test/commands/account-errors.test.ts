@@ -59,7 +59,6 @@ const cases: Case[] = [
   { args: ['whoami'], env: { SERVICE_REGISTRY: 'nonsense' }, code: 2, says: 'SERVICE_REGISTRY' },
   { args: ['whoami'], env: { SERVICE_TOKEN: `a\n${secret}` }, code: 2, says: 'SERVICE_TOKEN' },
   { args: ['whoami'], env: { SERVICE_TOKEN_FILE: '/none' }, code: 2, says: 'SERVICE_TOKEN_FILE' },
-  { args: ['whoami'], env: { SERVICE_TIMEOUT: 'x', SERVICE_TOKEN: 'y' }, code: 2, says: 'TIMEOUT' },
   { args: ['whoami'], code: 4, says: 'service-cli login' },
   { args: ['token', 'list'], code: 4, says: 'SERVICE_TOKEN' },
   { args: ['publish'], code: 4, says: 'not logged in' },

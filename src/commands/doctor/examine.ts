@@ -221,7 +221,6 @@ export const variables: Readonly<Record<string, string>> = {
   SERVICE_TOKEN_FILE: 'overrides the saved login',
   SERVICE_DATABASE_URL:
     'registry, serve --artefacts and gateway --peer-url use this PostgreSQL database',
-  SERVICE_TIMEOUT: 'limits the time of requests of account commands, resources and artefacts',
 }
 
 /** Lists the variables that are set; warns of empty ones, which count as absent. */
