@@ -79,14 +79,7 @@ describe('service-cli resources watch', () => {
         })
       await append(...Array.from({ length: 12 }, (_, at) => `old ${at}`))
       const uri = `events://session/${session}`
-      const watch = follow([
-        'resources',
-        'watch',
-        uri,
-        '--interval=50',
-        folder(),
-        ...(json ? ['--json'] : []),
-      ])
+      const watch = follow(['resources', 'watch', uri, folder(), ...(json ? ['--json'] : [])])
       const messages = () =>
         json
           ? watch

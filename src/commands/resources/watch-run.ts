@@ -23,7 +23,6 @@ import type { JsonObject } from '../../lib/util/json.ts'
 import { shownUrl } from '../../lib/mcp/bridge/context.ts'
 
 interface WatchFlags extends ClientFlags {
-  interval: number
   settle?: string
 }
 
@@ -34,6 +33,8 @@ const isLog = /^audit:\/\/recent/i
 /** Never announced and not polled. */
 const silent = /^(?:capture|artefact):/
 
+/** Between two reads. */
+const minIntervalMs = 500
 /** Characters of the changes on a line of `--settle`, which a model reads. */
 const maxSettledChars = 20_000
 
@@ -51,11 +52,11 @@ export async function runWatch(
     try {
       if (/^events:/i.test(uri)) {
         const view = eventsView(uri, json, lines.write)
-        return await watchEvents(uri, flags, { client, view, stop: lines.over })
+        return await watchEvents(uri, { client, view, stop: lines.over })
       }
       const maxChars = settleMs === undefined ? Infinity : maxSettledChars
       const view = json ? jsonView(uri, lines.write, maxChars) : screenView(uri, lines.write)
-      await watch(uri, { ...flags, settleMs }, { client, view, stop: lines.over })
+      await watch(uri, settleMs, { client, view, stop: lines.over })
     } finally {
       await lines.close()
     }
@@ -86,11 +87,7 @@ const reader = (session: McpSession, signal: AbortSignal) => async (uri: string)
 const newBufferText = 'the server has a new event buffer; unread events of the old one are lost'
 
 /** Polls events by cursor: servers never announce them. */
-function watchEvents(
-  uri: string,
-  { interval }: WatchFlags,
-  { client, view, stop }: Parts<EventsView>,
-): Promise<void> {
+function watchEvents(uri: string, { client, view, stop }: Parts<EventsView>): Promise<void> {
   const { locate, open, output } = client
   const status = statusLine()
   const follower = createEventFollower(uri)
@@ -103,7 +100,7 @@ function watchEvents(
       locate,
       open,
       uri,
-      minIntervalMs: interval,
+      minIntervalMs,
       timer: systemTimer,
       random: Math.random,
       polls: true,
@@ -128,7 +125,7 @@ function watchEvents(
 
 function watch(
   uri: string,
-  { interval, settleMs }: WatchFlags & { settleMs: number | undefined },
+  settleMs: number | undefined,
   { client, view, stop }: Parts<WatchView>,
 ): Promise<void> {
   const { locate, open, output } = client
@@ -139,7 +136,7 @@ function watch(
       locate,
       open,
       uri,
-      minIntervalMs: interval,
+      minIntervalMs,
       timer: systemTimer,
       random: Math.random,
       settleMs,

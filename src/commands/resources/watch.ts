@@ -9,8 +9,8 @@ export default class ResourcesWatch extends BaseCommand {
 
   static override description = `Subscribes to a resource of your running service-cli serve, or of the \
 MCP endpoint at --url, and prints changes until Ctrl-C: added, removed and changed members of the \
-scene and other JSON, or changed lines of text. Combines changes within --interval. Reconnects after \
-a restart of the server.
+scene and other JSON, or changed lines of text. Combines changes within half a second. Reconnects \
+after a restart of the server.
 
 Environment: SERVICE_MCP_API_KEY (the API key), SERVICE_REGISTRY_DIR.`
 
@@ -21,8 +21,8 @@ Environment: SERVICE_MCP_API_KEY (the API key), SERVICE_REGISTRY_DIR.`
       command: '<%= config.bin %> resources watch audit://recent',
     },
     {
-      description: 'every change as a line of JSON, ten times a second at most',
-      command: '<%= config.bin %> resources watch scene://current --json --interval 100',
+      description: 'every change as a line of JSON',
+      command: '<%= config.bin %> resources watch scene://current --json',
     },
     {
       description: 'for an agent: one line when nothing has changed for two seconds',
@@ -40,13 +40,6 @@ Environment: SERVICE_MCP_API_KEY (the API key), SERVICE_REGISTRY_DIR.`
   }
 
   static override flags = {
-    interval: Flags.integer({
-      description: 'minimum milliseconds between two reads',
-      default: 500,
-      helpValue: 'MS',
-      min: 10,
-      max: 3_600_000,
-    }),
     settle: Flags.string({
       description: 'print when nothing has changed for this time (100ms to 60s)',
       helpValue: 'TIME',
