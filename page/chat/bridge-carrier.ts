@@ -1,5 +1,5 @@
 import { effect, type ReadonlySignal, signal } from '@preact/signals'
-import { liveAppKey } from '../../src/lib/mcp/live-app.ts'
+import { dataKey, liveAppKey } from '../../src/lib/mcp/call-meta.ts'
 import { pause, retryDelay } from '../../src/lib/util/time.ts'
 import { timer } from '../live/refresh.ts'
 import { type Carrier, type Connection, type Content, McpError } from '../mcp/carrier.ts'
@@ -60,7 +60,7 @@ export function createBridgeCarrier({ bridge, isShown }: CarrierParts): Carrier 
     options: Parameters<Bridge['request']>[2] = {},
   ): Promise<ToolResult> {
     if (!isShown.peek()) throw new Error('the view is hidden')
-    const params = { name, arguments: args, _meta: { [liveAppKey]: true } }
+    const params = { name, arguments: args, _meta: { [liveAppKey]: true, [dataKey]: true } }
     const result = (await bridge.request('tools/call', params, options)) as unknown as ToolResult
     if (result.isError !== true) return result
     const [said] = result.content
@@ -85,9 +85,10 @@ export function createBridgeCarrier({ bridge, isShown }: CarrierParts): Carrier 
   }
 
   async function servedSchemes(signal: AbortSignal): Promise<ReadonlySet<string>> {
-    const { structuredContent } = await call('list_resources', { limit: 1 }, { signal })
-    const templates = (structuredContent?.templates ?? []) as { uriTemplate: string }[]
-    return new Set(templates.map(({ uriTemplate }) => uriTemplate.replace(/:.*$/, '')))
+    // In words, because not all chats pass on that data is asked for. Templates come first.
+    const { content } = await call('list_resources', {}, { signal })
+    const uris = content[0]?.text?.matchAll(/^([a-z][a-z0-9+.-]*):/gm) ?? []
+    return new Set(Array.from(uris, ([, scheme = '']) => scheme))
   }
 
   async function wait(since: unknown, signal: AbortSignal): Promise<Turn> {

@@ -19,6 +19,7 @@ export interface NoteDetail extends Omit<NoteRow, 'targets'> {
   readonly targets: readonly {
     readonly id: string
     readonly name: string
+    readonly was?: string
     readonly gone?: boolean
   }[]
   readonly before?: string

@@ -1,6 +1,6 @@
 import { signal, type ReadonlySignal } from '@preact/signals'
 import { omitUndefined } from '../../src/lib/util/members.ts'
-import { cleanText } from '../../src/lib/util/text.ts'
+import { asText, cleanText } from '../../src/lib/util/text.ts'
 import type { SceneChange } from '../../src/lib/mcp/change-words.ts'
 import { type Carrier, McpError, readJson } from '../mcp/carrier.ts'
 import { serverNow } from '../mcp/server-clock.ts'
@@ -93,7 +93,7 @@ export class Objects {
       // Without a scene there is no list yet.
       for (const item of page.items ?? []) {
         const id = item?.id
-        if (id !== undefined && id !== null) rows.set(String(id), rowOf(item, String(id)))
+        if (id !== undefined && id !== null) rows.set(asText(id), rowOf(item, asText(id)))
       }
       total = page.total ?? 0
       next = page.next_offset
@@ -107,7 +107,7 @@ export class Objects {
 
   #apply(changes: readonly SceneChange[] | null): void {
     const { value: state } = this.#state
-    const isReadAgain = changes === null || state.kind !== 'rows' || changes.some(isOfList)
+    const isReadAgain = changes === null || state.kind !== 'rows' || changes.some(isOfId)
     if (isReadAgain) return void this.#load()
     const rows = new Map(state.rows)
     const changed = new Map(this.#changed.value)
@@ -121,32 +121,28 @@ export class Objects {
   }
 }
 
-/** Is it about a whole list at once, as of the first scene? */
-function isOfList(change: SceneChange): boolean {
-  const values = [
-    'before' in change ? change.before : null,
-    'after' in change ? change.after : null,
-  ]
-  return /^\/[^/]+$/.test(change.path) && values.some(Array.isArray)
+/** Its row is of another object now: by its old id it is known to others. */
+function isOfId({ path, kind }: SceneChange): boolean {
+  return kind === 'changed' && /^\/objects\/\d+\/id$/.test(path)
 }
 
 /** Changes the row of the object that the change is about; null: it is about none. */
 export function applyTo(rows: Map<string, ObjectRow>, change: SceneChange): string | null {
-  if (/^\/[^/]+\/\d+$/.test(change.path)) {
-    const isGone = change.kind === 'removed' || change.kind === 'omitted'
-    const item = ('after' in change ? change.after : change.before) as Partial<ObjectRow> | null
+  const { path, kind, before, after } = change
+  if (/^\/objects\/\d+$/.test(path)) {
+    const item = (after ?? before) as Partial<ObjectRow> | null
     if (item?.id === undefined) return null
-    const id = String(item.id)
-    if (isGone) rows.delete(id)
+    const id = asText(item.id)
+    if (kind === 'removed' || kind === 'omitted') rows.delete(id)
     else rows.set(id, rowOf(item, id))
     return id
   }
-  if (change.id === undefined) return null
-  const id = String(change.id)
-  const [member = ''] = change.path.split('/').slice(3)
+  if (change.id === undefined || !path.startsWith('/objects/')) return null
+  const id = asText(change.id)
+  const [member = ''] = path.split('/').slice(3)
   const row = rows.get(id)
   if (row !== undefined && fields.includes(member as never)) {
-    rows.set(id, rowOf({ ...row, [member]: 'after' in change ? change.after : undefined }, id))
+    rows.set(id, rowOf({ ...row, [member]: after }, id))
   }
   return id
 }

@@ -1,5 +1,8 @@
 import { signal, type ReadonlySignal } from '@preact/signals'
-import { describeChanges, type SceneChange } from '../../src/lib/mcp/change-words.ts'
+import { deltaLines, type SceneChange, unknownBase } from '../../src/lib/mcp/change-words.ts'
+import { parseExact } from '../../src/lib/util/exact-json.ts'
+import type { JsonObject } from '../../src/lib/util/json.ts'
+import { asText } from '../../src/lib/util/text.ts'
 import type { Carrier, Content } from '../mcp/carrier.ts'
 import { serverNow } from '../mcp/server-clock.ts'
 import { refresher } from './refresh.ts'
@@ -65,7 +68,7 @@ export interface ChangeEntry {
   readonly since: number
 }
 
-interface Delta {
+interface Delta extends JsonObject {
   readonly status?: 'no_snapshot'
   readonly revision: number
   readonly reset?: boolean
@@ -156,7 +159,7 @@ export class SceneState {
 
   async #read(since: number): Promise<{ delta: Delta; meta: SceneMeta }> {
     const content = await this.#carrier.read(`scene://delta?since=${since}`)
-    return { delta: JSON.parse(content.text ?? '{}') as Delta, meta: metaOf(content) }
+    return { delta: parseExact(content.text ?? '{}') as Delta, meta: metaOf(content) }
   }
 
   async #note(since: number, delta: Delta): Promise<void> {
@@ -167,7 +170,7 @@ export class SceneState {
       this.#add(since, [isThere ? 'The scene came' : 'The scene was withdrawn'], [])
       return
     }
-    if (changes.length === 0 && reset !== true) return
+    if (changes.length === 0 && reset !== true && delta.truncated !== true) return
     const [last, ...others] = this.#changes.value
     const ids = [...new Set(changes.flatMap(idOf))]
     if (last !== undefined && isSame(last, ids)) {
@@ -187,11 +190,10 @@ export class SceneState {
   }
 }
 
-function linesOf({ changes = [], reset, truncated }: Delta): readonly string[] {
-  if (reset === true) return ['Too much changed at once to list']
-  const lines = describeChanges(changes)
-  if (lines.length === 0) return ['Changed, and changed back']
-  return truncated === true ? [...lines, 'and more than a delta lists'] : lines
+function linesOf(delta: Delta): readonly string[] {
+  if (delta.reset === true) return [unknownBase]
+  const lines = deltaLines(delta)
+  return lines.length === 0 ? ['Changed, and changed back'] : lines
 }
 
 function isSame(last: ChangeEntry, ids: readonly string[]): boolean {
@@ -204,11 +206,9 @@ function isSame(last: ChangeEntry, ids: readonly string[]): boolean {
   )
 }
 
-function idOf(change: SceneChange): readonly string[] {
-  if (change.id !== undefined) return [String(change.id)]
-  const item = 'after' in change ? change.after : change.before
-  const id = (item as { id?: unknown } | null)?.id
-  return id === undefined ? [] : [String(id)]
+function idOf({ id, before, after = before }: SceneChange): readonly string[] {
+  const known = id ?? (after as { id?: unknown } | null)?.id
+  return known === undefined ? [] : [asText(known)]
 }
 
 function metaOf({ _meta }: Content): SceneMeta {

@@ -2,6 +2,7 @@ import { useComputed, useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import type { Live } from '../live/live.ts'
 import { type NoteDetail, type NoteEntry, type NoteRow, waitsForPerson } from '../live/notes.ts'
+import { nothingFollowed } from '../../src/lib/mcp/change-words.ts'
 import type { NoteProof } from '../../src/lib/mcp/note-proof.ts'
 import { cleanText } from '../../src/lib/util/text.ts'
 import { Compare } from '../parts/compare.tsx'
@@ -154,7 +155,7 @@ function Note({ live, id }: { live: Live; id: string }) {
         <p class="said">{text}</p>
         <p class="quiet">
           {author}, <Ago at={created_at} />
-          {targets.length > 0 && `, on ${targets.map(targetText).join(', ')}`}
+          {`, on ${targets.length === 0 ? 'no object' : targets.map(targetText).join(', ')}`}
         </p>
         <ol class="history">
           {entries.map(entry => (
@@ -171,9 +172,10 @@ function Note({ live, id }: { live: Live; id: string }) {
 
 const maxNameChars = 100
 
-function targetText({ name, gone }: NoteDetail['targets'][number]): string {
-  const clean = cleanText(name, maxNameChars)
-  return gone === true ? `${clean} (not in the scene)` : clean
+function targetText({ name, was, gone }: NoteDetail['targets'][number]): string {
+  const [clean, before] = [name, was ?? ''].map(each => cleanText(each, maxNameChars))
+  if (gone === true) return `${clean} (not in the scene)`
+  return was === undefined ? `${clean}` : `${clean} (was ${before})`
 }
 
 function Pictures({
@@ -200,7 +202,7 @@ function Pictures({
 }
 
 function Proof({ proof }: { proof: NoteProof }) {
-  const { asked = [], also_changed = [], no_changes, no_picture, settled, more = 0 } = proof
+  const { asked, also_changed = [], no_changes, no_picture, settled, more = 0 } = proof
   const { as_of, connected } = proof
   return (
     <div class="proof">
@@ -214,10 +216,15 @@ function Proof({ proof }: { proof: NoteProof }) {
         </p>
       )}
       {no_changes !== undefined && <p class="quiet">What changed is not known: {no_changes}</p>}
-      {no_changes === undefined && (
+      {no_changes === undefined && asked !== undefined && (
         <Lines title="Changed in the objects of the note" lines={asked} />
       )}
-      {also_changed.length > 0 && <Lines title="Also changed" lines={also_changed} isWarning />}
+      {no_changes === undefined && asked === undefined && (
+        <Lines title="Changed (the note names no object)" lines={also_changed} />
+      )}
+      {asked !== undefined && also_changed.length > 0 && (
+        <Lines title="Also changed" lines={also_changed} isWarning />
+      )}
       {more > 0 && <p class="quiet">… and {more} more</p>}
       {no_picture !== undefined && <p class="quiet">No picture: {no_picture}</p>}
     </div>
@@ -237,7 +244,7 @@ function Lines({
     <div class={isWarning ? 'warning' : ''}>
       <h3>{title}</h3>
       {lines.length === 0 ? (
-        <p class="quiet">Nothing.</p>
+        <p class="quiet">{nothingFollowed.replace('n', 'N')}.</p>
       ) : (
         <ul>
           {lines.map(line => (

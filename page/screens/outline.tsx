@@ -4,74 +4,45 @@ import type { Live } from '../live/live.ts'
 import { readJson } from '../mcp/carrier.ts'
 import { valueWords } from './object-detail.tsx'
 
-interface Part {
-  readonly value?: unknown
-  readonly items?: readonly unknown[]
-  readonly total?: number
-}
-
-/** A scene of any form: its members, read level by level. */
+/** A scene of any form: its members, opened level by level. */
 export function Outline({ live }: { live: Live }) {
+  const scene = useSignal<object | null>(null)
+  const trouble = useSignal<string | null>(null)
+  const { revision } = live.scene.meta.value ?? {}
+  useEffect(() => {
+    readJson<object>(live.carrier, 'scene://current').then(
+      found => {
+        scene.value = found
+        trouble.value = null
+      },
+      (error: Error) => (trouble.value = error.message),
+    )
+  }, [live, revision])
   return (
     <section class="outline" aria-label="Members of the scene">
-      <Level live={live} pointer="" />
+      {trouble.value !== null && <p class="warning">{trouble.value}</p>}
+      {scene.value === null ? <p class="quiet">Reading …</p> : <Level value={scene.value} />}
     </section>
   )
 }
 
-function Level({ live, pointer }: { live: Live; pointer: string }) {
-  const part = useSignal<Part | null>(null)
-  const trouble = useSignal<string | null>(null)
-  const { revision } = live.scene.meta.value ?? {}
-  useEffect(() => {
-    const uri = `scene://current?pointer=${encodeURIComponent(pointer)}&depth=1`
-    readJson<Part>(live.carrier, uri).then(
-      found => (part.value = found),
-      (error: Error) => (trouble.value = error.message),
-    )
-  }, [live, pointer, revision])
-  if (trouble.value !== null) return <p class="warning">{trouble.value}</p>
-  if (part.value === null) return <p class="quiet">Reading …</p>
-  const { items, total = 0, value } = part.value
-  const members = items === undefined ? Object.entries(value ?? {}) : items.map(asMember)
+const maxShown = 200
+
+function Level({ value }: { value: object }) {
+  const members = Object.entries(value)
   return (
     <ul>
-      {members.map(([name, each]) => (
-        <Member
-          key={name}
-          live={live}
-          pointer={`${pointer}/${escaped(name)}`}
-          name={name}
-          value={each}
-        />
+      {members.slice(0, maxShown).map(([name, each]) => (
+        <Member key={name} name={name} value={each} />
       ))}
-      {items !== undefined && total > items.length && (
-        <li class="quiet">… and {total - items.length} more</li>
-      )}
+      {members.length > maxShown && <li class="quiet">… and {members.length - maxShown} more</li>}
     </ul>
   )
 }
 
-function asMember(item: unknown, at: number): [string, unknown] {
-  return [String(at), item]
-}
-
-function escaped(name: string): string {
-  return name.replaceAll('~', '~0').replaceAll('/', '~1')
-}
-
-interface MemberProps {
-  readonly live: Live
-  readonly pointer: string
-  readonly name: string
-  readonly value: unknown
-}
-
-function Member({ live, pointer, name, value }: MemberProps) {
+function Member({ name, value }: { name: string; value: unknown }) {
   const isOpen = useSignal(false)
-  // The server writes what lies deeper as its size.
-  const isDeeper = typeof value === 'string' && /^\[(array|object): /.test(value)
-  if (!isDeeper) {
+  if (typeof value !== 'object' || value === null || isShort(value)) {
     return (
       <li>
         <span class="name">{name}</span> {valueWords(value, name)}
@@ -85,9 +56,20 @@ function Member({ live, pointer, name, value }: MemberProps) {
         aria-expanded={isOpen.value}
         onClick={() => (isOpen.value = !isOpen.value)}
       >
-        {isOpen.value ? '▾' : '▸'} {name} <span class="quiet">{String(value).slice(1, -1)}</span>
+        {isOpen.value ? '▾' : '▸'} {name} <span class="quiet">{sizeOf(value)}</span>
       </button>
-      {isOpen.value && <Level live={live} pointer={pointer} />}
+      {isOpen.value && <Level value={value} />}
     </li>
   )
+}
+
+function sizeOf(value: object): string {
+  const { length } = Object.keys(value)
+  const [kind, part] = Array.isArray(value) ? ['array', 'item'] : ['object', 'member']
+  return `${kind}: ${length} ${part}${length === 1 ? '' : 's'}`
+}
+
+/** As of a position or a matrix. */
+function isShort(value: object): boolean {
+  return Array.isArray(value) && value.length <= 16 && value.every(each => typeof each === 'number')
 }

@@ -34,6 +34,7 @@ import { McpHttpServer } from './mcp/mcp-http-server.ts'
 import { resolveLimits } from '../lib/config/limits.ts'
 import { openStateDirectory, selectStateDirectory } from '../lib/instances/state-directory.ts'
 import { Prover } from './notes/prover.ts'
+import { readDetail } from './resources/object-detail.ts'
 import { Notes } from './notes/notes.ts'
 import { AuditLog } from './resources/audit-log.ts'
 import { openServeCapture } from './host/serve-capture.ts'
@@ -140,6 +141,7 @@ export async function startServe(
           checkpoints,
           camera: capture?.source ?? null,
           compare: (before, after) => pictures.compare(before, after),
+          detail: id => readDetail(registry, id),
           timer: systemTimer,
         }),
         revision: () => (registry.scene.current.hasScene ? registry.scene.current.revision : null),
@@ -165,7 +167,6 @@ export async function startServe(
     readyFacts: async () => ({ join: joiner?.facts, artefacts: await store?.health?.() }),
     auth: withGatewayAccess(auth.policy, { instanceId, hostToken: token.secret }),
     documents: () => auth.documents,
-    presence: () => presences.current,
     limits,
     store,
     captureSource: capture?.source,

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { expect } from 'chai'
 import { until } from '../helpers/until.ts'
-import { RawSession } from '../helpers/mcp.ts'
+import { RawSession, toolCall } from '../helpers/mcp.ts'
 import { runProgram } from '../helpers/program.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 
@@ -57,10 +57,8 @@ describe('the application of docs/notes.md', function () {
       const moved = async () =>
         (await session.readJson('scene://current')).objects[1].translate[0] === 1
       await until(moved, 'the changes')
-      const { result } = await session.call('tools/call', {
-        name: 'answer_note',
-        arguments: { id: '1', text: 'done' },
-      })
+      const given = { id: '1', text: 'done' }
+      const { result } = await session.call('tools/call', toolCall('answer_note', given))
       const { proof } = result.structuredContent
       expect(proof.asked).to.deep.equal(['Ball moved by (5.00, 2.00, 0.00)'])
       expect(proof.also_changed).to.deep.equal(['Box moved by (-9.00, -4.00, 0.00)'])

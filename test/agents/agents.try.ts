@@ -1,210 +1,274 @@
-import { execFile, spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { createInterface } from 'node:readline'
-import { stripVTControlCharacters } from 'node:util'
+import { dirname, join } from 'node:path'
 import { expect } from 'chai'
-import { type Serving, startServe } from '../clients/serve.ts'
+import { HostClient } from '../../src/host-client.ts'
+import { encodePng } from '../../src/server/capture/png/make-picture.ts'
 import { runOwn } from '../clients/run-program.ts'
-import { until } from '../helpers/until.ts'
-import { skipBecause } from '../helpers/skip.ts'
+import { type Serving, startServe } from '../clients/serve.ts'
+import { callStateless } from '../helpers/stateless.ts'
+import { type Program, programs, runProgram } from './programs.ts'
+import { type Call, startStubModel, type Turn } from './stub-model.ts'
 
-const hasThread = (answer: any): answer is { thread: { id: string } } => answer?.thread?.id
+interface Content {
+  type: string
+  text?: string
+}
 
-const countToolLists = (serving: Serving) => serving.log().match(/tools\/list/g)?.length ?? 0
-
+/** What people ask for, and the tool that has it. */
+const searches = {
+  screenshot: 'look',
+  'comments feedback review': 'list_notes',
+  'notify when the user edits': 'wait_for_change',
+  'selected object': 'query_scene',
+  'list lights': 'query_scene',
+  'console errors': 'list_resources',
+  'what changed': 'scene_changes',
+  'wait for the artist': 'wait_for_change',
+  'look at the viewport': 'look',
+  'read a file': 'read_resource',
+  materials: 'query_scene',
+  notes: 'list_notes',
+}
+const tools = [...new Set(Object.values(searches)), 'answer_note']
+const lengths = [10_000, 20_000, 30_000, 40_000, 50_000]
+const uri = 'scene://current'
 const key = 'an-api-key-of-thirty-two-characters'
 
+/** Texts and pictures of a result, wherever the API has them. */
+function contentsOf(value: unknown): Content[] {
+  if (typeof value === 'string') {
+    const isPicture = /^(data:image\/|iVBORw0KGgo)/.test(value)
+    return [isPicture ? { type: 'image' } : { type: 'text', text: value }]
+  }
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(contentsOf) : []
+}
+
+const picturesIn = (contents: Content[]) => contents.filter(each => each.type === 'image').length
+const textOf = (contents: Content[]) => contents.map(each => each.text ?? '').join('\n')
+/** Words and numbers, without the escapes of JSON in a text. */
+const wordsOf = (text: string) => text.replace(/\\+[nrt"]/g, ' ').match(/[\p{L}\p{N}]+/gu) ?? []
+
+/** Words of `sent` that `arrived` has not, or not as often. */
+function missingWords(sent: Content[], arrived: Content[]): string[] {
+  const left = new Map<string, number>()
+  for (const word of wordsOf(textOf(arrived))) left.set(word, (left.get(word) ?? 0) + 1)
+  return wordsOf(textOf(sent)).filter(word => {
+    const count = left.get(word) ?? 0
+    left.set(word, count - 1)
+    return count <= 0
+  })
+}
+
+/** How much of the instructions the model sees, and how often. */
+function shareOf(text: string, seen: string): string {
+  let length = text.length
+  while (!seen.includes(text.slice(0, length))) length--
+  if (length < 40) return 'none'
+  const times = seen.split(text.slice(0, length)).length - 1
+  const share = length === text.length ? 'whole' : `first ${length} characters`
+  return times === 1 ? share : `${share}, ${times} times`
+}
+
+/** Tools in the order in which a search names them. */
+function toolsIn(arrived: unknown[]): string {
+  const text = JSON.stringify(arrived).replaceAll('\\', '')
+  const names = new RegExp(`(?:name":"|mcp__blender__)(${tools.join('|')})"`, 'g')
+  return [...new Set([...text.matchAll(names)].map(([, name]) => name))].join(', ')
+}
+
+const row = (cells: (string | number)[]) => `| ${cells.join(' | ')} |`
+
 /**
- * Programs with a model behind them, as far as they go without one and without a login: do they
- * find the server by what mcp-config writes? Those that are in PATH are tried, at home in a folder
- * of the test; what is said of them is in docs/clients.md, with their versions.
+ * Real programs with a stub in place of their model: it asks for each tool and records what comes
+ * back. Those that are in PATH are tried. The tables that this prints are in docs/agents.md.
  */
-describe('the settings that mcp-config writes', function () {
-  this.timeout(60_000)
+describe('the answer of a tool', function () {
+  this.timeout(180_000)
   let folder: string
-  let home: string
-  let open: Serving
+  let serving: Serving
   let keyed: Serving
-  let homes = 0
+  let host: HostClient
+  let revision: number
+  let open: string[]
+  const notes: { id: string; number: number }[] = []
+  const header = ['Program', 'Version', 'Missing', 'Pictures', 'Instructions', 'Tools described']
+  const rows = [row([...header, 'Longest whole text'])]
+  const found: string[][] = []
 
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), 'service-cli-agents-'))
+    open = ['--registry-dir', join(folder, 'open')]
+    for (const name of ['open', 'keyed']) await mkdir(join(folder, name), { mode: 0o700 })
     const keyFile = join(folder, 'key')
     await writeFile(keyFile, key, { mode: 0o600 })
-    await mkdir(join(folder, 'open'), { mode: 0o700 })
-    await mkdir(join(folder, 'keyed'), { mode: 0o700 })
-    open = await startServe(join(folder, 'open'), ['--dcc-type', 'blender'])
-    const flags = ['--dcc-type', 'maya', '--api-key-file', keyFile]
-    keyed = await startServe(join(folder, 'keyed'), flags)
-  })
-  beforeEach(async () => {
-    home = join(folder, `home-${++homes}`)
-    await mkdir(home, { mode: 0o700 })
+    serving = await startServe(join(folder, 'open'), ['--dcc-type', 'blender'])
+    keyed = await startServe(join(folder, 'keyed'), ['--api-key-file', keyFile])
+    await keyed.post('scene', { objects: [{ name: 'Teapot' }] })
+    const token = (await readFile(serving.host_token_file, 'utf8')).trim()
+    const app = { dccType: 'blender', mode: 'gui' } as const
+    host = new HostClient({ app, url: serving.host_url, token })
+    let grey = 50
+    const picture = () => {
+      const [width, height] = [320, 180]
+      const bytes = new Uint8Array(width * height * 3).fill(grey)
+      return { png: encodePng({ bytes, width, height }), view: {} }
+    }
+    host.provideCapture(picture, { targets: ['window', 'viewport'], shots: true })
+    host.start()
+    await host.connected()
+    await show(0)
+    revision = Number(/revision\D+(\d+)/.exec(textOf(await call('query_scene', {})))?.[1])
+    const note = { text: 'Too bright', targets: ['Key Light'], view: {} }
+    for (const _ of [...programs, ...programs]) {
+      notes.push(((await serving.post('notes', note)) as any).note)
+    }
+    grey = 200
+    await show(0.25)
   })
   after(async () => {
-    const codes = [await open?.stop(), await keyed?.stop()]
+    await host?.stop()
+    const codes = [await serving?.stop(), await keyed?.stop()]
     await rm(folder, { recursive: true, force: true })
+    console.log(rows.join('\n'))
+    console.log(row(['Query', 'Wanted', ...found.map(([title]) => title!)]))
+    for (const [at, [query, wanted]] of Object.entries(searches).entries()) {
+      console.log(row([query, wanted, ...found.map(each => each[at + 1]!)]))
+    }
     expect(codes).to.deep.equal([0, 0])
   })
 
-  const environment = (): NodeJS.ProcessEnv => ({
-    PATH: process.env.PATH,
-    HOME: home,
-    TMPDIR: folder,
-    NO_COLOR: '1',
-    SERVICE_MCP_API_KEY: key,
-    CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
-    DISABLE_AUTOUPDATER: '1',
-    GEMINI_CLI_TRUST_WORKSPACE: 'true',
-  })
-
-  /** All that the program says; the test is skipped when there is no such program. */
-  function ask(context: Mocha.Context, program: string, ...args: string[]): Promise<string> {
-    const options = { cwd: home, env: environment(), timeout: 45_000 }
-    return new Promise((resolve, reject) => {
-      const child = execFile(program, args, options, (error, stdout, stderr) => {
-        if (error?.code !== 'ENOENT') return resolve(stdout + stderr)
-        try {
-          skipBecause(context, `${program} is not in PATH`)
-        } catch (skipped) {
-          reject(skipped)
-        }
-      })
-      child.stdin?.end()
+  async function show(x: number) {
+    const light = { id: 'Key Light', name: 'Key Light', type: 'light', location: [4, 1, 6] }
+    const meshes = Array.from({ length: 800 }, (_, index) => {
+      const name = `Cube.${index}`
+      return { id: name, name, type: 'mesh', location: [index < 20 ? x * index : 0, index, 0] }
     })
+    host.setScene({ objects: [light, ...meshes], selection: { ids: ['Key Light'] } })
+    await host.sceneSettled()
   }
 
-  async function write(client: string, server: 'open' | 'keyed', ...flags: string[]) {
-    const registry = ['--registry-dir', join(folder, server)]
-    const args = ['mcp-config', client, '--write', ...registry, ...flags]
-    const { code, stderr } = await runOwn(args, { home })
-    expect(code, stderr).to.equal(0)
+  async function ask(method: string, params: Record<string, unknown> = {}): Promise<any> {
+    const { json, text } = await callStateless(serving.url, method, params)
+    expect(json?.result, text).to.be.an('object')
+    return json.result
+  }
+  async function call(name: string, args: object): Promise<Content[]> {
+    const { content, isError } = await ask('tools/call', { name, arguments: args })
+    expect(isError, textOf(content)).to.equal(undefined)
+    return content
   }
 
-  it('connect Claude Code, with a key and without', async function () {
-    await write('claude-code', 'open')
-    await write('claude-code', 'keyed')
-    const said = await ask(this, 'claude', 'mcp', 'list')
-    expect(said).to.include(`blender: ${open.url} (HTTP) - ✔ Connected`)
-    expect(said).to.include(`maya: ${keyed.url} (HTTP) - ✔ Connected`)
-  })
-
-  it('connect Gemini CLI, with a key and without', async function () {
-    await write('gemini-cli', 'open')
-    await write('gemini-cli', 'keyed', '--scope', 'project')
-    const said = await ask(this, 'gemini', 'mcp', 'list')
-    expect(said).to.match(/✓ blender: .* serve --stdio --dcc-type blender .* - Connected/)
-    expect(said).to.match(/✓ maya: .* serve --stdio --dcc-type maya .* - Connected/)
-  })
-
-  it('let Claude Code start the bridge, with the key', async function () {
-    await write('claude-code', 'keyed', '--stdio', '--name', 'bridged')
-    const said = await ask(this, 'claude', 'mcp', 'list')
-    expect(said).to.match(/bridged: .* connect maya .* - ✔ Connected/)
-  })
-
-  for (const [title, client, program, connected] of [
-    ['opencode', 'opencode', 'opencode', '(✓ NAME.* connected)'],
-    ['Qwen Code', 'qwen-code', 'qwen', '(✓.* NAME: .* - Connected)'],
-  ] as const) {
-    it(`connect ${title}, with a key, without, and by the bridge`, async function () {
-      await write(client, 'open')
-      await write(client, 'keyed')
-      await write(client, 'keyed', '--stdio', '--name', 'bridged')
-      const said = stripVTControlCharacters(await ask(this, program, 'mcp', 'list'))
-      for (const name of ['blender', 'maya', 'bridged']) {
-        expect(said).to.match(new RegExp(connected.replace('NAME', name)))
-      }
-    })
+  /** What the model has before it calls anything: of the instructions, and of the tools. */
+  async function atTheStart({ request }: Turn): Promise<[instructions: string, tools: string]> {
+    const seen = textOf(contentsOf(request))
+    const { instructions } = await ask('server/discover')
+    const { tools: listed } = await ask('tools/list')
+    const described = listed.filter((tool: any) => seen.includes(tool.description))
+    return [shareOf(instructions, seen), `${described.length} of ${listed.length}`]
   }
 
-  it('lead Codex to the resources, with a key, without, and by the bridge', async function () {
-    await write('codex', 'open')
-    await write('codex', 'keyed')
-    await write('codex', 'open', '--stdio', '--name', 'bridged')
-    await ask(this, 'codex', '--version')
-    const servers = ['blender', 'maya', 'bridged']
-    const said = await askCodex([
-      ['mcpServerStatus/list', {}],
-      ...servers.map(server => ['mcpServer/resource/read', { server, uri: 'scene://current' }]),
-    ] as [string, object][])
-    const [status, ...read] = said as [Status, ...{ contents: { uri: string }[] }[]]
-    for (const name of servers) {
-      const found = status.data.find(each => each.name === name)
-      const uris = found?.resources.map(({ uri }) => uri)
-      expect(uris, name).to.include.members(['scene://current', 'audit://recent'])
-    }
-    for (const { contents } of read) expect(contents[0]?.uri).to.equal('scene://current')
-  })
-
-  it('lead Codex to the tools, and to what one answers', async function () {
-    await write('codex', 'open')
-    await ask(this, 'codex', '--version')
-    const called = { server: 'blender', tool: 'query_scene', arguments: {} }
-    const [status, , answer] = (await askCodex([
-      ['mcpServerStatus/list', {}],
-      ['thread/start', {}],
-      ['mcpServer/tool/call', called],
-    ])) as [Status, { thread: { id: string } }, { content: { text: string }[] }]
-    const tools = status.data.find(({ name }) => name === 'blender')?.tools ?? {}
-    expect(Object.keys(tools)).to.include.members(['query_scene', 'wait_for_change'])
-    expect(answer.content[0]?.text).to.contain('no_snapshot')
-  })
-
-  for (const [client, program, args] of [
-    ['claude-code', 'claude', ['mcp', 'list']],
-    ['opencode', 'opencode', ['mcp', 'list']],
-  ] as const) {
-    it(`let ${client} list the tools`, async function () {
-      await write(client, 'open')
-      const before = countToolLists(open)
-      await ask(this, program, ...args)
-      await until(() => countToolLists(open) > before, 'tools/list')
-    })
-  }
-
-  interface Status {
-    data: { name: string; resources: { uri: string }[]; tools?: Record<string, unknown> }[]
-  }
-
-  /** Codex as the server of an editor: what it needs no model for. One answer for each request. */
-  async function askCodex(requests: [method: string, params: object][]): Promise<unknown[]> {
-    const child = spawn('codex', ['app-server'], {
-      cwd: home,
-      env: { ...environment(), SERVICE_REGISTRY_DIR: '' },
-      stdio: ['pipe', 'pipe', 'ignore'],
-    })
-    const waiting = new Map<number, (answer: { result?: unknown; error?: unknown }) => void>()
-    createInterface({ input: child.stdout }).on('line', line => {
-      const message = JSON.parse(line)
-      waiting.get(message.id)?.(message)
-    })
-    const send = (message: object) => child.stdin.write(`${JSON.stringify(message)}\n`)
-    const call = async (id: number, method: string, params: object) => {
-      const { promise, resolve } = Promise.withResolvers<{ result?: unknown; error?: unknown }>()
-      waiting.set(id, resolve)
-      send({ id, method, params })
-      const { result, error } = await promise
-      expect(error, method).to.equal(undefined)
-      return result
-    }
+  /** Runs the program, at home in a folder of its own, until the stub has asked for everything. */
+  async function run(
+    context: Mocha.Context,
+    program: Program,
+    servers: Record<string, string[]>,
+    script: Call[],
+  ) {
+    const home = await mkdtemp(join(folder, 'home-'))
+    const stub = await startStubModel(script)
     try {
-      const clientInfo = { name: 'service-cli-test', title: 'test', version: '1' }
-      await call(0, 'initialize', { clientInfo })
-      send({ method: 'initialized' })
-      const answers: unknown[] = []
-      for (const [index, [method, params]] of requests.entries()) {
-        const thread = answers.findLast(hasThread)?.thread.id
-        const inThread = method === 'mcpServer/tool/call' ? { ...params, threadId: thread } : params
-        answers.push(await call(index + 1, method, inThread))
+      const variables = { home, SERVICE_MCP_API_KEY: key, ...program.environment?.(stub.url) }
+      const version = await runProgram(context, [program.bin, '--version'], variables)
+      if (program.settings !== undefined) {
+        const [path, text] = program.settings(stub.url)
+        await mkdir(dirname(join(home, path)), { recursive: true })
+        await writeFile(join(home, path), text)
       }
-      return answers
+      for (const [name, flags] of Object.entries(servers)) {
+        const args = ['mcp-config', program.client, '--write', '--name', name, ...flags]
+        const { code, stderr } = await runOwn(args, { home })
+        expect(code, stderr).to.equal(0)
+      }
+      const said = await runProgram(context, [program.bin, ...program.args.split(' ')], variables)
+      expect(stub.turns, said).to.have.length(script.length + 1)
+      return { turns: stub.turns, version: /\d+\.\d+\.\d+/.exec(version)?.[0] ?? version }
     } finally {
-      child.kill()
-      if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
+      await stub.stop()
     }
+  }
+
+  for (const [index, program] of programs.entries()) {
+    it(`reaches the model of ${program.title} with every word and picture`, async function () {
+      const steps: [name: string, args: object][] = [
+        ['list_resources', {}],
+        ['read_resource', { uri }],
+        ['query_scene', {}],
+        ['query_scene', { type: 'mesh' }],
+        ['scene_changes', { since: revision }],
+        ['look', {}],
+        ['wait_for_change', { since: revision }],
+        ['list_notes', {}],
+      ]
+      for (const length of lengths) steps.push(['read_resource', { uri, max_chars: length }])
+      // A note is answered once: that of the program is a twin of the one that is answered here.
+      const [theirs, ours] = [notes[2 * index]!, notes[2 * index + 1]!]
+      const proof = await call('answer_note', { id: ours.id, text: 'Dimmed' })
+      const asTheirs = (text: string) =>
+        text
+          .replaceAll(ours.id, theirs.id)
+          .replace(`note ${ours.number} `, `note ${theirs.number} `)
+      const sent: Content[][] = [
+        proof.map(each => ({ ...each, text: each.text && asTheirs(each.text) })),
+      ]
+      const answer: [string, object] = ['answer_note', { id: theirs.id, text: 'Dimmed' }]
+      const queries = program.search === undefined ? [] : Object.keys(searches)
+      const { turns, version } = await run(this, program, { blender: open }, [
+        ...[answer, ...steps].map(([name, args]) => program.call('blender', name, args)),
+        ...queries.map(query => program.search!(query)),
+      ])
+      for (const [name, args] of steps) sent.push(await call(name, args))
+
+      let [shown, longest] = [0, 0]
+      const faults: string[] = []
+      for (const [step, [name, args]] of [answer, ...steps].entries()) {
+        const arrived = contentsOf(turns[step + 1]!.arrived)
+        const missing = missingWords(sent[step]!, arrived)
+        if ('max_chars' in args) {
+          if (missing.length === 0) longest = Number(args.max_chars)
+          continue
+        }
+        const all = wordsOf(textOf(sent[step]!)).length
+        if (missing.length > 0) {
+          const some = missing.slice(0, 5).join(' ')
+          faults.push(`${name}: ${missing.length} of ${all} words (${some})`)
+        }
+        const pictures = picturesIn(arrived)
+        if (!program.isBlind && pictures < picturesIn(sent[step]!)) faults.push(`${name}: picture`)
+        shown += pictures
+      }
+      const start = await atTheStart(turns[0]!)
+      const missing = faults.join('; ') || 'nothing'
+      const pictures = `${shown} of ${picturesIn(sent.flat())}`
+      rows.push(row([program.title, version, missing, pictures, ...start, longest]))
+      const results = turns.slice(1 + sent.length).map(turn => toolsIn(turn.arrived))
+      if (queries.length > 0) found.push([program.title, ...results])
+      expect(faults, `missing in ${program.title}`).to.deep.equal([])
+    })
+
+    it(`reaches ${program.title} without a key, with one, and by the bridge`, async function () {
+      const withKey = ['--registry-dir', join(folder, 'keyed')]
+      const servers = { blender: open, keyed: withKey, bridged: [...withKey, '--stdio'] }
+      const { turns } = await run(this, program, servers, [
+        ...Object.keys(servers).map(entry => program.call(entry, 'read_resource', { uri })),
+        ...(program.read === undefined ? [] : [program.read('keyed', uri)]),
+      ])
+      // Gemini CLI reads a resource by its URI alone: of the first server that has it.
+      const expected = [/Key Light/, /Teapot/, /Teapot/, /Teapot|Key Light/]
+      for (const [at, { arrived }] of turns.slice(1).entries()) {
+        const text = textOf(contentsOf(arrived))
+        expect(text.slice(0, 1000)).to.match(expected[at]!)
+      }
+    })
   }
 })

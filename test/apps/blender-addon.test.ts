@@ -15,6 +15,7 @@ const suites: readonly [file: string, about: string, atLeast: number][] = [
   ['pure.py', 'rounds, names, waits and cuts as its decisions say', 30],
   ['lifecycle.py', 'connects only when asked and leaves nothing behind', 11],
   ['snapshot_facts.py', 'says what is in the scene, also when there is too much of it', 14],
+  ['identities.py', 'knows which object is which', 12],
   ['changes_seen.py', 'notices what happens, once', 32],
   ['random_changes.py', 'tells after any changes what a fresh look finds', 5],
   ['sharing.py', 'sends files when somebody asks', 11],

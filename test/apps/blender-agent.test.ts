@@ -9,6 +9,7 @@ import { hasPrograms, installAddon, type InstalledAddon } from '../helpers/blend
 import { blenderModes } from '../helpers/blender-modes.ts'
 import { type Remote, startRemote } from '../helpers/blender-remote.ts'
 import { skipBecause } from '../helpers/skip.ts'
+import { toolCall } from '../helpers/mcp.ts'
 
 const gui = blenderModes.find(({ mode }) => mode === 'gui')!
 
@@ -42,10 +43,9 @@ describe('an agent that only uses tools, with Blender', function () {
   })
 
   async function call(name: string, args: Record<string, unknown> = {}) {
-    const { content, structuredContent, isError } = (await client.callTool({
-      name,
-      arguments: args,
-    })) as any
+    const { content, structuredContent, isError } = (await client.callTool(
+      toolCall(name, args) as never,
+    )) as any
     return { content, text: String(content[0].text), data: structuredContent ?? {}, isError }
   }
 

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { until } from '../helpers/until.ts'
+import { boundsOfCube } from './note-pixels.ts'
 import {
   type LinkedBlender,
   needWindowedBlender,
@@ -51,9 +52,33 @@ describe('the dialog of a note in Blender', function () {
     expect(await drawn('key F7 click 1')).to.equal('')
     await write('Third')
     const [, , { position, targets }] = await linked.blender.ask('shown')
-    expect(targets).to.deep.equal([{ id: 'Cube', name: 'Cube' }])
+    expect(targets).to.have.length(1)
+    expect(targets[0]).to.include({ id: 'Cube', name: 'Cube' })
     // A corner, an edge or a side of the cube of two metres.
     const size = Math.max(...position.map(Math.abs))
     expect(size).to.be.closeTo(1, 0.001)
+  })
+
+  it('made by pointing at a picture is about the object there, a lamp by its icon, or says none', async () => {
+    const [{ view }] = await linked.blender.ask('shown')
+    const middleOf = async (name: string) => {
+      const place = await linked.blender.ask(`place_of ${name}`)
+      const { left, top, width, height } = boundsOfCube(view, place, [0, 0, 0])
+      return [(left + width / 2) / view.width, (top + height / 2) / view.height]
+    }
+    const pinned = async (pin: readonly number[]) => {
+      const { note } = (await linked.serving.post('notes', { text: 'Red', pin, view })) as any
+      return note.targets.map(({ name }: any) => name)
+    }
+    expect(await pinned(await middleOf('Cube'))).to.deep.equal(['Cube'])
+    expect(await pinned(await middleOf('Light'))).to.deep.equal(['Light'])
+    expect(await pinned([0.001, 0.001])).to.deep.equal([])
+    await until(async () => (await texts()).length === 6, 'the notes', waitMs)
+    const { lines } = await linked.blender.ask('notes')
+    expect(lines.slice(3).map((each: any) => each[1])).to.deep.equal([
+      'About: Cube',
+      'About: Light',
+      'About: no object',
+    ])
   })
 })

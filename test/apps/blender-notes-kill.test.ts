@@ -8,7 +8,7 @@ import {
   startConnected,
   startLinkedBlender,
 } from '../helpers/linked-blender.ts'
-import { RawSession } from '../helpers/mcp.ts'
+import { RawSession, toolCall } from '../helpers/mcp.ts'
 
 const rounds = Number(process.env['BLENDER_KILL_ROUNDS'] ?? 2)
 const notesPerRound = 8
@@ -41,10 +41,8 @@ describe('notes of a Blender that is killed while it makes them', function () {
       await blender.tell(`make_notes ${round} ${notesPerRound}`)
       const isMade = async () => (await all()).some(({ text }) => text === `${round}.0`)
       await until(isMade, 'the first note of the round', waitMs)
-      const answered = session.call('tools/call', {
-        name: 'answer_note',
-        arguments: { id: String(before.length + 1), text: `answer ${round}` },
-      })
+      const given = { id: String(before.length + 1), text: `answer ${round}` }
+      const answered = session.call('tools/call', toolCall('answer_note', given))
       await sleep(Math.random() * 2500)
       const seen = await all()
       process.kill(pid, 'SIGKILL')

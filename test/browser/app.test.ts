@@ -7,6 +7,7 @@ import { pngOf } from '../helpers/png.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { callStateless } from '../helpers/stateless.ts'
 import { type Chat, ChatHost, type OpenOptions } from './chat-host.ts'
+import { toolCall } from '../helpers/mcp.ts'
 
 const hostile = '</script><img src=x onerror="document.title=1">'
 const maxHeight = 640
@@ -57,7 +58,7 @@ describe('the live view in a chat', function () {
   }
   const heading = (text: string) => chat.app.getByRole('heading', { name: text })
   const call = async (name: string, args: object = {}) => {
-    const { json } = await callStateless(serve.url, 'tools/call', { name, arguments: args })
+    const { json } = await callStateless(serve.url, 'tools/call', toolCall(name, args))
     return json.result.structuredContent
   }
   /** The scene changes, and a client that waits for it hears of it. */

@@ -89,8 +89,8 @@ describe('programs that speak MCP', function () {
         const tool = ['--tool-name', 'query_scene', '--protocol-era', era]
         const { code, stdout, stderr } = await inspect('tools/call', ...tool)
         expect(code, stderr).to.equal(0)
-        const { structuredContent } = JSON.parse(stdout)
-        expect(structuredContent).to.deep.include({ members: { dcc: 'blender' } })
+        const { content } = JSON.parse(stdout)
+        expect(JSON.parse(content[0].text)).to.deep.include({ members: { dcc: 'blender' } })
       })
     }
   })

@@ -70,7 +70,7 @@ describe('what the docs tell users to set up', () => {
       'amp',
       'inspector',
     ])
-    expect(setUps).to.have.length(7)
+    expect(setUps).to.have.length(10)
   })
 
   for (const { title, form, text } of blocks) {

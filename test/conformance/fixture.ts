@@ -41,7 +41,7 @@ export async function startStubbedFixture(): Promise<StubbedFixture> {
     ...common,
     registry,
     resourcesEnabled: true,
-    instructions: () => 'For tests.',
+    instructions: 'For tests.',
     clock: monotonicClock,
     extraMethods: stub,
   })

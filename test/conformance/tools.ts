@@ -1,5 +1,7 @@
+import { z } from 'zod'
 import {
   type Caller,
+  createTool,
   textResult,
   type Tool,
   type ToolResult,
@@ -36,7 +38,7 @@ export function waitingTool(tell: (event: 'began' | 'left') => void): Tool {
 }
 
 function tool(name: string, call: (caller: Caller) => ReturnType<Tool['call']>): Tool {
-  const inputSchema = { type: 'object', properties: {}, additionalProperties: false } as const
-  const definition = { name, title: name, description: 'A tool of the suite', inputSchema }
-  return { definition, call: (_args, caller) => call(caller) }
+  const description = 'A tool of the suite'
+  const definition = { name, title: name, description, searchHint: name, input: z.strictObject({}) }
+  return createTool(definition, (_args, caller) => call(caller))
 }

@@ -112,7 +112,7 @@ async function startGatewayServer(aggregate: boolean): Promise<TestGateway> {
   const endpoint = createMcpEndpoint({
     registry: resources,
     resourcesEnabled: true,
-    instructions: () => 'Read gateway://instances first.',
+    instructions: 'Read gateway://instances first.',
     limits,
     clock: monotonicClock,
     log,

@@ -52,11 +52,10 @@ describe('bad messages to the real program', () => {
     ['an infinite id', '{"jsonrpc":"2.0","id":1e999,"method":"ping"}', 400, -32600],
     [
       'params that are an array',
-      '{"jsonrpc":"2.0","id":1,"method":"ping","params":[]}',
+      '{"jsonrpc":"2.0","id":1,"method":"ping","params":[1]}',
       400,
       -32600,
     ],
-    ['params that are null', '{"jsonrpc":"2.0","id":1,"method":"ping","params":null}', 400, -32600],
     ['5,000 arrays inside each other', nested('[', ']'), 400, -32600],
     ['5,000 objects inside each other', nested('{"a":', '}'), 400, -32600],
     ['5,000 opened brackets', '['.repeat(5000), 400, -32600],

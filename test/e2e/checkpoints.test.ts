@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { runCommand } from '../helpers/in-process.ts'
 import { LinkClient } from '../helpers/link.ts'
-import { RawSession } from '../helpers/mcp.ts'
+import { RawSession, toolCall } from '../helpers/mcp.ts'
 import { serveInProcess } from '../helpers/in-process-servers.ts'
 import type { RunningServe } from '../helpers/serve-process.ts'
 
@@ -108,7 +108,7 @@ describe('checkpoints of the scene', () => {
 
   it('can be waited for', async () => {
     const uri = 'scene://checkpoints'
-    const wait = { name: 'wait_for_change', arguments: { uris: [uri] } }
+    const wait = toolCall('wait_for_change', { uris: [uri] })
     await setScene([cube(0)])
     let isAnswered = false
     const call = session.call('tools/call', wait).finally(() => (isAnswered = true))

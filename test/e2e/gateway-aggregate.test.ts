@@ -11,7 +11,7 @@ import { startGateway } from '../../src/server/gateway.ts'
 import type { GatewayHandle } from '../../src/server/gateway/options.ts'
 import { writeInstance } from '../helpers/instance-files.ts'
 import { runCommand } from '../helpers/in-process.ts'
-import { ask, type Events, initializeBody, RawSession } from '../helpers/mcp.ts'
+import { ask, type Events, initializeBody, RawSession, toolCall } from '../helpers/mcp.ts'
 import { skipBecause } from '../helpers/skip.ts'
 import { callStateless, listenStateless } from '../helpers/stateless.ts'
 import { until } from '../helpers/until.ts'
@@ -97,7 +97,7 @@ describe('a gateway that aggregates', () => {
   const read = async (uri: string) =>
     (await callStateless(gateway.url, 'resources/read', { uri })).json
   const call = async (name: string, args: object) =>
-    (await callStateless(gateway.url, 'tools/call', { name, arguments: args })).json.result
+    (await callStateless(gateway.url, 'tools/call', toolCall(name, args))).json.result
   const completionAt = async (
     url: string,
     uri: string,
@@ -131,6 +131,18 @@ describe('a gateway that aggregates', () => {
       const { contents } = (await read(uri)).result
       expect(contents[0].uri).to.equal(uri)
       expect(JSON.parse(contents[0].text).value).to.deep.equal({ name: 'shot_010.blend' })
+    })
+
+    it('tells in words what changed in a scene whose objects are in another order', async () => {
+      const [{ objects }] = [sceneOf(0)]
+      const lamp = { id: 'Lamp', name: 'Lamp', type: 'light' }
+      await blender.post('scene', { ...sceneOf(0), objects: [...objects, lamp] })
+      await blender.post('scene', { ...sceneOf(0.5), objects: [lamp, ...sceneOf(0.5).objects] })
+      const changes = async () =>
+        (await call('scene_changes', { instance: blender.instanceId })).content[0].text
+      expect(await changes()).to.match(/: 1 object or setting changed\n- Cube moved 0.50 along x$/)
+      await blender.post('scene', sceneOf(0))
+      expect(await changes()).to.contain('- Lamp (light) removed\n- Cube moved -0.50 along x')
     })
 
     it('opens an instance that asks for a key only where its own clients need one', async () => {
@@ -395,7 +407,8 @@ describe('a gateway that aggregates', () => {
       await until(async () => (await waitsAt(maya)) === 1, 'the wait at Maya')
       await until(async () => (await waitsAt(blender)) === 1, 'the wait at Blender')
       await blender.post('scene', sceneOf(3))
-      const { structuredContent } = await waiting
+      const { content, structuredContent } = await waiting
+      expect(content[0].text).to.match(new RegExp(`^changed: ${at(blender)}\n`))
       expect(structuredContent).to.include({ changed: true })
       expect(structuredContent.uris).to.deep.equal([at(blender)])
       await until(async () => (await waitsAt(maya)) === 0, 'the end of the wait at Maya')
@@ -413,7 +426,7 @@ describe('a gateway that aggregates', () => {
       const stopping = await startGateway(options())
       const waits = [{ uris: [at(maya)] }, { uris: [at(blender), at(maya)] }, { instance: 'maya' }]
       const waiting = waits.map(args =>
-        callStateless(stopping.url, 'tools/call', { name: 'wait_for_change', arguments: args }),
+        callStateless(stopping.url, 'tools/call', toolCall('wait_for_change', args)),
       )
       await until(async () => (await waitsAt(maya)) === 3, 'the waits')
       await stopping.stop()
@@ -460,7 +473,7 @@ describe('a gateway that aggregates', () => {
     const lines = createInterface({ input: client.stdout })[Symbol.asyncIterator]()
     client.stdin.write(`${initializeBody()}\n`)
     const { result } = JSON.parse(String((await lines.next()).value))
-    expect(result.instructions).to.include('my blender')
+    expect(result.instructions).to.include('gateway://instances')
     client.stdin.end()
     await once(client, 'close')
   })
@@ -579,12 +592,5 @@ describe('a gateway that aggregates', () => {
       expect(content[0].text).to.include(message)
       await forged.remove()
     })
-  })
-
-  it('tells a model which instances run', async () => {
-    const { result } = (await callStateless(gateway.url, 'server/discover')).json
-    expect(result.instructions).to.include(
-      `${blender.instanceId.slice(0, 8)} (blender, my blender)`,
-    )
   })
 })

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { silentLogger } from '../../src/lib/util/logger.ts'
 import { startGateway } from '../../src/server/gateway.ts'
 import type { GatewayHandle } from '../../src/server/gateway/options.ts'
-import { RawSession, rpc } from '../helpers/mcp.ts'
+import { RawSession, rpc, toolCall } from '../helpers/mcp.ts'
 import { contentsOf, startScriptedInstance, updateOf } from '../helpers/scripted-instance.ts'
 import type { ScriptedInstance } from '../helpers/scripted-instance.ts'
 import {
@@ -162,7 +162,7 @@ describe('an instance that lies', () => {
       const result = method === 'tools/call' ? told : listed
       res.end(JSON.stringify({ jsonrpc: '2.0', id, result }))
     }
-    const call = { name: 'wait_for_change', arguments: { uris: [at(bad)] } }
+    const call = toolCall('wait_for_change', { uris: [at(bad)] })
     const { result } = (await callStateless(gateway.url, 'tools/call', call)).json
     expect(result.structuredContent).to.deep.equal({ changed: true, uris: [noText, at(bad)] })
     const params = {
@@ -259,7 +259,7 @@ describe('an instance that lies', () => {
       const result = { content: [], structuredContent: { changed: true, uris } }
       res.end(JSON.stringify({ jsonrpc: '2.0', id, result }))
     }
-    const params = { name: 'wait_for_change', arguments: { uris: [at(bad)] } }
+    const params = toolCall('wait_for_change', { uris: [at(bad)] })
     const { result } = (await callStateless(gateway.url, 'tools/call', params)).json
     expect(result.structuredContent).to.deep.equal({ changed: true, uris: [uris[0], at(bad)] })
   })

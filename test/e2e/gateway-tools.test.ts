@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { ask, initializeBody, postHeaders, RawSession } from '../helpers/mcp.ts'
+import { ask, initializeBody, postHeaders, RawSession, toolCall } from '../helpers/mcp.ts'
 import { gatewayInProcess, serveInProcess } from '../helpers/in-process-servers.ts'
 
 describe('tools of a gateway', () => {
@@ -28,7 +28,7 @@ describe('tools of a gateway', () => {
         if (flags.length === 0) expect(names).to.have.length(own.length)
         const removed = await session.call('tools/call', { name: 'list_dcc_instances' })
         expect(removed.error.code).to.equal(-32602)
-        const waiting = session.call('tools/call', { name: 'wait_for_change', arguments: {} })
+        const waiting = session.call('tools/call', toolCall('wait_for_change'))
         const serve = await serveInProcess({ registryDir })
         try {
           const { structuredContent } = (await waiting).result

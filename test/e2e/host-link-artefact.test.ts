@@ -68,6 +68,15 @@ describe('artefacts over the host link of the real program', () => {
     expect((await fetch(`${serve.base}/artefacts/sha256/${sha256}`)).status).to.equal(404)
   }
 
+  it('are refused with too much metadata, and the next one is taken', async () => {
+    const bytes = randomBytes(600 * KiB)
+    const refused = await put(bytes, { metadata: 'x'.repeat(70_000) })
+    expect(refused).to.include({ type: 'error', code: 'invalid' })
+    expect(refused.message).to.match(/^\/metadata must be at most \d+ bytes of JSON$/)
+    await expectNothingOf(bytes)
+    expect(await put(bytes, { metadata: 'x' })).to.include({ type: 'ok' })
+  })
+
   it('of 20 MB in 256 KiB frames are what is downloaded', async () => {
     const bytes = randomBytes(20_000_000)
     const sha256 = sha256Of(bytes)

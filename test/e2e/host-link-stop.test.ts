@@ -73,8 +73,8 @@ describe('stopping a server with an application connected', () => {
     // It waits before it looks at the object.
     await app.until(() => app.ofType('read').length > 0, 'the look at the object')
     const stopped = serve.stop()
-    const { reason } = (await answer).result.structuredContent
-    expect(reason).to.equal('the server is stopping')
+    const { content } = (await answer).result
+    expect(content[0].text).to.match(/^no change: the server is stopping\n/)
     await expectCleanStop(stopped, serve)
   })
 

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { HostClient } from '../../src/host-client.ts'
 import { encodePng } from '../../src/server/capture/png/make-picture.ts'
 import { LinkClient } from '../helpers/link.ts'
-import { RawSession } from '../helpers/mcp.ts'
+import { RawSession, toolCall } from '../helpers/mcp.ts'
 import { until } from '../helpers/until.ts'
 import { serveInProcess } from '../helpers/in-process-servers.ts'
 import type { RunningServe } from '../helpers/serve-process.ts'
@@ -43,8 +43,8 @@ describe('the proof of an answer', () => {
   const add = async (members: object = {}) =>
     (await serve.post('notes', { text: 'Too bright', author: 'ada', ...members })).json.note
   const answer = async (id: string) =>
-    (await session.call('tools/call', { name: 'answer_note', arguments: { id, text: 'Dimmed' } }))
-      .result
+    (await session.call('tools/call', toolCall('answer_note', { id, text: 'Dimmed' }))).result
+  const reply = (id: string) => serve.post(`notes/${id}/reopen`, { text: 'Not yet' })
 
   it('tells what belongs to the objects of the note from everything else', async () => {
     await setScene({ objects: [rig, lamp(1000), cube(0)], materials: [gold(0), steel(0)] })
@@ -57,20 +57,21 @@ describe('the proof of an answer', () => {
     })
     const result = await answer(note.id)
     expect(result.content[0].text.split('\n')).to.deep.equal([
-      `note ${note.number} is answered; the person accepts it or replies`,
+      `note ${note.number} (${note.id}) is answered; the person accepts it or replies`,
+      `compared with scene revision ${result.structuredContent.proof.revision}`,
       'changed in the objects of the note:',
+      '- materials: Gold rough 0 → 0.5',
       '- Lamp light.energy 1000 → 10',
-      '- Gold rough 0 → 0.5',
       'also changed:',
+      '- materials: Steel rough 0 → 0.5',
       '- Cube moved 1.00 along x',
-      '- Steel rough 0 → 0.5',
       'no picture: no application is connected',
     ])
     const kept = await session.readJson(`notes://${note.id}`)
     expect(kept.entries[0].proof).to.deep.equal(result.structuredContent.proof)
     expect(kept.entries[0].proof).to.deep.include({
       settled: true,
-      also_changed: ['Cube moved 1.00 along x', 'Steel rough 0 → 0.5'],
+      also_changed: ['materials: Steel rough 0 → 0.5', 'Cube moved 1.00 along x'],
     })
   })
 
@@ -107,6 +108,9 @@ describe('the proof of an answer', () => {
       })
       expect(content[0].text).to.include('in the view of the note 1.6 % of the pixels changed')
       expect(content[1]).to.include({ type: 'image', mimeType: 'image/png' })
+      expect(content[2].text).to.equal(
+        `notes://${note.id}/difference-1, 16 × 8 pixels; what changed is within 6 × 1 at (5, 0)`,
+      )
       const read = await session.call('resources/read', { uri: `notes://${note.id}/after-1` })
       expect(Buffer.from(read.result.contents[0].blob, 'base64').equals(dotted(dots))).to.equal(
         true,
@@ -144,6 +148,7 @@ describe('the proof of an answer', () => {
     })
     expect(structuredContent.proof).not.to.have.property('as_of')
     await app.bye()
+    await reply(note.id)
     const later = await answer(note.id)
     const { as_of } = later.structuredContent.proof
     expect(later.structuredContent.proof).to.include({ settled: true, connected: false })
@@ -151,6 +156,7 @@ describe('the proof of an answer', () => {
       `the application is not connected; its last scene is used, as of ${as_of}`,
     )
     await setScene({ objects: [] })
+    await reply(note.id)
     expect((await answer(note.id)).structuredContent.proof).not.to.have.property('as_of')
   })
 

@@ -144,7 +144,7 @@ describe('a scene that is asked for when somebody reads it', () => {
     const waiting = session.call('tools/call', { name: 'wait_for_change', arguments: {} })
     await told(false, true, false, true)
     await show()
-    expect((await waiting).result.structuredContent.changed).to.equal(true)
+    expect((await waiting).result.content[0].text).to.match(/^changed: /)
     await told(false, true, false, true, false)
     expect(demands()).to.deep.equal([false, true, false, true, false])
   })

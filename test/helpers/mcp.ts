@@ -1,3 +1,4 @@
+import { dataKey } from '../../src/lib/mcp/call-meta.ts'
 import { request as plainRequest, Agent, type IncomingMessage, type ClientRequest } from 'node:http'
 import { request as secureRequest, Agent as SecureAgent } from 'node:https'
 import { once } from 'node:events'
@@ -64,6 +65,11 @@ export const postHeaders = {
 
 export function rpc(method: string, params?: unknown, id: unknown = 1): string {
   return JSON.stringify({ jsonrpc: '2.0', id, method, ...(params === undefined ? {} : { params }) })
+}
+
+/** Params of a call by a program, which wants the answer as data, too. */
+export function toolCall(name: string, args: object = {}) {
+  return { name, arguments: args, _meta: { [dataKey]: true } }
 }
 
 export function initializeBody(protocolVersion = '2025-11-25'): string {

@@ -21,7 +21,8 @@ export function statelessRequest(
   params: Record<string, unknown> = {},
   id: unknown = 1,
 ): any {
-  return { jsonrpc: '2.0', id, method, params: { ...params, _meta: statelessMeta() } }
+  const _meta = { ...(params._meta as object), ...statelessMeta() }
+  return { jsonrpc: '2.0', id, method, params: { ...params, _meta } }
 }
 
 /** The headers that repeat what the request says. */

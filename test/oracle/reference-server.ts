@@ -99,8 +99,7 @@ function createMcp(tools: readonly Tool[]): McpServer {
     const template = new ResourceTemplate(uriTemplate, { list: undefined, complete })
     mcp.registerResource(name, template, { mimeType }, url => read(url.href))
   }
-  for (const { definition, call } of tools) {
-    const { name, title, description } = definition
+  for (const { name, title, description, call } of tools) {
     const settings = { title, description, inputSchema: z.object({}).strict() }
     mcp.registerTool(name, settings, async (_, { mcpReq: { signal } }) =>
       toolResult(await call({}, callerOf(signal))),
@@ -119,13 +118,13 @@ function callerOf(signal: AbortSignal): Caller {
   return { reader: { onLeave }, progress: null, principal: 'caller', mayAnswer: true }
 }
 
-function toolResult({ content, ...rest }: ToolResult): CallToolResult {
+function toolResult({ content, isError }: ToolResult): CallToolResult {
   const encoded = content.map(item =>
     item.type === 'image'
       ? { ...item, data: Buffer.from(item.data as Buffer).toString('base64') }
       : item,
   )
-  return { ...rest, content: encoded } as CallToolResult
+  return { isError, content: encoded } as CallToolResult
 }
 
 function read(uri: string): { contents: { uri: string; mimeType: string; text: string }[] } {

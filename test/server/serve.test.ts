@@ -64,7 +64,9 @@ describe('startServe', () => {
         await until(isBack, `the token after ${removed} was removed`)
       }
       const names = [`${serve.instanceId}.json`, `${serve.instanceId}.token`]
-      expect((await readdir(join(folder, 'instances'))).toSorted()).to.deep.equal(names)
+      const found = async () => (await readdir(join(folder, 'instances'))).toSorted()
+      await until(async () => (await found()).length === names.length, 'the record')
+      expect(await found()).to.deep.equal(names)
     } finally {
       await serve.stop()
     }

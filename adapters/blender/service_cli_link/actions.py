@@ -2,8 +2,7 @@
 
 import bpy
 
-from . import finite, operator_log
-from .sensitive import is_sensitive_name
+from . import finite
 
 MAX_PROPERTIES = 32
 
@@ -25,9 +24,9 @@ class OperatorWatch:
         before, self._seen = self._seen, now
         if before is None or before == now:
             return
-        count = len(operator_log.new_entries(before, now))
+        count = len(new_entries(before, now))
         for operator in operators[len(now) - count :]:
-            self._record(operator_log.action_name(operator.bl_idname), properties_of(operator))
+            self._record(action_name(operator.bl_idname), properties_of(operator))
 
 
 def properties_of(operator):
@@ -38,11 +37,22 @@ def properties_of(operator):
         for each in properties.bl_rna.properties
         if each.identifier != "rna_type" and properties.is_property_set(each.identifier)
     ]
-    cleaner = finite.Cleaner(is_sensitive_name)
-    return cleaner.value({name: _plain(properties, name) for name in names[:MAX_PROPERTIES]})
+    return finite.Cleaner().value({name: getattr(properties, name) for name in names[:MAX_PROPERTIES]})
 
 
-def _plain(properties, name):
-    value = getattr(properties, name)
-    # Sets of flags have no order of their own.
-    return sorted(value) if isinstance(value, (set, frozenset)) else value
+def new_entries(before, now):
+    """What is new in Blender's list of operators that were run, which is cut at its head: what was
+    appended since it was `before`. Both hold comparable keys."""
+    if before[: len(now)] == now:
+        return []  # some were taken back, or nothing happened
+    for cut in range(len(before) + 1):
+        kept = len(before) - cut
+        if kept <= len(now) and before[cut:] == now[:kept]:
+            return now[kept:]
+    return now
+
+
+def action_name(idname):
+    """OBJECT_OT_delete, as Python calls it: object.delete."""
+    head, found, tail = idname.partition("_OT_")
+    return head.lower() + "." + tail if found else idname

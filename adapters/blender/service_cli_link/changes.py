@@ -15,7 +15,7 @@ MAX_TOUCHED = 256
 class Changes:
     """Installs handlers that survive the opening of another file, and takes every one back.
 
-    The listener has `changed(items, look)`, `frame_changed(touched)`,
+    The listener has `changed(items, look)`, `frame_changed(touched)`, `identities`, `saves()`,
     `happened(action)`, `render_began()` and `render_ended(action)`. `items` are objects by name and
     `look` says what else may have changed; `touched()` returns both.
     Handlers of a render, and those that fire while one runs, may be called on the render's own
@@ -45,6 +45,10 @@ class Changes:
 
         self._add("depsgraph_update_post", depsgraph_update_post)
         self._add("frame_change_post", frame_change_post)
+        self._add("save_pre", _telling(listener.saves))
+        for name in ("undo", "redo"):
+            self._add(name + "_pre", _telling(listener.identities.undoes))
+            self._add(name + "_post", _telling(listener.identities.undone))
         for name, action in (
             ("undo_post", "edit.undo"),
             ("redo_post", "edit.redo"),

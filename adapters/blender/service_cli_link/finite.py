@@ -1,10 +1,12 @@
 """Numbers and values as JSON can carry them: finite, six digits, bounded."""
 
+from itertools import islice
 from math import floor, pi
 
-DIGITS = 6
-SCALE = 10.0**DIGITS
-DEGREE_SCALE = 10.0**4
+from .sensitive import is_sensitive_name
+
+SCALE = 10**6
+DEGREE_SCALE = 10**4
 TURNS = 180.0 / pi * DEGREE_SCALE
 MAX_DEPTH = 4
 MAX_ITEMS = 64
@@ -12,10 +14,9 @@ MAX_TEXT = 512
 
 
 class Cleaner:
-    """Rounds numbers and counts those that had to be left out."""
+    """Rounds numbers and counts those that had to be left out. Members that may be secret are redacted."""
 
-    def __init__(self, is_secret=lambda name: False):
-        self._is_secret = is_secret
+    def __init__(self):
         self.dropped = 0
 
     def number(self, value):
@@ -23,20 +24,20 @@ class Cleaner:
         return None if result is None else result[0]
 
     def numbers(self, values):
-        """A list of finite numbers, or None: half a vector is of no use.
-
-        Several times quicker than round(), and floor() itself refuses what is not finite.
-        """
-        try:
-            return [floor(value * SCALE + 0.5) / SCALE for value in values]
-        except (ValueError, OverflowError):
-            self.dropped += 1
-            return None
+        """A list of finite numbers, or None: half a vector is of no use."""
+        return self._scaled(values, float(SCALE), SCALE)
 
     def degrees(self, radians):
         """Four digits: a quarter turn in Blender's single precision is 90.000003 degrees."""
+        return self._scaled(radians, TURNS, DEGREE_SCALE)
+
+    def _scaled(self, values, factor, scale):
+        """Several times quicker than round(), and floor() itself refuses what is not finite.
+
+        Whole numbers have no point: 1.0 is text that a server would have to keep as it is."""
         try:
-            return [floor(value * TURNS + 0.5) / DEGREE_SCALE for value in radians]
+            return [step / scale if step % scale else step // scale
+                    for step in [floor(value * factor + 0.5) for value in values]]
         except (ValueError, OverflowError):
             self.dropped += 1
             return None
@@ -49,6 +50,8 @@ class Cleaner:
             return self.number(value)
         if isinstance(value, str):
             return short_text(value)
+        if isinstance(value, (set, frozenset)):  # of flags, which have no order of their own
+            value = sorted(value)
         if hasattr(value, "name_full"):
             return {"id": short_text(value.name_full)}  # a data-block: its own properties are not ours
         if hasattr(value, "to_list"):
@@ -60,12 +63,12 @@ class Cleaner:
         if isinstance(value, (bytes, bytearray)):
             raise TypeError("no JSON form for bytes")
         # Vectors and matrices have no __iter__ but can be gone through: iter() says, or raises.
-        return [self.value(item, depth + 1) for item in first(iter(value), MAX_ITEMS)]
+        return [self.value(item, depth + 1) for item in islice(iter(value), MAX_ITEMS)]
 
     def _members(self, value, depth):
         members = {}
-        for name, member in first(value.items(), MAX_ITEMS):
-            if self._is_secret(str(name)):
+        for name, member in islice(value.items(), MAX_ITEMS):
+            if is_sensitive_name(str(name)):
                 members[str(name)] = "[redacted]"
                 continue
             try:
@@ -78,15 +81,6 @@ class Cleaner:
 def without_nothing(members):
     """What is not known is not told."""
     return {name: value for name, value in members.items() if value is not None}
-
-
-def first(values, limit):
-    result = []
-    for value in values:
-        if len(result) == limit:
-            break
-        result.append(value)
-    return result
 
 
 def short_text(text, limit=MAX_TEXT):

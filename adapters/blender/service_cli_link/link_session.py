@@ -1,5 +1,6 @@
 """One connection's worth of work: what changed in Blender goes out, what is asked is answered."""
 
+import os
 import time
 from contextlib import contextmanager
 
@@ -9,6 +10,7 @@ from . import object_detail, pictures, scene_facts, share
 from .actions import OperatorWatch
 from .changes import Changes
 from .console_tee import SharedConsole
+from .identity import Identities
 from .missing_files import MissingFiles
 from .offered_objects import OfferedObjects
 from .operator_turns import OperatorTurns
@@ -34,9 +36,11 @@ class LinkSession:
         self._document = None
         self._key = None
         self._unheard = False
+        self._file = None  # as it was before the save
         self._skipped_frames = False  # True: frames were played whose objects were not read
         self._loading = 0  # ticks
         self._missing = MissingFiles(clock)
+        self.identities = Identities()
         self._changes = Changes(self)
         self._operators = OperatorWatch(self._act)
         self._turns = OperatorTurns()
@@ -59,8 +63,8 @@ class LinkSession:
         self._watch = self._make_watch()
 
     def _make_watch(self):
-        watch = SceneWatch(self.link, self.settings.detail, self._clock, self._document_now,
-                           lambda: self._missing.warnings(bpy), self._tell_objects)
+        watch = SceneWatch(self.link, self.settings.detail, self._clock, self.identities,
+                           self._document_now, lambda: self._missing.warnings(bpy), self._tell_objects)
         watch.tells = self.settings.scene
         return watch
 
@@ -176,6 +180,9 @@ class LinkSession:
         finally:
             self._unheard = False
 
+    def saves(self):
+        self._file = _file_now()
+
     def happened(self, action):
         if self._unheard:
             return
@@ -183,16 +190,19 @@ class LinkSession:
         if action.startswith("file."):
             self._missing.forget()
             params = {"path": bpy.data.filepath}
+            if action == "file.save" and _file_now() == self._file:
+                action, params = "file.save_copy", {"copy_of": bpy.data.filepath}
         if action == "file.load":
             self._operators.start_over()
             self.has_render = None
             self._loading = LOADING_TICKS
             self._watch.forget()
+            self.identities.start_over()
         self._act(action, params)
         if self.busy:
             self._marked = True
             return
-        self.changed({}, MEMBERS if action == "file.save" else EVERYTHING)
+        self.changed({}, MEMBERS if action.startswith("file.save") else EVERYTHING)
         self._look()
 
     def render_began(self):
@@ -244,7 +254,7 @@ class LinkSession:
             raise Busy("Blender is rendering")
         if bpy.app.background:
             bpy.context.view_layer.update()
-        text = object_detail.read(uri)
+        text = object_detail.read(uri, self.identities)
         if text is None:
             raise NotFound(uri)
         return [{"uri": uri, "mimeType": object_detail.MIME, "text": text}]
@@ -291,6 +301,13 @@ def _is_playing():
     windows = bpy.context.window_manager.windows
     screen = windows[0].screen if len(windows) else None
     return bool(screen is not None and screen.is_animation_playing)
+
+
+def _file_now():
+    """The open file: a save changes it, and a copy that is saved elsewhere does not."""
+    path = bpy.data.filepath
+    found = os.stat(path) if os.path.isfile(path) else None
+    return path, found and (found.st_ino, found.st_size, found.st_mtime_ns)
 
 
 def _cheap_key():

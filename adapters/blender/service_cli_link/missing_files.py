@@ -37,10 +37,10 @@ class MissingFiles:
         return found
 
     def _candidates(self, data):
-        for image in finite.first(data.images, MAX_CHECKED):
+        for image in data.images[:MAX_CHECKED]:
             # Tiles and sequences have a pattern for a path.
             if image.source == "FILE" and image.filepath and not image.packed_file:
                 yield "image", image
-        for library in finite.first(data.libraries, MAX_CHECKED):
+        for library in data.libraries[:MAX_CHECKED]:
             if not library.packed_file:
                 yield "library", library

@@ -4,7 +4,6 @@ import getpass
 
 import bpy
 from bpy.props import FloatVectorProperty, StringProperty
-from bpy_extras import view3d_utils
 from mathutils import Vector
 
 from . import notes, pictures, preferences, shots
@@ -115,9 +114,9 @@ class SERVICE_CLI_OT_note_at_point(bpy.types.Operator):
         context.workspace.status_text_set(None)
         if not is_click:
             return {"CANCELLED"}
-        position, target = _surface_under(context, event.mouse_x, event.mouse_y)
+        target, position = _under(context, event.mouse_x, event.mouse_y)
         if target is None:
-            self.report({"WARNING"}, "No surface there: select the object, then Note on Selection")
+            self.report({"WARNING"}, "No object there: select it, then Note on Selection")
             return {"CANCELLED"}
         bpy.ops.service_cli.note_on_point(
             "INVOKE_DEFAULT", target=target.name_full, position=position)
@@ -195,22 +194,15 @@ def _view(context):
     return shots.on_screen(space.region_3d, (region.width, region.height))
 
 
-def _surface_under(context, x, y):
-    """(position, object) of the surface at a place of the window, in pixels; (None, None): none."""
-    area = context.area
-    for region in area.regions:
-        at = (x - region.x, y - region.y)
-        if region.type != "WINDOW" or not all(
-            0 <= each < most for each, most in zip(at, (region.width, region.height))
-        ):
-            continue
-        view = area.spaces.active.region_3d
-        origin = view3d_utils.region_2d_to_origin_3d(region, view, at)
-        direction = view3d_utils.region_2d_to_vector_3d(region, view, at)
-        depsgraph = context.evaluated_depsgraph_get()
-        is_hit, position, _, _, item, _ = context.scene.ray_cast(depsgraph, origin, direction)
-        if is_hit:
-            return list(position), item.original
+def _under(context, x, y):
+    """(object, position) at a place of the window, in pixels; (None, None): there is none."""
+    space = context.area.spaces.active
+    for region in [each for each in context.area.regions if each.type == "WINDOW"]:
+        size = (region.width, region.height)
+        left, up = (x - region.x) / size[0], (y - region.y) / size[1]
+        if 0 <= left < 1 and 0 <= up < 1:
+            view = shots.on_screen(space.region_3d, size)
+            return shots.under(view, (left, 1 - up), space.overlay.show_overlays)
     return None, None
 
 

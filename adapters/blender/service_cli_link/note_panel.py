@@ -9,6 +9,7 @@ from . import notes, preferences, status_view
 MAX_SHOWN = 20
 MAX_CHANGES = 6
 MAX_LINES = 24  # of one text
+NOTHING = "Changed: nothing that service-cli follows"
 PICTURE_SCALE = 4.6  # of an icon
 UNIT_PIXELS = 20  # of an icon of scale 1
 MARGIN_PIXELS = 60
@@ -58,10 +59,8 @@ def lines_of(note):
     said = [str(note.get("text", ""))]
     if not notes.is_open(note):
         return said, [], []
-    names = ["%s (gone)" % each.get("name") if notes.is_gone(each) else str(each.get("name"))
-             for each in note.get("targets", [])]
-    if names:
-        said.append("About: " + ", ".join(names))
+    names = [notes.name_now(each) for each in note.get("targets", [])]
+    said.append("About: " + (", ".join(names) or "no object"))
     texts = [each for each in note.get("entries", []) if each.get("text")]
     answer = ["%s: %s" % (each.get("by", ""), each["text"]) for each in texts[-1:]]
     return said, answer, _proof_lines(_proof(note))
@@ -77,8 +76,9 @@ def _proof_lines(proof):
         lines.append("Not confirmed: changes after %s are missing." % proof["as_of"])
     elif not proof.get("settled", True):
         lines.append("The scene was still changing.")
-    lines += _list("Changed", proof.get("asked")) or ["Changed: nothing"]
-    lines += _list("Also changed", proof.get("also_changed"))
+    asked, others = proof.get("asked"), proof.get("also_changed")
+    lines += _list("Changed", others if asked is None else asked) or [NOTHING]
+    lines += _list("Also changed", others if asked is not None else None)
     if proof.get("more"):
         lines.append("… and %d more" % proof["more"])
     return lines

@@ -32,10 +32,18 @@ def is_open(note):
     return note.get("state") not in ("accepted", "closed")
 
 
-def is_gone(target):
-    """Is there no such object any more? False as long as that is not known."""
+def name_now(target):
+    """Of the object of a note: it may have another name by now, or be gone."""
+    first = str(target.get("was") or target.get("name"))
     session = _session()
-    return session is not None and session.lacks(target.get("id"))
+    if session is None:
+        return first
+    now = session.identities.name(target.get("uid"))
+    is_told = now is None or now == target.get("id")
+    name = target.get("name") if is_told else now or first
+    if now == "" or session.lacks(target.get("id") if is_told else now):
+        return "%s (gone)" % first
+    return name if name == first else "%s (was %s)" % (name, first)
 
 
 def is_connected():

@@ -30,7 +30,7 @@ def common_type(native, instances_collection=False):
     return _TYPES.get(native, "other")
 
 
-def object_facts(item, detail, cleaner, collections=None):
+def object_facts(item, uid, detail, cleaner, collections=None):
     """All but `selected`. `collections` maps a name to the collections it is in (full only).
 
     Nothing here asks for `children` or `users_collection`: both cost as much as the whole scene.
@@ -40,6 +40,7 @@ def object_facts(item, detail, cleaner, collections=None):
     parent = item.parent
     facts = {
         "id": name,
+        "uid": uid,
         "name": item.name,
         "type": common_type(native, item.instance_type == "COLLECTION"),
         "parent": parent.name_full if parent is not None else None,

@@ -1,6 +1,6 @@
 """The objects of the scene as resources: which there are, and which changed since it was told."""
 
-from . import object_detail, object_uri
+from . import object_detail
 
 # Cameras and lights first. The rest is found in the scene, and read by the template.
 MAX_LISTED = 200
@@ -16,14 +16,14 @@ class OfferedObjects:
     def offer(self, link):
         """Without a list at first: `tell` brings it."""
         if not self._offered:
-            link.register(object_uri.SCHEME, [], object_detail.TEMPLATES)
+            link.register(object_detail.SCHEME, [], object_detail.TEMPLATES)
             self._offered = True
             self._listed = None
 
     def refuse(self, link):
         """Lists nothing; a read still arrives, and fails with the reason."""
         if self._offered is not False:
-            link.register(object_uri.SCHEME)
+            link.register(object_detail.SCHEME)
             self._offered = False
 
     def touch(self, names):
@@ -36,11 +36,11 @@ class OfferedObjects:
             self._tell_list(link, reader.listed(MAX_LISTED))
         touched, self._touched = self._touched, set()
         for name in sorted(touched)[:MAX_UPDATED]:
-            link.updated(object_uri.object_uri(name))
+            link.updated(object_detail.object_uri(name))
 
     def _tell_list(self, link, names):
         if names != self._listed:
             gone = set(self._listed or ()) - set(names)
             self._touched.update(sorted(gone)[:MAX_UPDATED])
             self._listed = names
-            link.list_changed(object_uri.SCHEME, object_detail.descriptors(names))
+            link.list_changed(object_detail.SCHEME, object_detail.descriptors(names))

@@ -4,7 +4,6 @@ import bpy
 from bpy.props import StringProperty
 
 from . import preferences, share
-from .settings import DEFAULTS
 
 
 class SERVICE_CLI_OT_connect(bpy.types.Operator):
@@ -16,7 +15,7 @@ class SERVICE_CLI_OT_connect(bpy.types.Operator):
 
     def execute(self, _context):
         chosen = preferences.current()
-        preferences.RUNNING.connect(preferences.settings_of(chosen) if chosen else DEFAULTS)
+        preferences.RUNNING.connect(preferences.settings_of(chosen) if chosen else preferences.DEFAULTS)
         preferences.RUNNING.pump()
         return {"FINISHED"}
 

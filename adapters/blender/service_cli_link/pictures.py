@@ -143,12 +143,16 @@ def _take_shot(shot, max_width, max_bytes):
     size = (view["width"], view["height"])
     overlay = space.overlay
     shown = overlay.show_overlays
+    pin = shot.get("view", {}).get("pin")
+    item, _ = shots.under(view, pin, shown) if pin else (None, None)
     overlay.show_overlays = False
     try:
         png = _fitting(size, max_width, max_bytes,
                        lambda size: _drawn(window, space, region, size, shots.matrices(view)))
     finally:
         overlay.show_overlays = shown
+    if item is not None:
+        view["under"] = {"id": item.name_full, "name": item.name}
     return Picture(png, TITLE, size[0], size[1], view)
 
 

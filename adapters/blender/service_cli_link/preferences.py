@@ -1,10 +1,17 @@
 """The add-on's page in Edit > Preferences > Add-ons."""
 
+from collections import namedtuple
+
 import bpy
 from bpy.props import BoolProperty, EnumProperty, StringProperty
 
 from . import status_view
-from .settings import Settings
+
+# What the person decided, as plain values that any thread may read.
+Settings = namedtuple(
+    "Settings", "url token registry_dir detail scene objects picture actions console renders")
+DEFAULTS = Settings(url="", token="", registry_dir="", detail="standard", scene=True, objects=True,
+                    picture=True, actions=True, console=True, renders=False)
 
 PACKAGE = __package__
 RUNNING = None  # set while registered

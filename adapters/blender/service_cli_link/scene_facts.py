@@ -3,7 +3,7 @@
 import os
 from time import strftime
 
-from . import finite
+from . import finite, share
 
 MAX_SELECTED = 200
 MAX_LISTED = 200
@@ -26,7 +26,7 @@ def document(bpy, just_loaded=False):
     return {
         "path": finite.short_text(path, 4096) or None,
         "name": finite.short_text(os.path.basename(path)) or unsaved_name(bpy),
-        "modified": bpy.data.is_dirty and not just_loaded,
+        "modified": (bpy.data.is_dirty or share.keeps_modified()) and not just_loaded,
     }
 
 
@@ -37,26 +37,26 @@ def unsaved_name(bpy):
         _UNSAVED, strftime("unsaved %Y-%m-%d %H:%M:%S"))
 
 
-def conventions(scene):
+def conventions(scene, cleaner):
     units = scene.unit_settings
     return {
         "axes": {"up": "z", "handedness": "right"},
         "units": {
             "system": units.system.lower(),
             "length": units.length_unit.lower() if units.system != "NONE" else None,
-            "scale": round(units.scale_length, finite.DIGITS),
+            "scale": cleaner.number(units.scale_length),
             "angle": "degrees",
         },
     }
 
 
-def time(scene, screen):
+def time(scene, screen, cleaner):
     render = scene.render
     return {
         "frame": scene.frame_current,
         "start": scene.frame_start,
         "end": scene.frame_end,
-        "fps": round(render.fps / render.fps_base, finite.DIGITS),
+        "fps": cleaner.number(render.fps / render.fps_base),
         "playing": bool(screen is not None and screen.is_animation_playing),
     }
 
@@ -132,7 +132,7 @@ def geometry(data):
 
 
 def materials(data):
-    listed = finite.first(data.materials, MAX_LISTED)
+    listed = data.materials[:MAX_LISTED]
     return [{"name": each.name_full, "users": each.users} for each in listed]
 
 

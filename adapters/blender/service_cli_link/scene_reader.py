@@ -31,7 +31,7 @@ class SceneReader:
     collector looks through all dicts again and again.
     """
 
-    def __init__(self, detail, limits, clock):
+    def __init__(self, detail, limits, clock, identities):
         self.detail = detail
         self.limits = limits
         self.texts = {}
@@ -39,9 +39,9 @@ class SceneReader:
         self.total = 0  # objects of the scene, also those that are left out
         self.not_finite = {}  # name -> numbers left out
         self.selected = set()
-        self.repaired = 0  # shown objects whose change Blender had not told
         self.listing_changed = False
         self._clock = clock
+        self._identities = identities
         self._kinds = {}
         self._parents = {}
         self._hidden = set()
@@ -118,7 +118,7 @@ class SceneReader:
 
     def forget(self):
         """Another scene: nothing of the one before is told again."""
-        self.__init__(self.detail, self.limits, self._clock)
+        self.__init__(self.detail, self.limits, self._clock, self._identities)
         self._wanted = [EVERYTHING]
         self.listing_changed = True  # also where the new scene has no objects
 
@@ -207,17 +207,12 @@ class SceneReader:
             if (everything or name not in kinds or name in stale
                     or (name in hidden) == item.visible_get()):
                 stale.discard(name)
-                was_shown = name in kinds and name not in hidden
-                if self._read(name, item) and scan.verifies:
-                    # Blender never tells of objects that stay hidden.
-                    self.repaired += was_shown or name not in hidden
+                self._read(name, item)
 
     def _end(self, scan):
         self._scan = None
         # What was seen is known: as many known as seen, and none is gone.
         gone = self._kinds.keys() - scan.seen if len(self._kinds) > len(scan.seen) else set()
-        if scan.verifies:
-            self.repaired += len(gone - self._hidden)
         for name in gone:
             self._drop(name)
         self.total = len(scan.seen)
@@ -229,18 +224,18 @@ class SceneReader:
                 self.look_again()
 
     def _read(self, name, item):
-        """True when it differs from what is known."""
         cleaner = finite.Cleaner()
-        facts = object_facts.object_facts(item, self.detail, cleaner, self._memberships)
+        facts = object_facts.object_facts(
+            item, self._identities.uid(item, name), self.detail, cleaner, self._memberships)
         text = compact_json(facts)
         if name in self.selected:
             text = text[:-1] + SELECTED
         before = self.texts.get(name)
         if text == before:
-            return False
+            return
         self._count(name, facts["type"])
         if before is None and self._is_full(text):
-            return False
+            return
         self._bytes += len(text) - len(before or "")
         self.texts[name] = self._changed[name] = text
         self.not_finite.pop(name, None)
@@ -251,7 +246,6 @@ class SceneReader:
             self._parents.pop(name, None)
         else:
             self._parents[name] = facts["parent"]
-        return True
 
     def _reselect(self):
         """So many, without reading them again, which takes much longer."""

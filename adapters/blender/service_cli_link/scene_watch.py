@@ -28,7 +28,7 @@ UNFOLLOWED_SECONDS = 2.0
 class SceneWatch:
     """Reads and tells the scene of one connection. Main thread only."""
 
-    def __init__(self, link, detail, clock, document, warnings, on_told):
+    def __init__(self, link, detail, clock, identities, document, warnings, on_told):
         self.failure = None
         self.tells = True  # False: the objects are only listed
         self._link = link
@@ -37,7 +37,7 @@ class SceneWatch:
         self._document = document
         self._warnings = warnings
         self._cadence = Cadence(clock)
-        self._reader = SceneReader(detail, link.limits, clock)
+        self._reader = SceneReader(detail, link.limits, clock, identities)
         self._members = None  # as they were told; None: nothing was
         self._change_count = 0
         self._verify_at = None
@@ -58,11 +58,6 @@ class SceneWatch:
 
     def lacks(self, name):
         return not self._reader.busy and self._reader.lacks(name)
-
-    @property
-    def repaired(self):
-        """Shown objects whose change Blender did not tell of."""
-        return self._reader.repaired
 
     def forget(self):
         """Another file or scene: nothing is told of it before all of it was read."""

@@ -13,6 +13,7 @@ MAX_FRAMES = 300
 # Blender handles its notifiers at the end of the pass of its main loop that posted them.
 SAVED_CHECKS = 20
 SAVED_CHECK_SECONDS = 0.05
+_check = None  # of the last copy
 
 # What Python's own table does not know, or knows differently on each machine.
 _MIMES = {
@@ -145,8 +146,14 @@ def share_document(link, on_done):
     return share_written(link, name, write, on_done)
 
 
+def keeps_modified():
+    """The open file is modified, though Blender may say otherwise for a moment."""
+    return _check is not None and bpy.app.timers.is_registered(_check)
+
+
 def _keep_modified():
     """Marks the file as modified again after Blender, for which a copy is a save, has cleared the mark."""
+    global _check
     left = [SAVED_CHECKS]
 
     def check():
@@ -159,6 +166,7 @@ def _keep_modified():
 
     # Not persistent: opening another file ends it.
     bpy.app.timers.register(check, first_interval=0)
+    _check = check
 
 
 def rendered_files(scene, since):

@@ -22,6 +22,9 @@ _SIDES = {
 # Of the picture's height.
 _ANGLE = math.radians(40)
 _MARGIN = 1.1
+# Drawn as an icon around their origin, of this radius.
+_ICONS = ("LIGHT", "CAMERA", "EMPTY", "SPEAKER", "LIGHT_PROBE")
+_ICON_PIXELS = 16
 
 
 def view_of(shot, window, size):
@@ -46,6 +49,36 @@ def matrices(view):
         Matrix([view[name][row : row + 4] for row in (0, 4, 8, 12)])
         for name in ("view_matrix", "projection_matrix")
     )
+
+
+def under(view, pin, has_icons):
+    """(object, place) of what a picture shows there; (None, None): nothing. `pin`: shares of its
+    width and height, from the top left. `has_icons`: lamps, cameras and empties are drawn, too."""
+    view_matrix, projection = matrices(view)
+    whole = projection @ view_matrix
+    x, y = 2 * pin[0] - 1, 1 - 2 * pin[1]
+    ends = [whole.inverted_safe() @ Vector((x, y, z, 1)) for z in (-1, 1)]
+    near, far = [end.xyz / end.w for end in ends]
+    context = bpy.context
+    hit, place, _, _, item, _ = context.scene.ray_cast(
+        context.evaluated_depsgraph_get(), near, (far - near).normalized(), distance=(far - near).length)
+    found, depth = ((item.original, place), _shown(whole, place)[2]) if hit else ((None, None), 1)
+    nearest = _ICON_PIXELS
+    for each in context.view_layer.objects if has_icons else ():
+        if each.type not in _ICONS or not each.visible_get():
+            continue
+        place = each.matrix_world.translation
+        left, up, far_off = _shown(whole, place)
+        pixels = math.hypot((left - x) * view["width"] / 2, (up - y) * view["height"] / 2)
+        if pixels < nearest and -1 < far_off < depth:
+            found, nearest = (each, place), pixels
+    return found
+
+
+def _shown(whole, place):
+    """Where a point is in a picture: -1 to 1 from left to right, from below, from near to far."""
+    shown = whole @ place.to_4d()
+    return shown.xyz / shown.w if shown.w > 0 else Vector((0, 0, 2))
 
 
 def _view(view_matrix, projection_matrix, size):

@@ -23,9 +23,9 @@ def members(reader, warnings=(), document=None):
         "scene": {
             "name": scene.name_full,
             "view_layer": layer.name,
-            "scenes": [each.name_full for each in finite.first(bpy.data.scenes, 200)],
+            "scenes": [each.name_full for each in bpy.data.scenes[:200]],
         },
-        "time": scene_facts.time(scene, screen),
+        "time": scene_facts.time(scene, screen, cleaner),
         "mode": bpy.context.mode.lower(),
         "selection": scene_facts.selection(
             sorted(reader.selected), active.name_full if active else None),
@@ -38,7 +38,7 @@ def members(reader, warnings=(), document=None):
             "limit": reader.limits["max_patched_objects"],
         },
     }
-    result.update(scene_facts.conventions(scene))
+    result.update(scene_facts.conventions(scene, cleaner))
     result.update(view(cleaner))
     if reader.detail != object_facts.SKELETON:
         result["materials"] = scene_facts.materials(bpy.data)

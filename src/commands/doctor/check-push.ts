@@ -7,7 +7,7 @@ import { createClientContext, type McpSession } from '../../lib/mcp/client/conte
 import { defaultMcpClientLimits } from '../../lib/mcp/client/limits.ts'
 import { openMcp } from '../../lib/mcp/client/open.ts'
 import { readResource } from '../../lib/mcp/client/resources.ts'
-import { isPlaceholder } from '../../lib/mcp/client/scene-follower.ts'
+
 import { Secret } from '../../lib/util/secret.ts'
 import { systemTimer } from '../../lib/util/time.ts'
 
@@ -172,7 +172,8 @@ async function lacksScene({ session, signal }: PushSession): Promise<boolean> {
   const facts = content.meta?.['service-cli/scene']
   const application = isJsonObject(facts) ? facts.application : null
   const isConnected = isJsonObject(application) && application.connected === true
-  return isConnected && read.ok && isPlaceholder(read.value)
+  if (!isConnected || !read.ok || !isJsonObject(read.value)) return false
+  return read.value.status === 'no_snapshot'
 }
 
 /** A client that is subscribed to one resource. */

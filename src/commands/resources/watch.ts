@@ -21,7 +21,7 @@ Environment: SERVICE_MCP_API_KEY (the API key), SERVICE_REGISTRY_DIR.`
       command: '<%= config.bin %> resources watch audit://recent',
     },
     {
-      description: 'every change as a line of JSON',
+      description: 'every change as a line of JSON, twice a second at most',
       command: '<%= config.bin %> resources watch scene://current --json',
     },
     {

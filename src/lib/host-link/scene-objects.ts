@@ -1,4 +1,5 @@
 import { ServiceError } from '../util/errors.ts'
+import { parseExact } from '../util/exact-json.ts'
 import { isJsonObject } from '../util/json.ts'
 
 /** What changes in a scene. Values are JSON texts. */
@@ -61,7 +62,7 @@ export class SceneObjects {
 
   /** The scene of the text; null when it is not of this form. */
   static of(text: string): SceneObjects | null {
-    const scene: unknown = JSON.parse(text)
+    const scene: unknown = parseExact(text)
     if (!isJsonObject(scene) || !Array.isArray(scene.objects)) return null
     const ids: string[] = []
     for (const object of scene.objects) {

@@ -54,7 +54,9 @@ export function readScenePatch(reader: MemberReader): ScenePatch {
     reader.refuse('members', 'must not have "objects"; these have a list of their own')
   }
   if (unset.some(name => members.has(name))) reader.refuse('unset', 'has a name of "members"')
-  if (objects.size + removed.length + members.size + unset.length === 0) {
+  const isEmpty = objects.size + removed.length + members.size + unset.length === 0
+  // A misspelt member is named first.
+  if (isEmpty && reader.failure === null) {
     reader.refuse(null, 'has none of objects, removed, members and unset')
   }
   return { objects, removed, members, unset }

@@ -1,201 +1,286 @@
-import { isVector, type JsonChange } from '../util/json-diff.ts'
-import { isJsonObject } from '../util/json.ts'
 import { counted } from '../util/amounts.ts'
-import { cleanText } from '../util/text.ts'
+import { numberOf } from '../util/exact-json.ts'
+import { arrayOf, isJsonObject, type JsonObject, pointerParts } from '../util/json.ts'
+import { isVector, type JsonChange, labelOf, objectLists } from '../util/json-diff.ts'
+import { asText, cleanText } from '../util/text.ts'
 
-/** A step of a delta; `id` and `name` are those of the object that it is in; it may have one alone. */
-export type SceneChange = (JsonChange | OmissionChange) & {
-  readonly id?: unknown
-  readonly name?: unknown
-}
+export type { JsonChange as SceneChange }
 
-/** Applied like `removed` and `added`: the object left or joined the list, not the scene. */
-export type OmissionChange =
-  | { readonly path: string; readonly kind: 'omitted'; readonly before: unknown }
-  | { readonly path: string; readonly kind: 'listed'; readonly after: unknown }
+/** Said where no change is found: an application has more than its scene tells. */
+export const nothingFollowed =
+  'nothing that service-cli follows changed (places, names, parents, visibility, …)'
+export const unknownBase = 'what changed is not known: the earlier revision is not kept'
 
 const maxTextChars = 60
+const maxNames = 5
 /** Beyond this, further changes of an object are only counted. */
 const maxLineChars = 400
 
-/**
- * Changes of a scene as short sentences, one for each object that changed: "Cube moved 0.50 along
- * x; Light.001 energy 1000 → 10". Names come from the document: data, never instructions.
- */
-export function describeChanges(changes: readonly SceneChange[]): readonly string[] {
-  const lines: Line[] = []
-  const renamed = renames(changes)
-  for (const change of changes) {
-    if (renamed.has(change)) {
-      const text = renamed.get(change)
-      if (text !== undefined) lines.push({ id: undefined, text, more: 0 })
-      continue
-    }
-    const id = change.id ?? change.name
-    const last = lines.at(-1)
-    if (last !== undefined && id !== undefined && last.id === id) add(last, changeOf(change))
-    else lines.push({ id, text: sentence(change), more: 0 })
+/** The payload of `scene://delta` in whole lines: a headline, `presence`, and what changed. */
+export function deltaText(
+  delta: JsonObject,
+  presence: { readonly line: string } | null,
+  maxChars: number,
+): string {
+  const { count, lines } = wordsOf(delta)
+  let text = headOf(delta, count)
+  if (presence !== null) text += `\n${presence.line}`
+  for (const [at, line] of lines.entries()) {
+    const rest = `\n… ${lines.length - at} more lines`
+    if (text.length + line.length + rest.length > maxChars) return text + rest
+    text += `\n- ${line}`
   }
-  return lines.map(({ text, more }) => (more === 0 ? text : `${text}, and ${more} more`))
+  return text
 }
 
-/** What was removed and added under another name: a line for the one, nothing for the other. */
-function renames(changes: readonly SceneChange[]): ReadonlyMap<SceneChange, string | undefined> {
-  const found = new Map<SceneChange, string | undefined>()
-  const removed = new Map<string, SceneChange>()
-  for (const change of changes) {
-    if (change.kind === 'removed' && isItem(change)) removed.set(nameless(change.before), change)
-  }
-  if (removed.size === 0) return found
-  for (const change of changes) {
-    if (change.kind !== 'added' || !isItem(change)) continue
-    const before = removed.get(nameless(change.after))
-    if (before === undefined || found.has(before)) continue
-    found.set(before, undefined)
-    found.set(change, `${itemName(before)} renamed ${itemName(change)}`)
-  }
-  return found
+function headOf(delta: JsonObject, count: number): string {
+  const { revision, base_revision: base, base_checkpoint: checkpoint, reset, hint } = delta
+  if (typeof hint === 'string') return hint
+  const now = asText(revision)
+  if (reset === true) return `revision ${now}; ${unknownBase}: read the scene again (query_scene)`
+  const from =
+    base === undefined ? `checkpoint ${JSON.stringify(checkpoint)}` : `revision ${asText(base)}`
+  const things = count === 1 ? 'object or setting' : 'objects or settings'
+  return `${from} → ${now}: ${count === 0 ? nothingFollowed : `${count} ${things} changed`}`
 }
 
-function nameless(item: unknown): string {
-  return isJsonObject(item) ? JSON.stringify({ ...item, id: null, name: null }) : ''
+/** The same without the headline. */
+export function deltaLines(delta: JsonObject): readonly string[] {
+  return wordsOf(delta).lines
 }
 
-function itemName(change: SceneChange): string {
-  const item = 'after' in change ? change.after : change.before
-  return isJsonObject(item) ? nameOf(item) : 'an item'
+function wordsOf({ changes, truncated, summary }: JsonObject) {
+  const things = thingsIn(arrayOf(changes) as readonly JsonChange[])
+  const lines = linesOf(things)
+  if (truncated !== true) return { count: things.length, lines }
+  const kinds = Object.entries(isJsonObject(summary) ? summary : {}).map(([kind, types]) => ({
+    kind,
+    types: Object.entries(types as Record<string, number>).sort(([, a], [, b]) => b - a),
+  }))
+  const count = kinds.flatMap(({ types }) => types).reduce((sum, [, each]) => sum + each, 0)
+  const all = kinds.map(
+    ({ kind, types }) => `${kind} ${few(types.map(([type, each]) => `${each} ${short(type)}`))}`,
+  )
+  return { count, lines: [`in all ${all.join('; ')}`, ...lines, 'other changes are not listed'] }
 }
 
-/** Further changes of one object; the line says how many it leaves out. */
-function add(line: Line, words: string): void {
-  if (line.text.length < maxLineChars) line.text += `, ${words}`
-  else line.more++
-}
-
-interface Line {
-  readonly id: unknown
-  text: string
-  more: number
-}
-
-function sentence(change: SceneChange): string {
-  if (!isInItem(change)) return wholeItem(change) ?? changeOf(change)
-  return `${nameOf(change)} ${changeOf(change)}`
-}
-
-/** "Lamp (light) added", for a change of a list of objects. */
-function wholeItem(change: SceneChange): string | null {
-  if (change.kind === 'changed' || !isItem(change)) return null
-  const item = 'after' in change ? change.after : change.before
-  if (!isJsonObject(item)) return null
-  const type = typeof item.type === 'string' ? ` (${short(item.type)})` : ''
-  return `${nameOf(item)}${type} ${itemVerbs[change.kind]}`
-}
-
-function isItem({ path }: SceneChange): boolean {
-  return /^\/[^/]+\/\d+$/.test(path)
-}
-
-const itemVerbs = {
-  added: 'added',
-  removed: 'removed',
+const verbs: Readonly<Record<string, string>> = {
   omitted: 'no longer listed, and still in the scene',
   listed: 'listed again',
-} as const
-
-function nameOf({ id, name }: { readonly id?: unknown; readonly name?: unknown }): string {
-  return itemLabel({ id, name }) ?? 'an item'
 }
 
-function changeOf(change: SceneChange): string {
-  const { path, kind } = change
-  const ofItem = isInItem(change)
-  const parts = path
-    .slice(1)
-    .split('/')
-    .slice(ofItem ? 2 : 0)
-  const member = short(
-    parts.map(part => part.replaceAll('~1', '/').replaceAll('~0', '~')).join('.'),
-  )
-  if (kind === 'added' && change.after === true) return member
-  if (kind === 'removed' && change.before === true) return `no longer ${member}`
-  if (kind === 'added' || kind === 'listed') return `${member} set to ${valueText(change.after)}`
-  if (kind === 'removed' || kind === 'omitted') return `${member} removed`
-  const { before, after } = change
-  if (isPoint(before) && isPoint(after)) {
-    const moved = after.map((value, axis) => value - before[axis]!)
-    const what = ofItem ? '' : `${member} `
-    const where = member.startsWith('world_') ? ' in the world' : ''
-    if (/translate|location|position/.test(member))
-      return `${what}moved ${alongAxes(moved, '')}${where}`
-    if (/^rotate|^rotation/.test(member)) return `${what}rotated ${alongAxes(moved, '°')}`
+/**
+ * Changes of a scene as short sentences, one for each object, or for several with equal changes:
+ * "Cube moved 0.50 along x", "2 objects moved 0.50 along x: Cube, Lamp". Leaves out what others
+ * explain and what is not `shown`. Names come from the document: data, never instructions.
+ */
+export function describeChanges(
+  changes: readonly JsonChange[],
+  shown?: (change: JsonChange, at: number) => boolean,
+): readonly string[] {
+  return linesOf(thingsIn(changes, shown))
+}
+
+/** A change, and where it is. */
+interface Spot {
+  readonly change: JsonChange
+  /** The same for all changes of one object. */
+  readonly key: string
+  /** The list and name of the object that it is or is in; null: it is in none. */
+  readonly list: string | null
+  readonly label: string | null
+  /** The way to it from that object, or from the scene; empty for an object that came or went. */
+  readonly member: readonly string[]
+}
+
+function spotOf(change: JsonChange): Spot {
+  const { path, kind, id, name, before, after = before } = change
+  const way = pointerParts(path)
+  if (id !== undefined || name !== undefined) {
+    const { member = way.slice(2) } = change
+    const holder = way.slice(0, way.length - member.length)
+    const label = labelOf({ id, name })
+    return { change, key: holder.join('/'), list: holder.at(-2) ?? '', label, member }
   }
-  if (isMatrix(before) && isMatrix(after)) return `${member} changed`
-  if (isList(before) && isList(after)) return listChange(member, before, after)
-  return `${member} ${valueText(before)} → ${valueText(after)}`
+  const key = `${kind} ${path}`
+  const isItem = kind !== 'changed' && /\/\d+$/.test(path) && isJsonObject(after)
+  if (!isItem) return { change, key, list: null, label: null, member: way }
+  return { change, key, list: way.at(-2) ?? '', label: labelOf(after), member: [] }
 }
 
-function isInItem({ id, name }: SceneChange): boolean {
-  return id !== undefined || name !== undefined
+/** An object or setting, and what is said of it. */
+interface Thing extends Pick<Spot, 'list' | 'label'> {
+  readonly words: string
+  readonly isUnsure: boolean
 }
 
-function isList(value: unknown): value is readonly unknown[] {
-  return Array.isArray(value) && !isVector(value)
-}
-
-/** "objects: Lamp added; Cube removed", or how long the lists are where their items have no names. */
-function listChange(member: string, before: readonly unknown[], after: readonly unknown[]): string {
-  const [old, now] = [namesIn(before), namesIn(after)]
-  const parts = [
-    ['added', [...now].filter(name => !old.has(name))],
-    ['removed', [...old].filter(name => !now.has(name))],
-  ] as const
-  const words = parts.flatMap(([verb, names]) =>
-    names.length === 0 ? [] : [`${few(names)} ${verb}`],
+function thingsIn(
+  changes: readonly JsonChange[],
+  shown: (change: JsonChange, at: number) => boolean = () => true,
+): readonly Thing[] {
+  const spots = changes.map(spotOf)
+  const { isExplained, labelBefore } = explanationsIn(spots)
+  const told = spots.filter((spot, at) => shown(spot.change, at) && !isExplained(spot))
+  return Array.from(
+    Map.groupBy(told, ({ key }) => key),
+    ([key, same]) => {
+      const { list, label } = same[0]!
+      const isUnsure = same.some(({ change }) => change.matched !== undefined)
+      const words = joined(same.map(textOf))
+      return { list, label: labelBefore(key) ?? (label && short(label)), words, isUnsure }
+    },
   )
-  if (words.length > 0) return `${member}: ${words.join('; ')}`
-  if (before.length === after.length) return `${member} changed`
-  return `${member}: ${counted(before.length, 'item')} → ${after.length}`
 }
 
-function namesIn(list: readonly unknown[]): ReadonlySet<string> {
-  return new Set(list.flatMap(item => itemLabel(item) ?? []))
+/** One line for all objects of a list of which the same is said. */
+function linesOf(things: readonly Thing[]): readonly string[] {
+  const alike = Map.groupBy(things, ({ list, label, words }) => `${label && list}\n${words}`)
+  const lines = Array.from(alike.values(), same => {
+    const [{ list, label, words }] = same as [Thing]
+    if (list === null || label === null) return words
+    const isObject = objectLists.has(list)
+    if (same.length > 1) {
+      const labels = same.map(each => each.label ?? '')
+      return `${same.length} ${isObject ? 'objects' : short(list)} ${words}: ${few(labels)}`
+    }
+    return `${isObject ? '' : `${short(list)}: `}${label}${words.startsWith('id ') ? ':' : ''} ${words}`
+  })
+  const unsure = new Set(things.flatMap(({ label, isUnsure }) => (isUnsure ? [label] : [])))
+  const isUnnamed = unsure.delete(null)
+  const same = few([...unsure] as string[])
+  if (same !== '') lines.push(`several have one identity and may be confused: ${same}`)
+  if (isUnnamed)
+    lines.push('items without id and name are compared by place: more may have changed')
+  return lines
 }
 
-/** What an item calls itself; null: it has neither name nor id. */
-function itemLabel(item: unknown): string | null {
-  if (typeof item === 'string') return short(item)
-  if (!isJsonObject(item)) return null
-  const label = item.name ?? item.id
-  return typeof label === 'string' || typeof label === 'number' ? short(String(label)) : null
-}
-
-const maxNames = 5
-
-function few(names: readonly string[]): string {
-  const shown = names.slice(0, maxNames).join(', ')
-  return names.length > maxNames ? `${shown} and ${names.length - maxNames} more` : shown
-}
-
-/** Too many numbers to be read one by one. */
-function isMatrix(value: unknown): boolean {
-  return isVector(value) && value.length > 4
-}
-
-function isPoint(value: unknown): value is readonly number[] {
-  return isVector(value) && value.length === 3
-}
-
-const axes = ['x', 'y', 'z'] as const
-
-/** "0.50 along x", "45.00° about z", or by all axes: "by (1.00, 0.00, 2.00)". */
-function alongAxes(moved: readonly number[], unit: '' | '°'): string {
-  const changed = moved.flatMap((value, axis) => (value === 0 ? [] : [axis]))
-  const [axis] = changed
-  if (changed.length === 1 && axis !== undefined) {
-    return `${amount(moved[axis]!)}${unit} ${unit === '' ? 'along' : 'about'} ${axes[axis]}`
+/** The changes of a line; the last ones are counted where it gets too long. */
+function joined(parts: readonly string[]): string {
+  let text = ''
+  for (const [at, part] of parts.entries()) {
+    if (text.length > maxLineChars) return `${text}, and ${parts.length - at} more`
+    text += at === 0 ? part : `, ${part}`
   }
-  return `by (${moved.map(value => `${amount(value)}${unit}`).join(', ')})`
+  return text
+}
+
+const identity = /^(?:id|name)$/
+
+/** What needs no words because others say it, and what objects were called before. */
+function explanationsIn(spots: readonly Spot[]) {
+  const names = new Map<string, { readonly old: string; readonly now: string }>()
+  const references = new Map<unknown, unknown>()
+  const counts = new Map<string, number>()
+  const moved = new Set<string>()
+  let selected: readonly unknown[] | undefined
+  for (const { change, key, list, member } of spots) {
+    const { kind, path, before, after } = change
+    const counted = member.length === 0 ? `${kind} ${list}` : kind
+    counts.set(counted, (counts.get(counted) ?? 0) + 1)
+    if (/^\/selection(?:\/ids)?$/.test(path)) selected = arrayOf(after)
+    if (list === null || kind !== 'changed' || member.length > 1) continue
+    if (member[0] === 'translate') moved.add(key)
+    if (!identity.test(member[0]!)) continue
+    references.set(before, after)
+    if (isLabel(change)) names.set(key, { old: valueText(before), now: valueText(after) })
+  }
+  const isReference = ({ before, after }: JsonChange): boolean => {
+    const [old, now] = [before, after].map(value => [value].flat())
+    if (!old?.some(each => typeof each === 'string' && references.has(each))) return false
+    const renamed = new Set(old.map(each => references.get(each) ?? each))
+    return renamed.symmetricDifference(new Set(now)).size === 0
+  }
+  /** An amount of objects is explained by as many that came or went. */
+  const isCounted = (list: string, { before, after }: JsonChange): boolean => {
+    const by = (numberOf(after) ?? 0) - (numberOf(before) ?? 0)
+    const found = counts.get(`${by < 0 ? 'removed' : 'added'} ${list}`) ?? 0
+    return by !== 0 && found >= Math.abs(by)
+  }
+  const isExplained = ({ change, key, list, member }: Spot): boolean => {
+    const { before, after } = change
+    const [name = '', part = ''] = member
+    if (list === null) {
+      const isOfObjects = /^(?:meshes|lights|cameras|by_type)$/.test(part)
+      if (name === 'counts') return isCounted(isOfObjects ? 'objects' : part, change)
+      if (name === 'omitted') return counts.has('omitted') || counts.has('listed')
+      if (name === 'selection' && /^(?:count|truncated)$/.test(part)) return selected !== undefined
+      if (name === 'selection' && part === 'active') return selected?.length === 1
+      return isReference(change)
+    }
+    const isAmount = !objectLists.has(list) && /^(?:objects|users)$/.test(name)
+    if (isAmount) return isCounted('objects', change)
+    if (name === 'selected') return selected !== undefined
+    if (/^(?:world_translate|matrix_world)$/.test(name)) return moved.has(key)
+    if (!identity.test(name)) return isReference(change)
+    const { old, now } = names.get(key) ?? {}
+    return !isLabel(change) && valueText(before) === old && valueText(after) === now
+  }
+  return { isExplained, labelBefore: (key: string) => names.get(key)?.old }
+}
+
+/** Whether people call the object otherwise now. */
+function isLabel({ path, name }: JsonChange): boolean {
+  return path.endsWith('/name') || name === undefined
+}
+
+/** "moved 0.50 along x", "(mesh) added", "energy 10 → 5" */
+function textOf({ change, list, label, member }: Spot): string {
+  const { kind, path, before, after } = change
+  if (member.length === 0) {
+    const { type } = (after ?? before) as JsonObject
+    const words = `${typeof type === 'string' ? `(${short(type)}) ` : ''}${verbs[kind] ?? kind}`
+    return label === null ? `${pointerParts(path).join('.')} ${words}` : words
+  }
+  const way = short(member.join('.'))
+  const isItem = /\/\d+$/.test(path) && isJsonObject(after ?? before)
+  if (kind === 'removed') return before === true ? `no longer ${way}` : `${way} removed`
+  if (kind === 'added' && after === true) return way
+  if (kind === 'added') return isItem ? `${way} added` : `${way} set to ${valueText(after)}`
+  if (list !== null && identity.test(way) && isLabel(change)) return `renamed ${valueText(after)}`
+  if (/^\/selection(?:\/ids)?$/.test(path) && Array.isArray(after)) {
+    const names = after.slice(0, maxNames).map(valueText)
+    return `selection: ${[...names, ...(after.length > maxNames ? ['…'] : [])].join(', ') || 'none'}`
+  }
+  if (path === '/selection/active')
+    return `active object ${valueText(before)} → ${valueText(after)}`
+  return movementText(member, list !== null, change) ?? valueChange(way, before, after)
+}
+
+function valueChange(way: string, before: unknown, after: unknown): string {
+  if (isVector(before) && isVector(after) && after.length > 4) return `${way} changed`
+  if (isList(before) && isList(after)) return listText(way, before, after)
+  const [old, now] = [valueText(before), valueText(after)]
+  if (old !== now) return `${way} ${old} → ${now}`
+  const isNumber = numberOf(before) !== undefined || isVector(before)
+  return isNumber ? `${way} ${asText(before)} → ${asText(after)}` : `${way} changed`
+}
+
+/** "moved 0.50 along x", "rotated by (10.00°, 0.00°, 45.00°)"; null: it is no movement. */
+function movementText(
+  member: readonly string[],
+  isInObject: boolean,
+  { before, after }: JsonChange,
+): string | null {
+  const what = member.at(-1)!
+  const isTurn = what === 'rotate'
+  if (!isTurn && !/translate|location|position/.test(what)) return null
+  if (!isVector(before) || !isVector(after) || before.length !== 3 || after.length !== 3)
+    return null
+  const by = after.map((value, axis) => numberOf(value)! - numberOf(before[axis])!)
+  // Less is noise of floating point.
+  const least = Math.max(...by.map(Math.abs)) * 1e-6
+  const [axis, ...others] = by.flatMap((value, at) => (Math.abs(value) > least ? [at] : []))
+  if (axis === undefined) return null
+  const amounts = by.map(value => `${amount(value)}${isTurn ? '°' : ''}`)
+  const words = [
+    ...(isInObject && member.length === 1 ? [] : [short(member.join('.'))]),
+    isTurn ? 'rotated' : 'moved',
+    others.length > 0
+      ? `by (${amounts.join(', ')})`
+      : `${amounts[axis]} ${isTurn ? 'about' : 'along'} ${'xyz'[axis]}`,
+    ...(what.startsWith('world_') ? ['in the world'] : []),
+  ]
+  return words.join(' ')
 }
 
 /** Two digits behind the point, or as many as a small number needs. */
@@ -204,19 +289,47 @@ function amount(value: number): string {
   return isSmall ? String(Number(value.toPrecision(2))) : value.toFixed(2)
 }
 
+function isList(value: unknown): value is readonly unknown[] {
+  return Array.isArray(value) && !isVector(value)
+}
+
+/** "objects: Lamp added; Cube removed", or how long the lists are where that does not tell it. */
+function listText(way: string, before: readonly unknown[], after: readonly unknown[]): string {
+  const [old, now] = [before, after].map(list => new Set(list.map(valueText)))
+  const [joined, left] = [now!.difference(old!), old!.difference(now!)]
+  const words = [
+    ...(joined.size > 0 ? [`${few([...joined])} added`] : []),
+    ...(left.size > 0 ? [`${few([...left])} removed`] : []),
+  ]
+  if (words.length > 0) return `${way}: ${words.join('; ')}`
+  if (before.length === after.length) return `${way} changed`
+  return `${way}: ${counted(before.length, 'item')} → ${after.length}`
+}
+
 function valueText(value: unknown): string {
+  if (typeof value === 'string') return short(value)
   if (Number.isInteger(value)) return String(value)
   if (typeof value === 'number') return String(Number(value.toPrecision(6)))
-  if (typeof value === 'string') return short(value)
-  if (Array.isArray(value) && value.length === 0) return 'none'
-  if (isVector(value)) return `(${value.map(each => Number(each.toPrecision(4))).join(', ')})`
-  if (Array.isArray(value)) {
-    const names = value.map(itemLabel)
-    return names.includes(null) ? counted(value.length, 'item') : few(names.map(String))
+  if (isVector(value) && value.length > 0) {
+    return `(${value.map(each => Number(numberOf(each)!.toPrecision(4))).join(', ')})`
   }
-  if (!isJsonObject(value)) return String(value)
+  if (Array.isArray(value)) {
+    const isNamed = value.every(each => !isJsonObject(each) || labelOf(each) !== null)
+    return value.length === 0
+      ? 'none'
+      : isNamed
+        ? few(value.map(valueText))
+        : counted(value.length, 'item')
+  }
+  if (!isJsonObject(value)) return short(asText(value))
   const members = Object.keys(value).map(short)
-  return itemLabel(value) ?? (members.length === 0 ? 'empty' : `{${few(members)}}`)
+  const label = labelOf(value)
+  return label !== null ? short(label) : members.length === 0 ? 'empty' : `{${few(members)}}`
+}
+
+function few(names: readonly string[]): string {
+  const shown = names.slice(0, maxNames).join(', ')
+  return names.length > maxNames ? `${shown} and ${names.length - maxNames} more` : shown
 }
 
 function short(text: string): string {

@@ -1,4 +1,5 @@
 import { isJsonObject } from '../util/json.ts'
+import { nothingFollowed } from './change-words.ts'
 import { isUnconfirmed, type Unconfirmed, unconfirmedLine } from './unconfirmed.ts'
 
 /** What the server itself saw after an answer to a note. Members have the same names on the wire. */
@@ -7,8 +8,9 @@ export interface NoteProof extends Unconfirmed {
   readonly settled: boolean
   /** Of the scene that was compared; null: there was none. */
   readonly revision: number | null
-  /** What changed in the objects of the note, in words; a line for each. */
+  /** What changed in the objects of the note, in words; a line for each. Absent: it names none. */
   readonly asked?: readonly string[]
+  /** All other changes. */
   readonly also_changed?: readonly string[]
   /** Lines that the lists leave out. */
   readonly more?: number
@@ -48,17 +50,26 @@ export function isNoteProof(value: unknown): value is NoteProof {
 
 /** What the server itself saw after the answer. Names are data from the document. */
 export function proofLines(proof: NoteProof): readonly string[] {
-  const { settled, asked = [], also_changed = [], more = 0, truncated, no_changes } = proof
+  const { settled, no_changes } = proof
   const changes =
-    no_changes === undefined
-      ? [
-          ...listed('changed in the objects of the note', asked),
-          ...listed('also changed', also_changed),
-          ...(more > 0 || truncated === true ? ['… there are more changes'] : []),
-        ]
-      : [`no changes are known: ${no_changes}`]
+    no_changes === undefined ? changeLines(proof) : [`no changes are known: ${no_changes}`]
   const warning = unconfirmedLine(proof) ?? (settled ? null : 'the scene is still changing')
   return [...(warning === null ? [] : [warning]), ...changes, ...pictureLines(proof)]
+}
+
+function changeLines({ asked, also_changed: also = [], more = 0, truncated = false }: NoteProof) {
+  const [own, others] =
+    asked === undefined
+      ? ['the note names no object; changed:', 'the note names no object;']
+      : ['changed in the objects of the note:', 'in the objects of the note']
+  const lines = listed(own, asked ?? also)
+  if (lines.length === 0) lines.push(`${others} ${nothingFollowed}`)
+  if (asked !== undefined) lines.push(...listed('also changed:', also))
+  if (more > 0 || truncated) lines.push('… there are more changes')
+  else if (asked !== undefined && asked.length > 0 && also.length === 0) {
+    lines.push(`besides ${nothingFollowed}`)
+  }
+  return lines
 }
 
 function pictureLines({ after, difference, no_picture }: NoteProof): readonly string[] {
@@ -70,6 +81,6 @@ function pictureLines({ after, difference, no_picture }: NoteProof): readonly st
   return [`in the view of the note ${percent} changed: ${after}, ${uri}`]
 }
 
-function listed(what: string, lines: readonly string[]): readonly string[] {
-  return lines.length === 0 ? [`${what}: nothing`] : [`${what}:`, ...lines.map(line => `- ${line}`)]
+function listed(what: string, lines: readonly string[]): string[] {
+  return lines.length === 0 ? [] : [what, ...lines.map(line => `- ${line}`)]
 }

@@ -14,8 +14,9 @@ export interface ExactNumber {
 const maybeInexact = /(?:^|[:,[\s])(?:-0(?![.\d])|-?\d+(?:\.\d*0(?!\d)|(?:\.\d+)?[eE]|[.\d]{15}))/
 
 type Revive = (this: unknown, name: string, value: unknown, context: { source: string }) => unknown
+/** A number beyond the range of JavaScript stays Infinity, so that it can be refused. */
 const keepDigits: Revive = (_, value, { source }) =>
-  typeof value === 'number' && String(value) !== source ? JSON.rawJSON(source) : value
+  Number.isFinite(value) && String(value) !== source ? JSON.rawJSON(source) : value
 
 /** Like `JSON.parse`; numbers come back from `JSON.stringify` as they were written. */
 export function parseExact(text: string): unknown {

@@ -51,19 +51,84 @@ function endOfString(text: string, from: number): number {
 
 type JsonFailure = 'syntax' | 'depth'
 
-/** Parses untrusted JSON; nesting beyond `maxDepth` is refused before parsing. */
-export function parseJson(text: string, maxDepth: number): Result<unknown, JsonFailure> {
+/**
+ * Parses untrusted JSON; nesting beyond `maxDepth` is refused before parsing. `parse` is
+ * `parseExact` for values that are written again.
+ */
+export function parseJson(
+  text: string,
+  maxDepth: number,
+  parse: (text: string) => unknown = JSON.parse,
+): Result<unknown, JsonFailure> {
   if (exceedsDepth(text, maxDepth)) return fail('depth')
   try {
-    return ok(JSON.parse(text))
+    return ok(parse(text))
   } catch {
     return fail('syntax')
+  }
+}
+
+/** Escapes of surrogates: a pair, half of one, or another escape, which is skipped whole. */
+const escapes =
+  /\\(?:u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|(u[dD][89a-fA-F][\da-fA-F]{2})|.)/g
+
+/** The JSON text with U+FFFD in place of each half of a surrogate pair, escaped or not. */
+export function wellFormedJson(json: string): string {
+  const text = json.toWellFormed()
+  if (!text.includes('\\ud') && !text.includes('\\uD')) return text
+  return text.replace(escapes, (escape, half) => (half === undefined ? escape : '\\ufffd'))
+}
+
+/** Why `JSON.parse` refuses the text, and where. */
+export function jsonFault(text: string): string {
+  const [, reason, position] = /^(.+?)(?: in JSON)? at position (\d+)/.exec(messageOf(text)) ?? []
+  const at = position === undefined ? gapIn(text) : Number(position)
+  const before = text.slice(0, at).trimEnd()
+  if (before.endsWith(',') && /[\]}]/.test(text.charAt(at))) {
+    return `trailing comma ${placeOf(text, before.length - 1)}`
+  }
+  const [word = ''] = /^(?:[\w.-]+|[^])/u.exec(text.slice(at, at + 20)) ?? []
+  const unexpected = word === '' ? 'it ends too early' : `unexpected ${JSON.stringify(word)}`
+  return `${reason?.replace(/^./, first => first.toLowerCase()) ?? unexpected} ${placeOf(text, at)}`
+}
+
+/** Where a value should begin and none does, which the messages of V8 do not say. */
+function gapIn(text: string): number {
+  for (let at = -1; at < text.length; at++) {
+    const char = text.charAt(at)
+    if (char === '"') at = endOfString(text, at + 1)
+    else if ('[:,'.includes(char)) {
+      const next = skipSpace(text, at + 1)
+      const isEmpty = char === '[' && text.charAt(next) === ']'
+      if (!isEmpty && !/^(?:["{[\d-]|true|false|null)/.test(text.slice(next, next + 5))) return next
+    }
+  }
+  return text.length
+}
+
+function placeOf(text: string, at: number): string {
+  const lines = text.slice(0, at).split('\n')
+  return `(line ${lines.length}, column ${lines.at(-1)!.length + 1})`
+}
+
+function messageOf(text: string): string {
+  try {
+    JSON.parse(text)
+    return ''
+  } catch (error) {
+    return String((error as Error).message)
   }
 }
 
 /** A member's name as one part of a JSON pointer (RFC 6901, section 3). */
 export function escapePointer(name: string): string {
   return name.replaceAll('~', '~0').replaceAll('/', '~1')
+}
+
+/** The names on the way of a JSON pointer. */
+export function pointerParts(pointer: string): readonly string[] {
+  const parts = pointer.split('/').slice(1)
+  return parts.map(part => part.replaceAll('~1', '/').replaceAll('~0', '~'))
 }
 
 /** The value that the pointer leads to; else the last value on the way, which lacks the next part. */
@@ -74,8 +139,7 @@ export function resolvePointer(
   if (pointer === '') return ok(value)
   if (!pointer.startsWith('/')) return fail({ parent: value })
   let found = value
-  for (const part of pointer.slice(1).split('/')) {
-    const name = part.replaceAll('~1', '/').replaceAll('~0', '~')
+  for (const name of pointerParts(pointer)) {
     const isIndex = !Array.isArray(found) || /^(0|[1-9]\d{0,9})$/.test(name)
     if (typeof found !== 'object' || found === null || !isIndex || !Object.hasOwn(found, name)) {
       return fail({ parent: found })
@@ -144,12 +208,12 @@ function endOfValue(json: string, from: number): number {
 /** JSON has no NaN and no infinities; they would become `null`. */
 export class NumberError extends TypeError {}
 
-/** Like `JSON.stringify`, but throws `NumberError` for a number that JSON lacks. */
+/** Like `JSON.stringify` with well-formed texts; throws `NumberError` for a number that JSON lacks. */
 export function finiteJsonText(value: unknown): string | undefined {
   const text: string | undefined = JSON.stringify(value)
   // Only a text with one needs the slow look.
   if (text?.includes('null')) refuseNonFinite(value)
-  return text
+  return text && wellFormedJson(text)
 }
 
 /** Throws `NumberError` for a number that JSON lacks, anywhere in the value. */

@@ -1,4 +1,5 @@
 import { parseRfc3339, toRfc3339 } from './time.ts'
+import { numberOf } from './exact-json.ts'
 import { escapePointer, isJsonObject, type JsonObject } from './json.ts'
 import { type Result, fail, ok } from './result.ts'
 
@@ -67,9 +68,9 @@ export class MemberReader {
   }
 
   durationMs(name: string): number | undefined {
-    const value = this.any(name)
-    if (value === undefined) return undefined
-    if (typeof value === 'number' && Number.isFinite(value) && value >= 0) return value
+    if (this.any(name) === undefined) return undefined
+    const value = numberOf(this.any(name))
+    if (value !== undefined && Number.isFinite(value) && value >= 0) return value
     return this.refuse(name, 'must be a number of milliseconds, 0 or more')
   }
 
@@ -80,11 +81,9 @@ export class MemberReader {
   }
 
   integer(name: string, least: number, most: number): number | undefined {
-    const value = this.any(name)
-    if (value === undefined) return undefined
-    if (Number.isSafeInteger(value) && Number(value) >= least && Number(value) <= most) {
-      return Number(value)
-    }
+    if (this.any(name) === undefined) return undefined
+    const value = numberOf(this.any(name)) ?? NaN
+    if (Number.isSafeInteger(value) && value >= least && value <= most) return value
     return this.refuse(name, `must be a whole number from ${least} to ${most}`)
   }
 

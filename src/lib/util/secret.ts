@@ -1,5 +1,6 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 import { inspect } from 'node:util'
+import { numberOf } from './exact-json.ts'
 import { parseJson } from './json.ts'
 
 const redacted = '[secret]'
@@ -68,7 +69,7 @@ export function isSensitiveName(name: string): boolean {
  */
 export function isSecretMember(name: string, value: unknown): boolean {
   if (value === undefined || !isSensitiveName(name)) return false
-  const isAmount = typeof value === 'number' || typeof value === 'boolean'
+  const isAmount = numberOf(value) !== undefined || typeof value === 'boolean'
   return !(isAmount && amountName.test(name) && !namesSecret(wordsOf(name)))
 }
 

@@ -6,6 +6,7 @@ import type { Limits } from '../../lib/config/limits.ts'
 import { expiryMs } from './expiry.ts'
 import type { ArtefactRef } from './store.ts'
 import { isRfc3339 } from '../../lib/util/time.ts'
+import { parseExact } from '../../lib/util/exact-json.ts'
 import { isJsonObject, parseJson } from '../../lib/util/json.ts'
 import { fail, ok, type Result } from '../../lib/util/result.ts'
 import { isMediaType, isName } from './put-options.ts'
@@ -132,7 +133,7 @@ export function serialiseSidecar(ref: ArtefactRef): string {
  * The failure is the reason, for the log.
  */
 function parseSidecar(text: string, hex: string, maxDepth: number): Result<ArtefactRef, string> {
-  const parsed = parseJson(text, maxDepth + ownLevels)
+  const parsed = parseJson(text, maxDepth + ownLevels, parseExact)
   if (!parsed.ok) return fail(parsed.failure === 'depth' ? 'nested too deep' : 'not JSON')
   const value = parsed.value
   if (!isJsonObject(value)) return fail('not an object')

@@ -1,5 +1,6 @@
 import { ServiceError } from '../../lib/util/errors.ts'
 import { hasRfc3339Form, parseRfc3339, toRfc3339 } from '../../lib/util/time.ts'
+import { parseExact } from '../../lib/util/exact-json.ts'
 import { exceedsDepth } from '../../lib/util/json.ts'
 import { findUnknownMember, membersOf } from '../../lib/util/members.ts'
 import type { Limits } from '../../lib/config/limits.ts'
@@ -94,7 +95,7 @@ function metadataOf(
     throw invalid('metadata', `a JSON value at most ${limits.maxJsonDepth} levels deep`)
   }
   if (Buffer.byteLength(text) > max) throw invalid('metadata', `at most ${max} bytes of JSON`)
-  return JSON.parse(text)
+  return parseExact(text)
 }
 
 function stringify(value: unknown): string | undefined {

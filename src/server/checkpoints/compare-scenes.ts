@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject } from '../../lib/util/json.ts'
 import { asText } from '../../lib/util/text.ts'
-import type { SceneChange } from '../../lib/mcp/change-words.ts'
+import type { JsonChange, JsonDifferences } from '../../lib/util/json-diff.ts'
 import { changesBetween, parseScene } from '../resources/scene-changes.ts'
 
 export interface ComparedScenes {
@@ -12,9 +12,7 @@ export interface ComparedScenes {
   readonly targets: readonly string[]
 }
 
-export interface SceneComparison {
-  readonly changes: readonly SceneChange[]
-  readonly truncated: boolean
+export interface SceneComparison extends JsonDifferences {
   /** For each change, whether it is in what belongs to the targets. */
   readonly ofTargets: readonly boolean[]
 }
@@ -25,18 +23,21 @@ export interface SceneComparison {
  */
 export function compareScenes(compared: ComparedScenes): SceneComparison {
   const { base, current, maxChanges, targets } = compared
-  if (base === current) return { changes: [], truncated: false, ofTargets: [] }
+  if (base === current) return { changes: [], truncated: false, summary: {}, ofTargets: [] }
   const [before, after] = [parseScene(base), parseScene(current)]
-  const { changes, truncated } = changesBetween(before, after, maxChanges)
+  const { changes, truncated, summary } = changesBetween(before, after, maxChanges)
   const scenes = targets.length === 0 ? [] : [before, after]
-  const family = familyOf(targets, scenes)
+  const renamed = changes.filter(({ path }) => /^\/objects\/\d+\/id$/.test(path))
+  const ids = new Map(renamed.map(({ before: old, id }) => [asText(old), asText(id)]))
+  const now = targets.map(id => ids.get(id) ?? id)
+  const family = familyOf(now, scenes)
   const named = new Set(scenes.flatMap(scene => namesIn(scene, family)))
   const ofTargets = changes.map(change => {
     const id = idOf(change)
     if (id === undefined) return false
     return change.path.startsWith('/objects/') ? family.has(id) : named.has(id)
   })
-  return { changes, truncated, ofTargets }
+  return { changes, truncated, summary, ofTargets }
 }
 
 /** The objects and all below them, in any of the scenes. */
@@ -67,9 +68,9 @@ function objectsOf({ objects }: JsonObject): readonly JsonObject[] {
   return Array.isArray(objects) ? objects.filter(isJsonObject) : []
 }
 
-function idOf(change: SceneChange): string | undefined {
+function idOf(change: JsonChange): string | undefined {
   if (change.id !== undefined) return asText(change.id)
   if (!/^\/[^/]+\/\d+$/.test(change.path)) return undefined
-  const item = 'after' in change ? change.after : change.before
+  const item = change.after ?? change.before
   return isJsonObject(item) && item.id !== undefined ? asText(item.id) : undefined
 }

@@ -1,5 +1,8 @@
 import { serveJobs } from '../thread/serve-jobs.ts'
-import { type ComparedScenes, compareScenes, type SceneComparison } from './compare-scenes.ts'
+import { type ComparedScenes, compareScenes } from './compare-scenes.ts'
 
-/** The start of the thread that compares large scenes. */
-serveJobs<ComparedScenes, SceneComparison>(job => ({ answer: compareScenes(job), transfer: [] }))
+/** The start of the thread that compares large scenes. It answers in JSON, which keeps digits. */
+serveJobs<ComparedScenes, string>(job => ({
+  answer: JSON.stringify(compareScenes(job)),
+  transfer: [],
+}))

@@ -1,3 +1,4 @@
+import { parseExact } from '../../lib/util/exact-json.ts'
 import type { Timer } from '../../lib/util/time.ts'
 import { JobThread, scriptBeside } from '../thread/job-thread.ts'
 import { type ComparedScenes, compareScenes, type SceneComparison } from './compare-scenes.ts'
@@ -10,7 +11,7 @@ const maxMs = 60_000
 
 /** Compares scenes: large ones in a thread, while the server goes on. */
 export class SceneComparer {
-  readonly #thread: JobThread<ComparedScenes, SceneComparison>
+  readonly #thread: JobThread<ComparedScenes, string>
 
   constructor(timer: Timer) {
     const script = scriptBeside(import.meta.url, 'compare-thread')
@@ -21,7 +22,8 @@ export class SceneComparer {
     const { base, current } = scenes
     const chars = (base?.length ?? 0) + (current?.length ?? 0)
     if (chars <= maxInlineChars || base === current) return compareScenes(scenes)
-    return this.#thread.run(scenes, [], AbortSignal.timeout(maxMs))
+    const answer = await this.#thread.run(scenes, [], AbortSignal.timeout(maxMs))
+    return parseExact(answer) as SceneComparison
   }
 
   close(): Promise<void> {

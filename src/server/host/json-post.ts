@@ -1,7 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Limits } from '../../lib/config/limits.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
-import { parseJson } from '../../lib/util/json.ts'
+import { parseExact } from '../../lib/util/exact-json.ts'
+import { jsonFault, parseJson, wellFormedJson } from '../../lib/util/json.ts'
 import type { MemberFailure } from '../../lib/util/member-reader.ts'
 import type { Result } from '../../lib/util/result.ts'
 import { bodyText, readBody } from '../http/body.ts'
@@ -14,14 +15,15 @@ export async function readText(req: IncomingMessage, limits: Limits): Promise<st
 
 /** The same, parsed; also `body_invalid` for bad JSON. */
 export async function readJson(req: IncomingMessage, limits: Limits): Promise<unknown> {
-  return jsonOf(await readText(req, limits), limits.maxJsonDepth)
+  return jsonOf(await readText(req, limits), limits.maxJsonDepth, JSON.parse)
 }
 
-export function jsonOf(text: string, maxJsonDepth: number): unknown {
-  const parsed = parseJson(text, maxJsonDepth)
+/** Numbers keep their digits, for values that are passed on. */
+export function jsonOf(text: string, maxJsonDepth: number, parse = parseExact): unknown {
+  const parsed = parseJson(wellFormedJson(text), maxJsonDepth, parse)
   if (parsed.ok) return parsed.value
   if (parsed.failure === 'syntax') {
-    throw new ServiceError('body_invalid', 'the body is not valid JSON', {
+    throw new ServiceError('body_invalid', `the body is not valid JSON: ${jsonFault(text)}`, {
       hint: 'NaN and Infinity are not JSON: send null or leave the member out',
     })
   }

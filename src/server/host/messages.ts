@@ -130,7 +130,8 @@ function parseEvent(
     reader.refuse('level', 'must be one of trace, debug, info, warning, error')
   }
   const metadata = reader.any('metadata')
-  if (metadata !== undefined && jsonBytes(metadata) > limits.maxEventMetadataBytes) {
+  const bytes = Buffer.byteLength(JSON.stringify(metadata) ?? '')
+  if (bytes > limits.maxEventMetadataBytes) {
     reader.refuse(
       'metadata',
       `must not be larger than ${limits.maxEventMetadataBytes} bytes of JSON`,
@@ -148,8 +149,4 @@ function parseEvent(
       metadata,
     }),
   )
-}
-
-export function jsonBytes(value: unknown): number {
-  return Buffer.byteLength(JSON.stringify(value))
 }

@@ -79,7 +79,8 @@ export function createHostRoutes(deps: HostRoutesDeps): HostRoutes {
     answerJson(res, 200, { ok: true })
   })
   const auditRoute = jsonRoute(async (req, res) => {
-    const records = accepted(parseAuditPost(await readJson(req, limits), limits))
+    const body = jsonOf(await readText(req, limits), limits.maxJsonDepth)
+    const records = accepted(parseAuditPost(body, limits))
     for (const record of records) sink.audit.record(record)
     answerJson(res, 200, { ok: true, count: records.length })
   })
@@ -113,7 +114,7 @@ export function createHostRoutes(deps: HostRoutesDeps): HostRoutes {
     jsonRoute(async (req, res) => {
       const id = parseSessionId(segment)
       if (!id.ok) throw new ServiceError('body_invalid', `the session id ${id.failure}`)
-      const body = await readJson(req, limits)
+      const body = jsonOf(await readText(req, limits), limits.maxJsonDepth)
       const events = accepted(parseEventsPost(body, id.value, limits))
       const buffer = buffers.open(id.value)
       for (const event of events) buffer.append(event)

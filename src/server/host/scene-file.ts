@@ -167,7 +167,8 @@ export class SceneFile {
   }
 
   #report(message: string, code?: string): void {
-    const problem = `${message} ${code}`
+    // The same fault further on, in a file that is being written, is no other one.
+    const problem = `${message.replace(/ \(line .*/, '')} ${code}`
     if (this.#reported.has(problem)) return
     this.#reported.add(problem)
     this.#options.log.warn({ path: this.#path, code }, message)

@@ -1,10 +1,10 @@
 import { omitUndefined } from '../../lib/util/members.ts'
-import { parseJson } from '../../lib/util/json.ts'
+import { parseExact } from '../../lib/util/exact-json.ts'
+import { parseJson, wellFormedJson } from '../../lib/util/json.ts'
 import { type Result, fail, ok } from '../../lib/util/result.ts'
 import type { PutOptionInvalid } from '../artefacts/put-options.ts'
 import type { ArtefactOptions } from '../artefacts/store.ts'
 import type { Limits } from '../../lib/config/limits.ts'
-import { jsonBytes } from './messages.ts'
 import { type MemberFailure, MemberReader } from '../../lib/util/member-reader.ts'
 
 /**
@@ -15,7 +15,7 @@ export function parseUploadOptions(
   query: string,
   mime: string | undefined,
   nowMs: number,
-  limits: Pick<Limits, 'maxFieldChars' | 'maxArtefactMetadataBytes' | 'maxJsonDepth'>,
+  limits: Pick<Limits, 'maxFieldChars' | 'maxJsonDepth'>,
 ): Result<ArtefactOptions, MemberFailure> {
   const parameters = parseQuery(query)
   if (!parameters.ok) return parameters
@@ -49,27 +49,16 @@ export function readSidecar(
   })
 }
 
-function parseMetadata(
-  reader: MemberReader,
-  limits: Pick<Limits, 'maxArtefactMetadataBytes' | 'maxJsonDepth'>,
-): unknown {
+/** The store refuses what is too large. */
+function parseMetadata(reader: MemberReader, limits: Pick<Limits, 'maxJsonDepth'>): unknown {
   const text = reader.text('metadata')
   if (text === undefined) return undefined
-  const parsed = parseJson(text, limits.maxJsonDepth)
+  const parsed = parseJson(wellFormedJson(text), limits.maxJsonDepth, parseExact)
   if (!parsed.ok) {
     const nested = `must not nest deeper than ${limits.maxJsonDepth}`
     return reader.refuse('metadata', parsed.failure === 'depth' ? nested : 'must be JSON')
   }
-  return boundedMetadata(reader, parsed.value, limits)
-}
-
-export function boundedMetadata(
-  reader: MemberReader,
-  value: unknown,
-  { maxArtefactMetadataBytes: most }: Pick<Limits, 'maxArtefactMetadataBytes'>,
-): unknown {
-  if (value === undefined || jsonBytes(value) <= most) return value
-  return reader.refuse('metadata', `must not be larger than ${most} bytes`)
+  return parsed.value
 }
 
 /** What the store refused, under the name that the client used. */

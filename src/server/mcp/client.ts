@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import { liveAppKey } from '../../lib/mcp/live-app.ts'
+import { liveAppKey } from '../../lib/mcp/call-meta.ts'
 import { isJsonObject, type JsonObject } from '../../lib/util/json.ts'
 import { omitUndefined } from '../../lib/util/members.ts'
 import { withoutSecrets } from '../../lib/util/secret.ts'
@@ -42,14 +42,14 @@ export class Client {
   readonly #hooks: ClientHooks
   readonly #connectedMs: number
   readonly #isPage: boolean
-  readonly #name: string
+  readonly name: string
   readonly #version: string
   readonly #principal: string
   readonly #facts: object
 
   constructor({ info, protocolVersion, transport, principal }: Identity, hooks: ClientHooks) {
     const { name, version } = namesIn(info)
-    this.#name = copied(name)
+    this.name = copied(name)
     this.#version = copied(version)
     this.#principal = principal
     this.#hooks = hooks
@@ -66,7 +66,7 @@ export class Client {
   }
 
   is(name: string, version: string, principal: string): boolean {
-    return this.#name === name && this.#version === version && this.#principal === principal
+    return this.name === name && this.#version === version && this.#principal === principal
   }
 
   /**

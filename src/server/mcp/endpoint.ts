@@ -13,7 +13,7 @@ import { classify } from './classify-request.ts'
 import type { ClientTable } from './client-table.ts'
 import { GatheredWrites, sendJson, sendRefusal } from './send.ts'
 import { UnsentAnswerBudget } from './unsent-answer-budget.ts'
-import type { RequestContext, ServerIdentity } from './request-context.ts'
+import type { RequestContext } from './request-context.ts'
 import { isAnswered, parseBody } from './json-rpc.ts'
 import { errorMessage } from './json-text.ts'
 import { KeepAlive } from './keep-alive.ts'
@@ -49,7 +49,7 @@ interface McpEndpointParts {
   /** Absent: no tools. Without resources there are none either. */
   tools?: (parts: ToolParts) => ToolBox
   /** How a model finds its way about what is served. */
-  instructions: () => string
+  instructions: string
   limits: Limits
   clock: Clock
   log: Logger
@@ -62,14 +62,7 @@ interface McpEndpointParts {
  */
 export function createMcpEndpoint(parts: McpEndpointParts): McpEndpoint {
   const { registry, resourcesEnabled, clients, instructions, limits, clock, log } = parts
-  const identity: ServerIdentity = {
-    name: 'service-cli',
-    title: 'service-cli',
-    version,
-    get instructions() {
-      return instructions()
-    },
-  }
+  const identity = { name: 'service-cli', title: 'service-cli', version, instructions }
   const hub = new SubscriptionHub(limits, (uri, isFollowed) => registry.followed?.(uri, isFollowed))
   const keepAlive = new KeepAlive(limits)
   const held = new UnsentAnswerBudget(limits.maxHeldAnswerBytes)
@@ -103,6 +96,7 @@ export function createMcpEndpoint(parts: McpEndpointParts): McpEndpoint {
         identity,
         openings,
         tools,
+        extensions: toolBox?.extensions,
         extraMethods: parts.extraMethods,
         resources: resources === null ? null : { methods: resources, listen },
       }),
@@ -111,11 +105,12 @@ export function createMcpEndpoint(parts: McpEndpointParts): McpEndpoint {
 
   const forWriters = serve(registry)
   const forReaders = registry.forReaders === undefined ? forWriters : serve(registry.forReaders)
-  const { tools } = forWriters
+  const { tools, toolBox } = forWriters
   const session = new SessionEndpoint({
     ...parts,
     identity,
     toolsEnabled: tools !== null,
+    extensions: toolBox?.extensions,
     rules: { registry, resourcesEnabled },
     sessions,
     keepAlive,

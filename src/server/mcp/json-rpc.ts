@@ -47,7 +47,8 @@ const noJson: Message = Object.freeze({
 /** Sorts one parsed JSON value. Every member is checked, none is trusted. */
 export function parseMessage(value: unknown): Message {
   if (!isJsonObject(value)) return invalid(null, 'a message must be a JSON object')
-  const { id, method, params = noParams } = value
+  const { id, method } = value
+  const params = isAbsent(value.params) ? noParams : value.params
   const known = isRequestId(id) ? id : null
   if (value.jsonrpc !== '2.0') return invalid(known, 'member "jsonrpc" must be "2.0"')
   if (method === undefined && ('result' in value || 'error' in value)) return parseResponse(value)
@@ -79,6 +80,11 @@ function parseResponse({ id, result, error }: JsonObject): Message {
   return isAddressed && isError(error)
     ? response
     : invalid(null, '"error" must have a whole number "code" and a text "message"')
+}
+
+/** Clients without params also send null or an empty array. */
+function isAbsent(params: unknown): boolean {
+  return params === undefined || params === null || (Array.isArray(params) && params.length === 0)
 }
 
 function isError(value: unknown): boolean {

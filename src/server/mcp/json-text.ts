@@ -1,3 +1,4 @@
+import { wellFormedJson } from '../../lib/util/json.ts'
 import { base64Length } from '../../lib/util/text.ts'
 import type { RequestId, RpcError } from '../../lib/mcp/json-rpc.ts'
 import type { RelayedJson, StreamedBlob } from '../resources/producer.ts'
@@ -9,7 +10,8 @@ import type { RelayedJson, StreamedBlob } from '../resources/producer.ts'
 export type JsonPart = string | Uint8Array | StreamedBlob | RelayedJson
 
 /**
- * JSON that is already serialised and is written unchanged. A blob is a separate part, so that
+ * JSON that is already serialised and is written unchanged, except that it becomes well-formed:
+ * strict clients refuse all of a listing for half a surrogate pair in one name. A blob is a separate part, so that
  * megabytes are neither escaped nor copied, and a large one is never held.
  */
 export class JsonText {
@@ -21,8 +23,8 @@ export class JsonText {
 
   constructor(parts: JsonPart[], { isFailure = false } = {}) {
     this.isFailure = isFailure
-    this.parts = parts.map(asBytesWhenLarge)
-    this.byteLength = parts.reduce((sum, part) => sum + partLength(part), 0)
+    this.parts = parts.map(asSent)
+    this.byteLength = this.parts.reduce((sum, part) => sum + partLength(part), 0)
   }
 
   static of(value: unknown): JsonText {
@@ -40,8 +42,10 @@ export class JsonText {
 /** From here on a text is encoded once and its bytes are shared by all who are sent them. */
 const largeChars = 64 * 1024
 
-function asBytesWhenLarge(part: JsonPart): JsonPart {
-  return typeof part === 'string' && part.length >= largeChars ? Buffer.from(part) : part
+function asSent(part: JsonPart): JsonPart {
+  if (typeof part !== 'string') return part
+  const text = wellFormedJson(part)
+  return text.length >= largeChars ? Buffer.from(text) : text
 }
 
 function partLength(part: JsonPart): number {
@@ -53,21 +57,16 @@ function partLength(part: JsonPart): number {
 /** Members that a transport puts before those of every result, serialised once. */
 export class ResultOpening {
   readonly text: string
-  readonly byteLength: number
 
   /** With members, the result must have at least one member, too: a comma separates them. */
   constructor(members: object = {}) {
     const text = JSON.stringify(members).slice(1, -1)
     this.text = text === '' ? '' : `${text},`
-    this.byteLength = Buffer.byteLength(this.text)
   }
 }
 
 const plainOpening = new ResultOpening()
-const envelopeHead = '{"jsonrpc":"2.0","id":'
-const resultHead = ',"result":{'
 const tail = '}}'
-const frameLength = envelopeHead.length + resultHead.length + tail.length
 
 /**
  * The answer to a request: an envelope around the members of the result, nothing serialised again.
@@ -77,30 +76,30 @@ export function resultMessage(
   members: JsonText,
   opening: ResultOpening = plainOpening,
 ): JsonText {
-  const idText = JSON.stringify(id)
-  const head = `${envelopeHead}${idText}${resultHead}${opening.text}`
-  const length = frameLength + Buffer.byteLength(idText) + opening.byteLength
-  return new EnvelopedText(head, members, length)
+  // The id comes back as it was sent, well-formed or not.
+  const head = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{${opening.text}`
+  return new EnvelopedText(head, members)
 }
 
 /** Without an id where the revision leaves it out: undefined. */
 export function errorMessage(id: RequestId | null | undefined, error: RpcError): JsonText {
-  return JsonText.of({ jsonrpc: '2.0', id, error })
+  const named = id === undefined ? '' : `"id":${JSON.stringify(id)},`
+  return new EnvelopedText(`{"jsonrpc":"2.0",${named}"error":{`, JsonText.membersOf(error))
 }
 
-/** Knows its length from the parts it wraps: the hot path counts no byte twice. */
+/** Knows its length from the parts it wraps: the hot path counts no byte of them twice. */
 class EnvelopedText implements JsonText {
   readonly parts: readonly JsonPart[]
   readonly byteLength: number
   readonly isFailure: boolean
 
-  constructor(head: string, inner: JsonText, addedLength: number) {
+  constructor(head: string, inner: JsonText) {
     const [only] = inner.parts
     this.parts =
       inner.parts.length === 1 && typeof only === 'string'
         ? [`${head}${only}${tail}`]
         : [head, ...inner.parts, tail]
-    this.byteLength = inner.byteLength + addedLength
+    this.byteLength = inner.byteLength + Buffer.byteLength(head) + tail.length
     this.isFailure = inner.isFailure
   }
 }

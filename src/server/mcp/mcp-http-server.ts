@@ -187,7 +187,7 @@ export class McpHttpServer {
   #assemble(): AppParts {
     const resourcesEnabled = this.#config.enableResources ?? true
     const [registry, store] = [this.#registry, this.#store]
-    const { auth = openPolicy, presence, metrics, accessLog = accessLogOn(this.#log) } = this.#parts
+    const { auth = openPolicy, metrics, accessLog = accessLogOn(this.#log) } = this.#parts
     const common = { limits: this.#limits, log: this.#log }
     registry.freeze()
     this.#ownWindow?.aim(ok({ pid: process.pid, title: null }))
@@ -198,8 +198,7 @@ export class McpHttpServer {
       ? (parts: ToolParts) => withLiveApp(plainTools(parts))
       : plainTools
     const tools = hasTools ? toolsOf : undefined
-    const instructions = () =>
-      applicationInstructions(registry.scene, presence?.() ?? null, hasTools, hasNotes)
+    const instructions = applicationInstructions(hasTools, hasNotes)
     const served = { registry, resourcesEnabled, tools, instructions }
     const { clients } = this.#parts
     const endpoint = (this.#endpoint ??= createMcpEndpoint({

@@ -106,6 +106,6 @@ export interface ServerIdentity {
   readonly name: string
   readonly title: string
   readonly version: string
-  /** How a model finds its way about the resources; may be another text at each look. */
+  /** How a model finds its way about what is served. */
   readonly instructions: string
 }

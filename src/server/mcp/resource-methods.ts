@@ -7,9 +7,6 @@ import type { ListPage } from '../resources/listing.ts'
 import type { ServedResources } from '../resources/schemes.ts'
 import { type JsonPart, JsonText } from './json-text.ts'
 
-/** The result of `tools/list`: clients ask although no tools are announced. */
-export const emptyToolList = JsonText.membersOf({ tools: [] })
-
 type Answer = JsonText | Promise<JsonText>
 
 /**

@@ -5,7 +5,6 @@ import type { Clock } from '../../lib/util/time.ts'
 import type { ArtefactStore } from '../artefacts/store.ts'
 import type { CaptureBackend } from '../capture/backend.ts'
 import type { CaptureLimits } from '../capture/limits.ts'
-import type { Presence } from '../host/link/presence.ts'
 import type { AccessLog } from '../http/access-log.ts'
 import type { RefusedRequest } from '../http/refusal-log.ts'
 import type { Metrics } from '../http/metrics.ts'
@@ -63,8 +62,6 @@ export interface ServerParts extends McpServices {
   documents?: (baseUrl: () => string | null) => PublicDocuments
   /** Replaced by the conformance tests. */
   tools?: (parts: ToolParts) => ToolBox
-  /** What is known of the application on the host link; null: nothing yet. */
-  presence?: () => Presence | null
   /** Of the page, when that is enabled. */
   page?: Pick<PageParts, 'keyLogin' | 'folder'>
   /** Makes what answers `/host` and `/host/…`. */

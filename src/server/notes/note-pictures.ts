@@ -10,7 +10,7 @@ const maxNoteBytes = 256 * 1024 * 1024
 /** `before`, or the number of an answer after one of the other words. */
 export const pictureName = /^(before|(after|difference)-\d{1,3})$/
 
-/** The pictures of the notes of one document: PNG files beside the notes. */
+/** The pictures of the notes of one document, beside the notes, and what else is kept with them. */
 export class NotePictures {
   readonly folder: string
   readonly #maxBytes: number
@@ -20,11 +20,11 @@ export class NotePictures {
     this.#maxBytes = maxBytes
   }
 
-  async save(id: string, name: string, png: Uint8Array): Promise<void> {
+  async save(id: string, name: string, bytes: Uint8Array): Promise<void> {
     await mkdir(this.folder, { recursive: true, mode: 0o700 })
     await assertOwnFolder(this.folder)
-    await this.#makeRoom(png.length)
-    await replaceFile(this.#path(id, name), png)
+    await this.#makeRoom(bytes.length)
+    await replaceFile(this.#path(id, name), bytes)
   }
 
   /** Throws `resource_not_found`. */
@@ -50,7 +50,7 @@ export class NotePictures {
       names.map(async name => {
         const path = join(this.folder, name)
         const { size, mtimeMs } = await stat(path).catch(() => ({ size: 0, mtimeMs: 0 }))
-        return { path, size, mtimeMs, isBefore: name.endsWith('-before.png') }
+        return { path, size, mtimeMs, isBefore: /-(before\.png|details\.json)$/.test(name) }
       }),
     )
     let bytes = files.reduce((sum, { size }) => sum + size, newBytes)
@@ -65,6 +65,6 @@ export class NotePictures {
   }
 
   #path(id: string, name: string): string {
-    return join(this.folder, `${id}-${name}.png`)
+    return join(this.folder, `${id}-${name}.${name === 'details' ? 'json' : 'png'}`)
   }
 }

@@ -42,6 +42,8 @@ export interface Note {
 export interface NoteTarget {
   readonly id: string
   readonly name: string
+  /** Of the object, where it has one: it is the same under another name. */
+  readonly uid?: string
 }
 
 export interface NoteEntry {
@@ -94,27 +96,28 @@ export function isOpen({ state }: Pick<Note, 'state'>): boolean {
 }
 
 /**
- * Targets with the ids and names of their objects, where only one of both was given. `objects`: names
- * by id.
- * Throws `body_invalid` for a name that several objects have.
+ * Targets with the ids and names of their objects, where only one of both was given, and with their
+ * `uid`. Throws `body_invalid` for a name that several objects have.
  */
 export function resolveTargets(
   targets: readonly NoteTarget[],
-  objects: ReadonlyMap<string, string>,
+  { names, ids }: Pick<SceneNow, 'names' | 'ids'>,
 ): readonly NoteTarget[] {
-  return targets.map(target => {
-    const { id: given } = target
-    const named = objects.get(given)
+  const uids = new Map(Array.from(ids, ([uid, id]) => [id, { uid }]))
+  return targets.map(({ id: given, name: called }) => {
+    const name = names.get(given)
     // An id alone was taken for the name, too.
-    if (named !== undefined) return target.name === given ? { id: given, name: named } : target
-    const ids = [...objects].flatMap(([id, name]) => (name === given ? [id] : []))
-    if (ids.length > 1) {
-      const shown = ids.slice(0, maxShownIds).join(', ')
-      const detail = `${ids.length} objects have the name "${given}"; use an id: ${shown}`
+    if (name !== undefined) {
+      return { id: given, name: called === given ? name : called, ...uids.get(given) }
+    }
+    const found = [...names].flatMap(([id, each]) => (each === given ? [id] : []))
+    if (found.length > 1) {
+      const shown = found.slice(0, maxShownIds).join(', ')
+      const detail = `${found.length} objects have the name "${given}"; use an id: ${shown}`
       throw new ServiceError('body_invalid', detail)
     }
-    const [id] = ids
-    return id === undefined ? target : { id, name: given }
+    const [id] = found
+    return id === undefined ? { id: given, name: called } : { id, name: given, ...uids.get(id) }
   })
 }
 
@@ -123,15 +126,16 @@ export interface TargetNow extends NoteTarget {
   readonly was?: string
 }
 
-/** The names of the objects that are still there, are gone, or have another name now. */
+/** Ids and names of now of the objects that are still there; others are gone. */
 export function targetsNow(
   targets: readonly NoteTarget[],
-  { names, mayOmit }: Pick<SceneNow, 'names' | 'mayOmit'>,
+  { names, ids, mayOmit }: Pick<SceneNow, 'names' | 'ids' | 'mayOmit'>,
 ): readonly TargetNow[] {
   return targets.map(target => {
-    const name = names.get(target.id)
-    if (name === undefined) return mayOmit(target.id) ? target : { ...target, gone: true }
-    return name === target.name ? target : { ...target, name, was: target.name }
+    const id = ids.get(target.uid ?? '') ?? target.id
+    const name = names.get(id)
+    if (name === undefined) return mayOmit(id) ? target : { ...target, gone: true }
+    return name === target.name ? target : { ...target, id, name, was: target.name }
   })
 }
 

@@ -6,7 +6,7 @@ import { countParameter, onlyParameters, rangeParameter } from '../resources/que
 import type { ResourceUri } from '../resources/resource-uri.ts'
 import type { SceneNow } from '../resources/scene.ts'
 import { pictureName } from './note-pictures.ts'
-import { isOpen, type Note, openNotesUri, targetsNow } from './note.ts'
+import { isOpen, type Note, openNotesUri } from './note.ts'
 
 const allNotesUri = 'notes://all'
 const pageNotes = 100
@@ -149,7 +149,6 @@ export function whole(note: Note, scene: SceneNow) {
   const { revision, frame } = scene
   return {
     ...note,
-    targets: targetsNow(note.targets, scene),
     scene_now: {
       revision,
       ...(note.frame !== undefined && frame !== null && frame !== note.frame && { frame }),

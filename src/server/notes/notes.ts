@@ -14,9 +14,11 @@ import {
   nextState,
   type Note,
   type NoteAction,
+  type NoteTarget,
   notNow,
   openNotesUri,
   resolveTargets,
+  type TargetNow,
   targetsNow,
 } from './note.ts'
 import { NotesProducer, whole } from './notes-producer.ts'
@@ -38,6 +40,8 @@ export type NoteInput = Pick<
 export interface NoteAct {
   readonly action: NoteAction
   readonly by: string
+  /** In the audit; absent: `by`. */
+  readonly actor?: string
   readonly text?: string
 }
 
@@ -130,8 +134,15 @@ export class Notes implements NotesSource {
     this.#tell()
   }
 
-  /** By number. */
+  /** By number, with the names that their objects have now. */
   async list(): Promise<readonly Note[]> {
+    const notes = await this.#stored()
+    const scene = notes.some(({ targets }) => targets.length > 0) ? this.#scene?.() : undefined
+    if (scene === undefined) return notes
+    return notes.map(note => ({ ...note, targets: targetsNow(note.targets, scene) }))
+  }
+
+  async #stored(): Promise<readonly Note[]> {
     try {
       return await this.#store.notes()
     } catch (error) {
@@ -156,9 +167,11 @@ export class Notes implements NotesSource {
    */
   async add(given: NoteInput): Promise<Note> {
     const { clock, revision, prover } = this.#parts
-    const sceneNow = () => (given.targets.length === 0 ? undefined : this.#scene?.())
-    const targets = resolveTargets(given.targets, sceneNow()?.names ?? new Map())
-    const input = { ...given, targets }
+    const resolved = (targets: readonly NoteTarget[]) => {
+      const scene = targets.length === 0 ? undefined : this.#scene?.()
+      return scene === undefined ? targets : resolveTargets(targets, scene)
+    }
+    const input = { ...given, targets: resolved(given.targets) }
     const store = this.#store
     const place = prover.place()
     // Else the checkpoint of a note that is refused would take the place of another.
@@ -176,6 +189,8 @@ export class Notes implements NotesSource {
         created_at: toRfc3339(clock.now()),
         revision: revision(),
         ...kept,
+        // The application was asked for its newest scene meanwhile.
+        targets: resolved(kept.targets),
         entries: [],
       }
     }).catch(async (error: unknown) => {
@@ -185,13 +200,11 @@ export class Notes implements NotesSource {
       throw error
     })
     this.#changed(note, 'add', input.author)
-    // The application was asked for its newest scene meanwhile.
-    const scene = sceneNow()
-    return scene === undefined ? note : { ...note, targets: targetsNow(targets, scene) }
+    return { ...note, targets: this.#targetsNow(note) }
   }
 
   /** Throws `resource_not_found`, and `note_state` when the note does not take the action now. */
-  async act(word: string, { action, by, text }: NoteAct): Promise<Note> {
+  async act(word: string, { action, by, actor = by, text }: NoteAct): Promise<Note> {
     const at = toRfc3339(this.#parts.clock.now())
     const store = this.#store
     const note = await writeNote(store, notes => {
@@ -206,7 +219,7 @@ export class Notes implements NotesSource {
       const entry = { action, by, at, ...(text !== undefined && { text }) }
       return { ...before, state, entries: [...before.entries, entry] }
     })
-    this.#changed(note, action, by)
+    this.#changed(note, action, actor)
     return action === 'answer' ? this.#prove(store, note) : note
   }
 
@@ -221,7 +234,8 @@ export class Notes implements NotesSource {
     const place = answered.entries.length - 1
     const answer = answered.entries.filter(({ action }) => action === 'answer').length
     try {
-      const proof = await this.#parts.prover.prove(answered, answer)
+      const now = () => this.#targetsNow(answered)
+      const proof = await this.#parts.prover.prove(answered, answer, now)
       const note = await writeNote(store, notes => {
         const before = findNote(notes, answered.id, store.damaged)
         const entries = before.entries.map((entry, at) =>
@@ -235,6 +249,11 @@ export class Notes implements NotesSource {
       this.#parts.log.warn({ err: error, note: answered.id }, 'an answer could not be proved')
       return answered
     }
+  }
+
+  #targetsNow({ targets }: Note): readonly TargetNow[] {
+    const scene = targets.length === 0 ? undefined : this.#scene?.()
+    return scene === undefined ? targets : targetsNow(targets, scene)
   }
 
   #changed(note: Note, action: NoteAction | 'add', actor: string): void {
@@ -266,7 +285,7 @@ export class Notes implements NotesSource {
       const store = this.#store
       this.#stopLooking = this.#lookAgain()
       const isKnown = store.isUnchanged && !this.#isUnread
-      const looked = isKnown ? Promise.resolve(store.known) : this.list()
+      const looked = isKnown ? Promise.resolve(store.known) : this.#stored()
       void looked.then(
         notes => {
           const changed = notes.filter(note => !this.#seen.has(note))

@@ -2,24 +2,29 @@ import { join } from 'node:path'
 import type { NoteProof } from '../../lib/mcp/note-proof.ts'
 import { messageOf, publicMessage, ServiceError } from '../../lib/util/errors.ts'
 import type { PictureShot } from '../../lib/host-link/wire.ts'
-import type { JsonObject } from '../../lib/util/json.ts'
+import { parseExact } from '../../lib/util/exact-json.ts'
+import { arrayOf, isJsonObject, type JsonObject } from '../../lib/util/json.ts'
 import { fail, ok, type Result } from '../../lib/util/result.ts'
+import { asText } from '../../lib/util/text.ts'
 import type { Timer } from '../../lib/util/time.ts'
 import type { PictureDifference } from '../capture/png/compare.ts'
 import type { CheckpointStore } from '../checkpoints/checkpoint-store.ts'
 import type { Checkpoints } from '../checkpoints/checkpoints.ts'
 import type { FreshScene, SceneRevision } from '../resources/scene-revision.ts'
-import type { Note } from './note.ts'
+import { changesBetween } from '../resources/scene-changes.ts'
+import type { Note, NoteTarget } from './note.ts'
 import { NotePictures } from './note-pictures.ts'
 import type { NoteInput } from './notes.ts'
 import type { SceneComparison } from '../checkpoints/compare-scenes.ts'
-import { describeChanges } from '../../lib/mcp/change-words.ts'
+import { describeChanges, type SceneChange } from '../../lib/mcp/change-words.ts'
 
 /** A scene that did not change for so long is settled; one that goes on changing is taken as it is. */
 const stillMs = 1000
 const maxRounds = 10
 const pictureWidth = 1024
 const maxChanges = 1000
+/** Objects of a note that are compared in detail: each costs the application time. */
+const maxDetailed = 20
 const otherDocument = 'another document was opened meanwhile'
 
 /** The application as it draws pictures from a given place. Rejects when it does not. */
@@ -38,6 +43,8 @@ interface ProverParts {
   /** Null when no pictures are taken. */
   readonly camera: NoteCamera | null
   readonly compare: (before: Buffer, after: Buffer) => Promise<PictureDifference | null>
+  /** All that the application tells of an object; null: it tells nothing. */
+  readonly detail: (id: string) => Promise<JsonObject | null>
   readonly timer: Timer
 }
 
@@ -69,15 +76,16 @@ export class Prover {
     const kept = await this.#keep(place, id, input)
     if (this.#parts.folder() === place.folder) return kept
     await this.discard(place, id)
-    return { checkpoint: null, no_picture: otherDocument }
+    return { checkpoint: null, targets: input.targets, no_picture: otherDocument }
   }
 
   async #keep(
     { pictures, checkpoints }: NotePlace,
     id: string,
-    { view, targets, author: by }: NoteInput,
+    { view: shown, pin, targets, author: by }: NoteInput,
   ) {
     const of = targets.map(target => target.id)
+    const view = shown && pin ? { ...shown, pin } : shown
     const shot = view !== undefined ? { view } : { of, from: 'three-quarter' as const }
     const taken =
       view === undefined && of.length === 0
@@ -92,21 +100,38 @@ export class Prover {
         throw error
       },
     )
-    if (!taken.ok) return { checkpoint, no_picture: taken.failure }
-    const { png, view: drawn = view } = taken.value
-    const failure = await save(pictures, id, 'before', png)
-    if (failure !== null) return { checkpoint, no_picture: failure }
-    return { checkpoint, before: pictureUri(id, 'before'), ...(drawn && { view: drawn }) }
+    const { under, ...drawn } = (taken.ok ? taken.value.view : null) ?? shown ?? {}
+    const found = targets.length === 0 ? targetOf(under) : null
+    const about = found === null ? targets : [found]
+    const details = await this.#details(about)
+    if (details.some(isJsonObject)) {
+      await save(pictures, id, 'details', Buffer.from(JSON.stringify(details)))
+    }
+    const kept = { checkpoint, targets: about }
+    if (!taken.ok) return { ...kept, no_picture: taken.failure }
+    const failure = await save(pictures, id, 'before', taken.value.png)
+    if (failure !== null) return { ...kept, no_picture: failure }
+    return { ...kept, before: pictureUri(id, 'before'), view: drawn }
+  }
+
+  /** In the order of the objects; null for one that the application tells nothing of. */
+  #details(objects: readonly NoteTarget[]): Promise<readonly (JsonObject | null)[]> {
+    const { detail } = this.#parts
+    return Promise.all(objects.slice(0, maxDetailed).map(({ id }) => detail(id).catch(() => null)))
   }
 
   /** Removes what was kept for a note that itself was not. */
   async discard({ pictures, checkpoints }: NotePlace, id: string): Promise<void> {
     await this.#parts.checkpoints.remove(`note-${id}`, checkpoints).catch(() => {})
-    await pictures.remove(id, 'before')
+    for (const name of ['before', 'details']) await pictures.remove(id, name)
   }
 
-  /** Waits until the scene is settled. `answer`: the number of the answer. */
-  async prove(note: Note, answer: number): Promise<NoteProof> {
+  /** Waits until the scene is settled. `answer`: the number of the answer; `now`: its objects. */
+  async prove(
+    note: Note,
+    answer: number,
+    now: () => readonly NoteTarget[] = () => note.targets,
+  ): Promise<NoteProof> {
     const folder = this.#parts.folder()
     const isCompared = note.checkpoint !== null || note.before !== undefined
     const { scene, unconfirmed, settled } = await this.#settle(isCompared ? maxRounds : 0)
@@ -114,7 +139,7 @@ export class Prover {
     if (this.#parts.folder() !== folder) return ofOther
     // The picture shows the scene that is compared, however long that takes.
     const [changes, pictures] = await Promise.all([
-      this.#changes(note, scene),
+      this.#changes(note, scene, now()),
       this.#pictures(note, answer),
     ])
     if (this.#parts.folder() !== folder) return ofOther
@@ -140,18 +165,38 @@ export class Prover {
     return { ...last, settled: rounds === 0 && isKnown(last) }
   }
 
-  async #changes({ checkpoint, targets }: Note, now: SceneRevision) {
+  async #changes(
+    { id, checkpoint, targets }: Note,
+    now: SceneRevision,
+    targetsNow: readonly NoteTarget[],
+  ) {
     if (checkpoint === null) return { no_changes: 'there was no scene when the note was made' }
     if (!now.hasScene) return { no_changes: 'the application does not share its scene now' }
     try {
       const base = await this.#parts.checkpoints.find(checkpoint)
-      const ids = targets.map(({ id }) => id)
+      const ids = targets.map(target => target.id)
       const found = await this.#parts.checkpoints.compare(base, now, { maxChanges, targets: ids })
-      return { ...splitChanges(found), ...(found.truncated && { truncated: true }) }
+      const detailed = await this.#detailChanges(id, targetsNow)
+      return {
+        ...proofOf(found, detailed, ids.length > 0),
+        ...(found.truncated && { truncated: true }),
+      }
     } catch (error) {
       // A checkpoint that left to make room, or is damaged.
       return { no_changes: reasonOf(error) }
     }
+  }
+
+  /** Of the objects of which the application told then and tells now. */
+  async #detailChanges(id: string, targetsNow: readonly NoteTarget[]) {
+    const kept = await this.pictures()
+      .read(id, 'details')
+      .then(bytes => arrayOf(parseExact(bytes.toString())))
+      .catch(() => [])
+    const told = kept.some(isJsonObject) ? await this.#details(targetsNow) : []
+    const isKnown = (at: number) => isJsonObject(kept[at]) && isJsonObject(told[at])
+    const [before, after] = [kept, told].map(list => list.filter((_, at) => isKnown(at)))
+    return changesBetween({ objects: before }, { objects: after }, maxChanges).changes
   }
 
   async #pictures({ id, before, view, no_picture }: Note, answer: number) {
@@ -208,29 +253,44 @@ function pictureUri(id: string, name: string): string {
   return `notes://${id}/${name}`
 }
 
+function targetOf(value: unknown): NoteTarget | null {
+  const { id, name } = isJsonObject(value) ? value : {}
+  return typeof id === 'string' && typeof name === 'string' ? { id, name } : null
+}
+
 /** Lines in each of the two lists. */
 const maxLines = 30
 const maxLineChars = 300
 
-/** Where a person looks, what they select, and how much is listed is no change of the document. */
+/** What a person looks at and selects is no change of the document. */
 const ofPerson =
-  /^\/(selection|viewport|document\/modified|time\/playing|truncated\/limit|objects\/\d+\/selected)(\/|$)/
+  /^\/(selection|viewport|time\/playing|objects\/\d+\/(selected|active|data\/users))(\/|$)/
+/** Follows from other members, or from other objects. */
+const isDerived = ({ path }: SceneChange) => /^\/objects\/\d+\/(bbox|matrix_world)(\/|$)/.test(path)
 
 /** Splits changes into those of what belongs to the objects that a note is about, and all others. */
-function splitChanges({
-  changes,
-  ofTargets,
-}: Pick<SceneComparison, 'changes' | 'ofTargets'>): Pick<
-  NoteProof,
-  'asked' | 'also_changed' | 'more'
-> {
-  const lines = (ofTarget: boolean) =>
-    describeChanges(
-      changes.filter((change, at) => ofTargets[at] === ofTarget && !ofPerson.test(change.path)),
-    )
-  const [asked, others] = [lines(true), lines(false)]
+function proofOf(
+  { changes, ofTargets }: Pick<SceneComparison, 'changes' | 'ofTargets'>,
+  detailed: readonly SceneChange[],
+  hasTargets: boolean,
+): Pick<NoteProof, 'asked' | 'also_changed' | 'more'> {
+  const linesOf = (isAsked: boolean) =>
+    describeChanges(changes, ({ path }, at) => ofTargets[at] === isAsked && !ofPerson.test(path))
+  const placeOf = ({ id, path }: SceneChange) => `${asText(id)} ${path.replace(/^\/\w+\/\d+/, '')}`
+  const told = new Set(changes.map(placeOf))
+  const plain = [...changes, ...detailed].filter(change => !isDerived(change))
+  const changed = new Set(plain.map(({ id }) => id))
+  const untold = detailed.filter(change => {
+    const isExplained = isDerived(change) && changed.has(change.id)
+    return !isExplained && !told.has(placeOf(change)) && !ofPerson.test(change.path)
+  })
+  const [asked, others] = [[...linesOf(true), ...describeChanges(untold)], linesOf(false)]
   const more = Math.max(0, asked.length - maxLines) + Math.max(0, others.length - maxLines)
-  return { asked: cut(asked), also_changed: cut(others), ...(more > 0 && { more }) }
+  return {
+    ...(hasTargets && { asked: cut(asked) }),
+    also_changed: cut(others),
+    ...(more > 0 && { more }),
+  }
 }
 
 function cut(lines: readonly string[]): readonly string[] {

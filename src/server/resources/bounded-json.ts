@@ -1,3 +1,4 @@
+import { parseExact } from '../../lib/util/exact-json.ts'
 import { exceedsDepth } from '../../lib/util/json.ts'
 
 /**
@@ -20,7 +21,7 @@ export function boundedJson(
   if (typeof text !== 'string') return truncated(null)
   const bytes = Buffer.byteLength(text)
   if (bytes > bounds.maxBytes || exceedsDepth(text, bounds.maxDepth)) return truncated(bytes)
-  return JSON.parse(text)
+  return parseExact(text)
 }
 
 function truncated(bytes: number | null): object {

@@ -1,3 +1,4 @@
+import { wellFormedJson } from '../../lib/util/json.ts'
 import { toRfc3339 } from '../../lib/util/time.ts'
 import type { MaybePromise } from './maybe-promise.ts'
 import type {
@@ -46,7 +47,7 @@ export function jsonContents(
   text: string,
   meta?: Content['_meta'],
 ): readonly Content[] {
-  return textContents(uri, 'application/json', text, meta)
+  return textContents(uri, 'application/json', wellFormedJson(text), meta)
 }
 
 /** The contents, the first of them under the URI that was asked for. Frozen as they were. */

@@ -1,4 +1,4 @@
-import type { SceneChanges } from './scene-changes.ts'
+import type { JsonDifferences } from '../../lib/util/json-diff.ts'
 import type { SceneRevision } from './scene-revision.ts'
 
 /** A scene that a person gave a name. */
@@ -13,7 +13,7 @@ export interface CheckpointSource {
   /** Rejects with `resource_not_found`. */
   find(name: string): Promise<NamedRevision>
   /** Between any two scenes. */
-  changes(base: SceneRevision, until: SceneRevision, maxChanges: number): Promise<SceneChanges>
+  changes(base: SceneRevision, until: SceneRevision, maxChanges: number): Promise<JsonDifferences>
   /** Sets the listener of changes. */
   onChange(told: () => void): void
 }

@@ -34,16 +34,6 @@ function allOf(values: readonly string[]) {
   return { values, total: values.length, hasMore: false }
 }
 
-/** Values that start with the typed text, then those that contain it, compared without case. */
-export function rankedMatches(values: readonly string[], typed: string): readonly string[] {
-  const wanted = typed.toLowerCase()
-  const starting = values.filter(value => value.startsWith(typed))
-  const having = values.filter(
-    value => !value.startsWith(typed) && value.toLowerCase().includes(wanted),
-  )
-  return [...starting, ...having]
-}
-
 /** Numbers worth suggesting for a `limit`: the usual one first. */
 export function suggestedLimits(usual: number, most: number): readonly string[] {
   const values = new Set([usual, 10, 100, most].filter(count => count <= most))
@@ -56,9 +46,6 @@ export function templateVariables(uriTemplate: string): string[] {
     list.split(',').map(name => name.replace(/(?:\*|:\d+)$/, '')),
   )
 }
-
-/** A template taken apart: literal text, and the names of simple variables between it. */
-type Part = { readonly literal: string } | { readonly variable: string }
 
 /**
  * The values that a variable of a URI template has in the URIs that match the template, in their
@@ -73,19 +60,33 @@ export function templateValues(
   variable: string,
   uris: Iterable<string>,
 ): string[] {
-  const parts = parseTemplate(uriTemplate)
-  if (parts === null) return []
+  // What may be added as a query says nothing about the URI before it.
+  const parts = uriTemplate.replace(/\{[?&][^{}]*\}$/, '').split(/\{([^{}]*)\}/)
+  const names = parts.filter((_, at) => at % 2 === 1)
+  const isSimple = (name: string, at: number) =>
+    /^[\w.]+$/.test(name) && (at === 0 || parts[2 * at] !== '')
+  if (!names.every(isSimple)) return []
+  // One segment each, never more: simple expansion (RFC 6570, 3.2.2) escapes what ends it.
+  const forms = parts.map((part, at) => (at % 2 === 1 ? '([^/?#[\\]]+?)' : RegExp.escape(part)))
+  const form = new RegExp(`^${forms.join('')}$`)
   const values = new Set<string>()
   for (const uri of uris) {
-    const found = matchUri(parts, uri)
-    const value = found?.get(variable)
-    if (value === undefined) continue
-    const fits = Array.from(resolved).every(([name, chosen]) => {
-      return name === variable || (found?.get(name) ?? chosen) === chosen
-    })
-    if (fits) values.add(value)
+    const found = form.exec(uri)?.slice(1).map(decoded) ?? []
+    const valueOf = (name: string) => found[names.indexOf(name)]
+    const value = valueOf(variable)
+    const chosen = (name: string) => (name === variable ? undefined : resolved.get(name))
+    const fits = names.every((name, at) => found[at] === (chosen(name) ?? valueOf(name)))
+    if (fits && value !== undefined && !found.includes(undefined)) values.add(value)
   }
   return [...values]
+}
+
+function decoded(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return undefined
+  }
 }
 
 /** The same for what is listed, and only what starts with `prefix`. */
@@ -97,57 +98,4 @@ export function listedValues(
 ): readonly string[] {
   const uris = listed.map(({ uri }) => uri)
   return templateValues(context, variable, uris).filter(value => value.startsWith(prefix))
-}
-
-function parseTemplate(uriTemplate: string): readonly Part[] | null {
-  const parts: Part[] = []
-  // What may be added as a query says nothing about the URI before it.
-  const path = uriTemplate.replace(/\{[?&][^{}]*\}$/, '')
-  for (const [, literal, variable] of path.matchAll(/([^{}]+)|\{([^{}]*)\}/g)) {
-    if (literal !== undefined) {
-      parts.push({ literal })
-      continue
-    }
-    const before = parts.at(-1)
-    if (before !== undefined && 'variable' in before) return null
-    if (variable === undefined || !/^[A-Za-z0-9_.]+$/.test(variable)) return null
-    parts.push({ variable })
-  }
-  return parts
-}
-
-/** Goes through the URI once: no pattern makes it slow. */
-function matchUri(parts: readonly Part[], uri: string): ReadonlyMap<string, string> | null {
-  const found = new Map<string, string>()
-  let at = 0
-  for (const [index, part] of parts.entries()) {
-    if ('literal' in part) {
-      if (!uri.startsWith(part.literal, at)) return null
-      at += part.literal.length
-      continue
-    }
-    const end = endOfValue(uri, at, parts.slice(index + 1))
-    const value = end > at ? expandedValue(uri.slice(at, end)) : null
-    if (value === null || (found.get(part.variable) ?? value) !== value) return null
-    found.set(part.variable, value)
-    at = end
-  }
-  return at === uri.length ? found : null
-}
-
-/** Where the literal begins that follows; -1 when it does not occur. */
-function endOfValue(uri: string, at: number, [next, ...more]: Part[]): number {
-  if (next === undefined || !('literal' in next)) return uri.length
-  if (more.length > 0) return uri.indexOf(next.literal, at)
-  return uri.endsWith(next.literal) ? uri.length - next.literal.length : -1
-}
-
-/** One segment of a URI, never more: simple expansion (RFC 6570, 3.2.2) escapes what ends it. */
-function expandedValue(text: string): string | null {
-  if (/[/?#[\]]/.test(text)) return null
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return null
-  }
 }

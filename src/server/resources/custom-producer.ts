@@ -9,7 +9,8 @@ import type {
   ResourceProducer,
   Template,
 } from './producer.ts'
-import { parseCompletion, parseContent, parseDescriptor, parseTemplate } from './producer-check.ts'
+import type { Result } from '../../lib/util/result.ts'
+import { EntryReader, parseCompletion, parseContent } from './producer-check.ts'
 import { customReadError, producerFailure } from './errors.ts'
 import { listedValues } from './completion.ts'
 import type { Timer } from '../../lib/util/time.ts'
@@ -31,6 +32,7 @@ export class CustomProducer {
   readonly scheme: string
   readonly #producer: ResourceProducer
   readonly #context: CustomProducerContext
+  readonly #entries: EntryReader
   readonly #reported = new Set<string>()
   /** Calls of `list` that ran out of time and are still pending. */
   #lateLists = 0
@@ -46,6 +48,7 @@ export class CustomProducer {
     this.scheme = producer.scheme
     this.#producer = producer
     this.#context = context
+    this.#entries = new EntryReader(producer.scheme, context.limits, 'pass')
   }
 
   /** Never throws or rejects; a list that fails is empty, an entry of the wrong shape left out. */
@@ -103,8 +106,7 @@ export class CustomProducer {
   templates(): readonly Template[] {
     try {
       const raw: unknown = this.#producer.templates?.() ?? none
-      const { limits } = this.#context
-      return this.#wellFormed('templates', raw, item => parseTemplate(item, this.scheme, limits))
+      return this.#wellFormed('templates', raw, item => this.#entries.template(item, ''))
     } catch (error) {
       return this.#lost('templates', 'it threw', error)
     }
@@ -140,8 +142,7 @@ export class CustomProducer {
   #descriptors(raw: unknown): readonly Descriptor[] {
     try {
       if (raw === this.#lastRaw) return this.#lastList
-      const { limits } = this.#context
-      const list = this.#wellFormed('list', raw, item => parseDescriptor(item, this.scheme, limits))
+      const list = this.#wellFormed('list', raw, item => this.#entries.descriptor(item, ''))
       this.#lastRaw = isFrozenList(raw) ? raw : none
       this.#lastList = list
       return list
@@ -165,10 +166,10 @@ export class CustomProducer {
   #wellFormed<Item>(
     call: string,
     raw: unknown,
-    parse: (item: unknown) => Item | null,
+    parse: (item: unknown) => Result<Item, unknown>,
   ): readonly Item[] {
     if (!Array.isArray(raw)) return this.#lost(call, 'it did not return an array')
-    const items = raw.map(parse).filter(item => item !== null)
+    const items = raw.map(parse).flatMap(item => (item.ok ? [item.value] : []))
     if (items.length < raw.length) this.#lost(call, 'it returned entries of the wrong shape')
     return Object.freeze(items)
   }

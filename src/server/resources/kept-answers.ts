@@ -1,4 +1,5 @@
 import type { Limits } from '../../lib/config/limits.ts'
+import { wellFormedJson } from '../../lib/util/json.ts'
 import { textContents } from './built-in.ts'
 import type { Content } from './producer.ts'
 
@@ -35,7 +36,7 @@ export class KeptAnswers {
     }
     const kept = this.#answers.get(uri)
     if (kept !== undefined) return kept
-    const text = build()
+    const text = wellFormedJson(build())
     const contents = textContents(uri, this.#mimeType, text, meta)
     const bytes = Buffer.byteLength(text)
     if (

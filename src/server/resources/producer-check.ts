@@ -1,100 +1,145 @@
+import { type MemberFailure, MemberReader, pointerTo } from '../../lib/util/member-reader.ts'
 import { omitUndefined } from '../../lib/util/members.ts'
-import { isJsonObject, type JsonObject } from '../../lib/util/json.ts'
+import { isJsonObject } from '../../lib/util/json.ts'
+import type { Result } from '../../lib/util/result.ts'
 import type { Limits } from '../../lib/config/limits.ts'
-import { isRfc3339 } from '../../lib/util/time.ts'
 import {
   type Annotations,
   type BlobContent,
   type CompletionValues,
   type Content,
   type Descriptor,
+  hintForms,
   type Icon,
   isAudience,
   isIconSizes,
   isIconSource,
   isPriority,
-  isTheme,
   type Template,
 } from './producer.ts'
 import { parseResourceUri } from './resource-uri.ts'
 
-type ProducerCheckLimits = Pick<Limits, 'maxUriChars' | 'maxIcons'>
+type Others = 'refuse' | 'pass'
+type EntryLimits = Pick<Limits, 'maxUriChars' | 'maxIcons'>
 
-/** The descriptor with its known members, or null when a custom producer returned another shape. */
-export function parseDescriptor(
-  value: unknown,
-  scheme: string,
-  limits: ProducerCheckLimits,
-): Descriptor | null {
-  if (!isJsonObject(value)) return null
-  const { uri, size } = value
-  const parsed = parseResourceUri(uri, limits.maxUriChars)
-  const entry = parseEntry(value, limits)
-  if (!parsed.ok || parsed.value.scheme !== scheme || entry === null) return null
-  if (size !== undefined && !(Number.isSafeInteger(size) && Number(size) >= 0)) return null
-  return frozenWithoutUndefined({ uri: parsed.value.text, ...entry, size }) as unknown as Descriptor
-}
+/**
+ * Reads an entry of a list: of the application, or of the embedding program, whose entries may
+ * have other members and texts of any length (`pass`).
+ */
+export class EntryReader {
+  readonly #scheme: string
+  readonly #limits: EntryLimits
+  readonly #others: Others
 
-/** The template with its known members, or null. */
-export function parseTemplate(
-  value: unknown,
-  scheme: string,
-  limits: ProducerCheckLimits,
-): Template | null {
-  if (!isJsonObject(value)) return null
-  const { uriTemplate } = value
-  if (typeof uriTemplate !== 'string' || !uriTemplate.startsWith(`${scheme}:`)) return null
-  const entry = parseEntry(value, limits)
-  return entry === null
-    ? null
-    : (frozenWithoutUndefined({ uriTemplate, ...entry }) as unknown as Template)
-}
-
-/** What resources and templates have in common. */
-function parseEntry(value: JsonObject, { maxIcons }: ProducerCheckLimits): object | null {
-  const { name, title, description, mimeType, _meta } = value
-  if (typeof name !== 'string' || !areTexts(title, description, mimeType)) return null
-  const annotations = optional(value['annotations'], parseAnnotations)
-  const icons = optional(value['icons'], list => parseIcons(list, maxIcons))
-  if (annotations === null || icons === null || !isOptionalObject(_meta)) return null
-  return { name, title, description, mimeType, annotations, icons, _meta }
-}
-
-function parseAnnotations(value: unknown): Annotations | null {
-  if (!isJsonObject(value)) return null
-  const { audience, priority, lastModified } = value
-  if (audience !== undefined && !isAudience(audience)) return null
-  if (priority !== undefined && !isPriority(priority)) return null
-  if (lastModified !== undefined && !isRfc3339(lastModified)) return null
-  return frozenWithoutUndefined({ audience, priority, lastModified })
-}
-
-function parseIcons(value: unknown, maxIcons: number): readonly Icon[] | null {
-  if (!Array.isArray(value) || value.length > maxIcons) return null
-  const icons: Icon[] = []
-  for (const item of value) {
-    if (!isJsonObject(item)) return null
-    const { src, mimeType, sizes, theme } = item
-    if (!isIconSource(src) || !areTexts(mimeType)) return null
-    if (sizes !== undefined && !isIconSizes(sizes, maxIcons)) return null
-    if (theme !== undefined && !isTheme(theme)) return null
-    icons.push(frozenWithoutUndefined({ src, mimeType, sizes, theme }) as Icon)
+  constructor(scheme: string, limits: EntryLimits, others: Others) {
+    this.#scheme = scheme
+    this.#limits = limits
+    this.#others = others
   }
-  return icons
+
+  descriptor(value: unknown, pointer: string): Result<Descriptor, MemberFailure> {
+    const reader = new MemberReader(value, pointer, this.#others)
+    const parsed = parseResourceUri(reader.any('uri'), this.#limits.maxUriChars)
+    if (!parsed.ok) reader.refuse('uri', parsed.failure.replace(/^uri /, ''))
+    else if (parsed.value.scheme !== this.#scheme) {
+      reader.refuse('uri', `must begin with ${this.#scheme}:`)
+    }
+    const size = reader.integer('size', 0, Number.MAX_SAFE_INTEGER)
+    const { text: uri = '' } = parsed.ok ? parsed.value : {}
+    const descriptor = omitUndefined({ uri, ...this.#common(reader, pointer), size })
+    return reader.finish<Descriptor>(Object.freeze(descriptor))
+  }
+
+  template(value: unknown, pointer: string): Result<Template, MemberFailure> {
+    const reader = new MemberReader(value, pointer, this.#others)
+    const text = reader.shortText('uriTemplate', this.#limits.maxUriChars)
+    const uriTemplate = reader.required('uriTemplate', text, '')
+    if (!uriTemplate.startsWith(`${this.#scheme}:`)) {
+      reader.refuse('uriTemplate', `must begin with ${this.#scheme}:`)
+    }
+    const template = omitUndefined({ uriTemplate, ...this.#common(reader, pointer) })
+    return reader.finish<Template>(Object.freeze(template))
+  }
+
+  /** What resources and templates have in common; short, for every client is sent every entry. */
+  #common(reader: MemberReader, pointer: string) {
+    const isOwn = this.#others === 'pass'
+    const text = (name: string) =>
+      isOwn ? reader.text(name) : reader.shortText(name, this.#limits.maxUriChars)
+    const meta = isOwn ? reader.any('_meta') : undefined
+    if (meta !== undefined && !isJsonObject(meta)) reader.refuse('_meta', 'must be an object')
+    return {
+      name: reader.required('name', text('name'), ''),
+      title: text('title'),
+      description: text('description'),
+      mimeType: text('mimeType'),
+      annotations: readAnnotations(reader, pointerTo(pointer, 'annotations'), this.#others),
+      icons: readIcons(reader, pointerTo(pointer, 'icons'), this.#limits, this.#others),
+      _meta: isJsonObject(meta) ? meta : undefined,
+    }
+  }
 }
 
-function optional<Value>(
-  value: unknown,
-  parse: (value: unknown) => Value | null,
-): Value | null | undefined {
-  return value === undefined ? undefined : parse(value)
+function readAnnotations(
+  parent: MemberReader,
+  pointer: string,
+  others: Others,
+): Annotations | undefined {
+  const value = parent.any('annotations')
+  if (value === undefined) return undefined
+  const reader = new MemberReader(value, pointer, others)
+  const annotations = omitUndefined({
+    audience: checked(reader, 'audience', isAudience),
+    priority: checked(reader, 'priority', isPriority),
+    lastModified: reader.time('lastModified'),
+  })
+  parent.inherit(reader.failure)
+  return Object.freeze(annotations)
+}
+
+function readIcons(
+  parent: MemberReader,
+  pointer: string,
+  limits: EntryLimits,
+  others: Others,
+): readonly Icon[] | undefined {
+  const value = parent.any('icons')
+  if (value === undefined) return undefined
+  if (!Array.isArray(value) || value.length > limits.maxIcons) {
+    return parent.refuse('icons', `must be an array of at most ${limits.maxIcons} icons`)
+  }
+  const icons = value.map((item, index): Icon => {
+    const reader = new MemberReader(item, pointerTo(pointer, index), others)
+    reader.shortText('src', limits.maxUriChars)
+    const isSizes = (sizes: unknown): sizes is readonly string[] =>
+      isIconSizes(sizes, limits.maxIcons)
+    const icon = omitUndefined({
+      src: reader.required('src', checked(reader, 'src', isIconSource), ''),
+      mimeType: reader.shortText('mimeType', limits.maxUriChars),
+      sizes: checked(reader, 'sizes', isSizes),
+      theme: reader.word('theme', ['light', 'dark']),
+    })
+    parent.inherit(reader.failure)
+    return Object.freeze(icon)
+  })
+  return Object.freeze(icons)
+}
+
+function checked<Value>(
+  reader: MemberReader,
+  name: keyof typeof hintForms,
+  isRight: (value: unknown) => value is Value,
+): Value | undefined {
+  const value = reader.any(name)
+  if (value === undefined || isRight(value)) return value
+  return reader.refuse(name, hintForms[name])
 }
 
 /** The content with its known members, or null. */
 export function parseContent(value: unknown): Content | null {
   if (!isJsonObject(value)) return null
   const { uri, mimeType, text, blob } = value
-  if (typeof uri !== 'string' || !areTexts(mimeType)) return null
+  if (typeof uri !== 'string' || typeof (mimeType ?? '') !== 'string') return null
   if ((text === undefined) === (blob === undefined)) return null
   if (text !== undefined && typeof text !== 'string') return null
   if (blob !== undefined && !isBlob(blob)) return null
@@ -124,14 +169,6 @@ function isBlob(blob: unknown): blob is BlobContent['blob'] {
 
 function isBase64(text: string): boolean {
   return text.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(text)
-}
-
-function areTexts(...values: unknown[]): boolean {
-  return values.every(value => value === undefined || typeof value === 'string')
-}
-
-function isOptionalObject(value: unknown): boolean {
-  return value === undefined || isJsonObject(value)
 }
 
 function frozenWithoutUndefined(members: Record<string, unknown>): object {

@@ -143,19 +143,15 @@ export interface Icon {
   /** Such as `48x48`, or `any`. */
   readonly sizes?: readonly string[]
   /** The background that it is made for. */
-  readonly theme?: Theme
+  readonly theme?: 'light' | 'dark'
 }
-
-type Theme = 'light' | 'dark'
 
 /** What each member must be; used in error messages. */
 export const hintForms = {
   audience: 'must be an array of "user" and "assistant"',
   priority: 'must be a number from 0 to 1',
-  lastModified: 'must be a time as in RFC 3339',
   src: 'must be an https, http or data:image address',
   sizes: 'must be an array of sizes such as "48x48" or "any"',
-  theme: 'must be light or dark',
 } as const
 
 export function isAudience(value: unknown): value is readonly Audience[] {
@@ -181,10 +177,6 @@ export function isIconSizes(value: unknown, most: number): value is readonly str
     value.length <= most &&
     value.every(each => typeof each === 'string' && /^(?:\d{1,5}x\d{1,5}|any)$/.test(each))
   )
-}
-
-export function isTheme(value: unknown): value is Theme {
-  return value === 'light' || value === 'dark'
 }
 
 /** The caller of a read, where it can be known that the caller has left. */

@@ -1,3 +1,5 @@
+import { parseExact } from '../../lib/util/exact-json.ts'
+import { asText } from '../../lib/util/text.ts'
 import { ResourceUriInvalid } from './errors.ts'
 import type { ResourceUri } from './resource-uri.ts'
 
@@ -96,8 +98,8 @@ export function listParameter(uri: ResourceUri, name: string): readonly string[]
   if (text === undefined) return undefined
   if (!text.startsWith('[')) return text.split(',').map(each => each.trim())
   try {
-    const values: unknown = JSON.parse(text)
-    if (Array.isArray(values)) return values.map(String)
+    const values = parseExact(text)
+    if (Array.isArray(values)) return values.map(asText)
   } catch {
     // The same answer as for JSON that is no array.
   }

@@ -1,110 +1,113 @@
-import { arrayOf, isJsonObject, type JsonObject, resolvePointer } from '../../lib/util/json.ts'
-import { diffJson, type JsonChange } from '../../lib/util/json-diff.ts'
-import type { OmissionChange, SceneChange } from '../../lib/mcp/change-words.ts'
-import type { SceneRevision } from './scene-revision.ts'
+import { numberOf, parseExact } from '../../lib/util/exact-json.ts'
+import { arrayOf, isJsonObject, type JsonObject } from '../../lib/util/json.ts'
+import { diffJson, type JsonDifferences } from '../../lib/util/json-diff.ts'
+import type { SceneObjects, SceneStep } from '../../lib/host-link/scene-objects.ts'
 
-/** Members that differ in each snapshot of the add-on, and say nothing of the scene. */
-export const bookkeeping: ReadonlySet<string> = new Set(['change_count', 'captured_at'])
-
-export interface SceneChanges {
-  readonly changes: readonly SceneChange[]
-  /** There are more. */
-  readonly truncated: boolean
-}
-
-/** The scene that readers are told of now is the one that their next changes begin with. */
-const parsed = new WeakMap<Pick<SceneRevision, 'text'>, WeakRef<JsonObject>>()
-
-/** What changed between two scenes, an object at a time. */
-export function deltaBetween(
-  base: Pick<SceneRevision, 'text'>,
-  current: Pick<SceneRevision, 'text'>,
-  maxChanges: number,
-): SceneChanges {
-  const [old, text] = [base.text, current.text]
-  if (old === text) return { changes: [], truncated: false }
-  const before = parsed.get(base)?.deref() ?? parseScene(old)
-  const after = parsed.get(current)?.deref() ?? parseScene(text)
-  parsed.set(current, new WeakRef(after))
-  return changesBetween(before, after, maxChanges)
-}
-
-/** The same of parsed scenes. */
-export function changesBetween(before: unknown, after: unknown, maxChanges: number): SceneChanges {
-  const { changes, truncated } = diffJson(before, after, maxChanges)
-  const named = namedOmissions(omissionOf(before), omissionOf(after))
-  return { changes: changes.map(named).map(withObject(after)), truncated }
-}
-
-/** Without what differs in each snapshot. */
 export function parseScene(text: string | null): JsonObject {
-  const scene = text === null ? {} : JSON.parse(text)
-  for (const name of bookkeeping) delete scene[name]
-  return scene
+  return parseExact(text ?? '{}') as JsonObject
 }
 
-/** Beyond the object limit an object may leave the list and still be in the scene. */
-export function namedOmissions(
-  wasOmitted: (id: unknown) => boolean,
-  isOmitted: (id: unknown) => boolean,
-): (change: JsonChange) => JsonChange | OmissionChange {
-  return change => {
-    if (!objectPath.test(change.path)) return change
-    if (change.kind === 'removed' && isOmitted(idOf(change.before))) {
-      return { ...change, kind: 'omitted' }
-    }
-    if (change.kind === 'added' && wasOmitted(idOf(change.after))) {
-      return { ...change, kind: 'listed' }
-    }
-    return change
+/** What changed between two scenes. Both may lack `equal` objects that they have in common. */
+export function changesBetween(
+  before: JsonObject,
+  after: JsonObject,
+  maxChanges: number,
+  equal: { readonly count: number; readonly objects?: () => readonly JsonObject[] } = { count: 0 },
+): JsonDifferences {
+  const [wasOmitted, isOmitted] = [before, after].map(scene => omissionOf(scene, equal.count))
+  return diffJson(followed(before), followed(after), {
+    maxChanges,
+    others: equal.objects,
+    isOmitted: (kind, { id }) => (kind === 'removed' ? isOmitted : wasOmitted)?.(id) === true,
+  })
+}
+
+interface Patches {
+  readonly steps: readonly SceneStep[]
+  /** After them. */
+  readonly scene: SceneObjects
+}
+
+/** The same for a scene that was only patched, at the cost of what the patches touched. */
+export function patchedChanges({ steps, scene }: Patches, maxChanges: number): JsonDifferences {
+  const objects = new Map<string, string | null>()
+  const members = new Map(['omitted', 'truncated'].map(name => [name, scene.member(name)]))
+  for (const step of steps.toReversed()) {
+    if (step.kind === 'object') objects.set(step.id, step.before)
+    else members.set(step.name, step.before)
   }
+  const placeBefore = placesBefore(scene, steps)
+  const old = touched(objects, members, placeBefore)
+  const now = touched(
+    new Map(Array.from(objects.keys(), id => [id, scene.object(id)])),
+    new Map(Array.from(members.keys(), name => [name, scene.member(name)])),
+    id => scene.place(id) ?? -1,
+  )
+  const { changes, truncated, summary } = changesBetween(old.scene, now.scene, maxChanges, {
+    count: scene.ids.length - now.ids.length,
+    objects: () => scene.ids.filter(id => !objects.has(id)).map(id => parseScene(scene.object(id))),
+  })
+  const placed = changes.map(change => {
+    const isGone = /^\/objects\/\d+$/.test(change.path) && change.after === undefined
+    const { ids, place } = isGone ? old : now
+    const path = change.path.replace(/^\/objects\/(\d+)/, (_, at) => `/objects/${place(ids[at]!)}`)
+    return { ...change, path }
+  })
+  return { changes: placed, truncated, summary }
 }
 
-const objectPath = /^\/objects\/\d+$/
+/** A scene of a few objects and members, from their texts; the objects in the order of `place`. */
+function touched(
+  objects: ReadonlyMap<string, string | null>,
+  members: ReadonlyMap<string, string | null>,
+  place: (id: string) => number,
+) {
+  const there = (texts: ReadonlyMap<string, string | null>) =>
+    [...texts].flatMap(([name, text]) => (text === null ? [] : [[name, parseExact(text)] as const]))
+  const listed = there(objects).sort(([a], [b]) => place(a) - place(b))
+  const scene = { ...Object.fromEntries(there(members)), objects: listed.map(([, item]) => item) }
+  return { scene, place, ids: listed.map(([id]) => id) }
+}
 
-/** A path inside an item of a list, which all of its changes follow the removals of that list. */
-const insideItem = /^(\/[^/]+\/\d+)\/./
+/** Where objects were before the steps. All ids are looked at only when an object left. */
+function placesBefore(scene: SceneObjects, steps: readonly SceneStep[]): (id: string) => number {
+  const moves = steps.filter(step => (step.before === null) !== (step.after === null))
+  if (moves.every(({ after }) => after !== null)) return id => scene.place(id) ?? -1
+  const ids = [...scene.ids]
+  for (const step of moves.toReversed()) {
+    if (step.kind === 'member') continue
+    if (step.after === null) ids.splice(step.at, 0, step.id)
+    else ids.splice(step.at, 1)
+  }
+  const places = new Map(ids.map((id, at) => [id, at]))
+  return id => places.get(id) ?? -1
+}
+
+/** Members that differ in each snapshot, or count what the scene lists. */
+const bookkeeping: ReadonlySet<string> = new Set(['change_count', 'captured_at', 'truncated'])
+
+/** In one order, without what differs in each snapshot or when the document is saved. */
+function followed(scene: JsonObject): JsonObject {
+  const entries = Object.entries(scene).filter(([name]) => !bookkeeping.has(name))
+  return Object.fromEntries(
+    entries
+      .toSorted(([a], [b]) => (a < b ? -1 : 1))
+      .map(([name, value]) => {
+        if (name !== 'document' || !isJsonObject(value)) return [name, value]
+        const { modified: _, ...document } = value
+        return [name, document]
+      }),
+  )
+}
 
 /**
- * Adds the id and name of the item that a change is in. Changes inside an item come after the
- * removals of its list, so the path leads to the same item in the scene as it is now.
+ * Tells whether the scene may have an object that its `objects` leave out: one named in `omitted`,
+ * or any while all that is listed is fewer than `truncated.total`.
  */
-function withObject(after: unknown): (change: JsonChange | OmissionChange) => SceneChange {
-  return change => {
-    const path = insideItem.exec(change.path)?.[1]
-    if (path === undefined) return change
-    const item = resolvePointer(after, path)
-    if (!item.ok || !isJsonObject(item.value)) return change
-    const { id, name } = item.value
-    return { ...change, ...(id !== undefined && { id }), ...(name !== undefined && { name }) }
-  }
-}
-
-/**
- * Tells whether the scene may hold an object that its `objects` leave out: one named in `omitted`,
- * or any while `objects` and `omitted` are fewer than `truncated.total`.
- */
-export function omissionOf(scene: unknown): (id: unknown) => boolean {
-  if (!isJsonObject(scene)) return () => false
-  return omission(arrayOf(scene.objects).length, scene.omitted, scene.truncated)
-}
-
-export function omissionIn(
-  count: number,
-  member: (name: string) => string | null,
-): (id: unknown) => boolean {
-  const value = (name: string): unknown => JSON.parse(member(name) ?? 'null')
-  return omission(count, value('omitted'), value('truncated'))
-}
-
-function omission(count: number, omitted: unknown, truncated: unknown): (id: unknown) => boolean {
-  const listed = arrayOf(omitted)
-  const { total } = isJsonObject(truncated) ? truncated : {}
-  if (typeof total === 'number' && count + listed.length < total) return () => true
-  const ids = new Set(listed)
+export function omissionOf(scene: JsonObject, others = 0): (id: unknown) => boolean {
+  const { objects, omitted, truncated } = scene
+  const total = isJsonObject(truncated) ? (numberOf(truncated.total) ?? 0) : 0
+  if (arrayOf(objects).length + others + arrayOf(omitted).length < total) return () => true
+  const ids = new Set(arrayOf(omitted))
   return id => ids.has(id)
-}
-
-function idOf(object: unknown): unknown {
-  return isJsonObject(object) ? object.id : undefined
 }

@@ -23,7 +23,7 @@ export const sceneTemplates: readonly Template[] = freezeAll([
       'A part of the scene instead of all of it. Start with view=summary (at most 4 KB). ' +
       'Objects: type=light, name=*wheel*, ids=Cube,Lamp, where=visible:false, ' +
       'fields=name,translate, offset and limit for pages. ' +
-      'Any other part: pointer=/render (JSON pointer), depth=1 to see its outline.',
+      'Any other part: pointer=/render (JSON pointer).',
     mimeType: 'application/json',
     annotations: { audience: ['assistant'], priority: 0.8 },
   },

@@ -1,4 +1,4 @@
-import { asText, cleanText } from '../../lib/util/text.ts'
+import { digitsOf, numberOf, parseExact } from '../../lib/util/exact-json.ts'
 import {
   escapePointer,
   isJsonObject,
@@ -6,6 +6,7 @@ import {
   resolvePointer,
 } from '../../lib/util/json.ts'
 import { isVector } from '../../lib/util/json-diff.ts'
+import { asText, cleanText, nearest } from '../../lib/util/text.ts'
 import { suggestedLimits } from './completion.ts'
 import { ResourceUriInvalid } from './errors.ts'
 import {
@@ -21,7 +22,6 @@ import type { ResourceUri } from './resource-uri.ts'
 export const sceneParameters = [
   'view',
   'pointer',
-  'depth',
   'type',
   'name',
   'ids',
@@ -38,19 +38,22 @@ interface SceneSelection {
   readonly view?: undefined
   /** JSON pointer (RFC 6901); undefined: the scene, or its objects when items are selected. */
   readonly pointer: string | undefined
-  /** Levels of objects and arrays that are shown. */
-  readonly depth: number
-  /** Each tells whether an item belongs to the answer. */
-  readonly filters: readonly ((item: JsonObject) => boolean)[]
+  readonly filters: readonly Filter[]
   /** Members to show of an item or object; undefined: all. */
   readonly fields: readonly string[] | undefined
   readonly offset: number | undefined
   readonly limit: number | undefined
 }
 
+interface Filter {
+  /** Whether the item belongs to the answer. */
+  matches(item: JsonObject): boolean
+  /** For the reader when no item does: what there is instead. */
+  hint(items: JsonObject[]): string
+}
+
 export const defaultSceneItems = 50
 export const maxSceneItems = 1000
-export const maxSceneDepth = 64
 
 /** Null when the whole scene is asked for. Throws `ResourceUriInvalid`. */
 export function parseSceneQuery(uri: ResourceUri): SceneQuery | null {
@@ -62,7 +65,6 @@ export function parseSceneQuery(uri: ResourceUri): SceneQuery | null {
   }
   return {
     pointer: uri.query.get('pointer'),
-    depth: rangeParameter(uri, 'depth', 1, maxSceneDepth) ?? maxSceneDepth,
     filters: filtersOf(uri),
     fields: listParameter(uri, 'fields'),
     offset: countParameter(uri, 'offset'),
@@ -72,38 +74,121 @@ export function parseSceneQuery(uri: ResourceUri): SceneQuery | null {
 
 /** The selected part of the scene, with the pointer that leads to it. */
 export function selectPart(scene: JsonObject, query: SceneSelection): JsonObject {
-  const { filters, fields, offset, limit, depth } = query
+  const { filters, fields, offset, limit } = query
   const wantsItems = filters.length > 0 || offset !== undefined || limit !== undefined
   const pointer = query.pointer ?? (wantsItems || fields !== undefined ? itemsPointer(scene) : '')
   const value = valueAt(scene, pointer)
-  if (Array.isArray(value) && (value.length === 0 || !isVector(value)))
-    return page(pointer, value, query)
+  if (Array.isArray(value) && (value.length === 0 || !isVector(value))) {
+    return page(scene, pointer, value, query)
+  }
   if (wantsItems) {
     throw new ResourceUriInvalid(
       'type, name, ids, where, offset and limit select items of an array; pointer leads to no array',
     )
   }
-  return { pointer, value: cut(pick(value, fields), depth) }
+  const hint = fieldsHint([value], fields)
+  return { pointer, ...(hint && { hint }), value: pick(value, fields) }
 }
 
 function page(
+  scene: JsonObject,
   pointer: string,
   items: unknown[],
-  { filters, fields, depth, offset = 0, limit = defaultSceneItems }: SceneSelection,
+  query: SceneSelection,
 ): JsonObject {
+  const { filters, fields, offset = 0, limit = defaultSceneItems } = query
   const matching =
     filters.length === 0
       ? items
-      : items.filter(item => isJsonObject(item) && filters.every(filter => filter(item)))
+      : items.filter(item => isJsonObject(item) && filters.every(({ matches }) => matches(item)))
   const shown = matching.slice(offset, offset + limit)
   const end = offset + shown.length
+  const hint = pageHint(scene, items, matching, query)
   return {
     pointer,
     total: matching.length,
     returned: shown.length,
     ...(end < matching.length && { next_offset: end }),
-    items: shown.map(item => cut(pick(item, fields), depth)),
+    ...(hint && { hint }),
+    items: shown.map(item => pick(item, fields)),
   }
+}
+
+/** Why nothing of some field, or nothing at all, was found; an empty text when neither is so. */
+function pageHint(
+  scene: JsonObject,
+  all: unknown[],
+  matching: unknown[],
+  { filters, fields, offset = 0 }: SceneSelection,
+): string {
+  const { length } = matching
+  if (length > 0 && offset >= length) return `offset ${offset} is past the last of ${length}`
+  if (length > 0) return fieldsHint(matching, fields)
+  const items = all.filter(isJsonObject)
+  if (items.length === 0) return filters.length > 0 ? 'there are no objects here' : ''
+  const alone = filters.filter(({ matches }) => !items.some(matches))
+  const hints = alone.map(({ hint }) => hint(items))
+  if (alone.length === 0) hints.push('no object matches all of these parameters together')
+  const { total } = isJsonObject(scene.truncated) ? scene.truncated : {}
+  const isPart = Number(numberOf(total)) > items.length
+  if (isPart) hints.push(`the application lists only ${items.length} of ${asText(total)} objects`)
+  return hints.join('; ')
+}
+
+function fieldsHint(values: unknown[], fields: readonly string[] | undefined): string {
+  const items = fields === undefined ? [] : values.filter(isJsonObject)
+  if (fields === undefined || items.length === 0) return ''
+  const missing = fields.filter(field => !items.some(item => Object.hasOwn(item, field)))
+  return missing
+    .slice(0, maxHinted)
+    .map(field => memberHint(items, field))
+    .join('; ')
+}
+
+function memberHint(items: JsonObject[], name: string): string {
+  const names = items.slice(0, maxCompared).flatMap(item => Object.keys(item))
+  return `there is no member ${quoted(name)} here; ${alike(name, names)}`
+}
+
+const maxHinted = 3
+/** Enough to find a mistake in typing; each costs time. */
+const maxCompared = 2000
+
+/** Those of the texts that are like the word, else the first ones. */
+function alike(word: string, values: unknown[]): string {
+  const texts = textsOf(values)
+  const plain = word.replaceAll(/[*?]/g, '').toLowerCase()
+  const near = texts.filter(text => plain !== '' && text.toLowerCase().includes(plain))
+  // Any two short words are near each other.
+  const meant = plain.length > 3 ? nearest(plain, texts.slice(0, maxCompared)) : undefined
+  if (near.length === 0 && meant !== undefined) near.push(meant)
+  return near.length > 0 ? `near: ${listed(near)}` : `known: ${listed(texts)}`
+}
+
+function listed(texts: readonly string[], most = 12): string {
+  const more = texts.length - most
+  const shown = texts.slice(0, most).map(text => cleanText(text, 60))
+  return [...shown, ...(more > 0 ? [`and ${more} more`] : [])].join(', ')
+}
+
+function counted(values: unknown[]): string {
+  const counts = countsOf(values).toSorted(([, a], [, b]) => b - a)
+  return listed(counts.map(([text, count]) => `${cleanText(text, 50)} (${count})`)) || 'none'
+}
+
+/** How often each value occurs, as a text, in the order in which they occur first. */
+export function countsOf(values: unknown[]): readonly (readonly [string, number])[] {
+  const counts = new Map<string, number>()
+  for (const value of values) {
+    if (value === undefined) continue
+    const text = asText(value)
+    counts.set(text, (counts.get(text) ?? 0) + 1)
+  }
+  return [...counts]
+}
+
+function quoted(text: string): string {
+  return JSON.stringify(cleanText(text, 60))
 }
 
 /** The array of objects that filters apply to. */
@@ -118,8 +203,6 @@ function isArrayOfObjects(value: unknown): boolean {
   return Array.isArray(value) && isJsonObject(value[0])
 }
 
-const maxNamed = 20
-
 function valueAt(scene: JsonObject, pointer: string): unknown {
   const found = resolvePointer(scene, pointer)
   if (found.ok) return found.value
@@ -127,10 +210,7 @@ function valueAt(scene: JsonObject, pointer: string): unknown {
   if (!isJsonObject(parent)) {
     throw new ResourceUriInvalid('pointer leads to nothing in this scene: view=summary shows it')
   }
-  const names = Object.keys(parent)
-  const more = names.length - maxNamed
-  const shown = names.slice(0, maxNamed).map(name => cleanText(name, 60))
-  const known = [...shown, ...(more > 0 ? [`and ${more} more`] : [])].join(', ')
+  const known = listed(Object.keys(parent), 20)
   throw new ResourceUriInvalid(`pointer leads to nothing in this scene; members there: ${known}`)
 }
 
@@ -143,56 +223,100 @@ function pick(value: unknown, fields: readonly string[] | undefined): unknown {
   )
 }
 
-/** Objects and arrays below `depth` become a text that tells their size; vectors stay. */
-function cut(value: unknown, depth: number): unknown {
-  if (typeof value !== 'object' || value === null || isVector(value)) return value
-  if (depth === 0) return sizeOf(value)
-  if (Array.isArray(value)) return value.map(item => cut(item, depth - 1))
-  return Object.fromEntries(
-    Object.entries(value).map(([name, each]) => [name, cut(each, depth - 1)]),
-  )
+function filtersOf(uri: ResourceUri): Filter[] {
+  const { query } = uri
+  const [types, ids] = [listParameter(uri, 'type'), listParameter(uri, 'ids')]
+  const [glob, where] = [query.get('name'), query.get('where')]
+  const filters = [
+    types && typeFilter(types),
+    glob !== undefined && nameFilter(glob),
+    ids && idFilter(ids),
+    where !== undefined && whereFilter(where),
+  ]
+  return filters.filter(filter => typeof filter === 'object')
 }
 
-export function sizeOf(value: object): string {
-  const count = Array.isArray(value) ? value.length : Object.keys(value).length
-  const [kind, item] = Array.isArray(value) ? ['array', 'item'] : ['object', 'member']
-  return `[${kind}: ${count} ${item}${count === 1 ? '' : 's'}]`
+function typeFilter(types: readonly string[]): Filter {
+  const lower = types.map(type => type.toLowerCase())
+  const isOne = (type: unknown) => typeof type === 'string' && lower.includes(type.toLowerCase())
+  return {
+    matches: item => isOne(item.type) || isOne(item.native_type),
+    hint: items =>
+      `no object has the type ${quoted(types.join(', '))}; types: ${counted(items.map(({ type }) => type))}`,
+  }
 }
 
-function filtersOf(uri: ResourceUri): ((item: JsonObject) => boolean)[] {
-  const filters = []
-  const types = listParameter(uri, 'type')?.map(type => type.toLowerCase())
-  if (types !== undefined) {
-    const isOne = (type: unknown) => typeof type === 'string' && types.includes(type.toLowerCase())
-    filters.push((item: JsonObject) => isOne(item.type) || isOne(item.native_type))
+function nameFilter(glob: string): Filter {
+  const isOne = (name: unknown) => typeof name === 'string' && matchesGlob(name, glob)
+  return {
+    matches: item => isOne(item.name) || isOne(item.id),
+    hint: items =>
+      `no name is ${quoted(glob)}; ${alike(
+        glob,
+        items.map(({ id, name }) => name ?? id),
+      )}`,
   }
-  const glob = uri.query.get('name')
-  if (glob !== undefined) {
-    const isOne = (name: unknown) => typeof name === 'string' && matchesGlob(name, glob)
-    filters.push((item: JsonObject) => isOne(item.name) || isOne(item.id))
+}
+
+/** Ids, or names. Ids that are numbers are compared by their digits: 1 and 1.0 are the same. */
+function idFilter(ids: readonly string[]): Filter {
+  const texts = new Set(ids)
+  const numbers = new Set(ids.map(id => digitsOf(jsonOf(id))))
+  return {
+    matches({ id, name }) {
+      const digits = digitsOf(id)
+      if (texts.has(asText(name))) return true
+      return digits === null ? texts.has(asText(id)) : numbers.has(digits)
+    },
+    hint(items) {
+      const known = items.map(({ id }) => asText(id))
+      return ids
+        .slice(0, maxHinted)
+        .map(id => `no id is ${quoted(id)}; ${alike(id, known)}`)
+        .join('; ')
+    },
   }
-  const ids = listParameter(uri, 'ids')
-  if (ids !== undefined) {
-    const wanted = new Set(ids)
-    filters.push((item: JsonObject) => wanted.has(asText(item.id)))
-  }
-  const where = uri.query.get('where')
-  if (where !== undefined) filters.push(whereFilter(where))
-  return filters
 }
 
 /** `member:value`: the value as JSON, or a text without quotes. */
-function whereFilter(text: string): (item: JsonObject) => boolean {
+function whereFilter(text: string): Filter {
   const colon = text.indexOf(':')
   if (colon < 1) {
     throw new ResourceUriInvalid('query parameter "where" must be member:value, as visible:false')
   }
   const [name, value] = [text.slice(0, colon), text.slice(colon + 1)]
-  return item => {
-    if (!Object.hasOwn(item, name)) return false
-    const found = item[name]
-    return typeof found === 'string' ? found === value : JSON.stringify(found) === value
+  const flag = value.toLowerCase()
+  const wanted = comparable(jsonOf(value))
+  return {
+    matches(item) {
+      if (!Object.hasOwn(item, name)) return false
+      const found = item[name]
+      if (typeof found === 'boolean') return String(found) === flag
+      return found === value || comparable(found) === wanted
+    },
+    hint(items) {
+      const values = items.filter(item => Object.hasOwn(item, name)).map(item => item[name])
+      if (values.length === 0) return memberHint(items, name)
+      return `no ${quoted(name)} is ${quoted(value)}; values: ${counted(values)}`
+    },
   }
+}
+
+/** The text as JSON where it is some, else as it is. */
+function jsonOf(text: string): unknown {
+  try {
+    return parseExact(text)
+  } catch {
+    return text
+  }
+}
+
+/** The JSON of the value, the same for 1, 1.0 and 1e0. */
+function comparable(value: unknown): string {
+  return JSON.stringify(value, (_, each: unknown) => {
+    const digits = digitsOf(each)
+    return digits === null ? each : JSON.rawJSON(digits)
+  })
 }
 
 /** Longer names are compared by their beginning. */
@@ -232,13 +356,11 @@ export function sceneValues(scene: JsonObject, parameter: string): readonly stri
     case 'name':
       return textsOf(items.map(({ name }) => name))
     case 'ids':
-      return textsOf(items.map(({ id }) => (typeof id === 'number' ? String(id) : id)))
+      return textsOf(items.map(({ id }) => (numberOf(id) === undefined ? id : asText(id))))
     case 'fields':
       return textsOf(items.flatMap(item => Object.keys(item)))
     case 'where':
       return ['visible:false', 'visible:true', 'selected:true', 'animated:true']
-    case 'depth':
-      return ['1', '2', '3']
     case 'offset':
       return ['0']
     case 'limit':

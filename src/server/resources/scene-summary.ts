@@ -1,7 +1,8 @@
 import { arrayOf, isJsonObject, type JsonObject } from '../../lib/util/json.ts'
+import { digitsOf, numberOf } from '../../lib/util/exact-json.ts'
 import { isVector } from '../../lib/util/json-diff.ts'
 import { asText } from '../../lib/util/text.ts'
-import { sizeOf } from './scene-query.ts'
+import { countsOf } from './scene-query.ts'
 
 /** A summary is never larger: about 1,000 tokens. */
 const maxSummaryBytes = 4096
@@ -39,7 +40,8 @@ function summariseDccScene(scene: JsonObject): Summary {
   const animated = objects.filter(each => each.animated === true)
   const dcc = memberOf(scene, 'dcc')
   const selection = memberOf(scene, 'selection')
-  const camera = objects.find(({ id }) => id === scene.camera)
+  const digits = digitsOf(scene.camera) ?? undefined
+  const camera = objects.find(({ id }) => id === scene.camera || digitsOf(id) === digits)
   const total = memberOf(scene, 'truncated').total ?? objects.length
   const plain = plainMembers.flatMap(name =>
     scene[name] === undefined ? [] : [[name, shortened(scene[name])] as const],
@@ -85,19 +87,12 @@ function placeOf({ id, translate, world_translate, rotate, quaternion }: JsonObj
 
 function countsByType(scene: JsonObject, objects: JsonObject[], most: number): JsonObject {
   const given = memberOf(memberOf(scene, 'counts'), 'by_type')
-  const counts = new Map(Object.entries(given).filter(isCount))
-  if (counts.size === 0) {
-    for (const { type } of objects) {
-      const word = asText(type)
-      counts.set(word, (counts.get(word) ?? 0) + 1)
-    }
-  }
-  const sorted = [...counts].toSorted(([, a], [, b]) => b - a)
+  const known = Object.entries(given).flatMap(([type, count]): [string, number][] =>
+    numberOf(count) === undefined ? [] : [[type, Number(numberOf(count))]],
+  )
+  const counts = known.length > 0 ? known : countsOf(objects.map(({ type }) => type))
+  const sorted = counts.toSorted(([, a], [, b]) => b - a)
   return Object.fromEntries(sorted.slice(0, most + 3).map(([type, n]) => [cutText(type), n]))
-}
-
-function isCount(entry: [string, unknown]): entry is [string, number] {
-  return typeof entry[1] === 'number'
 }
 
 /** Bounds of the boxes where objects have them, else of their places; null without either. */
@@ -107,8 +102,9 @@ function boundsOf(objects: JsonObject[]): JsonObject | null {
   const include = (point: unknown) => {
     if (!isVector(point) || point.length !== 3) return
     for (let axis = 0; axis < 3; axis++) {
-      low[axis] = Math.min(low[axis]!, point[axis]!)
-      high[axis] = Math.max(high[axis]!, point[axis]!)
+      const value = numberOf(point[axis])!
+      low[axis] = Math.min(low[axis]!, value)
+      high[axis] = Math.max(high[axis]!, value)
     }
   }
   const boxes = objects.map(each => memberOf(each, 'bbox')).filter(({ min }) => min !== undefined)
@@ -129,7 +125,7 @@ function collectionTree(collections: readonly unknown[]): readonly string[] {
   return collections.filter(isJsonObject).map(({ name, parent, objects }) => {
     const depth = (depths.get(parent) ?? -1) + 1
     depths.set(name, depth)
-    return `${'  '.repeat(Math.min(depth, 8))}${cutText(asText(name))} (${typeof objects === 'number' ? objects : 0})`
+    return `${'  '.repeat(Math.min(depth, 8))}${cutText(asText(name))} (${numberOf(objects) ?? 0})`
   })
 }
 
@@ -155,6 +151,12 @@ function shapeOf(value: unknown, depth: number, most: number): unknown {
   const shape = shown.map(([name, each]) => [cutText(name), shapeOf(each, depth - 1, most)])
   const left = members.length - shown.length
   return Object.fromEntries(left > 0 ? [...shape, ['…', `${left} more members`]] : shape)
+}
+
+function sizeOf(value: object): string {
+  const count = Array.isArray(value) ? value.length : Object.keys(value).length
+  const [kind, item] = Array.isArray(value) ? ['array', 'item'] : ['object', 'member']
+  return `[${kind}: ${count} ${item}${count === 1 ? '' : 's'}]`
 }
 
 function memberOf(value: JsonObject, name: string): JsonObject {

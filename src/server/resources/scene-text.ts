@@ -3,9 +3,11 @@ import {
   exceedsDepth,
   finiteJsonText,
   isJsonObject,
+  jsonFault,
   NumberError,
   parseJson,
   refuseNonFinite,
+  wellFormedJson,
 } from '../../lib/util/json.ts'
 
 export type SceneLimits = Pick<Limits, 'maxMessageBytes' | 'maxJsonDepth'>
@@ -26,14 +28,15 @@ export function serialiseScene(scene: unknown, limits: SceneLimits): string {
   return text
 }
 
-/** Checks a scene that is JSON text already; `null` when the text says so. */
-export function checkSceneText(text: unknown, limits: SceneLimits): string | null {
-  if (typeof text !== 'string') throw new TypeError('scene text must be a string of JSON')
+/** Checks a scene that is JSON text already, and returns it well-formed; `null` when it says so. */
+export function checkSceneText(given: unknown, limits: SceneLimits): string | null {
+  if (typeof given !== 'string') throw new TypeError('scene text must be a string of JSON')
+  const text = wellFormedJson(given)
   checkBytes(text, limits)
   const parsed = parseJson(text, limits.maxJsonDepth)
   if (!parsed.ok) {
     if (parsed.failure === 'depth') throw tooDeep(limits)
-    throw new TypeError('scene is not valid JSON, which has no NaN and no Infinity')
+    throw new TypeError(`scene is not valid JSON: ${jsonFault(text)}`)
   }
   if (parsed.value === null) return null
   if (!isJsonObject(parsed.value)) throw notAnObject()

@@ -1,7 +1,9 @@
 import type { Limits } from '../../lib/config/limits.ts'
 import { type BuiltIn, jsonContents } from './built-in.ts'
 import { ResourceNotFound, ResourceUriInvalid } from './errors.ts'
+import { numberOf, parseExact } from '../../lib/util/exact-json.ts'
 import { isJsonObject, type JsonObject } from '../../lib/util/json.ts'
+import type { JsonDifferences } from '../../lib/util/json-diff.ts'
 import { asText } from '../../lib/util/text.ts'
 import { KeptAnswers } from './kept-answers.ts'
 import { chain, type MaybePromise } from './maybe-promise.ts'
@@ -9,8 +11,8 @@ import type { Content, Descriptor, Template } from './producer.ts'
 import type { CheckpointSource } from './checkpoint-source.ts'
 import { countParameter, onlyParameters } from './query-parameters.ts'
 import type { ResourceUri } from './resource-uri.ts'
-import { deltaBetween } from './scene-changes.ts'
-import { namedDelta, patchedDelta, sceneDelta, sceneReset } from './scene-delta.ts'
+import { changesBetween, omissionOf, parseScene, patchedChanges } from './scene-changes.ts'
+import { sceneDelta } from './scene-delta.ts'
 import { parseSceneQuery, sceneValues, selectPart } from './scene-query.ts'
 import {
   checkpointsDescriptor,
@@ -21,7 +23,6 @@ import {
   sceneTemplates,
   sceneText,
 } from './scene-listing.ts'
-import { omissionOf } from './scene-changes.ts'
 import type { SceneRevision } from './scene-revision.ts'
 import type { SceneState } from './scene-state.ts'
 import { summariseScene } from './scene-summary.ts'
@@ -33,6 +34,8 @@ export interface SceneNow {
   readonly frame: number | null
   /** Names of the listed objects by id. */
   readonly names: ReadonlyMap<string, string>
+  /** Ids of those that have a `uid`, by it. */
+  readonly ids: ReadonlyMap<string, string>
   /** Whether the scene may have an object with this id that it does not list. */
   readonly mayOmit: (id: string) => boolean
 }
@@ -40,6 +43,8 @@ export interface SceneNow {
 type Meta = Readonly<Record<string, unknown>>
 
 const maxCompleted = 1000
+/** Up to this size a delta is worth reading even where the whole scene is smaller. */
+const smallDeltaBytes = 1024
 
 /** `scene://current` and `scene://delta`. */
 export class SceneProducer implements BuiltIn {
@@ -105,12 +110,13 @@ export class SceneProducer implements BuiltIn {
     const { hasScene, revision } = this.#state.current
     const scene: JsonObject = hasScene ? this.#parsed.value : {}
     const { objects, time } = scene
-    const frame = isJsonObject(time) ? time.frame : null
+    const frame = isJsonObject(time) ? numberOf(time.frame) : null
     const named = Array.isArray(objects) ? objects.filter(isJsonObject) : []
     return {
       revision,
-      frame: typeof frame === 'number' ? frame : null,
+      frame: frame ?? null,
       names: new Map(named.map(({ id, name }) => [asText(id ?? name), asText(name ?? id)])),
+      ids: new Map(named.flatMap(({ uid, id }) => (uid == null ? [] : [[asText(uid), asText(id)]]))),
       mayOmit: Array.isArray(objects) ? omissionOf(scene) : () => true,
     }
   }
@@ -170,12 +176,17 @@ export class SceneProducer implements BuiltIn {
     }
     if (!current.hasScene) return jsonContents(uri.text, sceneText(current), meta)
     const base = since === undefined ? this.#state.previous : this.#state.find(since)
-    if (base === undefined) return jsonContents(uri.text, sceneReset(current), meta)
+    if (base === undefined) {
+      // It is not kept (any more): the reader takes the whole scene and goes on from there.
+      const reset = { reset: true, revision: current.revision }
+      return jsonContents(uri.text, JSON.stringify(reset), meta)
+    }
     const patches = this.#state.patchesSince(base.revision)
-    const build = () =>
-      patches === null
-        ? sceneDelta(base, current, this.#maxChanges)
-        : patchedDelta(base, current, patches, this.#maxChanges)
+    const build = () => {
+      const found =
+        patches === null ? this.#compared(base, current) : patchedChanges(patches, this.#maxChanges)
+      return sceneDelta(base, current, found, Math.max(current.bytes, smallDeltaBytes))
+    }
     return this.#deltas.get(this.#state.version, uri.text, build, meta)
   }
 
@@ -187,10 +198,15 @@ export class SceneProducer implements BuiltIn {
     const base = await this.#endpoint(since)
     const end = typeof until === 'object' ? until : await this.#endpoint(until)
     if (!end.hasScene) return jsonContents(uri.text, sceneText(end), this.#freshMeta())
-    const most = this.#maxChanges
     const changes =
-      (await this.#checkpoints?.changes(base, end, most)) ?? deltaBetween(base, end, most)
-    return jsonContents(uri.text, namedDelta(base, end, changes), this.#freshMeta())
+      (await this.#checkpoints?.changes(base, end, this.#maxChanges)) ?? this.#compared(base, end)
+    return jsonContents(uri.text, sceneDelta(base, end, changes), this.#freshMeta())
+  }
+
+  #compared(base: SceneRevision, until: SceneRevision): JsonDifferences {
+    const isCurrent = until === this.#state.current
+    const scene = isCurrent ? this.#parsed.value : parseScene(until.text)
+    return changesBetween(parseScene(base.text), scene, this.#maxChanges)
   }
 
   async #endpoint(word: number | string): Promise<SceneRevision> {
@@ -244,7 +260,7 @@ class ParsedScene {
   /** Only for a state that has a scene. Holds until the next call. */
   get value(): JsonObject {
     const { current } = this.#state
-    const scene = this.#upToDate() ?? JSON.parse(current.text ?? '{}')
+    const scene = this.#upToDate() ?? (parseExact(current.text ?? '{}') as JsonObject)
     this.#kept = { revision: current.revision, scene: new WeakRef(scene) }
     return scene
   }
@@ -262,10 +278,12 @@ class ParsedScene {
 }
 
 function follow(scene: Record<string, unknown>, step: SceneStep): void {
-  const value: unknown = step.after === null ? undefined : JSON.parse(step.after)
+  const value = step.after === null ? undefined : parseExact(step.after)
   if (step.kind === 'member') {
+    const member = { value, configurable: true, enumerable: true, writable: true }
     if (value === undefined) delete scene[step.name]
-    else scene[step.name] = value
+    // Setting a member `__proto__` would change the prototype.
+    else Object.defineProperty(scene, step.name, member)
     return
   }
   const objects = scene.objects as unknown[]

@@ -47,9 +47,6 @@ export interface SessionEventPage {
   readonly events: readonly SessionEvent[]
 }
 
-/** Streams that a listing names; a session with more is known by the first ones. */
-const maxShownStreams = 4
-
 /** The diagnostics of one session, in memory, read by cursor as `events://session/<id>`. */
 export class SessionEventBuffer {
   readonly sessionId: string
@@ -66,8 +63,6 @@ export class SessionEventBuffer {
   #bytes = 0
   #newest = 0
   #newestAt: string | null = null
-  #source: string | null = null
-  readonly #streams = new Set<string>()
   #oldest = 1
   #dropped = 0
   #lostThrough = 0
@@ -89,11 +84,6 @@ export class SessionEventBuffer {
     this.#maxBytes = maxBytes === undefined ? undefined : positive('maxBytes', maxBytes)
     this.#clock = clock
     this.#limits = resolveLimits(limits)
-  }
-
-  /** The last sender and the streams with events; null before the first event. */
-  get voices(): { readonly source: string; readonly streams: readonly string[] } | null {
-    return this.#source === null ? null : { source: this.#source, streams: [...this.#streams] }
   }
 
   /** Id of the newest event ever appended, 0 before the first. */
@@ -131,8 +121,6 @@ export class SessionEventBuffer {
     if (this.retainedCount === this.#maxlen) this.#dropOldest()
     this.#newest = event.id
     this.#newestAt = event.timestamp
-    this.#source = event.source
-    if (this.#streams.size < maxShownStreams) this.#streams.add(event.stream)
     this.#ring[this.#slot(event.id)] = event
     this.#bytes += this.#weight(event)
     while (this.#bytes > (this.#maxBytes ?? Infinity) && this.retainedCount > 1) this.#dropOldest()

@@ -1,16 +1,12 @@
-import { cleanText } from '../../lib/util/text.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { Limits } from '../../lib/config/limits.ts'
 import { type BuiltIn, freezeAll, jsonContents } from './built-in.ts'
-import { rankedMatches, suggestedLimits } from './completion.ts'
+import { suggestedLimits } from './completion.ts'
 import { ResourceNotFound } from './errors.ts'
 import type { CompletionContext, Content, Descriptor, Template } from './producer.ts'
 import { countParameter, flagParameter, limitParameter } from './query-parameters.ts'
 import type { ResourceUri } from './resource-uri.ts'
 import type { SessionEventBuffer } from './session-event-buffer.ts'
-
-/** Characters of a source or stream in a listing: they are the application's texts. */
-const maxShownChars = 40
 
 const annotations = { audience: ['user', 'assistant'], priority: 0.3 } as const
 
@@ -77,7 +73,6 @@ export class SessionEventsProducer implements BuiltIn {
   }
 
   complete(variable: string, typed: string, context: CompletionContext): readonly string[] {
-    if (variable === 'session_id') return rankedMatches(this.#newestFirst(), typed)
     return this.#values(variable, context).filter(value => value.startsWith(typed))
   }
 
@@ -117,6 +112,8 @@ export class SessionEventsProducer implements BuiltIn {
 
   #values(variable: string, { resolved }: CompletionContext): readonly string[] {
     switch (variable) {
+      case 'session_id':
+        return this.#newestFirst()
       case 'cursor': {
         // All that is retained, or what comes from now on.
         const buffer = this.#buffers.get(resolved.get('session_id') ?? '')
@@ -142,38 +139,18 @@ export class SessionEventsProducer implements BuiltIn {
   }
 }
 
-function describe({ uri, sessionId, lastAppendedAt, voices }: SessionEventBuffer): Descriptor {
-  const name = nameOf(voices, sessionId)
+function describe({ uri, sessionId, lastAppendedAt }: SessionEventBuffer): Descriptor {
+  const name = `Events of session ${sessionId}`
   return Object.freeze({
     uri,
     name,
     title: name,
-    description: `${contentsOf(voices)} (session ${sessionId}), read by ?cursor=N; never pushed`,
+    description:
+      'Diagnostics: console output, errors and progress of the session, read by ?cursor=N; never pushed',
     mimeType: 'application/json',
     annotations: {
       ...annotations,
       ...(lastAppendedAt === null ? {} : { lastModified: lastAppendedAt }),
     },
   })
-}
-
-type Voices = SessionEventBuffer['voices']
-
-/** `Console of Blender` for what a program prints, `render of Farm` for any other stream. */
-function nameOf(voices: Voices, sessionId: string): string {
-  if (voices === null) return `Events of session ${sessionId}`
-  const { source, streams } = voices
-  const speaker = cleanText(source.charAt(0).toUpperCase() + source.slice(1), maxShownChars)
-  const isConsole = streams.every(stream => stream === 'stdout' || stream === 'stderr')
-  return `${isConsole ? 'Console' : shownStreams(streams)} of ${speaker}`
-}
-
-function contentsOf(voices: Voices): string {
-  if (voices === null) return 'Diagnostics of a session that has said nothing yet'
-  const { source, streams } = voices
-  return `What ${cleanText(source, maxShownChars)} reported as ${shownStreams(streams)}`
-}
-
-function shownStreams(streams: readonly string[]): string {
-  return streams.map(stream => cleanText(stream, maxShownChars)).join(', ')
 }

@@ -1,8 +1,9 @@
+import { wellFormedJson } from '../../lib/util/json.ts'
 import type { Content } from './producer.ts'
 
 /**
  * Gives contents that name no MIME type the one of their listing, else the type that claims
- * least. The identical frozen answer stays the identical one: it says "unchanged".
+ * least, and makes JSON well-formed. The identical frozen answer stays the identical one: it says "unchanged".
  */
 export class TypedContents {
   readonly #filled = new WeakMap<readonly Content[], readonly Content[]>()
@@ -11,7 +12,8 @@ export class TypedContents {
     contents: readonly Content[],
     listedType: (uri: string) => string | undefined,
   ): readonly Content[] {
-    if (contents.every(({ mimeType }) => mimeType !== undefined)) return contents
+    if (contents.every(content => content.mimeType !== undefined && isWellFormed(content)))
+      return contents
     const known = this.#filled.get(contents)
     if (known !== undefined) return known
     const filled = contents.map(content => typed(content, listedType))
@@ -22,8 +24,17 @@ export class TypedContents {
 }
 
 function typed(content: Content, listedType: (uri: string) => string | undefined): Content {
-  if (content.mimeType !== undefined) return content
   const least = 'text' in content ? 'text/plain' : 'application/octet-stream'
-  const { uri, ...body } = content
-  return Object.freeze({ uri, mimeType: listedType(uri) ?? least, ...body })
+  const { uri, mimeType = listedType(uri) ?? least, ...body } = content
+  const full = { uri, mimeType, ...body }
+  if ('text' in full && isJson(full)) full.text = wellFormedJson(full.text)
+  return Object.freeze(full)
+}
+
+function isWellFormed(content: Content): boolean {
+  return !('text' in content && isJson(content)) || wellFormedJson(content.text) === content.text
+}
+
+function isJson({ mimeType = '' }: Content): boolean {
+  return /\bjson\b/i.test(mimeType)
 }

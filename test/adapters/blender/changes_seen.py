@@ -165,6 +165,32 @@ class Seen(unittest.TestCase):
         self.tick()
         self.assertEqual(sorted(self.names()), ["Empty", "Saved"])
 
+    def test_a_copy_that_is_saved_elsewhere_as_a_copy(self):
+        path, other = (os.path.join(FOLDER, name) for name in ("shot.blend", "other.blend"))
+        save = bpy.ops.wm.save_as_mainfile
+        done = []
+        for step in (
+            lambda: save(filepath=other, copy=True),  # of a file that was never saved
+            lambda: save(filepath=path),
+            lambda: save(filepath=other, copy=True),
+            lambda: bpy.ops.wm.save_mainfile(),
+            lambda: save(filepath=other),  # Save As
+            lambda: save(filepath=other, copy=True),  # of the file itself, over itself
+        ):
+            before = len(self.link.of("record"))
+            step()
+            self.tick()
+            done += [args for args in self.link.of("record")[before:] if args[0].startswith("file.")]
+            self.assertEqual(self.link.scenes()[-1]["document"].get("path", ""), bpy.data.filepath)
+        self.assertEqual(done, [
+            ("file.save_copy", {"copy_of": ""}),
+            ("file.save", {"path": path}),
+            ("file.save_copy", {"copy_of": path}),
+            ("file.save", {"path": path}),
+            ("file.save", {"path": other}),
+            ("file.save", {"path": other}),
+        ])
+
     def test_that_the_document_was_modified_of_which_blender_gives_no_notice(self):
         self.assertFalse(self.link.scenes()[-1]["document"]["modified"])
         bpy.ops.ed.undo_push(message="something")
@@ -383,6 +409,16 @@ class Seen(unittest.TestCase):
                          ["render.start", "render.complete"])
 
 
+def flat(value, path=""):
+    """Members of members by their paths; lists of numbers are values."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if (
+        isinstance(value, list) and any(isinstance(each, dict) for each in value)) else None
+    if items is None:
+        return {path: value}
+    parts = [flat(each, "%s/%s" % (path, name) if path else str(name)) for name, each in items]
+    return {name: each for part in parts for name, each in part.items()}
+
+
 class Objects(unittest.TestCase):
     def setUp(self):
         harness.empty_scene()
@@ -417,7 +453,8 @@ class Objects(unittest.TestCase):
         said = self.read("blender-object://%C3%9Cber%201%2F2")
         self.assertEqual(said["name"], "Über 1/2")
         self.assertEqual(said["geometry"], {"vertices": 3, "edges": 3, "polygons": 1})
-        self.assertEqual(said["materials"], ["Red"])
+        [red] = said["materials"]
+        self.assertEqual((red["name"], red["viewport_color"]), ("Red", [0.8, 0.8, 0.8, 1]))
         self.assertEqual(said["modifiers"][0]["type"], "bevel")
         self.assertEqual(said["constraints"][0]["target"], "Target")
         self.assertEqual(
@@ -432,6 +469,53 @@ class Objects(unittest.TestCase):
             },
         )
         self.assertEqual(said["warnings"], [{"code": "number_not_finite", "count": 1}])
+
+    def test_tell_what_no_scene_shows(self):
+        """Each change is one of these members alone, and has the value that was set."""
+        mesh = bpy.data.meshes.new("M")
+        mesh.from_pydata([(0, 0, 0), (1, 0, 0), (0, 1, 0)], [], [(0, 1, 2)])
+        paint = bpy.data.materials.new("Paint")
+        paint.use_nodes = True
+        mesh.materials.append(paint)
+        item = harness.add("Item", mesh)
+        bevel = item.modifiers.new("Bevel", "BEVEL")
+        lamp = harness.add("Lamp", bpy.data.lights.new("Lamp", "SPOT"))
+        camera = harness.add("Camera", bpy.data.cameras.new("Camera"))
+        track = item.constraints.new("TRACK_TO")
+        shader = paint.node_tree.nodes["Principled BSDF"]
+
+        def set_(thing, name, value):
+            return lambda: setattr(thing, name, value)
+
+        changes = [
+            (item, set_(shader.inputs["Base Color"], "default_value", (1, 0, 0, 1)),
+             "materials/0/Principled BSDF/Base Color", [1, 0, 0, 1]),
+            (item, set_(shader.inputs["Roughness"], "default_value", 0.25),
+             "materials/0/Principled BSDF/Roughness", 0.25),
+            (item, set_(paint, "diffuse_color", (0, 1, 0, 1)), "materials/0/viewport_color", [0, 1, 0, 1]),
+            (item, lambda: paint.node_tree.links.new(
+                paint.node_tree.nodes.new("ShaderNodeTexChecker").outputs[0], shader.inputs["Base Color"]),
+             "materials/0/Principled BSDF/Base Color", "Checker Texture"),
+            (item, set_(bevel, "width", 0.5), "modifiers/0/width", 0.5),
+            (item, set_(bevel, "show_viewport", False), "modifiers/0/viewport", False),
+            (item, set_(track, "influence", 0.5), "constraints/0/influence", 0.5),
+            (item, set_(item, "hide_render", True), "renders", False),
+            (item, set_(item, "hide_select", True), "selectable", False),
+            (item, lambda: (mesh.vertices.add(1), item.update_tag()), "geometry/vertices", 4),
+            (lamp, set_(lamp.data, "energy", 20), "data/energy", 20),
+            (lamp, set_(lamp.data, "color", (1, 0, 0)), "data/color", [1, 0, 0]),
+            (lamp, set_(lamp.data, "spot_blend", 0.5), "data/spot_blend", 0.5),
+            (camera, set_(camera.data, "lens", 85), "data/lens", 85),
+            (camera, set_(camera.data, "clip_end", 20), "data/clip_end", 20),
+        ]
+        for thing, change, path, value in changes:
+            before = flat(self.read("blender-object://" + thing.name))
+            change()
+            after = flat(self.read("blender-object://" + thing.name))
+            different = [name for name in before.keys() | after.keys() if before.get(name) != after.get(name)]
+            self.assertEqual((different, after[path]), ([path], value))
+        lamp.data.energy = float("inf")
+        self.assertIsNone(self.read("blender-object://Lamp")["data"]["energy"])
 
     def test_of_every_type_can_be_read(self):
         kinds = [
@@ -451,7 +535,7 @@ class Objects(unittest.TestCase):
             add()
         bpy.ops.object.add(type="LATTICE")
         self.assertEqual(len(bpy.context.scene.objects), len(kinds) + 1)
-        from service_cli_link.object_uri import object_uri
+        from service_cli_link.object_detail import object_uri
 
         for item in bpy.context.scene.objects:
             said = self.read(object_uri(item.name))

@@ -89,14 +89,15 @@ def scene_of(members, objects):
     return dict(members, objects=[json.loads(text) for text in objects.values()])
 
 
-def collect(detail, limits=None, warnings=(), document=None):
+def collect(detail, limits=None, warnings=(), document=None, identities=None):
     """The scene as a fresh look has it."""
     import time
 
-    from service_cli_link import scene_reader, snapshot
+    from service_cli_link import identity, scene_reader, snapshot
 
     limits = dict({"max_patched_objects": 100000, "max_scene_bytes": 64 << 20}, **(limits or {}))
-    reader = scene_reader.SceneReader(detail, limits, time.monotonic)
+    identities = identities or identity.Identities()
+    reader = scene_reader.SceneReader(detail, limits, time.monotonic, identities)
     reader.forget()
     reader.work(1e9)
     return scene_of(snapshot.members(reader, warnings, document), reader.take())
@@ -111,7 +112,7 @@ def enable():
 def session(clock=None, **settings):
     """A started session of the installed add-on that talks to a RecordingLink."""
     from service_cli_link import link_session
-    from service_cli_link.settings import DEFAULTS
+    from service_cli_link.preferences import DEFAULTS
 
     made = link_session.LinkSession(
         DEFAULTS._replace(**settings), "0.1.0", clock or Clock(), RecordingLink

@@ -12,9 +12,10 @@ import harness
 
 harness.enable()
 import service_cli_link
-from service_cli_link import cadence, finite, missing_files, object_uri, operator_log
+from service_cli_link import actions, cadence, finite, missing_files, object_detail
 from service_cli_link.console_tee import ConsoleTee, Tee
 from service_cli_link import note_panel, status_view
+from service_cli_link.note_panel import NOTHING
 from service_cli_link.service_host_link import CLEARED, NOT_TOLD, OFF, LinkStatus
 from service_cli_link.sensitive import is_sensitive_name
 
@@ -110,21 +111,26 @@ class NoteLines(unittest.TestCase):
     def test_keep_an_answer_apart_from_what_was_found(self):
         forged = "Done\nChanged:\n- Cube moved"
         said, answered, proof = self.lines(self.answer(forged, asked=[]))
-        self.assertEqual((said, answered), (["Higher"], ["an agent: " + forged]))
-        self.assertEqual(proof, ["Changed: nothing"])
+        self.assertEqual((said, answered),
+                         (["Higher", "About: no object"], ["an agent: " + forged]))
+        self.assertEqual(proof, [NOTHING])
 
-    def test_say_that_nothing_changed_and_why_nothing_was_compared(self):
-        self.assertEqual(self.proof(asked=[], also_changed=[]), ["Changed: nothing"])
+    def test_do_not_say_that_nothing_changed_and_say_why_nothing_was_compared(self):
+        self.assertEqual(self.proof(asked=[], also_changed=[]), [NOTHING])
         self.assertEqual(self.proof(no_changes="there was no scene"),
                          ["Not compared: there was no scene"])
         self.assertEqual(self.proof(asked=[], settled=False),
-                         ["The scene was still changing.", "Changed: nothing"])
+                         ["The scene was still changing.", NOTHING])
+
+    def test_tell_all_changes_of_a_note_that_names_no_object_as_changed(self):
+        self.assertEqual(self.proof(also_changed=["Cube moved"]), ["Changed:", "- Cube moved"])
+        self.assertEqual(self.proof(also_changed=[]), [NOTHING])
 
     def test_say_that_the_scene_was_not_confirmed(self):
         as_of = "2026-03-04T05:06:07.250Z"
         self.assertEqual(self.proof(asked=[], settled=False, as_of=as_of),
                          ["Not confirmed: changes after %s are missing." % as_of,
-                          "Changed: nothing"])
+                          NOTHING])
 
     def test_count_all_changes_that_are_left_out(self):
         asked = ["%d moved" % number for number in range(30)]
@@ -133,7 +139,7 @@ class NoteLines(unittest.TestCase):
     def test_have_no_proof_of_an_answer_before(self):
         answers = [self.answer("First", asked=["Cube moved"]),
                    {"action": "answer", "by": "an agent", "text": "Second"}]
-        self.assertEqual(self.lines(*answers), (["Higher"], ["an agent: Second"], []))
+        self.assertEqual(self.lines(*answers), (["Higher", "About: no object"], ["an agent: Second"], []))
 
     def test_are_few_when_the_note_is_settled(self):
         lines = self.lines(self.answer(asked=["Cube moved"]), state="accepted")
@@ -179,8 +185,12 @@ class Numbers(unittest.TestCase):
             self.assertEqual(finite.Cleaner().number(given), expected)
 
     def test_have_no_negative_zero(self):
-        self.assertEqual(str(finite.Cleaner().number(-0.0)), "0.0")
-        self.assertEqual(str(finite.Cleaner().number(-1e-9)), "0.0")
+        self.assertEqual(str(finite.Cleaner().number(-0.0)), "0")
+
+    def test_have_a_point_only_where_they_need_one(self):
+        told = finite.Cleaner().numbers([2.0, -1.0, 0.5, 2.0000001])
+        self.assertEqual([str(each) for each in told], ["2", "-1", "0.5", "2"])
+        self.assertEqual(str(finite.Cleaner().number(-1e-9)), "0")
 
     def test_that_are_not_finite_are_left_out_and_counted(self):
         cleaner = finite.Cleaner()
@@ -216,7 +226,7 @@ class Values(unittest.TestCase):
         self.assertEqual(finite.short_text("a\udcff"), "a?")
 
     def test_named_like_a_secret_are_redacted(self):
-        cleaner = finite.Cleaner(is_sensitive_name)
+        cleaner = finite.Cleaner()
         value = cleaner.value({"apiKey": "x", "keyframe": 3, "deep": {"password": "y"}})
         self.assertEqual(
             value, {"apiKey": "[redacted]", "keyframe": 3, "deep": {"password": "[redacted]"}}
@@ -234,16 +244,16 @@ class SecretNames(unittest.TestCase):
 class Addresses(unittest.TestCase):
     def test_come_back_as_the_name_they_were_made_of(self):
         for name in ("Cube", "Cube.001", "a b/c?d#e%", "Würfel", "立方", "Cube [lib.blend]", "~-_"):
-            uri = object_uri.object_uri(name)
+            uri = object_detail.object_uri(name)
             self.assertRegex(uri, r"^blender-object://[A-Za-z0-9._~%-]+$")
-            self.assertEqual(object_uri.object_name(uri), name)
+            self.assertEqual(object_detail.object_name(uri), name)
 
     def test_may_carry_a_query_and_an_upper_case_scheme(self):
-        self.assertEqual(object_uri.object_name("BLENDER-object://Cube?x=1#y"), "Cube")
+        self.assertEqual(object_detail.object_name("BLENDER-object://Cube?x=1#y"), "Cube")
 
     def test_of_others_or_of_nothing_are_none_of_ours(self):
         for uri in ("scene://Cube", "blender-object:Cube", "blender-object://", "blender-object://%ff"):
-            self.assertIsNone(object_uri.object_name(uri), uri)
+            self.assertIsNone(object_detail.object_name(uri), uri)
 
 
 class Rhythm(unittest.TestCase):
@@ -302,11 +312,11 @@ class OperatorLists(unittest.TestCase):
             ([1, 2, 3], [1, 2], []),
         ]
         for before, now, expected in table:
-            self.assertEqual(operator_log.new_entries(before, now), expected, (before, now))
+            self.assertEqual(actions.new_entries(before, now), expected, (before, now))
 
     def test_name_operators_as_python_does(self):
-        self.assertEqual(operator_log.action_name("OBJECT_OT_delete"), "object.delete")
-        self.assertEqual(operator_log.action_name("odd"), "odd")
+        self.assertEqual(actions.action_name("OBJECT_OT_delete"), "object.delete")
+        self.assertEqual(actions.action_name("odd"), "odd")
 
 
 class Console(unittest.TestCase):

@@ -63,6 +63,84 @@ def undo():
     bpy.ops.ed.undo()
 
 
+def step(name, *words):
+    """What a person does in the 3D view, with its undo step."""
+    window = bpy.context.window_manager.windows[0]
+    area = view_area()
+    region = next(each for each in area.regions if each.type == "WINDOW")
+    with bpy.context.temp_override(window=window, area=area, region=region):
+        STEPS[name](*words)
+        bpy.ops.ed.undo_push(message=name)
+
+
+def only(*names):
+    """Selects these; the first one is the active one."""
+    for each in bpy.context.scene.objects:
+        each.select_set(each.name in names)
+    bpy.context.view_layer.objects.active = bpy.data.objects[names[0]]
+
+
+def delete_(name):
+    only(name)
+    bpy.ops.object.delete()
+
+
+def rename_(name, new, by=0):
+    item = bpy.data.objects[name]
+    item.name = new
+    item.location.x += float(by)
+
+
+def duplicate(name):
+    only(name)
+    bpy.ops.object.duplicate()
+
+
+def join(name, other):
+    only(name, other)
+    bpy.ops.object.join()
+
+
+def separate(name):
+    only(name)
+    bpy.ops.object.mode_set(mode="EDIT")
+    bpy.ops.mesh.separate(type="LOOSE")
+    bpy.ops.object.mode_set(mode="OBJECT")
+
+
+def paint(name):
+    material = bpy.data.objects[name].data.materials[0]
+    material.node_tree.nodes["Principled BSDF"].inputs["Base Color"].default_value = (1, 0, 0, 1)
+
+
+def bevel(name):
+    bpy.data.objects[name].modifiers.new("Bevel", "BEVEL")
+
+
+def subdivide(name):
+    only(name)
+    bpy.ops.object.mode_set(mode="EDIT")
+    bpy.ops.mesh.select_all(action="SELECT")
+    bpy.ops.mesh.subdivide()
+    bpy.ops.object.mode_set(mode="OBJECT")
+
+
+STEPS = {"select": only, "delete": delete_, "rename": rename_, "duplicate": duplicate, "join": join,
+         "separate": separate, "paint": paint, "bevel": bevel, "subdivide": subdivide}
+
+
+def place_of(name):
+    return list(bpy.data.objects[name].matrix_world.translation)
+
+
+def save_copy():
+    bpy.ops.wm.save_as_mainfile(filepath=os.path.join(FOLDER, "copy.blend"), copy=True)
+
+
+def save_as():
+    bpy.ops.wm.save_as_mainfile(filepath=os.path.join(FOLDER, "other.blend"))
+
+
 def save():
     bpy.ops.wm.save_as_mainfile(filepath=PATH)
 

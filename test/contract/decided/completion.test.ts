@@ -12,7 +12,7 @@ facts('decision: templates and completion', [
             const { result } = await session.call('resources/templates/list')
             const templates = result.resourceTemplates.map((each: any) => each.uriTemplate)
             expect(templates).to.have.members([
-              'scene://current{?view,pointer,depth,type,name,ids,where,fields,offset,limit}',
+              'scene://current{?view,pointer,type,name,ids,where,fields,offset,limit}',
               'scene://delta{?since,until}',
               'audit://recent{?limit}',
               'events://session/{session_id}{?cursor,limit,drain}',

@@ -146,10 +146,13 @@ facts('decision: scene://delta', [
     },
   ],
   [
-    'a delta larger than the scene is a reset',
+    'a delta larger than the scene is cut, and summed up',
     async () => {
-      const many = Object.fromEntries(Array.from({ length: 100 }, (_, n) => [`m${n}`, n]))
-      expect(await deltaAfter([many, {}])).to.deep.equal({ reset: true, revision: 2 })
+      const objects = Array.from({ length: 100 }, (_, n) => ({ id: n, type: 'mesh' }))
+      const read = await deltaAfter([{ objects }, { frame: 1 }])
+      expect(read).to.include({ base_revision: 1, revision: 2, truncated: true })
+      expect(read.summary).to.deep.equal({ settings: { frame: 1 }, removed: { mesh: 100 } })
+      expect(JSON.stringify(read.changes).length).to.be.below(1100)
     },
   ],
   [

@@ -79,6 +79,30 @@ export const messageDifferences: readonly Difference[] = [
     theirs: refused(400, -32600, '1'),
   },
   {
+    anchor: 'sdk-empty-params',
+    requests: /^body, live session: params (an array|null)$/,
+    ours: served,
+    theirs: refused(400, -32600, '1'),
+  },
+  {
+    anchor: 'sdk-empty-params',
+    requests: /^body, none session: params (an array|null)$/,
+    ours: refused(400, -32000, '1'),
+    theirs: refused(400, -32600, '1'),
+  },
+  {
+    anchor: 'sdk-empty-params',
+    requests: /^body, live session: a notification with array params$/,
+    ours: taken,
+    theirs: refused(400, -32600),
+  },
+  {
+    anchor: 'sdk-empty-params',
+    requests: /^body, none session: a notification with array params$/,
+    ours: refused(400, -32000),
+    theirs: refused(400, -32600),
+  },
+  {
     anchor: 'sdk-unused-meta',
     requests: /^body, live session: params with (null _meta|text _meta|a boolean progress token)$/,
     ours: served,

@@ -77,8 +77,14 @@ export const statelessDifferences: readonly Difference[] = [
     theirs: { ...failed(-32602), members: 'uri' },
   },
   {
+    anchor: 'sdk-empty-params',
+    requests: /^stateless header with (array|null) params$/,
+    ours: refused(400, -32602, '1'),
+    theirs: refused(400, -32600, '1'),
+  },
+  {
     anchor: 'sdk-cursor',
-    requests: /^stateless method: resources\/(templates\/)?list \{"cursor":"(garbage)?"\}$/,
+    requests: /^stateless method: (resources|resources\/templates|tools)\/list \{"cursor":"\w*"\}$/,
     ours: failed(-32602),
     theirs: served,
   },

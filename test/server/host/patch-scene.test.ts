@@ -33,6 +33,15 @@ describe('PATCH /host/v1/scene', () => {
     expect(current()).to.deep.equal(scene)
   })
 
+  it('keeps a member __proto__, which changes no prototype', async () => {
+    await post()
+    const body = '{"members":{"__proto__":{"polluted":1.0}}}'
+    const answer = await host.send('PATCH', '/host/v1/scene', json, body)
+    expect(answer.status).to.equal(200)
+    expect(host.sink.scene.current.text).to.contain('"__proto__":{"polluted":1.0}')
+    expect(({} as { polluted?: number }).polluted).to.equal(undefined)
+  })
+
   it('returns 400 to what is no patch, and names the member', async () => {
     await post()
     const wrong: [body: unknown, detail: string][] = [
@@ -41,7 +50,8 @@ describe('PATCH /host/v1/scene', () => {
         { objects: [{ id: '' }] },
         '/objects/0 must be an object with an "id" of 1 to 255 characters',
       ],
-      [{ objects: [], more: true }, 'has none of objects, removed, members and unset'],
+      [{ objects: [] }, 'has none of objects, removed, members and unset'],
+      [{ objcets: [{ id: 'a' }] }, '/objcets is not known here'],
       [{ unset: ['a'], more: true }, '/more is not known here'],
       [{ base: 'x', unset: ['a'] }, '/base must be a whole number from 0 to 9007199254740991'],
     ]

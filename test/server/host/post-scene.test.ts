@@ -68,6 +68,30 @@ describe('POST /host/v1/scene', () => {
     })
   }
 
+  const faults: [body: string, reason: string][] = [
+    ['{"objects":[\n  {"id":"A"},\n]}', 'trailing comma (line 2, column 13)'],
+    ['{"a":[1,2 ,], "b":"x"}', 'trailing comma (line 1, column 11)'],
+    ['{"a":1,\n}', 'trailing comma (line 1, column 7)'],
+    ['{"t":[0,1,NaN],"text":"[,"}', 'unexpected "NaN" (line 1, column 11)'],
+    ['{"text":"a: [, \\"[,","fps":Infinity}', 'unexpected "Infinity" (line 1, column 28)'],
+    ['{"a":[ ],"visible":True}', 'unexpected "True" (line 1, column 20)'],
+    ['// a comment\n{}', 'unexpected "/" (line 1, column 1)'],
+    ['{"a":1\n"b":2}', "expected ',' or '}' after property value (line 2, column 1)"],
+    ["{'a':1}", "expected property name or '}' (line 1, column 2)"],
+    ['{"a":"x', 'unterminated string (line 1, column 8)'],
+    ['{"a":', 'it ends too early (line 1, column 6)'],
+    ['{"a":1}}', 'unexpected non-whitespace character after JSON (line 1, column 8)'],
+  ]
+  for (const [body, reason] of faults) {
+    it(`says why and where ${JSON.stringify(body)} is no JSON`, async () => {
+      const said = `is not valid JSON: ${reason}`
+      const answer = await host.post('/host/v1/scene', body)
+      expect(answer.body).to.include({ detail: `scene ${said}` })
+      const patched = await host.send('PATCH', '/host/v1/scene', json, body)
+      expect(patched.body).to.include({ detail: `the body ${said}` })
+    })
+  }
+
   it('returns 413 to more than the limit, declared or in chunks', async () => {
     const body = JSON.stringify({ text: 'x'.repeat(40_000) })
     for (const headers of [json, { ...json, 'Transfer-Encoding': 'chunked' }]) {

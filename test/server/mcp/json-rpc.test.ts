@@ -39,8 +39,9 @@ describe('parseMessage', () => {
     ['an object id', { ...request, id: {} }, 'invalid'],
     ['a fractional id', { ...request, id: 1.5 }, 'invalid'],
     ['an id beyond 2^53', { ...request, id: 2 ** 53 }, 'invalid'],
-    ['array params', { ...request, params: [] }, 'invalid'],
-    ['null params', { ...request, params: null }, 'invalid'],
+    ['params in an array', { ...request, params: [1] }, 'invalid'],
+    ['an empty array of params', { ...request, params: [] }, 'request'],
+    ['null params', { ...request, params: null }, 'request'],
     ['text params', { ...request, params: 'x' }, 'invalid'],
   ]
   for (const [name, value, kind] of cases) {

@@ -3,8 +3,10 @@ import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
+import { nothingFollowed } from '../../../src/lib/mcp/change-words.ts'
 import { proofLines } from '../../../src/lib/mcp/note-proof.ts'
 import { ServiceError } from '../../../src/lib/util/errors.ts'
+import type { JsonObject } from '../../../src/lib/util/json.ts'
 import { silentLogger } from '../../../src/lib/util/logger.ts'
 import { systemClock, systemTimer } from '../../../src/lib/util/time.ts'
 import type { CheckpointStore } from '../../../src/server/checkpoints/checkpoint-store.ts'
@@ -50,6 +52,8 @@ describe('Prover', () => {
   let revision: number
   let heights: number[]
   let unconfirmed: Unconfirmed
+  /** What the application tells of objects when it is asked. */
+  let details: Map<string, JsonObject>
   /** What happens in each second that is waited. */
   let second: () => void
   /** What happens right after the scene was asked for. */
@@ -63,6 +67,7 @@ describe('Prover', () => {
     revision = 1
     heights = [0]
     unconfirmed = {}
+    details = new Map()
     second = () => {}
     asked = () => {}
   })
@@ -88,6 +93,7 @@ describe('Prover', () => {
       checkpoints: new Checkpoints({ store, scene, comparer, clock: systemClock }),
       camera,
       compare: (before, after) => maker.compare(before, after),
+      detail: async id => details.get(id) ?? null,
       timer: {
         after: (_ms, run) => {
           second()
@@ -292,6 +298,87 @@ describe('Prover', () => {
     const proves = prover(null, () => ({ ...inFolder(), list }))
     expect(await proves.prove({ ...open, checkpoint: 'note-0123abcd' }, 1)).to.include({
       no_changes: 'the server cannot reach its storage now; try again',
+    })
+  })
+
+  describe('of what the scene does not list', () => {
+    const red = { base: [1, 0, 0] }
+    const told = (members: JsonObject) => details.set('Cube', { ...target, ...members })
+
+    it('compares the objects of the note in detail', async () => {
+      const proves = prover()
+      told({ translate: [0, 0, 0], energy: 1000, materials: [{ name: 'Paint', base: [0.5, 0.5, 0.5] }] })
+      const note = await made(proves)
+      told({ translate: [0, 0, 1], energy: 10, materials: [{ name: 'Paint', ...red }] })
+      rise()
+      const { asked, also_changed } = await proves.prove(note, 1)
+      expect(asked?.join()).to.match(/^Cube moved 1.00 along z,Cube energy 1000 → 10, materials/)
+      expect(asked?.join()).to.include('(0.5, 0.5, 0.5) → (1, 0, 0)')
+      expect(also_changed).to.deep.equal([])
+    })
+
+    it('says of an equal detail only that it found no change of what it follows', async () => {
+      const proves = prover()
+      told({ energy: 1000, selected: true })
+      const note = await made(proves)
+      told({ energy: 1000, bbox: { min: [0, 0, 0] } })
+      const proof = await proves.prove(note, 1)
+      expect(proof.asked).to.deep.equal([])
+      expect(proofLines(proof)[0]).to.equal(`in the objects of the note ${nothingFollowed}`)
+    })
+
+    it('finds the detail of an object under the name that it has now', async () => {
+      const proves = prover()
+      told({ uid: '7', energy: 1000 })
+      const note = await made(proves)
+      details.clear()
+      details.set('Hero', { id: 'Hero', name: 'Hero', uid: '7', energy: 10 })
+      const { asked } = await proves.prove(note, 1, () => [{ id: 'Hero', name: 'Hero' }])
+      expect(asked?.join()).to.include('Hero').and.to.include('energy 1000 → 10')
+    })
+
+    it('tells what the scene shows where the application tells no more now', async () => {
+      const proves = prover()
+      told({ energy: 1000 })
+      const note = await made(proves)
+      details.clear()
+      rise()
+      expect((await proves.prove(note, 1)).asked).to.deep.equal(['Cube moved 1.00 along z'])
+    })
+  })
+
+  describe('of a note that was made by pointing', () => {
+    const pin = [0.5, 0.25] as const
+    const view = { matrix: [1] }
+    const pointed = { targets: [], pin, view }
+
+    it('is about the object that the application shows there', async () => {
+      const asked: object[] = []
+      const shot: NoteCamera['shot'] = async wish => {
+        asked.push(wish)
+        return { png: picture(), view: { ...view, under: target } }
+      }
+      const proves = prover({ shot })
+      const note = await made(proves, pointed)
+      expect(asked).to.deep.equal([{ view: { ...view, pin } }])
+      expect(note).to.deep.include({ targets: [target], view })
+      rise()
+      expect((await proves.prove(note, 1)).asked).to.deep.equal(['Cube moved 1.00 along z'])
+    })
+
+    it('says that it names no object where none is shown', async () => {
+      const proves = prover({ shot: async () => ({ png: picture(), view }) })
+      const note = await made(proves, pointed)
+      expect(note.targets).to.deep.equal([])
+      const [still] = proofLines(await proves.prove(note, 1))
+      expect(still).to.equal(`the note names no object; ${nothingFollowed}`)
+      rise()
+      const moved = await proves.prove(note, 2)
+      expect(moved).not.to.have.property('asked')
+      expect(proofLines(moved).slice(0, 2)).to.deep.equal([
+        'the note names no object; changed:',
+        '- Cube moved 1.00 along z',
+      ])
     })
   })
 

@@ -54,7 +54,8 @@ describe('addProducer', () => {
 
 describe('a custom producer that lists', () => {
   it('serves only the known members of its entries', async () => {
-    const annotations = { audience: ['user'], priority: 0.5, lastModified: '2026-01-01T00:00:00Z' }
+    const lastModified = '2026-01-01T00:00:00.000Z'
+    const annotations = { audience: ['user'], priority: 0.5, lastModified }
     const icon = { src: 'https://a.example/i.png', sizes: ['48x48', 'any'], theme: 'dark' }
     const hints = { annotations, icons: [icon], _meta: { 'a.example/b': 1 } }
     const texts = { title: 'T', description: 'D', mimeType: 'text/plain' }

@@ -14,14 +14,22 @@ describe('scene://delta', () => {
     expect(payload(resources, 'scene://delta?since=3')).to.include({ base_revision: 3 })
   })
 
-  it('returns a reset when the delta would be larger than the scene', () => {
+  it('lists no more than the scene itself costs, and sums up the rest', () => {
     const resources = registry()
-    const objects = Array.from({ length: 100 }, (_, at) => ({ id: `Cube.${at}`, at }))
+    const objects = Array.from({ length: 100 }, (_, at) => ({ id: `Cube.${at}`, type: 'mesh', at }))
+    resources.setScene({ objects, path: 'x'.repeat(5000) })
+    resources.setScene({ objects: objects.slice(0, 1), frame: 1 })
+    const { changes, ...delta } = payload(resources, 'scene://delta')
+    expect(JSON.stringify(changes).length).to.be.below(1100)
+    expect(changes).to.deep.include({ path: '/frame', kind: 'added', after: 1 })
+    expect(delta).to.deep.equal({
+      base_revision: 1,
+      revision: 2,
+      truncated: true,
+      summary: { removed: { mesh: 99 }, settings: { path: 1, frame: 1 } },
+    })
     resources.setScene({ objects })
-    resources.setScene({ objects: objects.slice(0, 1) })
-    expect(payload(resources, 'scene://delta')).to.deep.equal({ reset: true, revision: 2 })
-    resources.setScene({ objects })
-    expect(payload(resources, 'scene://delta?since=1')).to.include({ truncated: false })
+    expect(payload(resources, 'scene://delta?since=1')).to.include({ truncated: true })
   })
 
   it('reports objects beyond the limit as omitted and listed, never as removed or added', () => {
@@ -170,10 +178,10 @@ describe('a change of scene://delta', () => {
     const changes = changesOf({ objects: [{ id: 'A' }, lamp] }, { objects: [moved], frame: 2 })
     const named = { id: 'Lamp', name: 'Key light' }
     expect(changes).to.deep.equal([
+      { path: '/frame', kind: 'added', after: 2 },
       { path: '/objects/0', kind: 'removed', before: { id: 'A' } },
       { path: '/objects/0/energy', kind: 'changed', before: 10, after: 20, ...named },
       { path: '/objects/0/data/shadow', kind: 'changed', before: true, after: false, ...named },
-      { path: '/frame', kind: 'added', after: 2 },
     ])
   })
 
@@ -190,9 +198,26 @@ describe('a change of scene://delta', () => {
     ])
   })
 
-  it('is never a counter or time of the snapshot', () => {
-    const scene = { change_count: 1, captured_at: '2026-01-01T00:00:00.000Z', frame: 1 }
-    expect(changesOf(scene, { ...scene, change_count: 2, captured_at: 'later' })).to.deep.equal([])
+  it('is no counter or time of the snapshot, and not that the document was saved', () => {
+    const document = { path: '/a.blend', modified: true }
+    const scene = { change_count: 1, captured_at: 'now', truncated: { total: 1 }, document }
+    const saved = { change_count: 2, captured_at: 'later', truncated: { total: 2 } }
+    const changes = (path: string) =>
+      changesOf(scene, { ...saved, document: { path, modified: false } })
+    expect(changes('/a.blend')).to.deep.equal([])
+    expect(changes('/b.blend')).to.deep.equal([
+      { path: '/document/path', kind: 'changed', before: '/a.blend', after: '/b.blend' },
+    ])
+  })
+
+  it('has the digits that the application sent', async () => {
+    const resources = registry()
+    resources.setSceneText('{"objects":[{"id":9007199254740993,"x":1.0}]}')
+    resources.setSceneText('{"objects":[{"id":9007199254740993,"x":9007199254740995}]}')
+    const [content] = await resources.read('scene://delta')
+    expect((content as { text: string }).text).to.contain(
+      '"before":1.0,"after":9007199254740995,"id":9007199254740993',
+    )
   })
 })
 

@@ -68,24 +68,6 @@ describe('a part of scene://current', () => {
     })
   })
 
-  it('shows the size of what lies deeper than depth, and vectors whole', () => {
-    expect(read('depth=1')).to.deep.include({
-      value: {
-        schema: 'dcc-scene/1',
-        objects: '[array: 4 items]',
-        render: '[object: 2 members]',
-        'a/b': '[object: 1 member]',
-      },
-    })
-    const { value } = read('pointer=/render&depth=2') as { value: unknown }
-    expect(value).to.deep.equal({
-      engine: 'cycles',
-      output: { path: '/tmp/x', tiles: '[array: 1 item]' },
-    })
-    const { items } = read('ids=Lamp&depth=1') as { items: unknown[] }
-    expect(items).to.deep.equal([lamp])
-  })
-
   it('is of the only array of objects when the scene has no member "objects"', () => {
     const other = registry()
     other.setScene({ nodes: [{ id: 1, type: 'a' }], tags: ['x'] })
@@ -129,10 +111,10 @@ describe('a part of scene://current', () => {
   })
 
   const refused: [query: string, message: string][] = [
-    ['colour=red', 'known: view, pointer, depth, type'],
+    ['colour=red', 'known: view, pointer, type'],
+    ['depth=1', 'unknown query parameter'],
     ['view=all', 'must be one of summary'],
     ['view=summary&type=mesh', 'takes no other parameter'],
-    ['depth=0', 'an integer from 1 to 64'],
     ['limit=0', 'an integer from 1 to 1000'],
     ['limit=1001', 'an integer from 1 to 1000'],
     ['offset=-1', 'a non-negative integer'],
@@ -181,9 +163,20 @@ describe('a part of scene://current', () => {
       else own.patchScene({ objects: [{ id, n }, { id: `${id}b` }] })
       if (below(3) > 0) continue
       const whole = payload(own, 'scene://current')
-      const { value } = payload(own, 'scene://current?depth=64')
+      const { value } = payload(own, 'scene://current?pointer=')
       expect(value, `after ${n} steps`).to.deep.equal(whole)
     }
+  })
+
+  it('has a patched member __proto__ like any other', () => {
+    const own = registry()
+    own.setScene({ objects: [], frame: 1 })
+    expect(payload(own, 'scene://current?pointer=/frame')).to.include({ value: 1 })
+    own.patchScene({ members: JSON.parse('{"__proto__":{"frame":7}}') })
+    own.patchScene({ unset: ['frame'] })
+    const { value } = payload(own, 'scene://current?pointer=/__proto__')
+    expect(value).to.deep.equal({ frame: 7 })
+    expect(() => payload(own, 'scene://current?pointer=/frame')).to.throw('leads to nothing')
   })
 
   it('completes with values of the scene', async () => {

@@ -1,8 +1,9 @@
-import { isJsonObject, type JsonObject } from '../../util/json.ts'
+import { arrayOf, isJsonObject, type JsonObject } from '../../util/json.ts'
 import { asText, cleanText } from '../../util/text.ts'
 import { Throttle } from '../../util/throttle.ts'
 import { pause, retryDelay } from '../../util/time.ts'
 import { jsonRpcCodes, type RpcError } from '../json-rpc.ts'
+import { dataKey } from '../call-meta.ts'
 import { longestWaitSeconds } from '../longest-wait.ts'
 import { type BridgeContext, postHeaders } from './context.ts'
 import type { ServerText } from './exchange.ts'
@@ -125,7 +126,7 @@ export class Channel {
       const { data, text } = outcome
       if (isRevision(data.revision)) revision = data.revision
       const isChanged =
-        data.reset === true || (Array.isArray(data.changes) && data.changes.length > 0)
+        data.reset === true || data.truncated === true || arrayOf(data.changes).length > 0
       if (isChanged) lines.push(...text.split('\n').filter(line => !facts.includes(line)))
     }
     const { asked } = state
@@ -177,7 +178,7 @@ export class Channel {
       return { kind: 'failed', reason: ready.ok ? '' : ready.failure }
     const { generation } = this.#recovery
     const method = 'tools/call'
-    const params = withMeta({ name, arguments: given })
+    const params = withMeta({ name, arguments: given }, { [dataKey]: true })
     const answer = await askServer(this.#context, {
       target: ready.value,
       headers: { ...postHeaders, ...statelessHeaders(method, params) },

@@ -98,8 +98,9 @@ export function isStateless(params: JsonObject): boolean {
 }
 
 /** The params of an own request of 2026-07-28, which needs no session. */
-export function withMeta(params: JsonObject): JsonObject {
+export function withMeta(params: JsonObject, more: JsonObject = {}): JsonObject {
   const _meta = {
+    ...more,
     [metaKeys.protocolVersion]: '2026-07-28',
     [metaKeys.clientInfo]: { name: 'service-cli', version },
     [metaKeys.clientCapabilities]: {},

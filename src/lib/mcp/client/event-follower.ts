@@ -1,22 +1,7 @@
 import { ServiceError } from '../../util/errors.ts'
-import { isJsonObject, type JsonObject, parseJson } from '../../util/json.ts'
-import type { Read } from './follower.ts'
-
-/** Follows `events://session/<id>` in order, each event once, across server restarts. */
-interface EventFollower {
-  /** Returns the newest events, or after a restart the unseen ones. */
-  start(read: Read): Promise<EventNews>
-  /** Returns the events since the last call. */
-  look(read: Read): Promise<EventNews>
-}
-
-export interface EventNews {
-  readonly events: readonly JsonObject[]
-  /** Events between were dropped by the server before they were read. */
-  readonly gap: boolean
-  /** The server has a new buffer, as after a restart: unread events of the old one are lost. */
-  readonly isNewBuffer: boolean
-}
+import { arrayOf, isJsonObject, type JsonObject, parseJson } from '../../util/json.ts'
+import { asText, cleanText } from '../../util/text.ts'
+import type { Follower, News, Read } from './follower.ts'
 
 /** Past events shown first, as `tail -f` does. */
 const shownAtStart = 10
@@ -24,82 +9,66 @@ const shownAtStart = 10
 const pageEvents = 1000
 const maxDepth = 200
 
-/** Starts at the `cursor` of the URI, if any. */
-export function createEventFollower(uri: string): EventFollower {
-  const query = uri.indexOf('?')
-  const base = query === -1 ? uri : uri.slice(0, query)
-  const given = new URLSearchParams(query === -1 ? '' : uri.slice(query + 1))
-  let cursor: number | null = given.has('cursor') ? Number(given.get('cursor')) : null
+/** Follows `events://session/<id>` by cursor, each event once. Starts at the `cursor` of the URI. */
+export function createEventFollower(uri: string): Follower {
+  const [base = '', query] = uri.split('?')
+  const asked = new URLSearchParams(query)
+  let cursor = asked.has('cursor') ? Number(asked.get('cursor')) : null
   let last: JsonObject | undefined
-  let isNewBuffer = false
 
-  async function page(read: Read, from: number, limit: number): Promise<JsonObject> {
-    const wanted = new URLSearchParams(given)
-    wanted.set('cursor', String(from))
-    wanted.set('limit', String(limit))
-    const asked = `${base}?${wanted}`
-    const [contents] = await read(asked).catch((error: unknown) => {
-      throw error instanceof ServiceError ? naming(error, asked, uri) : error
-    })
+  async function pageOf(read: Read, from: string): Promise<JsonObject> {
+    const [contents] = await read(from)
     const parsed = contents?.kind === 'text' ? parseJson(contents.text, maxDepth) : null
     if (parsed?.ok && isJsonObject(parsed.value)) return parsed.value
     throw new ServiceError('resource_failed', `${base} has no events`)
   }
 
-  /** The ids of a new buffer start at 1 again. */
-  function startAgain(): void {
-    isNewBuffer = true
-    cursor = 0
-    last = undefined
-  }
-
-  async function look(read: Read): Promise<EventNews> {
+  async function look(read: Read): Promise<News | null> {
     const events: JsonObject[] = []
-    let gap = false
-    let found = await page(read, cursor ?? 0, pageEvents)
-    const { newest_cursor: newest } = found
-    const lastId = last?.id
-    if (typeof newest === 'number' && typeof lastId === 'number' && newest < lastId) {
-      startAgain()
-      found = await page(read, 0, pageEvents)
-    }
+    let [known, gap] = [cursor ?? 0, false]
     for (;;) {
-      const fresh = eventsOf(found)
-      const { next_cursor: next } = found
-      gap ||= found.gap === true
+      // The last event comes again: with another time it is one of another run of the server.
+      asked.set('cursor', String(last === undefined ? known : known - 1))
+      asked.set('limit', String(pageEvents))
+      const page = await pageOf(read, `${base}?${asked}`)
+      const found = arrayOf(page.events).filter(isJsonObject)
+      const same = found.find(({ id }) => id === last?.id)
+      if (numberIn(page, 'newest_cursor') < known || (same && same.timestamp !== last?.timestamp)) {
+        ;[last, known, gap] = [undefined, 0, true]
+        continue
+      }
+      const fresh = found.filter(event => numberIn(event, 'id') > known)
+      gap ||= page.gap === true && numberIn(page, 'oldest_cursor') > known + 1
       events.push(...fresh)
       last = fresh.at(-1) ?? last
-      if (typeof next !== 'number' || next <= (cursor ?? 0)) break
-      cursor = next
-      if (fresh.length < pageEvents) break
-      found = await page(read, cursor, pageEvents)
+      known = Math.max(known, numberIn(page, 'next_cursor'))
+      if (found.length < pageEvents) break
     }
-    const news = { events, gap, isNewBuffer }
-    isNewBuffer = false
-    return news
+    cursor = known
+    if (events.length === 0 && !gap) return null
+    const missing = gap ? ['events are missing: the server dropped them before they were read'] : []
+    return { lines: [...missing, ...events.map(eventLine)], facts: { events, gap } }
   }
 
   return {
     look,
     async start(read) {
-      if (cursor === null) {
-        // A cursor above every id returns the facts of the buffer and drains nothing.
-        const { newest_cursor: newest } = await page(read, Number.MAX_SAFE_INTEGER, 1)
-        cursor = Math.max(0, (typeof newest === 'number' ? newest : 0) - shownAtStart)
-      } else if (last !== undefined) {
-        const [same] = eventsOf(await page(read, cursor - 1, 1))
-        if (same?.id === last.id && same?.timestamp !== last.timestamp) startAgain()
-      }
-      return look(read)
+      const newest = numberIn(await pageOf(read, uri), 'newest_cursor')
+      cursor ??= Math.max(0, newest - shownAtStart)
+      return { text: `${newest} events so far`, facts: {}, news: await look(read) }
     },
   }
 }
 
-/** The error with the URI of the user in place of the one with a cursor. */
-function naming({ code, message, hint, data }: ServiceError, asked: string, uri: string) {
-  return new ServiceError(code, message.replace(asked, uri), { hint, data })
+function numberIn(values: JsonObject, name: string): number {
+  return typeof values[name] === 'number' ? values[name] : 0
 }
 
-function eventsOf(page: JsonObject): readonly JsonObject[] {
-  return Array.isArray(page.events) ? page.events.filter(isJsonObject) : []
+/** `20:39:09  warning  bpy/stderr  the message` */
+function eventLine({ timestamp, level, source, stream, message }: JsonObject): string {
+  const time = new Date(typeof timestamp === 'string' ? timestamp : NaN)
+  const clock = Number.isNaN(time.getTime()) ? '--:--:--' : time.toTimeString().slice(0, 8)
+  const from = [source, stream].map(word => cleanText(asText(word ?? '-'), 40)).join('/')
+  const kind = cleanText(asText(level ?? '-'), 10).padEnd(7)
+  return [clock, kind, from, cleanText(asText(message ?? ''), 4096)].join('  ')
 }

@@ -1,153 +1,187 @@
 import { createHash } from 'node:crypto'
+import { counted, sizeText } from '../../util/amounts.ts'
 import { ServiceError } from '../../util/errors.ts'
-import { applyChanges } from './json-apply.ts'
-import { diffJson, type JsonChange } from '../../util/json-diff.ts'
-import { isJsonObject, type JsonObject, parseJson } from '../../util/json.ts'
-import { asText } from '../../util/text.ts'
+import { numberOf, parseExact } from '../../util/exact-json.ts'
+import { diffJson } from '../../util/json-diff.ts'
+import { arrayOf, exceedsDepth, isJsonObject, type JsonObject } from '../../util/json.ts'
+import { asText, cleanText } from '../../util/text.ts'
+import { deltaText, describeChanges } from '../change-words.ts'
 import type { Contents } from './ask.ts'
-
-/** The last known state of a resource. */
-export type State =
-  | { readonly kind: 'none' }
-  | {
-      readonly kind: 'json'
-      readonly value: unknown
-      readonly revision: number | null
-      /** Since when the application of a scene is gone (RFC 3339); null while it is there. */
-      readonly goneSince: string | null
-    }
-  | { readonly kind: 'text'; readonly text: string }
-  | {
-      readonly kind: 'binary'
-      readonly bytes: number
-      readonly mimeType: string | null
-      readonly digest: string
-    }
-
-/** The difference between two states. */
-export type Difference =
-  | {
-      readonly kind: 'json'
-      readonly changes: readonly JsonChange[]
-      /** A readable path for each change. */
-      readonly labels: readonly string[]
-      /** More changes exist than are listed. */
-      readonly truncated: boolean
-    }
-  | { readonly kind: 'text'; readonly before: string; readonly after: string }
-  /** Not comparable: the resource appeared, disappeared or changed its form. */
-  | { readonly kind: 'replaced' }
-  | { readonly kind: 'same' }
-
-export interface Look {
-  readonly before: State
-  readonly after: State
-  readonly difference: Difference
-  /** Of a log: entries that came and were pushed out between the two reads. */
-  readonly missed?: number
-}
 
 export type Read = (uri: string) => Promise<readonly Contents[]>
 
-/** Remembers the state of a resource to find what changed. */
-export interface Follower {
-  /** Reads the initial state. */
-  start(read: Read): Promise<State>
-  /** Reads the resource and compares it with the last state. */
-  look(read: Read): Promise<Look>
+/** What changed, in words and for programs. */
+export interface News {
+  readonly lines: readonly string[]
+  readonly facts: JsonObject
 }
 
+/** A resource as it is at first. */
+export interface Seen {
+  /** `revision 12, 5 members` */
+  readonly text: string
+  readonly facts: JsonObject
+  /** What was there before. */
+  readonly news?: News | null
+}
+
+/** Finds what changed in a resource between two reads. Both reject as `read` does. */
+export interface Follower {
+  start(read: Read): Promise<Seen>
+  /** Null: nothing that an earlier read did not find. */
+  look(read: Read): Promise<News | null>
+}
+
+interface State extends Seen {
+  readonly kind: 'missing' | 'json' | 'text' | 'bytes'
+  /** The JSON value, the text, or the digest of the bytes. */
+  readonly value?: unknown
+  /** Of a scene. */
+  readonly revision?: unknown
+  /** The application of a scene is gone, in words. */
+  readonly gone?: string | null
+}
+
+const missing: State = { kind: 'missing', text: 'does not exist now', facts: { missing: true } }
 const maxChanges = 1000
 const maxDepth = 200
+/** Characters of the words, and of the changes beside them. */
+const maxChars = 20_000
 
-/** For any resource: reads the whole content each time. */
+/** Follows the scene by its deltas, anything else by reading all of it. */
 export function createFollower(uri: string): Follower {
-  let state: State = { kind: 'none' }
+  const isScene = /^scene:\/\/(?:current$|delta(?:\?|$))/.test(uri)
+  let last = missing
   return {
-    async start(read) {
-      return (state = await readState(read, uri))
-    },
+    start: async read => (last = stateOf(await read(uri))),
     async look(read) {
-      const before = state
-      state = await readState(read, uri)
-      return { before, after: state, difference: compare(before, state) }
+      const before = last
+      const { revision } = before
+      if (isScene && revision !== undefined) {
+        last = stateOf(await read(`scene://delta?since=${asText(revision)}`))
+        return sceneNews(before, last)
+      }
+      last = await read(uri).then(stateOf, (error: unknown) => {
+        if (error instanceof ServiceError && error.code === 'resource_not_found') return missing
+        throw error
+      })
+      if (before.kind !== last.kind) return { lines: [last.text], facts: last.facts }
+      return /^audit:\/\/recent/i.test(uri) ? newEntries(before, last) : newsOf(before, last)
     },
   }
 }
 
-export async function readState(read: Read, uri: string): Promise<State> {
-  try {
-    return stateOf(await read(uri))
-  } catch (error) {
-    if (error instanceof ServiceError && error.code === 'resource_not_found')
-      return { kind: 'none' }
-    throw error
+function sceneNews(before: State, { revision, gone, value, facts }: State): News | null {
+  const isBack = before.gone != null && gone == null
+  const line = isBack ? 'the application is connected again' : before.gone == null ? gone : null
+  const known = isBack ? { ...facts, application: { connected: true } } : facts
+  if (revision === before.revision) return line == null ? null : { lines: [line], facts: known }
+  const delta = isJsonObject(value) ? value : {}
+  return {
+    lines: deltaText(delta, line == null ? null : { line }, maxChars).split('\n'),
+    facts: { base_revision: before.revision, ...known, ...shownChanges(delta) },
   }
 }
 
-export function compare(before: State, after: State): Difference {
-  if (before.kind === 'none' && after.kind === 'none') return { kind: 'same' }
-  if (before.kind === 'json' && after.kind === 'json') {
-    const { changes, truncated } = diffJson(before.value, after.value, maxChanges)
-    if (changes.length === 0) return { kind: 'same' }
-    return jsonDifference(changes, applyChanges(before.value, changes)?.labels, truncated)
+function newsOf(before: State, { kind, value, text, facts }: State): News | null {
+  if (kind === 'json') {
+    const found = diffJson(before.value, value, { maxChanges })
+    const lines = [...describeChanges(found.changes), ...(found.truncated ? ['… and more'] : [])]
+    return lines.length === 0 ? null : { lines, facts: { ...facts, ...shownChanges({ ...found }) } }
   }
-  if (before.kind === 'text' && after.kind === 'text') {
-    if (before.text === after.text) return { kind: 'same' }
-    return { kind: 'text', before: before.text, after: after.text }
-  }
-  const untouched =
-    before.kind === 'binary' && after.kind === 'binary' && before.digest === after.digest
-  return untouched ? { kind: 'same' } : { kind: 'replaced' }
+  if (before.value === value) return null
+  if (kind !== 'text') return { lines: [text], facts }
+  const [old, now] = [before.value, value].map(each => new Set(asText(each).split('\n')))
+  const lines = [
+    ...Array.from(old!.difference(now!), line => `- ${line}`),
+    ...Array.from(now!.difference(old!), line => `+ ${line}`),
+  ]
+  return { lines: lines.length === 0 ? [text] : lines, facts }
 }
 
-export function jsonDifference(
-  changes: readonly JsonChange[],
-  labels: readonly string[] | undefined,
-  truncated: boolean,
-): Difference {
-  const shown = labels ?? changes.map(({ path }) => path.slice(1))
-  return { kind: 'json', changes, labels: shown, truncated }
+function shownChanges({ changes, truncated }: JsonObject): JsonObject {
+  let chars = 0
+  const all = arrayOf(changes)
+  const shown = all.filter(change => (chars += JSON.stringify(change).length) <= maxChars)
+  return { changes: shown, truncated: truncated === true || shown.length < all.length }
 }
 
-/** Several contents of one resource are compared as one JSON list. */
-function stateOf(contents: readonly Contents[]): State {
-  const [only, ...others] = contents
-  if (only === undefined) return { kind: 'none' }
+/** Of a log, whose oldest entries go as others come. They count up from 1. */
+function newEntries(before: State, { value, facts }: State): News | null {
+  const [old, now] = [before.value, value].map(log =>
+    arrayOf(isJsonObject(log) ? log.entries : null).filter(isJsonObject),
+  )
+  const idOf = (entry: JsonObject | undefined) => numberOf(entry?.id) ?? 0
+  const known = idOf(old!.at(-1))
+  const entries = now!.filter(entry => idOf(entry) > known)
+  if (entries.length === 0) return null
+  const missed = idOf(entries[0]) - known - 1
+  const lines = entries.map(({ id: _, timestamp: __, action, ...more }) =>
+    cleanText(`${asText(action)} ${JSON.stringify(more)}`),
+  )
+  if (missed > 0) lines.unshift(`… ${missed} earlier entries left out`)
+  return { lines, facts: { ...facts, entries, missed } }
+}
+
+function stateOf([only, ...others]: readonly Contents[]): State {
+  if (only === undefined) return missing
   if (others.length > 0) {
-    const value = contents.map(one =>
-      one.kind === 'text'
-        ? { id: one.uri, text: one.text }
-        : { id: one.uri, bytes: one.bytes.length, sha256: digestOf(one.bytes) },
-    )
-    return { kind: 'json', value, revision: null, goneSince: null }
+    const text = counted(others.length + 1, 'content')
+    return { kind: 'bytes', value: JSON.stringify([only, ...others]), text, facts: {} }
   }
   if (only.kind === 'binary') {
-    const { bytes, mimeType } = only
-    return { kind: 'binary', bytes: bytes.length, mimeType, digest: digestOf(bytes) }
+    const { bytes, mimeType: mime } = only
+    const sha256 = createHash('sha256').update(bytes).digest('hex')
+    const text = `${sizeText(bytes.length)} of ${cleanText(mime ?? 'binary data', 80)}`
+    return { kind: 'bytes', value: sha256, text, facts: { mime, size_bytes: bytes.length, sha256 } }
   }
-  const parsed = isJsonType(only.mimeType) ? parseJson(only.text, maxDepth) : null
-  if (parsed?.ok) {
-    return { kind: 'json', value: parsed.value, revision: null, goneSince: goneSince(only.meta) }
+  const { text, mimeType, meta } = only
+  const value = isJsonType(mimeType) ? parsed(text) : undefined
+  if (value === undefined) {
+    return { kind: 'text', value: text, text: counted(text.split('\n').length, 'line'), facts: {} }
   }
-  return { kind: 'text', text: only.text }
+  const { revision } = sceneOf(meta)
+  const { connected, since } = applicationOf(meta)
+  const gone = connected === false ? staleReason(meta) : null
+  const words = [
+    ...(revision === undefined ? [] : [`revision ${asText(revision)}`]),
+    sizeOf(value),
+    ...(gone === null ? [] : [gone]),
+  ]
+  const application = gone === null ? {} : { application: { connected, since } }
+  const facts = { ...(revision !== undefined && { revision }), ...application }
+  return { kind: 'json', value, revision, gone, text: words.join(', '), facts }
+}
+
+function parsed(text: string): unknown {
+  if (exceedsDepth(text, maxDepth)) return undefined
+  try {
+    const value = parseExact(text)
+    if (!isJsonObject(value) || !Array.isArray(value.instances)) return value
+    // Instances of a gateway have other names for these.
+    const rows = value.instances.filter(isJsonObject)
+    const known = rows.map(row => ({ id: row.instance_id, name: row.display_name, ...row }))
+    return { ...value, instances: known }
+  } catch {
+    return undefined
+  }
+}
+
+function sizeOf(value: unknown): string {
+  if (Array.isArray(value)) return counted(value.length, 'element')
+  if (!isJsonObject(value)) return cleanText(asText(value), 60)
+  return value.status === 'no_snapshot' ? 'no scene' : counted(Object.keys(value).length, 'member')
 }
 
 /** Why a scene may be older than what its application shows; null when it is not. */
 export function staleReason(meta: JsonObject | undefined): string | null {
-  const since = goneSince(meta)
-  if (since !== null) {
+  const { connected, since, as_of: asOf } = applicationOf(meta)
+  if (connected === false) {
     const left = sceneOf(meta).size === 0 ? 'it left no scene' : 'this is its last scene'
-    return `the application is gone since ${since}; ${left}`
+    return `the application is gone since ${asText(since)}; ${left}`
   }
-  const { as_of: asOf } = applicationOf(meta)
   if (asOf === undefined) return null
   return `the application does not confirm the scene now; this is its scene as of ${asText(asOf)}`
-}
-
-function goneSince(meta: JsonObject | undefined): string | null {
-  const { connected, since } = applicationOf(meta)
-  return connected === false ? asText(since) : null
 }
 
 function applicationOf(meta: JsonObject | undefined): JsonObject {
@@ -162,8 +196,4 @@ function sceneOf(meta: JsonObject | undefined): JsonObject {
 
 export function isJsonType(mimeType: string | null): boolean {
   return /^[\w.+-]+\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(mimeType ?? '')
-}
-
-function digestOf(bytes: Buffer): string {
-  return createHash('sha256').update(bytes).digest('hex')
 }

@@ -1,3 +1,4 @@
+import { parseExact } from '../../../lib/util/exact-json.ts'
 import type { Limits } from '../../../lib/config/limits.ts'
 import { boundOf } from '../expiry.ts'
 import type { ArtefactRef } from '../store.ts'
@@ -32,5 +33,5 @@ export function liveAfterMs(nowMs: number, { artefactTtlMs }: CatalogLimits): nu
 }
 
 export function refOf(row: CatalogRow): ArtefactRef {
-  return Object.freeze(JSON.parse(row.sidecar))
+  return Object.freeze(parseExact(row.sidecar) as ArtefactRef)
 }

@@ -3,7 +3,7 @@ import { ByteBudget } from '../../../lib/mcp/bridge/byte-budget.ts'
 import { exchange, type Exchanged } from '../../../lib/mcp/bridge/exchange.ts'
 import { longestWaitSeconds } from '../../../lib/mcp/longest-wait.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
-import type { JsonObject } from '../../../lib/util/json.ts'
+import { isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
 import type { Logger } from '../../../lib/util/logger.ts'
 import type { Timer } from '../../../lib/util/time.ts'
 import type { Caller } from '../../mcp/tools/tool.ts'
@@ -72,7 +72,8 @@ export class InstanceCalls {
       cancelled.abort(new ServiceError('cancelled', 'the caller has left')),
     )
     const id = `call-${++this.#lastId}`
-    const asked = progress ? { ...params, _meta: { progressToken } } : params
+    const meta = isJsonObject(params._meta) ? params._meta : {}
+    const asked = progress ? { ...params, _meta: { ...meta, progressToken } } : params
     const answerMs = this.#answerMs(method, params)
     // An instance that only notifies is never silent.
     const cancelDeadline = timer.after(answerMs, () =>

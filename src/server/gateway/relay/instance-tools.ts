@@ -1,12 +1,14 @@
+import { dataKey } from '../../../lib/mcp/call-meta.ts'
 import { isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
-import type { MaybePromise } from '../../resources/maybe-promise.ts'
 import type { BlobContent } from '../../resources/producer.ts'
+import { kinds } from '../../mcp/tools/arguments.ts'
 import {
   type Caller,
   failedResult,
   textResult,
   type Tool,
   type ToolContent,
+  type ToolDefinition,
   type ToolResult,
 } from '../../mcp/tools/tool.ts'
 import {
@@ -15,7 +17,7 @@ import {
   type ToolBox,
   type ToolParts,
 } from '../../mcp/tools/tools.ts'
-import { sinceProperty } from '../../mcp/tools/wait-for-change.ts'
+import { sinceArgument } from '../../mcp/tools/wait-for-change.ts'
 import { shortId } from '../instance-rows.ts'
 import { Departure } from './departure.ts'
 import { labelOf } from './ended-instances.ts'
@@ -27,17 +29,13 @@ type OpenWaits = NonNullable<ToolParts['waits']>
 const naming =
   'its id or the first digits of it, the kind of application, or the name of its document'
 
-/** The property of a tool that only instances have. */
-const instanceProperty = {
-  type: 'string',
-  description: `which instance: ${naming}; absent: the only one that runs`,
-} as const
+/** The argument of a tool that only instances have. */
+const instance = kinds.text(`which instance: ${naming}; absent: the only one that runs`).optional()
 
-/** The property of a tool that the gateway also has. */
-const otherProperty = {
-  type: 'string',
-  description: `the instance to ask instead of the gateway: ${naming}; URIs are then as it calls them`,
-} as const
+/** The argument of a tool that the gateway also has. */
+const otherInstance = kinds
+  .text(`the instance to ask instead of the gateway: ${naming}; URIs are then as it calls them`)
+  .optional()
 
 /**
  * The tools of a gateway that passes resources of instances on: its own, and those that read an
@@ -50,18 +48,18 @@ export function instanceTools(parts: ToolParts, instances: Instances): ToolBox {
     ...own,
     tools: [
       ...own.tools.map(tool => withInstance(tool, instances, waits)),
-      ...applicationDefinitions(parts).map(definition => forwarded(definition, instances)),
+      ...applicationDefinitions.map(definition => forwarded(definition, instances)),
     ],
   }
 }
 
 /** A tool of the gateway that an instance answers when one is named. */
 function withInstance(tool: Tool, instances: Instances, waits: OpenWaits): Tool {
-  const isWait = tool.definition.name === 'wait_for_change'
-  const more: Parameters<typeof defined>[1] = isWait ? { since: sinceProperty } : {}
+  const isWait = tool.name === 'wait_for_change'
+  const more = { instance: otherInstance, ...(isWait && { since: sinceArgument }) }
   return {
     ...tool,
-    definition: defined(tool.definition, { instance: otherProperty, ...more }),
+    input: tool.input.extend(more),
     call(args, caller) {
       if (isWait && caller.isBatched) return tool.call(args, caller)
       if (isWait) return wait(tool, args, caller, instances, waits)
@@ -75,22 +73,16 @@ function withInstance(tool: Tool, instances: Instances, waits: OpenWaits): Tool 
   }
 }
 
-function forwarded(definition: Tool['definition'], instances: Instances): Tool {
-  const tool = { definition: defined(definition, { instance: instanceProperty }) }
-  return { ...tool, call: (args, caller) => forward(tool, args, caller, instances) }
-}
-
-function defined(
-  definition: Tool['definition'],
-  more: Tool['definition']['inputSchema']['properties'],
-): Tool['definition'] {
-  const { inputSchema } = definition
-  const properties = { ...more, ...inputSchema.properties }
-  return { ...definition, inputSchema: { ...inputSchema, properties } }
+function forwarded(definition: ToolDefinition, instances: Instances): Tool {
+  return {
+    ...definition,
+    input: definition.input.extend({ instance }),
+    call: (args, caller) => forward(definition, args, caller, instances),
+  }
 }
 
 async function forward(
-  { definition: { name } }: Pick<Tool, 'definition'>,
+  { name }: Pick<ToolDefinition, 'name'>,
   { instance, ...args }: JsonObject,
   caller: Pick<Caller, 'reader' | 'progress'>,
   instances: Instances,
@@ -105,6 +97,8 @@ async function forward(
       ...(args.uri !== undefined && { uri: inner(args.uri) }),
       ...(Array.isArray(args.uris) && { uris: args.uris.map(inner) }),
     },
+    // The caller may want it, and a wait needs it for the URIs.
+    _meta: { [dataKey]: true },
   }
   const result = await instances.call(instanceId, 'tools/call', asked, caller)
   const from = `instance ${shortId(instanceId)}: ${labelOf(entry)}`
@@ -128,7 +122,7 @@ function wait(
   caller: Caller,
   instances: Instances,
   open: OpenWaits,
-): MaybePromise<ToolResult> {
+): ToolResult | Promise<ToolResult> {
   if (args.instance !== undefined) {
     return firstOf(caller, open, one => [forward(tool, { since, ...args }, one, instances)])
   }
@@ -158,7 +152,7 @@ function wait(
 async function firstOf(
   caller: Caller,
   open: OpenWaits,
-  begin: (caller: Caller) => MaybePromise<ToolResult>[],
+  begin: (caller: Caller) => (ToolResult | Promise<ToolResult>)[],
 ): Promise<ToolResult> {
   const reader = new Departure(caller.reader)
   const stopped = Promise.withResolvers<ToolResult>()
@@ -173,18 +167,26 @@ async function firstOf(
   }
 }
 
+/** With the URIs as the gateway calls them, in words and data. */
 function withOuterUris(result: ToolResult, instanceId: string): ToolResult {
-  const { structuredContent: data } = result
-  if (!Array.isArray(data?.uris)) return result
-  const uris = data.uris.map(uri => (typeof uri === 'string' && outerUri(instanceId, uri)) || uri)
-  return { ...result, structuredContent: { ...data, uris } }
+  const { content, data } = result
+  const outer = (uri: string) => outerUri(instanceId, uri) ?? uri
+  return {
+    ...result,
+    content: content.map(item =>
+      item.type === 'text' ? { ...item, text: item.text.replace(changedUri, outer) } : item,
+    ),
+    ...(Array.isArray(data?.uris) && {
+      data: { ...data, uris: data.uris.map(uri => (typeof uri === 'string' ? outer(uri) : uri)) },
+    }),
+  }
 }
 
-function resultOf({ structuredContent, isError }: JsonObject): Omit<ToolResult, 'content'> {
-  return {
-    ...(isJsonObject(structuredContent) && { structuredContent }),
-    ...(isError === true && ({ isError } as const)),
-  }
+/** The URI in the first line of the answer to a wait. */
+const changedUri = /(?<=^changed: )\S+/
+
+function resultOf({ structuredContent: data, isError }: JsonObject): Omit<ToolResult, 'content'> {
+  return { ...(isJsonObject(data) && { data }), ...(isError === true && ({ isError } as const)) }
 }
 
 /** Items of a form that a model is not to be given are left out. */

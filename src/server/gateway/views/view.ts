@@ -116,7 +116,7 @@ export function openView(parts: ViewParts): View {
     tools: tools
       ? toolParts => (instances ? instanceTools(toolParts, instances) : gatewayTools(toolParts))
       : undefined,
-    instructions: () => gatewayInstructions(tools, instances),
+    instructions: gatewayInstructions(tools, instances !== undefined),
     limits,
     clock: monotonicClock,
     log,

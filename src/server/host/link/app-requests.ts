@@ -18,13 +18,17 @@ export interface AppQuestions {
   list(scheme: string): Promise<Result<unknown, string>>
 }
 
-/** How long a reader waits for a scene that may be newer. */
-const refreshMs = 250
+/**
+ * How long a reader waits for a scene that may be newer. An application that draws several slow
+ * frames in a row answers between two of them; one that is busy with other work, not at all.
+ */
+const refreshMs = 1500
+const busyRefreshMs = 250
 
 interface AppRequestsParts {
   /** False when the link is lost. Must not throw; may call `disconnect` or `settle` at once. */
   send(message: ServerMessage): boolean
-  /** Asked when a question ran out of time: `lateReason` with the link's newest heartbeat. */
+  /** Why a question that ran out of time did: `lateReason` with the link's newest heartbeat. */
   lateReason(): 'host_busy' | 'host_timeout'
   timer: Timer
   limits: Pick<
@@ -152,8 +156,9 @@ export class AppRequests implements AppQuestions {
   refresh(): Promise<boolean> {
     if (!this.#connected || !this.#hasSpace()) return Promise.resolve(false)
     const { promise, resolve } = Promise.withResolvers<boolean>()
-    const message = (id: string) => ({ type: 'refresh', id, deadline_ms: refreshMs }) as const
-    this.#ask(message, refreshMs, outcome => resolve(outcome.ok && outcome.value.type === 'ok'))
+    const deadline_ms = this.#parts.lateReason() === 'host_busy' ? busyRefreshMs : refreshMs
+    const message = (id: string) => ({ type: 'refresh', id, deadline_ms }) as const
+    this.#ask(message, deadline_ms, outcome => resolve(outcome.ok && outcome.value.type === 'ok'))
     return promise
   }
 

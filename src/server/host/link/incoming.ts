@@ -1,4 +1,5 @@
-import { type JsonObject, isJsonObject, parseJson } from '../../../lib/util/json.ts'
+import { numberOf, parseExact } from '../../../lib/util/exact-json.ts'
+import { type JsonObject, isJsonObject, parseJson, wellFormedJson } from '../../../lib/util/json.ts'
 import type { LinkErrorCode } from '../../../lib/host-link/wire.ts'
 import type { AppReply } from './app-answer.ts'
 import { MemberReader } from '../../../lib/util/member-reader.ts'
@@ -29,21 +30,30 @@ export type IncomingFrame =
   /** No message at all: the link ends. */
   | { readonly kind: 'broken'; readonly reason: string }
 
+/** Messages whose values are passed on: their numbers keep their digits. */
+const passedOn: ReadonlySet<string> = new Set([
+  'scene.patch',
+  'audit.record',
+  'events.append',
+  'artefact.put',
+])
 const maxIdChars = 64
 const maxShownChars = 64
 
 /** Reads one text frame. Never throws; what is wrong with a member is named by its JSON pointer. */
-export function parseFrame(text: string, nowMs: number, limits: LinkParseLimits): IncomingFrame {
+export function parseFrame(given: string, nowMs: number, limits: LinkParseLimits): IncomingFrame {
+  const text = wellFormedJson(given)
   // The envelope is one level around what it carries.
   const parsed = parseJson(text, limits.maxJsonDepth + 1)
   if (!parsed.ok) {
     const deep = `a message nests deeper than ${limits.maxJsonDepth} levels`
     return { kind: 'broken', reason: parsed.failure === 'depth' ? deep : 'a message is not JSON' }
   }
-  const { value } = parsed
-  if (!isJsonObject(value)) return { kind: 'broken', reason: 'a message is not a JSON object' }
-  const { type } = value
+  if (!isJsonObject(parsed.value))
+    return { kind: 'broken', reason: 'a message is not a JSON object' }
+  const { type } = parsed.value
   if (typeof type !== 'string') return { kind: 'broken', reason: 'a message has no type' }
+  const value = passedOn.has(type) ? (parseExact(text) as JsonObject) : parsed.value
   const reader = new MemberReader(value, '', isTolerant(type) ? 'pass' : 'refuse')
   reader.any('type')
   const id = reader.name('id', maxIdChars)
@@ -72,8 +82,9 @@ export function parseFrame(text: string, nowMs: number, limits: LinkParseLimits)
 
 /** A client may send the bytes without waiting for the answer to its message. */
 function announced({ type, size }: JsonObject): { readonly announcedBytes?: number } {
-  const announces = type === 'artefact.put' && Number.isSafeInteger(size) && Number(size) > 0
-  return announces ? { announcedBytes: Number(size) } : {}
+  const bytes = numberOf(size) ?? 0
+  const announces = type === 'artefact.put' && Number.isSafeInteger(bytes) && bytes > 0
+  return announces ? { announcedBytes: bytes } : {}
 }
 
 /** An error of the application without code or text is an error all the same. */

@@ -13,7 +13,7 @@ import { checkArtefactMediaType } from '../guards.ts'
 import { MemberReader } from '../../../lib/util/member-reader.ts'
 import { type DocumentFacts, readDocument } from '../app-facts.ts'
 import { parseAuditPost, parseEventsPost } from '../messages.ts'
-import { boundedMetadata, readSidecar } from '../upload-options.ts'
+import { readSidecar } from '../upload-options.ts'
 import { type HelloFacts, modes, parseHello, requiredName } from './parse-hello.ts'
 import type { Note } from '../../notes/note.ts'
 import { type CheckpointInput, checkpointInput } from '../../checkpoints/checkpoints.ts'
@@ -29,7 +29,6 @@ export type LinkParseLimits = Pick<
   | 'maxEventMetadataBytes'
   | 'maxEventBufferEvents'
   | 'maxEventMessageBytes'
-  | 'maxArtefactMetadataBytes'
 >
 
 interface HeartbeatFacts {
@@ -222,13 +221,12 @@ function artefactPut({ id, reader, nowMs, limits }: MessageText): Incoming {
   if (sha256 !== undefined && !isArtefactHex(sha256)) {
     reader.refuse('sha256', 'must be 64 lower-case hex digits')
   }
-  const metadata = boundedMetadata(reader, reader.any('metadata'), limits)
   return {
     type: 'artefact.put',
     id: id ?? '',
     sizeBytes: reader.required('size', size, 0),
     sha256,
-    options: readSidecar(reader, mime, metadata, nowMs, limits),
+    options: readSidecar(reader, mime, reader.any('metadata'), nowMs, limits),
   }
 }
 

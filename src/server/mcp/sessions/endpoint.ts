@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { JsonObject } from '../../../lib/util/json.ts'
 import type { Clock } from '../../../lib/util/time.ts'
 import type { Logger } from '../../../lib/util/logger.ts'
 import type { RequestId } from '../../../lib/mcp/json-rpc.ts'
@@ -52,6 +53,7 @@ interface SessionEndpointParts {
   identity: ServerIdentity
   resourcesEnabled: boolean
   toolsEnabled: boolean
+  extensions: JsonObject | undefined
   limits: Limits
   clock: Clock
   log: Logger
@@ -143,10 +145,7 @@ export class SessionEndpoint {
     }
     noteCall(notes, message)
     assertAllowed(message, notes, this.#parts.rules)
-    const { principal, mayAnswer } = notes
     const answer = this.#dispatch(message, session, notes, {
-      principal,
-      mayAnswer,
       progress: progressOf(req, res, message),
     })
     const { held } = this.#parts
@@ -182,12 +181,7 @@ export class SessionEndpoint {
     for (const message of messages) applyNotification(message, session)
     return answerBatch(res, messages, {
       dispatch: request =>
-        this.#dispatch(request, session, notes, {
-          principal: notes.principal,
-          mayAnswer: notes.mayAnswer,
-          progress: null,
-          isBatched: true,
-        }),
+        this.#dispatch(request, session, notes, { progress: null, isBatched: true }),
       held: this.#parts.held,
       isLive: () => this.#parts.sessions.isLive(session),
     })
@@ -250,7 +244,7 @@ export class SessionEndpoint {
     request: RequestMessage,
     session: Session,
     notes: RequestContext,
-    caller: Omit<Caller, 'reader'>,
+    call: Pick<Caller, 'progress' | 'isBatched'>,
   ): JsonText | Promise<JsonText | null> {
     const { id, method, params } = request
     const run = tableFor(this.#parts.methods, notes).get(method)
@@ -261,7 +255,9 @@ export class SessionEndpoint {
     try {
       assertAllowed(request, notes, this.#parts.rules)
       const reader = session.reads.reader(id, this.#parts.limits)
-      const result = run(params, session, { reader, ...caller })
+      const { principal, mayAnswer } = notes
+      const clientName = session.client?.name
+      const result = run(params, session, { reader, principal, clientName, mayAnswer, ...call })
       if (!(result instanceof Promise)) return answered(id, result, activity)
       const answer = result.then(
         text => answered(id, text, activity),

@@ -18,24 +18,19 @@ interface Served {
   readonly resourcesEnabled: boolean
   /** Never without resources. */
   readonly toolsEnabled: boolean
+  readonly extensions?: JsonObject
 }
 
-/** The answer to `initialize`, serialised again when the instructions have changed. */
+/** The answer to `initialize`, serialised once for each revision. */
 export function createInitializeResults(
   server: ServerIdentity,
   served: Served,
 ): (revision: SessionRevision) => JsonText {
   const texts = new Map<SessionRevision, JsonText>()
-  let known = ''
   return revision => {
-    const { instructions } = server
-    if (instructions !== known) texts.clear()
-    known = instructions
-    let text = texts.get(revision)
-    if (text === undefined) {
-      text = JsonText.membersOf(initializeResult(revision, { ...server, instructions }, served))
-      texts.set(revision, text)
-    }
+    const text =
+      texts.get(revision) ?? JsonText.membersOf(initializeResult(revision, server, served))
+    texts.set(revision, text)
     return text
   }
 }
@@ -44,7 +39,7 @@ export function createInitializeResults(
 export function initializeResult(
   revision: SessionRevision,
   server: ServerIdentity,
-  { resourcesEnabled, toolsEnabled }: Served,
+  { resourcesEnabled, toolsEnabled, extensions }: Served,
 ): object {
   const { name, title, version, instructions } = server
   return {
@@ -54,6 +49,8 @@ export function initializeResult(
           resources: { subscribe: true, listChanged: true },
           ...(revision >= '2025-03-26' ? { completions: {} } : {}),
           ...(toolsEnabled ? { tools: {} } : {}),
+          // An unknown member to clients that do not know extensions.
+          ...(extensions && { extensions }),
         }
       : {},
     serverInfo: revision >= '2025-06-18' ? { name, title, version } : { name, version },

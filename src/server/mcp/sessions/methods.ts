@@ -1,10 +1,10 @@
 import type { JsonObject } from '../../../lib/util/json.ts'
 import type { ServedResources } from '../../resources/schemes.ts'
 import { JsonText } from '../json-text.ts'
-import { emptyToolList, type ResourceMethods } from '../resource-methods.ts'
+import type { ResourceMethods } from '../resource-methods.ts'
 import type { SubscriptionHub } from '../subscriptions.ts'
 import type { Caller } from '../tools/tool.ts'
-import type { ToolMethods } from '../tools/tool-methods.ts'
+import { type ToolMethods, toolList } from '../tools/tool-methods.ts'
 import type { Session } from './sessions.ts'
 
 type Method = (params: JsonObject, session: Session, caller: Caller) => JsonText | Promise<JsonText>
@@ -28,13 +28,13 @@ export function createSessionMethods(parts: MethodParts | null): MethodTable {
     ['ping', () => empty],
     // Not offered in the capabilities, and still asked for by clients (Codex) that give a server up
     // when it is refused. The truth does: there are none.
-    ['tools/list', () => emptyToolList],
+    ['tools/list', (params, _session, caller) => toolList(parts?.tools ?? null, params, caller)],
   ]
   if (parts === null) return new Map(lifecycle)
   const { registry, hub, resources, tools } = parts
   return new Map<string, Method>([
     ...lifecycle,
-    ...toolMethods(tools),
+    ...(tools === null ? [] : [['tools/call', toolCall(tools)] as const]),
     ['resources/list', params => resources.list(params)],
     ['resources/templates/list', params => resources.listTemplates(params)],
     [
@@ -71,10 +71,6 @@ export function createSessionMethods(parts: MethodParts | null): MethodTable {
   ])
 }
 
-function toolMethods(tools: ToolMethods | null): [string, Method][] {
-  if (tools === null) return []
-  return [
-    ['tools/list', (_params, _session, caller) => tools.list(caller)],
-    ['tools/call', (params, _session, caller) => tools.call(params, caller)],
-  ]
+function toolCall(tools: ToolMethods): Method {
+  return (params, _session, caller) => tools.call(params, caller)
 }

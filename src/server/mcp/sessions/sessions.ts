@@ -202,6 +202,10 @@ class SessionReader implements Reader {
   readonly #listen: (cancel: () => void) => () => void
   /** Made when first used: most requests end before. */
   #end: PromiseWithResolvers<null> | undefined
+  /** One call may do several things that its cancellation ends. */
+  readonly #waiting = new Set<() => void>()
+  #forget = () => {}
+  #hasLeft = false
 
   constructor(listen: (cancel: () => void) => () => void) {
     this.#listen = listen
@@ -213,13 +217,20 @@ class SessionReader implements Reader {
   }
 
   onLeave(left: () => void): () => void {
-    const forget = this.#listen(() => {
-      forget()
-      this.#end ??= Promise.withResolvers()
-      this.#end.resolve(null)
-      left()
-    })
-    return forget
+    if (this.#hasLeft) left()
+    else if (this.#waiting.size === 0) this.#forget = this.#listen(() => this.#leave())
+    this.#waiting.add(left)
+    return () => {
+      if (this.#waiting.delete(left) && this.#waiting.size === 0) this.#forget()
+    }
+  }
+
+  #leave(): void {
+    this.#hasLeft = true
+    this.#forget()
+    this.#end ??= Promise.withResolvers()
+    this.#end.resolve(null)
+    for (const left of this.#waiting) left()
   }
 }
 

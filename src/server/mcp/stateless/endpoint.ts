@@ -81,6 +81,7 @@ export class StatelessEndpoint {
     const answer = this.#run(method, message, activity, {
       reader: new ResponseReader(res),
       principal: notes.principal,
+      clientName: client?.name,
       mayAnswer: notes.mayAnswer,
       progress: progressOf(req, res, message),
     })

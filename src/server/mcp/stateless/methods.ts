@@ -3,9 +3,9 @@ import type { JsonObject } from '../../../lib/util/json.ts'
 import type { ServerIdentity } from '../request-context.ts'
 import type { RequestMessage } from '../json-rpc.ts'
 import { JsonText, type ResultOpening } from '../json-text.ts'
-import { emptyToolList, type ResourceMethods } from '../resource-methods.ts'
+import type { ResourceMethods } from '../resource-methods.ts'
 import type { Caller } from '../tools/tool.ts'
-import type { ToolMethods } from '../tools/tool-methods.ts'
+import { type ToolMethods, toolList } from '../tools/tool-methods.ts'
 import type { ExtraMethods } from './extra-methods.ts'
 import { type ResultOpenings, statelessRevisions } from './meta.ts'
 
@@ -44,25 +44,28 @@ interface MethodParts {
   resources: { methods: ResourceMethods; listen: ListenMethod } | null
   /** Null: the server has no tools. */
   tools: ToolMethods | null
+  /** Of the protocol, which some tools use. */
+  extensions?: JsonObject
   extraMethods?: ExtraMethods
 }
 
 /** The requests of the stateless transport. Without resources only discovery and no tools remain. */
 export function createStatelessMethods(parts: MethodParts): MethodTable {
-  const { identity, openings, resources, tools, extraMethods } = parts
-  const discovered = createDiscover(identity, resources !== null, {
+  const { identity, openings, resources, tools, extensions, extraMethods } = parts
+  const discovered = discoverResult(identity.instructions, resources !== null, {
     ...(tools !== null && { tools: {} }),
+    ...(extensions && { extensions }),
     ...extraMethods?.capabilities,
   })
   const { plain, live, discover, read } = openings
   const discovery: [string, Method][] = [
-    ['server/discover', { kind: 'answer', run: discovered, opening: () => discover }],
+    ['server/discover', { kind: 'answer', run: () => discovered, opening: () => discover }],
     // Not offered, yet Copilot CLI drops a server that rejects it. Sessions answer the same.
     [
       'tools/list',
       {
         kind: 'answer',
-        run: (_params, caller) => tools?.list(caller) ?? emptyToolList,
+        run: (params, caller) => toolList(tools, params, caller),
         opening: () => live,
       },
     ],
@@ -92,23 +95,6 @@ export function createStatelessMethods(parts: MethodParts): MethodTable {
     ['completion/complete', method(methods.complete, () => plain)],
     ['subscriptions/listen', { kind: 'stream', open: listen }],
   ])
-}
-
-/** The answer to `server/discover`, made again when the instructions have changed. */
-function createDiscover(
-  identity: ServerIdentity,
-  resourcesEnabled: boolean,
-  extraCapabilities: Record<string, object> = {},
-): () => JsonText {
-  let known: { readonly instructions: string; readonly text: JsonText } | null = null
-  return () => {
-    const { instructions } = identity
-    if (known?.instructions !== instructions) {
-      const text = discoverResult(instructions, resourcesEnabled, extraCapabilities)
-      known = { instructions, text }
-    }
-    return known.text
-  }
 }
 
 /** DiscoverResult, without what every result has. Only versions that need no handshake are named. */

@@ -58,11 +58,8 @@ function objectOf(text: string | null | undefined): JsonObject | null {
   return parsed.ok && isJsonObject(parsed.value) ? parsed.value : null
 }
 
-/** As if the object were the first of a scene, so that it is described as one. */
+/** As if the object were the only one of a scene, so that it is described as one. */
 function describe(uri: string, before: JsonObject, after: JsonObject): readonly string[] {
-  const object = { id: uri, name: after.name ?? uri }
-  const { changes } = diffJson(before, after, maxChanges)
-  return describeChanges(
-    changes.map(change => ({ ...change, ...object, path: `/objects/0${change.path}` })),
-  )
+  const [old, now] = [before, after].map(object => ({ objects: [{ ...object, id: uri }] }))
+  return describeChanges(diffJson(old, now, { maxChanges }).changes)
 }

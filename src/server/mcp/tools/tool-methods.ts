@@ -1,22 +1,20 @@
 import { isLocal, publicMessage, ServiceError } from '../../../lib/util/errors.ts'
 import { isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
 import type { Logger } from '../../../lib/util/logger.ts'
+import { dataKey } from '../../../lib/mcp/call-meta.ts'
 import { meantWords } from '../../../lib/util/text.ts'
-import { chain, recovered } from '../../resources/maybe-promise.ts'
+import { ResourceUriInvalid } from '../../resources/errors.ts'
 import { JsonText, type JsonPart } from '../json-text.ts'
 import { blobPart } from '../resource-methods.ts'
-import { checkArguments, failedResult, type Caller, type Tool, type ToolResult } from './tool.ts'
-
-type Answer = JsonText | Promise<JsonText>
+import { checkArguments, inputSchema } from './arguments.ts'
+import { failedResult, type Caller, type Tool, type ToolResult } from './tool.ts'
 
 /** `tools/list` and `tools/call`, the same in both transports. */
 export interface ToolMethods {
   readonly count: number
   list(caller: Pick<Caller, 'mayAnswer'>): JsonText
-  call(params: JsonObject, caller: Caller): Answer
+  call(params: JsonObject, caller: Caller): JsonText | Promise<JsonText>
 }
-
-const annotations = { readOnlyHint: true, destructiveHint: false, openWorldHint: false }
 
 /**
  * The tools in their constant order; those that write only for callers who may answer notes. An
@@ -24,84 +22,95 @@ const annotations = { readOnlyHint: true, destructiveHint: false, openWorldHint:
  * results reach the model.
  */
 export function createToolMethods(tools: readonly Tool[], log: Logger): ToolMethods {
-  const byName = new Map(tools.map(tool => [tool.definition.name, tool]))
-  const definitions = tools.map(({ definition, annotations: own }) => ({
-    ...definition,
-    annotations: { ...annotations, ...own },
-  }))
-  const listed = JsonText.membersOf({ tools: definitions })
-  const reading = definitions.filter(({ annotations: { readOnlyHint } }) => readOnlyHint)
-  const listedForReaders = JsonText.membersOf({ tools: reading })
-  const results = new WeakMap<ToolResult, JsonText>()
+  const reading = tools.filter(({ annotations }) => annotations?.readOnlyHint !== false)
+  const listed = JsonText.membersOf({ tools: tools.map(entryOf) })
+  const listedForReaders = JsonText.membersOf({ tools: reading.map(entryOf) })
 
-  const serialise = (result: ToolResult) => {
-    const known = results.get(result)
-    if (known !== undefined) return known
-    const text = new JsonText(resultParts(result), { isFailure: result.isError === true })
-    // A tool that returns the same frozen result again says "unchanged".
-    if (Object.isFrozen(result)) results.set(result, text)
-    return text
-  }
-  const failed = (error: unknown, name: string) => {
+  function failed(error: unknown, tool: string): ToolResult {
     if (!(error instanceof ServiceError) || error.code === 'internal') {
-      log.error({ err: error, tool: name }, 'a tool failed')
+      log.error({ err: error, tool }, 'a tool failed')
       return failedResult('internal', 'the tool failed; see the log of the server')
     }
-    const { code, message } = error
-    if (isLocal(error)) {
-      log.warn({ reason: message, tool: name }, 'a tool failed')
-      return failedResult(code, publicMessage(error))
-    }
-    const hint = error.hint === undefined ? '' : `; ${error.hint}`
-    return failedResult(code, `${message}${hint}`)
+    const { code, message, hint } = error
+    if (!isLocal(error))
+      return failedResult(code, hint === undefined ? message : `${message}; ${hint}`)
+    log.warn({ reason: message, tool }, 'a tool failed')
+    return failedResult(code, publicMessage(error))
   }
 
   return {
     count: tools.length,
     list: ({ mayAnswer }) => (mayAnswer ? listed : listedForReaders),
-    call({ name, arguments: given = {} }, caller) {
-      const tool = typeof name === 'string' ? byName.get(name) : undefined
+    call({ name, arguments: given, _meta: meta }, caller) {
+      const tool = tools.find(each => each.name === name)
       if (tool === undefined) {
-        const known = caller.mayAnswer ? definitions : reading
-        const names = known.map(definition => definition.name)
+        const names = (caller.mayAnswer ? tools : reading).map(each => each.name)
         const meant = typeof name === 'string' ? meantWords(name, names) : ''
-        throw new ServiceError(
-          'tool_call_invalid',
-          `unknown tool${meant}; known: ${names.join(', ')}`,
-        )
+        const message = `unknown tool${meant}; known: ${names.join(', ')}`
+        throw new ServiceError('tool_call_invalid', message)
       }
-      if (!isJsonObject(given)) {
+      const args = given ?? {}
+      if (!isJsonObject(args)) {
         throw new ServiceError('tool_call_invalid', '"arguments" must be an object')
       }
-      const args = checkArguments(given, tool.definition.inputSchema)
-      if (!args.ok) return serialise(failedResult('argument_invalid', args.failure))
-      const result = recovered(
-        () => tool.call(args.value, caller),
-        error => failed(error, tool.definition.name),
-      )
-      return chain(result, serialise)
+      const wantsData = isJsonObject(meta) && meta[dataKey] === true
+      return resultOf(tool, args, caller).then(result => serialised(result, wantsData))
     },
+  }
+
+  /** A call may wait for long: no closure holds its arguments, which may be large. */
+  function resultOf(tool: Tool, given: JsonObject, caller: Caller): Promise<ToolResult> {
+    const args = checkArguments(given, tool.input)
+    if (!args.ok) return Promise.resolve(failedResult('argument_invalid', args.failure))
+    const { name } = tool
+    return Promise.try(tool.call, args.value, caller).catch((error: unknown) => failed(error, name))
   }
 }
 
-function resultParts({ content, structuredContent, isError }: ToolResult): JsonPart[] {
+/** The answer to `tools/list`; null: the server has no tools, and clients ask all the same. */
+export function toolList(
+  tools: ToolMethods | null,
+  { cursor }: JsonObject,
+  caller: Pick<Caller, 'mayAnswer'>,
+): JsonText {
+  // All tools fit one page, so no cursor was ever handed out for them.
+  if (cursor !== undefined) throw new ResourceUriInvalid('unknown cursor')
+  return tools?.list(caller) ?? emptyList
+}
+
+const emptyList = JsonText.membersOf({ tools: [] })
+const readOnly = { readOnlyHint: true, destructiveHint: false, openWorldHint: false }
+
+/** Also for clients that load a tool only when a search finds it: Claude Code reads these members. */
+function entryOf({ name, title, description, searchHint, meta, ...tool }: Tool): JsonObject {
+  return {
+    name,
+    title,
+    description,
+    inputSchema: inputSchema(tool.input),
+    annotations: { ...readOnly, ...tool.annotations },
+    _meta: { 'anthropic/searchHint': searchHint, ...meta },
+  }
+}
+
+/** Models get everything as content: several clients drop it where there is data beside it. */
+function serialised({ content, data, isError }: ToolResult, wantsData: boolean): JsonText {
   const parts: JsonPart[] = []
   let text = '"content":['
   content.forEach((item, index) => {
     if (index > 0) text += ','
     if (item.type === 'text') {
-      text += JSON.stringify(item)
+      const { _meta, ...shown } = item
+      text += JSON.stringify({ ...shown, ...(wantsData && { _meta }) })
       return
     }
-    const { data, ...rest } = item
-    parts.push(`${text}${JSON.stringify(rest).slice(0, -1)},"data":"`, blobPart(data))
+    const { data: bytes, ...rest } = item
+    parts.push(`${text}${JSON.stringify(rest).slice(0, -1)},"data":"`, blobPart(bytes))
     text = '"}'
   })
   text += ']'
-  if (structuredContent !== undefined) {
-    text += `,"structuredContent":${JSON.stringify(structuredContent)}`
-  }
+  if (wantsData && data !== undefined) text += `,"structuredContent":${JSON.stringify(data)}`
   if (isError === true) text += ',"isError":true'
   parts.push(text)
-  return parts
+  return new JsonText(parts, { isFailure: isError === true })
 }

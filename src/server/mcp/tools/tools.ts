@@ -1,4 +1,5 @@
 import type { Limits } from '../../../lib/config/limits.ts'
+import type { JsonObject } from '../../../lib/util/json.ts'
 import { type Clock, systemClock, type Timer } from '../../../lib/util/time.ts'
 import type { ServedResources } from '../../resources/schemes.ts'
 import { liveAppUri } from '../../resources/live-app.ts'
@@ -7,12 +8,12 @@ import type { SubscriptionHub } from '../subscriptions.ts'
 import { listResourcesTool } from './list-resources.ts'
 import { openNotesUri } from '../../notes/note.ts'
 import type { Notes } from '../../notes/notes.ts'
-import { lookTool } from './look.ts'
+import { lookDefinition, lookTool } from './look.ts'
 import { listNotesDefinition, noteTools } from './notes.ts'
-import { querySceneTool } from './query-scene.ts'
+import { querySceneDefinition, querySceneTool } from './query-scene.ts'
 import { readResourceTool } from './read-resource.ts'
-import { sceneChangesTool } from './scene-changes.ts'
-import type { Tool } from './tool.ts'
+import { sceneChangesDefinition, sceneChangesTool } from './scene-changes.ts'
+import type { Tool, ToolDefinition } from './tool.ts'
 import { WaitForChange, type WaitParts } from './wait-for-change.ts'
 
 export interface ToolParts {
@@ -29,61 +30,55 @@ export interface ToolParts {
 /** The tools of a server in their constant order; `close` ends the calls that wait. */
 export interface ToolBox {
   readonly tools: readonly Tool[]
+  /** Of the protocol, which some tools use. */
+  readonly extensions?: JsonObject
   close(): void
 }
 
 /** The tools of `serve`; those about notes only where notes are kept. */
 export function applicationTools(parts: ToolParts, notes?: Notes): ToolBox {
   const { registry, limits, timer } = parts
-  const query = querySceneTool(registry, limits.maxUriChars)
   const scene = [
-    query,
+    querySceneTool(registry, limits.maxUriChars),
     sceneChangesTool(registry),
     lookTool({ registry, timer, clock: systemClock }),
   ]
   const uris = notes === undefined ? [sceneCurrentUri] : [sceneCurrentUri, openNotesUri]
-  const box = withWait(parts, uris, [...resourceTools(registry), ...scene])
-  return notes === undefined ? box : { ...box, tools: [...box.tools, ...noteTools(notes)] }
+  return toolBox(parts, uris, scene, notes && noteTools(notes))
 }
 
-/** How the tools are called that read an application; another program answers them. */
-export function applicationDefinitions(parts: ToolParts): readonly Tool['definition'][] {
-  const { registry, limits, timer } = parts
-  return [
-    querySceneTool(registry, limits.maxUriChars).definition,
-    sceneChangesTool(registry).definition,
-    lookTool({ registry, timer, clock: systemClock }).definition,
-    listNotesDefinition,
-  ]
-}
+/** The tools that read an application; at a gateway an instance answers them. */
+export const applicationDefinitions: readonly ToolDefinition[] = [
+  querySceneDefinition,
+  sceneChangesDefinition,
+  lookDefinition,
+  listNotesDefinition,
+]
 
 /** The tools of `gateway`. */
 export function gatewayTools(parts: ToolParts): ToolBox {
-  return withWait(parts, ['gateway://instances'], resourceTools(parts.registry))
+  return toolBox(parts, ['gateway://instances'])
+}
+
+function toolBox(
+  parts: ToolParts,
+  defaultUris: readonly string[],
+  scene: readonly Tool[] = [],
+  notes: readonly Tool[] = [],
+): ToolBox {
+  const { registry } = parts
+  const wait = new WaitForChange({ ...parts, defaultUris })
+  const first = [listResourcesTool(registry), readResourceTool(registry)]
+  return { tools: [...first, ...scene, wait.tool, ...notes], close: () => wait.close() }
 }
 
 const shownLive: ReadonlySet<string> = new Set(['look', 'list_notes'])
 
 /** The same tools: chats that show MCP Apps open the live view with a call of some of them. */
-export function withLiveApp({ tools, ...box }: ToolBox): ToolBox {
-  const _meta = { ui: { resourceUri: liveAppUri } }
-  const linked = tools.map(tool =>
-    shownLive.has(tool.definition.name)
-      ? { ...tool, definition: { ...tool.definition, _meta } }
-      : tool,
+export function withLiveApp(box: ToolBox): ToolBox {
+  const ui = { resourceUri: liveAppUri }
+  const tools = box.tools.map(tool =>
+    shownLive.has(tool.name) ? { ...tool, meta: { ...tool.meta, ui } } : tool,
   )
-  return { ...box, tools: linked }
-}
-
-function resourceTools(registry: ServedResources): readonly Tool[] {
-  return [listResourcesTool(registry), readResourceTool(registry)]
-}
-
-function withWait(
-  parts: ToolParts,
-  defaultUris: readonly string[],
-  others: readonly Tool[],
-): ToolBox {
-  const wait = new WaitForChange({ ...parts, defaultUris })
-  return { tools: [...others, wait], close: () => wait.close() }
+  return { ...box, tools, extensions: { 'io.modelcontextprotocol/ui': {} } }
 }

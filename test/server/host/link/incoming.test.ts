@@ -50,7 +50,7 @@ describe('parseFrame', () => {
     ['{"type":"bye","id":"\\n"}', 'invalid -: /id must not have control characters'],
     [`{"type":"bye","id":"${'i'.repeat(64)}"}`, `bye ${'i'.repeat(64)}`],
     [`{"type":"bye","id":"${'i'.repeat(65)}"}`, `invalid -: ${longId}`],
-    ['{"type":"bye","id":"\\ud800"}', 'bye \ud800'],
+    ['{"type":"bye","id":"\\ud800"}', 'bye \ufffd'],
     ['{"type":"bye","reason":"\\ud800"}', 'bye -'],
     ['{"type":"bye","constructor":1}', 'invalid -: /constructor is not known here'],
     ['{"type":"bye","a/b~":1,"id":"7"}', 'invalid 7: /a~1b~0 is not known here'],

@@ -154,10 +154,7 @@ export const strictForms: Readonly<Record<string, MessageForm>> = {
       bad: [...wrongTypes, ['tomorrow'], ['2999-02-30T00:00:00Z'], ['1999-01-01T00:00:00Z']],
       taken: 'options.expiresAt',
     },
-    metadata: {
-      ...anyValue('options.metadata'),
-      bad: [[long(defaultLimits.maxArtefactMetadataBytes)]],
-    },
+    metadata: anyValue('options.metadata'),
   },
   'artefact.abort': { upload: required(nameForm('upload', 64)) },
   bye: {

@@ -3,7 +3,7 @@ import { AuditLog } from '../../../../src/server/resources/audit-log.ts'
 import { SessionEventBuffer } from '../../../../src/server/resources/session-event-buffer.ts'
 import type { AuthPolicy } from '../../../../src/server/http/authentication.ts'
 import { until } from '../../../helpers/until.ts'
-import { ask, rpc, startServer, type TestServer } from '../../../helpers/mcp.ts'
+import { ask, rpc, startServer, type TestServer, toolCall } from '../../../helpers/mcp.ts'
 import { statelessHeaders, statelessRequest } from '../../../helpers/stateless.ts'
 
 const drain = { uri: 'events://session/console?drain=true' }
@@ -70,10 +70,8 @@ describe('access to tools', () => {
   })
 
   it('has one bound of open waits for callers of both kinds', async () => {
-    const wait = (timeout_s: number) => ({
-      name: 'wait_for_change',
-      arguments: { uris: ['audit://recent'], timeout_s },
-    })
+    const wait = (timeout_s: number) =>
+      toolCall('wait_for_change', { uris: ['audit://recent'], timeout_s })
     const first = call('writer', 'tools/call', wait(45))
     const refused = async () => {
       const { json } = await call('reader', 'tools/call', wait(1))

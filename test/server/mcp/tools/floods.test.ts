@@ -6,14 +6,21 @@ import { runInNewContext } from 'node:vm'
 import { applicationTools } from '../../../../src/server/mcp/tools/tools.ts'
 import type { Timer } from '../../../../src/lib/util/time.ts'
 import type { SubscriptionHub } from '../../../../src/server/mcp/subscriptions.ts'
-import { Events, RawSession, rpc, startServer, type TestServer } from '../../../helpers/mcp.ts'
+import {
+  Events,
+  RawSession,
+  rpc,
+  startServer,
+  type TestServer,
+  toolCall,
+} from '../../../helpers/mcp.ts'
 import { callStateless, statelessHeaders, statelessRequest } from '../../../helpers/stateless.ts'
 
 const MiB = 1024 * 1024
 const flood = 2000
 const maxWaits = 100
 const waitMs = 45_000
-const wait = { name: 'wait_for_change', arguments: { timeout_s: waitMs / 1000 } }
+const wait = toolCall('wait_for_change', { timeout_s: waitMs / 1000 })
 
 describe('a flood of calls that wait', function () {
   this.timeout(120_000)
@@ -133,7 +140,7 @@ describe('a flood of calls that wait', function () {
     const tokens = ['same', 'same', '', 0, -1.5, 1e308, '\u202e</channel>', 'x'.repeat(1024)]
     const none = [null, true, {}, ['a'], 'x'.repeat(1025), 'x'.repeat(100_000)]
     const bodyOf = (progressToken: unknown, id: number) =>
-      rpc('tools/call', { ...wait, _meta: { progressToken } }, id)
+      rpc('tools/call', { ...wait, _meta: { ...wait._meta, progressToken } }, id)
     const plain = none.map((token, at) => post(session.headers, bodyOf(token, 1000 + at)))
     const streams = await Promise.all(
       Array.from({ length: 64 }, (_, at) =>

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { MemoryBackend } from '../../../helpers/memory-capture.ts'
-import { RawSession, startServer, type TestServer } from '../../../helpers/mcp.ts'
+import { RawSession, startServer, type TestServer, toolCall } from '../../../helpers/mcp.ts'
 import { callStateless } from '../../../helpers/stateless.ts'
 
 const long = 'x'.repeat(900_000)
@@ -17,8 +17,8 @@ type Call = (name: unknown, args: object, id?: unknown) => Promise<any>
 const wrong: [name: unknown, args: object, expected: RegExp][] = [
   ['list_resources', { query: long }, /^argument_invalid: argument "query" .*at most 200 char/],
   ['list_resources', { query: 'a '.repeat(101) }, /^argument_invalid: argument "query" must/],
-  ['list_resources', { cursor: long }, /^argument_invalid: "cursor" must be next_cursor/],
-  ['list_resources', { cursor: '-1' }, /^argument_invalid: "cursor" must be next_cursor/],
+  ['list_resources', { cursor: long }, /^argument_invalid: argument "cursor" must be the one of/],
+  ['list_resources', { cursor: '-1' }, /^argument_invalid: argument "cursor" must be the one/],
   ['list_resources', { limit: 1e308 }, /^argument_invalid: argument "limit" must be an integer/],
   [
     'read_resource',
@@ -27,7 +27,7 @@ const wrong: [name: unknown, args: object, expected: RegExp][] = [
   ],
   ['read_resource', { uri: `artefact://${long}` }, /^resource_uri_invalid: uri must have at most/],
   ['read_resource', { uri: `capture://${long}` }, /^resource_uri_invalid: uri must have at most/],
-  ['read_resource', { uri: `scene://${hostile}` }, /^resource_uri_invalid: uri is malformed/],
+  ['read_resource', { uri: `scene://${hostile}` }, /^resource_not_found: no resource at scene:/],
   ['query_scene', { name: long }, /^resource_uri_invalid: the selection is too long/],
   ['query_scene', { fields: [long] }, /^resource_uri_invalid: the selection is too long/],
   ['query_scene', { pointer: `/${hostile}` }, /^resource_uri_invalid: pointer leads to nothing/],
@@ -122,7 +122,7 @@ describe('hostile texts of a document and of an application', () => {
   after(() => server.stop())
 
   const call = async (name: string, args: object = {}): Promise<any> =>
-    (await callStateless(server.url, 'tools/call', { name, arguments: args })).json.result
+    (await callStateless(server.url, 'tools/call', toolCall(name, args))).json.result
   const object = (name: string, more: object = {}) => ({ id: hostile, name, ...more })
 
   it('stay on their lines in words, and show all that they have', async () => {
@@ -137,7 +137,7 @@ describe('hostile texts of a document and of an application', () => {
       ['list_resources', await call('list_resources', { scheme: 'app' }), 2],
       ['read_resource', await call('read_resource', { uri: 'app://file' }), 1],
       ['scene_changes', await call('scene_changes', { since }), 4],
-      ['wait_for_change', await waiting, 4],
+      ['wait_for_change', await waiting, 5],
       ['query_scene', await call('query_scene', { pointer: '/nothing' }), 1],
     ] as const
     for (const [name, { content }, lines] of words) {

@@ -1,6 +1,14 @@
 import { expect } from 'chai'
 import { liveAppUri } from '../../../../src/server/resources/live-app.ts'
-import { RawSession, startServer } from '../../../helpers/mcp.ts'
+import {
+  ask,
+  initializeBody,
+  postHeaders,
+  RawSession,
+  startServer,
+  toolCall,
+} from '../../../helpers/mcp.ts'
+import { callStateless } from '../../../helpers/stateless.ts'
 
 const linked = { ui: { resourceUri: liveAppUri } }
 
@@ -37,9 +45,22 @@ describe('the live view for chats', () => {
   it('is linked from look, and changes nothing else of the tools', async () => {
     const [withPage, without] = await Promise.all(sessions.slice(0, 2).map(tools))
     const expected = without.map((tool: any) =>
-      tool.name === 'look' ? { ...tool, _meta: linked } : tool,
+      tool.name === 'look' ? { ...tool, _meta: { ...tool._meta, ...linked } } : tool,
     )
     expect(withPage).to.deep.equal(expected)
+  })
+
+  it('is declared as an extension where it is served', async () => {
+    const extensions = { 'io.modelcontextprotocol/ui': {} }
+    for (const [at, { url }] of servers.entries()) {
+      const discovered = (await callStateless(url, 'server/discover')).json.result
+      const body = initializeBody()
+      const { json } = await ask(url, { method: 'POST', headers: postHeaders, body })
+      for (const { capabilities } of [discovered, json.result]) {
+        if (at === 0) expect(capabilities).to.deep.include({ extensions })
+        else expect(capabilities).to.not.have.property('extensions')
+      }
+    }
   })
 
   it('is not there where it is not served, or under another path', async () => {
@@ -67,7 +88,7 @@ describe('the live view for chats', () => {
     const { _meta } = result.contents[0]
     expect(_meta['service-cli/scene']).to.include.keys('revision', 'set_at', 'application')
     for (const offset of [0, 300]) {
-      const args = { name: 'read_resource', arguments: { uri, offset, max_chars: 200 } }
+      const args = toolCall('read_resource', { uri, offset, max_chars: 200 })
       const [part] = (await sessions[0]!.call('tools/call', args)).result.content
       expect(part._meta).to.deep.equal(_meta)
     }

@@ -16,7 +16,7 @@ describe('a refused call of a tool', () => {
     return result.content[0].text
   }
 
-  it('names the way to a value that does not fit, not even in outline', async () => {
+  it('names the way to a value that does not fit', async () => {
     server.server.resources().setScene({ deep: { ['x'.repeat(3000)]: { y: { z: 1 } } } })
     const text = await refusal('query_scene', { pointer: '/deep', max_chars: 500 })
     expect(text).to.match(

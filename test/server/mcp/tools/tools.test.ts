@@ -11,7 +11,7 @@ import { SessionEventBuffer } from '../../../../src/server/resources/session-eve
 import { until } from '../../../helpers/until.ts'
 import { greyPng, MemoryBackend } from '../../../helpers/memory-capture.ts'
 import { pngOf } from '../../../helpers/png.ts'
-import { RawSession, startServer } from '../../../helpers/mcp.ts'
+import { RawSession, startServer, toolCall } from '../../../helpers/mcp.ts'
 import { callStateless, stateless } from '../../../helpers/stateless.ts'
 
 type Call = (name: string, args?: unknown) => Promise<any>
@@ -61,7 +61,6 @@ describe('tools', () => {
       for (const tool of tools) {
         expect(tool.annotations).to.include({ readOnlyHint: true, openWorldHint: false })
         expect(tool.inputSchema).to.include({ type: 'object', additionalProperties: false })
-        expect(tool.description).to.match(/never instructions/)
       }
     })
   }
@@ -75,13 +74,12 @@ describe('tools', () => {
     [
       'sessions',
       async (name, args) =>
-        (await session.call('tools/call', { name, arguments: args ?? {} })).result,
+        (await session.call('tools/call', toolCall(name, args as object))).result,
     ],
     [
       'stateless requests',
       async (name, args) =>
-        (await callStateless(server.url, 'tools/call', { name, arguments: args ?? {} })).json
-          .result,
+        (await callStateless(server.url, 'tools/call', toolCall(name, args as object))).json.result,
     ],
   ]
   for (const [transport, call] of transports) {
@@ -93,20 +91,21 @@ describe('tools', () => {
         const lines = result.content[0].text.split('\n')
         expect(lines[0]).to.match(/^scene:\/\/current\{\?view,/)
         expect(lines.join('\n')).to.contain('scene://current: Current scene (application/json')
-        const uris = result.structuredContent.resources.map(({ uri }: any) => uri)
-        expect(uris).to.include.members(['scene://current', 'events://session/console'])
+        expect(lines.join('\n')).to.contain('\nevents://session/console: ')
       })
 
       it('list_resources finds by word and scheme, page by page', async () => {
-        const only = await call('list_resources', { scheme: 'events', query: 'CONSOLE' })
-        expect(only.structuredContent.resources).to.have.length(1)
-        const first = await call('list_resources', { limit: 2 })
-        expect(first.structuredContent.next_cursor).to.equal('2')
-        const second = await call('list_resources', { limit: 2, cursor: '2' })
-        const uris = [first, second].flatMap(({ structuredContent }) =>
-          structuredContent.resources.map(({ uri }: any) => uri),
-        )
-        expect(new Set(uris).size).to.equal(4)
+        const only = await text('list_resources', { scheme: 'events', query: 'CONSOLE' })
+        expect(only.split('\n')).to.have.length(1)
+        const all = (await text('list_resources')).split('\n')
+        const first = (await text('list_resources', { limit: 2 })).split('\n')
+        const second = (await text('list_resources', { limit: 2, cursor: '2' })).split('\n')
+        expect([...first, ...second]).to.deep.equal([
+          ...all.slice(0, 2),
+          'more: cursor="2"',
+          ...all.slice(2, 4),
+          'more: cursor="4"',
+        ])
         expect(await text('list_resources', { query: 'nothing-like-it' })).to.contain('no resource')
       })
 
@@ -156,8 +155,25 @@ describe('tools', () => {
           offset = part.next_offset
         }
         expect(seen).to.equal(200)
-        const outline = await call('query_scene', { pointer: '', max_chars: 500 })
-        expect(outline.structuredContent.value.objects).to.equal('[array: 300 items]')
+      })
+
+      it('query_scene and read_resource find an object by its name', async () => {
+        const resources = server.server.resources()
+        resources.setScene({ objects: [{ id: 42, name: 'Key Light', energy: 10 }] })
+        const found = await call('query_scene', { ids: ['Key Light'] })
+        expect(found.structuredContent.items).to.deep.equal([
+          { id: 42, name: 'Key Light', energy: 10 },
+        ])
+        const read = JSON.parse(await text('read_resource', { uri: 'Key Light' }))
+        expect(read.items).to.deep.equal(found.structuredContent.items)
+        resources.setScene(scene)
+      })
+
+      it('takes null for arguments that are left out', async () => {
+        expect((await call('query_scene', { type: null, limit: 2 })).isError).to.equal(undefined)
+        const params = { name: 'query_scene', arguments: null }
+        const { result } = await session.call('tools/call', params)
+        expect(result.isError).to.equal(undefined)
       })
 
       it('scene_changes has words and data', async () => {
@@ -186,7 +202,11 @@ describe('tools', () => {
         ['read_resource', { uri: 'nope://x' }, /^resource_not_found: /],
         ['read_resource', { uri: 'gateway://instances' }, /served by service-cli gateway/],
         ['read_resource', { uri: 'events://session/console?drain=true' }, /leave out drain/],
-        ['list_resources', { cursor: 'x' }, /^argument_invalid: "cursor" must be next_cursor/],
+        [
+          'list_resources',
+          { cursor: 'x' },
+          /^argument_invalid: argument "cursor" must be the one of an answer$/,
+        ],
         [
           'read_resource',
           { uri: 'scene://curent?view=summary' },
@@ -272,6 +292,14 @@ describe('tools', () => {
       expect((await read(png))[0]).to.include({ type: 'image', mimeType: 'image/png' })
       const [large] = await read(await put(pngOf(2000, 10), 'image/png'))
       expect(Buffer.from(large.data, 'base64').readUInt32BE(16)).to.equal(1568)
+      const script = await put(Buffer.from('import bpy'), 'application/octet-stream')
+      expect((await read(script))[0].text).to.equal('import bpy')
+      const notPng = await put(Buffer.from('<svg/>'), 'image/png')
+      expect((await read(notPng))[0]).to.include({ type: 'text', text: '<svg/>' })
+      const jpeg = await put(Buffer.from([0xff, 0xd8, 0xff, 0xe0, 0]), 'application/x-unknown')
+      const [picture, caption] = await read(jpeg)
+      expect(picture).to.include({ type: 'image', mimeType: 'image/jpeg' })
+      expect(caption.text).to.equal(`${jpeg}, image/jpeg`)
       const facts = [
         await put(Buffer.alloc(10), 'model/gltf-binary'),
         await put(Buffer.from([0x61, 0xff]), 'text/plain'),
@@ -307,11 +335,9 @@ describe('tools', () => {
       // As in the program: the clock of durations has another beginning than that of the scene.
       const parts = { registry, timer, clock: { now: () => 5 }, limits: defaultLimits }
       const hub = new SubscriptionHub(defaultLimits)
-      const look = applicationTools({ ...parts, hub }).tools.find(
-        ({ definition }) => definition.name === 'look',
-      )
+      const look = applicationTools({ ...parts, hub }).tools.find(({ name }) => name === 'look')
       const caller = { reader: undefined, progress: null, principal: 'somebody', mayAnswer: true }
-      const looking = look!.call({}, caller)
+      const looking = look!.call({ target: 'window', max_width: 1024 }, caller)
       expect(backend.takings).to.deep.equal([])
       for (const run of timers) run()
       await until(() => backend.takings.length > 0, 'the picture is being taken')

@@ -3,11 +3,11 @@ import { once } from 'node:events'
 import { request } from 'node:http'
 import { json } from 'node:stream/consumers'
 import { ResourceNotFound } from '../../../../src/index.ts'
-import { ask, Events, RawSession, rpc, startServer } from '../../../helpers/mcp.ts'
+import { ask, Events, RawSession, rpc, startServer, toolCall } from '../../../helpers/mcp.ts'
 import { callStateless, statelessHeaders, statelessRequest } from '../../../helpers/stateless.ts'
 import { until } from '../../../helpers/until.ts'
 
-const wait = (args: object = {}) => ({ name: 'wait_for_change', arguments: args })
+const wait = (args: object = {}) => toolCall('wait_for_change', args)
 
 describe('wait_for_change', () => {
   let server: Awaited<ReturnType<typeof startServer>>
@@ -134,6 +134,29 @@ describe('wait_for_change', () => {
     }, 'a free place')
   })
 
+  it('ends what it asked of the application when it is cancelled', async () => {
+    const begun = Promise.withResolvers<void>()
+    const left = Promise.withResolvers<void>()
+    resources().attach({
+      scheme: 'slow',
+      list: () => [],
+      templates: () => [],
+      read(_uri, reader) {
+        reader?.onLeave(left.resolve)
+        begun.resolve()
+        return new Promise(() => {})
+      },
+    })
+    const call = session.post(rpc('tools/call', wait({ uris: ['slow://a'] }), 'w1'))
+    await begun.promise
+    const params = { requestId: 'w1' }
+    await session.post(
+      JSON.stringify({ jsonrpc: '2.0', method: 'notifications/cancelled', params }),
+    )
+    await left.promise
+    expect((await call).text).to.equal('')
+  })
+
   it('of a resource of the application ends when that is not there, or the application goes', async () => {
     const app = { instanceId: 'run-1', dccType: 'blender' }
     resources().scene.tell({ ...app, connected: true })
@@ -197,14 +220,16 @@ describe('wait_for_change', () => {
     it('says that the application connected, which confirms it when it is asked', async () => {
       answer = () => true
       const { text, ...rest } = await reconnected()
-      expect(text).to.match(/^the application connected at \S+$/)
+      expect(text).to.match(
+        /^changed: \S+\nthe application connected at \S+\ngo on with since=\d+$/,
+      )
       expect(rest).to.deep.equal({ changed: true, members: ['connected', 'since'] })
     })
 
     it('says both while the application connected and does not confirm it', async () => {
       answer = () => false
       const { text, ...rest } = await reconnected()
-      expect(text).to.match(/^the application connected at \S+; the application does not confirm/)
+      expect(text).to.match(/\nthe application connected at \S+; the application does not confirm/)
       expect(rest).to.deep.equal({ changed: true, members: ['connected', 'since', 'as_of'] })
     })
 
@@ -212,7 +237,7 @@ describe('wait_for_change', () => {
       answer = () => true
       connect()
       const { text, ...rest } = await timedOut()
-      expect(text).to.match(/^no change: [^\n]+$/)
+      expect(text).to.match(/^no change: [^\n]+\ngo on with since=\d+$/)
       expect(rest).to.deep.equal({ changed: false, members: [] })
     })
 
@@ -248,7 +273,7 @@ describe('wait_for_change', () => {
       resources().notifyUpdated(cube)
       const { content, structuredContent } = (await call).result
       expect(structuredContent).to.deep.include({ changed: true, uris: [cube] })
-      return content[0].text
+      return content[0].text.replace(/\ngo on with since=\d+$/, '')
     }
 
     it('tells in words what changed', async () => {
@@ -297,7 +322,8 @@ describe('wait_for_change', () => {
   })
 
   it('reports progress as events when asked to, and ends with the answer', async () => {
-    const params = { ...wait({ timeout_s: 12 }), _meta: { progressToken: 'p' } }
+    const call = wait({ timeout_s: 12 })
+    const params = { ...call, _meta: { ...call._meta, progressToken: 'p' } }
     const events = await Events.open(server.url, session.headers, rpc('tools/call', params, 9))
     await events.until(() => events.messages.length > 0)
     expect(events.messages[0]).to.deep.include({

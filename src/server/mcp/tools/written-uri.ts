@@ -1,0 +1,43 @@
+import { ServiceError } from '../../../lib/util/errors.ts'
+import { nearest } from '../../../lib/util/text.ts'
+import type { ServedResources } from '../../resources/schemes.ts'
+
+/**
+ * The URI that a model wrote, with what a URI must not have (spaces, umlauts, brackets) escaped.
+ * Null: it is a plain name.
+ */
+export function writtenUri(registry: ServedResources, text: string): string | null {
+  if (!text.includes('://') && !isServed(registry, text)) return null
+  const foreign = /%(?![0-9A-Fa-f]{2})|[^\x21-\x7e]|["#<>[\\\]^`{|}]/gu
+  return text.toWellFormed().replace(foreign, found => encodeURIComponent(found))
+}
+
+function isServed(registry: ServedResources, uri: string): boolean {
+  try {
+    return registry.assertSubscribable(uri) !== ''
+  } catch {
+    return false
+  }
+}
+
+export function isMissing(error: unknown): error is ServiceError {
+  return error instanceof ServiceError && error.code === 'resource_not_found'
+}
+
+/**
+ * Rejects with the error, and where nothing is at `uri` with the listed URI that is closest to it.
+ * Only the first page of the listing is looked through.
+ */
+export async function rejectNamingMeant(
+  registry: ServedResources,
+  uri: string,
+  error: unknown,
+): Promise<never> {
+  if (!isMissing(error) || error.hint !== undefined) throw error
+  const { descriptors } = await registry.page(undefined)
+  const known = descriptors.map(descriptor => descriptor.uri)
+  const meant = nearest(uri.replace(/\?.*$/s, ''), known)
+  if (meant === undefined) throw error
+  const hint = `did you mean ${meant}?`
+  throw new ServiceError(error.code, error.message, { hint, cause: error })
+}

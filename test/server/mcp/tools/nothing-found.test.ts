@@ -1,0 +1,100 @@
+import { expect } from 'chai'
+import { RawSession, startServer, type TestServer } from '../../../helpers/mcp.ts'
+
+const objects = [
+  { id: 'Cube', name: 'Cube', type: 'mesh', visible: true, x: 1 },
+  { id: 'Cube.001', name: 'Cube.001', type: 'mesh', visible: true, x: 2 },
+  { id: 'Key Light', name: 'Key Light', type: 'light', visible: false, energy: 5 },
+]
+
+describe('query_scene that finds nothing', () => {
+  let server: TestServer
+  let session: RawSession
+  before(async () => {
+    server = await startServer({ enableTools: true })
+    session = await RawSession.open(server.url)
+  })
+  beforeEach(() => void server.server.resources().setScene({ frame: 1, render: {}, objects }))
+  after(() => server.stop())
+
+  const query = async (args: object): Promise<any> => {
+    const { result } = await session.call('tools/call', { name: 'query_scene', arguments: args })
+    return JSON.parse(result.content[0].text)
+  }
+
+  const nothing: [args: object, hint: string][] = [
+    [{ type: 'lamp' }, 'no object has the type "lamp"; types: mesh (2), light (1)'],
+    [{ name: 'Cub' }, 'no name is "Cub"; near: Cube, Cube.001'],
+    [{ name: 'Kay Light' }, 'no name is "Kay Light"; near: Key Light'],
+    [{ name: 'Wheel*' }, 'no name is "Wheel*"; known: Cube, Cube.001, Key Light'],
+    [{ ids: ['cube.01', 'Q'] }, 'no id is "cube.01"; near: Cube.001; no id is "Q"; known: Cube, '],
+    [{ where: 'visible:maybe' }, 'no "visible" is "maybe"; values: true (2), false (1)'],
+    [{ where: 'x:3' }, 'no "x" is "3"; values: 1 (1), 2 (1)'],
+    [{ where: 'energie:5' }, 'there is no member "energie" here; near: energy'],
+    [{ where: 'colour:red' }, 'there is no member "colour" here; known: id, name, type, visible, '],
+    [{ type: 'lamp', name: 'Cub' }, 'types: mesh (2), light (1); no name is "Cub"; near: Cube'],
+    [{ type: 'light', name: 'Cube' }, 'no object matches all of these parameters together'],
+    [{ offset: 7 }, 'offset 7 is past the last of 3'],
+  ]
+  for (const [args, hint] of nothing) {
+    it(`says for ${JSON.stringify(args)} what there is`, async () => {
+      const part = await query(args)
+      expect(part).to.include({ returned: 0 })
+      expect(part.hint).to.contain(hint)
+      const parameters = Object.entries(args).map(
+        ([name, value]) => `${name}=${encodeURIComponent(String(value))}`,
+      )
+      const uri = `scene://current?${parameters.join('&')}`
+      expect((await session.readJson(uri)).hint).to.equal(part.hint)
+    })
+  }
+
+  it('says so for fields that none of the objects has, beside those that they have', async () => {
+    const part = await query({ type: 'mesh', fields: ['x', 'energy'] })
+    expect(part.hint).to.equal(
+      'there is no member "energy" here; known: id, name, type, visible, x',
+    )
+    expect(part.items[0]).to.deep.equal({ id: 'Cube', x: 1 })
+    const value = await query({ pointer: '/objects/0', fields: ['colour'] })
+    expect(value.hint).to.match(/^there is no member "colour" here; known: id, /)
+  })
+
+  it('finds true and false in any case, and then has no hint', async () => {
+    for (const where of ['visible:False', 'visible:FALSE', 'visible:false']) {
+      const part = await query({ where })
+      expect(part, where).to.include({ total: 1 }).and.not.have.property('hint')
+    }
+    expect(await query({ where: 'visible:True', fields: ['x'] })).to.include({ total: 2 })
+    expect(await query({ offset: 1 })).to.not.have.property('hint')
+  })
+
+  it('says that the application lists a part of the objects', async () => {
+    server.server.resources().setScene({ objects, truncated: { total: 5000 } })
+    const { hint } = await query({ type: 'camera' })
+    expect(hint).to.match(/; the application lists only 3 of 5000 objects$/)
+  })
+
+  it('says that there are no objects', async () => {
+    server.server.resources().setScene({ objects: [] })
+    expect(await query({ type: 'light' })).to.include({ hint: 'there are no objects here' })
+  })
+
+  it('stays short and on one line, whatever objects are called', async () => {
+    const names = Array.from({ length: 2000 }, (_, at) => `${at} \n\u001b[31m${'x'.repeat(500)}`)
+    const many = names.map(name => ({ id: name, name, type: name, [name]: 1 }))
+    server.server.resources().setScene({ objects: many })
+    for (const args of [
+      { type: 'qq' },
+      { name: 'qq' },
+      { ids: ['qq', 'qqq', 'qqqq'] },
+      { where: 'qq:1' },
+      { fields: ['qq'], limit: 1 },
+    ]) {
+      const { hint } = await query({ ...args, max_chars: 200_000 })
+      expect(hint.length).to.be.within(50, 3000)
+      expect(hint)
+        .to.match(/and \d+ more/)
+        .and.not.match(/[\n\u001b]/)
+    }
+  })
+})
