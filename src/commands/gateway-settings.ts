@@ -10,7 +10,7 @@ import { checkPath } from './server-settings.ts'
 /** The flags of `gateway` as the parser returns them. */
 export interface GatewayFlags extends McpServerFlags {
   catalog?: string
-  standby: boolean
+  'no-standby'?: boolean
   aggregate?: boolean
   'accept-joins'?: string
   database?: string
@@ -31,7 +31,7 @@ export async function readGatewaySettings(
   return {
     ...common,
     catalog: checkPath('catalog', flags.catalog),
-    standby: flags.standby,
+    standby: flags['no-standby'] !== true,
     aggregate: flags.aggregate,
     acceptJoins: readAcceptJoins(flags, common.auth.mode),
     shared: readShared(flags, env),

@@ -6,8 +6,8 @@ import { type AddressFlags, readAddress, readRegistryDir } from './server-settin
 /** The flags of every server of MCP clients, as the parser returns them. */
 export interface McpServerFlags extends AddressFlags, AuthFlags {
   'registry-dir'?: string
-  tools?: boolean
-  page?: boolean
+  'no-tools'?: boolean
+  'no-page'?: boolean
   limit?: string[]
 }
 
@@ -19,8 +19,8 @@ export async function readMcpServerSettings(flags: McpServerFlags, env: NodeJS.P
   return {
     ...address,
     registryDir: readRegistryDir(flags, env),
-    tools: flags.tools,
-    page: flags.page,
+    tools: flags['no-tools'] !== true,
+    page: flags['no-page'] !== true,
     auth: await readAuth(address, flags, env),
     limits: readLimitFlags(flags.limit ?? [], [{ names, check: checkLimits }]),
   }
