@@ -21,12 +21,10 @@ interface Credentials {
   readonly password: Secret
 }
 
-interface NewAccount extends Credentials {
+export interface NewAccount extends Credentials {
   readonly email: string
   readonly invite?: Secret
 }
-
-export type RegistrationCheck = Omit<NewAccount, 'password'>
 
 interface NewServiceToken {
   readonly name: string
@@ -99,16 +97,6 @@ export function createAccountsClient(transport: Transport, clock: Clock = system
       } catch (error) {
         throw madeButNotLoggedIn(error, `${username} --registry ${server.url}`)
       }
-    },
-
-    /** Checks that `register` would take the names and the invitation. Throws its refusal. */
-    async checkRegistration({ username, email, invite }: RegistrationCheck): Promise<void> {
-      await ask({
-        path: '/register/check',
-        action: 'registration',
-        body: () => ({ username, email, invite: invite?.reveal() }),
-        secrets: invite === undefined ? [] : [invite],
-      })
     },
 
     /** By the refresh token (rotation), or by the access token as the specification has it. */

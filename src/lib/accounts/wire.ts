@@ -65,11 +65,6 @@ export const registerRequest = z
   })
   .meta({ id: 'RegisterRequest' })
 
-/** Everything of a registration but the password. */
-export const registerCheckRequest = registerRequest
-  .omit({ password: true })
-  .meta({ id: 'RegisterCheckRequest' })
-
 /** `username` may hold the email address. No rule of a new account is checked here. */
 export const loginRequest = z
   .strictObject({
@@ -193,7 +188,6 @@ export const problem = z
   .meta({ id: 'Problem' })
 
 export type RegisterRequest = z.infer<typeof registerRequest>
-export type RegisterCheckRequest = z.infer<typeof registerCheckRequest>
 export type LoginRequest = z.infer<typeof loginRequest>
 export type PasswordRequest = z.infer<typeof passwordRequest>
 export type ResetRequest = z.infer<typeof resetRequest>

@@ -14,7 +14,6 @@ describe('OpenAPI document', () => {
       expect(operations.toSorted()).to.deep.equal(
         [
           `post ${auth}/register`,
-          `post ${auth}/register/check`,
           `post ${auth}/login`,
           `post ${auth}/refresh`,
           `get ${auth}/me`,
