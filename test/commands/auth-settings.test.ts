@@ -167,7 +167,6 @@ describe('readAuth', () => {
         'oauth-audience': 'https://mcp.example/mcp',
         'oauth-scope': 'mcp',
         'oauth-write-scope': 'mcp:write',
-        'oauth-notes-scope': 'notes',
         'oauth-client-name': 'Studio',
         'oauth-redirect-uri': 'http://127.0.0.1:1/callback',
       }),
@@ -177,7 +176,6 @@ describe('readAuth', () => {
       audience: 'https://mcp.example/mcp',
       requiredScope: 'mcp',
       writeScope: 'mcp:write',
-      notesScope: 'notes',
       clientName: 'Studio',
       redirectUri: 'http://127.0.0.1:1/callback',
     })

@@ -26,16 +26,10 @@ export interface OAuthSettings {
   readonly issuer: string
   /** The required audience of tokens. Absent: the address of `/mcp` that clients use. */
   readonly audience?: string
-  /** Further audiences that a token may have. Absent: none. */
-  readonly otherAudiences?: readonly string[]
-  /** The `typ` of access tokens. Default `at+jwt`; `jwt` also accepts unmarked ones. */
-  readonly tokenType?: 'at+jwt' | 'jwt'
   /** A scope that every token must have. Absent: none. */
   readonly requiredScope?: string
   /** A scope that allows writing. Absent: tokens only read. */
   readonly writeScope?: string
-  /** A scope that allows answering notes; no other includes it. Absent: tokens answer none. */
-  readonly notesScope?: string
   /** For `/.well-known/oauth-client-metadata`, which is served when there is a redirect URI. */
   readonly clientName?: string
   readonly redirectUri?: string
