@@ -14,8 +14,6 @@ type Damage = (database: string) => void
 /** Of a registry that was killed: it needs the log beside its database. */
 const afterKill: [what: string, damage: Damage, says: RegExp][] = [
   ['its database is gone, but not the log', file => fs.rmSync(file), /is gone/],
-  ['the log of its database is cut', file => halve(`${file}-wal`), /was cut/],
-  ['the log of its database is gone', file => fs.rmSync(`${file}-wal`), /is missing/],
 ]
 
 const damages: [what: string, damage: Damage, says: RegExp][] = [
@@ -92,10 +90,6 @@ function overwrite(path: string, at: number): void {
   const file = fs.openSync(path, 'r+')
   fs.writeSync(file, Buffer.alloc(100, 7), 0, 100, at)
   fs.closeSync(file)
-}
-
-function halve(path: string): void {
-  fs.truncateSync(path, Math.floor(fs.statSync(path).size / 2))
 }
 
 function makeNewer(file: string): void {

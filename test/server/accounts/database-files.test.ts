@@ -8,7 +8,6 @@ import { DatabaseSync } from 'node:sqlite'
 import { silentLogger } from '../../../src/lib/util/logger.ts'
 import { checkFiles } from '../../../src/server/accounts/sqlite/check-files.ts'
 import { openSqliteStore } from '../../../src/server/accounts/sqlite/sqlite-store.ts'
-import { walBytes } from '../../../src/server/accounts/sqlite/open-database.ts'
 import { failureOf } from '../../helpers/failure.ts'
 import { withFolder } from '../../helpers/folder.ts'
 import { settableClock } from '../../helpers/settable-clock.ts'
@@ -52,9 +51,6 @@ function change(file: string, sql: string): void {
   db.exec(sql)
   db.close()
 }
-
-/** What of the log the database needs; behind it lies what was not finished. */
-const used = (wal: string) => walBytes(fs.readFileSync(wal.replace(/wal$/, 'shm')))
 
 const mode = (path: string) => fs.statSync(path).mode & 0o777
 
@@ -196,21 +192,6 @@ describe('files of the account store', () => {
       await expectRefused(file, /is gone/)
     }))
 
-  it('are refused when the log of a killed process was cut or removed, opened when it is back', () =>
-    withDatabase(async file => {
-      await leaveLog(file)
-      const copy = fs.readFileSync(`${file}-wal`)
-      for (const damage of damagesOfLog) {
-        damage(`${file}-wal`)
-        const isRemoved = !fs.existsSync(`${file}-wal`)
-        await expectRefused(file, isRemoved ? /-wal is missing/ : /was cut: it has \d+ bytes/)
-        fs.writeFileSync(`${file}-wal`, copy, { mode: 0o600 })
-      }
-      const store = await openSqliteStore({ file, clock })
-      expect(await store.listAccounts({ limit: 3 })).to.have.length(3)
-      await store.close()
-    }))
-
   it('are cleared of what killed processes left half made', () =>
     withFolder(async folder => {
       const half = (age: number, name: string) => {
@@ -228,13 +209,6 @@ describe('files of the account store', () => {
       ])
     }))
 })
-
-const damagesOfLog: ((wal: string) => void)[] = [
-  wal => fs.truncateSync(wal, Math.floor(used(wal) / 2)),
-  wal => fs.truncateSync(wal, 0),
-  wal => fs.rmSync(wal),
-  wal => fs.truncateSync(wal, used(wal) - 1),
-]
 
 const broken = `PRAGMA writable_schema = ON;
   UPDATE sqlite_schema SET sql = 'CREATE TABLE accounts (' WHERE name = 'accounts'`

@@ -15,7 +15,6 @@ import { auditTable } from './audit-table.ts'
 import { backupDatabase } from './backup.ts'
 import { accountColumns } from './columns.ts'
 import { createDatabase, type Database } from './database.ts'
-import { watchFiles } from './check-files.ts'
 import { openDatabase } from './open-database.ts'
 import { serviceTokensTable } from './service-tokens-table.ts'
 import { sessionsTable } from './sessions-table.ts'
@@ -29,16 +28,12 @@ export interface SqliteStore extends AccountStore {
 interface SqliteStoreOptions {
   /** Its folder becomes private to this user. */
   readonly file: string
-  /** The key file. Once it was there, changes are refused while it is missing. */
-  readonly keys?: string
   readonly clock: Clock
   readonly log?: Logger
   /** Default `maxStoreWaitMs` of the limits. */
   readonly busyMs?: number
   /** Make the database when there is none. Default true. */
   readonly create?: boolean
-  /** The lock of running servers. Changes are refused once it was deleted or replaced. */
-  readonly lock?: string
 }
 
 /**
@@ -54,9 +49,8 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Sqli
   try {
     // Reading makes what SQLite keeps beside the file.
     db.prepare('SELECT value FROM meta').get()
-    const watch = watchFiles({ database: file, keys: options.keys, lock: options.lock }, log)
-    const database = createDatabase(db, { file, busyMs, watch })
-    return createStore(db, database, { file, clock, log, busyMs, watch })
+    const database = createDatabase(db, { file, busyMs })
+    return createStore(db, database, { file, clock, log, busyMs })
   } catch (error) {
     db.close()
     throw error
@@ -68,11 +62,10 @@ interface Context {
   readonly clock: Clock
   readonly log: Logger
   readonly busyMs: number
-  readonly watch: () => void
 }
 
 function createStore(db: DatabaseSync, database: Database, context: Context): SqliteStore {
-  const { file, clock, log, busyMs, watch } = context
+  const { file, clock, log, busyMs } = context
   const meta = database.prepare<{ value: string }>('SELECT value FROM meta WHERE name = ?')
   const registryId = meta.get('registry_id')?.value ?? ''
   const testWrite = database.prepare(`INSERT INTO meta (name, value) VALUES ('test_write', ?)
@@ -94,7 +87,6 @@ function createStore(db: DatabaseSync, database: Database, context: Context): Sq
     async ping() {
       const nowMs = clock.now()
       await database.read('it cannot be read', () => meta.get('registry_id'))
-      watch()
       // `abs`: a clock that was set back.
       if (Math.abs(nowMs - writtenMs) < testWriteEveryMs) return
       await database.write('it cannot be written', () => testWrite.run(String(nowMs)))
