@@ -69,11 +69,6 @@ export async function withSavedToken<T>(
 async function refreshEarly(parts: SessionParts, used: Secret): Promise<Secret> {
   const { client, log, clock = systemClock } = parts
   const done = await underLock(parts, used, async (held, entry, current) => {
-    const problem = await whyNotSaved(held)
-    if (problem !== null) {
-      log.debug({ code: problem.code }, `the token stays as it is: ${problem.message}`)
-      return current
-    }
     try {
       return await exchange(parts, held, entry, current)
     } catch (error) {
@@ -98,8 +93,6 @@ async function refreshRefused(
     if (!canRefresh(entry)) {
       throw await endLogin(parts, held, current, refusal)
     }
-    const problem = await whyNotSaved(held)
-    if (problem !== null) throw problem
     try {
       return await exchange(parts, held, entry, current)
     } catch (error) {
@@ -132,20 +125,6 @@ async function underLock(
   log.debug({ registry: url, reason: done.failure.message }, 'the token stays as it is')
   const saved = savedLogin(await store.read(), url, username)?.accessToken
   return saved === undefined || isSameToken(saved, used) ? null : saved
-}
-
-/**
- * Asked before every exchange: the accounts server takes the old refresh token for stolen soon
- * after it gave a new one, so new tokens that cannot be saved would end the login.
- */
-async function whyNotSaved(held: HeldConfig): Promise<ServiceError | null> {
-  try {
-    await held.tryWrite()
-    return null
-  } catch (error) {
-    if (error instanceof ServiceError) return error
-    throw error
-  }
 }
 
 /** Asks for new tokens and saves them before they are used. */

@@ -17,7 +17,7 @@ export const globalFlags = {
 }
 
 /** Flags of every command of a user with an account; they may also stand before it. */
-export const accountFlags = {
+const accountFlags = {
   registry: Flags.string({
     description:
       'address of the accounts server; overrides SERVICE_REGISTRY and default_registry in config.toml',

@@ -3,7 +3,7 @@ import { type FileHandle, lstat, open, readdir, readlink, unlink } from 'node:fs
 import { basename, dirname, join, resolve } from 'node:path'
 import { errnoOf, isDiskFull, readProblem, ServiceError, unusableFile } from '../util/errors.ts'
 import { makeFolders, noFollow, noWait, ownUid } from '../util/posix.ts'
-import { replaceFile, temporaryPath, writeNewFile } from '../util/replace-file.ts'
+import { replaceFile } from '../util/replace-file.ts'
 
 /**
  * One file that only its owner may read (0600), in a folder that only its owner may enter (0700).
@@ -98,23 +98,6 @@ export async function writePrivateFile(file: PrivateFile, text: string): Promise
     await replaceFile(path, text, { confirm })
   } catch (error) {
     throw error instanceof ServiceError ? error : unwritable(path, error)
-  }
-}
-
-/**
- * Throws as `writePrivateFile` where a text of so many bytes could not be written. Changes nothing.
- */
-export async function tryPrivateFile(file: PrivateFile, bytes: number): Promise<void> {
-  const { path } = file
-  await makePrivateFolder(file)
-  await refuseLink(path)
-  const temp = temporaryPath(path)
-  try {
-    await writeNewFile(temp, '\n'.repeat(bytes))
-  } catch (error) {
-    throw unwritable(path, error)
-  } finally {
-    await unlink(temp).catch(() => {})
   }
 }
 
