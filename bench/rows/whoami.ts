@@ -27,7 +27,6 @@ export async function measureWhoami(bench: Bench): Promise<Measured> {
   const commands: readonly (readonly [name: string, argv: readonly string[]])[] = [
     ['one line', [oneLine, 'line']],
     ['one line again', [oneLine, 'line']],
-    ['whoami --offline', [entry, 'whoami', '--offline']],
     ['whoami', [entry, 'whoami']],
   ]
   const entries: Entry[] = commands.map(([name, argv]) => ({

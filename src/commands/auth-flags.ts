@@ -29,23 +29,9 @@ export const authFlags = {
     description: 'required audience of tokens [default: the address of /mcp]',
     helpValue: 'AUDIENCE',
   }),
-  'oauth-other-audience': Flags.string({
-    description: 'further allowed audience of tokens (repeatable) [default: none]',
-    helpValue: 'AUDIENCE',
-    multiple: true,
-    multipleNonGreedy: true,
-  }),
-  'oauth-token-type': Flags.option({ options: ['at+jwt', 'jwt'] as const })({
-    description: '"typ" of access tokens; with jwt it may be missing [default: at+jwt]',
-    helpValue: 'TYPE',
-  }),
   'oauth-scope': Flags.string({ description: 'required scope of tokens', helpValue: 'SCOPE' }),
   'oauth-write-scope': Flags.string({
-    description: 'scope of tokens that allows writing',
-    helpValue: 'SCOPE',
-  }),
-  'oauth-notes-scope': Flags.string({
-    description: 'scope of tokens that allows answering notes',
+    description: 'scope of tokens that allows answering notes and removing events',
     helpValue: 'SCOPE',
   }),
   'oauth-client-name': Flags.string({

@@ -13,8 +13,6 @@ export interface FoundKeys {
   readonly keysFile: string
   /** Null when the file does not exist. */
   readonly named: readonly NamedKey[] | null
-  /** The file that proves that there were keys, when they are gone. */
-  readonly lostBy?: string | null
 }
 
 /**
@@ -23,7 +21,7 @@ export interface FoundKeys {
  */
 export function decideMode(
   asked: AuthMode | undefined,
-  { source, keysFile, named, lostBy = null }: FoundKeys,
+  { source, keysFile, named }: FoundKeys,
   nowMs: number,
 ): Result<AuthMode, ServiceError> {
   const count = named?.length ?? 0
@@ -38,9 +36,8 @@ export function decideMode(
     return ok(asked)
   }
   if (source !== null) return ok('api-key')
-  if (asked === undefined && named === null && lostBy === null) return ok('none')
+  if (asked === undefined && named === null) return ok('none')
   if (named?.some(key => !hasExpired(key, nowMs)) === true) return ok('api-key')
-  if (asked === undefined && named === null && lostBy !== null) return fail(lost(keysFile, lostBy))
   const what = count === 0 ? 'no key exists' : 'every key has expired'
   return fail(
     new ServiceError('config_invalid', `clients need a key, but ${what} in ${keysFile}`, {
@@ -51,12 +48,6 @@ export function decideMode(
 
 function hasExpired({ expiresAt }: NamedKey, nowMs: number): boolean {
   return expiresAt !== null && (parseRfc3339(expiresAt) ?? 0) <= nowMs
-}
-
-function lost(keysFile: string, mark: string): ServiceError {
-  return new ServiceError('config_invalid', `clients needed a key, but ${keysFile} is gone`, {
-    hint: `make new keys with service-cli keys create, or pass --auth none to run without authentication (or remove ${mark})`,
-  })
 }
 
 function hintFor(asked: AuthMode | undefined, count: number, keysFile: string): string {

@@ -1,6 +1,6 @@
 import { isLoopback, withoutBrackets } from '../lib/util/address.ts'
 import { ApiKeyConfig, keyVariable } from '../lib/auth/api-key-config.ts'
-import { findAccountKeys } from '../lib/config/account-keys.ts'
+import { keysPath } from '../lib/config/paths.ts'
 import { readKeysFile } from '../lib/auth/keys-file.ts'
 import { checkSecretText, readSecretFile } from '../lib/auth/secret-file.ts'
 import { usage } from '../lib/util/errors.ts'
@@ -19,12 +19,7 @@ export interface AuthFlags extends OAuthFlags {
 }
 
 /** Where clients reach a server. */
-type Reached = Pick<ListenOptions, 'host' | 'publicUrl' | 'trustedProxies'>
-
-export interface AuthPlace extends Reached {
-  /** As chosen by flag or variable; undefined: the default. */
-  readonly registryDir: string | undefined
-}
+export type Reached = Pick<ListenOptions, 'host' | 'publicUrl' | 'trustedProxies'>
 
 /** What `serve` and `gateway` know of their clients. */
 export type Access = Reached & { readonly auth?: AuthSettings }
@@ -35,23 +30,23 @@ export type Access = Reached & { readonly auth?: AuthSettings }
  * Throws `usage_invalid` naming the flag, or `config_invalid`.
  */
 export async function readAuth(
-  place: AuthPlace,
+  place: Reached,
   flags: AuthFlags,
   env: NodeJS.ProcessEnv,
 ): Promise<AuthSettings> {
   const file = flags['api-key-file']
   const key = await findApiKey(file, env)
-  const found = await findKeys(place.registryDir, flags['keys-file'], env)
-  const { path: keysFile, movedFrom } = found
+  const path = checkPath('keys-file', flags['keys-file'])
+  const keysFile = path ?? keysPath(env)
+  // A named file that is missing counts as one without keys: clients were meant to need a key.
+  const named = (await readKeysFile(keysFile)) ?? (path === undefined ? null : [])
   const source = key === null ? null : file === undefined ? keyVariable : '--api-key-file'
-  const { keys: named, lostBy } = found
-  const mode = decideMode(flags.auth, { source, keysFile, named, lostBy }, Date.now())
+  const mode = decideMode(flags.auth, { source, keysFile, named }, Date.now())
   if (!mode.ok) throw mode.failure
   if (mode.value === 'oauth') return readOAuth(flags)
   refuseOAuthFlags(flags)
   if (mode.value !== 'none') {
-    const moved = movedFrom.length > 0 ? movedFrom : undefined
-    return { mode: mode.value, keysFile, key: key ?? undefined, movedFrom: moved }
+    return { mode: mode.value, keysFile, key: key ?? undefined }
   }
   const opening = findOpening(place)
   if (!flags['allow-unauthenticated'] && opening !== null) {
@@ -61,17 +56,6 @@ export async function readAuth(
     )
   }
   return { mode: 'none', keysFile }
-}
-
-/** A named file that is missing counts as one without keys: clients were meant to need a key. */
-async function findKeys(
-  registryDir: string | undefined,
-  named: string | undefined,
-  env: NodeJS.ProcessEnv,
-): ReturnType<typeof findAccountKeys> {
-  const path = checkPath('keys-file', named)
-  if (path === undefined) return findAccountKeys(registryDir, env)
-  return { path, keys: (await readKeysFile(path)) ?? [], lostBy: null, movedFrom: [] }
 }
 
 /**

@@ -8,7 +8,7 @@ import { checkPath } from './server-settings.ts'
 /** The flags of `gateway` as the parser returns them. */
 export interface GatewayFlags extends McpServerFlags {
   catalog?: string
-  standby: boolean
+  'no-standby'?: boolean
   aggregate?: boolean
   'accept-joins'?: string
 }
@@ -27,7 +27,7 @@ export async function readGatewaySettings(
   return {
     ...common,
     catalog: checkPath('catalog', flags.catalog),
-    standby: flags.standby,
+    standby: flags['no-standby'] !== true,
     aggregate: flags.aggregate,
     acceptJoins: readAcceptJoins(flags, common.auth.mode),
   }

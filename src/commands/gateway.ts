@@ -3,7 +3,7 @@ import { BaseCommand } from '../lib/cli/base-command.ts'
 import { authFlags, authModes } from './auth-flags.ts'
 import { defaultPorts } from './default-ports.ts'
 import { readGatewaySettings } from './gateway-settings.ts'
-import { addressFlags, aggregateFlag, pageFlag, runFlags, toolsFlag } from './server-flags.ts'
+import { addressFlags, aggregateFlag, offFlags, runFlags } from './server-flags.ts'
 
 /** Runs the gateway until a signal ends it. */
 export default class Gateway extends BaseCommand {
@@ -44,18 +44,16 @@ Environment: SERVICE_MCP_API_KEY (the key that clients must present), SERVICE_RE
       description: 'file that replaces the built-in catalog of adapters and packages',
       helpValue: 'FILE',
     }),
-    standby: Flags.boolean({
-      description: 'stand by while another gateway is active (--no-standby: exit with 1)',
-      default: true,
-      allowNo: true,
+    'no-standby': Flags.boolean({
+      description: 'exit with 1 when another gateway is active, instead of standing by',
+      default: false,
     }),
     aggregate: aggregateFlag,
     'accept-joins': Flags.string({
       description: 'let instances join with tokens of this accounts server (--aggregate)',
       helpValue: 'URL',
     }),
-    tools: toolsFlag,
-    page: pageFlag,
+    ...offFlags,
     ...authFlags,
     auth: Flags.option({ options: [...authModes, 'accounts'] as const })({
       description: 'none, api-key, oauth or accounts (users of --accept-joins see what is theirs)',

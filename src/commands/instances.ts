@@ -27,10 +27,6 @@ With --watch it then prints changes until Ctrl-C.`
       description: 'only this kind of application, such as blender',
       helpValue: 'TYPE',
     }),
-    status: Flags.string({
-      description: 'only this state, such as busy, stale or dead',
-      helpValue: 'STATUS',
-    }),
     all: Flags.boolean({ description: 'include instances whose process has ended' }),
     watch: Flags.boolean({ char: 'w', description: 'keep running and print changes' }),
     'registry-dir': Flags.string({ description: 'state directory', helpValue: 'DIR' }),

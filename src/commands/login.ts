@@ -1,11 +1,9 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
-import { AccountCommand, passwordFlags, withoutHelpOf } from '../lib/cli/base-command.ts'
+import { AccountCommand, passwordFlags } from '../lib/cli/base-command.ts'
 
 /** Gets a token for a user name and password, and saves it. */
 export default class Login extends AccountCommand {
-  static override baseFlags = withoutHelpOf('account', 'token')
-
   static override summary = 'Log in to an accounts server'
 
   static override description = `Prompts for the password without showing it, checks it with the \

@@ -1,10 +1,8 @@
 import * as Flags from '@oclif/core/flags'
-import { AccountCommand, withoutHelpOf } from '../lib/cli/base-command.ts'
+import { AccountCommand } from '../lib/cli/base-command.ts'
 
 /** Ends the saved login. */
 export default class Logout extends AccountCommand {
-  static override baseFlags = withoutHelpOf('token')
-
   static override summary = 'Log out of an accounts server'
 
   static override description = `Ends the session at the accounts server and deletes the saved token. When \

@@ -6,8 +6,8 @@ import { type AddressFlags, readAddress, readRegistryDir } from './server-settin
 /** The flags of every server of MCP clients, as the parser returns them. */
 export interface McpServerFlags extends AddressFlags, AuthFlags {
   'registry-dir'?: string
-  tools?: boolean
-  page?: boolean
+  'no-tools'?: boolean
+  'no-page'?: boolean
   limit?: string[]
 }
 
@@ -15,12 +15,13 @@ const names = Object.keys(defaultPublicLimits)
 
 /** The settings that `serve` and `gateway` share. Throws as those of each do. */
 export async function readMcpServerSettings(flags: McpServerFlags, env: NodeJS.ProcessEnv) {
-  const where = { ...readAddress(flags), registryDir: readRegistryDir(flags, env) }
+  const address = readAddress(flags)
   return {
-    ...where,
-    tools: flags.tools,
-    page: flags.page,
-    auth: await readAuth(where, flags, env),
+    ...address,
+    registryDir: readRegistryDir(flags, env),
+    tools: flags['no-tools'] !== true,
+    page: flags['no-page'] !== true,
+    auth: await readAuth(address, flags, env),
     limits: readLimitFlags(flags.limit ?? [], [{ names, check: checkLimits }]),
   }
 }

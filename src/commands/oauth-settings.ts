@@ -5,11 +5,8 @@ import type { OAuthSettings } from '../server/auth/settings.ts'
 export interface OAuthFlags {
   'oauth-issuer'?: string
   'oauth-audience'?: string
-  'oauth-other-audience'?: string[]
-  'oauth-token-type'?: 'at+jwt' | 'jwt'
   'oauth-scope'?: string
   'oauth-write-scope'?: string
-  'oauth-notes-scope'?: string
   'oauth-client-name'?: string
   'oauth-redirect-uri'?: string
 }
@@ -17,11 +14,8 @@ export interface OAuthFlags {
 const names = [
   'oauth-issuer',
   'oauth-audience',
-  'oauth-other-audience',
-  'oauth-token-type',
   'oauth-scope',
   'oauth-write-scope',
-  'oauth-notes-scope',
   'oauth-client-name',
   'oauth-redirect-uri',
 ] as const
@@ -29,7 +23,7 @@ const names = [
 /** Throws `usage_invalid`, naming the flag. */
 export function readOAuth(flags: OAuthFlags): OAuthSettings {
   for (const name of names) {
-    if ([flags[name]].flat().includes(''))
+    if (flags[name] === '')
       throw usage(`--${name} is empty`, 'a variable in your shell may be unset')
   }
   const issuer = flags['oauth-issuer']
@@ -40,7 +34,7 @@ export function readOAuth(flags: OAuthFlags): OAuthSettings {
   if (!checked.ok) throw usage(`--oauth-issuer: ${checked.failure}`)
   /** The library says what is wrong with a member; here it is the value of a flag. */
   const check = (
-    name: 'oauth-scope' | 'oauth-write-scope' | 'oauth-notes-scope' | 'oauth-redirect-uri',
+    name: 'oauth-scope' | 'oauth-write-scope' | 'oauth-redirect-uri',
     membersOf: (value: string) => Partial<OAuthOptions>,
   ): string | undefined => {
     const value = flags[name]
@@ -55,11 +49,8 @@ export function readOAuth(flags: OAuthFlags): OAuthSettings {
     mode: 'oauth',
     issuer,
     audience: flags['oauth-audience'],
-    otherAudiences: flags['oauth-other-audience'],
-    tokenType: flags['oauth-token-type'],
     requiredScope: check('oauth-scope', scope => ({ scopes: [scope] })),
     writeScope: check('oauth-write-scope', scope => ({ scopes: [scope] })),
-    notesScope: check('oauth-notes-scope', scope => ({ scopes: [scope] })),
     clientName: flags['oauth-client-name'],
     redirectUri: check('oauth-redirect-uri', redirectUri => ({ redirectUri })),
   }

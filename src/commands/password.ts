@@ -1,9 +1,9 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
-import { AccountCommand } from '../lib/cli/base-command.ts'
+import { TokenCommand } from '../lib/cli/base-command.ts'
 
 /** Changes a password, or sets a new one with a code. */
-export default class Password extends AccountCommand {
+export default class Password extends TokenCommand {
   static override summary = 'Change your password, or set a new one with a reset code'
 
   static override description = `Prompts for the current password and twice for the new one, without \
@@ -38,9 +38,6 @@ them, and logs you in.`
     }),
     'reset-code': Flags.boolean({
       description: 'set a new password with a code from the operator',
-    }),
-    'keep-tokens': Flags.boolean({
-      description: 'with --reset-code: keep the service tokens of the account',
     }),
   }
 

@@ -1,7 +1,7 @@
-import { AccountCommand } from '../lib/cli/base-command.ts'
+import { TokenCommand } from '../lib/cli/base-command.ts'
 
 /** Stands for what accounts servers do not offer yet. */
-export default class Publish extends AccountCommand {
+export default class Publish extends TokenCommand {
   static override summary = 'Publish with your account (no accounts server offers it yet)'
 
   static override description = `No accounts server offers publishing yet. The command \

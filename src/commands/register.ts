@@ -1,11 +1,9 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
-import { AccountCommand, passwordFlags, withoutHelpOf } from '../lib/cli/base-command.ts'
+import { AccountCommand, passwordFlags } from '../lib/cli/base-command.ts'
 
 /** Makes an account, and logs in to it. */
 export default class Register extends AccountCommand {
-  static override baseFlags = withoutHelpOf('account', 'token')
-
   static override summary = 'Create an account at an accounts server, and log in'
 
   static override description = `Prompts for missing values: the password twice, without showing it, \

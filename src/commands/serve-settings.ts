@@ -18,8 +18,8 @@ export interface ServeFlags extends McpServerFlags {
   artefacts?: string
   'no-artefacts': boolean
   database?: string
-  resources: boolean
-  notes?: boolean
+  'no-resources'?: boolean
+  'no-notes'?: boolean
   'scene-file'?: string
   capture?: CaptureMode
   'capture-title'?: string
@@ -54,8 +54,8 @@ export async function readServeSettings(
     join: await readJoin(flags, env),
     dccType: checkDccType(flags['dcc-type']),
     artefacts: readArtefacts(flags, env),
-    resources: flags.resources,
-    notes: flags.notes,
+    resources: flags['no-resources'] !== true,
+    notes: flags['no-notes'] !== true,
     name: checkLine('name', flags.name),
     hostTokenEnv: hostToken ? checkSecretText(hostToken, 'SERVICE_HOST_TOKEN') : undefined,
   }

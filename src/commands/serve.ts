@@ -8,14 +8,7 @@ import { authFlags } from './auth-flags.ts'
 import { databaseFlag } from './database-flag.ts'
 import { defaultPorts } from './default-ports.ts'
 import { readServeSettings } from './serve-settings.ts'
-import {
-  addressFlags,
-  aggregateFlag,
-  channelFlag,
-  pageFlag,
-  runFlags,
-  toolsFlag,
-} from './server-flags.ts'
+import { addressFlags, aggregateFlag, channelFlag, offFlags, runFlags } from './server-flags.ts'
 import { readServeStdioSettings } from './stdio/serve-settings.ts'
 
 /** Runs the resource server until a signal ends it. */
@@ -92,17 +85,14 @@ default), SERVICE_JOIN_TOKEN (for --join), SERVICE_REGISTRY_DIR.`
     }),
     'no-artefacts': Flags.boolean({ description: 'serve no artefacts', default: false }),
     ...databaseFlag,
-    resources: Flags.boolean({
-      description: 'serve resources (on unless --no-resources)',
-      default: true,
-      allowNo: true,
+    'no-resources': Flags.boolean({
+      description: 'serve no resources and no tools',
+      default: false,
     }),
-    tools: toolsFlag,
-    page: pageFlag,
-    notes: Flags.boolean({
-      description: 'keep notes of people about the document (on unless --no-notes)',
-      default: true,
-      allowNo: true,
+    ...offFlags,
+    'no-notes': Flags.boolean({
+      description: 'keep no notes of people about the document',
+      default: false,
     }),
     'scene-file': Flags.string({
       description: 'watch a JSON file and serve it as the scene',

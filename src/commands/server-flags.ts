@@ -59,23 +59,15 @@ export function addressFlags({
 }
 
 /** Of `serve` and `gateway`. */
-export const toolsFlag = Flags.boolean({
-  description: 'offer read-only tools to agents (on unless --no-tools)',
-  default: true,
-  allowNo: true,
-})
+export const offFlags = {
+  'no-tools': Flags.boolean({ description: 'offer no tools to agents', default: false }),
+  'no-page': Flags.boolean({ description: 'serve no live page at /', default: false }),
+}
 
 /** Of `gateway`, and of `serve --gateway`. */
 export const aggregateFlag = Flags.boolean({
   description: 'serve the resources of all instances at the gateway, as instance://ID/…',
   default: false,
-})
-
-/** Of `serve` and `gateway`. */
-export const pageFlag = Flags.boolean({
-  description: 'serve the live page at / (on unless --no-page)',
-  default: true,
-  allowNo: true,
 })
 
 /** Of `connect` and `serve --stdio`. */

@@ -1,8 +1,7 @@
-import * as Flags from '@oclif/core/flags'
-import { AccountCommand } from '../lib/cli/base-command.ts'
+import { TokenCommand } from '../lib/cli/base-command.ts'
 
 /** Says who the token belongs to. */
-export default class Whoami extends AccountCommand {
+export default class Whoami extends TokenCommand {
   static override summary = 'Show who is logged in'
 
   static override description = `Shows user name, email address and team, as the accounts server knows them, \
@@ -15,18 +14,8 @@ code is 5.`
 
   static override examples = [
     { description: 'who is logged in', command: '<%= config.bin %> whoami' },
-    { description: 'every saved login', command: '<%= config.bin %> whoami --all' },
-    {
-      description: 'what is saved, without asking the accounts server',
-      command: '<%= config.bin %> whoami --offline',
-    },
     { description: 'for a script', command: '<%= config.bin %> whoami --json' },
   ]
-
-  static override flags = {
-    all: Flags.boolean({ description: 'show every saved login of every accounts server' }),
-    offline: Flags.boolean({ description: 'show what is saved, without a request' }),
-  }
 
   override async run(): Promise<void> {
     const { flags } = await this.parse(Whoami)

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { decideMode, type FoundKeys } from '../../src/commands/auth-mode.ts'
-import { type AuthFlags, type AuthPlace, readAuth } from '../../src/commands/auth-settings.ts'
+import { type AuthFlags, type Reached, readAuth } from '../../src/commands/auth-settings.ts'
 import type { NamedKey } from '../../src/lib/auth/keys-file.ts'
 import { makeKeys, type TestKeys } from '../helpers/keyed-server.ts'
 import { givenMembers } from '../helpers/given-members.ts'
@@ -60,21 +60,6 @@ describe('decideMode', () => {
     })
   }
 
-  it('does not open a server whose keys went with their folder', () => {
-    const found: FoundKeys = { source: null, keysFile: '/r/keys.json', named: null, lostBy: '/c/m' }
-    const mode = decideMode(undefined, found, nowMs)
-    expect(mode).to.have.nested.property('failure.code', 'config_invalid')
-    expect(mode).to.have.nested.property('failure.message').that.contains('/r/keys.json is gone')
-    expect(mode).to.have.nested.property('failure.hint').that.contains('/c/m')
-    for (const asked of ['none', 'oauth'] as const) {
-      expect(decideMode(asked, found, nowMs)).to.deep.equal({ ok: true, value: asked })
-    }
-    const keyed = decideMode(undefined, { ...found, source: env }, nowMs)
-    expect(keyed).to.deep.equal({ ok: true, value: 'api-key' })
-    const again = decideMode(undefined, { ...found, named: lasting }, nowMs)
-    expect(again).to.deep.equal({ ok: true, value: 'api-key' })
-  })
-
   it('says how to get a key', () => {
     const mode = decideMode('api-key', { source: null, keysFile: '/r/keys.json', named: null }, 0)
     expect(mode).to.have.nested.property('failure.hint').that.contains('service-cli keys create')
@@ -88,7 +73,7 @@ describe('readAuth', () => {
 
   const read = (flags: Partial<AuthFlags>, env: NodeJS.ProcessEnv = {}, host = '127.0.0.1') =>
     readAuth(
-      { host, registryDir: keys.folder },
+      { host },
       { 'allow-unauthenticated': false, ...flags },
       { XDG_CONFIG_HOME: keys.folder, ...env },
     ).then(givenMembers)
@@ -144,16 +129,16 @@ describe('readAuth', () => {
   })
 
   it('counts those as other machines that come through a proxy', async () => {
-    const at = (place: Partial<AuthPlace>, flags: Partial<AuthFlags> = {}) =>
+    const at = (place: Partial<Reached>, flags: Partial<AuthFlags> = {}) =>
       readAuth(
-        { host: '127.0.0.1', registryDir: keys.folder, ...place },
+        { host: '127.0.0.1', ...place },
         { 'allow-unauthenticated': false, ...flags },
         { XDG_CONFIG_HOME: keys.folder },
       ).then(
         ({ mode }) => mode,
         error => `${error.code}: ${error.message}`,
       )
-    const outside: Partial<AuthPlace>[] = [
+    const outside: Partial<Reached>[] = [
       { publicUrl: 'https://mcp.studio.example' },
       { publicUrl: 'http://[2001:db8::1]:8765/x/' },
       { trustedProxies: ['127.0.0.1'] },
@@ -182,7 +167,6 @@ describe('readAuth', () => {
         'oauth-audience': 'https://mcp.example/mcp',
         'oauth-scope': 'mcp',
         'oauth-write-scope': 'mcp:write',
-        'oauth-notes-scope': 'notes',
         'oauth-client-name': 'Studio',
         'oauth-redirect-uri': 'http://127.0.0.1:1/callback',
       }),
@@ -192,7 +176,6 @@ describe('readAuth', () => {
       audience: 'https://mcp.example/mcp',
       requiredScope: 'mcp',
       writeScope: 'mcp:write',
-      notesScope: 'notes',
       clientName: 'Studio',
       redirectUri: 'http://127.0.0.1:1/callback',
     })

@@ -5,12 +5,7 @@ import { readServeSettings } from '../../src/commands/serve-settings.ts'
 import { keysPath } from '../../src/lib/config/paths.ts'
 import { givenMembers } from '../helpers/given-members.ts'
 
-const defaults: GatewayFlags = {
-  port: 9765,
-  host: '127.0.0.1',
-  standby: true,
-  'allow-unauthenticated': false,
-}
+const defaults: GatewayFlags = { port: 9765, host: '127.0.0.1', 'allow-unauthenticated': false }
 
 const keyed = (key: string) => ({ mode: 'api-key', key, keysFile: keysPath({}) })
 
@@ -21,6 +16,8 @@ describe('readGatewaySettings', () => {
       host: '127.0.0.1',
       allowedHosts: [],
       allowedOrigins: [],
+      tools: true,
+      page: true,
       standby: true,
       auth: { mode: 'none', keysFile: keysPath({}) },
       limits: {},
@@ -28,7 +25,8 @@ describe('readGatewaySettings', () => {
   })
 
   const accepted: [flags: Partial<GatewayFlags>, env: NodeJS.ProcessEnv, expected: object][] = [
-    [{ standby: false }, {}, { standby: false }],
+    [{ 'no-standby': true }, {}, { standby: false }],
+    [{ 'no-tools': true, 'no-page': true }, {}, { tools: false, page: false }],
     [{ catalog: 'c.json' }, {}, { catalog: resolve('c.json') }],
     [{ 'registry-dir': 'a' }, { SERVICE_REGISTRY_DIR: '/b' }, { registryDir: resolve('a') }],
     [{}, { SERVICE_REGISTRY_DIR: '/b' }, { registryDir: '/b' }],
@@ -72,7 +70,6 @@ describe('serve --gateway', () => {
     host: '127.0.0.1',
     'dcc-type': 'unknown',
     'no-artefacts': false,
-    resources: true,
     'allow-unauthenticated': false,
   }
 

@@ -14,11 +14,8 @@ describe('the flags of --auth oauth', () => {
     const settings = readOAuth({
       'oauth-issuer': issuer,
       'oauth-audience': 'urn:studio:mcp',
-      'oauth-other-audience': ['account', 'userinfo'],
-      'oauth-token-type': 'jwt',
       'oauth-scope': 'mcp:read',
       'oauth-write-scope': 'mcp:write',
-      'oauth-notes-scope': 'notes',
       'oauth-client-name': 'an agent',
       'oauth-redirect-uri': 'http://127.0.0.1/callback',
     })
@@ -26,11 +23,8 @@ describe('the flags of --auth oauth', () => {
       mode: 'oauth',
       issuer,
       audience: 'urn:studio:mcp',
-      otherAudiences: ['account', 'userinfo'],
-      tokenType: 'jwt',
       requiredScope: 'mcp:read',
       writeScope: 'mcp:write',
-      notesScope: 'notes',
       clientName: 'an agent',
       redirectUri: 'http://127.0.0.1/callback',
     })
@@ -42,10 +36,8 @@ describe('the flags of --auth oauth', () => {
     ['--oauth-issuer', { 'oauth-issuer': 'http://login.example' }],
     ['--oauth-issuer', { 'oauth-issuer': 'https://login.example?a=b' }],
     ['--oauth-audience', { 'oauth-issuer': issuer, 'oauth-audience': '' }],
-    ['--oauth-other-audience', { 'oauth-issuer': issuer, 'oauth-other-audience': ['a', ''] }],
     ['--oauth-scope', { 'oauth-issuer': issuer, 'oauth-scope': 'two scopes' }],
     ['--oauth-write-scope', { 'oauth-issuer': issuer, 'oauth-write-scope': '"' }],
-    ['--oauth-notes-scope', { 'oauth-issuer': issuer, 'oauth-notes-scope': '"' }],
     ['--oauth-redirect-uri', { 'oauth-issuer': issuer, 'oauth-redirect-uri': '/callback' }],
   ]
   for (const [flag, flags] of refused) {
@@ -58,7 +50,7 @@ describe('the flags of --auth oauth', () => {
 
   it('mean nothing in another mode', () => {
     expect(() => refuseOAuthFlags({})).not.to.throw()
-    for (const flags of [{ 'oauth-issuer': issuer }, { 'oauth-other-audience': ['a'] }]) {
+    for (const flags of [{ 'oauth-issuer': issuer }, { 'oauth-audience': 'a' }]) {
       expect(() => refuseOAuthFlags(flags)).to.throw('add --auth oauth'.slice(6))
     }
   })

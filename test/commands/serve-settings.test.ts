@@ -13,7 +13,6 @@ const defaults: ServeFlags = {
   host: '127.0.0.1',
   'dcc-type': 'unknown',
   'no-artefacts': false,
-  resources: true,
   'allow-unauthenticated': false,
 }
 
@@ -29,6 +28,9 @@ describe('readServeSettings', () => {
       dccType: 'unknown',
       artefacts: true,
       resources: true,
+      tools: true,
+      page: true,
+      notes: true,
       auth: { mode: 'none', keysFile: keysPath({}) },
       limits: {},
     })
@@ -97,6 +99,7 @@ describe('readServeSettings', () => {
       { capture: { mode: 'x11', title: 'shot 010' }, limits: { maxCaptureWidth: 1920 } },
     ],
     [{ 'no-artefacts': true }, {}, { artefacts: false }],
+    [{ 'no-resources': true, 'no-notes': true }, {}, { resources: false, notes: false }],
     // That of an accounts server on the same machine.
     [{}, { SERVICE_DATABASE_URL: 'postgres://db/accounts' }, {}],
   ]

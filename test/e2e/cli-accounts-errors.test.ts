@@ -53,7 +53,7 @@ describe('errors of the account commands as programs', () => {
   it('say where a broken configuration is broken, not what stands there', async () => {
     mkdirSync(dirname(home.configPath), { recursive: true, mode: 0o700 })
     writeFileSync(home.configPath, `version = 1\naccess_token = ${secret}\n`, { mode: 0o600 })
-    const { code, stderr } = await home.run(['whoami', '--offline'])
+    const { code, stderr } = await home.run(['whoami'])
     expect(code).to.equal(2)
     expect(stderr).to.contain(`${home.configPath}:2:`)
     writeFileSync(home.configPath, '')
@@ -64,7 +64,7 @@ describe('errors of the account commands as programs', () => {
     try {
       mkdirSync(dirname(other.configPath), { mode: 0o700 })
       symlinkSync(home.configPath, other.configPath)
-      const { code, stderr } = await other.run(['whoami', '--offline'])
+      const { code, stderr } = await other.run(['whoami'])
       expect(code).to.equal(2)
       expect(stderr).to.contain('symbolic link').and.contain(other.configPath)
     } finally {
@@ -115,7 +115,7 @@ describe('start of the account commands', () => {
     (await home.runProgram(args, { env: { NODE_DEBUG: 'esm' } })).stderr
 
   it('loads neither prompts nor schemas for a command that needs none', async () => {
-    for (const args of [['--offline'], ['--token', 'x']]) {
+    for (const args of [[], ['--token', 'x']]) {
       const modules = await loaded(['whoami', ...args])
       expect(modules).to.contain('/@oclif/core/')
       for (const library of ['/@inquirer/', '/node_modules/zod/', '/pino/']) {

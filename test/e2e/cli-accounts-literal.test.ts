@@ -174,7 +174,7 @@ describe('service-cli against a registry that answers literally as the specifica
     registry.withhold('/api/v1/auth/me')
     const { code } = await home.run(['login', 'alice', '--password-stdin'], { input: password })
     expect(code).to.equal(0)
-    expect((await home.run(['whoami', '--offline'])).stdout).to.contain('username: alice')
+    expect(home.config()).to.contain('username = "alice"')
     const asked = await home.run(['whoami'])
     expect(asked.code).to.equal(3)
     expect(asked.stderr).to.contain('does not offer')

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { chmod, mkdir, mkdtemp, readFile, rename, rm, utimes, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, readFile, rm, utimes, writeFile } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -71,13 +71,6 @@ describe('service-cli doctor', () => {
     })
     await keys('create', 'anna')
     expect((await found()).summary).to.match(/^servers require a key \(.*keys\.json\)$/)
-    // An older version kept them there; only a server moves them.
-    const older = join(registryDir, 'keys.json')
-    await mkdir(registryDir, { recursive: true, mode: 0o700 })
-    await rename(join(home, '.config/service-cli/keys.json'), older)
-    for (let look = 0; look < 2; look++) {
-      expect((await found()).summary).to.equal(`servers require a key (${older})`)
-    }
     await keys('revoke', 'anna')
     const { status, summary, hint } = await found()
     expect([status, summary]).to.deep.equal([

@@ -24,7 +24,6 @@ describe('help', () => {
       'logout',
       'whoami',
       'password',
-      'sessions',
       'token',
       'publish',
       'registry',
@@ -70,17 +69,6 @@ describe('help', () => {
       }
       const words = (text: string) => text.replaceAll(' \\\n', ' ').split(/\s+/)
       expect(words(shown(80)), name).to.deep.equal(words(shown(1000)))
-    }
-  })
-
-  it('of a command leaves out flags that it refuses', async () => {
-    await loadCommands(commandNames)
-    const config = await Config.load({ root, pjson })
-    for (const name of ['login', 'register', 'logout', 'whoami']) {
-      const command = config.findCommand(name, { must: true })
-      const shown = new CommandHelp(command, config, { maxWidth: 80 }).generate()
-      expect(shown.includes('--token=TOKEN'), name).to.equal(name === 'whoami')
-      expect(shown.includes('--account='), name).to.equal(name === 'logout' || name === 'whoami')
     }
   })
 

@@ -64,12 +64,6 @@ describe('service-cli instances', () => {
     }
   })
 
-  it('refuses a status that is none, naming them', async () => {
-    const { code, stderr } = await runCommand(['instances', '--status=gone', folder()])
-    expect(code).to.equal(2)
-    expect(stderr).to.contain('--status gone').and.contain('shutting_down')
-  })
-
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     it(`prints what changes until ${signal}, then ends with 0`, async () => {
       const watch = startProgram(['instances', '--watch', '--json', folder()])

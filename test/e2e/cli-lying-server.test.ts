@@ -100,7 +100,7 @@ describe('a command whose server answers with hostile members', () => {
     answer = { username: 'ada', email: 'ada@studio.example', token }
     const login = await run('login', '--token-stdin', `--registry=${host()}`)
     expect(login.code, login.stderr).to.equal(0)
-    const { code, stdout, stderr } = await run('whoami', '--all', '--offline')
+    const { code, stdout, stderr } = await run('whoami', `--registry=${host()}`)
     expect([code, stderr]).to.deep.equal([0, ''])
     expect(stdout).to.contain('username: ada')
   })

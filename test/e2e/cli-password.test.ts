@@ -108,12 +108,6 @@ describe('service-cli password', () => {
     expect(await login(elsewhere, second)).to.equal(0)
   })
 
-  it('takes --keep-tokens with a code alone', async () => {
-    const { code, stderr } = await change(`${second}\n${third}\n`, {}, ['--keep-tokens'])
-    expect(code).to.equal(2)
-    expect(stderr).to.contain('--keep-tokens needs --reset-code')
-  })
-
   it('says why a new password is refused, with 3', async () => {
     const { code, stderr } = await change(`${second}\nshort\n`)
     expect(code).to.equal(3)

@@ -32,31 +32,23 @@ describe('administration of a registry that runs', () => {
     return { access, refresh, token }
   }
 
-  it('disables an account for its next request, however it comes, and enables it again', async () => {
+  it('disables an account, ends its logins and tokens, and enables it again', async () => {
     const alice = await member('alice')
     expect(await caller.me(alice.access)).to.equal('200')
     expect(await owner.ask(['users', 'disable', 'Alice@studio.example'])).to.include({
       username: 'alice',
       changed: true,
+      ended_sessions: 1,
+      ended_tokens: 1,
     })
     expect(await caller.me(alice.access)).to.equal('401 token-revoked')
     expect(await caller.me(alice.token)).to.equal('401 token-revoked')
     expect((await caller.refresh(alice.refresh)).status).to.equal(401)
     expect((await caller.login('alice')).json.code).to.equal('account-disabled')
     expect(await owner.ask(['users', 'enable', 'alice'])).to.include({ changed: true })
-    expect(await caller.me(alice.access)).to.equal('200')
-    expect(await caller.me(alice.token)).to.equal('200')
-  })
-
-  it('ends the sessions of an account, or one of its tokens, for the next request', async () => {
-    const bob = await member('bob')
-    expect(await owner.ask(['sessions', 'end', 'bob'])).to.include({ ended: 1 })
-    expect(await caller.me(bob.access)).to.equal('401 token-revoked')
-    expect(await caller.me(bob.token)).to.equal('200')
-    const { tokens } = await owner.ask(['tokens', 'list', 'bob'])
-    expect(tokens).to.have.length(1)
-    await owner.ask(['tokens', 'revoke', tokens[0].id])
-    expect(await caller.me(bob.token)).to.equal('401 token-revoked')
+    expect(await caller.me(alice.access)).to.equal('401 token-revoked')
+    expect(await caller.me(alice.token)).to.equal('401 token-revoked')
+    expect((await caller.login('alice')).status).to.equal(200)
   })
 
   it('shows the name of a token without the marks that turn the direction of text', async () => {
@@ -66,8 +58,6 @@ describe('administration of a registry that runs', () => {
     const code = await owner.run(['users', 'reset-code', 'oscar'])
     secrets.push(access, token, code.stdout.trimEnd())
     expect(code.stderr).to.contain(`service token "ci evil" (${id})\n`)
-    const { stderr } = await owner.run(['tokens', 'revoke', id])
-    expect(stderr).to.equal('token "ci evil" of "oscar" is revoked\n')
   })
 
   it('makes a code that sets a new password once, and not when it is too old', async () => {
@@ -85,9 +75,9 @@ describe('administration of a registry that runs', () => {
     expect((await caller.login('carol')).status).to.equal(401)
     expect(await caller.me(access)).to.equal('401 token-revoked')
 
-    const earliestMs = Date.now() + 600_000
-    const late = await owner.ask(['users', 'reset-code', 'carol', '--minutes', '10'])
-    const latestMs = Date.now() + 600_000
+    const earliestMs = Date.now() + 3_600_000
+    const late = await owner.ask(['users', 'reset-code', 'carol'])
+    const latestMs = Date.now() + 3_600_000
     expect(Date.parse(late.expires_at)).to.be.within(earliestMs, latestMs)
     const db = new DatabaseSync(join(registry.dataDir, 'registry.db'))
     db.prepare('UPDATE reset_codes SET expires_at_ms = ?').run(Date.now() - 1)
@@ -95,11 +85,11 @@ describe('administration of a registry that runs', () => {
     expect((await reset(late.code, 'a third honest phrase')).status).to.equal(401)
   })
 
-  it('unlocks an account that takes no password any more', async () => {
+  it('forgets failed logins when the account is disabled', async () => {
     await member('dave')
     for (let at = 0; at < 3; at++) await caller.login('dave', 'not the password')
     expect((await caller.login('dave')).status).to.equal(429)
-    expect(await owner.ask(['users', 'unlock', 'dave'])).to.include({ failed_logins: 3 })
+    for (const word of ['disable', 'enable']) await owner.ask(['users', word, 'dave'])
     expect((await caller.login('dave')).status).to.equal(200)
   })
 
@@ -111,21 +101,20 @@ describe('administration of a registry that runs', () => {
     const flow = Array.from({ length: 4 }, async () => {
       while (flowing) answers.push(await caller.me(access))
     })
-    await owner.ask(['signing-keys', 'rotate'])
+    await owner.ask(['rotate-key'])
     const kid = async () => kidOf((await caller.login('erin')).json.access_token)
     await until(async () => (await kid()) !== before, 'the server signs with the next key')
-    await owner.ask(['signing-keys', 'rotate'])
+    const { keys } = await owner.ask(['rotate-key'])
     flowing = false
     await Promise.all(flow)
     expect(answers.length).to.be.greaterThan(20)
     expect(new Set(answers)).to.deep.equal(new Set(['200']))
-    const { keys } = await owner.ask(['signing-keys', 'list'])
     expect(keys.find(({ id }: { id: string }) => id === before)).to.include({ state: 'retired' })
   })
 
   it('voids every login, and no service token, when the keys are compromised', async () => {
     const { access, refresh, token } = await member('frank')
-    await owner.ask(['signing-keys', 'rotate', '--compromised'])
+    await owner.ask(['rotate-key', '--compromised'])
     await until(
       async () => (await caller.me(access)) === '401 token-invalid',
       'the old key is gone',
@@ -150,7 +139,6 @@ describe('administration of a registry that runs', () => {
     expect((await answer('grac')).code).to.equal(2)
     expect(await caller.me(access)).to.equal('200')
     const done = await answer('grace')
-    expect(done.stdout).to.contain('1 session and 1 token')
     expect(done.code).to.equal(0)
     expect(await caller.me(access)).to.equal('401 token-revoked')
     await member('heidi')
@@ -159,27 +147,20 @@ describe('administration of a registry that runs', () => {
   })
 
   it('shows in the audit what was done, by whom, and names what is not there', async () => {
-    const { entries } = await owner.ask(['audit', 'alice', '--limit', '2'])
+    const { entries } = await owner.ask(['audit', 'alice', '--limit', '3'])
     expect(entries.map(({ action }: { action: string }) => action)).to.deep.equal([
+      'login.ok',
       'account.enabled',
       'login.disabled',
     ])
-    expect(entries[0].details).to.deep.equal({ by: 'owner' })
-    const unknown = await owner.run(['users', 'show', 'nobody', '--json'])
+    expect(entries[1].details).to.deep.equal({ by: 'owner' })
+    const unknown = await owner.run(['users', 'enable', 'nobody', '--json'])
     expect(unknown.code).to.equal(3)
     expect(JSON.parse(unknown.stdout).error.code).to.equal('request_refused')
-    const { users } = await owner.ask(['users', 'list', '--limit', '1'])
-    expect(users).to.have.length(1)
   })
 
   it('has shown no password, token, key or hash, and codes only where they are asked for', async () => {
-    for (const words of [
-      ['users', 'list'],
-      ['users', 'show', 'alice'],
-      ['tokens', 'list'],
-    ]) {
-      expect((await owner.run(words)).code).to.equal(0)
-    }
+    expect((await owner.run(['users', 'list'])).code).to.equal(0)
     const keys = readFileSync(join(registry.dataDir, 'keys.json'), 'utf8')
     const private_ = Array.from(keys.matchAll(/"(?:d|secret)": "([\w-]+)"/g), ([, text]) => text)
     expect(private_).not.to.deep.equal([])
@@ -198,7 +179,7 @@ describe('tokens of a retired key', () => {
       const caller = createCaller(registry.url)
       const { access_token: access } = await caller.register('alice')
       const { exp } = JSON.parse(Buffer.from(access.split('.')[1], 'base64url').toString())
-      await createAccountsOwner(registry.dataDir).ask(['signing-keys', 'rotate'])
+      await createAccountsOwner(registry.dataDir).ask(['rotate-key'])
       let last = ''
       await until(
         async () => {

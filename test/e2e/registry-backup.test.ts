@@ -74,7 +74,7 @@ describe('backup of a registry that runs', () => {
 
   it('comes back whole: every account with its session, none half', () =>
     served([], async (caller, done, dir) => {
-      const { users } = await owner.ask(['users', 'list', '--limit', '100000'], dir)
+      const { users } = await owner.ask(['users', 'list'], dir)
       expect(users).to.have.length(done.accounts)
       expect(done.sessions_ended).to.equal(done.accounts)
       const names = users.map(({ username }: { username: string }) => username)
@@ -171,8 +171,8 @@ describe('backup of a registry that runs', () => {
     await owner.ask(['users', 'delete', 'alice', '--yes'], dir)
     const { replaced } = await owner.ask(['restore', '--from', backup, '--force'], dir)
     expect(fs.readdirSync(replaced).toSorted()).to.deep.equal(['keys.json', 'registry.db'])
-    expect((await owner.run(['users', 'show', 'alice'], dir)).code).to.equal(0)
-    expect((await owner.run(['users', 'show', 'alice'], replaced)).code).to.equal(3)
+    expect((await owner.run(['users', 'enable', 'alice'], dir)).code).to.equal(0)
+    expect((await owner.run(['users', 'enable', 'alice'], replaced)).code).to.equal(3)
   })
 })
 
@@ -205,12 +205,12 @@ describe('the data folder of a registry', () => {
       const file = join(dataDir, name)
       fs.renameSync(file, join(folder, name))
       fs.symlinkSync(join(folder, name), file)
-      const { code, stderr } = await owner.run(['signing-keys', 'rotate'])
+      const { code, stderr } = await owner.run(['rotate-key'])
       expect(code, stderr).to.equal(2)
       expect(stderr).to.contain(`${file} is a symbolic link`)
       fs.renameSync(join(folder, name), file)
     }
-    expect((await owner.run(['signing-keys', 'list'])).code).to.equal(0)
+    expect((await owner.run(['rotate-key'])).code).to.equal(0)
   })
 })
 

@@ -16,7 +16,7 @@ describe('configuration on a full disk', () => {
       const url = 'https://registry.example'
       const save = (text: string) =>
         store.update(config =>
-          withLogin(config, url, { username: 'a' }, { accessToken: new Secret(text) }),
+          withLogin(config, url, { username: 'a', accessToken: new Secret(text) }),
         )
       await save('first')
       const before = fs.readFileSync(path, 'utf8')
@@ -31,7 +31,7 @@ describe('configuration on a full disk', () => {
 
       fs.rmSync(join(folder, 'filler'))
       await save('third')
-      const entry = (await store.read()).servers.get(url)?.logins[0]
+      const entry = (await store.read()).servers.get(url)?.login
       expect(entry?.accessToken?.reveal()).to.equal('third')
     })
   })

@@ -36,7 +36,7 @@ describe('data folder of a registry', () => {
         const dataDir = join(folder, 'data')
         await (await startAccountsProcess({ dataDir })).stop()
         fs.chownSync(join(dataDir, part), 65_534, 65_534)
-        const words = ['signing-keys', 'rotate']
+        const words = ['rotate-key']
         const { code, stderr } = await createAccountsOwner(dataDir).run(words)
         expect(code, stderr).to.equal(2)
         expect(stderr).to.contain('belongs to another user').and.contain(join(dataDir, part))

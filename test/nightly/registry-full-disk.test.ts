@@ -2,10 +2,7 @@ import { expect } from 'chai'
 import { copyFileSync, existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { silentLogger } from '../../src/lib/util/logger.ts'
-import { systemClock } from '../../src/lib/util/time.ts'
 import { createFile } from '../../src/server/accounts/sqlite/open-database.ts'
-import { migrations } from '../../src/server/accounts/sqlite/schema.ts'
 import { ask } from '../helpers/mcp.ts'
 import { createCaller, password, quickLimits } from '../helpers/accounts-caller.ts'
 import { createAccountsOwner } from '../helpers/accounts-owner.ts'
@@ -20,8 +17,7 @@ describe('a database that is made on a disk with little room', () => {
     for (let pages = 10; pages <= 120; pages++) {
       await onSmallDisk(this, `${4 * pages}k`, async folder => {
         const file = join(folder, 'registry.db')
-        const options = { file, migrations, clock: systemClock, log: silentLogger, busyMs: 1000 }
-        await createFile(options, 'the-id').catch(() => {})
+        await createFile({ file, busyMs: 1000 }).catch(() => {})
         if (!existsSync(file)) return void refused++
         made++
         // Reading takes room, too.

@@ -47,8 +47,6 @@ export const accountExchanges: readonly Exchange[] = [
   { path: `${api}/me`, headers: { Authorization: 'Bearer nonsense' } },
   { path: `${api}/me`, headers: bearer },
   { path: `${api}/me?x=1`, headers: bearer },
-  { path: `${api}/sessions`, headers: bearer },
-  { method: 'DELETE', path: `${api}/sessions/unknown`, headers: bearer },
   { path: `${api}/refresh`, method: 'POST' },
   { path: `${api}/refresh`, body: { refresh_token: 'nonsense' } },
   {

@@ -73,11 +73,11 @@ describe('accounts servers on one PostgreSQL database', () => {
   it('sign with the keys that either of them, or a command, has rotated', async () => {
     const [one, two] = await startTwo()
     const { access_token: before } = await one.register('ada')
-    expect((await registry('signing-keys', 'rotate', '--json')).code).to.equal(0)
+    expect((await registry('rotate-key', '--json')).code).to.equal(0)
     const { json } = await two.login('ada')
     await until(async () => (await one.me(json.access_token)) === '200', 'the new key is known')
     expect(await two.me(before)).to.equal('200')
-    expect((await registry('signing-keys', 'rotate', '--compromised', '--json')).code).to.equal(0)
+    expect((await registry('rotate-key', '--compromised', '--json')).code).to.equal(0)
     await until(async () => (await one.me(before)) !== '200', 'the old keys are void')
     await until(async () => (await two.me(before)) !== '200', 'the old keys are void there, too')
   })

@@ -3,7 +3,7 @@ import { ServiceError, usage } from '../../lib/util/errors.ts'
 import type { EndedAccess } from '../../lib/accounts/answers.ts'
 import { notLoggedIn } from '../../lib/accounts/session.ts'
 import { connect } from './connect.ts'
-import { type AccountFlags, openContext, promptPlace, refuseToken } from './context.ts'
+import { type AccountFlags, openContext, promptPlace } from './context.ts'
 import {
   type PasswordFlags,
   readCodeAndPassword,
@@ -15,7 +15,6 @@ import { reportLogin, saveLogin } from './save-login.ts'
 
 interface ChangePasswordFlags extends AccountFlags, PasswordFlags {
   readonly 'reset-code'?: boolean
-  readonly 'keep-tokens'?: boolean
 }
 
 /** Changes the password of the login in use, or sets a new one with a code and logs in. */
@@ -26,12 +25,6 @@ export async function changePassword(
 ): Promise<void> {
   refuseCodeArgument(username)
   if (isReset === true) return resetPassword(username, flags, env)
-  if (flags['keep-tokens'] === true) {
-    throw usage(
-      '--keep-tokens needs --reset-code',
-      'without a code, service tokens stay as they are',
-    )
-  }
   if (username !== undefined) {
     throw usage(
       'a user name requires --reset-code',
@@ -55,7 +48,12 @@ async function resetPassword(
   flags: Omit<ChangePasswordFlags, 'reset-code'>,
   env: NodeJS.ProcessEnv,
 ): Promise<void> {
-  refuseToken(flags, 'password --reset-code')
+  if (flags.token !== undefined && flags.token !== '') {
+    throw usage(
+      'password --reset-code takes no --token',
+      'the code says that you may; leave --token out',
+    )
+  }
   const context = await openContext(flags, env)
   const place = promptPlace(flags)
   const who = await readText(username, {
@@ -67,10 +65,7 @@ async function resetPassword(
   const asked = { what: 'reset code', flag: '--reset-code' }
   const { code, password } = await readCodeAndPassword(asked, flags, place)
   const { client } = connect(context)
-  const keepTokens = flags['keep-tokens'] === true
-  const ended = await client
-    .resetPassword({ username: who, code, password, keepTokens })
-    .catch(explainCode)
+  const ended = await client.resetPassword({ username: who, code, password }).catch(explainCode)
   // Before the login, which may fail: these lines cannot be had again.
   output.note(`the password of ${who} is set; ${endedText(ended)} ended`)
   for (const { id, name } of ended.tokens) output.note(`ended service token "${name}" (${id})`)

@@ -19,15 +19,13 @@ interface Connection {
 }
 
 export function connect(context: AccountContext): Connection {
-  const { server, account, choice, places, env, store, log } = context
+  const { server, login, choice, places, env, store, log } = context
   const entry = context.config.servers.get(server.url)
   const client = connectAccounts({ server, entry, configPath: store.path, env, log })
   const { refreshMarginMs } = defaultClientLimits
-  const parts = { client, store, account, log, refreshMarginMs }
-  const withSaved = <T>(call: (token: Secret) => Promise<T>): Promise<T> => {
-    warnOfEnded(context)
-    return withSavedToken(parts, call)
-  }
+  const parts = { client, store, username: login?.username, log, refreshMarginMs }
+  const withSaved = <T>(call: (token: Secret) => Promise<T>): Promise<T> =>
+    withSavedToken(parts, call)
   return {
     client,
     async withToken(call) {
@@ -37,11 +35,4 @@ export function connect(context: AccountContext): Connection {
     },
     withSaved,
   }
-}
-
-/** Another account than before must not be used silently, in a script neither. */
-function warnOfEnded({ endedAccount, account, server, output }: AccountContext): void {
-  if (endedAccount === undefined) return
-  const used = account ?? 'another account'
-  output.warn(`the login of ${endedAccount} to ${server.url} has ended; using that of ${used}`)
 }

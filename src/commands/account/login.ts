@@ -6,13 +6,7 @@ import { readJwtExpiry } from '../../lib/accounts/refresh-need.ts'
 import { checkTokenText } from '../../lib/accounts/token-source.ts'
 import { Secret } from '../../lib/util/secret.ts'
 import { connect } from './connect.ts'
-import {
-  type AccountContext,
-  type AccountFlags,
-  openContext,
-  promptPlace,
-  refuseToken,
-} from './context.ts'
+import { type AccountContext, type AccountFlags, openContext, promptPlace } from './context.ts'
 import { type PasswordFlags, checkPasswordFlags, readPassword, readText } from './password.ts'
 import { reportLogin, saveLogin, saveTokens } from './save-login.ts'
 
@@ -26,7 +20,6 @@ export async function login(
   flags: LoginFlags,
   env: NodeJS.ProcessEnv,
 ): Promise<void> {
-  refuseToken(flags, 'login')
   checkPasswordFlags(flags)
   const context = await openContext(flags, env)
   if (flags['token-stdin'] === true) return loginWithToken(username, flags, context)

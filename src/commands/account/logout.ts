@@ -2,7 +2,7 @@ import type { Config } from '../../lib/config/config-file.ts'
 import { onlyLogin, savedLogin, withoutLogin } from '../../lib/config/saved-logins.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import { connect } from './connect.ts'
-import { type AccountContext, type AccountFlags, openContext, refuseToken } from './context.ts'
+import { type AccountContext, type AccountFlags, openContext } from './context.ts'
 import { isNotOffered, overridingVariable } from './save-login.ts'
 
 interface LogoutFlags extends AccountFlags {
@@ -14,13 +14,12 @@ interface LogoutFlags extends AccountFlags {
  * With `all` it is an error when the other sessions could not be ended.
  */
 export async function logout(flags: LogoutFlags, env: NodeJS.ProcessEnv): Promise<void> {
-  refuseToken(flags, 'logout')
   const context = await openContext(flags, env)
-  const { server, login, account, store, output } = context
+  const { server, login, store, output } = context
   const { all = false } = flags
   const failure = login?.accessToken === undefined ? null : await revoke(context, all)
   const left = context.config.servers.has(server.url)
-    ? await store.update(config => withoutLogin(config, server.url, account))
+    ? await store.update(config => without(config, context))
     : context.config
   const revoked = login?.accessToken !== undefined && failure === null
   if (all && failure !== null) throw notAllEnded(context, failure)
@@ -33,14 +32,14 @@ export async function logout(flags: LogoutFlags, env: NodeJS.ProcessEnv): Promis
   if (variable !== null) output.warn(`${variable} is still set: commands go on using its token`)
 }
 
-/** Says which login commands use from now on, when there is one. */
+/** A login that another user made meanwhile stays. */
+function without(config: Config, { server: { url }, login }: AccountContext): Config {
+  const isSame = savedLogin(config, url)?.username === login?.username
+  return isSame ? withoutLogin(config, url) : config
+}
+
+/** Says which accounts server commands use from now on, when it is another one. */
 function noteNext({ server, output, env }: AccountContext, left: Config): void {
-  const login = savedLogin(left, server.url)
-  if (login?.accessToken !== undefined) {
-    const { username = 'another account' } = login
-    output.note(`commands now use the login of ${username} there`)
-    return
-  }
   const next = left.defaultServer ?? onlyLogin(left)
   const isNamed = (env.SERVICE_REGISTRY ?? '').trim() !== ''
   if (next !== undefined && next !== server.url && !isNamed) {

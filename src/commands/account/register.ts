@@ -1,16 +1,12 @@
 import { type PromptTerminal, requireQuestioner, whyNoQuestions } from '../../lib/cli/prompt.ts'
 import { readSecretFromStdin } from '../../lib/cli/secret-input.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
-import type { RegistrationCheck, AccountsClient } from '../../lib/accounts/client.ts'
+import type { Tokens } from '../../lib/accounts/answers.ts'
+import type { AccountsClient, NewAccount } from '../../lib/accounts/client.ts'
+import type { Output } from '../../lib/cli/output.ts'
 import { Secret } from '../../lib/util/secret.ts'
 import { connect } from './connect.ts'
-import {
-  type AccountContext,
-  type AccountFlags,
-  openContext,
-  promptPlace,
-  refuseToken,
-} from './context.ts'
+import { type AccountFlags, openContext, promptPlace } from './context.ts'
 import {
   type PasswordFlags,
   askCode,
@@ -35,7 +31,6 @@ export async function register(
   flags: RegisterFlags,
   env: NodeJS.ProcessEnv,
 ): Promise<void> {
-  refuseToken(flags, 'register')
   refuseCodeArgument(username)
   checkPasswordFlags(flags)
   const context = await openContext(flags, env)
@@ -44,37 +39,24 @@ export async function register(
   const who = await readText(username, { place, what: 'username', otherWays })
   const email = await readText(flags.email, { place, what: 'email', otherWays })
   const { client } = connect(context)
-  const secrets = await readSecrets({ username: who, email }, flags, { context, place, client })
-  const tokens = await client.register({ username: who, email, ...secrets }).catch(explainClosed)
+  const secrets = await readSecrets(flags, context.output, place)
+  const tokens = await create(client, { username: who, email, ...secrets }, place)
   const me = await saveLogin(context, { client, tokens, typed: { username: who, email } })
   context.output.note(`registered ${me.username}`)
   await reportLogin(context, me, tokens)
 }
 
-interface RegisterParts {
-  readonly context: AccountContext
-  readonly place: PromptTerminal
-  readonly client: AccountsClient
-}
-
-/** Asks for the password only after the accounts server has accepted everything else. */
 async function readSecrets(
-  names: { username: string; email: string },
   flags: RegisterFlags,
-  { context: { output }, place, client }: RegisterParts,
+  output: Output,
+  place: PromptTerminal,
 ): Promise<{ readonly password: Secret; readonly invite?: Secret }> {
   if (flags.invite === true && flags['password-stdin'] === true) {
     const { code, password } = await readCodeAndPassword(invitation, flags, place)
     return { invite: code, password }
   }
-  const given = flags.invite === true ? await readInvite(flags, place) : undefined
-  const isRequired = flags.password === undefined && flags['password-stdin'] !== true
-  const invite =
-    isRequired && whyNoQuestions(place) === null
-      ? await checkFirst(client, { ...names, invite: given }, place)
-      : given
-  const password = await readPassword(flags, { output, place, isNew: true })
-  return invite === undefined ? { password } : { password, invite }
+  const invite = flags.invite === true ? await readInvite(flags, place) : undefined
+  return { password: await readPassword(flags, { output, place, isNew: true }), invite }
 }
 
 /** Beside `--password` a pipe brings the code alone. */
@@ -88,26 +70,20 @@ async function readInvite(flags: RegisterFlags, place: PromptTerminal): Promise<
   return askCode(requireQuestioner(place, `the ${invitation.what}`, otherWays), invitation.what)
 }
 
-/** Returns the invitation, asked for where the accounts server needs one. Throws its refusal. */
-async function checkFirst(
+/** Prompts for an invitation where the accounts server requires one. */
+async function create(
   client: AccountsClient,
-  account: RegistrationCheck,
+  account: NewAccount,
   place: PromptTerminal,
-): Promise<Secret | undefined> {
+): Promise<Tokens> {
   try {
-    await client.checkRegistration(account)
-    return account.invite
+    return await client.register(account)
   } catch (error) {
-    // Other accounts servers, and older ones, have no such check.
-    if (isMissingRoute(error)) return account.invite
-    if (account.invite !== undefined || !needsInvite(error)) throw error
+    const mayAsk = account.invite === undefined && whyNoQuestions(place) === null
+    if (!mayAsk || !needsInvite(error)) return explainClosed(error)
     const invite = await readInvite({}, place)
-    return checkFirst(client, { ...account, invite }, place)
+    return client.register({ ...account, invite })
   }
-}
-
-function isMissingRoute(error: unknown): boolean {
-  return error instanceof ServiceError && [404, 405, 501].includes(Number(error.data?.status))
 }
 
 function needsInvite(error: unknown): boolean {

@@ -1,6 +1,6 @@
 import { rfc3339OrNull } from '../../lib/util/time.ts'
 import type { SavedLogin } from '../../lib/config/config-file.ts'
-import { liveLogins, savedLogin, withLogin } from '../../lib/config/saved-logins.ts'
+import { savedLogin, withLogin } from '../../lib/config/saved-logins.ts'
 import { expiryText } from '../../lib/util/amounts.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { Tokens } from '../../lib/accounts/answers.ts'
@@ -41,7 +41,7 @@ export async function saveLogin(context: AccountContext, login: Login): Promise<
   return who
 }
 
-/** Returns the login that went: an earlier one of the same account, or of a name not known. */
+/** Returns the login that it replaced. */
 export async function saveTokens(
   { store, server }: AccountContext,
   { username, email }: Who,
@@ -49,10 +49,8 @@ export async function saveTokens(
 ): Promise<SavedLogin | undefined> {
   let replaced: SavedLogin | undefined
   await store.update(config => {
-    const newest = config.servers.get(server.url)?.logins[0]
-    const earlier = savedLogin(config, server.url, username)
-    replaced = earlier ?? (newest?.username === undefined ? newest : undefined)
-    return withLogin(config, server.url, { username, email }, tokens)
+    replaced = savedLogin(config, server.url)
+    return withLogin(config, server.url, { username, email, ...tokens })
   })
   return replaced
 }
@@ -95,11 +93,6 @@ export async function reportLogin(
       ? ''
       : `, the token ${expiryText(accessExpiresAtMs, Date.now())}`
   output.note(`logged in to ${server.url} as ${username}${until}`)
-  const others = liveLogins(config, server.url).map(login => login.username)
-  const names = others.filter(name => name !== undefined && name !== username)
-  if (names.length > 0) {
-    output.note(`also logged in there: ${names.join(', ')} (--account NAME uses another login)`)
-  }
   const { defaultServer } = config
   if (defaultServer !== undefined && defaultServer !== server.url) {
     output.note(`commands go to ${defaultServer} unless --registry or SERVICE_REGISTRY is given`)
@@ -119,8 +112,8 @@ export function overridingVariable(env: NodeJS.ProcessEnv): string | null {
 
 /**
  * Ends the session that a new login replaced, on the accounts server of both. Its tokens are no
- * longer saved anywhere, and it would stay in the list of sessions for weeks. The new login is
- * saved, so a failure here is ignored.
+ * longer saved anywhere, and it would live on for weeks. The new login is saved, so a failure here
+ * is ignored.
  */
 async function endReplaced(
   client: AccountsClient,

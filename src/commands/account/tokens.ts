@@ -3,7 +3,6 @@ import { expiryText } from '../../lib/util/amounts.ts'
 import { wrapWords } from '../../lib/cli/format.ts'
 import { terminalWidth } from '../../lib/cli/terminal.ts'
 import { type PromptTerminal, requireQuestioner, whyNoQuestions } from '../../lib/cli/prompt.ts'
-import { showOnce } from '../../lib/cli/show-once.ts'
 import { ServiceError, usage } from '../../lib/util/errors.ts'
 import type { TokenView } from '../../lib/accounts/answers.ts'
 import { connect } from './connect.ts'
@@ -29,11 +28,7 @@ export async function createToken(
     output.note(`${describe(made)}; this is the only time it is shown`)
     // Revealed here alone: a pipeline reads it from stdout.
     const json = { registry: server.url, ...viewJson(made), token: token.reveal() }
-    await showOnce(() => output.secret(token.reveal(), json), {
-      what: 'token',
-      leftOver: `service-cli token revoke ${made.id}`,
-      run: () => client.revokeToken(session, made.id),
-    })
+    await output.secret(token.reveal(), json)
   })
 }
 

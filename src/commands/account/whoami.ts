@@ -4,18 +4,12 @@ import { expiryText } from '../../lib/util/amounts.ts'
 import { readJwtExpiry } from '../../lib/accounts/refresh-need.ts'
 import type { TokenChoice, TokenSource } from '../../lib/accounts/token-source.ts'
 import type { SavedLogin } from '../../lib/config/config-file.ts'
-import { liveLogins, savedLogin } from '../../lib/config/saved-logins.ts'
-import { type ErrorCode, ServiceError, usage } from '../../lib/util/errors.ts'
-import { requireAccountsUrl } from '../../lib/config/accounts-url.ts'
+import { savedLogin } from '../../lib/config/saved-logins.ts'
+import { type ErrorCode, ServiceError } from '../../lib/util/errors.ts'
 import { parseTime, rfc3339OrNull } from '../../lib/util/time.ts'
 import { notLoggedIn } from '../../lib/accounts/session.ts'
 import { connect } from './connect.ts'
 import { type AccountContext, type AccountFlags, openContext } from './context.ts'
-
-interface WhoamiFlags extends AccountFlags {
-  readonly offline?: boolean
-  readonly all?: boolean
-}
 
 /** The user of a token, as far as it is known, and where the token came from. */
 export interface Identity {
@@ -38,17 +32,12 @@ export interface Identity {
 }
 
 /** Returns the exit code: an identity that could not be verified is shown, and is no success. */
-export async function whoami(flags: WhoamiFlags, env: NodeJS.ProcessEnv): Promise<number> {
-  if (flags.all === true) return whoamiAll(flags, env)
+export async function whoami(flags: AccountFlags, env: NodeJS.ProcessEnv): Promise<number> {
   const context = await openContext(flags, env)
   const { choice, login, output } = context
   const brief = flags.quiet === true
   const show = (identity: Identity, more: object = {}) =>
     output.result(identityText(identity, Date.now(), brief), { ...identityJson(identity), ...more })
-  if (flags.offline === true) {
-    await show(savedIdentity(context))
-    return 0
-  }
   if (choice === null) throw notLoggedIn(context.server)
   try {
     await show(await askedIdentity(context, choice))
@@ -56,10 +45,11 @@ export async function whoami(flags: WhoamiFlags, env: NodeJS.ProcessEnv): Promis
   } catch (error) {
     if (!(error instanceof ServiceError) || !networkErrors.has(error.code)) throw error
     if (choice.source !== 'config' || login?.username === undefined) throw error
+    const { code, message, hint } = error
     // The saved name is better than nothing, but it proves nothing.
-    await show(savedIdentity(context), { error: errorJson(error) })
+    await show(savedIdentity(context, login, login.username), { error: { code, message, hint } })
     if (flags.json !== true) process.stderr.write(describeFailure(error, false).stderr)
-    return exitCodeOf[error.code]
+    return exitCodeOf[code]
   }
 }
 
@@ -70,73 +60,13 @@ const networkErrors: ReadonlySet<ErrorCode> = new Set([
   'proxy_failed',
 ] as const)
 
-/** Shows every saved login. The exit code is that of the first failure. */
-async function whoamiAll(flags: WhoamiFlags, env: NodeJS.ProcessEnv): Promise<number> {
-  if ((flags.token ?? flags.account ?? flags.registry) !== undefined) {
-    throw usage(
-      '--all cannot be combined with --token, --account or --registry',
-      'it shows every saved login',
-    )
-  }
-  // The saved logins, whatever token or accounts server the environment names.
-  const { SERVICE_TOKEN, SERVICE_TOKEN_FILE, SERVICE_REGISTRY, ...rest } = env
-  const context = await openContext(flags, rest)
-  const { config, output, server, store } = context
-  const used = savedLogin(config, server.url)
-  const rows = await Promise.all(
-    Array.from(config.servers.keys()).flatMap(url =>
-      liveLogins(config, url).map(async login => ({
-        url,
-        isDefault: login === used,
-        ...(await lookUp(context, url, login, flags.offline === true)),
-      })),
-    ),
-  )
-  const text = rows.map(row => rowText(row, flags.quiet === true)).join('\n\n')
-  const logins = rows.map(({ url, isDefault, identity, error }) => ({
-    ...(identity === null ? { registry: url } : identityJson(identity)),
-    default: isDefault,
-    error: error === null ? null : errorJson(error),
-  }))
-  await output.result(text, { logins })
-  if (rows.length === 0) output.note(`no login is saved in ${store.path}`)
-  const failed = rows.find(({ error }) => error !== null)?.error ?? null
-  return failed === null ? 0 : exitCodeOf[failed.code]
-}
-
-interface Found {
-  readonly identity: Identity | null
-  readonly error: ServiceError | null
-}
-
-async function lookUp(
-  all: AccountContext,
-  url: string,
-  login: SavedLogin,
-  offline: boolean,
-): Promise<Found> {
-  const choice = { source: 'config', name: all.store.path } as const
-  let identity: Identity | null = null
-  try {
-    const server = requireAccountsUrl(url, all.store.path)
-    const account = login.username
-    const context = { ...all, server, login, account, endedAccount: undefined, choice }
-    if (account !== undefined) identity = savedIdentity(context)
-    if (!offline) identity = await askedIdentity(context, choice)
-    return { identity, error: null }
-  } catch (error) {
-    if (!(error instanceof ServiceError)) throw error
-    return { identity, error }
-  }
-}
-
 async function askedIdentity(context: AccountContext, choice: TokenChoice): Promise<Identity> {
-  const { server, store, account } = context
+  const { server, store } = context
   const { client, withToken } = connect(context)
   const { me, token } = await withToken(async used => ({ me: await client.me(used), token: used }))
   // Read again: a refresh changes what is saved.
   const isSaved = choice.source === 'config'
-  const login = isSaved ? savedLogin(await store.read(), server.url, account) : undefined
+  const login = isSaved ? savedLogin(await store.read(), server.url) : undefined
   return {
     registry: server.url,
     username: me.username,
@@ -156,20 +86,11 @@ async function askedIdentity(context: AccountContext, choice: TokenChoice): Prom
   }
 }
 
-/** Throws `auth_required` without a saved login, `usage_invalid` when another token counts. */
-function savedIdentity({ server, login, choice, store }: AccountContext): Identity {
-  if (choice !== null && choice.source !== 'config') {
-    throw usage(
-      `whose token ${choice.name} holds is not saved here`,
-      'leave --offline out to ask the accounts server',
-    )
-  }
-  const username = login?.username
-  if (choice === null || login === undefined || username === undefined) {
-    throw new ServiceError('auth_required', `no login to ${server.url} is saved`, {
-      hint: `service-cli login --registry ${server.url}`,
-    })
-  }
+function savedIdentity(
+  { server, store }: AccountContext,
+  login: SavedLogin,
+  username: string,
+): Identity {
   return {
     registry: server.url,
     username,
@@ -201,17 +122,6 @@ export function identityText(identity: Identity, nowMs: number, brief: boolean):
   return lines.join('\n')
 }
 
-function rowText(
-  { url, isDefault, identity, error }: Found & { url: string; isDefault: boolean },
-  brief: boolean,
-): string {
-  const lines = identity === null ? [] : [identityText(identity, Date.now(), brief)]
-  if (brief || identity === null) lines.push(`registry: ${url}`)
-  if (isDefault) lines.push('default:  yes')
-  if (error !== null) lines.push(`error:    ${error.message}`)
-  return lines.join('\n')
-}
-
 /** Members are always there, null where nothing is known. */
 export function identityJson(identity: Identity): Record<string, unknown> {
   const { registry, username, email, source, sourceName, verified, scopes, tokenName } = identity
@@ -228,8 +138,4 @@ export function identityJson(identity: Identity): Record<string, unknown> {
     scopes: scopes ?? null,
     token_name: tokenName ?? null,
   }
-}
-
-function errorJson({ code, message, hint }: ServiceError): object {
-  return { code, message, hint }
 }

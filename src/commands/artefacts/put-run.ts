@@ -14,7 +14,7 @@ import { parseJson } from '../../lib/util/json.ts'
 import { noWait } from '../../lib/util/posix.ts'
 import { unexpectedAnswer } from '../../lib/mcp/client/failure.ts'
 import { hostRequest } from '../../lib/mcp/client/host-request.ts'
-import { readClientLimits } from '../resources/client.ts'
+import { defaultMcpClientLimits } from '../../lib/mcp/client/limits.ts'
 import { findHost, type HostFlags } from './host-target.ts'
 
 interface PutFlags extends HostFlags {
@@ -28,7 +28,6 @@ const stdinName = '-'
 /** Stores a file in the running server and prints its URI. */
 export async function runPut(file: string, flags: PutFlags, env: NodeJS.ProcessEnv): Promise<void> {
   const output = processOutput(flags)
-  const { answerMs } = readClientLimits(env)
   const query = queryOf(file, flags)
   const { target } = await findHost(flags, env, warningsTo(output))
   const progress = createProgress({
@@ -49,7 +48,7 @@ export async function runPut(file: string, flags: PutFlags, env: NodeJS.ProcessE
       path: `v1/artefacts${query}`,
       headers: { 'Content-Type': mimeOf(file, flags), ...size },
       body: counted(source, sent, progress),
-      silenceMs: answerMs,
+      silenceMs: defaultMcpClientLimits.answerMs,
       signal,
     })
     progress.end()

@@ -2,7 +2,8 @@ import { artefactUri } from '../../lib/mcp/uris.ts'
 import { processOutput, warningsTo } from '../../lib/cli/output.ts'
 import { parseArtefactWord, resolveArtefact } from '../../lib/mcp/client/artefact-download.ts'
 import { hostRequest } from '../../lib/mcp/client/host-request.ts'
-import { readClientLimits, withSession } from '../resources/client.ts'
+import { defaultMcpClientLimits } from '../../lib/mcp/client/limits.ts'
+import { withSession } from '../resources/client.ts'
 import { findHost, type FoundHost, type HostFlags } from './host-target.ts'
 
 interface RmFlags extends HostFlags {
@@ -16,7 +17,7 @@ export async function runRm(
   env: NodeJS.ProcessEnv,
 ): Promise<void> {
   const output = processOutput(flags)
-  const { answerMs: silenceMs } = readClientLimits(env)
+  const { answerMs: silenceMs } = defaultMcpClientLimits
   const found = await findHost(flags, env, warningsTo(output))
   const hexes = await resolveAll(words, found, { flags, env })
   const { signal } = new AbortController()

@@ -1,12 +1,12 @@
 import { processOutput, warningsTo } from '../../lib/cli/output.ts'
 import { unexpectedAnswer } from '../../lib/mcp/client/failure.ts'
 import { hostRequest, jsonBody } from '../../lib/mcp/client/host-request.ts'
+import { defaultMcpClientLimits } from '../../lib/mcp/client/limits.ts'
 import { isUnconfirmed, unconfirmedLine } from '../../lib/mcp/unconfirmed.ts'
 import { isJsonObject } from '../../lib/util/json.ts'
 import { userName } from '../../lib/util/posix.ts'
 import { cleanText } from '../../lib/util/text.ts'
 import { findHost, type HostFlags } from '../artefacts/host-target.ts'
-import { readClientLimits } from '../resources/client.ts'
 
 /** Makes or removes a checkpoint, and prints its name. */
 export async function runCheckpoint(
@@ -17,7 +17,7 @@ export async function runCheckpoint(
   const output = processOutput(flags)
   const { target } = await findHost(flags, env, warningsTo(output))
   const { signal } = new AbortController()
-  const settings = { silenceMs: readClientLimits(env).answerMs, signal }
+  const settings = { silenceMs: defaultMcpClientLimits.answerMs, signal }
   if (flags.remove) {
     const path = `v1/checkpoints/${encodeURIComponent(name)}`
     await hostRequest(target, { method: 'DELETE', path, ...settings })

@@ -74,7 +74,7 @@ async function findAll(registryDir: string, env: NodeJS.ProcessEnv): Promise<Fin
       checkRegistryDir(registryDir),
       checkConfigFile(env),
       checkEnvironment(env),
-      checkKeys(registryDir, env),
+      checkKeys(env),
       tested.then(found => judgeInstances(facts, new Set(found.flatMap(answering)))),
       judgeFaults(faults),
       checkHostTokens(join(registryDir, 'instances'), runningOf(instances)),
@@ -220,7 +220,6 @@ export const variables: Readonly<Record<string, string>> = {
   SERVICE_TOKEN: 'overrides the saved login',
   SERVICE_TOKEN_FILE: 'overrides the saved login',
   SERVICE_DATABASE_URL: 'registry and serve --artefacts use this PostgreSQL database',
-  SERVICE_TIMEOUT: 'limits the time of requests of account commands, resources and artefacts',
 }
 
 /** Lists the variables that are set; warns of empty ones, which count as absent. */

@@ -4,7 +4,6 @@ import { readRegistryDir } from '../server-settings.ts'
 /** The flags of `instances` as the parser returns them. */
 interface InstancesFlags {
   'dcc-type'?: string
-  status?: string
   all: boolean
   watch: boolean
   'registry-dir'?: string
@@ -16,8 +15,6 @@ export interface InstancesSettings {
   /** Undefined: the default in the temp folder. */
   readonly registryDir: string | undefined
   readonly dccType: string | undefined
-  /** A word; whether it is a status is known to the gateway alone. */
-  readonly status: string | undefined
   readonly all: boolean
   readonly watch: boolean
   readonly json: boolean
@@ -32,8 +29,7 @@ export function readInstancesSettings(
   const { all, watch, json, quiet } = flags
   return {
     registryDir: readRegistryDir(flags, env),
-    dccType: word('dcc-type', flags['dcc-type']),
-    status: word('status', flags.status),
+    dccType: readType(flags['dcc-type']),
     all,
     watch,
     json,
@@ -41,7 +37,7 @@ export function readInstancesSettings(
   }
 }
 
-function word(flag: string, value: string | undefined): string | undefined {
-  if (value === '') throw usage(`--${flag} is empty`, 'a variable in your shell may be unset')
+function readType(value: string | undefined): string | undefined {
+  if (value === '') throw usage('--dcc-type is empty', 'a variable in your shell may be unset')
   return value
 }

@@ -3,12 +3,10 @@ import { processOutput, type Output, warningsTo } from '../../lib/cli/output.ts'
 import { terminalWidth } from '../../lib/cli/terminal.ts'
 import { writeStdout } from '../../lib/cli/write-stdout.ts'
 import { selectStateDirectory } from '../../lib/config/paths.ts'
-import { usage } from '../../lib/util/errors.ts'
 import { jsonLine } from '../../lib/util/text.ts'
 import { changeLine, emptyText, instanceTable } from './lines.ts'
 import type { InstancesSettings } from './settings.ts'
 
-type Local = typeof import('../../server/gateway/local-instances.ts')
 type LocalInstances = import('../../server/gateway/local-instances.ts').LocalInstances
 type LocalQuery = import('../../server/gateway/local-instances.ts').LocalQuery
 
@@ -16,25 +14,16 @@ type LocalQuery = import('../../server/gateway/local-instances.ts').LocalQuery
 export async function showInstances(settings: InstancesSettings): Promise<void> {
   const { json, watch } = settings
   const output = processOutput(settings)
-  const local = await import('../../server/gateway/local-instances.ts')
-  const query = readQuery(settings, local)
+  const { openLocalInstances } = await import('../../server/gateway/local-instances.ts')
+  const query = { dccType: settings.dccType, dead: settings.all }
   const registryDir = selectStateDirectory(settings.registryDir, process.env)
-  const instances = await local.openLocalInstances(registryDir, warningsTo(output))
+  const instances = await openLocalInstances(registryDir, warningsTo(output))
   try {
     await printList(instances, query, { output, json, registryDir })
     if (watch) await printChanges(instances, query, json)
   } finally {
     await instances.close()
   }
-}
-
-function readQuery({ dccType, status, all }: InstancesSettings, local: Local): LocalQuery {
-  const known = status === undefined ? undefined : local.parseStatus(status)
-  if (known === null) {
-    const names = local.rowStatuses.join(', ')
-    throw usage(`--status ${status} is not a status of an instance`, `use one of ${names}`)
-  }
-  return { dccType, status: known, dead: all || known === 'dead' }
 }
 
 async function printList(
@@ -52,7 +41,7 @@ async function printList(
     if (list.capped) output.note(`only the first ${list.limit} of ${list.total} are shown`)
     return
   }
-  const filtered = query.dccType !== undefined || query.status !== undefined
+  const filtered = query.dccType !== undefined
   const dead = query.dead ? 0 : list.dead_count
   await writeStdout(`${emptyText({ dead, registryDir, filtered })}\n`)
 }

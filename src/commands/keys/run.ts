@@ -1,9 +1,8 @@
 import { columns } from '../../lib/cli/format.ts'
 import { durationText, expiryText } from '../../lib/util/amounts.ts'
 import { createOutput, type Output, type OutputParts } from '../../lib/cli/output.ts'
-import { showOnce } from '../../lib/cli/show-once.ts'
 import { parseRfc3339, toRfc3339 } from '../../lib/util/time.ts'
-import { findAccountKeys, removeKeysMark } from '../../lib/config/account-keys.ts'
+import { keysPath } from '../../lib/config/paths.ts'
 import { createKeyStore, type KeyStore } from '../../lib/config/key-store.ts'
 import {
   isKeyName,
@@ -14,7 +13,7 @@ import {
   type NamedKey,
   newKey,
 } from '../../lib/auth/keys-file.ts'
-import { checkPath, readRegistryDir } from '../server-settings.ts'
+import { checkPath } from '../server-settings.ts'
 import { type KeysFlags, readLife } from './settings.ts'
 import { ServiceError, usage } from '../../lib/util/errors.ts'
 
@@ -32,16 +31,14 @@ export async function createKey(
   flags: KeyCreateFlags,
   here: Here,
 ): Promise<void> {
-  const { store, output, isAccounts } = await open(flags, here)
+  const { store, output, isAccounts } = open(flags, here)
   const word = flags['expires-in']
   const lifeMs = word === undefined ? null : readLife(word)
   const key = newKey()
   const nowMs = Date.now()
   let made: NamedKey | null = null
   let isFirst = false
-  let isNewFile = false
-  await store.update(async keys => {
-    isNewFile = (await store.read()) === null
+  await store.update(keys => {
     isFirst = keys.length === 0
     made = newEntry(keys, { name, key, readOnly: flags['read-only'], lifeMs }, nowMs)
     return [...keys, made]
@@ -49,17 +46,7 @@ export async function createKey(
   if (made === null) return
   output.note(`${described(made, nowMs)}; this is the only time it is shown`)
   const entry: NamedKey = made
-  await showOnce(() => output.secret(key, { ...entryJson(entry), key, file: store.path }), {
-    what: 'key',
-    leftOver: `service-cli keys revoke ${entry.name}`,
-    // An empty file would mean that keys were revoked: servers would refuse every client.
-    run: () =>
-      store.update(keys => {
-        const others = without(keys, entry.name)
-        return isNewFile && others.length === 0 ? null : others
-      }),
-  })
-  if (isAccounts) await removeKeysMark(store.path)
+  await output.secret(key, { ...entryJson(entry), key, file: store.path })
   for (const line of usageLines) output.note(line)
   if (isFirst) {
     const which = isAccounts ? 'all servers of your account' : `servers with this --keys-file`
@@ -68,7 +55,7 @@ export async function createKey(
 }
 
 export async function listKeys(flags: KeysFlags, here: Here): Promise<void> {
-  const { store, output } = await open(flags, here)
+  const { store, output } = open(flags, here)
   const keys = (await store.read()) ?? []
   const nowMs = Date.now()
   const rows = keys.map(key => [
@@ -86,7 +73,7 @@ export async function listKeys(flags: KeysFlags, here: Here): Promise<void> {
 }
 
 export async function revokeKey(name: string, flags: KeysFlags, here: Here): Promise<void> {
-  const { store, output } = await open(flags, here)
+  const { store, output } = open(flags, here)
   let left = 0
   await store.update(keys => {
     const others = without(keys, name)
@@ -106,22 +93,15 @@ const usageLines = [
   'For service-cli connect, resources, doctor and mcp-config, put it into SERVICE_MCP_API_KEY.',
 ]
 
-async function open(
+function open(
   flags: KeysFlags,
   { env, stdout, stderr }: Here,
-): Promise<{ store: KeyStore; output: Output; isAccounts: boolean }> {
+): { store: KeyStore; output: Output; isAccounts: boolean } {
   const output = createOutput({ json: flags.json, quiet: flags.quiet, stdout, stderr })
-  const registryDir = readRegistryDir(flags, env)
   const named = checkPath('keys-file', flags['keys-file'])
   if (named !== undefined) return { store: createKeyStore(named), output, isAccounts: false }
-  const { path, movedFrom } = await findAccountKeys(registryDir, env)
-  for (const { file, renamed } of movedFrom) {
-    output.note(`the keys of ${file} were moved to ${path}`)
-    for (const { from, to } of renamed) {
-      output.note(`the moved key "${from}" is now "${to}": another key has that name`)
-    }
-  }
-  return { store: createKeyStore(path, { ownFolder: true }), output, isAccounts: true }
+  const store = createKeyStore(keysPath(env), { ownFolder: true })
+  return { store, output, isAccounts: true }
 }
 
 function described(key: NamedKey, nowMs: number): string {

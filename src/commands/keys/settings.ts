@@ -8,15 +8,10 @@ export const keysFlags = {
     description: 'file of the keys [default: keys.json beside the configuration]',
     helpValue: 'FILE',
   }),
-  'registry-dir': Flags.string({
-    description: 'state directory whose keys of an older version are moved',
-    helpValue: 'DIR',
-  }),
 }
 
 export interface KeysFlags {
   readonly 'keys-file'?: string
-  readonly 'registry-dir'?: string
   readonly json: boolean
   readonly quiet: boolean
 }

@@ -3,13 +3,14 @@ import { type Output, processOutput, warningsTo } from '../../lib/cli/output.ts'
 import { terminalWidth } from '../../lib/cli/terminal.ts'
 import { unexpectedAnswer } from '../../lib/mcp/client/failure.ts'
 import { hostRequest, jsonBody } from '../../lib/mcp/client/host-request.ts'
+import { defaultMcpClientLimits } from '../../lib/mcp/client/limits.ts'
 import { isNoteProof, proofLines } from '../../lib/mcp/note-proof.ts'
 import { readResource } from '../../lib/mcp/client/resources.ts'
 import { isJsonObject, type JsonObject, parseJson } from '../../lib/util/json.ts'
 import { userName } from '../../lib/util/posix.ts'
 import { asText, cleanText } from '../../lib/util/text.ts'
 import { findHost, type HostFlags } from '../artefacts/host-target.ts'
-import { type ClientFlags, readClientLimits, withSession } from '../resources/client.ts'
+import { type ClientFlags, withSession } from '../resources/client.ts'
 
 interface WriteFlags extends HostFlags {
   by?: string
@@ -94,7 +95,7 @@ async function write(
     method: 'POST',
     path,
     ...jsonBody(members),
-    silenceMs: readClientLimits(env).answerMs,
+    silenceMs: defaultMcpClientLimits.answerMs,
     ...(overdueMs !== undefined && { overdueMs }),
     signal,
   })

@@ -2,9 +2,9 @@ import { spawn } from 'node:child_process'
 import { processOutput, warningsTo } from '../../lib/cli/output.ts'
 import { unexpectedAnswer } from '../../lib/mcp/client/failure.ts'
 import { hostRequest } from '../../lib/mcp/client/host-request.ts'
+import { defaultMcpClientLimits } from '../../lib/mcp/client/limits.ts'
 import { errnoOf, ServiceError } from '../../lib/util/errors.ts'
 import { findHost, type HostFlags } from '../artefacts/host-target.ts'
-import { readClientLimits } from '../resources/client.ts'
 
 /** A program that still runs then is the browser itself. */
 const startMs = 3000
@@ -20,7 +20,7 @@ export async function runPage(
   const { url: link, expires_in: expiresIn } = await hostRequest(target, {
     method: 'POST',
     path,
-    silenceMs: readClientLimits(env).answerMs,
+    silenceMs: defaultMcpClientLimits.answerMs,
     signal: new AbortController().signal,
   })
   const parsed = typeof link === 'string' ? URL.parse(link) : null

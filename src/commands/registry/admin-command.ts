@@ -1,8 +1,7 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
-import { accountFlags, BaseCommand, globalFlags } from '../../lib/cli/base-command.ts'
+import { BaseCommand, globalFlags } from '../../lib/cli/base-command.ts'
 import { type Output, processOutput, warningsTo } from '../../lib/cli/output.ts'
-import { adminLimits, type Range } from '../../server/accounts/admin-limits.ts'
 import { databaseFlag, readDatabase } from '../database-flag.ts'
 import { selectDataDir } from './data-dir.ts'
 
@@ -18,7 +17,6 @@ export abstract class AdminCommand extends BaseCommand {
       helpValue: 'DIR',
     }),
     ...databaseFlag,
-    'no-input': accountFlags['no-input'],
   }
 }
 
@@ -49,15 +47,4 @@ export const userArg = {
     description: 'user name or email address',
     required: true,
   }),
-}
-
-/** The flag of commands that show rows. */
-export const limitFlag = Flags.integer({
-  description: 'maximum number of rows',
-  helpValue: 'COUNT',
-  ...bounds(adminLimits.listRows),
-})
-
-export function bounds({ least, usual, most }: Range) {
-  return { default: usual, min: least, max: most }
 }

@@ -1,6 +1,7 @@
 import * as Args from '@oclif/core/args'
+import * as Flags from '@oclif/core/flags'
 import { columns } from '../../lib/cli/format.ts'
-import { AdminCommand, administer, limitFlag } from './admin-command.ts'
+import { AdminCommand, administer } from './admin-command.ts'
 
 /** Shows what was done to accounts. */
 export default class RegistryAudit extends AdminCommand {
@@ -18,7 +19,15 @@ export default class RegistryAudit extends AdminCommand {
     }),
   }
 
-  static override flags = { limit: limitFlag }
+  static override flags = {
+    limit: Flags.integer({
+      description: 'maximum number of rows',
+      helpValue: 'COUNT',
+      default: 1000,
+      min: 1,
+      max: 100_000,
+    }),
+  }
 
   override async run(): Promise<void> {
     const { args, flags } = await this.parse(RegistryAudit)

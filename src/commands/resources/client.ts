@@ -8,7 +8,6 @@ import {
 import { defaultMcpClientLimits, type McpClientLimits } from '../../lib/mcp/client/limits.ts'
 import { openMcp } from '../../lib/mcp/client/open.ts'
 import type { Locate } from '../../lib/mcp/bridge/context.ts'
-import { requestTimeoutMs } from '../../lib/accounts/client-limits.ts'
 import { systemTimer } from '../../lib/util/time.ts'
 import { type EndpointFlags, findEndpoint } from '../find-endpoint.ts'
 
@@ -37,7 +36,7 @@ export async function withClient<Value>(
   use: (client: Client) => Promise<Value>,
 ): Promise<Value> {
   const output = processOutput(flags)
-  const limits = readClientLimits(env)
+  const limits = defaultMcpClientLimits
   const log = warningsTo(output)
   const naming = '--instance ID, or --dcc-type when only one has it'
   const { locate, key } = await findEndpoint(readWord(flags), flags, env, { log, naming })
@@ -77,10 +76,4 @@ function readWord(flags: ClientFlags): string | undefined {
     throw usage(`--url ${url} is not an address`, 'example: http://127.0.0.1:8765/mcp')
   }
   return url ?? instance ?? dccType
-}
-
-/** The bounds of these commands; `SERVICE_TIMEOUT` sets `answerMs`. Throws `usage_invalid`. */
-export function readClientLimits(env: NodeJS.ProcessEnv): McpClientLimits {
-  const answerMs = requestTimeoutMs(env['SERVICE_TIMEOUT'])
-  return answerMs === undefined ? defaultMcpClientLimits : { ...defaultMcpClientLimits, answerMs }
 }

@@ -1,10 +1,10 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { schemeScopes } from '../../lib/accounts/protocol.ts'
-import { AccountCommand } from '../../lib/cli/base-command.ts'
+import { TokenCommand } from '../../lib/cli/base-command.ts'
 
 /** Makes a service token. */
-export default class TokenCreate extends AccountCommand {
+export default class TokenCreate extends TokenCommand {
   static override summary = 'Create a token for a pipeline, an agent or a workstation'
 
   static override usage = 'token create NAME [FLAGS]'

@@ -1,7 +1,7 @@
-import { AccountCommand } from '../../lib/cli/base-command.ts'
+import { TokenCommand } from '../../lib/cli/base-command.ts'
 
 /** Lists the service tokens of the account. */
-export default class TokenList extends AccountCommand {
+export default class TokenList extends TokenCommand {
   static override summary = 'List your tokens for pipelines, agents and workstations'
 
   static override description =

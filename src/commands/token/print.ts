@@ -1,7 +1,7 @@
-import { AccountCommand } from '../../lib/cli/base-command.ts'
+import { TokenCommand } from '../../lib/cli/base-command.ts'
 
 /** Prints the token in use. */
-export default class TokenPrint extends AccountCommand {
+export default class TokenPrint extends TokenCommand {
   static override summary = 'Print the token in use, for scripts'
 
   static override description = `Prints the token that other commands would use, alone, on stdout: \

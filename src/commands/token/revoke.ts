@@ -1,8 +1,8 @@
 import * as Args from '@oclif/core/args'
-import { AccountCommand } from '../../lib/cli/base-command.ts'
+import { TokenCommand } from '../../lib/cli/base-command.ts'
 
 /** Ends a service token. */
-export default class TokenRevoke extends AccountCommand {
+export default class TokenRevoke extends TokenCommand {
   static override summary = 'Revoke a token'
 
   static override description = `Takes effect at once. TOKEN is the id or the name; when several tokens share \

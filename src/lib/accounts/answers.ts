@@ -74,32 +74,6 @@ export function parseMe(json: unknown): Result<Me, string> {
   })
 }
 
-export interface SessionView {
-  readonly id: string
-  readonly created_at: string | undefined
-  readonly expires_at: string | undefined
-  readonly last_used_at: string | undefined
-  readonly user_agent: string | undefined
-  readonly address: string | undefined
-  readonly current: boolean
-}
-
-export function parseSessions(json: unknown): Result<SessionView[], string> {
-  return parseList(json, 'sessions', row => {
-    const id = readText(row['id'])
-    if (id === undefined) return undefined
-    return {
-      id,
-      created_at: readTime(row['created_at']),
-      expires_at: readTime(row['expires_at']),
-      last_used_at: readTime(row['last_used_at']),
-      user_agent: readText(row['user_agent']),
-      address: readText(row['address']),
-      current: row['current'] === true,
-    }
-  })
-}
-
 export interface TokenView {
   readonly id: string
   readonly name: string

@@ -1,5 +1,3 @@
-import { ServiceError } from '../util/errors.ts'
-
 /** Bounds of the client of an accounts server. */
 export interface ClientLimits {
   /** Until a connection stands. */
@@ -28,25 +26,3 @@ export const defaultClientLimits: ClientLimits = Object.freeze({
   maxRetryAfterMs: 30_000,
   refreshMarginMs: 5 * 60_000,
 })
-
-const maxTimeoutSeconds = 3600
-
-/** `SERVICE_TIMEOUT` in milliseconds; undefined when unset. Throws `usage_invalid`. */
-export function requestTimeoutMs(timeout: string | undefined): number | undefined {
-  if (timeout === undefined || timeout.trim() === '') return undefined
-  const seconds = /^\d+(\.\d+)?$/.test(timeout.trim()) ? Number(timeout) : 0
-  if (seconds < 0.001 || seconds > maxTimeoutSeconds) {
-    throw new ServiceError('usage_invalid', 'SERVICE_TIMEOUT must be a number of seconds', {
-      hint: `set it to a number from 0.001 to ${maxTimeoutSeconds}, or unset it`,
-    })
-  }
-  return Math.ceil(seconds * 1000)
-}
-
-/** The bounds with `SERVICE_TIMEOUT` (seconds, of a whole request). Throws `usage_invalid`. */
-export function clientLimits(timeout: string | undefined): ClientLimits {
-  const timeoutMs = requestTimeoutMs(timeout)
-  if (timeoutMs === undefined) return defaultClientLimits
-  const connectTimeoutMs = Math.min(defaultClientLimits.connectTimeoutMs, timeoutMs)
-  return { ...defaultClientLimits, requestTimeoutMs: timeoutMs, connectTimeoutMs }
-}

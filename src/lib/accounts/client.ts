@@ -8,7 +8,6 @@ import {
   parseEndedAccess,
   parseMe,
   parseServiceTokens,
-  parseSessions,
   parseTokens,
 } from './answers.ts'
 import { apiPrefix } from './protocol.ts'
@@ -22,12 +21,10 @@ interface Credentials {
   readonly password: Secret
 }
 
-interface NewAccount extends Credentials {
+export interface NewAccount extends Credentials {
   readonly email: string
   readonly invite?: Secret
 }
-
-export type RegistrationCheck = Omit<NewAccount, 'password'>
 
 interface NewServiceToken {
   readonly name: string
@@ -102,16 +99,6 @@ export function createAccountsClient(transport: Transport, clock: Clock = system
       }
     },
 
-    /** Checks that `register` would take the names and the invitation. Throws its refusal. */
-    async checkRegistration({ username, email, invite }: RegistrationCheck): Promise<void> {
-      await ask({
-        path: '/register/check',
-        action: 'registration',
-        body: () => ({ username, email, invite: invite?.reveal() }),
-        secrets: invite === undefined ? [] : [invite],
-      })
-    },
-
     /** By the refresh token (rotation), or by the access token as the specification has it. */
     refresh(by: { refreshToken: Secret } | { accessToken: Secret }): Promise<Tokens> {
       const call = { path: '/refresh', action: 'refresh of the token' } as const
@@ -143,31 +130,11 @@ export function createAccountsClient(transport: Transport, clock: Clock = system
       })
     },
 
-    /** With a code that the operator made. Service tokens end unless `keepTokens`. */
-    resetPassword({
-      username,
-      code,
-      password,
-      keepTokens = false,
-    }: Credentials & { code: Secret; keepTokens?: boolean }) {
-      const body = () => ({
-        username,
-        code: code.reveal(),
-        new_password: password.reveal(),
-        ...(keepTokens ? { keep_tokens: true } : {}),
-      })
+    /** With a code that the operator made. Every session and service token ends. */
+    resetPassword({ username, code, password }: Credentials & { code: Secret }) {
+      const body = () => ({ username, code: code.reveal(), new_password: password.reveal() })
       const action = 'reset of the password'
       return askFor({ path: '/reset', action, body, secrets: [code, password] }, parseEndedAccess)
-    },
-
-    listSessions(bearer: Secret) {
-      const call = { method: 'GET', path: '/sessions', action: 'list of sessions', bearer } as const
-      return askFor(call, parseSessions)
-    },
-
-    async endSession(bearer: Secret, id: string): Promise<void> {
-      const path = `/sessions/${segment(id, 'session')}` as const
-      await ask({ method: 'DELETE', path, action: 'end of the session', bearer })
     },
 
     createToken(bearer: Secret, { name, scopes, expiresInDays }: NewServiceToken) {
@@ -181,18 +148,16 @@ export function createAccountsClient(transport: Transport, clock: Clock = system
     },
 
     async revokeToken(bearer: Secret, id: string): Promise<void> {
-      const path = `/tokens/${segment(id, 'token')}` as const
+      const path = `/tokens/${segment(id)}` as const
       await ask({ method: 'DELETE', path, action: 'end of the token', bearer })
     },
   }
 }
 
 /** Ids are plain words. Anything else could turn into another path. */
-function segment(id: string, what: string): string {
+function segment(id: string): string {
   if (/^[A-Za-z0-9_-][A-Za-z0-9._~-]{0,127}$/.test(id)) return id
-  throw new ServiceError('usage_invalid', `invalid ${what} id`, {
-    hint: 'take the id from the list',
-  })
+  throw new ServiceError('usage_invalid', 'invalid token id', { hint: 'take the id from the list' })
 }
 
 function madeButNotLoggedIn(error: unknown, whoAndWhere: string): unknown {

@@ -1,16 +1,14 @@
-import { hostname } from 'node:os'
 import { dirname, resolve } from 'node:path'
 import type { Clock } from '../util/time.ts'
 import type { Logger } from '../util/logger.ts'
 import type { ServerEntry } from '../config/config-file.ts'
 import { type AccountsClient, createAccountsClient } from './client.ts'
-import { clientLimits } from './client-limits.ts'
+import { defaultClientLimits } from './client-limits.ts'
 import type { AccountsUrl } from '../config/accounts-url.ts'
 import { createTransport } from './transport.ts'
 
 /**
- * The client of one accounts server as environment and configuration say: `SERVICE_TIMEOUT`, the
- * proxy variables, `ca_file` (relative to the configuration file). Nothing is sent yet. Throws
+ * The client of one accounts server as environment and configuration say: the proxy variables, `ca_file` (relative to the configuration file). Nothing is sent yet. Throws
  * `usage_invalid`.
  */
 export function connectAccounts(options: {
@@ -28,18 +26,11 @@ export function connectAccounts(options: {
   const timing = clock === undefined ? {} : { clock }
   const transport = createTransport({
     server,
-    limits: clientLimits(env['SERVICE_TIMEOUT']),
+    limits: defaultClientLimits,
     env,
     caFile,
-    userAgent: machineAgent(),
     log,
     ...timing,
   })
   return createAccountsClient(transport, clock)
-}
-
-/** Names the machine: the list of sessions shows it. */
-function machineAgent(): string {
-  const machine = hostname().replace(/[^\x21-\x7e]|[()]/g, '')
-  return machine === '' ? 'service-cli' : `service-cli (${machine})`
 }

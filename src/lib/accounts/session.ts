@@ -14,8 +14,8 @@ import type { TokenChoice } from './token-source.ts'
 interface SessionParts {
   readonly client: AccountsClient
   readonly store: ConfigStore
-  /** User name of the saved login; without it the newest of the accounts server. */
-  readonly account?: string
+  /** User of the saved login: that of another user, who logged in meanwhile, is not used. */
+  readonly username?: string
   readonly log: Logger
   readonly refreshMarginMs: number
   readonly clock?: Clock
@@ -51,8 +51,8 @@ export async function withSavedToken<T>(
   parts: SessionParts,
   call: (token: Secret) => Promise<T>,
 ): Promise<T> {
-  const { client, store, account, refreshMarginMs, clock = systemClock } = parts
-  const entry = savedLogin(await store.read(), client.server.url, account)
+  const { client, store, username, refreshMarginMs, clock = systemClock } = parts
+  const entry = savedLogin(await store.read(), client.server.url, username)
   if (entry?.accessToken === undefined) throw notLoggedIn(parts.client.server)
   const stale = needsRefresh(entry, clock.now(), refreshMarginMs)
   const token = stale ? await refreshEarly(parts, entry.accessToken) : entry.accessToken
@@ -69,11 +69,6 @@ export async function withSavedToken<T>(
 async function refreshEarly(parts: SessionParts, used: Secret): Promise<Secret> {
   const { client, log, clock = systemClock } = parts
   const done = await underLock(parts, used, async (held, entry, current) => {
-    const problem = await whyNotSaved(held)
-    if (problem !== null) {
-      log.debug({ code: problem.code }, `the token stays as it is: ${problem.message}`)
-      return current
-    }
     try {
       return await exchange(parts, held, entry, current)
     } catch (error) {
@@ -98,8 +93,6 @@ async function refreshRefused(
     if (!canRefresh(entry)) {
       throw await endLogin(parts, held, current, refusal)
     }
-    const problem = await whyNotSaved(held)
-    if (problem !== null) throw problem
     try {
       return await exchange(parts, held, entry, current)
     } catch (error) {
@@ -120,32 +113,18 @@ async function underLock(
   used: Secret,
   run: (held: HeldConfig, entry: SavedLogin, current: Secret) => Promise<Secret>,
 ): Promise<Secret | null> {
-  const { client, store, account, log } = parts
+  const { client, store, username, log } = parts
   const { url } = client.server
   const done = await store.locked(async held => {
-    const entry = savedLogin(await held.read(), url, account)
+    const entry = savedLogin(await held.read(), url, username)
     if (entry?.accessToken === undefined) throw notLoggedIn(parts.client.server)
     const current = entry.accessToken
     return isSameToken(current, used) ? run(held, entry, current) : current
   })
   if (done.ok) return done.value
   log.debug({ registry: url, reason: done.failure.message }, 'the token stays as it is')
-  const saved = savedLogin(await store.read(), url, account)?.accessToken
+  const saved = savedLogin(await store.read(), url, username)?.accessToken
   return saved === undefined || isSameToken(saved, used) ? null : saved
-}
-
-/**
- * Asked before every exchange: the accounts server takes the old refresh token for stolen soon
- * after it gave a new one, so new tokens that cannot be saved would end the login.
- */
-async function whyNotSaved(held: HeldConfig): Promise<ServiceError | null> {
-  try {
-    await held.tryWrite()
-    return null
-  } catch (error) {
-    if (error instanceof ServiceError) return error
-    throw error
-  }
 }
 
 /** Asks for new tokens and saves them before they are used. */
@@ -158,7 +137,7 @@ async function exchange(
   const tokens = await askForTokens(parts, entry, current)
   const { url } = parts.client.server
   try {
-    await held.write(withTokens(await held.read(), url, tokens, parts.account))
+    await held.write(withTokens(await held.read(), url, tokens))
   } catch (error) {
     throw notSaved(parts, error)
   }
@@ -197,12 +176,15 @@ async function endLogin(
   refusal: ServiceError,
 ): Promise<ServiceError> {
   const { url } = parts.client.server
-  let config = await held.read()
-  if (isSameToken(savedLogin(config, url, parts.account)?.accessToken, refused)) {
-    config = withoutTokens(config, url, parts.account)
-    await held.write(config)
+  const config = await held.read()
+  if (isSameToken(savedLogin(config, url)?.accessToken, refused)) {
+    await held.write(withoutTokens(config, url))
   }
-  return ended(parts, refusal, savedLogin(config, url))
+  return new ServiceError(
+    'auth_required',
+    `the login saved in ${parts.store.path} has ended (${refusal.message})`,
+    { hint: loginHint(url), data: { ...refusal.data, registry: url } },
+  )
 }
 
 function isUnauthorised(error: unknown): error is ServiceError {
@@ -232,23 +214,6 @@ export function notLoggedIn({ url }: AccountsUrl): ServiceError {
     hint: `${loginHint(url)}, or give a token with SERVICE_TOKEN or --token`,
     data: { registry: url },
   })
-}
-
-function ended(
-  parts: SessionParts,
-  refusal: ServiceError,
-  next: SavedLogin | undefined,
-): ServiceError {
-  const { store, client } = parts
-  const { username = 'another account' } = next ?? {}
-  const isNext = next?.accessToken !== undefined
-  const { url } = client.server
-  const hint = `${loginHint(url)}${isNext ? `; commands now use the login of ${username}` : ''}`
-  return new ServiceError(
-    'auth_required',
-    `the login saved in ${store.path} has ended (${refusal.message})`,
-    { hint, data: { ...refusal.data, registry: url } },
-  )
 }
 
 /** The old tokens stop working: hiding this would end the login without a word. */

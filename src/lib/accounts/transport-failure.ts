@@ -77,7 +77,7 @@ export function describeTransportFailure(
       })
     case 'net_timeout':
       return new ServiceError(kind, `${origin} did not answer in time`, {
-        hint: `try again, or give it more time with SERVICE_TIMEOUT (seconds)${through}`,
+        hint: `try again${through}`,
         data,
       })
     case 'tls_failed':

@@ -8,6 +8,7 @@ import { collectBounded, readBounded } from '../util/bytes.ts'
 import { proxyEnv } from '../util/address.ts'
 import type { Logger } from '../util/logger.ts'
 import { overdueMs, overdueText } from '../util/overdue.ts'
+import { userAgent } from '../util/version.ts'
 import type { Secret } from '../util/secret.ts'
 import type { ClientLimits } from './client-limits.ts'
 import { refuseExposed, type AccountsUrl } from '../config/accounts-url.ts'
@@ -49,7 +50,6 @@ export interface TransportOptions {
   readonly env: Readonly<Record<string, string | undefined>>
   /** A file of certificates (PEM) to trust beside the usual ones. */
   readonly caFile?: string
-  readonly userAgent?: string
   /** Told of an answer that takes long. Default: none. */
   readonly log?: Logger
   readonly clock?: Clock
@@ -97,7 +97,7 @@ export function createTransport(options: TransportOptions): Transport {
       timeout: limits.connectTimeoutMs,
       headers: {
         Accept: 'application/json, application/problem+json',
-        'User-Agent': options.userAgent ?? 'service-cli',
+        'User-Agent': userAgent,
         ...(bearer === undefined ? {} : { Authorization: `Bearer ${bearer.reveal()}` }),
         ...(text === '' ? {} : { 'Content-Type': 'application/json' }),
       },

@@ -65,11 +65,6 @@ export const registerRequest = z
   })
   .meta({ id: 'RegisterRequest' })
 
-/** Everything of a registration but the password. */
-export const registerCheckRequest = registerRequest
-  .omit({ password: true })
-  .meta({ id: 'RegisterCheckRequest' })
-
 /** `username` may hold the email address. No rule of a new account is checked here. */
 export const loginRequest = z
   .strictObject({
@@ -102,8 +97,6 @@ export const resetRequest = z
     username: plainText(maxEmailChars).min(1),
     code: plainText(200).min(1),
     new_password: password,
-    /** Service tokens end with the old password unless this is true. */
-    keep_tokens: z.boolean().optional(),
   })
   .meta({ id: 'ResetRequest' })
 
@@ -143,17 +136,6 @@ export const tokenResponse = z
 
 export const registerResponse = tokenResponse.extend({ account }).meta({ id: 'RegisterResponse' })
 
-export const session = z.object({
-  id: z.string(),
-  created_at: time,
-  expires_at: time,
-  last_used_at: time.nullable(),
-  user_agent: z.string().nullable(),
-  address: z.string().nullable(),
-  /** The one that the request was made with. */
-  current: z.boolean(),
-})
-
 export const meResponse = account
   .extend({
     /** Set by the operator; null: in none. */
@@ -165,10 +147,6 @@ export const meResponse = account
     token: z.object({ id: z.string(), name: z.string(), expires_at: time }).nullable(),
   })
   .meta({ id: 'MeResponse' })
-
-export const sessionsResponse = z
-  .object({ sessions: z.array(session) })
-  .meta({ id: 'SessionsResponse' })
 
 const serviceToken = z.object({
   id: z.string(),
@@ -210,7 +188,6 @@ export const problem = z
   .meta({ id: 'Problem' })
 
 export type RegisterRequest = z.infer<typeof registerRequest>
-export type RegisterCheckRequest = z.infer<typeof registerCheckRequest>
 export type LoginRequest = z.infer<typeof loginRequest>
 export type PasswordRequest = z.infer<typeof passwordRequest>
 export type ResetRequest = z.infer<typeof resetRequest>

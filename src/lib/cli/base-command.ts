@@ -16,29 +16,27 @@ export const globalFlags = {
   }),
 }
 
-/** Flags of every command that uses an account; they may also stand before it. */
-export const accountFlags = {
+/** Flags of every command of a user with an account; they may also stand before it. */
+const accountFlags = {
   registry: Flags.string({
     description:
       'address of the accounts server; overrides SERVICE_REGISTRY and default_registry in config.toml',
     helpGroup: 'GLOBAL',
     helpValue: 'URL',
   }),
-  account: Flags.string({
-    description: 'use the saved login of this user name or email address [default: the newest]',
+  'no-input': Flags.boolean({
+    description: 'never prompt; fail when input is missing',
     helpGroup: 'GLOBAL',
-    helpValue: 'NAME',
   }),
+}
+
+const tokenFlag = {
   token: Flags.string({
     description:
       'use this token; overrides SERVICE_TOKEN, SERVICE_TOKEN_FILE and the saved login. ' +
       'The shell history keeps it: prefer SERVICE_TOKEN',
     helpGroup: 'GLOBAL',
     helpValue: 'TOKEN',
-  }),
-  'no-input': Flags.boolean({
-    description: 'never prompt; fail when input is missing',
-    helpGroup: 'GLOBAL',
   }),
 }
 
@@ -54,7 +52,7 @@ export abstract class BaseCommand extends Command {
   }
 }
 
-/** Base of the commands that use an account. */
+/** Base of the commands of a user with an account. */
 export abstract class AccountCommand extends BaseCommand {
   static override baseFlags = { ...globalFlags, ...accountFlags }
 
@@ -79,14 +77,13 @@ export abstract class AccountCommand extends BaseCommand {
   }
 }
 
-/** Base flags of commands that refuse these: refused with a hint, so known, but not in the help. */
-export function withoutHelpOf(...names: ('account' | 'token')[]): typeof AccountCommand.baseFlags {
-  const hidden = names.map(name => [name, { ...accountFlags[name], hidden: true }])
-  return { ...AccountCommand.baseFlags, ...Object.fromEntries(hidden) }
+/** Base of the commands that use a token: one that is given, or the saved login. */
+export abstract class TokenCommand extends AccountCommand {
+  static override baseFlags = { ...AccountCommand.baseFlags, ...tokenFlag }
 }
 
 /** All flags that may stand before a command. */
-export const leadingFlags = { ...globalFlags, ...accountFlags }
+export const leadingFlags = { ...globalFlags, ...accountFlags, ...tokenFlag }
 
 /**
  * The flags that give a password without a prompt. Not `exclusive`: the parser would repeat the

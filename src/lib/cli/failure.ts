@@ -96,10 +96,7 @@ function meantHint(error: Error, commands: readonly string[]): string | undefine
 function knownFlags(error: Error & { parse?: unknown }): string[] {
   const parse = isJsonObject(error.parse) ? error.parse : {}
   const input = isJsonObject(parse['input']) ? parse['input'] : {}
-  const flags = isJsonObject(input['flags']) ? input['flags'] : {}
-  return Object.entries(flags).flatMap(([name, flag]) =>
-    isJsonObject(flag) && flag['allowNo'] === true ? [name, `no-${name}`] : [name],
-  )
+  return Object.keys(isJsonObject(input['flags']) ? input['flags'] : {})
 }
 
 /**

@@ -53,7 +53,6 @@ export const firstWords: readonly string[] = [
   'registry',
   'resources',
   'serve',
-  'sessions',
   'token',
   'whoami',
 ]

@@ -29,7 +29,6 @@ const accounts = [
   'logout',
   'whoami',
   'password',
-  'sessions',
   'token',
   'publish',
   'registry',

@@ -5,7 +5,7 @@ import { parseAccountsUrl } from './accounts-url.ts'
 import { type Result, fail, ok } from '../util/result.ts'
 import { Secret } from '../util/secret.ts'
 
-/** One saved login. Times are milliseconds of the epoch. */
+/** A saved login. Times are milliseconds of the epoch. */
 export interface SavedLogin {
   /** The user who logged in, shown without a request. */
   readonly username?: string
@@ -18,8 +18,7 @@ export interface SavedLogin {
 
 /** What is kept of one accounts server. */
 export interface ServerEntry {
-  /** Newest first, one for each account. In the file the newest stands in the entry itself. */
-  readonly logins: readonly SavedLogin[]
+  readonly login?: SavedLogin
   /** Certificates (PEM) to trust for this server beside the usual ones. */
   readonly caFile?: string
   /** Members that this version does not know; written back as they were. */
@@ -92,26 +91,6 @@ function readConfig(table: TomlTable): Config {
 }
 
 function readEntry(table: TomlTable, at: string): ServerEntry {
-  const { ca_file, accounts = [], ...rest } = table
-  const { login, others } = readLogin(rest, at)
-  const logins = [login, ...readAccounts(accounts, `${at}accounts`)].filter(isSome)
-  return { logins, caFile: readText(ca_file, `${at}ca_file`), others }
-}
-
-/** An entry with manual settings alone holds no login. */
-function isSome(login: SavedLogin): boolean {
-  return Object.values(login).some(value => value !== undefined)
-}
-
-function readAccounts(value: TomlValue, name: string): SavedLogin[] {
-  if (!Array.isArray(value)) throw new Fault(`has something else than a list of tables as ${name}`)
-  return value.map(row => {
-    if (!isTable(row)) throw new Fault(`has something else than a list of tables as ${name}`)
-    return readLogin(row, `${name}.`).login
-  })
-}
-
-function readLogin(table: TomlTable, at: string): { login: SavedLogin; others: TomlTable } {
   const {
     username,
     email,
@@ -119,6 +98,7 @@ function readLogin(table: TomlTable, at: string): { login: SavedLogin; others: T
     access_expires_at,
     refresh_token,
     refresh_expires_at,
+    ca_file,
     ...others
   } = table
   const login = {
@@ -129,7 +109,10 @@ function readLogin(table: TomlTable, at: string): { login: SavedLogin; others: T
     refreshToken: readToken(refresh_token, `${at}refresh_token`),
     refreshExpiresAtMs: readTime(refresh_expires_at, `${at}refresh_expires_at`),
   }
-  return { login, others }
+  // An entry with manual settings alone holds no login.
+  const isSome = Object.values(login).some(value => value !== undefined)
+  const caFile = readText(ca_file, `${at}ca_file`)
+  return { login: isSome ? login : undefined, caFile, others }
 }
 
 function isTable(value: TomlValue | undefined): value is TomlTable {
@@ -181,23 +164,16 @@ export function formatConfig(config: Config): string {
 }
 
 function formatEntry(entry: ServerEntry): TomlTable {
-  const [newest = {}, ...accounts] = entry.logins
+  const { login, caFile, others } = entry
   return withoutAbsent({
-    ...formatLogin(newest),
-    ca_file: entry.caFile,
-    ...entry.others,
-    accounts: accounts.length === 0 ? undefined : accounts.map(formatLogin),
-  })
-}
-
-function formatLogin(login: SavedLogin): TomlTable {
-  return withoutAbsent({
-    username: login.username,
-    email: login.email,
-    access_token: login.accessToken?.reveal(),
-    access_expires_at: formatTime(login.accessExpiresAtMs),
-    refresh_token: login.refreshToken?.reveal(),
-    refresh_expires_at: formatTime(login.refreshExpiresAtMs),
+    username: login?.username,
+    email: login?.email,
+    access_token: login?.accessToken?.reveal(),
+    access_expires_at: formatTime(login?.accessExpiresAtMs),
+    refresh_token: login?.refreshToken?.reveal(),
+    refresh_expires_at: formatTime(login?.refreshExpiresAtMs),
+    ca_file: caFile,
+    ...others,
   })
 }
 

@@ -15,15 +15,11 @@ import {
   makePrivateFolder,
   readOwnFile,
   readPrivateFile,
-  tryPrivateFile,
   writePrivateFile,
 } from './private-file.ts'
 
 /** How long a command waits for others that write the same file. */
 export const defaultLockWaitMs = 10_000
-
-/** An access token and a refresh token, as long as they may be. */
-const maxNewTokenBytes = 2 * 8192
 
 /** The configuration file of one user, shared by every command that runs at the same time. */
 export interface ConfigStore {
@@ -52,8 +48,6 @@ export interface ConfigStore {
 export interface HeldConfig {
   read(): Promise<Config>
   write(config: Config): Promise<void>
-  /** Throws as `write` would with new tokens, while nothing depends on it yet. */
-  tryWrite(): Promise<void>
 }
 
 export function createConfigStore(options: {
@@ -88,11 +82,6 @@ export function createConfigStore(options: {
     if (text !== (await readPrivateFile(file))) await writePrivateFile(file, text)
   }
 
-  async function tryWrite(): Promise<void> {
-    const bytes = Buffer.byteLength(formatConfig(await read()))
-    await tryPrivateFile(file, bytes + maxNewTokenBytes)
-  }
-
   async function takeLock(): Promise<Result<() => void, ServiceError>> {
     try {
       await makePrivateFolder(file)
@@ -111,7 +100,7 @@ export function createConfigStore(options: {
     const lock = await takeLock()
     if (!lock.ok) return lock
     try {
-      return ok(await run({ read, write, tryWrite }))
+      return ok(await run({ read, write }))
     } finally {
       lock.value()
     }

@@ -4,18 +4,17 @@ import { formatKeys, type NamedKey, readKeysFile } from '../auth/keys-file.ts'
 import { ensurePrivateDirectory } from '../util/posix.ts'
 import { defaultLockWaitMs } from './config-store.ts'
 import { withFileLock } from './file-lock.ts'
-import { makePrivateFolder, removePrivateFile, writePrivateFile } from './private-file.ts'
+import { makePrivateFolder, writePrivateFile } from './private-file.ts'
 
 type Keys = readonly NamedKey[]
-type Change = (keys: Keys) => Keys | null | Promise<Keys | null>
+type Change = (keys: Keys) => Keys | Promise<Keys>
 
 export interface KeyStore {
   readonly path: string
   /** Null: there is no file. Throws `config_invalid` when it cannot be used. */
   read(): Promise<Keys | null>
   /**
-   * Reads, changes and writes the keys under a lock; readers see the old file or the new one. A
-   * change to null removes the file.
+   * Reads, changes and writes the keys under a lock; readers see the old file or the new one.
    * Throws as `read`, `config_busy`, `registry_dir_unsafe`, `storage_failed`; then the file is as
    * before.
    */
@@ -43,8 +42,7 @@ export function createKeyStore(
     const lock = join(dirname(path), 'keys.lock')
     const done = await withFileLock(lock, { waitMs: lockWaitMs }, async () => {
       const keys = await change((await readKeysFile(path)) ?? [])
-      if (keys === null) await removePrivateFile(file)
-      else await writePrivateFile(file, formatKeys(keys))
+      await writePrivateFile(file, formatKeys(keys))
     })
     if (done.ok) return
     throw new ServiceError('config_busy', `${path} is in use by another service-cli`, {

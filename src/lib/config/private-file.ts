@@ -2,8 +2,8 @@ import { constants, type Stats } from 'node:fs'
 import { type FileHandle, lstat, open, readdir, readlink, unlink } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { errnoOf, isDiskFull, readProblem, ServiceError, unusableFile } from '../util/errors.ts'
-import { fsyncDirectory, makeFolders, noFollow, noWait, ownUid } from '../util/posix.ts'
-import { replaceFile, temporaryPath, writeNewFile } from '../util/replace-file.ts'
+import { makeFolders, noFollow, noWait, ownUid } from '../util/posix.ts'
+import { replaceFile } from '../util/replace-file.ts'
 
 /**
  * One file that only its owner may read (0600), in a folder that only its owner may enter (0700).
@@ -98,33 +98,6 @@ export async function writePrivateFile(file: PrivateFile, text: string): Promise
     await replaceFile(path, text, { confirm })
   } catch (error) {
     throw error instanceof ServiceError ? error : unwritable(path, error)
-  }
-}
-
-/** Removes the file if there is one. Throws `storage_failed`. */
-export async function removePrivateFile({ path }: PrivateFile): Promise<void> {
-  try {
-    await unlink(path)
-    await fsyncDirectory(dirname(path))
-  } catch (error) {
-    if (errnoOf(error) !== 'ENOENT') throw unwritable(path, error)
-  }
-}
-
-/**
- * Throws as `writePrivateFile` where a text of so many bytes could not be written. Changes nothing.
- */
-export async function tryPrivateFile(file: PrivateFile, bytes: number): Promise<void> {
-  const { path } = file
-  await makePrivateFolder(file)
-  await refuseLink(path)
-  const temp = temporaryPath(path)
-  try {
-    await writeNewFile(temp, '\n'.repeat(bytes))
-  } catch (error) {
-    throw unwritable(path, error)
-  } finally {
-    await unlink(temp).catch(() => {})
   }
 }
 

@@ -43,7 +43,7 @@ export async function replaceFile(
 }
 
 /** A name in the folder of `path`, because a rename cannot cross file systems. */
-export function temporaryPath(path: string): string {
+function temporaryPath(path: string): string {
   // Within the limit of 255 bytes, also for a name that reaches it.
   const name = basename(path).slice(0, 60)
   return join(dirname(path), `${name}.${randomBytes(8).toString('hex')}.tmp`)

@@ -80,7 +80,6 @@ export interface AccountStore {
   createInvite(invite: { hash: string; expiresAtMs: number; createdAtMs: number }): Promise<void>
   /** Whether `createAccount` would accept the invitation. */
   hasInvite(hash: string, nowMs: number): Promise<boolean>
-  deleteInvite(hash: string): Promise<void>
   /** Replaces codes of the account that were not used. False: no such account. */
   createResetCode(code: { accountId: string; hash: string; expiresAtMs: number }): Promise<boolean>
   /** The account whose usable reset code this is. */
@@ -147,7 +146,6 @@ export interface NewSession {
   /** Never later: neither refreshing nor re-issuing extends it. */
   readonly expiresAtMs: number
   readonly address: string | null
-  readonly userAgent: string | null
 }
 
 export interface SessionRow extends NewSession {
@@ -199,7 +197,7 @@ export interface LoginFailures {
 
 export interface AuditRow {
   readonly atMs: number
-  /** As in `login.failed`, `session.revoked`. */
+  /** As in `login.failed`, `logout`. */
   readonly action: string
   readonly accountId: string | null
   readonly address: string | null

@@ -21,7 +21,6 @@ type AuditAction =
   | 'refresh.mismatch'
   | 'registration.refused'
   | 'request.refused'
-  | 'session.revoked'
   | 'token.created'
   | 'token.revoked'
 

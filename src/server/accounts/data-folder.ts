@@ -57,16 +57,7 @@ export async function openAccountsStore(options: DataFolderOptions): Promise<Sql
   const release = lock.value
   try {
     if (await isThere(files.unfinished)) throw unfinished(dataDir)
-    const store = await openSqliteStore({
-      file: files.database,
-      keys: files.keys,
-      clock,
-      log,
-      busyMs,
-      create,
-      // Without it a restore would not notice that the database is in use.
-      lock: files.lock,
-    })
+    const store = await openSqliteStore({ file: files.database, clock, log, busyMs, create })
     return {
       ...store,
       async close() {
@@ -80,7 +71,7 @@ export async function openAccountsStore(options: DataFolderOptions): Promise<Sql
 }
 
 /** Throws `storage_failed` when the folder has no accounts, or those of half a restore. */
-export async function requireAccounts(dataDir: string): Promise<void> {
+async function requireAccounts(dataDir: string): Promise<void> {
   const files = dataFiles(dataDir)
   if (!(await isThere(files.database))) throw absent(dataDir)
   if (await isThere(files.unfinished)) throw unfinished(dataDir)

@@ -95,7 +95,7 @@ async function openDatabaseAccounts(
 }
 
 /** The error of a database without accounts. */
-export function absent(settings: DatabaseSettings): ServiceError {
+function absent(settings: DatabaseSettings): ServiceError {
   const name = databaseName(settings)
   const hint = 'check the address; service-cli registry --database makes one'
   return new ServiceError('storage_failed', `there is no accounts server in ${name}`, { hint })

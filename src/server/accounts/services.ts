@@ -43,12 +43,9 @@ export interface AccountServices extends Omit<AccountParts, 'passwords'> {
   /** The audit of refusals that callers without credentials cause. */
   readonly refusals: AuditTrail
   readonly registrations: CountedWindows
-  readonly registrationChecks: CountedWindows
 }
 
 const hourMs = 60 * 60_000
-/** Room for typing errors, while one address can still try only a few names an hour. */
-const checksPerRegistration = 3
 /** Refusals of one address in the audit: one address alone needs days to push out older entries. */
 const auditedRefusals = { windowMs: 5 * 60_000, most: 30 }
 
@@ -82,9 +79,5 @@ export function createAccountServices(parts: AccountParts): AccountServices {
       limits,
     }),
     registrations: createCountedWindows({ windowMs: hourMs, most: limits.maxRegistrations }),
-    registrationChecks: createCountedWindows({
-      windowMs: hourMs,
-      most: limits.maxRegistrations * checksPerRegistration,
-    }),
   }
 }

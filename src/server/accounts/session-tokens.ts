@@ -42,7 +42,6 @@ export function createSessionTokens(parts: {
       createdAtMs,
       expiresAtMs: createdAtMs + limits.refreshTokenMs,
       address: call.address,
-      userAgent: call.userAgent,
     }
   }
 

@@ -4,9 +4,8 @@ import {
   type account as accountShape,
   serviceScopes,
   type ServiceTokenView,
-  type session as sessionEncoder,
 } from '../../lib/accounts/wire.ts'
-import type { NewAccount, ServiceTokenRow, SessionRow } from './account-store.ts'
+import type { NewAccount, ServiceTokenRow } from './account-store.ts'
 
 /** Rows as the wire shows them: nothing of a hash, a key or a counter. */
 export function accountView({
@@ -16,21 +15,6 @@ export function accountView({
   createdAtMs,
 }: NewAccount): z.infer<typeof accountShape> {
   return { id, username, email, created_at: toRfc3339(createdAtMs) }
-}
-
-export function sessionView(
-  session: SessionRow,
-  currentId: string | null,
-): z.infer<typeof sessionEncoder> {
-  return {
-    id: session.id,
-    created_at: toRfc3339(session.createdAtMs),
-    expires_at: toRfc3339(session.expiresAtMs),
-    last_used_at: rfc3339OrNull(session.rotatedAtMs),
-    user_agent: session.userAgent,
-    address: session.address,
-    current: session.id === currentId,
-  }
 }
 
 export function serviceTokenView(

@@ -9,7 +9,6 @@ import { messageOf, ServiceError } from '../../lib/util/errors.ts'
 import { fail, ok, type Result } from '../../lib/util/result.ts'
 import { Secret } from '../../lib/util/secret.ts'
 import { type Clock, repeat, type Timer } from '../../lib/util/time.ts'
-import { userAgent } from '../../lib/util/version.ts'
 
 /** What the accounts server says of a token. */
 interface TokenAccount {
@@ -214,12 +213,7 @@ function unavailable(reason: string): CheckedToken {
 function createLookUp(server: AccountsUrl): (token: Secret) => Promise<CheckedToken> {
   const times = { connectTimeoutMs: checkMs, requestTimeoutMs: checkMs, maxRetries: 0 }
   const client = createAccountsClient(
-    createTransport({
-      server,
-      limits: { ...defaultClientLimits, ...times },
-      env: process.env,
-      userAgent,
-    }),
+    createTransport({ server, limits: { ...defaultClientLimits, ...times }, env: process.env }),
   )
   return async token => {
     try {

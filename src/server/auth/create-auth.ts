@@ -51,17 +51,11 @@ export async function createAuth(settings: AuthSettings, deps: AuthDeps): Promis
 }
 
 async function createKeyAuth(
-  { key, keysFile, movedFrom = [] }: ApiKeySettings,
+  { key, keysFile }: ApiKeySettings,
   deps: AuthDeps,
   { isOpen = false, unknown = keyUnknown } = {},
 ): Promise<Auth> {
   const { clock, log } = deps
-  for (const { file, renamed } of movedFrom) {
-    log.info({ path: file, keysFile }, 'moved the keys of an older file')
-    for (const { from, to } of renamed) {
-      log.warn({ from, to, keysFile }, 'renamed a moved key: another key has its name')
-    }
-  }
   if (key !== undefined && key.length < guessableChars) {
     log.warn({}, `the API key has fewer than ${guessableChars} characters: it can be guessed`)
   }

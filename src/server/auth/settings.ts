@@ -1,5 +1,3 @@
-import type { MovedKeys } from '../../lib/config/account-keys.ts'
-
 /** The validated authentication settings for `/mcp` and `/artefacts`. */
 export type AuthSettings = OpenSettings | ApiKeySettings | AccountsSettings | OAuthSettings
 
@@ -15,8 +13,6 @@ export interface ApiKeySettings {
   readonly key?: string
   /** The file of named keys. Optional when `key` is set. */
   readonly keysFile: string
-  /** Older files whose keys were moved there, for the log. */
-  readonly movedFrom?: readonly MovedKeys[]
 }
 
 /** Users of the accounts server that the gateway accepts joins with, and all keys beside. */
@@ -30,16 +26,10 @@ export interface OAuthSettings {
   readonly issuer: string
   /** The required audience of tokens. Absent: the address of `/mcp` that clients use. */
   readonly audience?: string
-  /** Further audiences that a token may have. Absent: none. */
-  readonly otherAudiences?: readonly string[]
-  /** The `typ` of access tokens. Default `at+jwt`; `jwt` also accepts unmarked ones. */
-  readonly tokenType?: 'at+jwt' | 'jwt'
   /** A scope that every token must have. Absent: none. */
   readonly requiredScope?: string
   /** A scope that allows writing. Absent: tokens only read. */
   readonly writeScope?: string
-  /** A scope that allows answering notes; no other includes it. Absent: tokens answer none. */
-  readonly notesScope?: string
   /** For `/.well-known/oauth-client-metadata`, which is served when there is a redirect URI. */
   readonly clientName?: string
   readonly redirectUri?: string

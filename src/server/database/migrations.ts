@@ -11,7 +11,7 @@ export interface Migration {
 }
 
 /** A row of the table of migrations. */
-export interface Applied {
+interface Applied {
   readonly number: number
   readonly checksum: string
 }
@@ -88,6 +88,6 @@ function checkHistory(
   )
 }
 
-export function checksumOf({ number, name, sql }: Migration): string {
+function checksumOf({ number, name, sql }: Migration): string {
   return hash('sha256', `${number} ${name}\n${sql}`)
 }

@@ -124,7 +124,7 @@ describe('readInstancesSettings', () => {
     expect(readInstancesSettings(flags, {}).registryDir).to.equal(undefined)
   })
 
-  for (const flag of ['dcc-type', 'status', 'registry-dir']) {
+  for (const flag of ['dcc-type', 'registry-dir']) {
     it(`refuses --${flag} without a value`, () => {
       const attempt = () => readInstancesSettings({ ...flags, [flag]: '' }, {})
       expect(attempt).to.throw(`--${flag} is empty`).with.property('code', 'usage_invalid')

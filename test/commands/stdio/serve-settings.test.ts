@@ -9,7 +9,6 @@ describe('readServeStdioSettings', () => {
     host: '127.0.0.1',
     'dcc-type': 'unknown',
     'no-artefacts': false,
-    resources: true,
     'allow-unauthenticated': false,
     json: false,
     channel: false,

@@ -132,20 +132,10 @@ describe('registry client', () => {
       last_used_at: null,
     }
     const created: TokenCreatedResponse = { ...token, token: 'svc_ONCE' }
-    const session = {
-      id: 's1',
-      created_at: at,
-      expires_at: at,
-      last_used_at: null,
-      user_agent: 'x',
-      address: null,
-      current: true,
-    }
     return withServer(
       ({ method, path }, res) => {
         if (method === 'DELETE' || method === 'PUT') return void res.writeHead(204).end()
         if (path.endsWith('/me')) return sendJson(res, 200, me)
-        if (path.endsWith('/sessions')) return sendJson(res, 200, { sessions: [session] })
         if (method === 'POST' && path.endsWith('/tokens')) return sendJson(res, 201, created)
         if (path.endsWith('/tokens')) return sendJson(res, 200, { tokens: [token, { no: 'id' }] })
         return void res.writeHead(204).end()
@@ -163,9 +153,6 @@ describe('registry client', () => {
           sessionExpiresAt: at,
           token: undefined,
         })
-        expect(await client.listSessions(bearer)).to.deep.equal([
-          { ...session, last_used_at: undefined, address: undefined },
-        ])
         expect(await client.listTokens(bearer)).to.deep.equal([
           { ...token, last_used_at: undefined },
         ])
@@ -174,7 +161,6 @@ describe('registry client', () => {
         expect(made.token.reveal()).to.equal('svc_ONCE')
         expect(inspect(made) + JSON.stringify(made)).to.not.include('svc_ONCE')
         await client.revokeToken(bearer, 't1')
-        await client.endSession(bearer, 's1')
         await client.logout(bearer)
         await client.logout(bearer, { all: true })
         await client.changePassword(bearer, { current: password, next: new Secret('new-password') })
@@ -184,24 +170,22 @@ describe('registry client', () => {
         const said = requests.map(({ method, path }) => `${method} ${path.slice(12)}`)
         expect(said).to.deep.equal([
           'GET /me',
-          'GET /sessions',
           'GET /tokens',
           'POST /tokens',
           'DELETE /tokens/t1',
-          'DELETE /sessions/s1',
           'POST /logout',
           'POST /logout',
           'PUT /password',
           'POST /reset',
         ])
         const bodies = requests.map(({ body }) => body)
-        expect(wire.tokenRequest.safeParse(bodies[3]).success).to.equal(true)
-        expect(bodies[6]).to.deep.equal({})
-        expect(bodies[7]).to.deep.equal({ all: true })
-        expect(wire.passwordRequest.safeParse(bodies[8]).success).to.equal(true)
-        expect(wire.resetRequest.safeParse(bodies[9]).success).to.equal(true)
+        expect(wire.tokenRequest.safeParse(bodies[2]).success).to.equal(true)
+        expect(bodies[4]).to.deep.equal({})
+        expect(bodies[5]).to.deep.equal({ all: true })
+        expect(wire.passwordRequest.safeParse(bodies[6]).success).to.equal(true)
+        expect(wire.resetRequest.safeParse(bodies[7]).success).to.equal(true)
         const authorised = requests.map(({ authorization }) => authorization !== undefined)
-        expect(authorised).to.deep.equal([...Array(9).fill(true), false])
+        expect(authorised).to.deep.equal([...Array(7).fill(true), false])
       },
     )
   })

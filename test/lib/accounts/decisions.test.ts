@@ -1,6 +1,5 @@
 import { expect } from 'chai'
-import { ServiceError } from '../../../src/lib/util/errors.ts'
-import { clientLimits, defaultClientLimits } from '../../../src/lib/accounts/client-limits.ts'
+import { defaultClientLimits } from '../../../src/lib/accounts/client-limits.ts'
 import {
   canRefresh,
   isExpired,
@@ -59,24 +58,6 @@ describe('parseRetryAfter', () => {
   ]
   for (const [value, ms] of cases) {
     it(`is ${ms} for ${value}`, () => expect(parseRetryAfter(value, now)).to.equal(ms))
-  }
-})
-
-describe('clientLimits', () => {
-  const accepted: [text: string | undefined, requestMs: number, connectMs: number][] = [
-    [undefined, 30_000, 5000],
-    ['', 30_000, 5000],
-    ['60', 60_000, 5000],
-    ['2.5', 2500, 2500],
-    [' 10 ', 10_000, 5000],
-  ]
-  for (const [text, requestTimeoutMs, connectTimeoutMs] of accepted) {
-    it(`takes ${text} as ${requestTimeoutMs} ms`, () => {
-      expect(clientLimits(text)).to.include({ requestTimeoutMs, connectTimeoutMs })
-    })
-  }
-  for (const text of ['0', '-1', '1e3', '30s', 'NaN', '3601', '0x10']) {
-    it(`refuses ${text}`, () => expect(() => clientLimits(text)).to.throw(ServiceError))
   }
 })
 

@@ -38,9 +38,9 @@ export function withCase(run: (parts: Case) => Promise<void>): Promise<void> {
         save: entry =>
           store.update(config => ({
             ...config,
-            servers: new Map(config.servers).set(registry.url, { logins: [entry] }),
+            servers: new Map(config.servers).set(registry.url, { login: entry }),
           })),
-        saved: async () => (await store.read()).servers.get(registry.url)?.logins[0],
+        saved: async () => (await store.read()).servers.get(registry.url)?.login,
         whoami: async () => (await withSavedToken(parts, token => client.me(token))).username,
       })
     }),

@@ -9,7 +9,6 @@ import { exitOf, firstLine } from '../../helpers/program.ts'
 import { startScript } from '../config/support.ts'
 import { login, minuteMs, withCase } from './saved-login.ts'
 import { clientOf, expectNoLeak, jwt, thrownBy } from './support.ts'
-import { ServiceError } from '../../../src/lib/util/errors.ts'
 
 describe('saved login', () => {
   it('is used without a lock and without a write while it is fresh', () =>
@@ -158,7 +157,7 @@ describe('saved login', () => {
         locked: (run: Parameters<typeof locked>[0]) =>
           locked(async held => {
             const before = await held.read()
-            const servers = new Map([[registry.url, { logins: [{ ...entry, username: 'carol' }] }]])
+            const servers = new Map([[registry.url, { login: { ...entry, username: 'carol' } }]])
             let reads = 0
             // The first look finds the old login, the next one that of carol.
             const read = () => (reads++ === 0 ? Promise.resolve(before) : held.read())
@@ -168,6 +167,19 @@ describe('saved login', () => {
       })
       expectNoLeak(await thrownBy(whoami), [registry.access])
       expect((await saved())?.accessToken?.reveal()).to.equal('of-carol')
+    }))
+
+  it('is not taken for that of another user who logged in meanwhile', () =>
+    withCase(async ({ registry, store, save }) => {
+      await save({ ...login(registry, 60 * minuteMs), username: 'carol' })
+      const client = clientOf(registry.url)
+      const parts = { client, store, username: 'alice', log: recordingLog(), refreshMarginMs: 0 }
+      const failure = expectNoLeak(
+        await thrownBy(() => withSavedToken(parts, token => client.me(token))),
+        [registry.access],
+      )
+      expect(failure.code).to.equal('auth_required')
+      expect(registry.calls).to.deep.equal([])
     }))
 
   it('never refreshes a service token', () =>
@@ -199,26 +211,6 @@ describe('saved login', () => {
       expect(lines.some(({ text }) => text.includes('stays as it is'))).to.equal(true)
       if (lock.ok) lock.value()
       expect((await saved())?.refreshToken?.reveal()).to.equal('srt_first')
-    }))
-
-  it('is not refreshed where new tokens could not be saved, which would end it', () =>
-    withCase(async ({ registry, save, whoami, path, store }) => {
-      await save(login(registry, 4 * minuteMs))
-      const text = fs.readFileSync(path, 'utf8')
-      const locked = store.locked.bind(store)
-      const tryWrite = () =>
-        Promise.reject(new ServiceError('storage_failed', `${path} cannot be written`))
-      Object.assign(store, {
-        locked: (run: Parameters<typeof locked>[0]) => locked(held => run({ ...held, tryWrite })),
-      })
-      expect(await whoami()).to.equal('alice')
-      expect(registry.calls).to.deep.equal(['me'])
-      registry.access = 'something-else'
-      const failure = expectNoLeak(await thrownBy(whoami), [registry.refresh, 'srt_first'])
-      expect(failure.code).to.equal('storage_failed')
-      expect(failure.message).to.include('cannot be written')
-      expect(registry.calls).to.deep.equal(['me', 'me'])
-      expect(fs.readFileSync(path, 'utf8')).to.equal(text)
     }))
 
   it('is loud when new tokens could not be saved', () =>

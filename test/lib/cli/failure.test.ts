@@ -7,7 +7,7 @@ import { runCommand } from '../../helpers/in-process.ts'
 
 /** As the parser throws it. */
 function nonexistent(flag: string): object {
-  const flags = { port: {}, artefacts: { allowNo: true } }
+  const flags = { port: {}, 'no-artefacts': {} }
   return Object.assign(new Errors.CLIError(`Nonexistent flag: ${flag}`), {
     parse: { input: { flags } },
   })

@@ -18,7 +18,7 @@ function parsed(text: string) {
   return result.value
 }
 
-const entryOf = (...logins: SavedLogin[]): ServerEntry => ({ logins })
+const entryOf = (login: SavedLogin): ServerEntry => ({ login })
 
 describe('configuration file', () => {
   it('reads every key of a registry', () => {
@@ -36,7 +36,7 @@ describe('configuration file', () => {
     expect(config.defaultServer).to.equal(studio)
     const entry = config.servers.get(studio)
     expect(entry?.caFile).to.equal('studio.pem')
-    const [login, ...others] = entry?.logins ?? []
+    const login = entry?.login
     expect(login).to.deep.include({
       username: 'alice',
       email: 'alice@studio.example',
@@ -45,23 +45,11 @@ describe('configuration file', () => {
     })
     expect(login?.accessToken?.reveal()).to.equal('abc')
     expect(login?.refreshToken?.reveal()).to.equal('srt_1')
-    expect(others).to.deep.equal([])
-  })
-
-  it('keeps the newest login in the entry and the others in its accounts', () => {
-    const logins = ['bob', 'alice', 'carol'].map(username => ({ username }))
-    const text = formatConfig({ servers: new Map([[studio, { logins, caFile: 'a.pem' }]]) })
-    expect(text).to.match(/username = "bob"\nca_file = "a.pem"/)
-    expect(text.match(/accounts\]\]\nusername = "\w+"/g)).to.have.length(2)
-    const names = parsed(text)
-      .servers.get(studio)
-      ?.logins.map(({ username }) => username)
-    expect(names).to.deep.equal(['bob', 'alice', 'carol'])
   })
 
   it('takes the dates of TOML for times', () => {
     const config = parsed(`[registries."${studio}"]\naccess_expires_at = 2026-11-22T10:00:00Z`)
-    const login = config.servers.get(studio)?.logins[0]
+    const login = config.servers.get(studio)?.login
     expect(login?.accessExpiresAtMs).to.equal(Date.UTC(2026, 10, 22, 10))
   })
 
@@ -79,7 +67,7 @@ describe('configuration file', () => {
     expect(text).to.include('access_expires_at = "2026-11-22T00:00:00.000Z"')
     const again = parsed(text).servers
     expect([...again.keys()]).to.deep.equal([studio, 'http://127.0.0.1:8780'])
-    expect(again.get('http://127.0.0.1:8780')?.logins[0]?.accessToken?.reveal()).to.equal('two')
+    expect(again.get('http://127.0.0.1:8780')?.login?.accessToken?.reveal()).to.equal('two')
   })
 
   it('keeps unknown keys with their types, at the top and in an entry', () => {
@@ -126,7 +114,7 @@ describe('configuration file', () => {
   it('counts empty texts as absent', () => {
     const config = parsed(`default_registry = ""\n[registries."${studio}"]\naccess_token = ""`)
     expect(config.defaultServer).to.equal(undefined)
-    expect(config.servers.get(studio)?.logins).to.deep.equal([])
+    expect(config.servers.get(studio)?.login).to.equal(undefined)
   })
 
   const token = 'svc_SECRETSECRETSECRET'
@@ -204,7 +192,7 @@ describe('configuration file', () => {
       fc.property(name, token, (username, text) => {
         const entry = entryOf({ username, accessToken: new Secret(text) })
         const again = parsed(formatConfig({ servers: new Map([[studio, entry]]) }))
-        const [login] = again.servers.get(studio)?.logins ?? []
+        const login = again.servers.get(studio)?.login
         expect(login?.username).to.equal(username)
         expect(login?.accessToken?.reveal()).to.equal(text)
       }),

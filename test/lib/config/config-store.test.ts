@@ -33,7 +33,7 @@ function withStore(
     const store = createConfigStore({ path, log, lockWaitMs: 100 })
     const save = (token = 'token') =>
       store.update(config =>
-        withLogin(config, url, { username: 'a' }, { accessToken: new Secret(token) }),
+        withLogin(config, url, { username: 'a', accessToken: new Secret(token) }),
       )
     await run({ store, path, folder, outside, lines, save })
   })
@@ -61,7 +61,7 @@ describe('configuration store', () => {
         }
         expect(modeOf(path)).to.equal(0o600)
         expect(modeOf(folder)).to.equal(0o700)
-        expect((await store.read()).servers.get(url)?.logins[0]?.username).to.equal('a')
+        expect((await store.read()).servers.get(url)?.login?.username).to.equal('a')
       }))
   }
 

@@ -107,7 +107,6 @@ describe('--limit', () => {
     host: '127.0.0.1',
     'dcc-type': 'unknown',
     'no-artefacts': false,
-    resources: true,
     'allow-unauthenticated': false,
   }
 

@@ -19,39 +19,34 @@ const before: Config = {
     [
       url,
       {
-        logins: [
-          {
-            username: 'alice',
-            email: 'alice@x.example',
-            accessToken: new Secret('old'),
-            accessExpiresAtMs: 1000,
-            refreshToken: new Secret('srt_old'),
-            refreshExpiresAtMs: 2000,
-          },
-        ],
+        login: {
+          username: 'alice',
+          email: 'alice@x.example',
+          accessToken: new Secret('old'),
+          accessExpiresAtMs: 1000,
+          refreshToken: new Secret('srt_old'),
+          refreshExpiresAtMs: 2000,
+        },
         caFile: 'ca.pem',
         others: { colour: 'red' },
       },
     ],
-    [other, { logins: [{ username: 'bob', accessToken: new Secret('bobs') }] }],
+    [other, { login: { username: 'bob', accessToken: new Secret('bobs') } }],
   ]),
 }
 
 describe('entries of the configuration', () => {
   it('keeps nothing of the login before at a login, but what was set by hand', () => {
-    const tokens = { accessToken: new Secret('new') }
-    const entry = withLogin(before, url, { username: 'carol' }, tokens).servers.get(url)
-    expect(entry).to.deep.include({ caFile: 'ca.pem', others: { colour: 'red' } })
-    const [login, earlier] = entry?.logins ?? []
-    expect(login).to.deep.equal({ username: 'carol', accessToken: tokens.accessToken })
-    expect(earlier?.username).to.equal('alice')
+    const login = { username: 'carol', accessToken: new Secret('new') }
+    const entry = withLogin(before, url, login).servers.get(url)
+    expect(entry).to.deep.equal({ login, caFile: 'ca.pem', others: { colour: 'red' } })
   })
 
   it('makes the first registry the default, and no later one', () => {
     const tokens = { accessToken: new Secret('t') }
-    const first = withLogin({ servers: new Map() }, other, {}, tokens)
+    const first = withLogin({ servers: new Map() }, other, tokens)
     expect(first.defaultServer).to.equal(other)
-    expect(withLogin(first, url, {}, tokens).defaultServer).to.equal(other)
+    expect(withLogin(first, url, tokens).defaultServer).to.equal(other)
   })
 
   it('keeps the refresh token when no new one came', () => {
@@ -72,16 +67,16 @@ describe('entries of the configuration', () => {
   it('clears tokens alone, of one registry alone', () => {
     const after = withoutTokens(before, url)
     expect(after.servers.get(url)).to.deep.equal({
-      logins: [{ username: 'alice', email: 'alice@x.example' }],
+      login: { username: 'alice', email: 'alice@x.example' },
       caFile: 'ca.pem',
       others: { colour: 'red' },
     })
-    expect(after.servers.get(other)?.logins[0]?.accessToken?.reveal()).to.equal('bobs')
+    expect(after.servers.get(other)?.login?.accessToken?.reveal()).to.equal('bobs')
   })
 
   it('leaves what was set by hand at a logout', () => {
     const after = withoutLogin(before, url)
-    const left = { logins: [], caFile: 'ca.pem', others: { colour: 'red' } }
+    const left = { caFile: 'ca.pem', others: { colour: 'red' } }
     expect(after.servers.get(url)).to.deep.equal(left)
     expect(after.defaultServer).to.equal(undefined)
     expect(onlyLogin(after)).to.equal(other)
@@ -95,14 +90,9 @@ describe('entries of the configuration', () => {
     expect(onlyLogin(withoutLogin(withoutLogin(before, url), other))).to.equal(undefined)
   })
 
-  it('uses the next newest login once the newest has ended', () => {
-    const token = (text: string) => ({ accessToken: new Secret(text) })
-    const both = withLogin(before, url, { username: 'bob' }, token('bobs'))
-    const ended = withoutTokens(both, url, 'bob')
-    expect(savedLogin(both, url)?.username).to.equal('bob')
-    expect(savedLogin(ended, url)?.username).to.equal('alice')
-    expect(onlyLogin(withoutLogin(ended, other))).to.equal(url)
-    expect(savedLogin(withoutTokens(ended, url, 'alice'), url)?.username).to.equal('bob')
+  it('finds the login of a user, and not that of another one', () => {
+    expect(savedLogin(before, url, 'alice')?.username).to.equal('alice')
+    expect(savedLogin(before, url, 'bob')).to.equal(undefined)
   })
 
   it('removes an entry that holds a login alone, and the default with it', () => {

@@ -102,12 +102,7 @@ export const cheapHashing = { passwordHashBytes: 8 * 1024, passwordHashPasses: 1
 /** Opens the store of a test; the tests of another store replace it. */
 export const stores = {
   open: (folder: string, clock: Clock, log: Logger): Promise<AccountStore> =>
-    openSqliteStore({
-      file: join(folder, 'registry.db'),
-      keys: join(folder, 'keys.json'),
-      clock,
-      log,
-    }),
+    openSqliteStore({ file: join(folder, 'registry.db'), clock, log }),
 }
 
 /** A registry on a port of its own for the length of a check, on a database of its own. */

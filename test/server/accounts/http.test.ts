@@ -15,7 +15,7 @@ describe('a request', () => {
         ['GET', login, 'POST'],
         ['POST', `${auth}/me`, 'GET, HEAD'],
         ['DELETE', `${auth}/tokens`, 'POST, GET, HEAD'],
-        ['PATCH', `${auth}/sessions/x`, 'DELETE'],
+        ['PATCH', `${auth}/tokens/x`, 'DELETE'],
         ['TRACE', login, 'POST'],
         ['OPTIONS', login, 'POST'],
         ['POST', '/healthz', 'GET, HEAD'],

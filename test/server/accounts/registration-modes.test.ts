@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { hashOfSecret } from '../../../src/server/accounts/service-tokens.ts'
-import { auth, signUp, withAccountsServer } from './harness.ts'
+import { signUp, withAccountsServer } from './harness.ts'
 
 const minute = 60_000
 
@@ -39,38 +39,6 @@ describe('registration by invitation', () => {
         expect(invited.json.code).to.equal('account-exists')
         const other = { invite: 'inv_two', email: 'bob@studio.example' }
         expect((await signUp(registry, 'bob', other)).status).to.equal(201)
-      },
-      { registration: 'invite' },
-    ))
-
-  it('checks an invitation without using it', () =>
-    withAccountsServer(
-      async registry => {
-        const { nowMs } = registry.clock
-        const invite = { createdAtMs: nowMs, expiresAtMs: nowMs + minute }
-        for (const code of ['inv_one', 'inv_two']) {
-          await registry.store.createInvite({ ...invite, hash: hashOfSecret(code) })
-        }
-        expect((await signUp(registry, 'alice', { invite: 'inv_one' })).status).to.equal(201)
-        const check = (username: string, more: object = {}) =>
-          registry.call('POST', `${auth}/register/check`, {
-            body: { username, email: `${username}@studio.example`, ...more },
-          })
-        const without = await check('alice')
-        expect([without.json.code, without.json.errors[0].pointer]).to.deep.equal([
-          'registration-closed',
-          '/invite',
-        ])
-        const guessed = await check('alice', { invite: 'inv_guessed' })
-        expect(guessed.json.code).to.equal('registration-closed')
-        const taken = await check('alice', { invite: 'inv_two' })
-        expect(taken.json.code).to.equal('account-exists')
-        for (const round of [1, 2]) {
-          const { status } = await check('bob', { invite: 'inv_two' })
-          expect(status, `round ${round}`).to.equal(204)
-        }
-        const bob = { invite: 'inv_two', email: 'bob@studio.example' }
-        expect((await signUp(registry, 'bob', bob)).status).to.equal(201)
       },
       { registration: 'invite' },
     ))

@@ -166,39 +166,6 @@ describe('registration', () => {
     )
   })
 
-  it('checks name and address before the password is sent', () =>
-    withAccountsServer(async registry => {
-      const check = (username: string, email: string) =>
-        registry.call('POST', `${auth}/register/check`, { body: { username, email } })
-      expect((await signUp(registry, 'alice')).status).to.equal(201)
-      expect((await check('bob', 'bob@studio.example')).status).to.equal(204)
-      expect((await check('ALICE', 'bob@studio.example')).json.code).to.equal('account-exists')
-      expect((await check('bob', 'someone@studio.example')).json.code).to.equal('account-exists')
-      expect((await check('bob', 'bob')).json.errors[0].pointer).to.equal('/email')
-      expect(await registry.store.listAccounts({ limit: 9 })).to.have.length(1)
-    }))
-
-  it('allows three name checks for each registration of an address', () =>
-    withAccountsServer(
-      async registry => {
-        expect((await signUp(registry, 'alice')).status).to.equal(201)
-        const check = async (username: string) => {
-          const body = { username, email: `${username}@studio.example` }
-          return (await registry.call('POST', `${auth}/register/check`, { body })).status
-        }
-        const statuses = []
-        for (const name of ['alice', 'bob', 'carl', 'alice', 'dora', 'emil', 'fred', 'alice']) {
-          statuses.push(await check(name))
-        }
-        expect(statuses).to.deep.equal([409, 204, 204, 409, 204, 204, 429, 429])
-        const email = 'bob@studio.example'
-        expect((await signUp(registry, 'bob', { email })).status).to.equal(201)
-        registry.clock.nowMs += 60 * minute
-        expect(await check('fred')).to.equal(204)
-      },
-      { local: false, limits: { maxRegistrations: 2 } },
-    ))
-
   it('limits registrations by address, except on loopback', async () => {
     const many = async (registry: AccountsServer) => {
       const statuses = []

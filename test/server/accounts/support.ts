@@ -27,15 +27,7 @@ export function newSession(
 ): NewSession {
   const createdAtMs = startMs
   const expiresAtMs = startMs + 30 * day
-  return {
-    id,
-    accountId,
-    createdAtMs,
-    expiresAtMs,
-    address: '127.0.0.1',
-    userAgent: null,
-    ...change,
-  }
+  return { id, accountId, createdAtMs, expiresAtMs, address: '127.0.0.1', ...change }
 }
 
 export function newToken(

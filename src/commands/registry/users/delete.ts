@@ -1,7 +1,6 @@
 import * as Flags from '@oclif/core/flags'
 import { usage } from '../../../lib/util/errors.ts'
 import { requireQuestioner } from '../../../lib/cli/prompt.ts'
-import { counted } from '../../../lib/util/amounts.ts'
 import { promptPlace } from '../../account/context.ts'
 import { AdminCommand, administer, userArg } from '../admin-command.ts'
 
@@ -32,12 +31,12 @@ entries stay, and its name cannot be registered for 90 days. This cannot be undo
   override async run(): Promise<void> {
     const { args, flags } = await this.parse(RegistryUsersDelete)
     await administer(flags, async ({ admin, operations, output }) => {
-      const { username, sessions, tokens } = await operations.showUser(admin, args.user)
+      const { username } = await operations.findAccount(admin, args.user)
       if (!flags.yes) {
         const way = 'give --yes to delete without a confirmation'
         const ask = requireQuestioner(promptPlace(flags), 'the confirmation', way)
-        const what = `${counted(sessions.length, 'session')} and ${counted(tokens.length, 'token')}`
-        const typed = await ask.askText(`Type the name to delete "${username}" with ${what}:`)
+        const question = `Type the name to delete "${username}" with its sessions and tokens:`
+        const typed = await ask.askText(question)
         if (typed !== username) throw usage('that is another name: nothing was deleted')
       }
       const done = await operations.deleteUser(admin, username)

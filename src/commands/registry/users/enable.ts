@@ -4,7 +4,8 @@ import { AdminCommand, administer, userArg } from '../admin-command.ts'
 export default class RegistryUsersEnable extends AdminCommand {
   static override summary = 'Enable an account'
 
-  static override description = `Its password and its unexpired sessions and tokens work again.`
+  static override description =
+    'Its password works again. Logins and service tokens that ended do not come back.'
 
   static override examples = [
     { description: 'by name', command: '<%= config.bin %> registry users enable alice' },
@@ -15,7 +16,7 @@ export default class RegistryUsersEnable extends AdminCommand {
   override async run(): Promise<void> {
     const { args, flags } = await this.parse(RegistryUsersEnable)
     await administer(flags, async ({ admin, operations, output }) => {
-      const done = await operations.setUserDisabled(admin, args.user, false)
+      const done = await operations.enableUser(admin, args.user)
       const { username, changed } = done
       await output.result('', done)
       output.note(

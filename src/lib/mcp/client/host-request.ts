@@ -95,9 +95,7 @@ export async function hostRequest(target: HostTarget, wanted: HostRequest): Prom
 }
 
 function timedOut({ host }: URL, silenceMs: number): ServiceError {
-  return new ServiceError('net_timeout', `no answer from ${host} within ${silenceMs / 1000} s`, {
-    hint: 'SERVICE_TIMEOUT=SECONDS allows more time',
-  })
+  return new ServiceError('net_timeout', `no answer from ${host} within ${silenceMs / 1000} s`)
 }
 
 /** Sends the body; stops when the server answers early, which means that it refuses. */

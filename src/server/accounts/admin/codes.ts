@@ -8,18 +8,18 @@ import type { Admin } from './open-admin.ts'
 
 /** 160 bits cannot be guessed while a code is valid. */
 const codeBytes = 20
-const minuteMs = 60_000
-const dayMs = 24 * 60 * minuteMs
+const resetCodeMs = 60 * 60 * 1000
+const inviteMs = 7 * 24 * 60 * 60 * 1000
 
 /**
  * Makes a code for a lost password, in place of an earlier one, and stores its hash. `ends` lists
  * what ends when the code is used.
  */
-export async function makeResetCode(admin: Admin, name: string, minutes: number) {
+export async function makeResetCode(admin: Admin, name: string) {
   const { id, username, disabledAtMs } = await findAccount(admin, name)
   if (disabledAtMs !== null) throw disabled(username)
   const code = makeCode('rst_')
-  const expiresAtMs = admin.clock.now() + minutes * minuteMs
+  const expiresAtMs = admin.clock.now() + resetCodeMs
   const made = await admin.store.createResetCode({
     accountId: id,
     hash: hashOfSecret(code.reveal()),
@@ -39,31 +39,15 @@ export async function makeResetCode(admin: Admin, name: string, minutes: number)
 }
 
 /** Makes a code for one new account, and stores its hash. */
-export async function makeInvite(admin: Admin, days: number) {
+export async function makeInvite(admin: Admin) {
   const code = makeCode('inv_')
   const createdAtMs = admin.clock.now()
-  const expiresAtMs = createdAtMs + days * dayMs
+  const expiresAtMs = createdAtMs + inviteMs
   const hash = hashOfSecret(code.reveal())
   await admin.store.createInvite({ hash, createdAtMs, expiresAtMs })
   const expires_at = toRfc3339(expiresAtMs)
   await admin.record('invite.created', null, { expires_at })
   return { expires_at, code }
-}
-
-/** Revokes a code that could not be shown. */
-export async function revokeInvite(admin: Admin, code: Secret): Promise<void> {
-  await admin.store.deleteInvite(hashOfSecret(code.reveal()))
-  await admin.record('invite.ended', null)
-}
-
-/** Revokes a code that could not be shown. */
-export async function revokeResetCode(
-  admin: Admin,
-  accountId: string,
-  code: Secret,
-): Promise<void> {
-  await admin.store.useResetCode(accountId, hashOfSecret(code.reveal()), admin.clock.now())
-  await admin.record('reset_code.ended', accountId)
 }
 
 function makeCode(prefix: string): Secret {

@@ -23,17 +23,11 @@ type AdminAction =
   | 'account.disabled'
   | 'account.enabled'
   | 'account.team_set'
-  | 'account.unlocked'
   | 'invite.created'
-  | 'invite.ended'
   | 'keys.rotated'
   | 'registry.backed_up'
-  | 'registry.migrated'
   | 'registry.restored'
   | 'reset_code.created'
-  | 'reset_code.ended'
-  | 'sessions.ended'
-  | 'token.revoked'
 
 interface AdminOptions {
   readonly dataDir: string

@@ -1,8 +1,7 @@
 /** What the operator can do with the data of an accounts server. */
 export { readAudit } from './audit.ts'
 export { backUp } from './backup.ts'
-export { makeInvite, makeResetCode, revokeInvite, revokeResetCode } from './codes.ts'
+export { makeInvite, makeResetCode } from './codes.ts'
 export { openAdmin } from './open-admin.ts'
-export { listKeys, rotateKeys } from './signing-keys.ts'
-export { endSessions, listTokens, revokeToken } from './tokens.ts'
-export { deleteUser, listUsers, setTeam, setUserDisabled, showUser, unlockUser } from './users.ts'
+export { rotateKeys } from './signing-keys.ts'
+export { deleteUser, disableUser, enableUser, listUsers, setTeam, findAccount } from './users.ts'

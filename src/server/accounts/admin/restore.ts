@@ -6,7 +6,6 @@ import type { Logger } from '../../../lib/util/logger.ts'
 import { fsyncDirectory } from '../../../lib/util/posix.ts'
 import { replaceFile } from '../../../lib/util/replace-file.ts'
 import { type Clock, systemClock, toRfc3339 } from '../../../lib/util/time.ts'
-import { adminLimits } from '../admin-limits.ts'
 import { type DataFiles, isThere, dataFiles, withFolderAlone } from '../data-folder.ts'
 import { readKeyText, writeKeyText } from '../keys/file-keys.ts'
 import { restoreBackup, verifyBackup } from '../sqlite/backup.ts'
@@ -31,6 +30,9 @@ export interface RestoreOptions {
   readonly clock?: Clock
 }
 
+/** How long a restore waits for what has the database open. */
+const waitMs = 1000
+
 /** Changes nothing unless the backup is complete and the folder is not in use. */
 export async function restore(options: RestoreOptions) {
   const { from, dataDir, force, withoutKeys, keepSessions, log, clock = systemClock } = options
@@ -46,7 +48,7 @@ export async function restore(options: RestoreOptions) {
   const files = dataFiles(dataDir)
   // Refused before the folder is made or locked, and again under the lock.
   await refuseOver(files, force)
-  const alone = { dataDir, log, busyMs: adminLimits.restoreWaitMs }
+  const alone = { dataDir, log, busyMs: waitMs }
   const done = await withFolderAlone(alone, async () => {
     await refuseOver(files, force)
     await replaceFile(files.unfinished, '')

@@ -1,17 +1,17 @@
 import { rfc3339OrNull, toRfc3339 } from '../../../lib/util/time.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import { defaultLimits } from '../../../lib/config/limits.ts'
-import type { KeyFacts, KeyStore } from '../keys/key-store.ts'
+import type { KeyFacts } from '../keys/key-store.ts'
 import type { Admin } from './open-admin.ts'
-
-export async function listKeys(admin: Admin) {
-  const keys = await openKeys(admin)
-  return { keys: keys.list().map(keyView) }
-}
 
 /** A running accounts server loads the new keys within `keyPollMs`. */
 export async function rotateKeys(admin: Admin, { compromised = false }: { compromised?: boolean }) {
-  const keys = await openKeys(admin)
+  const keys = await admin.openKeys({
+    // Only the server knows how long tokens live, so this removes no key.
+    lifetimes: { accessTokenMs: never, refreshTokenMs: never },
+    rotationMs: defaultLimits.keyRotationMs,
+    create: false,
+  })
   try {
     await keys.rotate({ compromised })
   } catch (error) {
@@ -23,15 +23,6 @@ export async function rotateKeys(admin: Admin, { compromised = false }: { compro
   }
   await admin.record('keys.rotated', null, { compromised })
   return { compromised, keys: keys.list().map(keyView) }
-}
-
-function openKeys(admin: Admin): Promise<KeyStore> {
-  return admin.openKeys({
-    // Only the server knows how long tokens live, so this removes no key.
-    lifetimes: { accessTokenMs: never, refreshTokenMs: never },
-    rotationMs: defaultLimits.keyRotationMs,
-    create: false,
-  })
 }
 
 const never = Number.MAX_SAFE_INTEGER / 2

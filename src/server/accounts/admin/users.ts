@@ -1,7 +1,5 @@
 import { teamPattern } from '../../../lib/accounts/wire.ts'
 import type { AccountRow, LoginFailures } from '../account-store.ts'
-import { adminLimits } from '../admin-limits.ts'
-import { serviceTokenView, sessionView } from '../views.ts'
 import type { Admin } from './open-admin.ts'
 import { rfc3339OrNull, toRfc3339 } from '../../../lib/util/time.ts'
 import { defaultAccountLimits } from '../limits.ts'
@@ -15,53 +13,53 @@ import { cleanText } from '../../../lib/util/text.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import { foldLogin } from '../names.ts'
 
-interface UserList {
-  readonly users: readonly UserView[]
-  /** True when further ones follow. */
-  readonly more: boolean
-}
+/** The name of a deleted account cannot be taken for so long. */
+const nameReservedMs = 90 * 24 * 60 * 60 * 1000
 
-/** In the order of names; `after` is the last name of the page before. */
-export async function listUsers(
-  admin: Admin,
-  { after = '', limit }: { after?: string; limit: number },
-): Promise<UserList> {
+/** In the order of names. */
+export async function listUsers(admin: Admin): Promise<{ readonly users: readonly UserView[] }> {
   const users: UserView[] = []
-  for await (const account of everyAccount(admin, after.toLowerCase())) {
-    if (users.length === limit) return { users, more: true }
-    users.push(userView(account, await failuresOf(admin, account), admin.clock.now()))
+  // Ends: each page begins behind the last one.
+  for (let after = ''; ;) {
+    const page = await admin.store.listAccounts({ after, limit: pageRows })
+    for (const account of page) {
+      users.push(userView(account, await failuresOf(admin, account), admin.clock.now()))
+    }
+    const last = page.at(-1)
+    if (last === undefined || page.length < pageRows) return { users }
+    after = last.usernameKey
   }
-  return { users, more: false }
 }
 
-/** One account with its valid sessions and service tokens. */
-export async function showUser(admin: Admin, name: string) {
+/**
+ * Ends every session and service token of the account, and forgets its failed logins. Takes effect
+ * at its next request. `changed` is false when it was disabled already.
+ */
+export async function disableUser(admin: Admin, name: string) {
   const { store, clock } = admin
-  const account = await findAccount(admin, name)
+  const { id, username, usernameKey, emailKey, disabledAtMs } = await findAccount(admin, name)
   const nowMs = clock.now()
-  const failures = await failuresOf(admin, account)
-  const sessions = await store.listSessions(account.id, nowMs)
-  const tokens = await store.listServiceTokens(account.id, nowMs)
-  return {
-    ...userView(account, failures, nowMs),
-    sessions: sessions.map(session => {
-      const { current: _, ...view } = sessionView(session, null)
-      return view
-    }),
-    tokens: tokens.map(serviceTokenView),
-  }
+  const changed = disabledAtMs === null
+  // First: a disabled account gets no new sessions and tokens.
+  if (changed) await store.setDisabled(id, nowMs)
+  const sessions = await store.revokeSessions(id, 'disabled', nowMs)
+  const tokens = await store.listServiceTokens(id, nowMs)
+  for (const token of tokens) await store.revokeServiceToken(id, token.id, nowMs)
+  for (const key of [usernameKey, emailKey]) await store.clearFailures(key)
+  const ended = { ended_sessions: sessions, ended_tokens: tokens.length }
+  if (changed) await admin.record('account.disabled', id, ended)
+  return { id, username, disabled: true, changed, ...ended }
 }
 
-/** Takes effect at the next request of the account. `changed` is false when nothing changed. */
-export async function setUserDisabled(admin: Admin, name: string, disabled: boolean) {
-  const { store, clock } = admin
+/** `changed` is false when the account was enabled already. */
+export async function enableUser(admin: Admin, name: string) {
   const { id, username, disabledAtMs } = await findAccount(admin, name)
-  const changed = (disabledAtMs !== null) !== disabled
+  const changed = disabledAtMs !== null
   if (changed) {
-    await store.setDisabled(id, disabled ? clock.now() : null)
-    await admin.record(disabled ? 'account.disabled' : 'account.enabled', id)
+    await admin.store.setDisabled(id, null)
+    await admin.record('account.enabled', id)
   }
-  return { id, username, disabled, changed }
+  return { id, username, disabled: false, changed }
 }
 
 /** Null: in none. `before` is the team until now. */
@@ -80,23 +78,10 @@ export async function setTeam(admin: Admin, name: string, wanted: string | null)
   return { id, username, team, before }
 }
 
-/** Forgets the failed logins of the account. `failed_logins` is their number. */
-export async function unlockUser(admin: Admin, name: string) {
-  const account = await findAccount(admin, name)
-  const { id, username, usernameKey, emailKey } = account
-  const failed_logins = sumFailures(await failuresOf(admin, account), admin.clock.now())
-  for (const key of [usernameKey, emailKey]) await admin.store.clearFailures(key)
-  await admin.record('account.unlocked', id, { failed_logins })
-  return { id, username, failed_logins }
-}
-
 /** Deletes sessions, tokens and codes too. The audit entries stay, and the name for some time. */
 export async function deleteUser(admin: Admin, name: string) {
   const { id, username } = await findAccount(admin, name)
-  const deleted = await admin.store.deleteAccount(
-    id,
-    admin.clock.now() + adminLimits.nameReservedMs,
-  )
+  const deleted = await admin.store.deleteAccount(id, admin.clock.now() + nameReservedMs)
   // Otherwise another process deleted it first.
   if (deleted) await admin.record('account.deleted', id, { username })
   return { id, username, deleted: true }
@@ -161,18 +146,6 @@ export async function findAccount({ store }: Admin, name: string): Promise<Accou
   throw new ServiceError('request_refused', `there is no account "${cleanText(name, 100)}"`, {
     hint: 'service-cli registry users list shows them',
   })
-}
-
-/** Every account in the order of names, read in pages. */
-export async function* everyAccount({ store }: Admin, after = ''): AsyncGenerator<AccountRow> {
-  // Ends: each page begins behind the last one.
-  for (;;) {
-    const page = await store.listAccounts({ after, limit: pageRows })
-    yield* page
-    const last = page.at(-1)
-    if (last === undefined || page.length < pageRows) return
-    after = last.usernameKey
-  }
 }
 
 const pageRows = 200

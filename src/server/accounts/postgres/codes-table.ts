@@ -23,11 +23,6 @@ export function codesTable(database: Database) {
     hasInvite: async (hash, nowMs) =>
       (await database.row('an invitation was not found', hasInvite, hash, nowMs)) !== null,
 
-    async deleteInvite(hash) {
-      const sql = 'DELETE FROM invites WHERE hash = $1'
-      await database.change('an invitation was not deleted', sql, hash)
-    },
-
     createResetCode: async ({ accountId, hash, expiresAtMs }) =>
       (await database.change('a reset code was not created', reset, accountId, hash, expiresAtMs)) >
       0,

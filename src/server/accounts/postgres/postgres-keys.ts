@@ -18,11 +18,6 @@ interface PostgresKeysOptions {
   readonly log: Logger
 }
 
-interface PostgresKeys extends KeyRingSource {
-  /** In a transaction of the caller: stores `text` without decrypting what it replaces. */
-  replace(queries: Queries, text: string): Promise<void>
-}
-
 const lock = `SELECT pg_advisory_xact_lock(hashtext('accounts_keys'))`
 const select = 'SELECT wrapped FROM accounts_keys'
 const upsert = `INSERT INTO accounts_keys (one, wrapped) VALUES (true, $1)
@@ -30,7 +25,7 @@ const upsert = `INSERT INTO accounts_keys (one, wrapped) VALUES (true, $1)
 const notify = `SELECT pg_notify('${keysChannel}', '')`
 
 /** The signing keys in a PostgreSQL database, encrypted with a key that is outside of it. */
-export function postgresKeys(options: PostgresKeysOptions): PostgresKeys {
+export function postgresKeys(options: PostgresKeysOptions): KeyRingSource {
   const { database, file, registryId, log } = options
   let wrappingKey: WrappingKey | null = null
 
@@ -81,12 +76,6 @@ export function postgresKeys(options: PostgresKeysOptions): PostgresKeys {
         if (before === null) await makeWrappingKey(file)
         await write(queries, after)
       }),
-
-    async replace(queries, text) {
-      await makeWrappingKey(file)
-      await queries.rows(lock)
-      await write(queries, text)
-    },
   }
 }
 

@@ -22,7 +22,8 @@ CREATE TABLE accounts (
   email_key TEXT COLLATE "C" NOT NULL UNIQUE,
   password_hash TEXT NOT NULL,
   created_at_ms BIGINT NOT NULL,
-  disabled_at_ms BIGINT
+  disabled_at_ms BIGINT,
+  team TEXT
 );
 
 CREATE TABLE reserved_names (
@@ -36,7 +37,6 @@ CREATE TABLE sessions (
   created_at_ms BIGINT NOT NULL,
   expires_at_ms BIGINT NOT NULL,
   address TEXT,
-  user_agent TEXT,
   counter BIGINT NOT NULL DEFAULT 0 CHECK (counter >= 0),
   rotated_at_ms BIGINT,
   revoked_at_ms BIGINT,
@@ -96,9 +96,4 @@ CREATE INDEX accounts_audit_of_action ON accounts_audit (account_id, action, id)
 CREATE INDEX accounts_audit_by_end ON accounts_audit (keep_until_ms, id);
 `
 
-const teams = 'ALTER TABLE accounts ADD COLUMN team TEXT'
-
-export const migrations: readonly Migration[] = [
-  { number: 1, name: 'accounts', sql: accounts },
-  { number: 2, name: 'teams', sql: teams },
-]
+export const migrations: readonly Migration[] = [{ number: 1, name: 'accounts', sql: accounts }]

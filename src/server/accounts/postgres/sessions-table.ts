@@ -9,16 +9,16 @@ import type {
 import { ownAccountColumns } from './columns.ts'
 
 const columns = `sessions.id, account_id AS "accountId", sessions.created_at_ms AS "createdAtMs",
-  expires_at_ms AS "expiresAtMs", address, user_agent AS "userAgent", counter,
+  expires_at_ms AS "expiresAtMs", address, counter,
   rotated_at_ms AS "rotatedAtMs", revoked_at_ms AS "revokedAtMs",
   revoked_reason AS "revokedReason"`
 
-const insertColumns = 'id, account_id, created_at_ms, expires_at_ms, address, user_agent'
-const insert = `INSERT INTO sessions (${insertColumns}) VALUES ($1, $2, $3, $4, $5, $6)`
+const insertColumns = 'id, account_id, created_at_ms, expires_at_ms, address'
+const insert = `INSERT INTO sessions (${insertColumns}) VALUES ($1, $2, $3, $4, $5)`
 // FOR SHARE: a change of the password under way either ends this session or prevents it.
 const begin = `INSERT INTO sessions (${insertColumns})
-  SELECT $1, id, $3::bigint, $4::bigint, $5, $6 FROM accounts
-  WHERE id = $2 AND disabled_at_ms IS NULL AND ($7::text IS NULL OR password_hash = $7) FOR SHARE`
+  SELECT $1, id, $3::bigint, $4::bigint, $5 FROM accounts
+  WHERE id = $2 AND disabled_at_ms IS NULL AND ($6::text IS NULL OR password_hash = $6) FOR SHARE`
 // Of every request. One statement, so that session and account are of one moment.
 const find = `SELECT ${columns}, ${ownAccountColumns},
   accounts.created_at_ms AS "accountCreatedAtMs"
@@ -40,8 +40,8 @@ export async function insertSession(queries: Queries, session: NewSession): Prom
 }
 
 const insertValues = (session: NewSession) => {
-  const { id, accountId, createdAtMs, expiresAtMs, address, userAgent } = session
-  return [id, accountId, createdAtMs, expiresAtMs, address, userAgent] as const
+  const { id, accountId, createdAtMs, expiresAtMs, address } = session
+  return [id, accountId, createdAtMs, expiresAtMs, address] as const
 }
 
 export function sessionsTable(database: Database) {

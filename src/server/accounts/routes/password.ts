@@ -60,7 +60,7 @@ export function passwordRoutes(services: AccountServices): Route[] {
   }
 
   async function reset(body: ResetRequest, call: Call): Promise<ResetResponse> {
-    const { username, code, new_password, keep_tokens = false } = body
+    const { username, code, new_password } = body
     const codeHash = hashOfSecret(code)
     // By the code alone: a look-up of the name would take longer for one that exists. Codes are
     // 160 random bits, so wrong ones need no count.
@@ -78,7 +78,7 @@ export function passwordRoutes(services: AccountServices): Route[] {
     const { id } = account
     const nowMs = clock.now()
     if (!(await store.useResetCode(id, codeHash, nowMs))) throw await refusedReset(call, id)
-    const change = { id, oldHash: null, newHash, keepSessionId: null, endTokens: !keep_tokens }
+    const change = { id, oldHash: null, newHash, keepSessionId: null, endTokens: true }
     const ended = await store.changePassword({ ...change, nowMs })
     // The account was just deleted.
     if (ended === null) throw await refusedReset(call, id)

@@ -3,7 +3,6 @@ import { ServiceError } from '../../../lib/util/errors.ts'
 import { AccountsProblem, toAccountsProblem } from '../problems.ts'
 import { type Route, route } from '../route.ts'
 import type { AccountServices } from '../services.ts'
-import { databaseReplaced, keysRemoved } from '../sqlite/check-files.ts'
 
 const jwks = z
   .object({ keys: z.array(z.looseObject({ kty: z.string(), kid: z.string() })) })
@@ -66,10 +65,6 @@ function notReady(error: unknown): never {
 
 function publicReason({ code, data }: ServiceError): string {
   const reason = data?.['reason']
-  if (reason === databaseReplaced) {
-    return 'the database file was deleted or replaced; changes are refused'
-  }
-  if (reason === keysRemoved) return 'the key file was deleted; changes are refused'
   if (code === 'storage_full') return 'the disk of the database is full'
   if (typeof reason === 'string') return `the database cannot be used: ${reason}`
   return 'the database cannot be written'

@@ -1,7 +1,5 @@
 import { apiPrefix } from '../../../lib/accounts/protocol.ts'
 import {
-  registerCheckRequest,
-  type RegisterCheckRequest,
   registerRequest,
   type RegisterRequest,
   registerResponse,
@@ -19,14 +17,10 @@ import type { Call } from '../call.ts'
 import { admitPassword } from '../admit-password.ts'
 
 export function registerRoutes(services: AccountServices): Route[] {
-  const { store, audit, refusals, clock, credentials, sessions, local } = services
-  const { registrations, registrationChecks } = services
+  const { store, audit, refusals, clock, credentials, sessions, local, registrations } = services
 
   /** The hash of the invitation to use up; undefined when none is needed. */
-  async function admittance(
-    { invite }: RegisterCheckRequest,
-    call: Call,
-  ): Promise<string | undefined> {
+  async function admittance({ invite }: RegisterRequest, call: Call): Promise<string | undefined> {
     if (services.registration === 'open') return undefined
     if (services.registration === 'closed') {
       throw new AccountsProblem('registration-closed', 'this accounts server takes no new accounts')
@@ -51,17 +45,6 @@ export function registerRoutes(services: AccountServices): Route[] {
     if (waitMs > 0) throw tooMany('too many registrations from this address', waitMs)
   }
 
-  /**
-   * Every check counts, whatever it answers: the answer for a free name tells as much as the other.
-   */
-  function countCheck({ addressKey }: Call): void {
-    if (local) return
-    const nowMs = clock.now()
-    const waitMs = registrationChecks.waitMs(addressKey, nowMs)
-    if (waitMs > 0) throw tooMany('too many checks of names from this address', waitMs)
-    registrationChecks.add(addressKey, nowMs)
-  }
-
   function countRegistration({ addressKey }: Call): void {
     if (!local) registrations.add(addressKey, clock.now())
   }
@@ -70,14 +53,6 @@ export function registerRoutes(services: AccountServices): Route[] {
     await refusals.record('registration.refused', call, null, { reason: 'invite_invalid' })
     const message = 'the invitation is unknown, used or expired'
     return new AccountsProblem('registration-closed', message)
-  }
-
-  async function check(body: RegisterCheckRequest, call: Call): Promise<void> {
-    await admittance(body, call)
-    checkNames(body)
-    refuseFlood(call)
-    countCheck(call)
-    if (await isTaken(foldUsername(body.username), foldEmail(body.email))) throw taken()
   }
 
   async function isTaken(...keys: string[]): Promise<boolean> {
@@ -124,15 +99,6 @@ export function registerRoutes(services: AccountServices): Route[] {
   return [
     route({
       method: 'post',
-      path: `${apiPrefix}/register/check`,
-      summary: 'Say whether the names and the invitation of a registration would be accepted',
-      access: 'none',
-      body: registerCheckRequest,
-      problems: ['registration-closed', 'account-exists', 'rate-limited'],
-      handle: ({ body, call }) => check(body, call),
-    }),
-    route({
-      method: 'post',
       path: `${apiPrefix}/register`,
       summary: 'Create an account and log in',
       access: 'none',
@@ -152,7 +118,7 @@ export function registerRoutes(services: AccountServices): Route[] {
   ]
 }
 
-function checkNames({ username, email }: RegisterCheckRequest): void {
+function checkNames({ username, email }: RegisterRequest): void {
   const errors = [
     ...(isReservedName(username)
       ? [{ pointer: '/username', detail: 'is reserved: choose another' }]

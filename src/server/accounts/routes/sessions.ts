@@ -1,17 +1,10 @@
 import { apiPrefix } from '../../../lib/accounts/protocol.ts'
 import { toRfc3339 } from '../../../lib/util/time.ts'
-import {
-  logoutRequest,
-  meResponse,
-  type MeResponse,
-  sessionsResponse,
-} from '../../../lib/accounts/wire.ts'
+import { logoutRequest, meResponse, type MeResponse } from '../../../lib/accounts/wire.ts'
 import type { Principal } from '../authenticate.ts'
-import { AccountsProblem } from '../problems.ts'
 import { type Route, route } from '../route.ts'
 import type { AccountServices } from '../services.ts'
-import { isUuid } from '../../../lib/util/text.ts'
-import { accountView, sessionView } from '../views.ts'
+import { accountView } from '../views.ts'
 
 export function sessionRoutes({ store, audit, clock }: AccountServices): Route[] {
   return [
@@ -38,30 +31,6 @@ export function sessionRoutes({ store, audit, clock }: AccountServices): Route[]
           await store.revokeSession(account.id, session.id, 'logout', clock.now())
           await audit.record('logout', call, account.id, { session_id: session.id })
         }
-      },
-    }),
-    route({
-      method: 'get',
-      path: `${apiPrefix}/sessions`,
-      summary: 'The living sessions of the account, newest first',
-      access: 'account',
-      answer: sessionsResponse,
-      handle: async ({ principal: { account, session } }) => {
-        const rows = await store.listSessions(account.id, clock.now())
-        return { sessions: rows.map(row => sessionView(row, session?.id ?? null)) }
-      },
-    }),
-    route({
-      method: 'delete',
-      path: `${apiPrefix}/sessions/:id`,
-      summary: 'End one session of the account',
-      access: 'account',
-      problems: ['not-found'],
-      handle: async ({ principal: { account }, params: { id = '' }, call }) => {
-        const ended =
-          isUuid(id) && (await store.revokeSession(account.id, id, 'revoked', clock.now()))
-        if (!ended) throw new AccountsProblem('not-found', 'the account has no such living session')
-        await audit.record('session.revoked', call, account.id, { session_id: id })
       },
     }),
   ]

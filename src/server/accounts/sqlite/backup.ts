@@ -5,13 +5,11 @@ import { errnoOf, ServiceError } from '../../../lib/util/errors.ts'
 import { orStoreError, toStoreError, untilFree } from './database.ts'
 import { accept, checkIntegrity, connect } from './open-database.ts'
 import { publishFile } from './publish-file.ts'
-import { checkSchema } from './migrate.ts'
-import { migrations } from './schema.ts'
+import { checkSchema } from './schema.ts'
 
 /** What a backup holds. */
 interface BackupFacts {
   readonly registryId: string
-  readonly schemaVersion: number
   readonly accounts: number
   readonly sessions: number
 }
@@ -53,14 +51,14 @@ export async function restoreBackup(
 }
 
 /**
- * Throws `storage_failed` unless the file is a whole database of this program (of this version or
- * an earlier one) in which nothing points at what is not there. Changes nothing.
+ * Throws `storage_failed` unless the file is a whole database of this version in which nothing
+ * points at what is not there. Changes nothing.
  */
 export async function verifyBackup(file: string): Promise<BackupFacts> {
   return orStoreError(file, 'the backup cannot be read', async () => {
     const db = connect(file, 'ro')
     try {
-      const schemaVersion = accept(file, checkSchema(db, migrations))
+      accept(file, checkSchema(db))
       checkIntegrity(db, file, 'integrity_check')
       const orphans = db.prepare('PRAGMA foreign_key_check').all()
       if (orphans.length > 0) {
@@ -72,7 +70,6 @@ export async function verifyBackup(file: string): Promise<BackupFacts> {
       const id = db.prepare("SELECT value FROM meta WHERE name = 'registry_id'").get()
       return {
         registryId: String(id?.['value']),
-        schemaVersion,
         accounts: count('accounts'),
         sessions: count('sessions'),
       }

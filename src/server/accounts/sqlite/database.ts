@@ -16,8 +16,7 @@ export interface Database {
   read<Value>(what: string, query: () => Value): Promise<Value>
   /**
    * Runs `change` in a transaction that is on the disk before this resolves. `change` may be run
-   * several times, each time on the state before it; it cannot wait for anything. Rejects, and
-   * changes nothing, when `watch` throws.
+   * several times, each time on the state before it; it cannot wait for anything.
    */
   write<Value>(what: string, change: () => Value): Promise<Value>
   close(): void
@@ -31,7 +30,7 @@ const maxDelayMs = 20
  */
 export function createDatabase(
   db: DatabaseSync,
-  { file, busyMs, watch }: { file: string; busyMs: number; watch: () => void },
+  { file, busyMs }: { file: string; busyMs: number },
 ): Database {
   const begin = db.prepare('BEGIN IMMEDIATE')
   const commit = db.prepare('COMMIT')
@@ -41,8 +40,6 @@ export function createDatabase(
     begin.run()
     try {
       const value = change()
-      // As late as it can be undone.
-      watch()
       commit.run()
       return value
     } catch (error) {

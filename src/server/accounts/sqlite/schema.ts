@@ -1,9 +1,18 @@
-import type { Migration } from '../../database/migrations.ts'
+import type { DatabaseSync } from 'node:sqlite'
+import { type Result, fail, ok } from '../../../lib/util/result.ts'
+
+/** Why a file cannot be worked with: what is wrong, and what to do. */
+export interface SchemaProblem {
+  readonly what: string
+  readonly hint: string
+}
 
 /** `SvCr`, in the header of the file: identifies a database of this program. */
-export const applicationId = 0x53764372
+const applicationId = 0x53764372
+/** `user_version` in the header of the file: raised when the tables change. */
+const version = 1
 
-const accounts = `
+const tables = `
 CREATE TABLE meta (
   name TEXT PRIMARY KEY,
   value TEXT NOT NULL
@@ -17,7 +26,8 @@ CREATE TABLE accounts (
   email_key TEXT NOT NULL UNIQUE,
   password_hash TEXT NOT NULL,
   created_at_ms INTEGER NOT NULL,
-  disabled_at_ms INTEGER
+  disabled_at_ms INTEGER,
+  team TEXT
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE reserved_names (
@@ -31,7 +41,6 @@ CREATE TABLE sessions (
   created_at_ms INTEGER NOT NULL,
   expires_at_ms INTEGER NOT NULL,
   address TEXT,
-  user_agent TEXT,
   counter INTEGER NOT NULL DEFAULT 0 CHECK (counter >= 0),
   rotated_at_ms INTEGER,
   revoked_at_ms INTEGER,
@@ -65,37 +74,8 @@ CREATE TABLE reset_codes (
   hash TEXT NOT NULL,
   expires_at_ms INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX reset_codes_by_hash ON reset_codes (hash);
 
-CREATE TABLE login_failures (
-  key TEXT PRIMARY KEY,
-  count INTEGER NOT NULL,
-  window_started_ms INTEGER NOT NULL,
-  consecutive INTEGER NOT NULL,
-  last_ms INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
-
-CREATE TABLE audit (
-  id INTEGER PRIMARY KEY AUTOINCREMENT,
-  at_ms INTEGER NOT NULL,
-  action TEXT NOT NULL,
-  account_id TEXT,
-  address TEXT,
-  details TEXT NOT NULL
-) STRICT;
-CREATE INDEX audit_of_account ON audit (account_id, id) WHERE account_id IS NOT NULL;
-`
-
-/** Entries of before are kept as long as security events: 400 days. */
-const auditRetention = `
-ALTER TABLE audit ADD COLUMN keep_until_ms INTEGER NOT NULL DEFAULT 0;
-UPDATE audit SET keep_until_ms = at_ms + 34560000000;
-CREATE INDEX audit_by_end ON audit (keep_until_ms, id);
-CREATE INDEX audit_of_action ON audit (account_id, action, id);
-`
-
-/** Counts of the old table mean something else, so they are not carried over. */
-const failuresBySource = `
-DROP TABLE login_failures;
 CREATE TABLE login_failures (
   name TEXT NOT NULL,
   source TEXT NOT NULL,
@@ -104,14 +84,44 @@ CREATE TABLE login_failures (
   PRIMARY KEY (name, source)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX login_failures_by_end ON login_failures (forgotten_at_ms);
-CREATE INDEX reset_codes_by_hash ON reset_codes (hash);
+
+CREATE TABLE audit (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  at_ms INTEGER NOT NULL,
+  action TEXT NOT NULL,
+  account_id TEXT,
+  address TEXT,
+  details TEXT NOT NULL,
+  keep_until_ms INTEGER NOT NULL
+) STRICT;
+CREATE INDEX audit_of_account ON audit (account_id, id) WHERE account_id IS NOT NULL;
+CREATE INDEX audit_by_end ON audit (keep_until_ms, id);
+CREATE INDEX audit_of_action ON audit (account_id, action, id);
 `
 
-const teams = 'ALTER TABLE accounts ADD COLUMN team TEXT'
+/** Makes the tables in an empty database. */
+export function createSchema(db: DatabaseSync): void {
+  const header = `PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${version};`
+  db.exec(`BEGIN; ${header} ${tables} COMMIT`)
+}
 
-export const migrations: readonly Migration[] = [
-  { number: 1, name: 'accounts', sql: accounts },
-  { number: 2, name: 'audit retention', sql: auditRetention },
-  { number: 3, name: 'failures by source', sql: failuresBySource },
-  { number: 4, name: 'teams', sql: teams },
-]
+/** Checks that this version of this program made the database. Changes nothing. */
+export function checkSchema(db: DatabaseSync): Result<null, SchemaProblem> {
+  if (db.prepare('SELECT 1 FROM sqlite_schema LIMIT 1').get() === undefined) {
+    const hint = 'restore a backup, or, to begin with an empty registry, move it away'
+    return fail({ what: 'it is empty: what was in it is lost', hint })
+  }
+  if (headerOf(db, 'application_id') !== applicationId) {
+    const what = 'it is a database of something else than this program'
+    return fail({ what, hint: 'name another folder, or move the file away' })
+  }
+  const found = headerOf(db, 'user_version')
+  if (found === version) return ok(null)
+  const maker = found > version ? 'a newer version' : 'another version'
+  const what = `${maker} of this program made it (schema ${found}, this one knows ${version})`
+  return fail({ what, hint: 'use that version, or restore a backup of this one' })
+}
+
+function headerOf(db: DatabaseSync, name: 'application_id' | 'user_version'): number {
+  return Number(db.prepare(`PRAGMA ${name}`).get()?.[name])
+}

@@ -3,16 +3,16 @@ import { accountColumns } from './columns.ts'
 import type { Database } from './database.ts'
 
 const select = `SELECT id, account_id AS accountId, created_at_ms AS createdAtMs,
-  expires_at_ms AS expiresAtMs, address, user_agent AS userAgent, counter,
+  expires_at_ms AS expiresAtMs, address, counter,
   rotated_at_ms AS rotatedAtMs, revoked_at_ms AS revokedAtMs, revoked_reason AS revokedReason
   FROM sessions`
 
 /** For a transaction of the caller: as it is, whatever the state of the account. */
 export function insertSession(database: Database): (session: NewSession) => void {
   const insert = database.prepare(`INSERT INTO sessions (id, account_id, created_at_ms,
-    expires_at_ms, address, user_agent) VALUES (?, ?, ?, ?, ?, ?)`)
-  return ({ id, accountId, createdAtMs, expiresAtMs, address, userAgent }) => {
-    insert.run(id, accountId, createdAtMs, expiresAtMs, address, userAgent)
+    expires_at_ms, address) VALUES (?, ?, ?, ?, ?)`)
+  return ({ id, accountId, createdAtMs, expiresAtMs, address }) => {
+    insert.run(id, accountId, createdAtMs, expiresAtMs, address)
   }
 }
 

@@ -15,9 +15,7 @@ import { auditTable } from './audit-table.ts'
 import { backupDatabase } from './backup.ts'
 import { accountColumns } from './columns.ts'
 import { createDatabase, type Database } from './database.ts'
-import { watchFiles } from './check-files.ts'
 import { openDatabase } from './open-database.ts'
-import { migrations } from './schema.ts'
 import { serviceTokensTable } from './service-tokens-table.ts'
 import { sessionsTable } from './sessions-table.ts'
 import { setImmediate as nextTurn } from 'node:timers/promises'
@@ -30,16 +28,12 @@ export interface SqliteStore extends AccountStore {
 interface SqliteStoreOptions {
   /** Its folder becomes private to this user. */
   readonly file: string
-  /** The key file. Once it was there, changes are refused while it is missing. */
-  readonly keys?: string
   readonly clock: Clock
   readonly log?: Logger
   /** Default `maxStoreWaitMs` of the limits. */
   readonly busyMs?: number
   /** Make the database when there is none. Default true. */
   readonly create?: boolean
-  /** The lock of running servers. Changes are refused once it was deleted or replaced. */
-  readonly lock?: string
 }
 
 /**
@@ -51,13 +45,12 @@ interface SqliteStoreOptions {
 export async function openSqliteStore(options: SqliteStoreOptions): Promise<SqliteStore> {
   const { file, clock, log = silentLogger, create = true } = options
   const { busyMs = defaultLimits.maxStoreWaitMs } = options
-  const db = await openDatabase({ file, clock, log, busyMs, create, migrations })
+  const db = await openDatabase({ file, log, busyMs, create })
   try {
     // Reading makes what SQLite keeps beside the file.
     db.prepare('SELECT value FROM meta').get()
-    const watch = watchFiles({ database: file, keys: options.keys, lock: options.lock }, log)
-    const database = createDatabase(db, { file, busyMs, watch })
-    return createStore(db, database, { file, clock, log, busyMs, watch })
+    const database = createDatabase(db, { file, busyMs })
+    return createStore(db, database, { file, clock, log, busyMs })
   } catch (error) {
     db.close()
     throw error
@@ -69,11 +62,10 @@ interface Context {
   readonly clock: Clock
   readonly log: Logger
   readonly busyMs: number
-  readonly watch: () => void
 }
 
 function createStore(db: DatabaseSync, database: Database, context: Context): SqliteStore {
-  const { file, clock, log, busyMs, watch } = context
+  const { file, clock, log, busyMs } = context
   const meta = database.prepare<{ value: string }>('SELECT value FROM meta WHERE name = ?')
   const registryId = meta.get('registry_id')?.value ?? ''
   const testWrite = database.prepare(`INSERT INTO meta (name, value) VALUES ('test_write', ?)
@@ -95,7 +87,6 @@ function createStore(db: DatabaseSync, database: Database, context: Context): Sq
     async ping() {
       const nowMs = clock.now()
       await database.read('it cannot be read', () => meta.get('registry_id'))
-      watch()
       // `abs`: a clock that was set back.
       if (Math.abs(nowMs - writtenMs) < testWriteEveryMs) return
       await database.write('it cannot be written', () => testWrite.run(String(nowMs)))
@@ -158,7 +149,6 @@ function codesTable(database: Database) {
     'INSERT INTO invites (hash, created_at_ms, expires_at_ms) VALUES (?, ?, ?)',
   )
   const hasInvite = database.prepare('SELECT 1 FROM invites WHERE hash = ? AND expires_at_ms > ?')
-  const deleteInvite = database.prepare('DELETE FROM invites WHERE hash = ?')
   const reset = database.prepare(`INSERT INTO reset_codes (account_id, hash, expires_at_ms)
     SELECT id, ?2, ?3 FROM accounts WHERE id = ?1
     ON CONFLICT DO UPDATE SET hash = excluded.hash, expires_at_ms = excluded.expires_at_ms`)
@@ -176,11 +166,6 @@ function codesTable(database: Database) {
 
     hasInvite: (hash, nowMs) =>
       database.read('an invitation was not found', () => hasInvite.get(hash, nowMs) !== undefined),
-
-    deleteInvite: hash =>
-      database.write('an invitation was not deleted', () => {
-        deleteInvite.run(hash)
-      }),
 
     createResetCode: ({ accountId, hash, expiresAtMs }) =>
       database.write(

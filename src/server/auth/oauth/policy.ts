@@ -25,7 +25,6 @@ export function createOAuthPolicy(settings: OAuthSettings, deps: OAuthDeps): Aut
   if (!parsed.ok) throw new ServiceError('config_invalid', parsed.failure)
   const issuer = parsed.value
   const failures = new FailureLimit(deps)
-  const { otherAudiences = [], tokenType = 'at+jwt' } = settings
   const keys = createKeySource({
     load: createKeyLoader({ issuer, limits, ticks }),
     limits,
@@ -33,7 +32,7 @@ export function createOAuthPolicy(settings: OAuthSettings, deps: OAuthDeps): Aut
     log,
   })
   const verifier = createTokenVerifier({
-    rules: () => ({ issuer, audience: settings.audience ?? mcpUrl(), otherAudiences, tokenType }),
+    rules: () => ({ issuer, audience: settings.audience ?? mcpUrl() }),
     keys,
     limits,
     clock,
@@ -58,7 +57,7 @@ export function createOAuthPolicy(settings: OAuthSettings, deps: OAuthDeps): Aut
   }
 
   const document = (): object =>
-    resourceMetadata({ resource: mcpUrl(), issuer, scopes: answerScopes(settings) })
+    resourceMetadata({ resource: mcpUrl(), issuer, scopes: allScopes(settings) })
 
   return {
     policy: {
@@ -75,9 +74,10 @@ export function createOAuthPolicy(settings: OAuthSettings, deps: OAuthDeps): Aut
           : decide(verdict, peer)
       },
       refuseWrite: change =>
-        change === 'answer'
-          ? insufficient('this token may not answer notes', pointTo(answerScopes(settings)))
-          : insufficient('this token may only read', pointTo(writeScopes(settings))),
+        insufficient(
+          change === 'answer' ? 'this token may not answer notes' : 'this token may only read',
+          pointTo(allScopes(settings)),
+        ),
     },
     documents: new Map([
       ...resourceMetadataPaths(mcpUrl()).map(path => [path, document] as const),
@@ -98,7 +98,7 @@ function clientDocument(settings: OAuthSettings, baseUrl: () => string): PublicD
     providerUrl: issuer,
     redirectUri,
     clientName,
-    scopes: answerScopes(settings),
+    scopes: allScopes(settings),
   })
   return clientMetadata(client, baseUrl)
 }
@@ -145,7 +145,6 @@ export function resourceMetadataPaths(resource: string): readonly string[] {
 interface ScopeRules {
   readonly requiredScope?: string
   readonly writeScope?: string
-  readonly notesScope?: string
 }
 
 /** Tells a client where to get a token, and with which scopes. */
@@ -159,14 +158,9 @@ function basicScopes({ requiredScope }: ScopeRules): readonly string[] {
   return requiredScope === undefined ? [] : [requiredScope]
 }
 
-/** All scopes of a writing request, so that one more login is enough. */
-function writeScopes({ requiredScope, writeScope }: ScopeRules): readonly string[] {
+/** All scopes of a request that changes something, so that one login is enough. */
+function allScopes({ requiredScope, writeScope }: ScopeRules): readonly string[] {
   return [requiredScope, writeScope].filter(scope => scope !== undefined)
-}
-
-/** All scopes of a request that answers a note. */
-function answerScopes({ requiredScope, notesScope }: ScopeRules): readonly string[] {
-  return [requiredScope, notesScope].filter(scope => scope !== undefined)
 }
 
 /** Decides by the scopes of the token. The write scope includes the required one. */
@@ -174,8 +168,7 @@ export function decideAccess(
   claims: TokenClaims,
   parts: { issuer: string; rules: ScopeRules; pointers: Pointers; toleranceMs: number },
 ): AuthAccepted | AuthRefused {
-  const { requiredScope, writeScope, notesScope } = parts.rules
-  const mayAnswer = notesScope !== undefined && claims.scopes.includes(notesScope)
+  const { requiredScope, writeScope } = parts.rules
   const mayWrite = writeScope !== undefined && claims.scopes.includes(writeScope)
   if (requiredScope !== undefined && !mayWrite && !claims.scopes.includes(requiredScope)) {
     return insufficient(`the token does not have the scope ${requiredScope}`, parts.pointers)
@@ -183,7 +176,7 @@ export function decideAccess(
   const principal = principalOf(parts.issuer, claims)
   // Streams end when the next request would be refused.
   const expiresAtMs = claims.expiresAtMs + parts.toleranceMs
-  return { ok: true, principal, mayWrite, mayAnswer, expiresAtMs }
+  return { ok: true, principal, mayWrite, expiresAtMs }
 }
 
 /**

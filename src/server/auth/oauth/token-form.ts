@@ -9,9 +9,6 @@ interface TokenForm {
   readonly claims: JsonObject
 }
 
-/** `jwt`: for providers that do not mark access tokens as such. */
-export type TokenType = 'at+jwt' | 'jwt'
-
 /** Only asymmetric algorithms. */
 const acceptedAlgorithms: ReadonlySet<string> = new Set(
   'ES256 ES384 ES512 EdDSA Ed25519 PS256 PS384 PS512 RS256 RS384 RS512'.split(' '),
@@ -19,7 +16,6 @@ const acceptedAlgorithms: ReadonlySet<string> = new Set(
 
 const compactForm = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/
 const accessTokenTypes = ['at+jwt', 'application/at+jwt']
-const plainTypes = [undefined, 'jwt', 'application/jwt']
 /** Members of ID tokens and logout tokens. */
 const identityMembers = ['nonce', 'at_hash', 'c_hash', 's_hash', 'events']
 /** Members with a key in the token, or its address. */
@@ -33,9 +29,9 @@ const maxKidChars = 512
  */
 export function readToken(
   token: string,
-  rules: { maxAccessTokenChars: number; tokenType: TokenType },
+  { maxAccessTokenChars }: { maxAccessTokenChars: number },
 ): Result<TokenForm, string> {
-  if (token.length > rules.maxAccessTokenChars) return fail('the token is too long')
+  if (token.length > maxAccessTokenChars) return fail('the token is too long')
   if (!compactForm.test(token)) {
     return fail('the token is not a signed JWT; opaque and encrypted tokens are not supported')
   }
@@ -61,23 +57,13 @@ export function readToken(
   if (kid !== undefined && (typeof kid !== 'string' || kid.length > maxKidChars)) {
     return fail('the token has an invalid key id (kid)')
   }
-  if (typ !== undefined && typeof typ !== 'string') return fail('the token has an invalid typ')
-  const isMarked = accessTokenTypes.includes(typ?.toLowerCase() ?? '')
-  const mayBeUnmarked = rules.tokenType === 'jwt' && plainTypes.includes(typ?.toLowerCase())
-  if (!isMarked && !mayBeUnmarked) {
+  if (typeof typ !== 'string' || !accessTokenTypes.includes(typ.toLowerCase())) {
     return fail('the token is not marked as an access token (typ "at+jwt")')
   }
-  if (identityMembers.some(member => member in claims) || (!isMarked && !looksLikeAccess(claims))) {
+  if (identityMembers.some(member => member in claims)) {
     return fail('the token is not an access token')
   }
   return ok({ alg, kid, claims })
-}
-
-/** Recognises unmarked access tokens: ID tokens have no scope, or another use. */
-function looksLikeAccess({ scope, scp, typ, token_use: use }: JsonObject): boolean {
-  if (scope === undefined && scp === undefined) return false
-  if (typ !== undefined && typ !== 'Bearer') return false
-  return use === undefined || use === 'access'
 }
 
 /** Decodes base64url; null when the encoding is not canonical. */

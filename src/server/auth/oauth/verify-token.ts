@@ -5,7 +5,7 @@ import { type Result, fail, ok } from '../../../lib/util/result.ts'
 import type { AuthLimits } from '../limits.ts'
 import { type ClaimRules, readClaims, timeFailure, type TokenClaims } from './claims.ts'
 import type { KeySource } from './key-source.ts'
-import { readToken, type TokenType } from './token-form.ts'
+import { readToken } from './token-form.ts'
 
 /**
  * `unproven`: not signed by the provider. `unfit`: signed, but expired or not for this server.
@@ -30,7 +30,7 @@ type VerifierLimits = Pick<
 /** Checks form, key, signature, claims and time, in this order. */
 export function createTokenVerifier(parts: {
   keys: KeySource
-  rules: () => Omit<ClaimRules, 'maxSubjectChars'> & { tokenType: TokenType }
+  rules: () => Omit<ClaimRules, 'maxSubjectChars'>
   limits: VerifierLimits
   /** Wall-clock time, as in tokens. */
   clock: Clock
@@ -69,7 +69,7 @@ export function createTokenVerifier(parts: {
 
   async function prove(token: string, digest: string): Promise<Verdict> {
     const rules = parts.rules()
-    const form = readToken(token, { ...limits, tokenType: rules.tokenType })
+    const form = readToken(token, limits)
     if (!form.ok) return unproven(form.failure)
     const { alg, kid } = form.value
     const found = await keys.find(alg, kid)

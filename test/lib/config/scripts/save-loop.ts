@@ -9,6 +9,6 @@ const store = createConfigStore({ path, log: silentLogger })
 const url = 'https://registry.example'
 for (let at = Number(first); at < Number(first) + 100_000; at++) {
   const tokens = { accessToken: new Secret(`token-${at}-${'x'.repeat(20_000)}`) }
-  await store.update(config => withLogin(config, url, { username: `user-${at}` }, tokens))
+  await store.update(config => withLogin(config, url, { username: `user-${at}`, ...tokens }))
   process.stdout.write(`${at}\n`)
 }

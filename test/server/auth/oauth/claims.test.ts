@@ -5,7 +5,6 @@ import { readClaims, timeFailure } from '../../../../src/server/auth/oauth/claim
 const rules = {
   issuer: 'https://login.example/realms/a',
   audience: 'https://studio.example/mcp',
-  otherAudiences: ['account'],
   maxSubjectChars: 100,
 }
 const good = {
@@ -35,7 +34,6 @@ describe('the claims of a token', () => {
 
   const taken: [string, object][] = [
     ['this server in a list', { aud: [rules.audience] }],
-    ['an audience that is allowed beside this server', { aud: ['account', rules.audience] }],
     ['a start that has come', { nbf: 1500 }],
     ['no client', { client_id: undefined }],
     ['the client in azp', { client_id: undefined, azp: 'agent' }],
@@ -161,43 +159,6 @@ describe('what a token is good for', () => {
       } else expect(outcome).to.deep.include({ ok: true, mayWrite, expiresAtMs: 6000 })
     })
   }
-
-  const answering: [scopes: string[], notesScope: string | undefined, mayAnswer: boolean][] = [
-    [['mcp:read', 'notes'], 'notes', true],
-    [['mcp:read'], 'notes', false],
-    [['mcp:read', 'mcp:write'], 'notes', false],
-    [['mcp:read', 'notes:read'], 'notes', false],
-    [['mcp:read', 'mcp:write', 'notes'], undefined, false],
-  ]
-  for (const [scopes, notesScope, mayAnswer] of answering) {
-    it(`${mayAnswer ? 'is' : 'is not'} answering notes with ${scopes.join(' ')}`, () => {
-      const claims = {
-        subject: 'ada',
-        clientId: null,
-        scopes,
-        issuedAtMs: 0,
-        notBeforeMs: 0,
-        expiresAtMs: 1000,
-      }
-      const rules = { ...both, notesScope }
-      const parts = { issuer: 'https://i', rules, pointers, toleranceMs: 0 }
-      expect(decideAccess(claims, parts)).to.deep.include({ ok: true, mayAnswer })
-    })
-  }
-
-  it('is not reading with the scope for notes alone', () => {
-    const claims = {
-      subject: 'ada',
-      clientId: null,
-      scopes: ['notes'],
-      issuedAtMs: 0,
-      notBeforeMs: 0,
-      expiresAtMs: 1000,
-    }
-    const rules = { ...both, notesScope: 'notes' }
-    const parts = { issuer: 'https://i', rules, pointers, toleranceMs: 0 }
-    expect(decideAccess(claims, parts)).to.deep.include({ ok: false, status: 403 })
-  })
 
   it('belongs to a principal that no other pair of subject and client has', () => {
     const pairs: [string, string | null][] = [

@@ -50,12 +50,7 @@ describe('a token verifier', () => {
             : ok({ key: found, mark: under })
         },
       },
-      rules: () => ({
-        issuer: claims.iss,
-        audience: claims.aud,
-        otherAudiences: [],
-        tokenType: 'at+jwt',
-      }),
+      rules: () => ({ issuer: claims.iss, audience: claims.aud }),
       limits: { ...defaultAuthLimits, ...limits },
       clock: { now: () => nowMs },
     })

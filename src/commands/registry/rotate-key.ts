@@ -1,10 +1,8 @@
 import * as Flags from '@oclif/core/flags'
-import { AdminCommand, administer } from '../admin-command.ts'
+import { AdminCommand, administer } from './admin-command.ts'
 
 /** Puts the next keys into use. */
-export default class RegistrySigningKeysRotate extends AdminCommand {
-  static override usage = 'registry signing-keys rotate [FLAGS]'
-
+export default class RegistryRotateKey extends AdminCommand {
   static override summary = 'Start using the next signing keys'
 
   static override description = `Tokens of the replaced keys stay valid until they expire. Keys \
@@ -13,11 +11,11 @@ are also rotated automatically every 90 days. A running accounts server uses the
   static override examples = [
     {
       description: 'before the automatic rotation',
-      command: '<%= config.bin %> registry signing-keys rotate',
+      command: '<%= config.bin %> registry rotate-key',
     },
     {
       description: 'after the key file was exposed',
-      command: '<%= config.bin %> registry signing-keys rotate --compromised',
+      command: '<%= config.bin %> registry rotate-key --compromised',
     },
   ]
 
@@ -28,7 +26,7 @@ are also rotated automatically every 90 days. A running accounts server uses the
   }
 
   override async run(): Promise<void> {
-    const { flags } = await this.parse(RegistrySigningKeysRotate)
+    const { flags } = await this.parse(RegistryRotateKey)
     await administer(flags, async ({ admin, operations, output }) => {
       const done = await operations.rotateKeys(admin, flags)
       await output.result('', done)
