@@ -232,7 +232,8 @@ interface Matched {
 
 /**
  * Matches objects by the first of these that one of each list has alone: `uid`, `id`, `uuid`,
- * `name`. The rest place by place: those with one identity among themselves, and those without any. Objects with different uids of one run are never matched.
+ * `name`. The rest place by place: those with one identity among themselves, and those without
+ * any. Objects with different uids of one run of the application are two.
  */
 function matchObjects(
   before: readonly JsonObject[],
@@ -243,7 +244,7 @@ function matchObjects(
   const unsure = new Set<JsonObject>()
   let [old, now] = [before, after]
   let isOneRun: boolean | undefined
-  /** Numbers of another run of the application say nothing: then no object has the same one. */
+  /** Uids of another run say nothing: then no object has the same one. */
   const areTwo = (one: JsonObject, other: JsonObject): boolean => {
     const [a, b] = [keyOf(one.uid), keyOf(other.uid)]
     if (a === null || b === null || a === b) return false
