@@ -22,7 +22,7 @@ const searches = {
   'notify when the user edits': 'wait_for_change',
   'selected object': 'query_scene',
   'list lights': 'query_scene',
-  'console errors': 'list_resources',
+  'console errors': 'read_resource',
   'what changed': 'scene_changes',
   'wait for the artist': 'wait_for_change',
   'look at the viewport': 'look',
@@ -213,11 +213,16 @@ describe('the answer of a tool', function () {
       for (const length of lengths) steps.push(['read_resource', { uri, max_chars: length }])
       // A note is answered once: that of the program is a twin of the one that is answered here.
       const [theirs, ours] = [notes[2 * index]!, notes[2 * index + 1]!]
-      const [proof, ...more] = await call('answer_note', { id: ours.id, text: 'Dimmed' })
-      const text = proof!
-        .text!.replaceAll(ours.id, theirs.id)
-        .replace(`note ${ours.number} `, `note ${theirs.number} `)
-      const sent: Content[][] = [[{ type: 'text', text }, ...more]]
+      const proof = await call('answer_note', { id: ours.id, text: 'Dimmed' })
+      const ofTheirs = (text: string) =>
+        text
+          .replaceAll(ours.id, theirs.id)
+          .replace(`note ${ours.number} `, `note ${theirs.number} `)
+      const sent: Content[][] = [
+        proof.map(each =>
+          each.text === undefined ? each : { ...each, text: ofTheirs(each.text) },
+        ),
+      ]
       const answer: [string, object] = ['answer_note', { id: theirs.id, text: 'Dimmed' }]
       const queries = program.search === undefined ? [] : Object.keys(searches)
       const { turns, version } = await run(this, program, { blender: open }, [
