@@ -22,7 +22,7 @@ const searches = {
   'notify when the user edits': 'wait_for_change',
   'selected object': 'query_scene',
   'list lights': 'query_scene',
-  'console errors': 'read_resource',
+  'console errors': 'list_resources',
   'what changed': 'scene_changes',
   'wait for the artist': 'wait_for_change',
   'look at the viewport': 'look',
@@ -214,14 +214,12 @@ describe('the answer of a tool', function () {
       // A note is answered once: that of the program is a twin of the one that is answered here.
       const [theirs, ours] = [notes[2 * index]!, notes[2 * index + 1]!]
       const proof = await call('answer_note', { id: ours.id, text: 'Dimmed' })
-      const ofTheirs = (text: string) =>
+      const asTheirs = (text: string) =>
         text
           .replaceAll(ours.id, theirs.id)
           .replace(`note ${ours.number} `, `note ${theirs.number} `)
       const sent: Content[][] = [
-        proof.map(each =>
-          each.text === undefined ? each : { ...each, text: ofTheirs(each.text) },
-        ),
+        proof.map(each => ({ ...each, text: each.text && asTheirs(each.text) })),
       ]
       const answer: [string, object] = ['answer_note', { id: theirs.id, text: 'Dimmed' }]
       const queries = program.search === undefined ? [] : Object.keys(searches)
@@ -241,7 +239,10 @@ describe('the answer of a tool', function () {
           continue
         }
         const all = wordsOf(textOf(sent[step]!)).length
-        if (missing.length > 0) faults.push(`${name}: ${missing.length} of ${all} words`)
+        if (missing.length > 0) {
+          const some = missing.slice(0, 5).join(' ')
+          faults.push(`${name}: ${missing.length} of ${all} words (${some})`)
+        }
         const pictures = picturesIn(arrived)
         if (!program.isBlind && pictures < picturesIn(sent[step]!)) faults.push(`${name}: picture`)
         shown += pictures

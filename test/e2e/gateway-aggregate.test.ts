@@ -133,6 +133,18 @@ describe('a gateway that aggregates', () => {
       expect(JSON.parse(contents[0].text).value).to.deep.equal({ name: 'shot_010.blend' })
     })
 
+    it('tells in words what changed in a scene whose objects are in another order', async () => {
+      const [{ objects }] = [sceneOf(0)]
+      const lamp = { id: 'Lamp', name: 'Lamp', type: 'light' }
+      await blender.post('scene', { ...sceneOf(0), objects: [...objects, lamp] })
+      await blender.post('scene', { ...sceneOf(0.5), objects: [lamp, ...sceneOf(0.5).objects] })
+      const changes = async () =>
+        (await call('scene_changes', { instance: blender.instanceId })).content[0].text
+      expect(await changes()).to.match(/: 1 object or setting changed\n- Cube moved 0.50 along x$/)
+      await blender.post('scene', sceneOf(0))
+      expect(await changes()).to.contain('- Lamp (light) removed\n- Cube moved -0.50 along x')
+    })
+
     it('opens an instance that asks for a key only where its own clients need one', async () => {
       const keyed = await serveInProcess({ registryDir, env: { SERVICE_MCP_API_KEY: key } })
       await keyed.post('scene', sceneOf(7))

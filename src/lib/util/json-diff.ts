@@ -105,6 +105,12 @@ class Diff implements JsonDifferences {
   }
 
   #compareItems(list: Place, before: readonly JsonObject[], after: readonly JsonObject[]): void {
+    if (areAligned(before, after)) {
+      for (const [key, item] of after.entries()) {
+        this.#compareMembers({ parent: list, key, item }, before[key]!, item)
+      }
+      return
+    }
     const isOfScene = list.key === 'objects' && list.parent?.parent === null
     const { others = () => [], isOmitted = () => false } = isOfScene ? this.#options : {}
     const { partners, unsure } = matchObjects(before, after, others)
@@ -206,7 +212,16 @@ function isSame(before: unknown, after: unknown, levels = vectorLevels): boolean
   return isExact && digitsOf(before) !== null && digitsOf(before) === digitsOf(after)
 }
 
-type KeyOf = (item: JsonObject) => string | null
+/** As most lists are: the same objects in the same order. */
+function areAligned(before: readonly JsonObject[], after: readonly JsonObject[]): boolean {
+  if (before.length !== after.length) return false
+  const isSameObject = ({ id, uid, uuid }: JsonObject, at: number) =>
+    keyOf(id) !== null && id === after[at]!.id && uid === after[at]!.uid && uuid === after[at]!.uuid
+  return before.every(isSameObject) && new Set(before.map(({ id }) => id)).size === before.length
+}
+
+type Key = string | number
+type KeyOf = (item: JsonObject) => Key | null
 
 interface Matched {
   /** What items of the new list were in the old one. */
@@ -217,8 +232,7 @@ interface Matched {
 
 /**
  * Matches objects by the first of these that one of each list has alone: `uid`, `id`, `uuid`,
- * `name`, all but id and name. The rest place by place: those with one identity among themselves,
- * and those without any.
+ * `name`. The rest place by place: those with one identity among themselves, and those without any. Objects with different uids of one run are never matched.
  */
 function matchObjects(
   before: readonly JsonObject[],
@@ -226,66 +240,68 @@ function matchObjects(
   others: () => readonly JsonObject[],
 ): Matched {
   const partners = new Map<JsonObject, JsonObject>()
+  const unsure = new Set<JsonObject>()
   let [old, now] = [before, after]
-  const matchBy = (key: KeyOf, isSure: (key: string) => boolean = () => true): void => {
+  let isOneRun: boolean | undefined
+  /** Numbers of another run of the application say nothing: then no object has the same one. */
+  const areTwo = (one: JsonObject, other: JsonObject): boolean => {
+    const [a, b] = [keyOf(one.uid), keyOf(other.uid)]
+    if (a === null || b === null || a === b) return false
+    isOneRun ??= haveCommonUid(before, after) || others().some(({ uid }) => keyOf(uid) !== null)
+    return isOneRun
+  }
+  const matchBy = (key: KeyOf, isSure: (key: Key) => boolean = () => true): void => {
     if (old.length === 0 || now.length === 0) return
-    const olds = uniqueItems(old, key)
-    const taken = new Set<JsonObject>()
-    for (const [own, item] of uniqueItems(now, key)) {
-      const partner = olds.get(own)
-      if (item === null || partner == null || !isSure(own)) continue
-      partners.set(item, partner)
-      taken.add(partner)
+    const olds = Map.groupBy(old, key)
+    for (const [own, [item, ...more]] of Map.groupBy(now, key)) {
+      const [partner, ...further] = olds.get(own) ?? []
+      const isAlone = item && partner && more.length + further.length === 0
+      if (isAlone && own !== null && isSure(own) && !areTwo(item, partner))
+        partners.set(item, partner)
     }
+    const taken = new Set(partners.values())
     old = old.filter(each => !taken.has(each))
     now = now.filter(each => !partners.has(each))
   }
-  matchBy(({ id, uid, uuid }) => keyOf(id) && [id, uid, uuid].map(keyOf).join(' '))
+  matchBy(({ id, uid, uuid }) => keyOf(id) && JSON.stringify([id, uid, uuid].map(keyOf)))
   matchBy(({ uid }) => keyOf(uid))
   matchBy(({ id }) => keyOf(id))
   matchBy(({ uuid }) => keyOf(uuid))
   const nameKey: KeyOf = ({ name }) => keyOf(name)
-  let named: readonly ReadonlyMap<string, unknown>[] | undefined
+  let named: readonly ReadonlyMap<Key | null, readonly unknown[]>[] | undefined
   matchBy(nameKey, name => {
-    named ??= [before, after].map(list => uniqueItems([...list, ...others()], nameKey))
-    return named.every(items => items.get(name) !== null)
+    named ??= [before, after].map(list => Map.groupBy([...list, ...others()], nameKey))
+    return named.every(items => items.get(name)?.length === 1)
   })
-  matchBy(contentKey)
-  const unsure = new Set<JsonObject>()
   const olds = Map.groupBy(old, identityOf)
   for (const [identity, nows] of Map.groupBy(now, identityOf)) {
     const same = olds.get(identity) ?? []
     for (const item of same.length === 0 ? [] : [...same, ...nows]) unsure.add(item)
-    nows.slice(0, same.length).forEach((item, at) => partners.set(item, same[at] as JsonObject))
+    for (const [at, partner] of same.entries()) {
+      const item = nows[at]
+      if (item !== undefined && !areTwo(item, partner)) partners.set(item, partner)
+    }
   }
   return { partners, unsure }
 }
 
-/** By their keys; null: several have it. */
-function uniqueItems(items: readonly JsonObject[], key: KeyOf): Map<string, JsonObject | null> {
-  const found = new Map<string, JsonObject | null>()
-  for (const item of items) {
-    const own = key(item)
-    if (own !== null) found.set(own, found.has(own) ? null : item)
-  }
-  return found
+/** A text, or a number by its digits; null for anything else. */
+function keyOf(value: unknown): Key | null {
+  if (typeof value === 'string') return value === '' ? null : value
+  const number = numberOf(value)
+  if (number === undefined || typeof value === 'number') return number ?? null
+  const digits = digitsOf(value)
+  return digitsOf(number) === digits ? number : `\0${digits}`
 }
 
-/** A text, or a number by its digits. */
-function keyOf(value: unknown): string | null {
-  return typeof value === 'string' && value !== '' ? `"${value}` : digitsOf(value)
-}
-
-/** All but the id and name of an object that has one, where that is enough to know it by. */
-function contentKey({ id, name, ...content }: JsonObject): string | null {
-  const isNamed = keyOf(id) !== null || keyOf(name) !== null
-  const isKnown = isNamed && Object.keys(content).some(each => !/^(?:uid|uuid|type)$/.test(each))
-  return isKnown ? JSON.stringify(content) : null
+function haveCommonUid(before: readonly JsonObject[], after: readonly JsonObject[]): boolean {
+  const uids = new Set(before.map(({ uid }) => keyOf(uid)))
+  return after.some(({ uid }) => keyOf(uid) !== null && uids.has(keyOf(uid)))
 }
 
 /** The same text for all without an identity. */
 function identityOf({ id, uuid, name, uid }: JsonObject): string {
   const keys = [id, uuid, name, uid].map(keyOf)
   const at = keys.findIndex(key => key !== null)
-  return `${at} ${keys[at]}`
+  return JSON.stringify([at, keys[at]])
 }

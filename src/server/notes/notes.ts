@@ -18,11 +18,9 @@ import {
   notNow,
   openNotesUri,
   resolveTargets,
-  type TargetNow,
   targetsNow,
 } from './note.ts'
-import { NotesProducer, whole } from './notes-producer.ts'
-import { fittingNotes } from './shown-notes.ts'
+import { NotesProducer } from './notes-producer.ts'
 
 const maxEntries = 100
 /** In the application, which shows little of what is over. */
@@ -106,11 +104,9 @@ export class Notes implements NotesSource {
   async shown(maxBytes: number): Promise<{ notes: readonly object[]; pictures: string }> {
     const all = await this.list()
     const settled = new Set(all.filter(note => !isOpen(note)).slice(-maxSettledShown))
-    const scene = this.#scene?.() ?? null
     const notes = all
       .filter(note => isOpen(note) || settled.has(note))
       .map(note => ({ ...note, entries: note.entries.slice(-maxEntriesShown) }))
-      .map(note => (scene === null ? note : whole(note, scene)))
     const { folder } = this.#parts.prover.pictures()
     return { notes: fittingNotes(notes, maxBytes), pictures: folder }
   }
@@ -138,8 +134,7 @@ export class Notes implements NotesSource {
   async list(): Promise<readonly Note[]> {
     const notes = await this.#stored()
     const scene = notes.some(({ targets }) => targets.length > 0) ? this.#scene?.() : undefined
-    if (scene === undefined) return notes
-    return notes.map(note => ({ ...note, targets: targetsNow(note.targets, scene) }))
+    return notes.map(note => withTargets(note, scene))
   }
 
   async #stored(): Promise<readonly Note[]> {
@@ -200,7 +195,7 @@ export class Notes implements NotesSource {
       throw error
     })
     this.#changed(note, 'add', input.author)
-    return { ...note, targets: this.#targetsNow(note) }
+    return withTargets(note, this.#scene?.())
   }
 
   /** Throws `resource_not_found`, and `note_state` when the note does not take the action now. */
@@ -234,7 +229,7 @@ export class Notes implements NotesSource {
     const place = answered.entries.length - 1
     const answer = answered.entries.filter(({ action }) => action === 'answer').length
     try {
-      const now = () => this.#targetsNow(answered)
+      const now = () => withTargets(answered, this.#scene?.()).targets
       const proof = await this.#parts.prover.prove(answered, answer, now)
       const note = await writeNote(store, notes => {
         const before = findNote(notes, answered.id, store.damaged)
@@ -249,11 +244,6 @@ export class Notes implements NotesSource {
       this.#parts.log.warn({ err: error, note: answered.id }, 'an answer could not be proved')
       return answered
     }
-  }
-
-  #targetsNow({ targets }: Note): readonly TargetNow[] {
-    const scene = targets.length === 0 ? undefined : this.#scene?.()
-    return scene === undefined ? targets : targetsNow(targets, scene)
   }
 
   #changed(note: Note, action: NoteAction | 'add', actor: string): void {
@@ -299,7 +289,25 @@ export class Notes implements NotesSource {
   }
 }
 
+/** With the objects as they are now. */
+function withTargets(note: Note, scene: SceneNow | undefined): Note {
+  return scene === undefined ? note : { ...note, targets: targetsNow(note.targets, scene) }
+}
+
 function assertRoom(notes: readonly Note[]): void {
   if (notes.length < maxNotes) return
   throw new ServiceError('limit_reached', `a document has at most ${maxNotes} notes`)
+}
+
+/** As many as fit into so many bytes of JSON, in their order: open ones first, and newer ones. */
+export function fittingNotes<Shown extends Pick<Note, 'state'>>(
+  notes: Shown[],
+  maxBytes: number,
+): readonly Shown[] {
+  let bytes = 1
+  const wanted = notes.toReversed().toSorted((a, b) => Number(isOpen(b)) - Number(isOpen(a)))
+  const fitting = new Set(
+    wanted.filter(note => (bytes += Buffer.byteLength(JSON.stringify(note)) + 1) <= maxBytes),
+  )
+  return notes.filter(note => fitting.has(note))
 }

@@ -13,6 +13,7 @@ import type { Checkpoints } from '../checkpoints/checkpoints.ts'
 import type { FreshScene, SceneRevision } from '../resources/scene-revision.ts'
 import { changesBetween } from '../resources/scene-changes.ts'
 import type { Note, NoteTarget } from './note.ts'
+import { noteTarget } from './note-posts.ts'
 import { NotePictures } from './note-pictures.ts'
 import type { NoteInput } from './notes.ts'
 import type { SceneComparison } from '../checkpoints/compare-scenes.ts'
@@ -21,6 +22,7 @@ import { describeChanges, type SceneChange } from '../../lib/mcp/change-words.ts
 /** A scene that did not change for so long is settled; one that goes on changing is taken as it is. */
 const stillMs = 1000
 const maxRounds = 10
+const side = 'three-quarter' as const
 const pictureWidth = 1024
 const maxChanges = 1000
 /** Objects of a note that are compared in detail: each costs the application time. */
@@ -64,54 +66,44 @@ export class Prover {
 
   /** Where a note of the open document is kept, also when another one is opened meanwhile. */
   place(): NotePlace {
-    return {
-      folder: this.#parts.folder(),
-      pictures: this.pictures(),
-      checkpoints: this.#parts.checkpoints.opened,
-    }
+    const { folder, checkpoints } = this.#parts
+    return { folder: folder(), pictures: this.pictures(), checkpoints: checkpoints.opened }
   }
 
-  /** Keeps the scene and a picture of it for a note with this id. */
+  /** Keeps the scene, a picture of it and the details of its objects for a note with this id. */
   async keep(place: NotePlace, id: string, input: NoteInput) {
-    const kept = await this.#keep(place, id, input)
-    if (this.#parts.folder() === place.folder) return kept
-    await this.discard(place, id)
-    return { checkpoint: null, targets: input.targets, no_picture: otherDocument }
-  }
-
-  async #keep(
-    { pictures, checkpoints }: NotePlace,
-    id: string,
-    { view: shown, pin, targets, author: by }: NoteInput,
-  ) {
+    const { folder, pictures, checkpoints } = place
+    const { view: shown, pin, targets, author: by } = input
     const of = targets.map(target => target.id)
-    const view = shown && pin ? { ...shown, pin } : shown
-    const shot = view !== undefined ? { view } : { of, from: 'three-quarter' as const }
+    const shot = shown ? { view: pin ? { ...shown, pin } : shown } : { of, from: side }
     const taken =
-      view === undefined && of.length === 0
+      shown === undefined && of.length === 0
         ? fail('the note names neither a view nor an object')
         : await this.#shot(shot)
     const name = `note-${id}`
-    const input = { name, by, ofNote: true }
-    const checkpoint = await this.#parts.checkpoints.add(input, checkpoints).then(
-      () => name,
-      (error: unknown) => {
+    const checkpoint = await this.#parts.checkpoints
+      .add({ name, by, ofNote: true }, checkpoints)
+      .then(() => name)
+      .catch((error: unknown) => {
         if (error instanceof ServiceError) return null
         throw error
-      },
-    )
-    const { under, ...drawn } = (taken.ok ? taken.value.view : null) ?? shown ?? {}
-    const found = targets.length === 0 ? targetOf(under) : null
-    const about = found === null ? targets : [found]
+      })
+    const drawn = (taken.ok ? taken.value.view : undefined) ?? shown
+    const { under, ...view } = drawn ?? {}
+    const found = targets.length === 0 ? noteTarget.safeParse(under).data : undefined
+    const about = found === undefined ? targets : [found]
     const details = await this.#details(about)
     if (details.some(isJsonObject)) {
       await save(pictures, id, 'details', Buffer.from(JSON.stringify(details)))
     }
+    const failure = taken.ok ? await save(pictures, id, 'before', taken.value.png) : taken.failure
+    if (this.#parts.folder() !== folder) {
+      await this.discard(place, id)
+      return { checkpoint: null, targets, no_picture: otherDocument }
+    }
     const kept = { checkpoint, targets: about }
-    if (!taken.ok) return { ...kept, no_picture: taken.failure }
-    const failure = await save(pictures, id, 'before', taken.value.png)
     if (failure !== null) return { ...kept, no_picture: failure }
-    return { ...kept, before: pictureUri(id, 'before'), view: drawn }
+    return { ...kept, before: pictureUri(id, 'before'), ...(drawn && { view }) }
   }
 
   /** In the order of the objects; null for one that the application tells nothing of. */
@@ -133,8 +125,7 @@ export class Prover {
     now: () => readonly NoteTarget[] = () => note.targets,
   ): Promise<NoteProof> {
     const folder = this.#parts.folder()
-    const isCompared = note.checkpoint !== null || note.before !== undefined
-    const { scene, unconfirmed, settled } = await this.#settle(isCompared ? maxRounds : 0)
+    const { scene, unconfirmed, settled } = await this.#settle()
     const ofOther = { settled, revision: null, no_changes: otherDocument }
     if (this.#parts.folder() !== folder) return ofOther
     // The picture shows the scene that is compared, however long that takes.
@@ -152,17 +143,17 @@ export class Prover {
   }
 
   /** Not settled when it still changed in the last round, or the application had not confirmed it. */
-  async #settle(rounds: number): Promise<FreshScene & { readonly settled: boolean }> {
+  async #settle(): Promise<FreshScene & { readonly settled: boolean }> {
     const { scene, timer } = this.#parts
     let last = await scene()
-    for (let round = 0; round < rounds; round++) {
+    for (let round = 0; round < maxRounds; round++) {
       await new Promise<void>(resolve => void timer.after(stillMs, resolve))
       const now = await scene()
       if (isKnown(now) && now.scene.revision === last.scene.revision)
         return { ...now, settled: true }
       last = now
     }
-    return { ...last, settled: rounds === 0 && isKnown(last) }
+    return { ...last, settled: false }
   }
 
   async #changes(
@@ -253,11 +244,6 @@ function pictureUri(id: string, name: string): string {
   return `notes://${id}/${name}`
 }
 
-function targetOf(value: unknown): NoteTarget | null {
-  const { id, name } = isJsonObject(value) ? value : {}
-  return typeof id === 'string' && typeof name === 'string' ? { id, name } : null
-}
-
 /** Lines in each of the two lists. */
 const maxLines = 30
 const maxLineChars = 300
@@ -273,7 +259,7 @@ function proofOf(
   { changes, ofTargets }: Pick<SceneComparison, 'changes' | 'ofTargets'>,
   detailed: readonly SceneChange[],
   hasTargets: boolean,
-): Pick<NoteProof, 'asked' | 'also_changed' | 'more'> {
+) {
   const linesOf = (isAsked: boolean) =>
     describeChanges(changes, ({ path }, at) => ofTargets[at] === isAsked && !ofPerson.test(path))
   const placeOf = ({ id, path }: SceneChange) => `${asText(id)} ${path.replace(/^\/\w+\/\d+/, '')}`
@@ -294,7 +280,5 @@ function proofOf(
 }
 
 function cut(lines: readonly string[]): readonly string[] {
-  const short = (line: string) =>
-    line.length > maxLineChars ? `${line.slice(0, maxLineChars)}…` : line
-  return lines.slice(0, maxLines).map(line => short(line).toWellFormed())
+  return lines.slice(0, maxLines).map(line => line.slice(0, maxLineChars).toWellFormed())
 }

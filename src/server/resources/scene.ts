@@ -116,7 +116,9 @@ export class SceneProducer implements BuiltIn {
       revision,
       frame: frame ?? null,
       names: new Map(named.map(({ id, name }) => [asText(id ?? name), asText(name ?? id)])),
-      ids: new Map(named.flatMap(({ uid, id }) => (uid == null ? [] : [[asText(uid), asText(id)]]))),
+      ids: new Map(
+        named.flatMap(({ uid, id }) => (uid == null ? [] : [[asText(uid), asText(id)]])),
+      ),
       mayOmit: Array.isArray(objects) ? omissionOf(scene) : () => true,
     }
   }
@@ -204,7 +206,9 @@ export class SceneProducer implements BuiltIn {
   }
 
   #compared(base: SceneRevision, until: SceneRevision): JsonDifferences {
-    return changesBetween(parseScene(base.text), parseScene(until.text), this.#maxChanges)
+    const isCurrent = until === this.#state.current
+    const scene = isCurrent ? this.#parsed.value : parseScene(until.text)
+    return changesBetween(parseScene(base.text), scene, this.#maxChanges)
   }
 
   async #endpoint(word: number | string): Promise<SceneRevision> {

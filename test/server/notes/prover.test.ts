@@ -307,7 +307,11 @@ describe('Prover', () => {
 
     it('compares the objects of the note in detail', async () => {
       const proves = prover()
-      told({ translate: [0, 0, 0], energy: 1000, materials: [{ name: 'Paint', base: [0.5, 0.5, 0.5] }] })
+      told({
+        translate: [0, 0, 0],
+        energy: 1000,
+        materials: [{ name: 'Paint', base: [0.5, 0.5, 0.5] }],
+      })
       const note = await made(proves)
       told({ translate: [0, 0, 1], energy: 10, materials: [{ name: 'Paint', ...red }] })
       rise()

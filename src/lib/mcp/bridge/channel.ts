@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from '../../util/json.ts'
+import { arrayOf, isJsonObject, type JsonObject } from '../../util/json.ts'
 import { asText, cleanText } from '../../util/text.ts'
 import { Throttle } from '../../util/throttle.ts'
 import { pause, retryDelay } from '../../util/time.ts'
@@ -126,7 +126,7 @@ export class Channel {
       const { data, text } = outcome
       if (isRevision(data.revision)) revision = data.revision
       const isChanged =
-        data.reset === true || (Array.isArray(data.changes) && data.changes.length > 0)
+        data.reset === true || data.truncated === true || arrayOf(data.changes).length > 0
       if (isChanged) lines.push(...text.split('\n').filter(line => !facts.includes(line)))
     }
     const { asked } = state

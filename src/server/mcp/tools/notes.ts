@@ -139,9 +139,12 @@ function answerNoteTool(notes: Notes): Tool {
     const head = `note ${note.number} (${note.id}) is answered; the person accepts it or replies`
     if (proof === undefined) return textResult(head, data)
     const scene = proof.revision === null ? [] : [`compared with scene revision ${proof.revision}`]
-    const words = [head, ...scene, ...proofLines(proof)].join('\n')
+    const picture = await pictureOf(notes, note, proof)
+    // Some clients join the texts of an answer without a line between them.
+    const end = picture.length > 0 ? [''] : []
+    const words = [head, ...scene, ...proofLines(proof), ...end].join('\n')
     const { content, ...result } = textResult(words, data)
-    return { ...result, content: [...content, ...(await pictureOf(notes, note, proof))] }
+    return { ...result, content: [...content, ...picture] }
   })
 }
 

@@ -3,6 +3,7 @@ import type { Limits } from '../../../lib/config/limits.ts'
 import { longestWaitSeconds } from '../../../lib/mcp/longest-wait.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import { diffJson } from '../../../lib/util/json-diff.ts'
+import { parseExact } from '../../../lib/util/exact-json.ts'
 import { isJsonObject, type JsonObject, parseJson } from '../../../lib/util/json.ts'
 import { type Clock, repeat, type Timer } from '../../../lib/util/time.ts'
 import { openNotesUri } from '../../notes/note.ts'
@@ -275,7 +276,7 @@ function objectText([content]: readonly Content[]): string {
 function objectChanges(uri: string, before: string, after: string): readonly string[] {
   // As if it were the only one of a scene, so that it is described as one.
   const [old, now] = [before, after].map(text => {
-    const parsed = parseJson(text, maxObjectDepth)
+    const parsed = parseJson(text, maxObjectDepth, parseExact)
     return parsed.ok && isJsonObject(parsed.value)
       ? { objects: [{ ...parsed.value, id: uri }] }
       : null

@@ -1,0 +1,113 @@
+import { expect } from 'chai'
+import { nothingFollowed } from '../../../../src/lib/mcp/change-words.ts'
+import { startServer, type TestServer, toolCall } from '../../../helpers/mcp.ts'
+import { callStateless } from '../../../helpers/stateless.ts'
+
+const object = (name: string, more: object = {}) => ({ id: name, name, type: 'mesh', ...more })
+const at = (...translate: number[]) => ({ translate })
+
+describe('scene_changes', () => {
+  let server: TestServer
+  before(async () => {
+    server = await startServer({ enableTools: true })
+  })
+  after(() => server.stop())
+
+  /** The words about the last change, without those of the headline. */
+  async function changes(args: object = {}): Promise<readonly string[]> {
+    const { json } = await callStateless(server.url, 'tools/call', toolCall('scene_changes', args))
+    const [head = '', ...lines] = json.result.content[0].text.split('\n')
+    return [head.replace(/^.*?: /, ''), ...lines.map((line: string) => line.replace(/^- /, ''))]
+  }
+
+  const two = { objects: [object('A', at(0, 0, 0)), object('B', at(6, 6, 6))] }
+  const rows: [what: string, before: object, after: object, words: readonly string[]][] = [
+    ['another order', two, { objects: two.objects.toReversed() }, [nothingFollowed]],
+    [
+      'an object that came while another one moved',
+      { objects: [object('A', at(0, 0, 0))] },
+      { objects: [object('C'), object('A', at(0, 0, 2))] },
+      ['2 objects or settings changed', 'C (mesh) added', 'A moved 2.00 along z'],
+    ],
+    [
+      'an object with a stable identity',
+      { objects: [object('Cube', { uid: 1, ...at(0, 0, 0) }), object('B', { uid: 2 })] },
+      { objects: [object('B', { uid: 2 }), object('Hero', { uid: 1, ...at(0.5, 0, 0) })] },
+      ['1 object or setting changed', 'Cube renamed Hero, moved 0.50 along x'],
+    ],
+    [
+      'an object that was deleted and came back at the end',
+      two,
+      { objects: two.objects.toReversed() },
+      [nothingFollowed],
+    ],
+    [
+      'what a save changes',
+      {
+        objects: [object('A')],
+        change_count: 1,
+        document: { path: '/a', modified: true },
+        truncated: { total: 1 },
+      },
+      {
+        objects: [object('A')],
+        change_count: 2,
+        document: { path: '/a', modified: false },
+        truncated: { total: 2 },
+      },
+      [nothingFollowed],
+    ],
+    [
+      'another path',
+      { objects: [object('A')], document: { path: '/a.blend' } },
+      { objects: [object('A')], document: { path: '/b.blend' } },
+      ['1 object or setting changed', 'document.path /a.blend → /b.blend'],
+    ],
+    [
+      '2,000 moved objects',
+      { objects: Array.from({ length: 2000 }, (_, n) => object(`Obj.${n}`, at(n, 0, 0))) },
+      { objects: Array.from({ length: 2000 }, (_, n) => object(`Obj.${n}`, at(n + 0.5, 0, 0))) },
+      [
+        '2000 objects or settings changed',
+        'in all changed 2000 mesh',
+        '1000 objects moved 0.50 along x: Obj.0, Obj.1, Obj.2, Obj.3, Obj.4 and 995 more',
+        'other changes are not listed',
+      ],
+    ],
+  ]
+  for (const [what, before, after, words] of rows) {
+    it(`tells of ${what}, whether the scene came whole or in patches`, async () => {
+      const resources = server.server.resources()
+      const { objects, ...members } = after as any
+      const ids = (before as any).objects.map(({ id }: any) => id)
+      const gone = ids.filter((id: string) => !objects.some((each: any) => each.id === id))
+      for (const isPatched of [false, true]) {
+        resources.setScene(before)
+        const since = resources.scene.current.revision
+        // Objects that are removed and added again are at the end of a scene that is patched.
+        if (isPatched && gone.length === 0) resources.patchScene({ removed: ids, unset: [] })
+        if (isPatched) resources.patchScene({ objects, members, removed: gone })
+        else resources.setScene(after)
+        expect(await changes({ since }), String(isPatched)).to.deep.equal(words)
+      }
+    })
+  }
+
+  it('keeps all digits, and half characters become whole ones', async () => {
+    const resources = server.server.resources()
+    resources.setSceneText('{"objects":[{"id":9007199254740993,"n":"a","x":1.0}]}')
+    resources.setSceneText('{"objects":[{"id":9007199254740993,"n":"\\ud83d","x":1}]}')
+    expect(await changes()).to.deep.equal([
+      '1 object or setting changed',
+      '9007199254740993 n a → \ufffd',
+    ])
+  })
+
+  it('says what an earlier revision lacks', async () => {
+    const resources = server.server.resources()
+    resources.setScene({ frame: 1 })
+    expect(await changes({ since: 0 })).to.match(
+      /^the earlier revision is not kept: read the scene/,
+    )
+  })
+})
