@@ -109,7 +109,7 @@ describe('the proof of an answer', () => {
       expect(content[0].text).to.include('in the view of the note 1.6 % of the pixels changed')
       expect(content[1]).to.include({ type: 'image', mimeType: 'image/png' })
       expect(content[2].text).to.equal(
-        `notes://${note.id}/difference-1, 16 × 8 pixels; what changed is within 6 × 1 at (5, 0)`,
+        `\nnotes://${note.id}/difference-1, 16 × 8 pixels; what changed is within 6 × 1 at (5, 0)`,
       )
       const read = await session.call('resources/read', { uri: `notes://${note.id}/after-1` })
       expect(Buffer.from(read.result.contents[0].blob, 'base64').equals(dotted(dots))).to.equal(

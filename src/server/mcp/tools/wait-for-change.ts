@@ -308,8 +308,8 @@ function definitionFor(defaultUris: readonly string[]) {
     title: 'Wait for a change',
     description:
       `Wait until ${what}${note} or another resource changes (uris; absent: ` +
-      `${defaultUris.join(' and ')}), at most ${longestWaitSeconds} s, and tell what changed. Call ` +
-      `it again to go on waiting${goOn}.`,
+      `${defaultUris.join(' and ')}), at most ${longestWaitSeconds} s, and notify you of what ` +
+      `changed. Call it again to go on waiting${goOn}.`,
     searchHint: 'notify when the user edits, wait for the artist, watch, monitor, subscribe, poll',
     input: isScene ? sceneInput : sceneInput.omit({ since: true }),
   }
