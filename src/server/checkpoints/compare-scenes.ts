@@ -66,8 +66,11 @@ function familyOf(before: JsonObject, after: JsonObject, targets: readonly Scene
   const { then, since } = partnersIn(olds, news)
   const found = targets.map(target => {
     const was = targetsIn(olds, target)
-    const is = was.length > 0 ? was.flatMap(each => since.get(each) ?? []) : targetsIn(news, target)
-    return { was: [...was, ...is.flatMap(each => then.get(each) ?? [])], is }
+    const is =
+      was.length > 0
+        ? was.flatMap<JsonObject>(each => since.get(each) ?? [])
+        : targetsIn(news, target)
+    return { was: [...was, ...is.flatMap<JsonObject>(each => then.get(each) ?? [])], is }
   })
   const old = withChildren(
     olds,
@@ -92,16 +95,17 @@ function familyOf(before: JsonObject, after: JsonObject, targets: readonly Scene
 /** Which objects are the same, as `diffJson` says: what each new one was, and each old one is. */
 function partnersIn(olds: readonly JsonObject[], news: readonly JsonObject[]) {
   const identity = ({ id, name, uid, uuid }: JsonObject) => ({ id, name, uid, uuid })
-  const { changes } = diffJson(
+  const found = diffJson(
     { objects: olds.map((each, place) => ({ ...identity(each), place })) },
     { objects: news.map(identity) },
     { maxChanges: Infinity },
   )
-  const places = changes.filter(({ path }) => /^\/objects\/\d+\/place$/.test(path))
+  const places = found.changes.filter(({ path }) => /^\/objects\/\d+\/place$/.test(path))
   const pairs = places.map(
     ({ path, before }) => [news[Number(pointerParts(path)[1])]!, olds[Number(before)]!] as const,
   )
-  return { then: new Map(pairs), since: new Map(pairs.map(([now, old]) => [old, now])) }
+  const since = pairs.map(([now, old]) => [old, now] as const)
+  return { then: new Map(pairs), since: new Map(since) }
 }
 
 /** By `uid`. By id, else by a name that one object has, when the scene has no uid of that run. */

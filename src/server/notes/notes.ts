@@ -200,7 +200,9 @@ export class Notes implements NotesSource {
 
   /** Throws `resource_not_found`, and `note_state` when the note does not take the action now. */
   async act(word: string, given: NoteAct): Promise<Note> {
-    return given.action === 'answer' ? (await this.answer(word, given)).note : this.#enter(word, given)
+    return given.action === 'answer'
+      ? (await this.answer(word, given)).note
+      : this.#enter(word, given)
   }
 
   /** The same for an answer. `place`: that of its entry, which has no proof when proving failed. */
