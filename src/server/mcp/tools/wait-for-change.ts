@@ -2,12 +2,11 @@ import { z } from 'zod'
 import type { Limits } from '../../../lib/config/limits.ts'
 import { longestWaitSeconds } from '../../../lib/mcp/longest-wait.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
-import { diffJson } from '../../../lib/util/json-diff.ts'
 import { parseExact } from '../../../lib/util/exact-json.ts'
 import { isJsonObject, type JsonObject, parseJson } from '../../../lib/util/json.ts'
 import { type Clock, repeat, type Timer } from '../../../lib/util/time.ts'
 import { openNotesUri } from '../../notes/note.ts'
-import { detailUri, isOfApplication } from '../../resources/object-detail.ts'
+import { detailChanges, detailUri, isOfApplication } from '../../resources/object-detail.ts'
 import type { Content } from '../../resources/producer.ts'
 import { checkpointsUri, sceneCurrentUri, sceneDeltaUri } from '../../resources/scene-listing.ts'
 import type { ServedResources } from '../../resources/schemes.ts'
@@ -274,14 +273,11 @@ function objectText([content]: readonly Content[]): string {
 
 /** What changed in one object, in words; none when that is not known. */
 function objectChanges(uri: string, before: string, after: string): readonly string[] {
-  // As if it were the only one of a scene, so that it is described as one.
   const [old, now] = [before, after].map(text => {
     const parsed = parseJson(text, maxObjectDepth, parseExact)
-    return parsed.ok && isJsonObject(parsed.value)
-      ? { objects: [{ ...parsed.value, id: uri }] }
-      : null
+    return parsed.ok && isJsonObject(parsed.value) ? parsed.value : null
   })
-  return old && now ? describeChanges(diffJson(old, now, { maxChanges }).changes) : []
+  return old && now ? describeChanges(detailChanges([old], [now], [{ id: uri }], maxChanges)) : []
 }
 
 /** Where one scene is waited for. */
