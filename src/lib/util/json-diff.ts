@@ -271,6 +271,8 @@ function matchObjects(
   const partners = new Map<JsonObject, JsonObject>()
   const taken = new Set<JsonObject>()
   const unsure = new Set<JsonObject>()
+  let read: readonly JsonObject[] | undefined
+  const equal = () => (read ??= others())
   const pair = (item: JsonObject, partner: JsonObject): void => {
     partners.set(item, partner)
     taken.add(partner)
@@ -278,7 +280,7 @@ function matchObjects(
   let oneRun: boolean | undefined
   /** Numbers of another run of the application say nothing: then no object has the same one. */
   const isOneRun = () =>
-    (oneRun ??= haveCommonUid(before, after) || others().some(({ uid }) => keyOf(uid) !== null))
+    (oneRun ??= haveCommonUid(before, after) || equal().some(({ uid }) => keyOf(uid) !== null))
   const areTwo = (one: JsonObject, other: JsonObject): boolean => {
     const [a, b] = [keyOf(one.uid), keyOf(other.uid)]
     return a !== null && b !== null && a !== b && isOneRun()
@@ -304,19 +306,19 @@ function matchObjects(
     }
   }
   const pairEqual = (olds: readonly JsonObject[], nows: readonly JsonObject[]): void => {
-    const equal = Map.groupBy(olds, contentOf)
+    const same = Map.groupBy(olds, contentOf)
     for (const item of nows) {
-      const partner = equal.get(contentOf(item))?.shift()
+      const partner = same.get(contentOf(item))?.shift()
       if (partner !== undefined && !areTwo(item, partner)) pair(item, partner)
     }
   }
   matchBy(item =>
     keyOf(item.id) === null ? null : JSON.stringify([item.id, item.uid, item.uuid].map(keyOf)),
   )
-  matchBy(({ uid }) => keyOf(uid))
+  matchBy(({ uid }) => keyOf(uid), equal)
   matchBy(({ id }) => keyOf(id))
-  matchBy(({ uuid }) => keyOf(uuid), others)
-  matchBy(({ name }) => keyOf(name), others)
+  matchBy(({ uuid }) => keyOf(uuid), equal)
+  matchBy(({ name }) => keyOf(name), equal)
   matchBy(({ id, uid, uuid, name }) =>
     [id, uid, uuid].some(each => keyOf(each) !== null) ? null : keyOf(name),
   )
