@@ -204,15 +204,17 @@ export class WaitForChange {
 
   async #changed(
     { uri, base: canonical }: Topic,
-    { base, objects }: Wait,
+    { uris, base, objects }: Wait,
     { reader }: Caller,
   ): Promise<ToolResult> {
     if (sceneUris.includes(canonical) && base !== null) return this.#sceneChanged(uri, base)
+    // The scene may have changed, too: the next wait tells it.
+    const seen = sceneUris.some(each => uris.has(each)) ? base : this.#sceneRevision
     const data = { changed: true, uris: [uri] }
     const head = `changed: ${uri}`
     if (!isOfApplication(canonical)) {
       const tool = canonical === openNotesUri ? 'list_notes' : 'read_resource'
-      return this.#answer(data, [`${head} (${tool} has it)`])
+      return this.#answer(data, [`${head} (${tool} has it)`], seen)
     }
     if (this.#registry.scene?.application?.connected === false) {
       return this.#unchanged('the application is gone')
@@ -220,13 +222,11 @@ export class WaitForChange {
     try {
       const now = objectText(await this.#registry.read(uri, reader))
       const lines = objectChanges(uri, objects?.get(uri) ?? '', now)
-      return this.#answer(data, [
-        `${head} (read_resource has it)`,
-        ...lines.map(line => `- ${line}`),
-      ])
+      const told = [`${head} (read_resource has it)`, ...lines.map(line => `- ${line}`)]
+      return this.#answer(data, told, seen)
     } catch (error) {
       const what = isMissing(error) ? '; the application has it no more' : ' (read_resource has it)'
-      return this.#answer(data, [head + what])
+      return this.#answer(data, [head + what], seen)
     }
   }
 
@@ -257,8 +257,7 @@ export class WaitForChange {
   }
 
   /** With the revision from which a next wait goes on, where the server has a scene. */
-  #answer(data: JsonObject, lines: readonly string[]): ToolResult {
-    const revision = this.#sceneRevision
+  #answer(data: JsonObject, lines: readonly string[], revision = this.#sceneRevision): ToolResult {
     if (revision === null) return textResult(lines.join('\n'), data)
     const text = [...lines, `go on with since=${revision}`].join('\n')
     return textResult(text, { ...data, revision })
