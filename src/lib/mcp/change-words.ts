@@ -3,6 +3,7 @@ import { numberOf } from '../util/exact-json.ts'
 import { arrayOf, isJsonObject, type JsonObject, pointerParts } from '../util/json.ts'
 import { isVector, type JsonChange, labelOf, objectLists } from '../util/json-diff.ts'
 import { asText, cleanText } from '../util/text.ts'
+import { differences, explanationsIn, identity, isLabel, type Spot } from './explained-changes.ts'
 
 export type { JsonChange as SceneChange }
 
@@ -81,18 +82,6 @@ export function describeChanges(
   return linesOf(thingsIn(changes, shown))
 }
 
-/** A change, and where it is. */
-interface Spot {
-  readonly change: JsonChange
-  /** The same for all changes of one object. */
-  readonly key: string
-  /** The list and name of the object that it is or is in; null: it is in none. */
-  readonly list: string | null
-  readonly label: string | null
-  /** The way to it from that object, or from the scene; empty for an object that came or went. */
-  readonly member: readonly string[]
-}
-
 function spotOf(change: JsonChange): Spot {
   const { path, kind, id, name, before, after = before } = change
   const way = pointerParts(path)
@@ -110,6 +99,9 @@ function spotOf(change: JsonChange): Spot {
 
 /** An object or setting, and what is said of it. */
 interface Thing extends Pick<Spot, 'list' | 'label'> {
+  readonly key: string
+  /** The same for those of which the same is said; `words` are shortened. */
+  readonly meaning: string
   readonly words: string
   readonly isUnsure: boolean
 }
@@ -119,7 +111,7 @@ function thingsIn(
   shown: (change: JsonChange, at: number) => boolean = () => true,
 ): readonly Thing[] {
   const spots = changes.map(spotOf)
-  const { isExplained, labelBefore } = explanationsIn(spots)
+  const { isExplained, renamingOf } = explanationsIn(spots)
   const told = spots.filter((spot, at) => shown(spot.change, at) && !isExplained(spot))
   return Array.from(
     Map.groupBy(told, ({ key }) => key),
@@ -127,14 +119,25 @@ function thingsIn(
       const { list, label } = same[0]!
       const isUnsure = same.some(({ change }) => change.matched !== undefined)
       const words = joined(same.map(textOf))
-      return { list, label: labelBefore(key) ?? (label && short(label)), words, isUnsure }
+      const renaming = renamingOf(key)
+      const called = renaming ? valueText(renaming.before) : label && short(label)
+      return {
+        key,
+        list,
+        label: called,
+        words,
+        meaning: JSON.stringify(same.map(meaningOf)),
+        isUnsure,
+      }
     },
   )
 }
 
 /** One line for all objects of a list of which the same is said. */
 function linesOf(things: readonly Thing[]): readonly string[] {
-  const alike = Map.groupBy(things, ({ list, label, words }) => `${label && list}\n${words}`)
+  const alike = Map.groupBy(things, ({ key, list, label, meaning }) =>
+    JSON.stringify(list === null || label === null ? key : [list, meaning]),
+  )
   const lines = Array.from(alike.values(), same => {
     const [{ list, label, words }] = same as [Thing]
     if (list === null || label === null) return words
@@ -164,65 +167,6 @@ function joined(parts: readonly string[]): string {
   return text
 }
 
-const identity = /^(?:id|name)$/
-
-/** What needs no words because others say it, and what objects were called before. */
-function explanationsIn(spots: readonly Spot[]) {
-  const names = new Map<string, { readonly old: string; readonly now: string }>()
-  const references = new Map<unknown, unknown>()
-  const counts = new Map<string, number>()
-  const moved = new Set<string>()
-  let selected: readonly unknown[] | undefined
-  for (const { change, key, list, member } of spots) {
-    const { kind, path, before, after } = change
-    const counted = member.length === 0 ? `${kind} ${list}` : kind
-    counts.set(counted, (counts.get(counted) ?? 0) + 1)
-    if (/^\/selection(?:\/ids)?$/.test(path)) selected = arrayOf(after)
-    if (list === null || kind !== 'changed' || member.length > 1) continue
-    if (member[0] === 'translate') moved.add(key)
-    if (!identity.test(member[0]!)) continue
-    references.set(before, after)
-    if (isLabel(change)) names.set(key, { old: valueText(before), now: valueText(after) })
-  }
-  const isReference = ({ before, after }: JsonChange): boolean => {
-    const [old, now] = [before, after].map(value => [value].flat())
-    if (!old?.some(each => typeof each === 'string' && references.has(each))) return false
-    const renamed = new Set(old.map(each => references.get(each) ?? each))
-    return renamed.symmetricDifference(new Set(now)).size === 0
-  }
-  /** An amount of objects is explained by as many that came or went. */
-  const isCounted = (list: string, { before, after }: JsonChange): boolean => {
-    const by = (numberOf(after) ?? 0) - (numberOf(before) ?? 0)
-    const found = counts.get(`${by < 0 ? 'removed' : 'added'} ${list}`) ?? 0
-    return by !== 0 && found >= Math.abs(by)
-  }
-  const isExplained = ({ change, key, list, member }: Spot): boolean => {
-    const { before, after } = change
-    const [name = '', part = ''] = member
-    if (list === null) {
-      const isOfObjects = /^(?:meshes|lights|cameras|by_type)$/.test(part)
-      if (name === 'counts') return isCounted(isOfObjects ? 'objects' : part, change)
-      if (name === 'omitted') return counts.has('omitted') || counts.has('listed')
-      if (name === 'selection' && /^(?:count|truncated)$/.test(part)) return selected !== undefined
-      if (name === 'selection' && part === 'active') return selected?.length === 1
-      return isReference(change)
-    }
-    const isAmount = !objectLists.has(list) && /^(?:objects|users)$/.test(name)
-    if (isAmount) return isCounted('objects', change)
-    if (name === 'selected') return selected !== undefined
-    if (/^(?:world_translate|matrix_world)$/.test(name)) return moved.has(key)
-    if (!identity.test(name)) return isReference(change)
-    const { old, now } = names.get(key) ?? {}
-    return !isLabel(change) && valueText(before) === old && valueText(after) === now
-  }
-  return { isExplained, labelBefore: (key: string) => names.get(key)?.old }
-}
-
-/** Whether people call the object otherwise now. */
-function isLabel({ path, name }: JsonChange): boolean {
-  return path.endsWith('/name') || name === undefined
-}
-
 /** "moved 0.50 along x", "(mesh) added", "energy 10 → 5" */
 function textOf({ change, list, label, member }: Spot): string {
   const { kind, path, before, after } = change
@@ -246,6 +190,16 @@ function textOf({ change, list, label, member }: Spot): string {
   return movementText(member, list !== null, change) ?? valueChange(way, before, after)
 }
 
+/** Equal for changes of which the same is said; words are shortened, and leave values out. */
+function meaningOf({ change, list, member }: Spot): unknown {
+  const { kind, before, after } = change
+  if (member.length === 0) return [kind, ((after ?? before) as JsonObject).type]
+  if (kind === 'removed') return [kind, member, before === true]
+  const isMatrix = isVector(before) && isVector(after) && after.length > 4
+  const said = isMatrix ? 'changed' : movementText(member, list !== null, change)
+  return [kind, member, said ?? [before, after]]
+}
+
 function valueChange(way: string, before: unknown, after: unknown): string {
   if (isVector(before) && isVector(after) && after.length > 4) return `${way} changed`
   if (isList(before) && isList(after)) return listText(way, before, after)
@@ -264,11 +218,10 @@ function movementText(
   const what = member.at(-1)!
   const isTurn = what === 'rotate'
   if (!isTurn && !/translate|location|position/.test(what)) return null
-  if (!isVector(before) || !isVector(after) || before.length !== 3 || after.length !== 3)
-    return null
-  const by = after.map((value, axis) => numberOf(value)! - numberOf(before[axis])!)
+  const by = differences(before, after)
+  if (by?.length !== 3) return null
   // Less is noise of floating point.
-  const least = Math.max(...by.map(Math.abs)) * 1e-6
+  const least = Math.min(Math.max(...by.map(Math.abs)), 1) * 1e-6
   const [axis, ...others] = by.flatMap((value, at) => (Math.abs(value) > least ? [at] : []))
   if (axis === undefined) return null
   const amounts = by.map(value => `${amount(value)}${isTurn ? '°' : ''}`)

@@ -1,5 +1,5 @@
 import { digitsOf, type ExactNumber, numberOf } from './exact-json.ts'
-import { escapePointer, isJsonObject, type JsonObject } from './json.ts'
+import { arrayOf, escapePointer, isJsonObject, type JsonObject } from './json.ts'
 import { asText } from './text.ts'
 
 /** One difference between two JSON values. */
@@ -38,7 +38,8 @@ interface DiffOptions {
 /**
  * What differs between two JSON values; linear in their size.
  *
- * - Objects in lists are matched as `matchObjects` says. Their order is no change.
+ * - Objects in lists are matched as `matchObjects` says, also beside other items. Their order is no
+ *   change.
  * - Up to 16 numbers, as of a position, and lists of texts: one change for the whole list.
  * - Other lists of one length are compared place by place, else as a whole.
  * - Numbers are equal when their digits are: 1 and 1.0.
@@ -77,9 +78,8 @@ class Diff implements JsonDifferences {
   /** Undefined: there is none. */
   compare(place: Place, before: unknown, after: unknown): void {
     if (isSame(before, after)) return
-    const [old, now] = [objectsIn(before), objectsIn(after)]
-    if (old !== null && now !== null && old.length + now.length > 0) {
-      this.#compareItems(place, old, now)
+    if (haveObjects(before, after)) {
+      this.#compareItems(place, arrayOf(before), arrayOf(after))
     } else if (isJsonObject(before) && isJsonObject(after)) {
       this.#compareMembers(place, before, after)
     } else if (isLong(before) && isLong(after) && before.length === after.length) {
@@ -104,28 +104,49 @@ class Diff implements JsonDifferences {
     }
   }
 
-  #compareItems(list: Place, before: readonly JsonObject[], after: readonly JsonObject[]): void {
-    if (areAligned(before, after)) {
-      for (const [key, item] of after.entries()) {
-        this.#compareMembers({ parent: list, key, item }, before[key]!, item)
+  #compareItems(list: Place, before: readonly unknown[], after: readonly unknown[]): void {
+    const [oldPlaces, places] = [objectsIn(before), objectsIn(after)]
+    const [olds, nows] = [[...oldPlaces.keys()], [...places.keys()]]
+    const isMixed = olds.length < before.length || nows.length < after.length
+    if (!isMixed && areAligned(olds, nows)) {
+      for (const [key, item] of nows.entries()) {
+        this.#compareMembers({ parent: list, key, item }, olds[key]!, item)
       }
       return
     }
     const isOfScene = list.key === 'objects' && list.parent?.parent === null
     const { others = () => [], isOmitted = () => false } = isOfScene ? this.#options : {}
-    const { partners, unsure } = matchObjects(before, after, others)
+    const { partners, unsure } = matchObjects(olds, nows, others)
     const stayed = new Set(partners.values())
     const placeOf = (key: number, item: JsonObject): Place => {
       return { parent: list, key, item, isUnsure: unsure.has(item) }
     }
-    for (const [at, old] of before.entries()) {
+    for (const [old, at] of oldPlaces) {
       if (stayed.has(old)) continue
       this.#add(placeOf(at, old), isOmitted('removed', old) ? 'omitted' : 'removed', old, undefined)
     }
-    for (const [at, now] of after.entries()) {
+    for (const [now, at] of places) {
       const old = partners.get(now)
       if (old !== undefined) this.#compareMembers(placeOf(at, now), old, now)
       else this.#add(placeOf(at, now), isOmitted('added', now) ? 'listed' : 'added', undefined, now)
+    }
+    if (isMixed) this.#compareRest(list, before, after)
+  }
+
+  /** Items beside objects, in their order. */
+  #compareRest(list: Place, before: readonly unknown[], after: readonly unknown[]): void {
+    const [old, now] = [before, after].map(items =>
+      [...items.entries()].filter(([, item]) => !isJsonObject(item)),
+    ) as [[number, unknown][], [number, unknown][]]
+    if (old.length !== now.length) {
+      while (old.length > 0 && now.length > 0 && isSame(old.at(-1)![1], now.at(-1)![1])) {
+        old.pop()
+        now.pop()
+      }
+    }
+    for (let at = 0; at < Math.max(old.length, now.length); at++) {
+      const [key] = (now[at] ?? old[at])!
+      this.compare({ parent: list, key }, old[at]?.[1], now[at]?.[1])
     }
   }
 
@@ -177,9 +198,15 @@ export function labelOf({ name, id, uuid }: JsonObject): string | null {
   return label === undefined ? null : asText(label)
 }
 
-/** The list, when all its items are objects; else null. Nothing is an empty list. */
-function objectsIn(list: unknown = []): readonly JsonObject[] | null {
-  return Array.isArray(list) && list.every(isJsonObject) ? list : null
+/** Whether both are lists, and one has an object. Nothing is an empty list. */
+function haveObjects(...lists: [before: unknown, after: unknown]): boolean {
+  const areLists = lists.every(list => list === undefined || Array.isArray(list))
+  return areLists && lists.some(list => Array.isArray(list) && list.some(isJsonObject))
+}
+
+/** The objects of a list with their places. */
+function objectsIn(list: readonly unknown[]): ReadonlyMap<JsonObject, number> {
+  return new Map(list.flatMap((item, at) => (isJsonObject(item) ? [[item, at]] : [])))
 }
 
 const maxVector = 16
@@ -232,7 +259,9 @@ interface Matched {
 
 /**
  * Matches objects by the first of these that one of each list has alone: `uid`, `id`, `uuid`,
- * `name`. The rest place by place: those with one identity among themselves, and those without any. Objects with different uids of one run are never matched.
+ * `name`; those with a name only, among themselves. Then those with one identity among themselves,
+ * equal ones first, and those without any, by their places. Objects with different uids of one run
+ * are never matched.
  */
 function matchObjects(
   before: readonly JsonObject[],
@@ -240,46 +269,74 @@ function matchObjects(
   others: () => readonly JsonObject[],
 ): Matched {
   const partners = new Map<JsonObject, JsonObject>()
+  const taken = new Set<JsonObject>()
   const unsure = new Set<JsonObject>()
-  let [old, now] = [before, after]
-  let isOneRun: boolean | undefined
+  let read: readonly JsonObject[] | undefined
+  const equal = () => (read ??= others())
+  const pair = (item: JsonObject, partner: JsonObject): void => {
+    partners.set(item, partner)
+    taken.add(partner)
+  }
+  let oneRun: boolean | undefined
   /** Numbers of another run of the application say nothing: then no object has the same one. */
+  const isOneRun = () =>
+    (oneRun ??= haveCommonUid(before, after) || equal().some(({ uid }) => keyOf(uid) !== null))
   const areTwo = (one: JsonObject, other: JsonObject): boolean => {
     const [a, b] = [keyOf(one.uid), keyOf(other.uid)]
-    if (a === null || b === null || a === b) return false
-    isOneRun ??= haveCommonUid(before, after) || others().some(({ uid }) => keyOf(uid) !== null)
-    return isOneRun
+    return a !== null && b !== null && a !== b && isOneRun()
   }
-  const matchBy = (key: KeyOf, isSure: (key: Key) => boolean = () => true): void => {
-    if (old.length === 0 || now.length === 0) return
-    const olds = Map.groupBy(old, key)
-    for (const [own, [item, ...more]] of Map.groupBy(now, key)) {
-      const [partner, ...further] = olds.get(own) ?? []
-      const isAlone = item && partner && more.length + further.length === 0
-      if (isAlone && own !== null && isSure(own) && !areTwo(item, partner))
-        partners.set(item, partner)
+  const matchBy = (key: KeyOf, more: () => readonly JsonObject[] = () => []): void => {
+    if (partners.size === Math.min(before.length, after.length)) return
+    let further: ReadonlySet<Key | null> | undefined
+    const olds = Map.groupBy(before, key)
+    for (const [own, [item, ...twins]] of Map.groupBy(after, key)) {
+      const [partner, ...oldTwins] = olds.get(own) ?? []
+      if (own === null || !item || !partner || twins.length + oldTwins.length > 0) continue
+      if (partners.has(item) || taken.has(partner) || areTwo(item, partner)) continue
+      further ??= new Set(more().map(key))
+      if (!further.has(own)) pair(item, partner)
     }
-    const taken = new Set(partners.values())
-    old = old.filter(each => !taken.has(each))
-    now = now.filter(each => !partners.has(each))
   }
-  matchBy(({ id, uid, uuid }) => keyOf(id) && JSON.stringify([id, uid, uuid].map(keyOf)))
-  matchBy(({ uid }) => keyOf(uid))
+  /** Which of the others an item is, is known where all are known to be other ones. */
+  const markUnsure = (items: readonly JsonObject[], others: readonly JsonObject[]): void => {
+    const uids = new Set(others.map(({ uid }) => keyOf(uid)))
+    for (const item of others.length === 0 ? [] : items) {
+      const uid = keyOf(item.uid)
+      if (uid === null || uids.has(null) || uids.has(uid) || !isOneRun()) unsure.add(item)
+    }
+  }
+  const pairEqual = (olds: readonly JsonObject[], nows: readonly JsonObject[]): void => {
+    const same = Map.groupBy(olds, contentOf)
+    for (const item of nows) {
+      const partner = same.get(contentOf(item))?.shift()
+      if (partner !== undefined && !areTwo(item, partner)) pair(item, partner)
+    }
+  }
+  matchBy(item =>
+    keyOf(item.id) === null ? null : JSON.stringify([item.id, item.uid, item.uuid].map(keyOf)),
+  )
+  matchBy(({ uid }) => keyOf(uid), equal)
   matchBy(({ id }) => keyOf(id))
-  matchBy(({ uuid }) => keyOf(uuid))
-  const nameKey: KeyOf = ({ name }) => keyOf(name)
-  let named: readonly ReadonlyMap<Key | null, readonly unknown[]>[] | undefined
-  matchBy(nameKey, name => {
-    named ??= [before, after].map(list => Map.groupBy([...list, ...others()], nameKey))
-    return named.every(items => items.get(name)?.length === 1)
-  })
-  const olds = Map.groupBy(old, identityOf)
-  for (const [identity, nows] of Map.groupBy(now, identityOf)) {
-    const same = olds.get(identity) ?? []
-    for (const item of same.length === 0 ? [] : [...same, ...nows]) unsure.add(item)
-    for (const [at, partner] of same.entries()) {
-      const item = nows[at]
-      if (item !== undefined && !areTwo(item, partner)) partners.set(item, partner)
+  matchBy(({ uuid }) => keyOf(uuid), equal)
+  matchBy(({ name }) => keyOf(name), equal)
+  matchBy(({ id, uid, uuid, name }) =>
+    [id, uid, uuid].some(each => keyOf(each) !== null) ? null : keyOf(name),
+  )
+  const left = Map.groupBy(
+    before.filter(each => !taken.has(each)),
+    identityOf,
+  )
+  const joined = after.filter(each => !partners.has(each))
+  for (const [identity, nows] of Map.groupBy(joined, identityOf)) {
+    const olds = left.get(identity) ?? []
+    markUnsure(olds, nows)
+    markUnsure(nows, olds)
+    // Where nothing tells objects apart, their order may mean something.
+    if (identity !== nothing) pairEqual(olds, nows)
+    const waiting = nows.filter(each => !partners.has(each))
+    for (const [at, partner] of olds.filter(each => !taken.has(each)).entries()) {
+      const item = waiting[at]
+      if (item !== undefined && !areTwo(item, partner)) pair(item, partner)
     }
   }
   return { partners, unsure }
@@ -299,9 +356,21 @@ function haveCommonUid(before: readonly JsonObject[], after: readonly JsonObject
   return after.some(({ uid }) => keyOf(uid) !== null && uids.has(keyOf(uid)))
 }
 
-/** The same text for all without an identity. */
+/** The same text for objects between which no change is found. */
+function contentOf({ uid: _, ...item }: JsonObject): string {
+  return JSON.stringify(item, (_name, value: unknown) => {
+    const digits = digitsOf(value)
+    if (digits !== null) return [digits, 'digits']
+    if (!isJsonObject(value)) return value
+    return Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
+  })
+}
+
+/** The `identityOf` all without one. */
+const nothing = JSON.stringify([-1, null])
+
 function identityOf({ id, uuid, name, uid }: JsonObject): string {
   const keys = [id, uuid, name, uid].map(keyOf)
   const at = keys.findIndex(key => key !== null)
-  return JSON.stringify([at, keys[at]])
+  return at === -1 ? nothing : JSON.stringify([at, keys[at]])
 }

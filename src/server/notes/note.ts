@@ -1,6 +1,7 @@
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { NoteProof } from '../../lib/mcp/note-proof.ts'
 import type { JsonObject } from '../../lib/util/json.ts'
+import { isOfRun } from '../checkpoints/compare-scenes.ts'
 import type { SceneNow } from '../resources/scene.ts'
 
 export const openNotesUri = 'notes://open'
@@ -124,16 +125,24 @@ export function resolveTargets(
   })
 }
 
-/** Ids and names of now of the objects that are still there; others are gone. */
+/** Ids and names of now of the objects that are still there, as a proof finds them; others are gone. */
 export function targetsNow(
   targets: readonly NoteTarget[],
   { names, ids, mayOmit }: Pick<SceneNow, 'names' | 'ids' | 'mayOmit'>,
 ): readonly NoteTarget[] {
+  const uids = targets.some(({ uid }) => uid !== undefined) ? [...ids.keys()] : []
+  const named = Map.groupBy(names.keys(), id => names.get(id))
+  const idNow = ({ id, name, uid = '' }: NoteTarget): string | undefined => {
+    if (ids.has(uid) || isOfRun(uid, uids)) return ids.get(uid)
+    const [other, ...more] = named.get(name) ?? []
+    return names.has(id) || more.length > 0 ? id : other
+  }
   return targets.map(target => {
-    const id = ids.get(target.uid ?? '') ?? target.id
-    const name = names.get(id)
-    if (name === undefined) return mayOmit(id) ? target : { ...target, gone: true }
-    return name === target.name ? target : { ...target, id, name, was: target.name }
+    const id = idNow(target)
+    const name = names.get(id ?? '')
+    if (id === undefined || name === undefined)
+      return mayOmit(target.id) ? target : { ...target, gone: true }
+    return { ...target, id, name, ...(name !== target.name && { was: target.name }) }
   })
 }
 

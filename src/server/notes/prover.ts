@@ -11,8 +11,8 @@ import type { PictureDifference } from '../capture/png/compare.ts'
 import type { CheckpointStore } from '../checkpoints/checkpoint-store.ts'
 import type { Checkpoints } from '../checkpoints/checkpoints.ts'
 import type { FreshScene, SceneRevision } from '../resources/scene-revision.ts'
-import { changesBetween } from '../resources/scene-changes.ts'
-import type { Note, NoteTarget } from './note.ts'
+import { detailChanges } from '../resources/object-detail.ts'
+import type { Note } from './note.ts'
 import { noteTarget } from './note-posts.ts'
 import { NotePictures } from './note-pictures.ts'
 import type { NoteInput } from './notes.ts'
@@ -107,9 +107,10 @@ export class Prover {
   }
 
   /** In the order of the objects; null for one that the application tells nothing of. */
-  #details(objects: readonly NoteTarget[]): Promise<readonly (JsonObject | null)[]> {
+  #details(objects: SceneComparison['now']): Promise<readonly (JsonObject | null)[]> {
     const { detail } = this.#parts
-    return Promise.all(objects.slice(0, maxDetailed).map(({ id }) => detail(id).catch(() => null)))
+    const asked = objects.slice(0, maxDetailed)
+    return Promise.all(asked.map(each => each && detail(each.id).catch(() => null)))
   }
 
   /** Removes what was kept for a note that itself was not. */
@@ -118,19 +119,15 @@ export class Prover {
     for (const name of ['before', 'details']) await pictures.remove(id, name)
   }
 
-  /** Waits until the scene is settled. `answer`: the number of the answer; `now`: its objects. */
-  async prove(
-    note: Note,
-    answer: number,
-    now: () => readonly NoteTarget[] = () => note.targets,
-  ): Promise<NoteProof> {
+  /** Waits until the scene is settled. `answer`: the number of the answer. */
+  async prove(note: Note, answer: number): Promise<NoteProof> {
     const folder = this.#parts.folder()
     const { scene, unconfirmed, settled } = await this.#settle()
     const ofOther = { settled, revision: null, no_changes: otherDocument }
     if (this.#parts.folder() !== folder) return ofOther
     // The picture shows the scene that is compared, however long that takes.
     const [changes, pictures] = await Promise.all([
-      this.#changes(note, scene, now()),
+      this.#changes(note, scene),
       this.#pictures(note, answer),
     ])
     if (this.#parts.folder() !== folder) return ofOther
@@ -156,20 +153,15 @@ export class Prover {
     return { ...last, settled: false }
   }
 
-  async #changes(
-    { id, checkpoint, targets }: Note,
-    now: SceneRevision,
-    targetsNow: readonly NoteTarget[],
-  ) {
+  async #changes({ id, checkpoint, targets }: Note, now: SceneRevision) {
     if (checkpoint === null) return { no_changes: 'there was no scene when the note was made' }
     if (!now.hasScene) return { no_changes: 'the application does not share its scene now' }
     try {
       const base = await this.#parts.checkpoints.find(checkpoint)
-      const ids = targets.map(target => target.id)
-      const found = await this.#parts.checkpoints.compare(base, now, { maxChanges, targets: ids })
-      const detailed = await this.#detailChanges(id, targetsNow)
+      const found = await this.#parts.checkpoints.compare(base, now, { maxChanges, targets })
+      const detailed = await this.#detailChanges(id, found.now)
       return {
-        ...proofOf(found, detailed, ids.length > 0),
+        ...proofOf(found, detailed, targets.length > 0),
         ...(found.truncated && { truncated: true }),
       }
     } catch (error) {
@@ -179,15 +171,13 @@ export class Prover {
   }
 
   /** Of the objects of which the application told then and tells now. */
-  async #detailChanges(id: string, targetsNow: readonly NoteTarget[]) {
+  async #detailChanges(id: string, objects: SceneComparison['now']) {
     const kept = await this.pictures()
       .read(id, 'details')
       .then(bytes => arrayOf(parseExact(bytes.toString())))
       .catch(() => [])
-    const told = kept.some(isJsonObject) ? await this.#details(targetsNow) : []
-    const isKnown = (at: number) => isJsonObject(kept[at]) && isJsonObject(told[at])
-    const [before, after] = [kept, told].map(list => list.filter((_, at) => isKnown(at)))
-    return changesBetween({ objects: before }, { objects: after }, maxChanges).changes
+    const told = kept.some(isJsonObject) ? await this.#details(objects) : []
+    return detailChanges(kept, told, objects, maxChanges)
   }
 
   async #pictures({ id, before, view, no_picture }: Note, answer: number) {
@@ -262,12 +252,14 @@ function proofOf(
 ) {
   const linesOf = (isAsked: boolean) =>
     describeChanges(changes, ({ path }, at) => ofTargets[at] === isAsked && !ofPerson.test(path))
-  const placeOf = ({ id, path }: SceneChange) => `${asText(id)} ${path.replace(/^\/\w+\/\d+/, '')}`
+  const keyOf = ({ id, name }: SceneChange) => asText(id ?? name)
+  const placeOf = (change: SceneChange) =>
+    `${keyOf(change)} ${change.path.replace(/^\/\w+\/\d+/, '')}`
   const told = new Set(changes.map(placeOf))
-  const plain = [...changes, ...detailed].filter(change => !isDerived(change))
-  const changed = new Set(plain.map(({ id }) => id))
+  const isPlain = (change: SceneChange) => !isDerived(change) && !ofPerson.test(change.path)
+  const changed = new Set([...changes, ...detailed].filter(isPlain).map(keyOf))
   const untold = detailed.filter(change => {
-    const isExplained = isDerived(change) && changed.has(change.id)
+    const isExplained = isDerived(change) && changed.has(keyOf(change))
     return !isExplained && !told.has(placeOf(change)) && !ofPerson.test(change.path)
   })
   const [asked, others] = [[...linesOf(true), ...describeChanges(untold)], linesOf(false)]

@@ -84,7 +84,13 @@ function placesBefore(scene: SceneObjects, steps: readonly SceneStep[]): (id: st
 }
 
 /** Members that differ in each snapshot, or count what the scene lists. */
-const bookkeeping: ReadonlySet<string> = new Set(['change_count', 'captured_at', 'truncated'])
+const bookkeeping: ReadonlySet<string> = new Set([
+  'change_count',
+  'captured_at',
+  'truncated',
+  'total',
+  'modified',
+])
 
 /** In one order, without what differs in each snapshot or when the document is saved. */
 function followed(scene: JsonObject): JsonObject {

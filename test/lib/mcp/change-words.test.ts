@@ -150,7 +150,7 @@ describe('what differs between two scenes in words', () => {
       'a selection that is not listed whole',
       { selection: { ids: [], active: null, count: 0, truncated: false } },
       { selection: { ids: [...'ABCDEFG'], active: 'C', count: 300, truncated: true } },
-      ['active object null → C', 'selection: A, B, C, D, E, …'],
+      ['active object null → C', 'selection: A, B, C, D, E, …', 'selection.count 0 → 300'],
     ],
     [
       'a removed object, and counts that it explains',
@@ -183,6 +183,128 @@ describe('what differs between two scenes in words', () => {
         counts: { meshes: 2 },
       },
       ['counts.meshes 1 → 2', 'collections: A objects 2 → 1', 'collections: B objects 1 → 2'],
+    ],
+    [
+      'amounts beside what they do not count',
+      {
+        counts: { lights: 2, materials: 1, by_type: { light: 2, mesh: 1 } },
+        materials: [
+          { name: 'Red', users: 2 },
+          { name: 'Blue', users: 2 },
+        ],
+        collections: [
+          { name: 'P', objects: 2 },
+          { name: 'Q', objects: 2 },
+        ],
+        objects: [mesh('A', { materials: ['Red'] })],
+      },
+      {
+        counts: { lights: 1, materials: 0, by_type: { light: 1 } },
+        materials: [
+          { name: 'Red', users: 1 },
+          { name: 'Blue', users: 1 },
+        ],
+        collections: [
+          { name: 'P', objects: 1 },
+          { name: 'Q', objects: 1 },
+        ],
+        objects: [],
+      },
+      [
+        'counts.by_type.light 2 → 1',
+        'counts.lights 2 → 1',
+        'counts.materials 1 → 0',
+        '2 collections objects 2 → 1: P, Q',
+        'materials: Blue users 2 → 1',
+        'A (mesh) removed',
+      ],
+    ],
+    [
+      'an active object that is not the selected one',
+      { selection: { ids: ['A'], active: 'A', count: 1 } },
+      { selection: { ids: ['B'], active: 'C', count: 1 } },
+      ['active object A → C', 'selection: B'],
+    ],
+    [
+      'another active object of fewer selected ones, and an object that the selection lacks',
+      { selection: { ids: ['A', 'B'], active: 'A', count: 2 }, objects: [mesh('A'), mesh('B')] },
+      {
+        selection: { ids: ['A'], active: 'B', count: 1 },
+        objects: [mesh('A'), mesh('B', { selected: true })],
+      },
+      ['active object A → B', 'selection: A', 'B selected'],
+    ],
+    [
+      'texts that are equal to a name that changed',
+      { objects: [{ id: 1, name: 'red' }, mesh('B', { color: 'red' })], theme: 'red' },
+      { objects: [{ id: 1, name: 'blue' }, mesh('B', { color: 'blue' })], theme: 'blue' },
+      ['red renamed blue', 'B color red → blue', 'theme red → blue'],
+    ],
+    [
+      'a parent beside another one that is renamed',
+      { objects: [mesh('A', { uid: 1 }), mesh('B'), mesh('C', { parent: 'B' })] },
+      { objects: [mesh('H', { uid: 1 }), mesh('B'), mesh('C', { parent: 'H' })] },
+      ['A renamed H', 'C parent B → H'],
+    ],
+    [
+      'names that differ beyond what is shown of them',
+      { objects: [{ id: `${'x'.repeat(80)}1`, uid: 1, name: `${'x'.repeat(80)}2` }] },
+      { objects: [{ id: `${'y'.repeat(80)}1`, uid: 1, name: `${'y'.repeat(80)}2` }] },
+      [
+        `${'x'.repeat(59)}…: id ${'x'.repeat(59)}… → ${'y'.repeat(59)}…, renamed ${'y'.repeat(59)}…`,
+      ],
+    ],
+    [
+      'a way in the world that is not the one in the parent',
+      { objects: [mesh('A', { ...at(0, 0, 0), world_translate: [0, 0, 0] })] },
+      { objects: [mesh('A', { ...at(1, 0, 0), world_translate: [0, 5, 0] })] },
+      ['A moved 1.00 along x, moved 5.00 along y in the world'],
+    ],
+    [
+      'a move, without the same in the world',
+      {
+        objects: [
+          mesh('A', { ...at(0, 0, 0), world_translate: [1, 0, 0] }),
+          mesh('B', {
+            ...at(0, 0, 0),
+            matrix_world: [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1],
+          }),
+        ],
+      },
+      {
+        objects: [
+          mesh('A', { ...at(1, 0, 0), world_translate: [2, 0, 0] }),
+          mesh('B', {
+            ...at(1, 0, 0),
+            matrix_world: [1, 0, 0, 1, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1],
+          }),
+        ],
+      },
+      ['2 objects moved 1.00 along x: A, B'],
+    ],
+    [
+      'a short way beside a long one',
+      { objects: [mesh('A', at(0, 0, 0))] },
+      { objects: [mesh('A', at(1e6, 0.5, 0))] },
+      ['A moved by (1000000.00, 0.50, 0.00)'],
+    ],
+    [
+      'different values of which the same words are said',
+      { objects: [mesh('A'), mesh('B'), mesh('C', { t: '' }), mesh('D', { t: '' })] },
+      {
+        objects: [
+          mesh('A', { m: { a: 1 } }),
+          mesh('B', { m: { a: 2 } }),
+          mesh('C', { t: `${'x'.repeat(80)}1` }),
+          mesh('D', { t: `${'x'.repeat(80)}2` }),
+        ],
+      },
+      [
+        'A m set to {a}',
+        'B m set to {a}',
+        `C t  → ${'x'.repeat(59)}…`,
+        `D t  → ${'x'.repeat(59)}…`,
+      ],
     ],
     [
       'equal changes',
@@ -272,6 +394,32 @@ describe('what differs between two scenes in words', () => {
       expect(describeChanges(changes)).to.have.members(lines)
     })
   }
+
+  it('tell once of an object that is omitted, and of what else left the list of omitted ones', () => {
+    const words = (before: object, after: object) =>
+      describeChanges(
+        diffJson(before, after, { maxChanges: 9, isOmitted: (_, { id }) => id === 'A' }).changes,
+      )
+    const listed = { objects: [mesh('A')] }
+    expect(words(listed, { objects: [], omitted: ['A'] })).to.deep.equal([
+      'A (mesh) no longer listed, and still in the scene',
+    ])
+    expect(words({ objects: [], omitted: ['A', 'B'] }, { ...listed, omitted: [] })).to.have.members([
+      'A (mesh) listed again',
+      'omitted A, B → none',
+    ])
+  })
+
+  it('group no objects whose changes differ where their lines are cut', () => {
+    const objects = (last: number) =>
+      ['A', 'B'].map((name, nth) => {
+        const many = Array.from({ length: 60 }, (_, at) => [`member_${at}`, last === 0 ? 0 : 1])
+        return mesh(name, { ...Object.fromEntries(many), z: last * (nth + 1) })
+      })
+    const { changes } = diffJson(objects(0), objects(1), { maxChanges: 1000 })
+    const lines = describeChanges(changes)
+    expect(lines.map(line => line[0])).to.deep.equal(['A', 'B'])
+  })
 
   it('show digits as they were written', () => {
     const [before, after] = ['{"x":9007199254740993,"at":[1.0,2.0]}', '{"x":1.50,"at":[1.0,2.50]}']

@@ -113,6 +113,31 @@ describe('diffJson', () => {
     ],
     ['no other uid: another run of the application', [{ uid: 1, id: 1 }], [{ uid: 2, id: 1 }], []],
     [
+      'objects beside other items, which are compared in their order',
+      { objects: [{ id: 'A', x: 1 }, null, { id: 'B' }], things: [{ name: 'A', x: 1 }, 't', 'u'] },
+      { objects: [{ id: 'B' }, null, { id: 'A', x: 2 }], things: ['u', { name: 'A', x: 2 }] },
+      [
+        ['/objects/2/x', 'changed', 1, 2],
+        ['/things/1/x', 'changed', 1, 2],
+        ['/things/1', 'removed', 't'],
+      ],
+    ],
+    [
+      'no other id where another object has the uuid',
+      [
+        { id: 1, uuid: 'u' },
+        { id: 2, uuid: 'u' },
+      ],
+      [
+        { id: 1, uuid: 'u' },
+        { id: 3, uuid: 'u' },
+      ],
+      [
+        ['/1', 'removed', { id: 2, uuid: 'u' }],
+        ['/1', 'added', { id: 3, uuid: 'u' }],
+      ],
+    ],
+    [
       'two objects where neither id nor name is the same',
       [{ id: 'Bolt', name: 'Bolt', type: 'mesh' }],
       [{ id: 'Nut', name: 'Nut', type: 'mesh' }],
@@ -183,6 +208,31 @@ describe('diffJson', () => {
       { id: 'Lamp', uid: 'b.8', x: 2 },
     ]
     expect(kinds(otherRun)).to.deep.equal(['changed /objects/1/x'])
+  })
+
+  it('knows objects apart that have a name only, or other uids', () => {
+    const unsure = (before: unknown, after: unknown) =>
+      changesOf(before, after).map(({ kind, matched }) => [kind, matched])
+    const one = { id: 1, name: 'X' }
+    expect(unsure([one, { name: 'X', a: 1 }], [one, { name: 'X', a: 2 }])).to.deep.equal([
+      ['changed', undefined],
+    ])
+    const uids = (...all: string[]) => all.map(uid => ({ id: uid === 'r.2' ? 'B' : 'A', uid }))
+    expect(unsure(uids('r.1', 'r.2'), uids('r.3', 'r.2'))).to.deep.equal([
+      ['removed', undefined],
+      ['added', undefined],
+    ])
+  })
+
+  it('takes another order of duplicates for no change', () => {
+    const [one, two] = [
+      { id: 'A', x: 1, y: { a: 1, b: [] } },
+      { id: 'A', x: 2 },
+    ]
+    expect(changesOf([one, two], [two, { ...one, y: { b: [], a: 1 } }])).to.deep.equal([])
+    expect(brief([one, two], [two, { ...one, x: 3 }])).to.deep.equal([['/1/x', 'changed', 1, 3]])
+    const places = changesOf([{ x: 1 }, { x: 2 }], [{ x: 2 }, { x: 1 }])
+    expect(places.map(({ path }) => path)).to.deep.equal(['/0/x', '/1/x'])
   })
 
   it('names the object in a list that a change is in, and the way from there', () => {

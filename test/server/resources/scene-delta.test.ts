@@ -32,6 +32,15 @@ describe('scene://delta', () => {
     expect(payload(resources, 'scene://delta?since=1')).to.include({ truncated: true })
   })
 
+  it('lists no bookkeeping', () => {
+    const resources = registry()
+    for (const at of [1, 2]) {
+      const document = { path: 'a', modified: at === 2 }
+      resources.setScene({ total: at, modified: at, captured_at: at, truncated: at, document })
+    }
+    expect(payload(resources, 'scene://delta')['changes']).to.deep.equal([])
+  })
+
   it('reports objects beyond the limit as omitted and listed, never as removed or added', () => {
     const resources = registry()
     const [cube, lamp] = [{ id: 'Cube' }, { id: 'Lamp' }]

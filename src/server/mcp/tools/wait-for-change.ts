@@ -2,12 +2,11 @@ import { z } from 'zod'
 import type { Limits } from '../../../lib/config/limits.ts'
 import { longestWaitSeconds } from '../../../lib/mcp/longest-wait.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
-import { diffJson } from '../../../lib/util/json-diff.ts'
 import { parseExact } from '../../../lib/util/exact-json.ts'
 import { isJsonObject, type JsonObject, parseJson } from '../../../lib/util/json.ts'
 import { type Clock, repeat, type Timer } from '../../../lib/util/time.ts'
 import { openNotesUri } from '../../notes/note.ts'
-import { detailUri, isOfApplication } from '../../resources/object-detail.ts'
+import { detailChanges, detailUri, isOfApplication } from '../../resources/object-detail.ts'
 import type { Content } from '../../resources/producer.ts'
 import { checkpointsUri, sceneCurrentUri, sceneDeltaUri } from '../../resources/scene-listing.ts'
 import type { ServedResources } from '../../resources/schemes.ts'
@@ -205,15 +204,17 @@ export class WaitForChange {
 
   async #changed(
     { uri, base: canonical }: Topic,
-    { base, objects }: Wait,
+    { uris, base, objects }: Wait,
     { reader }: Caller,
   ): Promise<ToolResult> {
     if (sceneUris.includes(canonical) && base !== null) return this.#sceneChanged(uri, base)
+    // The scene may have changed, too: the next wait tells it.
+    const seen = sceneUris.some(each => uris.has(each)) ? base : this.#sceneRevision
     const data = { changed: true, uris: [uri] }
     const head = `changed: ${uri}`
     if (!isOfApplication(canonical)) {
       const tool = canonical === openNotesUri ? 'list_notes' : 'read_resource'
-      return this.#answer(data, [`${head} (${tool} has it)`])
+      return this.#answer(data, [`${head} (${tool} has it)`], seen)
     }
     if (this.#registry.scene?.application?.connected === false) {
       return this.#unchanged('the application is gone')
@@ -221,13 +222,11 @@ export class WaitForChange {
     try {
       const now = objectText(await this.#registry.read(uri, reader))
       const lines = objectChanges(uri, objects?.get(uri) ?? '', now)
-      return this.#answer(data, [
-        `${head} (read_resource has it)`,
-        ...lines.map(line => `- ${line}`),
-      ])
+      const told = [`${head} (read_resource has it)`, ...lines.map(line => `- ${line}`)]
+      return this.#answer(data, told, seen)
     } catch (error) {
       const what = isMissing(error) ? '; the application has it no more' : ' (read_resource has it)'
-      return this.#answer(data, [head + what])
+      return this.#answer(data, [head + what], seen)
     }
   }
 
@@ -258,8 +257,7 @@ export class WaitForChange {
   }
 
   /** With the revision from which a next wait goes on, where the server has a scene. */
-  #answer(data: JsonObject, lines: readonly string[]): ToolResult {
-    const revision = this.#sceneRevision
+  #answer(data: JsonObject, lines: readonly string[], revision = this.#sceneRevision): ToolResult {
     if (revision === null) return textResult(lines.join('\n'), data)
     const text = [...lines, `go on with since=${revision}`].join('\n')
     return textResult(text, { ...data, revision })
@@ -274,14 +272,11 @@ function objectText([content]: readonly Content[]): string {
 
 /** What changed in one object, in words; none when that is not known. */
 function objectChanges(uri: string, before: string, after: string): readonly string[] {
-  // As if it were the only one of a scene, so that it is described as one.
   const [old, now] = [before, after].map(text => {
     const parsed = parseJson(text, maxObjectDepth, parseExact)
-    return parsed.ok && isJsonObject(parsed.value)
-      ? { objects: [{ ...parsed.value, id: uri }] }
-      : null
+    return parsed.ok && isJsonObject(parsed.value) ? parsed.value : null
   })
-  return old && now ? describeChanges(diffJson(old, now, { maxChanges }).changes) : []
+  return old && now ? describeChanges(detailChanges([old], [now], [{ id: uri }], maxChanges)) : []
 }
 
 /** Where one scene is waited for. */
@@ -308,8 +303,8 @@ function definitionFor(defaultUris: readonly string[]) {
     title: 'Wait for a change',
     description:
       `Wait until ${what}${note} or another resource changes (uris; absent: ` +
-      `${defaultUris.join(' and ')}), at most ${longestWaitSeconds} s, and tell what changed. Call ` +
-      `it again to go on waiting${goOn}.`,
+      `${defaultUris.join(' and ')}), at most ${longestWaitSeconds} s, and notify you of what ` +
+      `changed. Call it again to go on waiting${goOn}.`,
     searchHint: 'notify when the user edits, wait for the artist, watch, monitor, subscribe, poll',
     input: isScene ? sceneInput : sceneInput.omit({ since: true }),
   }

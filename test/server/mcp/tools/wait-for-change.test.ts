@@ -321,6 +321,25 @@ describe('wait_for_change', () => {
     expect((await call).result.structuredContent.uris).to.deep.equal(['scene://delta'])
   })
 
+  it('leaves a change of the scene to the next wait when another resource changed first', async () => {
+    resources().attach({
+      scheme: 'app',
+      list: () => [],
+      templates: () => [],
+      read: (uri: string) => [{ uri, text: 'a' }],
+    })
+    resources().setScene({ frame: 1 })
+    const uris = ['app://a', 'scene://current']
+    const call = session.call('tools/call', wait({ uris }))
+    await waiting(2)
+    resources().notifyUpdated('app://a')
+    resources().setScene({ frame: 2 })
+    const { structuredContent } = (await call).result
+    expect(structuredContent.uris).to.deep.equal(['app://a'])
+    const next = await session.call('tools/call', wait({ uris, since: structuredContent.revision }))
+    expect(next.result.content[0].text).to.contain('frame 1 → 2')
+  })
+
   it('reports progress as events when asked to, and ends with the answer', async () => {
     const call = wait({ timeout_s: 12 })
     const params = { ...call, _meta: { ...call._meta, progressToken: 'p' } }
