@@ -115,7 +115,7 @@ async function waitOnce(options: RequestOptions, body: string): Promise<boolean>
   req.end(body)
   try {
     const [res] = (await once(req, 'response')) as [IncomingMessage]
-    return (await res.setEncoding('utf8').toArray()).join('').includes('"changed":true')
+    return (await res.setEncoding('utf8').toArray()).join('').includes('changed: scene://')
   } catch {
     return false
   }

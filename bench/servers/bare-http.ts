@@ -79,7 +79,7 @@ function onPost(request: IncomingMessage, response: ServerResponse, body: Buffer
   if (request.url === '/mcp') onMessage(request, response, body)
   else if (request.url === '/host/v1/scene') {
     for (const [stream, update] of streams) stream.write(update)
-    for (const call of waiting) sendText(call, '{"changed":true}')
+    for (const call of waiting) sendText(call, 'changed: scene://current')
     waiting.clear()
     sendText(response, '{"ok":true}')
   } else {

@@ -93,10 +93,10 @@ describe('an agent that only uses tools, with Blender', function () {
       await call('read_resource', { uri })
       await blender.tell(`dim ${energy}`)
       told = (await waiting).text
-      if (told.includes('\n')) break
+      if (told.includes('\n- ')) break
     }
     expect(told).to.match(
-      /^changed: blender-object:\/\/Light \(read_resource has it\)\n- Light data\.energy \d+ → \d+$/,
+      /^changed: blender-object:\/\/Light \(read_resource has it\)\n- Light data\.energy \d+ → \d+\ngo on with since=\d+$/,
     )
   })
 

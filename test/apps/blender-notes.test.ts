@@ -139,7 +139,11 @@ describe('a note, from the artist in Blender to the proof and back', function ()
   it('stays about its object when that is renamed, and says when it is gone and back', async () => {
     await linked.blender.tell('note')
     const says = async (words: string) => {
-      await until(async () => (await shown()).lines.at(-1)?.[1] === `About: ${words}`, words, waitMs)
+      await until(
+        async () => (await shown()).lines.at(-1)?.[1] === `About: ${words}`,
+        words,
+        waitMs,
+      )
     }
     await says('Cube')
     await linked.blender.tell('step rename Cube Hero 2')

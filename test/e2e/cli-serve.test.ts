@@ -206,7 +206,7 @@ async function postScene({
   const answer = await fetch(`${host_url.replace(/^ws/, 'http')}/v1/scene`, {
     method: 'POST',
     headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-    body: '{"objects":["Cube"]}',
+    body: '{"objects":[{"name":"Cube"}]}',
   })
   await answer.arrayBuffer()
   return answer.status

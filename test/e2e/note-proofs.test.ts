@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { glob, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { HostClient } from '../../src/host-client.ts'
@@ -109,7 +109,7 @@ describe('the proof of an answer', () => {
       expect(content[0].text).to.include('in the view of the note 1.6 % of the pixels changed')
       expect(content[1]).to.include({ type: 'image', mimeType: 'image/png' })
       expect(content[2].text).to.equal(
-        `notes://${note.id}/difference-1, 16 × 8 pixels; what changed is within 6 × 1 at (5, 0)`,
+        `\nnotes://${note.id}/difference-1, 16 × 8 pixels; what changed is within 6 × 1 at (5, 0)`,
       )
       const read = await session.call('resources/read', { uri: `notes://${note.id}/after-1` })
       expect(Buffer.from(read.result.contents[0].blob, 'base64').equals(dotted(dots))).to.equal(
@@ -189,6 +189,22 @@ describe('the proof of an answer', () => {
     expect((await answer(early.id)).content[0].text).to.include(
       'no changes are known: there was no scene when the note was made',
     )
+  })
+
+  it('is not that of an earlier answer with the same words', async () => {
+    await setScene({ objects: [cube(0)] })
+    const note = await add({ targets: ['Cube'] })
+    const first = await answer(note.id)
+    expect(first.structuredContent.proof).to.include({ settled: true })
+    await reply(note.id)
+    const second = answer(note.id)
+    const isAnswered = async () =>
+      (await session.readJson(`notes://${note.id}`)).state === 'answered'
+    await until(isAnswered, 'the answer')
+    for await (const file of glob(join(home, '**', `${note.id}.json`))) await rm(file)
+    const { structuredContent } = await second
+    expect(structuredContent).to.include({ id: note.id, state: 'answered' })
+    expect(structuredContent).not.to.have.property('proof')
   })
 
   it('comes with each of two answers, in their order', async () => {

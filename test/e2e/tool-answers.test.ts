@@ -147,7 +147,7 @@ describe('the answers of the tools of serve and of a gateway', () => {
       expectAllSaid(await call(name, args))
       const atGateway = await call(name, { ...args, instance }, relayed)
       expectAllSaid(atGateway)
-      expect(atGateway.content.at(-1).text).to.match(/^instance [0-9a-f]+: paint/)
+      expect(atGateway.content.at(-1).text).to.match(/^\ninstance [0-9a-f]+: paint/)
     }
   })
 

@@ -64,10 +64,8 @@ class Identities:
                 self._take(uid, item)
 
     def name(self, uid):
-        """The full name of now; "": the object is gone; None: it is of another file or run."""
-        if not str(uid).startswith(self._prefix):
-            return None
-        return "" if self._is_gone(uid) else self._items[uid].name_full
+        """The full name of now; None: the object is gone, or of another file or run."""
+        return None if self._is_gone(uid) else self._items[uid].name_full
 
     def _text(self, number):
         return "%s.%d" % (self._prefix, number)
@@ -85,7 +83,7 @@ class Identities:
     def _is_gone(self, uid):
         try:
             return not self._items[uid].name_full
-        except (KeyError, ReferenceError):  # KeyError: it was forgotten
+        except (KeyError, ReferenceError):  # KeyError: it is not known, or no more
             return True
 
 

@@ -34,15 +34,14 @@ def is_open(note):
 
 def name_now(target):
     """Of the object of a note: it may have another name by now, or be gone."""
-    first = str(target.get("was") or target.get("name"))
-    session = _session()
+    session, first = _session(), str(target.get("was") or target.get("name"))
     if session is None:
         return first
-    now = session.identities.name(target.get("uid"))
-    is_told = now is None or now == target.get("id")
-    name = target.get("name") if is_told else now or first
-    if now == "" or session.lacks(target.get("id") if is_told else now):
+    told = target.get("id")
+    now = session.identities.name(target.get("uid")) or told
+    if session.lacks(now):
         return "%s (gone)" % first
+    name = target.get("name") if now == told else now
     return name if name == first else "%s (was %s)" % (name, first)
 
 

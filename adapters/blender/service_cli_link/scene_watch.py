@@ -73,7 +73,8 @@ class SceneWatch:
             look = EVERYTHING  # of what failed, something was not read
         if look != MANY:  # which are too many to be told one after the other
             self._reader.note(items)
-        if look is not None:
+        # Names that come or go: the camera and the selection are told by the same names, together.
+        if look is not None or self._reader.scanning:
             self._all_members = True
         if look == EVERYTHING:
             self._reader.read_again()

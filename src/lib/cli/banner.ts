@@ -232,7 +232,7 @@ function sceneLines({ hostUrl, hostTokenFile }: BannerFacts): string[] {
   return [
     ...token,
     `  curl -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' \\`,
-    `    -d '{"objects":["Cube"]}' ${address}`,
+    `    -d '{"objects":[{"name":"Cube"}]}' ${address}`,
   ]
 }
 

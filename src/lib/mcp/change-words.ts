@@ -238,8 +238,8 @@ function textOf({ change, list, label, member }: Spot): string {
   if (kind === 'added') return isItem ? `${way} added` : `${way} set to ${valueText(after)}`
   if (list !== null && identity.test(way) && isLabel(change)) return `renamed ${valueText(after)}`
   if (/^\/selection(?:\/ids)?$/.test(path) && Array.isArray(after)) {
-    const names = after.slice(0, maxNames).map(valueText)
-    return `selection: ${[...names, ...(after.length > maxNames ? ['…'] : [])].join(', ') || 'none'}`
+    // Not all that is selected is listed: how many more there are is not known.
+    return `selection: ${few(after.map(valueText), ', …') || 'none'}`
   }
   if (path === '/selection/active')
     return `active object ${valueText(before)} → ${valueText(after)}`
@@ -327,9 +327,10 @@ function valueText(value: unknown): string {
   return label !== null ? short(label) : members.length === 0 ? 'empty' : `{${few(members)}}`
 }
 
-function few(names: readonly string[]): string {
+function few(names: readonly string[], rest?: string): string {
   const shown = names.slice(0, maxNames).join(', ')
-  return names.length > maxNames ? `${shown} and ${names.length - maxNames} more` : shown
+  if (names.length <= maxNames) return shown
+  return `${shown}${rest ?? ` and ${names.length - maxNames} more`}`
 }
 
 function short(text: string): string {

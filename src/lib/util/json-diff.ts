@@ -232,8 +232,8 @@ interface Matched {
 
 /**
  * Matches objects by the first of these that one of each list has alone: `uid`, `id`, `uuid`,
- * `name`, all but id and name. The rest place by place: those with one identity among themselves,
- * and those without any.
+ * `name`. The rest place by place: those with one identity among themselves, and those without
+ * any. Objects with different uids of one run of the application are two.
  */
 function matchObjects(
   before: readonly JsonObject[],
@@ -243,13 +243,22 @@ function matchObjects(
   const partners = new Map<JsonObject, JsonObject>()
   const unsure = new Set<JsonObject>()
   let [old, now] = [before, after]
+  let isOneRun: boolean | undefined
+  /** Uids of another run say nothing: then no object has the same one. */
+  const areTwo = (one: JsonObject, other: JsonObject): boolean => {
+    const [a, b] = [keyOf(one.uid), keyOf(other.uid)]
+    if (a === null || b === null || a === b) return false
+    isOneRun ??= haveCommonUid(before, after) || others().some(({ uid }) => keyOf(uid) !== null)
+    return isOneRun
+  }
   const matchBy = (key: KeyOf, isSure: (key: Key) => boolean = () => true): void => {
     if (old.length === 0 || now.length === 0) return
     const olds = Map.groupBy(old, key)
     for (const [own, [item, ...more]] of Map.groupBy(now, key)) {
       const [partner, ...further] = olds.get(own) ?? []
       const isAlone = item && partner && more.length + further.length === 0
-      if (isAlone && own !== null && isSure(own)) partners.set(item, partner)
+      if (isAlone && own !== null && isSure(own) && !areTwo(item, partner))
+        partners.set(item, partner)
     }
     const taken = new Set(partners.values())
     old = old.filter(each => !taken.has(each))
@@ -265,12 +274,14 @@ function matchObjects(
     named ??= [before, after].map(list => Map.groupBy([...list, ...others()], nameKey))
     return named.every(items => items.get(name)?.length === 1)
   })
-  matchBy(contentKey)
   const olds = Map.groupBy(old, identityOf)
   for (const [identity, nows] of Map.groupBy(now, identityOf)) {
     const same = olds.get(identity) ?? []
     for (const item of same.length === 0 ? [] : [...same, ...nows]) unsure.add(item)
-    nows.slice(0, same.length).forEach((item, at) => partners.set(item, same[at]!))
+    for (const [at, partner] of same.entries()) {
+      const item = nows[at]
+      if (item !== undefined && !areTwo(item, partner)) partners.set(item, partner)
+    }
   }
   return { partners, unsure }
 }
@@ -284,11 +295,9 @@ function keyOf(value: unknown): Key | null {
   return digitsOf(number) === digits ? number : `\0${digits}`
 }
 
-/** All but the id and name of an object that has one, where that is enough to know it by. */
-function contentKey({ id, name, ...content }: JsonObject): string | null {
-  const isNamed = keyOf(id) !== null || keyOf(name) !== null
-  const isKnown = isNamed && Object.keys(content).some(each => !/^(?:uid|uuid|type)$/.test(each))
-  return isKnown ? JSON.stringify(content) : null
+function haveCommonUid(before: readonly JsonObject[], after: readonly JsonObject[]): boolean {
+  const uids = new Set(before.map(({ uid }) => keyOf(uid)))
+  return after.some(({ uid }) => keyOf(uid) !== null && uids.has(keyOf(uid)))
 }
 
 /** The same text for all without an identity. */

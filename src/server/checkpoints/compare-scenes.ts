@@ -1,21 +1,33 @@
-import { isJsonObject, type JsonObject } from '../../lib/util/json.ts'
+import { arrayOf, isJsonObject, type JsonObject, pointerParts } from '../../lib/util/json.ts'
 import { asText } from '../../lib/util/text.ts'
-import type { JsonChange, JsonDifferences } from '../../lib/util/json-diff.ts'
-import { changesBetween, parseScene } from '../resources/scene-changes.ts'
+import { diffJson, type JsonChange, type JsonDifferences } from '../../lib/util/json-diff.ts'
+import { changesBetween, omissionOf, parseScene } from '../resources/scene-changes.ts'
+
+/** What an object is called. */
+export interface SceneTarget {
+  readonly id: string
+  readonly name: string
+  readonly uid?: string
+}
 
 export interface ComparedScenes {
   /** Texts of JSON; null: there is no scene. */
   readonly base: string | null
   readonly current: string | null
   readonly maxChanges: number
-  /** Ids of objects. */
-  readonly targets: readonly string[]
+  /** As they are called in the base. */
+  readonly targets: readonly SceneTarget[]
 }
 
 export interface SceneComparison extends JsonDifferences {
-  /** For each change, whether it is in what belongs to the targets. */
+  /** For each change, whether it is in what belongs to the targets. Others are cut before those. */
   readonly ofTargets: readonly boolean[]
+  /** What the targets are called now; null: they are gone. */
+  readonly now: readonly (SceneTarget | null)[]
 }
+
+/** Changes among which those of the targets are looked for: more than most scenes can have. */
+const maxLooked = 1_000_000
 
 /**
  * What changed between two scenes. What belongs to an object: its children, and items of other
@@ -23,54 +35,118 @@ export interface SceneComparison extends JsonDifferences {
  */
 export function compareScenes(compared: ComparedScenes): SceneComparison {
   const { base, current, maxChanges, targets } = compared
-  if (base === current) return { changes: [], truncated: false, summary: {}, ofTargets: [] }
+  const equal = { changes: [], truncated: false, summary: {}, ofTargets: [], now: targets }
+  if (base === current) return equal
   const [before, after] = [parseScene(base), parseScene(current)]
-  const { changes, truncated, summary } = changesBetween(before, after, maxChanges)
-  const scenes = targets.length === 0 ? [] : [before, after]
-  const renamed = changes.filter(({ path }) => /^\/objects\/\d+\/id$/.test(path))
-  const ids = new Map(renamed.map(({ before: old, id }) => [asText(old), asText(id)]))
-  const now = targets.map(id => ids.get(id) ?? id)
-  const family = familyOf(now, scenes)
-  const named = new Set(scenes.flatMap(scene => namesIn(scene, family)))
-  const ofTargets = changes.map(change => {
-    const id = idOf(change)
-    if (id === undefined) return false
-    return change.path.startsWith('/objects/') ? family.has(id) : named.has(id)
-  })
-  return { changes, truncated, summary, ofTargets }
+  const hasTargets = targets.length > 0
+  const found = changesBetween(before, after, hasTargets ? maxLooked : maxChanges)
+  if (!hasTargets) return { ...found, ofTargets: found.changes.map(() => false), now: [] }
+  const { family, now } = familyOf(before, after, targets)
+  const named = new Set([...family].flatMap(namesIn))
+  const isOwn = ({ path, kind }: JsonChange): boolean => {
+    const [list = '', place, ...rest] = pointerParts(path)
+    const isGone = rest.length === 0 && (kind === 'removed' || kind === 'omitted')
+    const item: unknown = arrayOf((isGone ? before : after)[list])[Number(place)]
+    if (!isJsonObject(item)) return false
+    if (list === 'objects') return family.has(item)
+    return [item.id, item.name].some(each => each != null && named.has(asText(each)))
+  }
+  const [own = [], others = []] = [true, false].map(asked =>
+    found.changes.filter(change => isOwn(change) === asked),
+  )
+  const isLong = found.changes.length > maxChanges
+  const changes = isLong ? [...own, ...others].slice(0, maxChanges) : found.changes
+  const truncated = found.truncated || isLong
+  return { ...found, changes, truncated, ofTargets: changes.map(isOwn), now }
 }
 
-/** The objects and all below them, in any of the scenes. */
-function familyOf(targets: readonly string[], scenes: readonly JsonObject[]): ReadonlySet<string> {
-  const children = new Map<string, string[]>()
-  for (const { id, parent } of scenes.flatMap(objectsOf)) {
-    const known = children.get(asText(parent))
-    if (known === undefined) children.set(asText(parent), [asText(id)])
-    else known.push(asText(id))
+/** The targets and all below them, as they are in each of the scenes, and what they are called now. */
+function familyOf(before: JsonObject, after: JsonObject, targets: readonly SceneTarget[]) {
+  const [olds, news] = [objectsOf(before), objectsOf(after)]
+  const { then, since } = partnersIn(olds, news)
+  const found = targets.map(target => {
+    const was = targetsIn(olds, target)
+    const is =
+      was.length > 0
+        ? was.flatMap<JsonObject>(each => since.get(each) ?? [])
+        : targetsIn(news, target)
+    return { was: [...was, ...is.flatMap<JsonObject>(each => then.get(each) ?? [])], is }
+  })
+  const old = withChildren(
+    olds,
+    found.flatMap(({ was }) => was),
+  )
+  const now = withChildren(
+    news,
+    found.flatMap(({ is }) => is),
+  )
+  const both = [...old, ...now]
+  const mayOmit = omissionOf(after)
+  return {
+    // What joined the targets or left them is told of in both scenes.
+    family: new Set(both.flatMap(each => [each, then.get(each) ?? each, since.get(each) ?? each])),
+    now: found.map(({ is: [item] }, at) => {
+      if (item !== undefined) return { id: keyOf(item) ?? '', name: asText(item.name ?? item.id) }
+      return mayOmit(targets[at]!.id) ? targets[at]! : null
+    }),
   }
-  const family = new Set(targets)
+}
+
+/** Which objects are the same, as `diffJson` says: what each new one was, and each old one is. */
+function partnersIn(olds: readonly JsonObject[], news: readonly JsonObject[]) {
+  const identity = ({ id, name, uid, uuid }: JsonObject) => ({ id, name, uid, uuid })
+  const found = diffJson(
+    { objects: olds.map((each, place) => ({ ...identity(each), place })) },
+    { objects: news.map(identity) },
+    { maxChanges: Infinity },
+  )
+  const places = found.changes.filter(({ path }) => /^\/objects\/\d+\/place$/.test(path))
+  const pairs = places.map(
+    ({ path, before }) => [news[Number(pointerParts(path)[1])]!, olds[Number(before)]!] as const,
+  )
+  const since = pairs.map(([now, old]) => [old, now] as const)
+  return { then: new Map(pairs), since: new Map(since) }
+}
+
+/** By `uid`. By id, else by a name that one object has, when the scene has no uid of that run. */
+function targetsIn(objects: readonly JsonObject[], { id, name, uid }: SceneTarget) {
+  const uids = objects.flatMap(each => (each.uid == null ? [] : [asText(each.uid)]))
+  const same = objects.filter(each => uid !== undefined && asText(each.uid) === uid)
+  if (same.length > 0 || isOfRun(uid, uids)) return same
+  const known = objects.filter(each => keyOf(each) === id)
+  const named = known.length > 0 ? known : objects.filter(each => each.name === name)
+  return known.length > 0 || named.length === 1 ? named : []
+}
+
+/** Whether an application gave the uid in the run in which it gave the others: "run.number". */
+export function isOfRun(uid: string | undefined, others: readonly string[]): boolean {
+  const run = uid === undefined ? '' : uid.slice(0, uid.lastIndexOf('.') + 1)
+  return run !== '' && others.some(each => each.startsWith(run))
+}
+
+function withChildren(objects: readonly JsonObject[], roots: readonly JsonObject[]) {
+  const children = Map.groupBy(objects, ({ parent }) => (parent == null ? null : asText(parent)))
+  const family = new Set(roots)
   // The set grows while it is gone through; nothing comes twice.
-  for (const id of family) for (const child of children.get(id) ?? []) family.add(child)
+  for (const each of family) {
+    const key = keyOf(each)
+    for (const child of (key !== null && children.get(key)) || []) family.add(child)
+  }
   return family
 }
 
-/** The texts in the members of these objects, as far as they may name an item of another list. */
-function namesIn(scene: JsonObject, family: ReadonlySet<string>): readonly string[] {
-  const items = objectsOf(scene).filter(({ id }) => family.has(asText(id)))
-  return items.flatMap(({ id: _, parent: __, ...members }) =>
-    Object.values(members)
-      .flat()
-      .filter(each => typeof each === 'string'),
-  )
+/** The texts in the members of an object, as far as they may name an item of another list. */
+function namesIn({ id: _, name: __, uid: ___, parent: ____, ...members }: JsonObject) {
+  return Object.values(members)
+    .flat()
+    .filter(each => typeof each === 'string')
 }
 
 function objectsOf({ objects }: JsonObject): readonly JsonObject[] {
-  return Array.isArray(objects) ? objects.filter(isJsonObject) : []
+  return arrayOf(objects).filter(isJsonObject)
 }
 
-function idOf(change: JsonChange): string | undefined {
-  if (change.id !== undefined) return asText(change.id)
-  if (!/^\/[^/]+\/\d+$/.test(change.path)) return undefined
-  const item = change.after ?? change.before
-  return isJsonObject(item) && item.id !== undefined ? asText(item.id) : undefined
+function keyOf({ id, name }: JsonObject): string | null {
+  const key = id ?? name
+  return key == null ? null : asText(key)
 }

@@ -28,7 +28,6 @@ import { createResultOpenings } from './stateless/meta.ts'
 import { AnswerTexts, createResourceMethods, type ResourceMethods } from './resource-methods.ts'
 import { refusalMessage } from './refusal.ts'
 import { SubscriptionHub } from './subscriptions.ts'
-import { ObjectMemory } from './tools/seen-objects.ts'
 import type { ToolBox, ToolParts } from './tools/tools.ts'
 import { createToolMethods, type ToolMethods } from './tools/tool-methods.ts'
 
@@ -78,7 +77,6 @@ export function createMcpEndpoint(parts: McpEndpointParts): McpEndpoint {
     timer: systemTimer,
     limits,
     waits: new Set<(reason: string) => void>(),
-    objects: new ObjectMemory(),
   }
 
   function serve(served: ServedResources) {

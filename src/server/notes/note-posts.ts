@@ -1,9 +1,9 @@
-import { MemberReader, type MemberFailure } from '../../lib/util/member-reader.ts'
+import { z } from 'zod'
 import { isJsonObject } from '../../lib/util/json.ts'
-import { cleanLines } from '../../lib/util/text.ts'
-import { omitUndefined } from '../../lib/util/members.ts'
+import { type MemberFailure, pointerTo } from '../../lib/util/member-reader.ts'
 import { fail, ok, type Result } from '../../lib/util/result.ts'
-import { type Note, noteActions, type NoteTarget } from './note.ts'
+import { cleanLines } from '../../lib/util/text.ts'
+import { type Note, noteActions } from './note.ts'
 import type { NoteAct, NoteInput } from './notes.ts'
 
 export const maxNoteTextChars = 4000
@@ -18,108 +18,89 @@ export interface NoteWriter {
   act(word: string, act: NoteAct): Promise<Note>
 }
 
+const wrong = {
+  text: `must have 1 to ${maxNoteTextChars} characters`,
+  name: `must have 1 to ${maxNameChars} characters, and no control characters`,
+  targets: `must be at most ${maxTargets} ids, or objects with "id" and "name"`,
+  position: 'must be an array of three numbers',
+  pin: 'must be two numbers from 0 to 1: a place on the picture',
+  view: `must be an object of at most ${maxViewChars} characters`,
+  frame: `must be a whole number from ${-(2 ** 31)} to ${2 ** 31}`,
+}
+/** Without what no reader sees and a terminal or a model takes as more than text. */
+const noteText = z
+  .string('must be a string')
+  .transform(text => cleanLines(text).trim())
+  .pipe(z.string().min(1, wrong.text).max(maxNoteTextChars, wrong.text))
+const name = z
+  .string(wrong.name)
+  .regex(/^\P{Cc}{1,255}$/u, wrong.name)
+  .default('unknown')
+const word = z.string().min(1).max(maxNameChars)
+const share = z.number(wrong.pin).min(0, wrong.pin).max(1, wrong.pin)
+/** An id alone is taken for the name, too. */
+export const noteTarget = z.union(
+  [
+    word.transform(id => ({ id, name: id })),
+    z
+      .object({ id: word, name: word.optional() })
+      .transform(({ id, name: given = id }) => ({ id, name: given })),
+  ],
+  wrong.targets,
+)
+const newNote = z.strictObject({
+  text: noteText,
+  author: name,
+  targets: z.array(noteTarget, wrong.targets).max(maxTargets, wrong.targets).default([]),
+  position: z.array(z.number(wrong.position), wrong.position).length(3, wrong.position).optional(),
+  pin: z.tuple([share, share], wrong.pin).optional(),
+  view: z
+    .record(z.string(), z.unknown(), wrong.view)
+    .refine(view => JSON.stringify(view).length <= maxViewChars, wrong.view)
+    .optional(),
+  frame: z
+    .int(wrong.frame)
+    .min(-(2 ** 31), wrong.frame)
+    .max(2 ** 31, wrong.frame)
+    .optional(),
+})
+const answer = z.strictObject({ by: name, text: noteText })
+const act = answer.partial({ text: true })
+
 /** What a post to the rest of an address below `/host/v1/` does; null: it is not about notes. */
 export function notePost(
   rest: string,
 ): ((body: unknown) => Result<(notes: NoteWriter) => Promise<Note>, MemberFailure>) | null {
-  if (rest === 'notes') {
-    return body => mapOk(parseNote(body), input => notes => notes.add(input))
-  }
-  const [, id, action] = /^notes\/([\w-]{1,32})\/([a-z]{1,16})$/.exec(rest) ?? []
-  if (id === undefined || action === undefined) return null
-  return body => mapOk(parseAct(action, body), act => notes => notes.act(id, act))
+  if (rest === 'notes') return body => checked(body, newNote, input => notes => notes.add(input))
+  const [, id, given] = /^notes\/([\w-]{1,32})\/([a-z]{1,16})$/.exec(rest) ?? []
+  if (id === undefined) return null
+  const action = noteActions.find(each => each === given)
+  const detail = `the action must be one of ${noteActions.join(', ')}`
+  if (action === undefined) return () => fail({ pointer: '', detail })
+  const schema = action === 'answer' ? answer : act
+  return body => checked(body, schema, said => notes => notes.act(id, { action, ...said }))
 }
 
-function mapOk<Value, Next, Failure>(
-  result: Result<Value, Failure>,
+/** A member that is null counts as absent. */
+function checked<Value, Next>(
+  body: unknown,
+  schema: z.ZodType<Value>,
   next: (value: Value) => Next,
-): Result<Next, Failure> {
-  return result.ok ? ok(next(result.value)) : result
+): Result<Next, MemberFailure> {
+  const members = isJsonObject(body) ? Object.entries(body) : null
+  const given = members && Object.fromEntries(members.filter(([, value]) => value !== null))
+  const parsed = schema.safeParse(given)
+  if (parsed.success) return ok(next(parsed.data))
+  const [issue] = parsed.error.issues
+  const isUnknown = issue?.code === 'unrecognized_keys'
+  const member = String(isUnknown ? issue.keys[0] : issue?.path[0])
+  if (given === null) return fail({ pointer: '', detail: 'must be an object' })
+  const isMissing = !isUnknown && !Object.hasOwn(given, member)
+  const detail = isUnknown ? 'is not known here' : isMissing ? 'is missing' : issue?.message
+  return fail({ pointer: pointerTo('', member), detail: detail ?? '' })
 }
 
-/** `{"text", "author"?, "targets"?, "position"?, "pin"?, "view"?, "frame"?}` */
-function parseNote(body: unknown): Result<NoteInput, MemberFailure> {
-  const reader = new MemberReader(body, '')
-  const view = reader.any('view')
-  if (view !== undefined && !(isJsonObject(view) && JSON.stringify(view).length <= maxViewChars)) {
-    reader.refuse('view', `must be an object of at most ${maxViewChars} characters`)
-  }
-  return reader.finish<NoteInput>(
-    omitUndefined({
-      text: reader.required('text', noteText(reader), ''),
-      author: reader.name('author', maxNameChars) ?? 'unknown',
-      targets: targetsOf(reader),
-      position: positionOf(reader),
-      pin: pinOf(reader),
-      view: isJsonObject(view) ? view : undefined,
-      frame: reader.integer('frame', -(2 ** 31), 2 ** 31),
-    }),
-  )
-}
-
-/** `{"by"?, "text"?}` */
-function parseAct(action: string, body: unknown): Result<NoteAct, MemberFailure> {
-  const known = noteActions.find(each => each === action)
-  const reader = new MemberReader(body, '')
-  if (known === undefined) {
-    return fail({ pointer: '', detail: `the action must be one of ${noteActions.join(', ')}` })
-  }
-  const text = noteText(reader)
-  if (known === 'answer' && text === undefined) reader.refuse('text', 'is missing')
-  const by = reader.name('by', maxNameChars) ?? 'unknown'
-  return reader.finish<NoteAct>({ action: known, by, text })
-}
-
-/**
- * The text of a note or an answer as it is kept: without what no reader sees and a terminal or a
- * model takes as more than text. Null: it is empty or too long.
- */
+/** The text of an answer as it is kept; null: it is empty or too long. */
 export function keptText(text: string): string | null {
-  const kept = cleanLines(text).trim()
-  return kept !== '' && kept.length <= maxNoteTextChars ? kept : null
-}
-
-function noteText(reader: MemberReader): string | undefined {
-  const text = reader.text('text')
-  if (text === undefined) return undefined
-  return keptText(text) ?? reader.refuse('text', `must have 1 to ${maxNoteTextChars} characters`)
-}
-
-function targetsOf(reader: MemberReader): readonly NoteTarget[] {
-  const given = reader.any('targets')
-  if (given === undefined) return []
-  const targets = Array.isArray(given) ? given.map(targetOf) : [null]
-  const known = targets.filter(target => target !== null)
-  if (known.length === targets.length && known.length <= maxTargets) return known
-  reader.refuse('targets', `must be at most ${maxTargets} ids, or objects with "id" and "name"`)
-  return []
-}
-
-function targetOf(value: unknown): NoteTarget | null {
-  if (typeof value === 'string') return targetOf({ id: value, name: value })
-  if (!isJsonObject(value)) return null
-  const { id, name = id } = value
-  const isWord = (text: unknown): text is string =>
-    typeof text === 'string' && text !== '' && text.length <= maxNameChars
-  return isWord(id) && isWord(name) ? { id, name } : null
-}
-
-function positionOf(reader: MemberReader): readonly number[] | undefined {
-  const value = reader.any('position')
-  if (value === undefined) return undefined
-  const isPoint =
-    Array.isArray(value) && value.length === 3 && value.every(each => Number.isFinite(each))
-  return isPoint ? value : reader.refuse('position', 'must be an array of three numbers')
-}
-
-function pinOf(reader: MemberReader): readonly [number, number] | undefined {
-  const value = reader.any('pin')
-  if (value === undefined) return undefined
-  const [x, y, ...others]: unknown[] = Array.isArray(value) ? value : []
-  if (isShare(x) && isShare(y) && others.length === 0) return [x, y]
-  return reader.refuse('pin', 'must be two numbers from 0 to 1: a place on the picture')
-}
-
-function isShare(value: unknown): value is number {
-  return typeof value === 'number' && value >= 0 && value <= 1
+  return noteText.safeParse(text).data ?? null
 }

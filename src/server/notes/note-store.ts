@@ -1,4 +1,5 @@
-import { isJsonObject, parseJson } from '../../lib/util/json.ts'
+import { z } from 'zod'
+import { parseJson } from '../../lib/util/json.ts'
 import { type Note, noteStates } from './note.ts'
 
 /** A note with the most entries and the longest texts has less. */
@@ -33,40 +34,26 @@ export async function writeNote(
   return note as Note
 }
 
+const text = z.string()
+/** Only as much as keeps a damaged text from harm: it was written by a server. */
+const kept = z.object({
+  // Files are named by it.
+  id: text.regex(/^[0-9a-f]{8}$/),
+  number: z.int(),
+  state: z.enum(noteStates),
+  text,
+  author: text,
+  created_at: text,
+  targets: z.array(z.object({ id: text, name: text })),
+  entries: z.array(z.object({ action: text, by: text, at: text, text: text.optional() })),
+})
+
 /** Null: the text is damaged. The other notes are not lost with it. */
-export function parseNote(text: string): Note | null {
-  const parsed = parseJson(text.slice(0, maxChars), maxDepth)
-  return parsed.ok && isNote(parsed.value) ? parsed.value : null
+export function parseNote(json: string): Note | null {
+  const parsed = parseJson(json.slice(0, maxChars), maxDepth)
+  return parsed.ok && kept.safeParse(parsed.value).success ? (parsed.value as Note) : null
 }
 
 export function inOrder(notes: (Note | null)[]): readonly Note[] {
   return notes.filter(note => note !== null).toSorted((a, b) => a.number - b.number)
-}
-
-/** Only as much as keeps a damaged text from harm: it was written by a server. */
-function isNote(value: unknown): value is Note {
-  if (!isJsonObject(value)) return false
-  const { id, number, state, text, author, created_at, targets, entries } = value
-  return (
-    // Files are named by it.
-    isText(id) &&
-    /^[0-9a-f]{8}$/.test(id) &&
-    Number.isSafeInteger(number) &&
-    noteStates.some(one => one === state) &&
-    [text, author, created_at].every(isText) &&
-    Array.isArray(targets) &&
-    targets.every(each => isJsonObject(each) && isText(each.id) && isText(each.name)) &&
-    Array.isArray(entries) &&
-    entries.every(isEntry)
-  )
-}
-
-function isEntry(value: unknown): boolean {
-  if (!isJsonObject(value)) return false
-  const { action, by, at, text = '' } = value
-  return [action, by, at, text].every(isText)
-}
-
-function isText(value: unknown): value is string {
-  return typeof value === 'string'
 }

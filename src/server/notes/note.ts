@@ -1,6 +1,7 @@
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { NoteProof } from '../../lib/mcp/note-proof.ts'
 import type { JsonObject } from '../../lib/util/json.ts'
+import { isOfRun } from '../checkpoints/compare-scenes.ts'
 import type { SceneNow } from '../resources/scene.ts'
 
 export const openNotesUri = 'notes://open'
@@ -44,6 +45,9 @@ export interface NoteTarget {
   readonly name: string
   /** Of the object, where it has one: it is the same under another name. */
   readonly uid?: string
+  /** Only of now: the name at that time, if it has another one, and whether it is there no more. */
+  readonly was?: string
+  readonly gone?: true
 }
 
 export interface NoteEntry {
@@ -104,38 +108,41 @@ export function resolveTargets(
   { names, ids }: Pick<SceneNow, 'names' | 'ids'>,
 ): readonly NoteTarget[] {
   const uids = new Map(Array.from(ids, ([uid, id]) => [id, { uid }]))
-  return targets.map(({ id: given, name: called }) => {
-    const name = names.get(given)
-    // An id alone was taken for the name, too.
-    if (name !== undefined) {
-      return { id: given, name: called === given ? name : called, ...uids.get(given) }
-    }
-    const found = [...names].flatMap(([id, each]) => (each === given ? [id] : []))
+  return targets.map(target => {
+    const { id: given } = target
+    const named = () => [...names].flatMap(([id, name]) => (name === given ? [id] : []))
+    const found = names.has(given) ? [given] : named()
+    const [id] = found
+    if (id === undefined) return target
     if (found.length > 1) {
       const shown = found.slice(0, maxShownIds).join(', ')
       const detail = `${found.length} objects have the name "${given}"; use an id: ${shown}`
       throw new ServiceError('body_invalid', detail)
     }
-    const [id] = found
-    return id === undefined ? { id: given, name: called } : { id, name: given, ...uids.get(id) }
+    // An id alone was taken for the name, too.
+    const name = target.name === given ? (names.get(id) ?? given) : target.name
+    return { id, name, ...uids.get(id) }
   })
 }
 
-export interface TargetNow extends NoteTarget {
-  readonly gone?: true
-  readonly was?: string
-}
-
-/** Ids and names of now of the objects that are still there; others are gone. */
+/** Ids and names of now of the objects that are still there, as a proof finds them; others are gone. */
 export function targetsNow(
   targets: readonly NoteTarget[],
   { names, ids, mayOmit }: Pick<SceneNow, 'names' | 'ids' | 'mayOmit'>,
-): readonly TargetNow[] {
+): readonly NoteTarget[] {
+  const uids = targets.some(({ uid }) => uid !== undefined) ? [...ids.keys()] : []
+  const named = Map.groupBy(names.keys(), id => names.get(id))
+  const idNow = ({ id, name, uid = '' }: NoteTarget): string | undefined => {
+    if (ids.has(uid) || isOfRun(uid, uids)) return ids.get(uid)
+    const [other, ...more] = named.get(name) ?? []
+    return names.has(id) || more.length > 0 ? id : other
+  }
   return targets.map(target => {
-    const id = ids.get(target.uid ?? '') ?? target.id
-    const name = names.get(id)
-    if (name === undefined) return mayOmit(id) ? target : { ...target, gone: true }
-    return name === target.name ? target : { ...target, id, name, was: target.name }
+    const id = idNow(target)
+    const name = names.get(id ?? '')
+    if (id === undefined || name === undefined)
+      return mayOmit(target.id) ? target : { ...target, gone: true }
+    return { ...target, id, name, ...(name !== target.name && { was: target.name }) }
   })
 }
 

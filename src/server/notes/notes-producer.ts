@@ -7,8 +7,8 @@ import type { ResourceUri } from '../resources/resource-uri.ts'
 import type { SceneNow } from '../resources/scene.ts'
 import { pictureName } from './note-pictures.ts'
 import { isOpen, type Note, openNotesUri } from './note.ts'
+import type { Notes } from './notes.ts'
 
-const allNotesUri = 'notes://all'
 const pageNotes = 100
 
 /** Said beside every text that an agent reads here. */
@@ -52,20 +52,12 @@ export const notesTemplates: readonly Template[] = freezeAll([
   },
 ])
 
-interface NoteReader {
-  list(): Promise<readonly Note[]>
-  /** Ids of those that the last `list` could not read. */
-  readonly damaged: readonly string[]
-  find(word: string): Promise<Note>
-  picture(word: string, name: string): Promise<Buffer>
-}
-
 /** `notes://open`, `notes://all` and `notes://{id}`. */
 export class NotesProducer implements BuiltIn {
-  readonly #notes: NoteReader
+  readonly #notes: Notes
   readonly #scene: () => SceneNow
 
-  constructor(notes: NoteReader, scene: () => SceneNow) {
+  constructor(notes: Notes, scene: () => SceneNow) {
     this.#notes = notes
     this.#scene = scene
   }
@@ -92,10 +84,11 @@ export class NotesProducer implements BuiltIn {
     this.checkParameters(uri)
     const notes = await this.#notes.list()
     const { damaged } = this.#notes
-    if (uri.text === openNotesUri) return json(uri, page(notes.filter(isOpen), damaged))
+    const json = (value: object) => jsonContents(uri.text, JSON.stringify(value))
+    if (uri.text === openNotesUri) return json(page(notes.filter(isOpen), damaged))
     if (uri.path === 'all') {
       const limit = rangeParameter(uri, 'limit', 1, 1000) ?? pageNotes
-      return json(uri, page(notes, damaged, countParameter(uri, 'offset') ?? 0, limit))
+      return json(page(notes, damaged, countParameter(uri, 'offset') ?? 0, limit))
     }
     const [, word, name = ''] = /^([^/]+)\/(.*)$/.exec(uri.path) ?? []
     if (word !== undefined && pictureName.test(name)) {
@@ -103,12 +96,8 @@ export class NotesProducer implements BuiltIn {
       return [{ uri: uri.text, mimeType: 'image/png', blob: png }]
     }
     if (uri.path === '' || word !== undefined) throw new ResourceNotFound(uri.text)
-    return json(uri, whole(await this.#notes.find(uri.path), this.#scene()))
+    return json(whole(await this.#notes.find(uri.path), this.#scene()))
   }
-}
-
-function json(uri: ResourceUri, value: object): readonly Content[] {
-  return jsonContents(uri.text === allNotesUri ? allNotesUri : uri.text, JSON.stringify(value))
 }
 
 /** Lean entries: `notes://{id}` has the rest. */
@@ -139,13 +128,11 @@ export function summary({ id, number, state, text, author, created_at, targets, 
     author,
     created_at,
     targets: targets.map(target => target.name),
-    ...(last !== undefined && {
-      last: { action: last.action, by: last.by, at: last.at, text: last.text },
-    }),
+    ...(last && { last: { action: last.action, by: last.by, at: last.at, text: last.text } }),
   }
 }
 
-export function whole(note: Note, scene: SceneNow) {
+function whole(note: Note, scene: SceneNow) {
   const { revision, frame } = scene
   return {
     ...note,

@@ -18,11 +18,9 @@ import {
   notNow,
   openNotesUri,
   resolveTargets,
-  type TargetNow,
   targetsNow,
 } from './note.ts'
-import { NotesProducer, whole } from './notes-producer.ts'
-import { fittingNotes } from './shown-notes.ts'
+import { NotesProducer } from './notes-producer.ts'
 
 const maxEntries = 100
 /** In the application, which shows little of what is over. */
@@ -106,11 +104,9 @@ export class Notes implements NotesSource {
   async shown(maxBytes: number): Promise<{ notes: readonly object[]; pictures: string }> {
     const all = await this.list()
     const settled = new Set(all.filter(note => !isOpen(note)).slice(-maxSettledShown))
-    const scene = this.#scene?.() ?? null
     const notes = all
       .filter(note => isOpen(note) || settled.has(note))
       .map(note => ({ ...note, entries: note.entries.slice(-maxEntriesShown) }))
-      .map(note => (scene === null ? note : whole(note, scene)))
     const { folder } = this.#parts.prover.pictures()
     return { notes: fittingNotes(notes, maxBytes), pictures: folder }
   }
@@ -138,8 +134,7 @@ export class Notes implements NotesSource {
   async list(): Promise<readonly Note[]> {
     const notes = await this.#stored()
     const scene = notes.some(({ targets }) => targets.length > 0) ? this.#scene?.() : undefined
-    if (scene === undefined) return notes
-    return notes.map(note => ({ ...note, targets: targetsNow(note.targets, scene) }))
+    return notes.map(note => withTargets(note, scene))
   }
 
   async #stored(): Promise<readonly Note[]> {
@@ -200,13 +195,26 @@ export class Notes implements NotesSource {
       throw error
     })
     this.#changed(note, 'add', input.author)
-    return { ...note, targets: this.#targetsNow(note) }
+    return withTargets(note, this.#scene?.())
   }
 
   /** Throws `resource_not_found`, and `note_state` when the note does not take the action now. */
-  async act(word: string, { action, by, actor = by, text }: NoteAct): Promise<Note> {
-    const at = toRfc3339(this.#parts.clock.now())
+  async act(word: string, given: NoteAct): Promise<Note> {
+    return given.action === 'answer'
+      ? (await this.answer(word, given)).note
+      : this.#enter(word, given)
+  }
+
+  /** The same for an answer. `place`: that of its entry, which has no proof when proving failed. */
+  async answer(word: string, given: Omit<NoteAct, 'action'>) {
     const store = this.#store
+    const answered = await this.#enter(word, { ...given, action: 'answer' }, store)
+    return { note: await this.#prove(store, answered), place: answered.entries.length - 1 }
+  }
+
+  async #enter(word: string, act: NoteAct, store = this.#store): Promise<Note> {
+    const { action, by, actor = by, text } = act
+    const at = toRfc3339(this.#parts.clock.now())
     const note = await writeNote(store, notes => {
       const before = findNote(notes, word, store.damaged)
       const state = nextState(before.state, action)
@@ -220,7 +228,7 @@ export class Notes implements NotesSource {
       return { ...before, state, entries: [...before.entries, entry] }
     })
     this.#changed(note, action, actor)
-    return action === 'answer' ? this.#prove(store, note) : note
+    return note
   }
 
   /** A picture of a note. Throws `resource_not_found`. */
@@ -234,8 +242,7 @@ export class Notes implements NotesSource {
     const place = answered.entries.length - 1
     const answer = answered.entries.filter(({ action }) => action === 'answer').length
     try {
-      const now = () => this.#targetsNow(answered)
-      const proof = await this.#parts.prover.prove(answered, answer, now)
+      const proof = await this.#parts.prover.prove(answered, answer)
       const note = await writeNote(store, notes => {
         const before = findNote(notes, answered.id, store.damaged)
         const entries = before.entries.map((entry, at) =>
@@ -249,11 +256,6 @@ export class Notes implements NotesSource {
       this.#parts.log.warn({ err: error, note: answered.id }, 'an answer could not be proved')
       return answered
     }
-  }
-
-  #targetsNow({ targets }: Note): readonly TargetNow[] {
-    const scene = targets.length === 0 ? undefined : this.#scene?.()
-    return scene === undefined ? targets : targetsNow(targets, scene)
   }
 
   #changed(note: Note, action: NoteAction | 'add', actor: string): void {
@@ -299,7 +301,25 @@ export class Notes implements NotesSource {
   }
 }
 
+/** With the objects as they are now. */
+function withTargets(note: Note, scene: SceneNow | undefined): Note {
+  return scene === undefined ? note : { ...note, targets: targetsNow(note.targets, scene) }
+}
+
 function assertRoom(notes: readonly Note[]): void {
   if (notes.length < maxNotes) return
   throw new ServiceError('limit_reached', `a document has at most ${maxNotes} notes`)
+}
+
+/** As many as fit into so many bytes of JSON, in their order: open ones first, and newer ones. */
+export function fittingNotes<Shown extends Pick<Note, 'state'>>(
+  notes: Shown[],
+  maxBytes: number,
+): readonly Shown[] {
+  let bytes = 1
+  const wanted = notes.toReversed().toSorted((a, b) => Number(isOpen(b)) - Number(isOpen(a)))
+  const fitting = new Set(
+    wanted.filter(note => (bytes += Buffer.byteLength(JSON.stringify(note)) + 1) <= maxBytes),
+  )
+  return notes.filter(note => fitting.has(note))
 }

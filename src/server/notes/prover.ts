@@ -11,8 +11,9 @@ import type { PictureDifference } from '../capture/png/compare.ts'
 import type { CheckpointStore } from '../checkpoints/checkpoint-store.ts'
 import type { Checkpoints } from '../checkpoints/checkpoints.ts'
 import type { FreshScene, SceneRevision } from '../resources/scene-revision.ts'
-import { changesBetween } from '../resources/scene-changes.ts'
-import type { Note, NoteTarget } from './note.ts'
+import { detailChanges } from '../resources/object-detail.ts'
+import type { Note } from './note.ts'
+import { noteTarget } from './note-posts.ts'
 import { NotePictures } from './note-pictures.ts'
 import type { NoteInput } from './notes.ts'
 import type { SceneComparison } from '../checkpoints/compare-scenes.ts'
@@ -21,6 +22,7 @@ import { describeChanges, type SceneChange } from '../../lib/mcp/change-words.ts
 /** A scene that did not change for so long is settled; one that goes on changing is taken as it is. */
 const stillMs = 1000
 const maxRounds = 10
+const side = 'three-quarter' as const
 const pictureWidth = 1024
 const maxChanges = 1000
 /** Objects of a note that are compared in detail: each costs the application time. */
@@ -64,60 +66,51 @@ export class Prover {
 
   /** Where a note of the open document is kept, also when another one is opened meanwhile. */
   place(): NotePlace {
-    return {
-      folder: this.#parts.folder(),
-      pictures: this.pictures(),
-      checkpoints: this.#parts.checkpoints.opened,
-    }
+    const { folder, checkpoints } = this.#parts
+    return { folder: folder(), pictures: this.pictures(), checkpoints: checkpoints.opened }
   }
 
-  /** Keeps the scene and a picture of it for a note with this id. */
+  /** Keeps the scene, a picture of it and the details of its objects for a note with this id. */
   async keep(place: NotePlace, id: string, input: NoteInput) {
-    const kept = await this.#keep(place, id, input)
-    if (this.#parts.folder() === place.folder) return kept
-    await this.discard(place, id)
-    return { checkpoint: null, targets: input.targets, no_picture: otherDocument }
-  }
-
-  async #keep(
-    { pictures, checkpoints }: NotePlace,
-    id: string,
-    { view: shown, pin, targets, author: by }: NoteInput,
-  ) {
+    const { folder, pictures, checkpoints } = place
+    const { view: shown, pin, targets, author: by } = input
     const of = targets.map(target => target.id)
-    const view = shown && pin ? { ...shown, pin } : shown
-    const shot = view !== undefined ? { view } : { of, from: 'three-quarter' as const }
+    const shot = shown ? { view: pin ? { ...shown, pin } : shown } : { of, from: side }
     const taken =
-      view === undefined && of.length === 0
+      shown === undefined && of.length === 0
         ? fail('the note names neither a view nor an object')
         : await this.#shot(shot)
     const name = `note-${id}`
-    const input = { name, by, ofNote: true }
-    const checkpoint = await this.#parts.checkpoints.add(input, checkpoints).then(
-      () => name,
-      (error: unknown) => {
+    const checkpoint = await this.#parts.checkpoints
+      .add({ name, by, ofNote: true }, checkpoints)
+      .then(() => name)
+      .catch((error: unknown) => {
         if (error instanceof ServiceError) return null
         throw error
-      },
-    )
-    const { under, ...drawn } = (taken.ok ? taken.value.view : null) ?? shown ?? {}
-    const found = targets.length === 0 ? targetOf(under) : null
-    const about = found === null ? targets : [found]
+      })
+    const drawn = (taken.ok ? taken.value.view : undefined) ?? shown
+    const { under, ...view } = drawn ?? {}
+    const found = targets.length === 0 ? noteTarget.safeParse(under).data : undefined
+    const about = found === undefined ? targets : [found]
     const details = await this.#details(about)
     if (details.some(isJsonObject)) {
       await save(pictures, id, 'details', Buffer.from(JSON.stringify(details)))
     }
+    const failure = taken.ok ? await save(pictures, id, 'before', taken.value.png) : taken.failure
+    if (this.#parts.folder() !== folder) {
+      await this.discard(place, id)
+      return { checkpoint: null, targets, no_picture: otherDocument }
+    }
     const kept = { checkpoint, targets: about }
-    if (!taken.ok) return { ...kept, no_picture: taken.failure }
-    const failure = await save(pictures, id, 'before', taken.value.png)
     if (failure !== null) return { ...kept, no_picture: failure }
-    return { ...kept, before: pictureUri(id, 'before'), view: drawn }
+    return { ...kept, before: pictureUri(id, 'before'), ...(drawn && { view }) }
   }
 
   /** In the order of the objects; null for one that the application tells nothing of. */
-  #details(objects: readonly NoteTarget[]): Promise<readonly (JsonObject | null)[]> {
+  #details(objects: SceneComparison['now']): Promise<readonly (JsonObject | null)[]> {
     const { detail } = this.#parts
-    return Promise.all(objects.slice(0, maxDetailed).map(({ id }) => detail(id).catch(() => null)))
+    const asked = objects.slice(0, maxDetailed)
+    return Promise.all(asked.map(each => each && detail(each.id).catch(() => null)))
   }
 
   /** Removes what was kept for a note that itself was not. */
@@ -126,20 +119,15 @@ export class Prover {
     for (const name of ['before', 'details']) await pictures.remove(id, name)
   }
 
-  /** Waits until the scene is settled. `answer`: the number of the answer; `now`: its objects. */
-  async prove(
-    note: Note,
-    answer: number,
-    now: () => readonly NoteTarget[] = () => note.targets,
-  ): Promise<NoteProof> {
+  /** Waits until the scene is settled. `answer`: the number of the answer. */
+  async prove(note: Note, answer: number): Promise<NoteProof> {
     const folder = this.#parts.folder()
-    const isCompared = note.checkpoint !== null || note.before !== undefined
-    const { scene, unconfirmed, settled } = await this.#settle(isCompared ? maxRounds : 0)
+    const { scene, unconfirmed, settled } = await this.#settle()
     const ofOther = { settled, revision: null, no_changes: otherDocument }
     if (this.#parts.folder() !== folder) return ofOther
     // The picture shows the scene that is compared, however long that takes.
     const [changes, pictures] = await Promise.all([
-      this.#changes(note, scene, now()),
+      this.#changes(note, scene),
       this.#pictures(note, answer),
     ])
     if (this.#parts.folder() !== folder) return ofOther
@@ -152,33 +140,28 @@ export class Prover {
   }
 
   /** Not settled when it still changed in the last round, or the application had not confirmed it. */
-  async #settle(rounds: number): Promise<FreshScene & { readonly settled: boolean }> {
+  async #settle(): Promise<FreshScene & { readonly settled: boolean }> {
     const { scene, timer } = this.#parts
     let last = await scene()
-    for (let round = 0; round < rounds; round++) {
+    for (let round = 0; round < maxRounds; round++) {
       await new Promise<void>(resolve => void timer.after(stillMs, resolve))
       const now = await scene()
       if (isKnown(now) && now.scene.revision === last.scene.revision)
         return { ...now, settled: true }
       last = now
     }
-    return { ...last, settled: rounds === 0 && isKnown(last) }
+    return { ...last, settled: false }
   }
 
-  async #changes(
-    { id, checkpoint, targets }: Note,
-    now: SceneRevision,
-    targetsNow: readonly NoteTarget[],
-  ) {
+  async #changes({ id, checkpoint, targets }: Note, now: SceneRevision) {
     if (checkpoint === null) return { no_changes: 'there was no scene when the note was made' }
     if (!now.hasScene) return { no_changes: 'the application does not share its scene now' }
     try {
       const base = await this.#parts.checkpoints.find(checkpoint)
-      const ids = targets.map(target => target.id)
-      const found = await this.#parts.checkpoints.compare(base, now, { maxChanges, targets: ids })
-      const detailed = await this.#detailChanges(id, targetsNow)
+      const found = await this.#parts.checkpoints.compare(base, now, { maxChanges, targets })
+      const detailed = await this.#detailChanges(id, found.now)
       return {
-        ...proofOf(found, detailed, ids.length > 0),
+        ...proofOf(found, detailed, targets.length > 0),
         ...(found.truncated && { truncated: true }),
       }
     } catch (error) {
@@ -188,15 +171,13 @@ export class Prover {
   }
 
   /** Of the objects of which the application told then and tells now. */
-  async #detailChanges(id: string, targetsNow: readonly NoteTarget[]) {
+  async #detailChanges(id: string, objects: SceneComparison['now']) {
     const kept = await this.pictures()
       .read(id, 'details')
       .then(bytes => arrayOf(parseExact(bytes.toString())))
       .catch(() => [])
-    const told = kept.some(isJsonObject) ? await this.#details(targetsNow) : []
-    const isKnown = (at: number) => isJsonObject(kept[at]) && isJsonObject(told[at])
-    const [before, after] = [kept, told].map(list => list.filter((_, at) => isKnown(at)))
-    return changesBetween({ objects: before }, { objects: after }, maxChanges).changes
+    const told = kept.some(isJsonObject) ? await this.#details(objects) : []
+    return detailChanges(kept, told, objects, maxChanges)
   }
 
   async #pictures({ id, before, view, no_picture }: Note, answer: number) {
@@ -253,11 +234,6 @@ function pictureUri(id: string, name: string): string {
   return `notes://${id}/${name}`
 }
 
-function targetOf(value: unknown): NoteTarget | null {
-  const { id, name } = isJsonObject(value) ? value : {}
-  return typeof id === 'string' && typeof name === 'string' ? { id, name } : null
-}
-
 /** Lines in each of the two lists. */
 const maxLines = 30
 const maxLineChars = 300
@@ -273,15 +249,17 @@ function proofOf(
   { changes, ofTargets }: Pick<SceneComparison, 'changes' | 'ofTargets'>,
   detailed: readonly SceneChange[],
   hasTargets: boolean,
-): Pick<NoteProof, 'asked' | 'also_changed' | 'more'> {
+) {
   const linesOf = (isAsked: boolean) =>
     describeChanges(changes, ({ path }, at) => ofTargets[at] === isAsked && !ofPerson.test(path))
-  const placeOf = ({ id, path }: SceneChange) => `${asText(id)} ${path.replace(/^\/\w+\/\d+/, '')}`
+  const keyOf = ({ id, name }: SceneChange) => asText(id ?? name)
+  const placeOf = (change: SceneChange) =>
+    `${keyOf(change)} ${change.path.replace(/^\/\w+\/\d+/, '')}`
   const told = new Set(changes.map(placeOf))
-  const plain = [...changes, ...detailed].filter(change => !isDerived(change))
-  const changed = new Set(plain.map(({ id }) => id))
+  const isPlain = (change: SceneChange) => !isDerived(change) && !ofPerson.test(change.path)
+  const changed = new Set([...changes, ...detailed].filter(isPlain).map(keyOf))
   const untold = detailed.filter(change => {
-    const isExplained = isDerived(change) && changed.has(change.id)
+    const isExplained = isDerived(change) && changed.has(keyOf(change))
     return !isExplained && !told.has(placeOf(change)) && !ofPerson.test(change.path)
   })
   const [asked, others] = [[...linesOf(true), ...describeChanges(untold)], linesOf(false)]
@@ -294,7 +272,5 @@ function proofOf(
 }
 
 function cut(lines: readonly string[]): readonly string[] {
-  const short = (line: string) =>
-    line.length > maxLineChars ? `${line.slice(0, maxLineChars)}…` : line
-  return lines.slice(0, maxLines).map(line => short(line).toWellFormed())
+  return lines.slice(0, maxLines).map(line => line.slice(0, maxLineChars).toWellFormed())
 }

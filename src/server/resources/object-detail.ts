@@ -1,5 +1,6 @@
 import { parseExact } from '../../lib/util/exact-json.ts'
 import { isJsonObject, type JsonObject } from '../../lib/util/json.ts'
+import { diffJson, type JsonChange } from '../../lib/util/json-diff.ts'
 import type { Reader } from './producer.ts'
 import { isReservedScheme, type ServedResources } from './schemes.ts'
 
@@ -32,4 +33,21 @@ export async function readDetail(
   const [content] = uri === null ? [] : await registry.read(uri, reader)
   const detail = content !== undefined && 'text' in content ? parseExact(content.text) : null
   return isJsonObject(detail) ? detail : null
+}
+
+/** What changed in objects of which both details are known, each called as `called` says. */
+export function detailChanges(
+  before: readonly unknown[],
+  after: readonly unknown[],
+  called: readonly ({ readonly id: string; readonly name?: string } | null)[],
+  maxChanges: number,
+): readonly JsonChange[] {
+  // As if they were objects of a scene, so that they are described as such. The pairs are known.
+  const [old, now] = [before, after].map(details => ({
+    objects: called.flatMap((each, at) => {
+      const [detail, isPair] = [details[at], isJsonObject(before[at]) && isJsonObject(after[at])]
+      return each && isPair ? [{ ...each, ...(detail as JsonObject), id: each.id, uid: at }] : []
+    }),
+  }))
+  return diffJson(old, now, { maxChanges }).changes
 }

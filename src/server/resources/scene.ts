@@ -116,7 +116,9 @@ export class SceneProducer implements BuiltIn {
       revision,
       frame: frame ?? null,
       names: new Map(named.map(({ id, name }) => [asText(id ?? name), asText(name ?? id)])),
-      ids: new Map(named.flatMap(({ uid, id }) => (uid == null ? [] : [[asText(uid), asText(id)]]))),
+      ids: new Map(
+        named.flatMap(({ uid, id }) => (uid == null ? [] : [[asText(uid), asText(id)]])),
+      ),
       mayOmit: Array.isArray(objects) ? omissionOf(scene) : () => true,
     }
   }

@@ -98,6 +98,39 @@ class Seen(unittest.TestCase):
         self.tick()
         self.assertEqual(self.names(), [])
 
+    def test_objects_camera_and_selection_of_each_scene_have_the_same_names(self):
+        camera = harness.add("Camera", bpy.data.cameras.new("Camera"))
+        parent = harness.add("Parent")
+        harness.add("Child", parent=parent)
+        bpy.context.scene.camera = camera
+        bpy.context.view_layer.objects.active = parent
+        parent.select_set(True)
+        camera.select_set(True)
+        steps = [
+            lambda: setattr(camera, "name", "Kamera"),
+            lambda: setattr(parent, "name", "Eltern"),
+            bpy.ops.object.delete,
+            lambda: bpy.ops.object.camera_add(),
+            lambda: setattr(bpy.context.object, "name", "Other"),
+            lambda: bpy.data.objects.remove(bpy.context.object),
+        ]
+        self.tick()
+        for step in steps:
+            before = len(self.link.scenes())
+            self.clock.now += 1.0
+            step()
+            bpy.context.view_layer.update()
+            for _ in range(3):
+                self.tick()
+            told = self.link.scenes()[before:]
+            self.assertEqual(len(told), 1)
+            for scene in told:
+                names = {each["name"] for each in scene["objects"]}
+                selected = {each["name"] for each in scene["objects"] if each.get("selected")}
+                self.assertEqual(set(scene["selection"]["ids"]), selected)
+                self.assertLessEqual({scene.get("camera"), scene["selection"].get("active")}, names | {None})
+                self.assertEqual(scene["counts"]["objects"], len(names))
+
     def test_what_is_renamed_or_removed_changes_the_list_and_its_address(self):
         item = harness.add("Old")
         self.tick()

@@ -113,16 +113,12 @@ describe('diffJson', () => {
     ],
     ['no other uid: another run of the application', [{ uid: 1, id: 1 }], [{ uid: 2, id: 1 }], []],
     [
-      'another id and name of what is else the same and alone',
+      'two objects where neither id nor name is the same',
+      [{ id: 'Bolt', name: 'Bolt', type: 'mesh' }],
+      [{ id: 'Nut', name: 'Nut', type: 'mesh' }],
       [
-        { id: 'A', name: 'A', x: 1 },
-        { id: 'B', x: 1, y: 2 },
-      ],
-      [{ id: 'C', name: 'C', x: 1 }],
-      [
-        ['/1', 'removed', { id: 'B', x: 1, y: 2 }],
-        ['/0/id', 'changed', 'A', 'C'],
-        ['/0/name', 'changed', 'A', 'C'],
+        ['/0', 'removed', { id: 'Bolt', name: 'Bolt', type: 'mesh' }],
+        ['/0', 'added', { id: 'Nut', name: 'Nut', type: 'mesh' }],
       ],
     ],
   ]
@@ -169,6 +165,24 @@ describe('diffJson', () => {
       { path: '/0/x', kind: 'changed', before: 1, after: 2, ...by },
       { path: '/1/x', kind: 'changed', before: 1, after: 3, id: 1, member: ['x'], ...by },
     ])
+  })
+
+  it('tells an object that was deleted and added again under its name as another one', () => {
+    const before = [
+      { id: 'Cube', uid: 'a.1', x: 1 },
+      { id: 'Lamp', uid: 'a.2', x: 1 },
+    ]
+    const again = [{ id: 'Cube', uid: 'a.3', x: 1 }, before[1]]
+    const kinds = (after: unknown) =>
+      diffJson({ objects: before }, { objects: after }, { maxChanges: 9 }).changes.map(
+        ({ kind, path }) => `${kind} ${path}`,
+      )
+    expect(kinds(again)).to.deep.equal(['removed /objects/0', 'added /objects/0'])
+    const otherRun = [
+      { id: 'Cube', uid: 'b.7', x: 1 },
+      { id: 'Lamp', uid: 'b.8', x: 2 },
+    ]
+    expect(kinds(otherRun)).to.deep.equal(['changed /objects/1/x'])
   })
 
   it('names the object in a list that a change is in, and the way from there', () => {

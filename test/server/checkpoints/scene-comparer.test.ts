@@ -1,7 +1,8 @@
 import { expect } from 'chai'
 import { setImmediate as turn } from 'node:timers/promises'
+import { describeChanges } from '../../../src/lib/mcp/change-words.ts'
 import { systemTimer } from '../../../src/lib/util/time.ts'
-import { compareScenes } from '../../../src/server/checkpoints/compare-scenes.ts'
+import { compareScenes, type SceneTarget } from '../../../src/server/checkpoints/compare-scenes.ts'
 import { SceneComparer } from '../../../src/server/checkpoints/scene-comparer.ts'
 
 /** Of about 100 bytes for each object. */
@@ -22,7 +23,7 @@ describe('SceneComparer', () => {
   const comparer = new SceneComparer(systemTimer)
   after(() => comparer.close())
 
-  const options = { maxChanges: 100, targets: ['Prop.1'] }
+  const options = { maxChanges: 100, targets: [{ id: 'Prop.1', name: 'Prop.1' }] }
   const moved = { 1: { translate: [9, 0, 0] }, 3: { parent: 'Prop.1' }, 5: { visible: true } }
 
   for (const [about, count] of [
@@ -63,6 +64,87 @@ describe('SceneComparer', () => {
     const current = scene(10, { 2: { id: hostile, parent: hostile }, 3: { visible: false } })
     const { changes } = await comparer.compare({ base: scene(10), current, ...options })
     expect(changes.map(({ path }) => path)).to.include('/objects/3/visible')
+  })
+
+  describe('tells of the objects of a note', () => {
+    const a = { id: 'A', name: 'A' }
+    const b = { id: 'B', name: 'B' }
+    /** Lines of the objects of a note about A, and what A is called now. */
+    const told = (base: object[], current: object[], target: SceneTarget = a, more = [{}, {}]) => {
+      const [old, since] = [base, current].map((objects, at) => ({ objects, ...more[at] }))
+      const {
+        changes,
+        ofTargets,
+        truncated,
+        now: objects,
+      } = compareScenes({
+        base: JSON.stringify(old),
+        current: JSON.stringify(since),
+        targets: [target],
+        maxChanges: 1000,
+      })
+      const lines = (isAsked: boolean) =>
+        describeChanges(changes, (_, at) => ofTargets[at] === isAsked)
+      return { asked: lines(true), also: lines(false), now: objects[0], truncated }
+    }
+    const many = (moved: number) =>
+      Array.from({ length: 1500 }, (_, at) => ({ id: `n${at}`, name: `n${at}`, x: moved }))
+
+    it('though a thousand others changed before them', () => {
+      const { asked, truncated } = told(many(0), many(1), { id: 'n1400', name: 'n1400' })
+      expect({ asked, truncated }).to.deep.equal({ asked: ['n1400 x 0 → 1'], truncated: true })
+    })
+
+    it('and of no other one that has their name now', () => {
+      const target = { ...a, uid: 'r.1' }
+      const old = [
+        { ...a, uid: 'r.1' },
+        { ...b, uid: 'r.2', x: 2 },
+      ]
+      const renamed = told(old, [{ ...a, uid: 'r.2', x: 5 }], target)
+      expect(renamed.asked).to.deep.equal(['A removed'])
+      expect(renamed.now).to.equal(null)
+      const again = told(old, [{ ...a, uid: 'r.3', x: 9 }, old[1]!], target)
+      expect(again.asked).to.deep.equal(['A removed'])
+      expect(told(old, [{ ...a, uid: 's.1', x: 9 }], target).asked).to.deep.equal(['A x set to 9'])
+    })
+
+    it('with their children, in each of the scenes', () => {
+      const uids = [{ uid: 'r.1' }, { uid: 'r.2' }, { uid: 'r.3' }] as const
+      const child = (parent: string, x: number) => ({ id: 'C', name: 'C', parent, x, ...uids[2] })
+      const swapped = told(
+        [{ ...a, ...uids[0] }, { ...b, ...uids[1] }, child('B', 1)],
+        [{ ...b, ...uids[0] }, { ...a, ...uids[1] }, child('A', 2)],
+        { ...a, uid: 'r.1' },
+      )
+      expect(swapped.asked.join()).not.to.include('C')
+      expect(swapped.also.join()).to.include('C x 1 → 2')
+      expect(swapped.now).to.include({ id: 'B', name: 'B' })
+      const hero = { id: 'H', name: 'H', ...uids[0] }
+      const left = told([{ ...a, ...uids[0] }, child('A', 1)], [hero], { ...a, uid: 'r.1' })
+      expect(left.asked).to.have.members(['A renamed H', 'C removed'])
+    })
+
+    it('that have a name alone, and of materials that do', () => {
+      const named = (x: number) => [{ name: 'A', x, materials: ['Red'] }, { name: 'B' }]
+      const materials = (rough: number) => ({
+        materials: [{ name: 'Red', rough }, { name: 'Blue' }],
+      })
+      const { asked, also } = told(named(1), named(2), a, [materials(0), materials(1)])
+      expect(asked).to.have.members(['A x 1 → 2', 'materials: Red rough 0 → 1'])
+      expect(also).to.deep.equal([])
+    })
+
+    it('whose id is another one now', () => {
+      const cube = { id: '4', name: 'Cube' }
+      const { asked, now } = told(
+        [{ ...cube, x: 1 }, b],
+        [{ id: '9', name: 'Cube', x: 2 }, b],
+        cube,
+      )
+      expect(asked.join()).to.include('x 1 → 2')
+      expect(now).to.deep.equal({ id: '9', name: 'Cube' })
+    })
   })
 
   it('says why a scene cannot be compared', async () => {

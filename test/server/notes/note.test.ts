@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { readFile } from 'node:fs/promises'
-import { nextState, noteActions, noteStates } from '../../../src/server/notes/note.ts'
+import { nextState, noteActions, noteStates, targetsNow } from '../../../src/server/notes/note.ts'
 
 /** The table of docs/notes.md: `from action to`. */
 async function documented(): Promise<string[]> {
@@ -29,5 +29,30 @@ describe('the states of a note', () => {
     for (const state of ['accepted', 'closed'] as const) {
       expect(nextState(state, 'answer')).to.equal(null)
     }
+  })
+})
+
+describe('the objects of a note', () => {
+  const target = { id: '4', name: 'Cube', uid: 'r.1' }
+  const now = (id: string, name: string, uid: string) =>
+    targetsNow([target], {
+      names: new Map([[id, name]]),
+      ids: new Map([[uid, id]]),
+      mayOmit: () => false,
+    })
+
+  it('have the id of now', () => {
+    expect(now('9', 'Cube', 'r.1')).to.deep.equal([{ ...target, id: '9' }])
+    expect(now('9', 'Box', 'r.1')).to.deep.equal([{ ...target, id: '9', name: 'Box', was: 'Cube' }])
+  })
+
+  it('are gone when another one has their id and name', () => {
+    expect(now('4', 'Cube', 'r.2')).to.deep.equal([{ ...target, gone: true }])
+  })
+
+  it('are known by id, else by name, in another run of the application', () => {
+    expect(now('4', 'Box', 's.2')).to.deep.equal([{ ...target, name: 'Box', was: 'Cube' }])
+    expect(now('9', 'Cube', 's.2')).to.deep.equal([{ ...target, id: '9' }])
+    expect(now('9', 'Box', 's.2')).to.deep.equal([{ ...target, gone: true }])
   })
 })

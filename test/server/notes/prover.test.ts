@@ -52,6 +52,8 @@ describe('Prover', () => {
   let revision: number
   let heights: number[]
   let unconfirmed: Unconfirmed
+  /** Further ones of the object in the scene. */
+  let members: JsonObject
   /** What the application tells of objects when it is asked. */
   let details: Map<string, JsonObject>
   /** What happens in each second that is waited. */
@@ -67,6 +69,7 @@ describe('Prover', () => {
     revision = 1
     heights = [0]
     unconfirmed = {}
+    members = {}
     details = new Map()
     second = () => {}
     asked = () => {}
@@ -75,7 +78,8 @@ describe('Prover', () => {
   after(() => maker.close())
 
   const scene = async (): Promise<FreshScene> => {
-    const text = JSON.stringify({ objects: [{ ...target, translate: [0, 0, heights.at(-1)] }] })
+    const object = { ...target, translate: [0, 0, heights.at(-1)], ...members }
+    const text = JSON.stringify({ objects: [object] })
     const now = { revision, hasScene: true, text, bytes: text.length, setAtMs: 0 }
     const fresh = { scene: now, unconfirmed }
     asked()
@@ -307,7 +311,11 @@ describe('Prover', () => {
 
     it('compares the objects of the note in detail', async () => {
       const proves = prover()
-      told({ translate: [0, 0, 0], energy: 1000, materials: [{ name: 'Paint', base: [0.5, 0.5, 0.5] }] })
+      told({
+        translate: [0, 0, 0],
+        energy: 1000,
+        materials: [{ name: 'Paint', base: [0.5, 0.5, 0.5] }],
+      })
       const note = await made(proves)
       told({ translate: [0, 0, 1], energy: 10, materials: [{ name: 'Paint', ...red }] })
       rise()
@@ -321,7 +329,7 @@ describe('Prover', () => {
       const proves = prover()
       told({ energy: 1000, selected: true })
       const note = await made(proves)
-      told({ energy: 1000, bbox: { min: [0, 0, 0] } })
+      told({ energy: 1000 })
       const proof = await proves.prove(note, 1)
       expect(proof.asked).to.deep.equal([])
       expect(proofLines(proof)[0]).to.equal(`in the objects of the note ${nothingFollowed}`)
@@ -329,12 +337,37 @@ describe('Prover', () => {
 
     it('finds the detail of an object under the name that it has now', async () => {
       const proves = prover()
-      told({ uid: '7', energy: 1000 })
-      const note = await made(proves)
+      members = { uid: 'r.7' }
+      told({ energy: 1000 })
+      const note = await made(proves, { targets: [{ ...target, uid: 'r.7' }] })
+      members = { ...members, id: 'Hero', name: 'Hero' }
       details.clear()
-      details.set('Hero', { id: 'Hero', name: 'Hero', uid: '7', energy: 10 })
-      const { asked } = await proves.prove(note, 1, () => [{ id: 'Hero', name: 'Hero' }])
-      expect(asked?.join()).to.include('Hero').and.to.include('energy 1000 → 10')
+      details.set('Hero', { id: 'Hero', name: 'Hero', energy: 10 })
+      expect((await proves.prove(note, 1)).asked).to.deep.equal([
+        'Cube renamed Hero',
+        'Hero energy 1000 → 10',
+      ])
+    })
+
+    it('matches no details anew: they are of the same object', async () => {
+      const proves = prover()
+      details.set('Cube', { energy: 1 })
+      const note = await made(proves)
+      details.set('Cube', { energy: 2 })
+      expect((await proves.prove(note, 1)).asked).to.deep.equal(['Cube energy 1 → 2'])
+      details.set('Cube', { name: 'Box', energy: 2 })
+      const { asked } = await proves.prove(note, 2)
+      expect(asked?.join())
+        .to.include('energy 1 → 2')
+        .and.not.to.match(/added|removed|place/)
+    })
+
+    it('tells a move of an object that was selected meanwhile', async () => {
+      const proves = prover()
+      told({ active: false, matrix_world: [1, 0, 0, 0, 0] })
+      const note = await made(proves)
+      told({ active: true, matrix_world: [1, 0, 0, 0, 5] })
+      expect((await proves.prove(note, 1)).asked?.join()).to.include('matrix_world')
     })
 
     it('tells what the scene shows where the application tells no more now', async () => {

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { NoteState } from '../../../src/server/notes/note.ts'
-import { fittingNotes } from '../../../src/server/notes/shown-notes.ts'
+import { fittingNotes } from '../../../src/server/notes/notes.ts'
 
 const note = (number: number, state: NoteState, text = 'x'.repeat(100)) => ({ number, state, text })
 const bytes = (notes: readonly object[]) => Buffer.byteLength(JSON.stringify(notes))

@@ -278,8 +278,8 @@ describe('a change in words', () => {
       describeChanges(payload(resources, `scene://delta?since=${since}`)['changes'] as any)
     expect(words(first)).to.have.members([
       'Cube matrix changed, materials Red → none, selected',
-      'Lamp renamed Key',
-      'Fill added',
+      'Lamp removed',
+      '2 objects added: Key, Fill',
     ])
     const { selected, ...deselected } = after[0]!
     resources.setScene({ note: 'x'.repeat(2000), objects: [deselected, ...after.slice(1)] })

@@ -1,4 +1,5 @@
 import { ServiceError } from '../../util/errors.ts'
+import { parseExact } from '../../util/exact-json.ts'
 import { arrayOf, isJsonObject, type JsonObject, parseJson } from '../../util/json.ts'
 import { asText, cleanText } from '../../util/text.ts'
 import type { Follower, News, Read } from './follower.ts'
@@ -18,7 +19,7 @@ export function createEventFollower(uri: string): Follower {
 
   async function pageOf(read: Read, from: string): Promise<JsonObject> {
     const [contents] = await read(from)
-    const parsed = contents?.kind === 'text' ? parseJson(contents.text, maxDepth) : null
+    const parsed = contents?.kind === 'text' ? parseJson(contents.text, maxDepth, parseExact) : null
     if (parsed?.ok && isJsonObject(parsed.value)) return parsed.value
     throw new ServiceError('resource_failed', `${base} has no events`)
   }

@@ -7,6 +7,7 @@ import { arrayOf, exceedsDepth, isJsonObject, type JsonObject } from '../../util
 import { asText, cleanText } from '../../util/text.ts'
 import { deltaText, describeChanges } from '../change-words.ts'
 import type { Contents } from './ask.ts'
+import { applicationOf, isJsonType, sceneOf, staleReason } from './resources.ts'
 
 export type Read = (uri: string) => Promise<readonly Contents[]>
 
@@ -171,29 +172,4 @@ function sizeOf(value: unknown): string {
   if (Array.isArray(value)) return counted(value.length, 'element')
   if (!isJsonObject(value)) return cleanText(asText(value), 60)
   return value.status === 'no_snapshot' ? 'no scene' : counted(Object.keys(value).length, 'member')
-}
-
-/** Why a scene may be older than what its application shows; null when it is not. */
-export function staleReason(meta: JsonObject | undefined): string | null {
-  const { connected, since, as_of: asOf } = applicationOf(meta)
-  if (connected === false) {
-    const left = sceneOf(meta).size === 0 ? 'it left no scene' : 'this is its last scene'
-    return `the application is gone since ${asText(since)}; ${left}`
-  }
-  if (asOf === undefined) return null
-  return `the application does not confirm the scene now; this is its scene as of ${asText(asOf)}`
-}
-
-function applicationOf(meta: JsonObject | undefined): JsonObject {
-  const { application } = sceneOf(meta)
-  return isJsonObject(application) ? application : {}
-}
-
-function sceneOf(meta: JsonObject | undefined): JsonObject {
-  const scene = meta?.['service-cli/scene']
-  return isJsonObject(scene) ? scene : {}
-}
-
-export function isJsonType(mimeType: string | null): boolean {
-  return /^[\w.+-]+\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(mimeType ?? '')
 }

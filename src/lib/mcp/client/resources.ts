@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from '../../util/json.ts'
-import { cleanText } from '../../util/text.ts'
+import { asText, cleanText } from '../../util/text.ts'
 import { type Contents, type Listed, parseContents, parseListed } from './ask.ts'
 import { unexpectedAnswer } from './failure.ts'
 import type { McpClientLimits } from './limits.ts'
@@ -83,4 +83,31 @@ export async function completeTemplate(
   const { values, hasMore } = isJsonObject(completion) ? completion : {}
   const texts = Array.isArray(values) ? values.filter(each => typeof each === 'string') : []
   return { values: texts, more: hasMore === true }
+}
+
+/** Why a scene may be older than what its application shows; null when it is not. */
+export function staleReason(meta: JsonObject | undefined): string | null {
+  const { connected, since, as_of: asOf } = applicationOf(meta)
+  if (connected === false) {
+    const left = sceneOf(meta).size === 0 ? 'it left no scene' : 'this is its last scene'
+    return `the application is gone since ${asText(since)}; ${left}`
+  }
+  if (asOf === undefined) return null
+  return `the application does not confirm the scene now; this is its scene as of ${asText(asOf)}`
+}
+
+/** What the `_meta` of a scene says of its application. */
+export function applicationOf(meta: JsonObject | undefined): JsonObject {
+  const { application } = sceneOf(meta)
+  return isJsonObject(application) ? application : {}
+}
+
+/** What the `_meta` of a scene says of it. */
+export function sceneOf(meta: JsonObject | undefined): JsonObject {
+  const scene = meta?.['service-cli/scene']
+  return isJsonObject(scene) ? scene : {}
+}
+
+export function isJsonType(mimeType: string | null): boolean {
+  return /^[\w.+-]+\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(mimeType ?? '')
 }

@@ -21,7 +21,7 @@ export const querySceneDefinition = {
   name: 'query_scene',
   title: 'Query the scene',
   description:
-    'Read the scene that is open in the application: objects, what is selected, cameras, lights, ' +
+    'Read or list what is open in the application: objects, what is selected, cameras, lights, ' +
     'materials, hidden objects, render settings. Without arguments: a summary with document, ' +
     'counts, revision and warnings. Objects: type, name, ids, where; fields chooses their members, ' +
     'detail adds all that the application tells of them. Other parts: pointer.',

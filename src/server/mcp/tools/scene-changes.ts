@@ -6,7 +6,7 @@ import { deltaText } from '../../../lib/mcp/change-words.ts'
 import { sceneDeltaUri } from '../../resources/scene-listing.ts'
 import type { ServedResources } from '../../resources/schemes.ts'
 import { kinds } from './arguments.ts'
-import { maxChars } from './pages.ts'
+import { fitting, maxChars } from './pages.ts'
 import { presenceOf } from './presence.ts'
 import { createTool, failedResult, textResult, type Tool } from './tool.ts'
 
@@ -40,9 +40,8 @@ export function sceneChangesTool(registry: ServedResources): Tool {
       const presence = presenceOf(registry.scene, since)
       const delta = parsedDelta(contents)
       const changes = arrayOf(delta.changes)
-      let room = most
       // Like the words, the data is no longer than the caller asked for.
-      const kept = changes.filter(each => (room -= JSON.stringify(each).length + 1) >= 0)
+      const kept = changes.slice(0, fitting(changes, most, JSON.stringify))
       const cut = kept.length < changes.length ? { changes: kept, truncated: true } : {}
       return textResult(deltaText(delta, presence, most), { ...delta, ...cut, ...presence?.facts })
     },

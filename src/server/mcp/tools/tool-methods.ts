@@ -97,11 +97,14 @@ function entryOf({ name, title, description, searchHint, meta, ...tool }: Tool):
 function serialised({ content, data, isError }: ToolResult, wantsData: boolean): JsonText {
   const parts: JsonPart[] = []
   let text = '"content":['
+  const firstText = content.find(({ type }) => type === 'text')
   content.forEach((item, index) => {
     if (index > 0) text += ','
     if (item.type === 'text') {
       const { _meta, ...shown } = item
-      text += JSON.stringify({ ...shown, ...(wantsData && { _meta }) })
+      // Copilot CLI joins the texts of an answer with nothing between them.
+      const words = item === firstText ? shown.text : shown.text.replace(/^\n?/, '\n')
+      text += JSON.stringify({ ...shown, text: words, ...(wantsData && { _meta }) })
       return
     }
     const { data: bytes, ...rest } = item

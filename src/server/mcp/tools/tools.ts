@@ -24,7 +24,6 @@ export interface ToolParts {
   readonly limits: Limits
   /** The open waits of all callers, who have one bound. */
   readonly waits?: WaitParts['waits']
-  readonly objects?: WaitParts['objects']
 }
 
 /** The tools of a server in their constant order; `close` ends the calls that wait. */

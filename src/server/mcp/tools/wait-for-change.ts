@@ -2,10 +2,12 @@ import { z } from 'zod'
 import type { Limits } from '../../../lib/config/limits.ts'
 import { longestWaitSeconds } from '../../../lib/mcp/longest-wait.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
-import type { JsonObject } from '../../../lib/util/json.ts'
+import { parseExact } from '../../../lib/util/exact-json.ts'
+import { isJsonObject, type JsonObject, parseJson } from '../../../lib/util/json.ts'
 import { type Clock, repeat, type Timer } from '../../../lib/util/time.ts'
 import { openNotesUri } from '../../notes/note.ts'
-import { detailUri, isOfApplication } from '../../resources/object-detail.ts'
+import { detailChanges, detailUri, isOfApplication } from '../../resources/object-detail.ts'
+import type { Content } from '../../resources/producer.ts'
 import { checkpointsUri, sceneCurrentUri, sceneDeltaUri } from '../../resources/scene-listing.ts'
 import type { ServedResources } from '../../resources/schemes.ts'
 import type { SubscriptionHub, Topic } from '../subscriptions.ts'
@@ -13,8 +15,7 @@ import { kinds } from './arguments.ts'
 import { defaultChars } from './pages.ts'
 import { type Presence, presenceOf } from './presence.ts'
 import { parsedDelta } from './scene-changes.ts'
-import { deltaText } from '../../../lib/mcp/change-words.ts'
-import { ObjectMemory, type SeenObjects } from './seen-objects.ts'
+import { deltaText, describeChanges } from '../../../lib/mcp/change-words.ts'
 import {
   type Caller,
   createTool,
@@ -27,6 +28,12 @@ import { isMissing, rejectNamingMeant, writtenUri } from './written-uri.ts'
 
 const sceneUris: readonly string[] = [sceneCurrentUri, sceneDeltaUri]
 const stopping = 'the server is stopping'
+/** A larger object is not compared. */
+const maxObjectChars = 256 * 1024
+const maxObjectsChars = 8 * 1024 * 1024
+const maxObjectDepth = 64
+/** Changes of one object that are looked for: their words are cut long before. */
+const maxChanges = 100
 
 export interface WaitParts {
   readonly registry: ServedResources
@@ -38,8 +45,6 @@ export interface WaitParts {
   readonly defaultUris: readonly string[]
   /** Ends each open wait, with a reason. Default: no other tool has any. */
   readonly waits?: Set<(reason: string) => void>
-  /** What they wait for. Default: no other tool has any. */
-  readonly objects?: ObjectMemory
 }
 
 /** What one call waits for. */
@@ -49,7 +54,8 @@ interface Wait {
   /** The revision of the scene that the caller knows; null: the server has none. */
   readonly base: number | null
   readonly seconds: number
-  readonly seen: SeenObjects
+  /** URI → the object of the application as it was at the beginning; null: the call is over. */
+  objects: Map<string, string> | null
 }
 
 /** Waits until a resource changes: subscriptions of the hub and one timer, no polling. */
@@ -58,16 +64,16 @@ export class WaitForChange {
   readonly #parts: WaitParts
   readonly #registry: ServedResources
   readonly #waits: Set<(reason: string) => void>
-  readonly #objects: ObjectMemory
   /** The words about the last change of the scene, which many calls may have waited for. */
   #told: { readonly key: string; readonly words: Promise<JsonObject> } | undefined
+  /** Characters of the objects of all calls. */
+  #objectChars = 0
   #isStopping = false
 
   constructor(parts: WaitParts) {
     this.#parts = parts
     this.#registry = parts.registry
     this.#waits = parts.waits ?? new Set()
-    this.#objects = parts.objects ?? new ObjectMemory()
     this.tool = createTool(definitionFor(parts.defaultUris), (args, caller) =>
       this.#call(args, caller),
     )
@@ -107,7 +113,7 @@ export class WaitForChange {
         hint: 'read the resource now and then instead',
       })
     }
-    return this.#wait({ uris, base, seconds, seen: this.#objects.open() }, caller)
+    return this.#wait({ uris, base, seconds, objects: new Map() }, caller)
   }
 
   async #wait(wait: Wait, caller: Caller): Promise<ToolResult> {
@@ -117,15 +123,14 @@ export class WaitForChange {
         ? this.#unchanged(end)
         : this.#changed(end, wait, caller))
     } finally {
-      wait.seen.release()
+      for (const text of wait.objects?.values() ?? []) this.#objectChars -= text.length
+      wait.objects = null
     }
   }
 
   /** What has changed, or why the wait ended without a change. */
-  async #ended(
-    { uris, seconds, seen }: Wait,
-    { reader, progress }: Caller,
-  ): Promise<Topic | string> {
+  async #ended(wait: Wait, { reader, progress }: Caller): Promise<Topic | string> {
+    const { uris, seconds } = wait
     const { hub, timer, clock, limits } = this.#parts
     const { promise, resolve, reject } = Promise.withResolvers<Topic | string>()
     const started = clock.now()
@@ -150,7 +155,7 @@ export class WaitForChange {
     try {
       for (const [canonical, uri] of uris) {
         hub.subscribe(subscriber, uri, canonical)?.catch(reject)
-        if (isOfApplication(canonical)) this.#keep(uri, seen, reader).catch(reject)
+        if (isOfApplication(canonical)) this.#keep(uri, wait, reader).catch(reject)
       }
       return await promise
     } finally {
@@ -161,9 +166,12 @@ export class WaitForChange {
   }
 
   /** Rejects when the application has no such object; it may be too busy to say. */
-  async #keep(uri: string, seen: SeenObjects, reader: Caller['reader']): Promise<void> {
+  async #keep(uri: string, wait: Wait, reader: Caller['reader']): Promise<void> {
     try {
-      seen.keep(uri, await this.#registry.read(uri, reader))
+      const text = objectText(await this.#registry.read(uri, reader))
+      if (wait.objects === null || this.#objectChars + text.length > maxObjectsChars) return
+      this.#objectChars += text.length
+      wait.objects.set(uri, text)
     } catch (error) {
       if (isMissing(error)) await rejectNamingMeant(this.#registry, uri, error)
     }
@@ -196,7 +204,7 @@ export class WaitForChange {
 
   async #changed(
     { uri, base: canonical }: Topic,
-    { base, seen }: Wait,
+    { base, objects }: Wait,
     { reader }: Caller,
   ): Promise<ToolResult> {
     if (sceneUris.includes(canonical) && base !== null) return this.#sceneChanged(uri, base)
@@ -210,7 +218,8 @@ export class WaitForChange {
       return this.#unchanged('the application is gone')
     }
     try {
-      const lines = seen.changesOf(uri, await this.#registry.read(uri, reader))
+      const now = objectText(await this.#registry.read(uri, reader))
+      const lines = objectChanges(uri, objects?.get(uri) ?? '', now)
       return this.#answer(data, [
         `${head} (read_resource has it)`,
         ...lines.map(line => `- ${line}`),
@@ -256,6 +265,21 @@ export class WaitForChange {
   }
 }
 
+/** Empty: it is not compared. */
+function objectText([content]: readonly Content[]): string {
+  const text = content !== undefined && 'text' in content ? content.text : ''
+  return text.length <= maxObjectChars ? text : ''
+}
+
+/** What changed in one object, in words; none when that is not known. */
+function objectChanges(uri: string, before: string, after: string): readonly string[] {
+  const [old, now] = [before, after].map(text => {
+    const parsed = parseJson(text, maxObjectDepth, parseExact)
+    return parsed.ok && isJsonObject(parsed.value) ? parsed.value : null
+  })
+  return old && now ? describeChanges(detailChanges([old], [now], [{ id: uri }], maxChanges)) : []
+}
+
 /** Where one scene is waited for. */
 export const sinceArgument = kinds
   .offset('revision seen last: a newer scene answers at once')
@@ -280,8 +304,8 @@ function definitionFor(defaultUris: readonly string[]) {
     title: 'Wait for a change',
     description:
       `Wait until ${what}${note} or another resource changes (uris; absent: ` +
-      `${defaultUris.join(' and ')}), at most ${longestWaitSeconds} s, and tell what changed. Call ` +
-      `it again to go on waiting${goOn}.`,
+      `${defaultUris.join(' and ')}), at most ${longestWaitSeconds} s, and notify you of what ` +
+      `changed. Call it again to go on waiting${goOn}.`,
     searchHint: 'notify when the user edits, wait for the artist, watch, monitor, subscribe, poll',
     input: isScene ? sceneInput : sceneInput.omit({ since: true }),
   }

@@ -74,7 +74,7 @@ describe('answers of tools', () => {
       }
       for (const uri of ['scene://current', 'scene://current?view=summary', 'scene://delta']) {
         const { content } = await ask('read_resource', { uri })
-        expect(content.at(-1).text).to.match(/^the application is gone since 2/)
+        expect(content.at(-1).text).to.match(/^\nthe application is gone since 2/)
       }
       const next = own.server.resources().setSceneText('{"frame":2}', 'run-1')
       const past = `scene://delta?since=${since}&until=${next}`

@@ -278,13 +278,13 @@ describe('tools', () => {
       const log = await put(Buffer.from('frame ü 1\n'.repeat(400_000)), 'text/plain')
       const [slice, where] = await read(log, { offset: 4_399_989, max_chars: 100 })
       expect(slice.text).to.equal('frame ü 1\n')
-      expect(where.text).to.equal('bytes 4399989 to 4400000 of 4400000; that is the end')
+      expect(where.text).to.equal('\nbytes 4399989 to 4400000 of 4400000; that is the end')
       const [, next] = await read(log, { max_chars: 106 })
-      expect(next.text).to.equal('bytes 0 to 105 of 4400000; go on with offset=105')
+      expect(next.text).to.equal('\nbytes 0 to 105 of 4400000; go on with offset=105')
       const [part, goOn] = await read(`${log}?as=text&limit=110`)
       expect([part.text.length, goOn.text]).to.deep.equal([
         100,
-        'bytes 0 to 110 of 4400000; go on with offset=110',
+        '\nbytes 0 to 110 of 4400000; go on with offset=110',
       ])
       const [following] = await read(`${log}?as=text&limit=11`, { offset: 110 })
       expect(following.text).to.equal('frame ü 1\n')
