@@ -1,6 +1,6 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
-import { AccountCommand, passwordFlags } from '../lib/cli/base-command.ts'
+import { AccountCommand, passwordFlags, noInputFlag } from '../lib/cli/base-command.ts'
 
 /** Gets a token for a user name and password, and saves it. */
 export default class Login extends AccountCommand {
@@ -38,6 +38,7 @@ SERVICE_TOKEN and SERVICE_TOKEN_FILE take precedence over the saved login.`
     'token-stdin': Flags.boolean({
       description: 'read a token from stdin and save it, instead of a password',
     }),
+    ...noInputFlag,
   }
 
   override async run(): Promise<void> {

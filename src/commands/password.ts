@@ -1,6 +1,6 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
-import { TokenCommand } from '../lib/cli/base-command.ts'
+import { TokenCommand, noInputFlag } from '../lib/cli/base-command.ts'
 
 /** Changes a password, or sets a new one with a code. */
 export default class Password extends TokenCommand {
@@ -39,6 +39,7 @@ them, and logs you in.`
     'reset-code': Flags.boolean({
       description: 'set a new password with a code from the operator',
     }),
+    ...noInputFlag,
   }
 
   override async run(): Promise<void> {

@@ -1,6 +1,6 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
-import { AccountCommand, passwordFlags } from '../lib/cli/base-command.ts'
+import { AccountCommand, passwordFlags, noInputFlag } from '../lib/cli/base-command.ts'
 
 /** Makes an account, and logs in to it. */
 export default class Register extends AccountCommand {
@@ -37,6 +37,7 @@ passwords at least 8; the accounts server may require more.`
     invite: Flags.boolean({
       description: 'use an invitation code: prompted for, or the first line of stdin',
     }),
+    ...noInputFlag,
   }
 
   override async run(): Promise<void> {

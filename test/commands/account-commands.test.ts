@@ -30,8 +30,8 @@ describe('commands of a person with an account', () => {
   })
 
   for (const [name, command] of ofAccounts) {
-    it(`${name} takes --registry, --no-input, --json and --quiet`, () => {
-      expect(command.baseFlags).to.include.all.keys('registry', 'no-input', 'json', 'quiet')
+    it(`${name} takes --registry, --json and --quiet`, () => {
+      expect(command.baseFlags).to.include.all.keys('registry', 'json', 'quiet')
     })
 
     it(`${name} shows examples, none with a secret on the command line`, () => {

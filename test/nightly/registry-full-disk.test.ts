@@ -27,7 +27,8 @@ describe('a database that is made on a disk with little room', () => {
         try {
           const { quick_check: checked } = db.prepare('PRAGMA quick_check(1)').get() ?? {}
           const row = db.prepare(`SELECT value FROM meta WHERE name = 'registry_id'`).get()
-          expect([checked, row?.['value']], `${pages} pages`).to.deep.equal(['ok', 'the-id'])
+          expect(checked, `${pages} pages`).to.equal('ok')
+          expect(row?.['value'], `${pages} pages`).to.match(/^[0-9a-f-]{36}$/)
         } finally {
           db.close()
           rmSync(copy)
@@ -84,12 +85,7 @@ describe('a registry on a full disk', () => {
         expect((await signUp('late')).status).to.equal(201)
         expect((await caller.refresh(alice.refresh_token)).status).to.equal(200)
         expect((await caller.login('alice')).status).to.equal(200)
-        const { users } = await createAccountsOwner(dataDir).ask([
-          'users',
-          'list',
-          '--limit',
-          '9999',
-        ])
+        const { users } = await createAccountsOwner(dataDir).ask(['users', 'list'])
         expect(users).to.have.length(made.length + 2)
         expect(registry.stderr()).to.include('"level":"error"')
       } finally {

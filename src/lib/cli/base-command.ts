@@ -16,17 +16,12 @@ export const globalFlags = {
   }),
 }
 
-/** Flags of every command of a user with an account; they may also stand before it. */
-const accountFlags = {
+const registryFlag = {
   registry: Flags.string({
     description:
       'address of the accounts server; overrides SERVICE_REGISTRY and default_registry in config.toml',
     helpGroup: 'GLOBAL',
     helpValue: 'URL',
-  }),
-  'no-input': Flags.boolean({
-    description: 'never prompt; fail when input is missing',
-    helpGroup: 'GLOBAL',
   }),
 }
 
@@ -54,7 +49,7 @@ export abstract class BaseCommand extends Command {
 
 /** Base of the commands of a user with an account. */
 export abstract class AccountCommand extends BaseCommand {
-  static override baseFlags = { ...globalFlags, ...accountFlags }
+  static override baseFlags = { ...globalFlags, ...registryFlag }
 
   /** An unexpected argument is often a password: unlike the parser, this does not repeat it. */
   protected override async parse<
@@ -83,7 +78,12 @@ export abstract class TokenCommand extends AccountCommand {
 }
 
 /** All flags that may stand before a command. */
-export const leadingFlags = { ...globalFlags, ...accountFlags, ...tokenFlag }
+export const leadingFlags = { ...globalFlags, ...tokenFlag }
+
+/** The flag of commands that prompt. */
+export const noInputFlag = {
+  'no-input': Flags.boolean({ description: 'never prompt; fail when input is missing' }),
+}
 
 /**
  * The flags that give a password without a prompt. Not `exclusive`: the parser would repeat the
