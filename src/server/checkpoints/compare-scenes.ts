@@ -51,11 +51,10 @@ export function compareScenes(compared: ComparedScenes): SceneComparison {
     if (list === 'objects') return family.has(item)
     return [item.id, item.name].some(each => each != null && named.has(asText(each)))
   }
-  const [own = [], others = []] = [true, false].map(asked =>
-    found.changes.filter(change => isOwn(change) === asked),
-  )
   const isLong = found.changes.length > maxChanges
-  const changes = isLong ? [...own, ...others].slice(0, maxChanges) : found.changes
+  const last = (change: JsonChange) => Number(!isOwn(change))
+  const ordered = isLong ? found.changes.toSorted((a, b) => last(a) - last(b)) : found.changes
+  const changes = ordered.slice(0, maxChanges)
   const truncated = found.truncated || isLong
   return { ...found, changes, truncated, ofTargets: changes.map(isOwn), now }
 }
@@ -72,14 +71,8 @@ function familyOf(before: JsonObject, after: JsonObject, targets: readonly Scene
         : targetsIn(news, target)
     return { was: [...was, ...is.flatMap<JsonObject>(each => then.get(each) ?? [])], is }
   })
-  const old = withChildren(
-    olds,
-    found.flatMap(({ was }) => was),
-  )
-  const now = withChildren(
-    news,
-    found.flatMap(({ is }) => is),
-  )
+  const old = withChildren(olds, found.map(({ was }) => was).flat())
+  const now = withChildren(news, found.map(({ is }) => is).flat())
   const both = [...old, ...now]
   const mayOmit = omissionOf(after)
   return {
