@@ -204,7 +204,7 @@ describe('the answers of the tools of serve and of a gateway', () => {
   })
 
   it('tell all of an object that has a name only', async () => {
-    await show(3, { objects: [{ name: 'NoId' }] })
+    await show(3, { id: undefined, name: 'NoId' })
     const { content } = await call('read_resource', { uri: 'NoId' })
     expect(content[0].text).to.equal('{"name":"NoId","energy":10.0}')
     await show(4)

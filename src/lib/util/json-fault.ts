@@ -32,30 +32,16 @@ export function jsonFault(text: string): string {
 
 /** What is wrong with the text; null: nothing. It recurses, so check the depth before. */
 export function findFault(text: string, dialect: JsonDialect): JsonFault | null {
+  let first = null as JsonFault | null
   const onError = (error: ParseErrorCode, offset: number) => {
-    throw new FaultAt(printParseErrorCode(error), offset)
+    first ??= describe(text, printParseErrorCode(error), offset)
   }
   const isPlain = dialect === 'json'
-  try {
-    visit(text, { onError }, { disallowComments: isPlain, allowTrailingComma: !isPlain })
-    return null
-  } catch (error) {
-    if (!(error instanceof FaultAt)) throw error
-    return describe(text, error)
-  }
+  visit(text, { onError }, { disallowComments: isPlain, allowTrailingComma: !isPlain })
+  return first
 }
 
-/** Ends the visit at the first error, however long the text is. */
-class FaultAt extends Error {
-  readonly offset: number
-
-  constructor(code: string, offset: number) {
-    super(code)
-    this.offset = offset
-  }
-}
-
-function describe(text: string, { message: code, offset }: FaultAt): JsonFault {
+function describe(text: string, code: string, offset: number): JsonFault {
   const before = text.slice(0, offset).trimEnd()
   if (/[\]}]/.test(text.charAt(offset)) && before.endsWith(',')) {
     return faultAt(text, before.length - 1, 'has a trailing comma')
@@ -70,6 +56,13 @@ function describe(text: string, { message: code, offset }: FaultAt): JsonFault {
 }
 
 export function faultAt(text: string, offset: number, what: string): JsonFault {
-  const lines = text.slice(0, offset).split(/\r\n|\r|\n/)
-  return { what, line: lines.length, column: (lines.at(-1)?.length ?? 0) + 1 }
+  let [line, start] = [1, 0]
+  // Not split: there may be millions of lines.
+  for (let at = 0; at < offset; at++) {
+    const char = text[at]
+    if (char !== '\n' && (char !== '\r' || text[at + 1] === '\n')) continue
+    line++
+    start = at + 1
+  }
+  return { what, line, column: offset - start + 1 }
 }

@@ -268,11 +268,8 @@ function idFilter(ids: readonly string[]): Filter {
   const texts = new Set<string | undefined>(ids)
   const numbers = new Set(ids.map(id => digitsOf(jsonOf(id))))
   return {
-    matches({ id, name }) {
-      const digits = digitsOf(id)
-      if (digits !== null && numbers.has(digits)) return true
-      return [id, name].some(given => texts.has(wordOf(given)))
-    },
+    matches: ({ id, name }) =>
+      numbers.has(digitsOf(id) ?? '') || [id, name].some(given => texts.has(wordOf(given))),
     hint(items) {
       const known = items.map(({ id, name }) => wordOf(id ?? name))
       return ids
@@ -291,13 +288,12 @@ function whereFilter(text: string): Filter {
   }
   const [name, value] = [text.slice(0, colon), text.slice(colon + 1)]
   const bare = value.trim()
-  const flag = bare.toLowerCase()
   const wanted = comparable(jsonOf(bare))
   return {
     matches(item) {
       if (!Object.hasOwn(item, name)) return false
       const found = item[name]
-      if (typeof found === 'boolean') return String(found) === flag
+      if (typeof found === 'boolean') return String(found) === bare.toLowerCase()
       return found === value || found === bare || comparable(found) === wanted
     },
     hint(items) {

@@ -16,11 +16,12 @@ describe('JSON whose numbers keep their digits', () => {
   }
 
   it('writes any number as it was', () => {
-    const part = fc.integer({ min: 0, max: 99_999 }).map(String)
-    const decimal = fc.tuple(fc.constantFrom('', '-'), part, fc.nat({ max: 12 }), part)
+    const part = fc.nat({ max: 999 }).map(String)
+    const whole = fc.oneof(fc.constant('0'), part)
+    const decimal = fc.tuple(fc.constantFrom('', '-'), whole, fc.nat({ max: 12 }), part)
     fc.assert(
-      fc.property(decimal, ([sign, whole, zeros, rest]) => {
-        const text = `{"x":${sign}${whole}.${'0'.repeat(zeros)}${rest}}`
+      fc.property(decimal, ([sign, units, zeros, rest]) => {
+        const text = `{"x":${sign}${units}.${'0'.repeat(zeros)}${rest}}`
         expect(JSON.stringify(parseExact(text))).to.equal(text)
       }),
     )

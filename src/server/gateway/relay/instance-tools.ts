@@ -68,9 +68,9 @@ function withInstance(tool: Tool, instances: Instances, isName: IsName, waits: O
     call(args, caller) {
       if (isWait && caller.isBatched) return tool.call(args, caller)
       if (isWait) return wait(tool, args, caller, instances, isName, waits)
-      if (args.instance !== undefined || isName(args.uri))
-        return forward(tool, args, caller, instances)
-      const parsed = typeof args.uri === 'string' ? parseInstanceUri(args.uri) : null
+      const { instance: word, uri } = args
+      if (word !== undefined || isName(uri)) return forward(tool, args, caller, instances)
+      const parsed = typeof uri === 'string' ? parseInstanceUri(uri) : null
       if (parsed === null) return tool.call(args, caller)
       // The instance cuts its text, so that little of it comes here.
       const named = { ...args, uri: parsed.inner, instance: parsed.selector }
