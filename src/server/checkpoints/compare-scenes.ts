@@ -62,14 +62,14 @@ export function compareScenes(compared: ComparedScenes): SceneComparison {
 /** The targets and all below them, as they are in each of the scenes, and what they are called now. */
 function familyOf(before: JsonObject, after: JsonObject, targets: readonly SceneTarget[]) {
   const [olds, news] = [objectsOf(before), objectsOf(after)]
-  const { then, since } = partnersIn(olds, news)
+  const { oldOf, newOf } = partnersIn(olds, news)
   const found = targets.map(target => {
     const was = targetsIn(olds, target)
     const is =
       was.length > 0
-        ? was.flatMap<JsonObject>(each => since.get(each) ?? [])
+        ? was.flatMap<JsonObject>(each => newOf.get(each) ?? [])
         : targetsIn(news, target)
-    return { was: [...was, ...is.flatMap<JsonObject>(each => then.get(each) ?? [])], is }
+    return { was: [...was, ...is.flatMap<JsonObject>(each => oldOf.get(each) ?? [])], is }
   })
   const old = withChildren(olds, found.map(({ was }) => was).flat())
   const now = withChildren(news, found.map(({ is }) => is).flat())
@@ -77,7 +77,7 @@ function familyOf(before: JsonObject, after: JsonObject, targets: readonly Scene
   const mayOmit = omissionOf(after)
   return {
     // What joined the targets or left them is told of in both scenes.
-    family: new Set(both.flatMap(each => [each, then.get(each) ?? each, since.get(each) ?? each])),
+    family: new Set(both.flatMap(each => [each, oldOf.get(each) ?? each, newOf.get(each) ?? each])),
     now: found.map(({ is: [item] }, at) => {
       if (item !== undefined) return { id: keyOf(item) ?? '', name: asText(item.name ?? item.id) }
       return mayOmit(targets[at]!.id) ? targets[at]! : null
@@ -97,8 +97,8 @@ function partnersIn(olds: readonly JsonObject[], news: readonly JsonObject[]) {
   const pairs = places.map(
     ({ path, before }) => [news[Number(pointerParts(path)[1])]!, olds[Number(before)]!] as const,
   )
-  const since = pairs.map(([now, old]) => [old, now] as const)
-  return { then: new Map(pairs), since: new Map(since) }
+  const turned = pairs.map(([now, old]) => [old, now] as const)
+  return { oldOf: new Map(pairs), newOf: new Map(turned) }
 }
 
 /** By `uid`. By id, else by a name that one object has, when the scene has no uid of that run. */
