@@ -59,7 +59,7 @@ const packages: readonly (readonly [RegExp, (file: string) => boolean])[] = [
   [/^@inquirer\//, below('commands', 'lib/cli')],
   [/^(pino|fast-string-width)$/, below('lib/cli')],
   [/^fflate$/, below('lib/util')],
-  [/^jsonc-parser$/, below('lib/mcp')],
+  [/^jsonc-parser$/, below('lib/mcp', 'lib/util')],
   [/^smol-toml$/, below('lib/config', 'lib/mcp')],
   [/^zod$/, below('lib/accounts', 'server')],
   [/^(hono|@hono\/.*|jose|hono-openapi)$/, below('server')],

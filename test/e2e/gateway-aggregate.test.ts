@@ -398,6 +398,17 @@ describe('a gateway that aggregates', () => {
       expect(own.content[0].text).to.include('gateway://instances')
     })
 
+    it('ask which instance has the object that is called so', async () => {
+      for (const [name, args] of [
+        ['read_resource', { uri: 'Cube' }],
+        ['wait_for_change', { uris: ['Cube'] }],
+      ] as const) {
+        const { content, isError } = await call(name, args)
+        expect(isError).to.equal(true)
+        expect(content[0].text).to.contain('2 instances run; name one of them as "instance":')
+      }
+    })
+
     it('wait for one instance since a revision, and for several at once', async () => {
       const { revision } = (await call('query_scene', { instance: 'blender' })).structuredContent
       await blender.post('scene', sceneOf(2))

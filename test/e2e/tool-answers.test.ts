@@ -93,7 +93,8 @@ describe('the answers of the tools of serve and of a gateway', () => {
       templates: () => [{ uriTemplate: 'paint-object://{name}', name: 'One object' }],
       read(uri) {
         const name = decodeURIComponent(uri.replace('paint-object://', ''))
-        if (!['Key Light', 'Schlüssel #1 [50%]'].includes(name)) throw new ResourceNotFound(uri)
+        if (!['Key Light', 'Schlüssel #1 [50%]', 'NoId'].includes(name))
+          throw new ResourceNotFound(uri)
         return [{ uri, mimeType: 'application/json', text: `{"name":"${name}","energy":10.0}` }]
       },
     })
@@ -200,6 +201,23 @@ describe('the answers of the tools of serve and of a gateway', () => {
     expect(missing.content[0].text).to.match(
       /^resource_not_found: no object .* called "Bell"; query/,
     )
+  })
+
+  it('tell all of an object that has a name only', async () => {
+    await show(3, { id: undefined, name: 'NoId' })
+    const { content } = await call('read_resource', { uri: 'NoId' })
+    expect(content[0].text).to.equal('{"name":"NoId","energy":10.0}')
+    await show(4)
+  })
+
+  it('are of an object by its name at a gateway of one instance', async () => {
+    const { content } = await call('read_resource', { uri: 'Key Light' }, relayed)
+    expect(content[0].text).to.equal('{"name":"Key Light","energy":10.0}')
+    expect(content.at(-1).text).to.match(/^instance [0-9a-f]+: paint/)
+    const uris = ['Key Light']
+    const waited = await call('wait_for_change', { timeout_s: 1, uris }, relayed)
+    expect(waited.structuredContent).to.include({ changed: false })
+    expect(waited.content[0].text).to.match(/^no change: nothing .*changed in 1 s/)
   })
 
   it('have the details of chosen objects', async () => {

@@ -10,8 +10,9 @@ export interface ExactNumber {
   readonly rawJSON: string
 }
 
-/** What such a number looks like: 1.0, 1e3, -0, or 16 digits and more. Other texts may match, too. */
-const maybeInexact = /(?:^|[:,[\s])(?:-0(?![.\d])|-?\d+(?:\.\d*0(?!\d)|(?:\.\d+)?[eE]|[.\d]{15}))/
+/** What it looks like: 1.0, 1e3, -0, 0.0000001, or 16 digits and more. Others may match, too. */
+const maybeInexact =
+  /(?:^|[:,[\s])(?:-0(?![.\d])|-?\d+(?:\.0{6}|\.\d*0(?!\d)|(?:\.\d+)?[eE]|[.\d]{15}))/
 
 type Revive = (this: unknown, name: string, value: unknown, context: { source: string }) => unknown
 /** A number beyond the range of JavaScript stays Infinity, so that it can be refused. */

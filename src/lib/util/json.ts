@@ -79,47 +79,6 @@ export function wellFormedJson(json: string): string {
   return text.replace(escapes, (escape, half) => (half === undefined ? escape : '\\ufffd'))
 }
 
-/** Why `JSON.parse` refuses the text, and where. */
-export function jsonFault(text: string): string {
-  const [, reason, position] = /^(.+?)(?: in JSON)? at position (\d+)/.exec(messageOf(text)) ?? []
-  const at = position === undefined ? gapIn(text) : Number(position)
-  const before = text.slice(0, at).trimEnd()
-  if (before.endsWith(',') && /[\]}]/.test(text.charAt(at))) {
-    return `trailing comma ${placeOf(text, before.length - 1)}`
-  }
-  const [word = ''] = /^(?:[\w.-]+|[^])/u.exec(text.slice(at, at + 20)) ?? []
-  const unexpected = word === '' ? 'it ends too early' : `unexpected ${JSON.stringify(word)}`
-  return `${reason?.replace(/^./, first => first.toLowerCase()) ?? unexpected} ${placeOf(text, at)}`
-}
-
-/** Where a value should begin and none does, which the messages of V8 do not say. */
-function gapIn(text: string): number {
-  for (let at = -1; at < text.length; at++) {
-    const char = text.charAt(at)
-    if (char === '"') at = endOfString(text, at + 1)
-    else if ('[:,'.includes(char)) {
-      const next = skipSpace(text, at + 1)
-      const isEmpty = char === '[' && text.charAt(next) === ']'
-      if (!isEmpty && !/^(?:["{[\d-]|true|false|null)/.test(text.slice(next, next + 5))) return next
-    }
-  }
-  return text.length
-}
-
-function placeOf(text: string, at: number): string {
-  const lines = text.slice(0, at).split('\n')
-  return `(line ${lines.length}, column ${lines.at(-1)!.length + 1})`
-}
-
-function messageOf(text: string): string {
-  try {
-    JSON.parse(text)
-    return ''
-  } catch (error) {
-    return String((error as Error).message)
-  }
-}
-
 /** A member's name as one part of a JSON pointer (RFC 6901, section 3). */
 export function escapePointer(name: string): string {
   return name.replaceAll('~', '~0').replaceAll('/', '~1')

@@ -51,11 +51,10 @@ export function compareScenes(compared: ComparedScenes): SceneComparison {
     if (list === 'objects') return family.has(item)
     return [item.id, item.name].some(each => each != null && named.has(asText(each)))
   }
-  const [own = [], others = []] = [true, false].map(asked =>
-    found.changes.filter(change => isOwn(change) === asked),
-  )
   const isLong = found.changes.length > maxChanges
-  const changes = isLong ? [...own, ...others].slice(0, maxChanges) : found.changes
+  const last = (change: JsonChange) => Number(!isOwn(change))
+  const ordered = isLong ? found.changes.toSorted((a, b) => last(a) - last(b)) : found.changes
+  const changes = ordered.slice(0, maxChanges)
   const truncated = found.truncated || isLong
   return { ...found, changes, truncated, ofTargets: changes.map(isOwn), now }
 }
@@ -63,28 +62,22 @@ export function compareScenes(compared: ComparedScenes): SceneComparison {
 /** The targets and all below them, as they are in each of the scenes, and what they are called now. */
 function familyOf(before: JsonObject, after: JsonObject, targets: readonly SceneTarget[]) {
   const [olds, news] = [objectsOf(before), objectsOf(after)]
-  const { then, since } = partnersIn(olds, news)
+  const { oldOf, newOf } = partnersIn(olds, news)
   const found = targets.map(target => {
     const was = targetsIn(olds, target)
     const is =
       was.length > 0
-        ? was.flatMap<JsonObject>(each => since.get(each) ?? [])
+        ? was.flatMap<JsonObject>(each => newOf.get(each) ?? [])
         : targetsIn(news, target)
-    return { was: [...was, ...is.flatMap<JsonObject>(each => then.get(each) ?? [])], is }
+    return { was: [...was, ...is.flatMap<JsonObject>(each => oldOf.get(each) ?? [])], is }
   })
-  const old = withChildren(
-    olds,
-    found.flatMap(({ was }) => was),
-  )
-  const now = withChildren(
-    news,
-    found.flatMap(({ is }) => is),
-  )
+  const old = withChildren(olds, found.map(({ was }) => was).flat())
+  const now = withChildren(news, found.map(({ is }) => is).flat())
   const both = [...old, ...now]
   const mayOmit = omissionOf(after)
   return {
     // What joined the targets or left them is told of in both scenes.
-    family: new Set(both.flatMap(each => [each, then.get(each) ?? each, since.get(each) ?? each])),
+    family: new Set(both.flatMap(each => [each, oldOf.get(each) ?? each, newOf.get(each) ?? each])),
     now: found.map(({ is: [item] }, at) => {
       if (item !== undefined) return { id: keyOf(item) ?? '', name: asText(item.name ?? item.id) }
       return mayOmit(targets[at]!.id) ? targets[at]! : null
@@ -104,8 +97,8 @@ function partnersIn(olds: readonly JsonObject[], news: readonly JsonObject[]) {
   const pairs = places.map(
     ({ path, before }) => [news[Number(pointerParts(path)[1])]!, olds[Number(before)]!] as const,
   )
-  const since = pairs.map(([now, old]) => [old, now] as const)
-  return { then: new Map(pairs), since: new Map(since) }
+  const turned = pairs.map(([now, old]) => [old, now] as const)
+  return { oldOf: new Map(pairs), newOf: new Map(turned) }
 }
 
 /** By `uid`. By id, else by a name that one object has, when the scene has no uid of that run. */

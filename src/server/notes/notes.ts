@@ -199,22 +199,9 @@ export class Notes implements NotesSource {
   }
 
   /** Throws `resource_not_found`, and `note_state` when the note does not take the action now. */
-  async act(word: string, given: NoteAct): Promise<Note> {
-    return given.action === 'answer'
-      ? (await this.answer(word, given)).note
-      : this.#enter(word, given)
-  }
-
-  /** The same for an answer. `place`: that of its entry, which has no proof when proving failed. */
-  async answer(word: string, given: Omit<NoteAct, 'action'>) {
-    const store = this.#store
-    const answered = await this.#enter(word, { ...given, action: 'answer' }, store)
-    return { note: await this.#prove(store, answered), place: answered.entries.length - 1 }
-  }
-
-  async #enter(word: string, act: NoteAct, store = this.#store): Promise<Note> {
-    const { action, by, actor = by, text } = act
+  async act(word: string, { action, by, actor = by, text }: NoteAct): Promise<Note> {
     const at = toRfc3339(this.#parts.clock.now())
+    const store = this.#store
     const note = await writeNote(store, notes => {
       const before = findNote(notes, word, store.damaged)
       const state = nextState(before.state, action)
@@ -228,7 +215,7 @@ export class Notes implements NotesSource {
       return { ...before, state, entries: [...before.entries, entry] }
     })
     this.#changed(note, action, actor)
-    return note
+    return action === 'answer' ? this.#prove(store, note) : note
   }
 
   /** A picture of a note. Throws `resource_not_found`. */

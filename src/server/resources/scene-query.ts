@@ -247,29 +247,31 @@ function typeFilter(types: readonly string[]): Filter {
 }
 
 function nameFilter(glob: string): Filter {
-  const isOne = (name: unknown) => typeof name === 'string' && matchesGlob(name, glob)
+  const isOne = (word: string | undefined) => word !== undefined && matchesGlob(word, glob)
   return {
-    matches: item => isOne(item.name) || isOne(item.id),
+    matches: ({ id, name }) => isOne(wordOf(name)) || isOne(wordOf(id)),
     hint: items =>
       `no name is ${quoted(glob)}; ${alike(
         glob,
-        items.map(({ id, name }) => name ?? id),
+        items.map(({ id, name }) => wordOf(name ?? id)),
       )}`,
   }
 }
 
+/** A name or an id as a text; undefined when it is neither a text nor a number. */
+function wordOf(value: unknown): string | undefined {
+  return numberOf(value) === undefined && typeof value !== 'string' ? undefined : asText(value)
+}
+
 /** Ids, or names. Ids that are numbers are compared by their digits: 1 and 1.0 are the same. */
 function idFilter(ids: readonly string[]): Filter {
-  const texts = new Set(ids)
+  const texts = new Set<string | undefined>(ids)
   const numbers = new Set(ids.map(id => digitsOf(jsonOf(id))))
   return {
-    matches({ id, name }) {
-      const digits = digitsOf(id)
-      if (texts.has(asText(name))) return true
-      return digits === null ? texts.has(asText(id)) : numbers.has(digits)
-    },
+    matches: ({ id, name }) =>
+      numbers.has(digitsOf(id) ?? '') || [id, name].some(given => texts.has(wordOf(given))),
     hint(items) {
-      const known = items.map(({ id }) => asText(id))
+      const known = items.map(({ id, name }) => wordOf(id ?? name))
       return ids
         .slice(0, maxHinted)
         .map(id => `no id is ${quoted(id)}; ${alike(id, known)}`)
@@ -285,14 +287,14 @@ function whereFilter(text: string): Filter {
     throw new ResourceUriInvalid('query parameter "where" must be member:value, as visible:false')
   }
   const [name, value] = [text.slice(0, colon), text.slice(colon + 1)]
-  const flag = value.toLowerCase()
-  const wanted = comparable(jsonOf(value))
+  const bare = value.trim()
+  const wanted = comparable(jsonOf(bare))
   return {
     matches(item) {
       if (!Object.hasOwn(item, name)) return false
       const found = item[name]
-      if (typeof found === 'boolean') return String(found) === flag
-      return found === value || comparable(found) === wanted
+      if (typeof found === 'boolean') return String(found) === bare.toLowerCase()
+      return found === value || found === bare || comparable(found) === wanted
     },
     hint(items) {
       const values = items.filter(item => Object.hasOwn(item, name)).map(item => item[name])
@@ -314,8 +316,9 @@ function jsonOf(text: string): unknown {
 /** The JSON of the value, the same for 1, 1.0 and 1e0. */
 function comparable(value: unknown): string {
   return JSON.stringify(value, (_, each: unknown) => {
-    const digits = digitsOf(each)
-    return digits === null ? each : JSON.rawJSON(digits)
+    if (numberOf(each) === undefined) return each
+    // Infinity, which would be null, equals no number of a scene.
+    return JSON.rawJSON(digitsOf(each) ?? '1e999')
   })
 }
 
@@ -356,7 +359,7 @@ export function sceneValues(scene: JsonObject, parameter: string): readonly stri
     case 'name':
       return textsOf(items.map(({ name }) => name))
     case 'ids':
-      return textsOf(items.map(({ id }) => (numberOf(id) === undefined ? id : asText(id))))
+      return textsOf(items.map(({ id }) => wordOf(id)))
     case 'fields':
       return textsOf(items.flatMap(item => Object.keys(item)))
     case 'where':

@@ -3,12 +3,12 @@ import {
   exceedsDepth,
   finiteJsonText,
   isJsonObject,
-  jsonFault,
   NumberError,
   parseJson,
   refuseNonFinite,
   wellFormedJson,
 } from '../../lib/util/json.ts'
+import { jsonFault } from '../../lib/util/json-fault.ts'
 
 export type SceneLimits = Pick<Limits, 'maxMessageBytes' | 'maxJsonDepth'>
 

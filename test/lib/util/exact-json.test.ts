@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import fc from 'fast-check'
 import { digitsOf, numberOf, parseExact } from '../../../src/lib/util/exact-json.ts'
 
 describe('JSON whose numbers keep their digits', () => {
@@ -6,12 +7,25 @@ describe('JSON whose numbers keep their digits', () => {
     '1.0',
     '{"x":1.0,"y":9007199254740993}',
     '[-0,0.10,1e3,1.5E-7,12.3456789012345678]',
+    '[0.0000001,-0.00000012,0.000001]',
     '{"name":"Cube.010","at":[0.25,-3]}',
   ]) {
     it(`writes ${text} as it was`, () => {
       expect(JSON.stringify(parseExact(text))).to.equal(text)
     })
   }
+
+  it('writes any number as it was', () => {
+    const part = fc.nat({ max: 999 }).map(String)
+    const whole = fc.oneof(fc.constant('0'), part)
+    const decimal = fc.tuple(fc.constantFrom('', '-'), whole, fc.nat({ max: 12 }), part)
+    fc.assert(
+      fc.property(decimal, ([sign, units, zeros, rest]) => {
+        const text = `{"x":${sign}${units}.${'0'.repeat(zeros)}${rest}}`
+        expect(JSON.stringify(parseExact(text))).to.equal(text)
+      }),
+    )
+  })
 
   it('has plain numbers where their digits are kept', () => {
     expect(parseExact('[1,0.5,-2]')).to.deep.equal([1, 0.5, -2])

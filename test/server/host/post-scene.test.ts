@@ -69,18 +69,21 @@ describe('POST /host/v1/scene', () => {
   }
 
   const faults: [body: string, reason: string][] = [
-    ['{"objects":[\n  {"id":"A"},\n]}', 'trailing comma (line 2, column 13)'],
-    ['{"a":[1,2 ,], "b":"x"}', 'trailing comma (line 1, column 11)'],
-    ['{"a":1,\n}', 'trailing comma (line 1, column 7)'],
-    ['{"t":[0,1,NaN],"text":"[,"}', 'unexpected "NaN" (line 1, column 11)'],
-    ['{"text":"a: [, \\"[,","fps":Infinity}', 'unexpected "Infinity" (line 1, column 28)'],
-    ['{"a":[ ],"visible":True}', 'unexpected "True" (line 1, column 20)'],
-    ['// a comment\n{}', 'unexpected "/" (line 1, column 1)'],
-    ['{"a":1\n"b":2}', "expected ',' or '}' after property value (line 2, column 1)"],
-    ["{'a':1}", "expected property name or '}' (line 1, column 2)"],
-    ['{"a":"x', 'unterminated string (line 1, column 8)'],
+    ['{"objects":[\n  {"id":"A"},\n]}', 'it has a trailing comma (line 2, column 13)'],
+    ['{"a":[1,2 ,], "b":"x"}', 'it has a trailing comma (line 1, column 11)'],
+    ['{"a":1,\n}', 'it has a trailing comma (line 1, column 7)'],
+    ['{"t":[0,1,NaN],"text":"[,"}', 'it has NaN, which JSON does not allow (line 1, column 11)'],
+    [
+      '{"text":"a: [, \\"[,","fps":Infinity}',
+      'it has Infinity, which JSON does not allow (line 1, column 28)',
+    ],
+    ['{"a":[ ],"visible":True}', 'it has True, which JSON does not allow (line 1, column 20)'],
+    ['// a comment\n{}', 'it has a comment, which JSON does not allow (line 1, column 1)'],
+    ['{"a":1\n"b":2}', 'it has no comma after a value (line 2, column 1)'],
+    ["{'a':1}", 'it has no name before a colon (line 1, column 2)'],
+    ['{"a":"x', 'it has an unterminated string (line 1, column 6)'],
     ['{"a":', 'it ends too early (line 1, column 6)'],
-    ['{"a":1}}', 'unexpected non-whitespace character after JSON (line 1, column 8)'],
+    ['{"a":1}}', 'it has text after its end (line 1, column 8)'],
   ]
   for (const [body, reason] of faults) {
     it(`says why and where ${JSON.stringify(body)} is no JSON`, async () => {

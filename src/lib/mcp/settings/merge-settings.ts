@@ -1,11 +1,12 @@
 import { isDeepStrictEqual } from 'node:util'
 import { getNodeValue } from 'jsonc-parser'
 import { type JsonObject, isJsonObject } from '../../util/json.ts'
+import type { JsonDialect, JsonFault } from '../../util/json-fault.ts'
 import { type Result, fail, ok } from '../../util/result.ts'
 import type { Client } from './client.ts'
 import { type Change, type EntryEdit, type EntryRefusal, decideEntry } from './decide-entry.ts'
 import { appendItem, setMember } from './json-edit.ts'
-import { type JsonDialect, type JsonFault, parseJsonText } from './parse-json-text.ts'
+import { parseJsonText } from './parse-json-text.ts'
 import { addToTable, parseToml, renderTable, setTable } from './toml-edit.ts'
 
 /** The entry to write into the settings of a client. */

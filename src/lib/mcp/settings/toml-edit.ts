@@ -1,7 +1,7 @@
 import { TomlError, parse, stringify } from 'smol-toml'
 import { type JsonObject, isJsonObject } from '../../util/json.ts'
+import type { JsonFault } from '../../util/json-fault.ts'
 import { type Result, fail, ok } from '../../util/result.ts'
-import type { JsonFault } from './parse-json-text.ts'
 
 /** Parses TOML. Drops the message of the parser: it quotes the line, which may contain a key. */
 export function parseToml(text: string): Result<JsonObject, JsonFault> {

@@ -18,6 +18,7 @@ import {
   type ToolParts,
 } from '../../mcp/tools/tools.ts'
 import { sinceArgument } from '../../mcp/tools/wait-for-change.ts'
+import { writtenUri } from '../../mcp/tools/written-uri.ts'
 import { shortId } from '../instance-rows.ts'
 import { Departure } from './departure.ts'
 import { labelOf } from './ended-instances.ts'
@@ -25,6 +26,8 @@ import { outerUri, parseInstanceUri } from './instance-uri.ts'
 import type { Instances } from './instances.ts'
 
 type OpenWaits = NonNullable<ToolParts['waits']>
+/** Whether the word names an object, which only an instance knows. */
+type IsName = (word: unknown) => word is string
 
 const naming =
   'its id or the first digits of it, the kind of application, or the name of its document'
@@ -42,19 +45,21 @@ const otherInstance = kinds
  * application. The instance that is meant answers the call.
  */
 export function instanceTools(parts: ToolParts, instances: Instances): ToolBox {
-  const { waits = new Set() } = parts
+  const { registry, waits = new Set() } = parts
+  const isName = (word: unknown): word is string =>
+    typeof word === 'string' && writtenUri(registry, word) === null
   const own = gatewayTools({ ...parts, waits })
   return {
     ...own,
     tools: [
-      ...own.tools.map(tool => withInstance(tool, instances, waits)),
+      ...own.tools.map(tool => withInstance(tool, instances, isName, waits)),
       ...applicationDefinitions.map(definition => forwarded(definition, instances)),
     ],
   }
 }
 
 /** A tool of the gateway that an instance answers when one is named. */
-function withInstance(tool: Tool, instances: Instances, waits: OpenWaits): Tool {
+function withInstance(tool: Tool, instances: Instances, isName: IsName, waits: OpenWaits): Tool {
   const isWait = tool.name === 'wait_for_change'
   const more = { instance: otherInstance, ...(isWait && { since: sinceArgument }) }
   return {
@@ -62,9 +67,10 @@ function withInstance(tool: Tool, instances: Instances, waits: OpenWaits): Tool 
     input: tool.input.extend(more),
     call(args, caller) {
       if (isWait && caller.isBatched) return tool.call(args, caller)
-      if (isWait) return wait(tool, args, caller, instances, waits)
-      if (args.instance !== undefined) return forward(tool, args, caller, instances)
-      const parsed = typeof args.uri === 'string' ? parseInstanceUri(args.uri) : null
+      if (isWait) return wait(tool, args, caller, instances, isName, waits)
+      const { instance: word, uri } = args
+      if (word !== undefined || isName(uri)) return forward(tool, args, caller, instances)
+      const parsed = typeof uri === 'string' ? parseInstanceUri(uri) : null
       if (parsed === null) return tool.call(args, caller)
       // The instance cuts its text, so that little of it comes here.
       const named = { ...args, uri: parsed.inner, instance: parsed.selector }
@@ -121,16 +127,19 @@ function wait(
   { since, ...args }: JsonObject,
   caller: Caller,
   instances: Instances,
+  isName: IsName,
   open: OpenWaits,
 ): ToolResult | Promise<ToolResult> {
   if (args.instance !== undefined) {
     return firstOf(caller, open, one => [forward(tool, { since, ...args }, one, instances)])
   }
   const uris: readonly unknown[] = Array.isArray(args.uris) ? args.uris : []
-  const own = uris.filter(uri => parseInstanceUri(String(uri)) === null)
+  const own = uris.filter(uri => parseInstanceUri(String(uri)) === null && !isName(uri))
   const byInstance = new Map<string, string[]>()
   for (const uri of uris.filter(uri => !own.includes(uri))) {
-    const { instanceId, inner } = instances.find(String(uri))
+    const { instanceId, inner } = isName(uri)
+      ? { ...instances.names.choose(undefined).record, inner: uri }
+      : instances.find(String(uri))
     byInstance.set(instanceId, [...(byInstance.get(instanceId) ?? []), inner])
   }
   const isOne = byInstance.size === 1 && own.length === 0

@@ -133,8 +133,9 @@ function answerNoteTool(notes: Notes): Tool {
       return failedResult('note_state', `${message}: answer it again only after a reply`)
     }
     const by = cleanText(clientName ?? '', listed.nameChars) || principal
-    const { note, place } = await notes.answer(id, { by, actor: principal, text: said })
-    const proof = note.entries[place]?.proof
+    const note = await notes.act(id, { action: 'answer', by, actor: principal, text: said })
+    // Of the entry just made: an equal one before it has an older proof.
+    const proof = note.entries.findLast(each => each.text === said && each.by === by)?.proof
     const data = { id: note.id, number: note.number, state: note.state, proof }
     const head = `note ${note.number} (${note.id}) is answered; the person accepts it or replies`
     if (proof === undefined) return textResult(head, data)

@@ -69,7 +69,7 @@ async function readObject(
   const part = await readScenePart(registry, { ids: [word] }, reader).catch(() => null)
   const found = arrayOf(part?.items).filter(isJsonObject)
   const object = found.find(({ id }) => asText(id) === word) ?? found[0]
-  const uri = detailUri(registry, object === undefined ? word : asText(object.id))
+  const uri = detailUri(registry, object === undefined ? word : asText(object.id ?? object.name))
   try {
     if (uri !== null) return await registry.read(uri, reader)
   } catch (error) {

@@ -29,7 +29,7 @@ describe('parseJsonText', () => {
   }
 
   const refused: [text: string, where: string][] = [
-    ['', '1:1 has an invalid value'],
+    ['', '1:1 ends too early'],
     ['{"a":1', '1:7 has neither a comma nor }'],
     ['{"a" 1}', '1:6 has no colon after a name'],
     ['{a:1}', '1:2 has no name before a colon'],

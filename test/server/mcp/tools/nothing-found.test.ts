@@ -68,6 +68,34 @@ describe('query_scene that finds nothing', () => {
     expect(await query({ offset: 1 })).to.not.have.property('hint')
   })
 
+  it('compares neither a missing name nor a number beyond the range', async () => {
+    const objects = [{ name: null, z: null }, { id: 2, z: 3 }, { type: 'mesh' }]
+    server.server.resources().setScene({ objects })
+    for (const args of [
+      { ids: ['undefined', 'null'] },
+      { where: 'z:1e400' },
+      { where: 'z:[1e400]' },
+      { name: 'undefined' },
+    ]) {
+      expect(await query(args), JSON.stringify(args)).to.include({ total: 0 })
+    }
+    expect(await query({ name: '*' })).to.include({ total: 1 })
+  })
+
+  it('names objects without id by their name, and numbers as they are', async () => {
+    server.server.resources().setScene({ nodes: [{ name: 'a' }, { name: 'b' }] })
+    expect((await query({ ids: ['c'] })).hint).to.equal('no id is "c"; known: a, b')
+    server.server.resources().setScene({ objects: [{ id: 7 }, { id: 8 }] })
+    expect((await query({ name: 'x' })).hint).to.equal('no name is "x"; known: 7, 8')
+    expect(await query({ name: '8' })).to.include({ total: 1 })
+  })
+
+  it('takes a value with spaces around it', async () => {
+    expect(await query({ where: 'visible: false' })).to.include({ total: 1 })
+    expect(await query({ where: 'name: Key Light' })).to.include({ total: 1 })
+    expect(await query({ where: 'x: 2 ' })).to.include({ total: 1 })
+  })
+
   it('says that the application lists a part of the objects', async () => {
     server.server.resources().setScene({ objects, truncated: { total: 5000 } })
     const { hint } = await query({ type: 'camera' })
