@@ -112,7 +112,12 @@ describe('service-cli over stdio with --channel', () => {
       // A delta is only sent while it is smaller than the scene.
       const filler = 'x'.repeat(1000)
       const scene = (size: number) => ({
-        objects: Array.from({ length: 60 }, (_, id) => ({ id, name: name(id), size: size * id, filler })),
+        objects: Array.from({ length: 60 }, (_, id) => ({
+          id,
+          name: name(id),
+          size: size * id,
+          filler,
+        })),
       })
       const program = start()
       await program.initialize()

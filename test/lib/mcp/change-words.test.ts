@@ -404,10 +404,9 @@ describe('what differs between two scenes in words', () => {
     expect(words(listed, { objects: [], omitted: ['A'] })).to.deep.equal([
       'A (mesh) no longer listed, and still in the scene',
     ])
-    expect(words({ objects: [], omitted: ['A', 'B'] }, { ...listed, omitted: [] })).to.have.members([
-      'A (mesh) listed again',
-      'omitted A, B → none',
-    ])
+    expect(words({ objects: [], omitted: ['A', 'B'] }, { ...listed, omitted: [] })).to.have.members(
+      ['A (mesh) listed again', 'omitted A, B → none'],
+    )
   })
 
   it('group no objects whose changes differ where their lines are cut', () => {
