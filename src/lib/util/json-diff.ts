@@ -75,7 +75,7 @@ class Diff implements JsonDifferences {
     this.#options = options
   }
 
-  /** Undefined: there is none. */
+  /** `undefined` stands for a missing value. */
   compare(place: Place, before: unknown, after: unknown): void {
     if (isSame(before, after)) return
     if (haveObjects(before, after)) {

@@ -47,7 +47,7 @@ const stableMs = 10_000
 /** A reason that stays the same is logged once in this time. */
 const remindMs = 10 * 60_000
 
-/** Keeps a link to one address of a gateway, and logs when there is none. */
+/** Keeps a link to one address of a gateway, and logs when it is lost or back. */
 export class GatewayLink {
   /** Resolves when the link has ended and is not wanted any more. */
   readonly ended: Promise<void>
