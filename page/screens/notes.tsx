@@ -3,6 +3,7 @@ import { useEffect } from 'preact/hooks'
 import type { Live } from '../live/live.ts'
 import { type NoteDetail, type NoteEntry, type NoteRow, waitsForPerson } from '../live/notes.ts'
 import { nothingFollowed } from '../../src/lib/mcp/change-words.ts'
+import { nothingListed } from '../../src/lib/mcp/note-proof.ts'
 import type { NoteProof } from '../../src/lib/mcp/note-proof.ts'
 import { cleanText } from '../../src/lib/util/text.ts'
 import { Compare } from '../parts/compare.tsx'
@@ -220,7 +221,11 @@ function Proof({ proof }: { proof: NoteProof }) {
         <Lines title="Changed in the objects of the note" lines={asked} />
       )}
       {no_changes === undefined && asked === undefined && (
-        <Lines title="Changed (the note names no object)" lines={also_changed} />
+        <Lines
+          title="Changed (the note names no object)"
+          lines={also_changed}
+          nothing={nothingListed}
+        />
       )}
       {asked !== undefined && also_changed.length > 0 && (
         <Lines title="Also changed" lines={also_changed} isWarning />
@@ -234,17 +239,19 @@ function Proof({ proof }: { proof: NoteProof }) {
 function Lines({
   title,
   lines,
+  nothing = nothingFollowed,
   isWarning = false,
 }: {
   title: string
   lines: readonly string[]
+  nothing?: string
   isWarning?: boolean
 }) {
   return (
     <div class={isWarning ? 'warning' : ''}>
       <h3>{title}</h3>
       {lines.length === 0 ? (
-        <p class="quiet">{nothingFollowed.replace('n', 'N')}.</p>
+        <p class="quiet">{nothing.replace('n', 'N')}.</p>
       ) : (
         <ul>
           {lines.map(line => (

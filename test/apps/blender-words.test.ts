@@ -4,6 +4,7 @@ import { expect } from 'chai'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { nothingFollowed } from '../../src/lib/mcp/change-words.ts'
+import { nothingListed } from '../../src/lib/mcp/note-proof.ts'
 import { until } from '../helpers/until.ts'
 import {
   type LinkedBlender,
@@ -142,7 +143,7 @@ describe('the words about what an artist does in Blender', function () {
       const [head, ...lines] = await proof(id)
       expect(head).to.equal('changed in the objects of the note:')
       expect(lines[0]).to.match(words)
-      expect(lines.slice(1)).to.deep.equal([`besides ${nothingFollowed}`])
+      expect(lines.slice(1)).to.deep.equal([`besides, ${nothingListed}`])
     }
   })
 })

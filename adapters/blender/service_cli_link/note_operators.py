@@ -195,7 +195,7 @@ def _view(context):
 
 
 def _under(context, x, y):
-    """(object, position) at a place of the window, in pixels; (None, None): there is none."""
+    """(object, position) under a point of the window, in pixels; (None, None) without an object."""
     space = context.area.spaces.active
     for region in [each for each in context.area.regions if each.type == "WINDOW"]:
         size = (region.width, region.height)

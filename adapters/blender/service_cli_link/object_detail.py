@@ -46,7 +46,7 @@ def object_uri(name):
 
 
 def object_name(uri):
-    """The name in an address; None when it is none of ours."""
+    """The name in an address; None for an address of another form."""
     if uri[: len(PREFIX)].lower() != PREFIX:
         return None
     rest = uri[len(PREFIX) :].split("#", 1)[0].split("?", 1)[0]

@@ -38,6 +38,11 @@ export interface PixelBox {
   readonly height: number
 }
 
+/** Said of objects that the note does not name: only those that it names are compared in detail. */
+export const nothingListed =
+  'nothing that the scene lists changed (places, names, parents, visibility, …); ' +
+  'materials, lights and modifiers of other objects are not compared'
+
 /** Returns whether `proofLines` can tell this answer of a server. */
 export function isNoteProof(value: unknown): value is NoteProof {
   if (!isJsonObject(value) || !isUnconfirmed(value)) return false
@@ -63,11 +68,13 @@ function changeLines({ asked, also_changed: also = [], more = 0, truncated = fal
       ? ['the note names no object; changed:', 'the note names no object;']
       : ['changed in the objects of the note:', 'in the objects of the note']
   const lines = listed(own, asked ?? also)
-  if (lines.length === 0) lines.push(`${others} ${nothingFollowed}`)
+  if (lines.length === 0) {
+    lines.push(`${others} ${asked === undefined ? nothingListed : nothingFollowed}`)
+  }
   if (asked !== undefined) lines.push(...listed('also changed:', also))
   if (more > 0 || truncated) lines.push('… there are more changes')
   else if (asked !== undefined && asked.length > 0 && also.length === 0) {
-    lines.push(`besides ${nothingFollowed}`)
+    lines.push(`besides, ${nothingListed}`)
   }
   return lines
 }

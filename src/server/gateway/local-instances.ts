@@ -5,7 +5,7 @@ import type { Logger } from '../../lib/util/logger.ts'
 import { openFsDirectory } from './fs-directory.ts'
 import type { InstanceChange, InstanceEntry, RecordFault } from './instance-directory.ts'
 import { type InstanceAnswer, queryInstances } from './instance-query.ts'
-import { instanceRow, type InstanceRow, type RowStatus, rowStatuses } from './instance-rows.ts'
+import { instanceRow, type InstanceRow, type RowStatus } from './instance-rows.ts'
 import { defaultGatewayLimits } from '../../lib/config/gateway-limits.ts'
 import { defaultPublicLimits } from '../../lib/config/limits.ts'
 
@@ -75,13 +75,6 @@ export async function openLocalInstances(
     close: () => directory.close(),
   }
 }
-
-/** A status as a person writes it; null for any other word. */
-export function parseStatus(word: string): RowStatus | null {
-  return rowStatuses.find(status => status === word.toLowerCase()) ?? null
-}
-
-export { rowStatuses }
 
 /** What the change means for a client that sees some of the instances; updates `shown`. */
 function changeOf(

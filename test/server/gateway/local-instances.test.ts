@@ -6,7 +6,6 @@ import { silentLogger } from '../../../src/lib/util/logger.ts'
 import {
   type LocalInstances,
   openLocalInstances,
-  parseStatus,
 } from '../../../src/server/gateway/local-instances.ts'
 import { until } from '../../helpers/until.ts'
 import { writeInstance } from '../../helpers/instance-files.ts'
@@ -84,13 +83,5 @@ describe('the instances of this user, without a gateway', () => {
     expect(instances.faults).to.have.length(1)
     expect(instances.list(all)).to.include({ total: 1, index_health: 'degraded' })
     await maya.remove()
-  })
-})
-
-describe('parseStatus', () => {
-  it('knows the words, in any case', () => {
-    expect(parseStatus('Busy')).to.equal('busy')
-    expect(parseStatus('dead')).to.equal('dead')
-    expect(parseStatus('gone')).to.equal(null)
   })
 })

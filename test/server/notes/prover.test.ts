@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { nothingFollowed } from '../../../src/lib/mcp/change-words.ts'
-import { proofLines } from '../../../src/lib/mcp/note-proof.ts'
+import { nothingListed, proofLines } from '../../../src/lib/mcp/note-proof.ts'
 import { ServiceError } from '../../../src/lib/util/errors.ts'
 import type { JsonObject } from '../../../src/lib/util/json.ts'
 import { silentLogger } from '../../../src/lib/util/logger.ts'
@@ -404,7 +404,7 @@ describe('Prover', () => {
       const note = await made(proves, pointed)
       expect(note.targets).to.deep.equal([])
       const [still] = proofLines(await proves.prove(note, 1))
-      expect(still).to.equal(`the note names no object; ${nothingFollowed}`)
+      expect(still).to.equal(`the note names no object; ${nothingListed}`)
       rise()
       const moved = await proves.prove(note, 2)
       expect(moved).not.to.have.property('asked')
