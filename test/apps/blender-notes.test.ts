@@ -5,7 +5,7 @@ import { copyFile, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { PNG } from 'pngjs'
-import { hello, startStdio } from '../e2e/stdio-servers.ts'
+import { hello, startStdio } from '../process/stdio-servers.ts'
 import { until } from '../helpers/until.ts'
 import {
   type LinkedBlender,
