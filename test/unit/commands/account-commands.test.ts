@@ -2,7 +2,9 @@ import { expect } from 'chai'
 import { commandNames, loadCommands } from '../../../src/commands/index.ts'
 import { AccountCommand } from '../../../src/lib/cli/base-command.ts'
 
-const commands = Object.entries(await loadCommands(commandNames))
+const commands = Object.entries(await loadCommands(commandNames)).sort(([one], [other]) =>
+  one < other ? -1 : 1,
+)
 const ofAccounts = commands.filter(([, command]) =>
   AccountCommand.prototype.isPrototypeOf(command.prototype),
 )
