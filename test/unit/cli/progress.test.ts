@@ -1,10 +1,5 @@
 import { expect } from 'chai'
-import {
-  createProgress,
-  mayShowProgress,
-  type ProgressFacts,
-  progressText,
-} from '../../../src/lib/cli/progress.ts'
+import { createProgress, type ProgressFacts, progressText } from '../../../src/lib/cli/progress.ts'
 import { ManualTime } from '../resources/manual-time.ts'
 
 const half: ProgressFacts = {
@@ -21,11 +16,6 @@ describe('progressText', () => {
       'half of it',
       {},
       'shot.exr  [===============>              ]   50%  150 MB of 300 MB  75 MB/s  2 s left',
-    ],
-    [
-      'the last moment',
-      { done: 299e6 },
-      'shot.exr  [==============================]   99%  299 MB of 300 MB  150 MB/s  1 s left',
     ],
     ['of no known size', { total: null }, 'shot.exr  150 MB  75 MB/s'],
     ['a narrow terminal', { columns: 30 }, 'shot.exr   50%  150 MB of 300'],
@@ -73,21 +63,4 @@ describe('createProgress', () => {
     progress.end()
     expect(written).to.deep.equal([])
   })
-})
-
-describe('mayShowProgress', () => {
-  const person = { json: false, quiet: false }
-  const rows: [boolean, Parameters<typeof mayShowProgress>][] = [
-    [true, [person, { isTTY: true }, { TERM: 'xterm' }]],
-    [true, [person, { isTTY: true }, { NO_COLOR: '1' }]],
-    [false, [person, {}, {}]],
-    [false, [{ ...person, quiet: true }, { isTTY: true }, {}]],
-    [false, [{ ...person, json: true }, { isTTY: true }, {}]],
-    [false, [person, { isTTY: true }, { TERM: 'dumb' }]],
-  ]
-  for (const [may, facts] of rows) {
-    it(`is ${may} for ${JSON.stringify(facts)}`, () => {
-      expect(mayShowProgress(...facts)).to.equal(may)
-    })
-  }
 })
