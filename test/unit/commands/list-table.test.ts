@@ -1,12 +1,12 @@
 import { expect } from 'chai'
-import { artefactTable } from '../../../../src/commands/artefacts/list-run.ts'
+import { artefactTable } from '../../../src/commands/artefacts/list-run.ts'
 import {
   firstOfEach,
   fits,
   resourceTable,
   templateTable,
-} from '../../../../src/commands/resources/list-table.ts'
-import { parseListed } from '../../../../src/lib/mcp/client/ask.ts'
+} from '../../../src/commands/resources/list-table.ts'
+import { parseListed } from '../../../src/lib/mcp/client/ask.ts'
 
 const nowMs = Date.parse('2026-01-02T03:04:05Z')
 
@@ -43,13 +43,9 @@ describe('tables of resources', () => {
   it('shows artefacts by the beginning of their hash', () => {
     const hex = '3fa1b2c4d5e6'.padEnd(64, '0')
     const meta = { 'service-cli/artefact': { expires_at: '2026-01-02T05:04:05Z' } }
-    const listed = parseListed(
-      [
-        { uri: `artefact://sha256/${hex}`, name: 'a.png', mimeType: 'image/png', size: 9, _meta: meta }, // prettier-ignore
-        { uri: `artefact://sha256/${hex}`, name: hex },
-      ],
-      'uri',
-    )
+    const uri = `artefact://sha256/${hex}`
+    const named = { uri, name: 'a.png', mimeType: 'image/png', size: 9, _meta: meta }
+    const listed = parseListed([named, { uri, name: hex }], 'uri')
     expect(artefactTable(listed, nowMs).split('\n')).to.deep.equal([
       'SHA256        NAME   TYPE       SIZE  STORED  EXPIRES',
       '3fa1b2c4d5e6  a.png  image/png  9 B   -       in 2 h',
@@ -58,11 +54,11 @@ describe('tables of resources', () => {
   })
 
   it('shows a screen of two thousand objects, by scheme, and says how many are left', () => {
-    const objects = Array.from({ length: 2000 }, (_, at) => ({ uri: `scene://object/${at}`, name: `Lamp ${at}` })) // prettier-ignore
-    const listed = parseListed(
-      [...objects, { uri: 'audit://recent', name: 'audit' }, { uri: 'scene://current', name: 's' }],
-      'uri',
-    )
+    const objects = Array.from({ length: 2000 }, (_, at) => {
+      return { uri: `scene://object/${at}`, name: `Lamp ${at}` }
+    })
+    const others = ['audit://recent', 'scene://current'].map(uri => ({ uri, name: 'a' }))
+    const listed = parseListed(objects.concat(others), 'uri')
     const { shown, left } = firstOfEach(listed)
     expect(shown.map(({ uri }) => uri).slice(-2)).to.deep.equal([
       'scene://object/11',
