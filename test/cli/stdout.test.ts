@@ -1,10 +1,14 @@
 import { expect } from 'chai'
+import { closeSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import { Writable } from 'node:stream'
+import { writeStdout } from '../../src/lib/cli/write-stdout.ts'
 import { type AccountHome, createAccountHome } from '../helpers/account-home.ts'
 import { createCaller, password, quickLimits } from '../helpers/accounts-caller.ts'
 import type { RunningAccounts } from '../helpers/accounts-process.ts'
+import { failureOf } from '../helpers/failure.ts'
 import { accountsInProcess } from '../helpers/in-process-servers.ts'
+import { skipBecause } from '../helpers/skip.ts'
 
 /** A stdout that fails with every write. Like that of a process, it is never closed. */
 class FailingStdout extends Writable {
@@ -68,6 +72,14 @@ describe('a command whose stdout cannot be written', () => {
       if (!words.startsWith('doctor')) expect(closed.code, closed.stderr).to.equal(0)
     })
   }
+
+  it('fails for a file descriptor on a full disk', async function () {
+    if (process.platform !== 'linux') skipBecause(this, '/dev/full is a device of Linux')
+    const full = openSync('/dev/full', 'w')
+    const { code, message } = await failureOf(() => writeStdout('text', full))
+    closeSync(full)
+    expect([code, message]).to.deep.equal(['storage_full', 'cannot write to stdout (ENOSPC)'])
+  })
 
   it('keeps its own exit code, and says what failed beside', async () => {
     const { code, stderr } = await run(['nonsense', '--json'], 'ENOSPC')

@@ -109,7 +109,7 @@ function replaceStreams(streams: Record<'stdin' | 'stdout' | 'stderr', unknown>)
     name => [name, Object.getOwnPropertyDescriptor(process, name)] as const,
   )
   // The console, by which help is printed, keeps the stream that it has written to first.
-  const shown: { _stdout?: unknown } = console
+  const shown = console as unknown as { _stdout: unknown }
   const { _stdout } = shown
   shown._stdout = streams.stdout
   for (const [name, value] of Object.entries(streams)) {

@@ -1,15 +1,13 @@
 import { expect } from 'chai'
-import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { LinkClient } from '../helpers/link.ts'
 import { writeInstance } from '../helpers/instance-files.ts'
 import { runCommand } from '../helpers/in-process.ts'
-import { exitOf, startProgram } from '../helpers/program.ts'
 import { until } from '../helpers/until.ts'
 import { serveInProcess } from '../helpers/in-process-servers.ts'
+import { Screen } from './screen.ts'
 
 describe('service-cli instances', () => {
   let registryDir: string
@@ -27,26 +25,17 @@ describe('service-cli instances', () => {
     expect(JSON.parse(json.stdout)).to.deep.include({ list_ok: true, total: 0, instances: [] })
   })
 
-  it('shows a running serve without a gateway, and warns of a broken record', async () => {
+  it('shows a running serve, when its scene was posted, and warns of a broken record', async () => {
     const serve = await serveInProcess({ registryDir, flags: ['--dcc-type=maya'] })
+    const list = async () => (await runCommand(['instances', folder()])).stdout
     try {
       const file = join(registryDir, 'instances', '11111111-2222-4333-8444-555555555555.json')
       await writeFile(file, 'no record', { mode: 0o600 })
       const { code, stdout, stderr } = await runCommand(['instances', folder()])
       expect(code).to.equal(0)
       expect(stdout).to.contain(serve.instanceId.slice(0, 8)).and.contain(serve.url)
-      expect(stdout).to.match(/ maya .* available +live /)
+      expect(stdout).to.match(/ maya .* available +live +- +http/)
       expect(stderr).to.contain('11111111')
-    } finally {
-      await serve.stop()
-    }
-  })
-
-  it('says when a scene was posted, until an application sends its own', async () => {
-    const serve = await serveInProcess({ registryDir })
-    const list = async () => (await runCommand(['instances', folder()])).stdout
-    try {
-      expect(await list()).to.match(/ live +- +http/)
       await serve.post('scene', { frame: 1 })
       await until(async () => / live +set (?:now|\d+ s ago) +http/.test(await list()), 'the time')
       const { instances } = JSON.parse((await runCommand(['instances', '--json', folder()])).stdout)
@@ -64,46 +53,25 @@ describe('service-cli instances', () => {
     }
   })
 
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-    it(`prints what changes until ${signal}, then ends with 0`, async () => {
-      const watch = startProgram(['instances', '--watch', '--json', folder()])
-      const lines: any[] = []
-      if (watch.stdout !== null) {
-        createInterface({ input: watch.stdout }).on('line', line => lines.push(JSON.parse(line)))
-      }
-      await until(() => lines.length === 1, 'the list')
-      const instance = await writeInstance(registryDir)
-      await until(() => lines.length === 2, 'it appears')
-      await instance.update({ scene: '/a.ma' })
-      await until(() => lines.length === 3, 'it changes')
-      await instance.remove()
-      await until(() => lines.length === 4, 'it goes')
-      watch.kill(signal)
-      expect(await exitOf(watch)).to.equal(0)
-      expect(lines[0]).to.include({ list_ok: true, total: 0 })
-      const { instance_id } = instance.record
-      expect(lines.slice(1).map(({ event }) => event)).to.deep.equal([
-        'appeared',
-        'changed',
-        'gone',
-      ])
-      for (const line of lines.slice(1)) expect(line.instance).to.include({ instance_id })
-      expect(lines[2].instance.scene).to.equal('/a.ma')
-    })
-  }
-
-  it('ends with 0 when nobody reads any more', async () => {
-    const watch = startProgram(['instances', '--watch', folder()])
-    const { stdout } = watch
-    if (stdout === null) throw new Error('no stdout')
-    await once(stdout, 'data')
-    stdout.destroy()
-    const exited = exitOf(watch)
+  it('prints what changes until a signal', async () => {
+    const screen = new Screen()
+    const json = (): any[] => screen.lines().map(line => JSON.parse(line))
+    const shows = (count: number) => until(() => json().length === count, `${count} lines`)
+    const running = runCommand(['instances', '--watch', '--json', folder()], { stdout: screen })
+    await shows(1)
     const instance = await writeInstance(registryDir)
-    try {
-      expect(await exited).to.equal(0)
-    } finally {
-      await instance.remove()
-    }
+    await shows(2)
+    await instance.update({ scene: '/a.ma' })
+    await shows(3)
+    await instance.remove()
+    await shows(4)
+    process.emit('SIGHUP')
+    expect(await running).to.deep.equal({ code: 0, stdout: '', stderr: '' })
+    const [list, ...changes] = json()
+    expect(list).to.include({ list_ok: true, total: 0 })
+    expect(changes.map(({ event }) => event)).to.deep.equal(['appeared', 'changed', 'gone'])
+    const { instance_id } = instance.record
+    for (const change of changes) expect(change.instance).to.include({ instance_id })
+    expect(changes[1].instance.scene).to.equal('/a.ma')
   })
 })
