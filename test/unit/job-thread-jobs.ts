@@ -1,4 +1,4 @@
-import { serveJobs } from '../../../src/server/thread/serve-jobs.ts'
+import { serveJobs } from '../../src/server/thread/serve-jobs.ts'
 
 /** A thread that does as it is told. */
 export type Order = { say: string } | { fail: string } | { exit: number } | { hang: true }
