@@ -79,7 +79,6 @@ describe('extra methods', () => {
     expect(read('src/index.ts')).not.to.match(/extra-methods|ExtraMethod|mcp\/endpoint/)
     expect(Object.keys(JSON.parse(read('package.json')).exports)).to.deep.equal([
       '.',
-      './host-client',
       './package.json',
     ])
   })
