@@ -5,8 +5,6 @@ import type { Measured } from '../table.ts'
 import type { Target } from '../targets.ts'
 
 export const sceneSizes = [1000, 10_000, 100_000] as const
-/** Of a server that takes the largest of them. */
-export const largeScenes = { serveArguments: ['--limit', `maxMessageBytes=${64 * 1024 * 1024}`] }
 const first = 'of 1000 objects'
 
 /** One moved object: the patch that says so, and a client's read of what changed. */
@@ -14,7 +12,7 @@ export async function measureSceneChange(bench: Bench): Promise<Measured> {
   const changes = bench.pick(500, 100)
   const entries: Entry[] = []
   for (const size of [...sceneSizes, sceneSizes[0]]) {
-    const target = await bench.start('serve', largeScenes)
+    const target = await bench.start('serve')
     const again = entries.some(({ name }) => name === first) && size === sceneSizes[0]
     entries.push({
       name: `of ${size} objects${again ? ' again' : ''}`,

@@ -104,35 +104,48 @@ describe('the Python link: scenes that change', () => {
     expect(peer.of('scene.patch')).to.deep.equal([])
   })
 
-  it('sends what an application says has changed, and a whole scene in parts', async () => {
-    const limits = { ...(welcome as any).limits, max_message_bytes: 4000 }
-    await begin({ welcome: { ...welcome, scene_patch: true, limits } })
+  it('sends what an application says has changed', async () => {
+    await begin()
     const object = (id: string) => JSON.stringify({ id, note: 'x'.repeat(1000) })
     const objects = Object.fromEntries(['a', 'b', 'c', 'd', 'e'].map(id => [id, object(id)]))
     await app.call('patch_scene', { frame: 2 }, objects, true)
-    const first: any = await peer.nth('scene.set', 2)
-    const second: any = await peer.nth('scene.patch', 1)
-    const last: any = await peer.nth('scene.patch', 2)
-    expect([first.scene.frame, first.more, second.more, last.more]).to.deep.equal([
-      2,
-      true,
-      true,
-      undefined,
-    ])
-    const ids = [first.scene, second, last].flatMap(part => part.objects.map(({ id }: any) => id))
-    expect(ids).to.deep.equal(['a', 'b', 'c', 'd', 'e'])
+    const set: any = await peer.nth('scene.set', 2)
+    expect(set.scene).to.deep.equal({
+      frame: 2,
+      objects: Object.values(objects).map(text => JSON.parse(text)),
+    })
     // Meanwhile two more: they are one patch.
     await app.call('patch_scene', { frame: 3 }, { a: null })
     await app.call('patch_scene', { frame: null }, { f: '{"id":"f"}' })
-    peer.ok(last, { revision: 9 })
-    const { base, objects: set, removed, members, unset }: any = await peer.nth('scene.patch', 3)
-    expect({ base, set, removed, members, unset }).to.deep.equal({
+    peer.ok(set, { revision: 9 })
+    const { type: _, id: __, ...patch } = await peer.nth('scene.patch')
+    expect(patch).to.deep.equal({
       base: 9,
-      set: [{ id: 'f' }],
+      objects: [{ id: 'f' }],
       removed: ['a'],
       members: {},
       unset: ['frame'],
     })
+  })
+
+  it('sends no scene that is larger than a message of the server, and says so', async () => {
+    const limits = { ...(welcome as any).limits, max_message_bytes: 4000 }
+    await begin({ welcome: { ...welcome, scene_patch: true, limits } })
+    await app.call('set_scene', { ...scene, note: 'y'.repeat(4000) })
+    await app.untilError('the server takes 4000')
+    expect(await app.get('scene_settled')).to.equal(true)
+    expect(peer.of('scene.set')).to.have.length(1)
+    // A change is another try, of the whole scene.
+    await app.call('set_scene', { ...scene, frame: 2 })
+    expect(await peer.nth('scene.set', 2)).to.deep.include({ scene: { ...scene, frame: 2 } })
+  })
+
+  it('sends whole scenes while there are more objects than the server patches', async () => {
+    const limits = { ...(welcome as any).limits, max_patched_objects: 1 }
+    await begin({ welcome: { ...welcome, scene_patch: true, limits } })
+    await app.call('set_scene', { ...scene, frame: 2 })
+    expect(await peer.nth('scene.set', 2)).to.deep.include({ scene: { ...scene, frame: 2 } })
+    expect(peer.of('scene.patch')).to.deep.equal([])
   })
 
   it('asks for the whole scene when a patch may have closed the link', async () => {
@@ -154,22 +167,6 @@ describe('the Python link: scenes that change', () => {
     await app.call('patch_scene', { frame: 3 }, {}, true)
     expect((await peer.nth('scene.set', 2)).scene).to.deep.equal({ frame: 3, objects: [] })
     expect(await app.get('need_scene')).to.equal(false)
-  })
-
-  it('does not send the parts of a scene again that the server refused', async () => {
-    const limits = { ...(welcome as any).limits, max_message_bytes: 4000 }
-    await begin({ welcome: { ...welcome, scene_patch: true, limits } })
-    const object = (id: string) => JSON.stringify({ id, note: 'x'.repeat(2000) })
-    await app.call('patch_scene', {}, { a: object('a'), b: object('b') }, true)
-    const { id } = await peer.nth('scene.patch')
-    const refusal = { code: 'stale', message: 'a part without the first one', retryable: false }
-    peer.send({ type: 'error', id, ...refusal })
-    await app.untilError('the server refused the scene: a part without the first one')
-    expect(await app.get('scene_settled')).to.equal(true)
-    expect(peer.of('scene.set')).to.have.length(2)
-    // A change is another try.
-    await app.call('patch_scene', { frame: 2 }, { b: null })
-    expect((await peer.nth('scene.set', 3)).scene.frame).to.equal(2)
   })
 
   it('sends whole scenes where most changes, or objects have no ids of their own', async () => {

@@ -16,7 +16,8 @@ describe('answers of an application over the host link', () => {
   let app: LinkClient
 
   before(async () => {
-    serve = await serveInProcess({ flags: [`--limit=linkReadMs=${deadlineMs}`] })
+    const flags = [`--limit=linkReadMs=${deadlineMs}`, `--limit=maxMessageBytes=${8 * MiB}`]
+    serve = await serveInProcess({ flags })
     session = await RawSession.open(serve.url)
   })
 

@@ -195,9 +195,9 @@ function memberBytes(name: string, text: string): number {
 /** Throws `limit_reached` for a scene that is too large. */
 export function checkObjects(
   scene: SceneObjects,
-  limits: { maxPatchedSceneBytes: number; maxPatchedObjects: number },
+  limits: { maxMessageBytes: number; maxPatchedObjects: number },
 ): void {
-  const { maxPatchedSceneBytes: maxBytes, maxPatchedObjects: maxObjects } = limits
+  const { maxMessageBytes: maxBytes, maxPatchedObjects: maxObjects } = limits
   if (scene.bytes <= maxBytes && scene.ids.length <= maxObjects) return
   const message = `a scene has at most ${maxObjects} objects and ${maxBytes} bytes`
   throw new ServiceError('limit_reached', message)

@@ -60,9 +60,7 @@ interface LinkLimits {
   /** 0: no bound; null: artefacts are switched off. */
   readonly max_artefact_bytes: number | null
   readonly max_scene_objects: number
-  /** Bounds a scene that is patched or comes in parts, as `max_patched_objects` does. */
-  readonly max_scene_bytes?: number
-  readonly max_patched_objects?: number
+  readonly max_patched_objects: number
   readonly scene_min_interval_ms: number
 }
 
@@ -74,8 +72,8 @@ export interface Welcome {
   readonly limits: LinkLimits
   readonly heartbeat_ms: number
   readonly need_scene: boolean
-  /** The server takes `scene.patch` and scenes in parts. */
-  readonly scene_patch?: boolean
+  /** The server takes `scene.patch`. */
+  readonly scene_patch: boolean
 }
 
 export interface Heartbeat {
