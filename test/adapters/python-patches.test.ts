@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { until } from '../helpers/until.ts'
 import { RawSession } from '../helpers/mcp.ts'
-import { startServeProcess } from '../helpers/serve-process.ts'
+import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { useLinkedApps } from './linked-app.ts'
 import { needPython, PythonApp } from './python-driver.ts'
 import { type Peer, type Script, ScriptedServer, welcome } from './scripted-server.ts'
@@ -187,30 +187,50 @@ describe('the Python link beside a real serve, scenes that change', () => {
     needPython(this)
   })
 
+  let registryDir: string
+  let server: ServeProcess
+  let app: PythonApp
+  let session: RawSession
+  beforeEach(async () => {
+    registryDir = await mkdtemp(join(tmpdir(), 'python-patches-'))
+    server = await startServeProcess({ registryDir })
+    app = new PythonApp()
+    await app.link({ registry_dir: registryDir })
+    await app.untilState('connected')
+    session = await RawSession.open(server.url)
+  })
+  afterEach(async () => {
+    await app?.kill()
+    await server?.stop()
+    await rm(registryDir, { recursive: true, force: true })
+  })
+
   it('shows readers each scene as it was set', async () => {
-    const registryDir = await mkdtemp(join(tmpdir(), 'python-patches-'))
-    const server = await startServeProcess({ registryDir })
-    const app = new PythonApp()
-    try {
-      await app.link({ registry_dir: registryDir })
-      await app.untilState('connected')
-      const session = await RawSession.open(`${server.base}/mcp`)
-      const object = fc.record({ id: fc.constantFrom('a', 'b', 'c', 'ü', 'e'), x: fc.nat(2) })
-      const objects = fc.uniqueArray(object, { selector: ({ id }) => id })
-      const members = fc.dictionary(fc.constantFrom('frame', 'mode', '__proto__', 'ß'), fc.nat(3))
-      const scenes = fc
-        .tuple(members, objects)
-        .map(([others, list]) => ({ ...others, note, objects: list }))
-      for (const next of fc.sample(scenes, { numRuns: 60, seed: 7 })) {
-        await app.call('set_scene', next)
-        expect((await app.call('flush', 5)).result).to.equal(true)
-        expect(await session.readJson('scene://current')).to.deep.equal(next)
-      }
-      expect((await app.status()).lastError).to.equal(null)
-    } finally {
-      await app.kill()
-      await server.stop()
-      await rm(registryDir, { recursive: true, force: true })
+    const object = fc.record({ id: fc.constantFrom('a', 'b', 'c', 'ü', 'e'), x: fc.nat(2) })
+    const objects = fc.uniqueArray(object, { selector: ({ id }) => id })
+    const members = fc.dictionary(fc.constantFrom('frame', 'mode', '__proto__', 'ß'), fc.nat(3))
+    const scenes = fc
+      .tuple(members, objects)
+      .map(([others, list]) => ({ ...others, note, objects: list }))
+    for (const next of fc.sample(scenes, { numRuns: 60, seed: 7 })) {
+      await app.call('set_scene', next)
+      expect((await app.call('flush', 5)).result).to.equal(true)
+      expect(await session.readJson('scene://current')).to.deep.equal(next)
     }
+    expect((await app.status()).lastError).to.equal(null)
+  })
+
+  it('shows readers a scene of 60 MiB, and a change of it', async () => {
+    const pad = 'x'.repeat(600)
+    const ids = Array.from({ length: 100_000 }, (_, at) => `Prop.${at}`)
+    const objects = Object.fromEntries(ids.map(id => [id, JSON.stringify({ id, pad })]))
+    await app.call('patch_scene', { frame: 1 }, objects, true)
+    expect((await app.call('flush', 30)).result, app.output).to.equal(true)
+    await app.call('patch_scene', { frame: 2 }, { 'Prop.7': '{"id":"Prop.7"}' })
+    expect((await app.call('flush', 30)).result, app.output).to.equal(true)
+    const scene = await session.readJson('scene://current?ids=Prop.7,Prop.99999')
+    expect(scene.items).to.deep.equal([{ id: 'Prop.7' }, { id: 'Prop.99999', pad }])
+    const { result } = await session.call('resources/read', { uri: 'scene://delta' })
+    expect(result.contents[0].text).to.have.length.below(1000).and.contain('frame')
   })
 })
