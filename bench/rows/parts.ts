@@ -2,7 +2,7 @@ import type { Bench } from '../bench.ts'
 import { compare, type Entry, withServerCpu } from '../compare.ts'
 import { postScene } from '../host-link.ts'
 import type { Measured } from '../table.ts'
-import { moveObject, readBytes, sceneOf, sceneSizes } from './scene-change.ts'
+import { largeScenes, moveObject, readBytes, sceneOf, sceneSizes } from './scene-change.ts'
 
 const parts = [
   ['summary', 'scene://current?view=summary'],
@@ -16,7 +16,7 @@ export async function measureParts(bench: Bench): Promise<Measured> {
   const reads = bench.pick(40, 10)
   const entries: Entry[] = []
   for (const size of sceneSizes) {
-    const target = await bench.start('serve')
+    const target = await bench.start('serve', largeScenes)
     for (const [part, uri] of parts) {
       entries.push({
         name: `${part} of ${size} objects`,
