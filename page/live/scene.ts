@@ -48,7 +48,6 @@ export interface Summary {
   readonly scene?: { readonly name?: string }
   readonly time?: { readonly frame?: number; readonly playing?: boolean }
   readonly mode?: string
-  readonly axes?: { readonly up?: string }
   readonly selection?: { readonly count?: number; readonly active?: string | null }
   readonly objects?: { readonly total?: number; readonly by_type?: Record<string, number> }
   readonly camera?: string | { readonly id?: string } | null
@@ -76,8 +75,8 @@ interface Delta extends JsonObject {
   readonly truncated?: boolean
 }
 
-/** A step to `revision`; `changes` is null when the scene must be read again. */
-export type SceneStep = (changes: readonly SceneChange[] | null, revision: number) => void
+/** A step to the next revision; `changes` is null when the scene must be read again. */
+export type SceneStep = (changes: readonly SceneChange[] | null) => void
 
 /** The scene on one page, and what changed since this page was opened. */
 export class SceneState {
@@ -153,7 +152,7 @@ export class SceneState {
     this.#meta.value = { ...meta, revision }
     if (revision === known) return
     const isWhole = delta.changes !== undefined && delta.truncated !== true
-    for (const step of this.#steps) step(isWhole ? (delta.changes ?? []) : null, revision)
+    for (const step of this.#steps) step(isWhole ? (delta.changes ?? []) : null)
     await this.#note(known, delta)
   }
 

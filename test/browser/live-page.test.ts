@@ -307,7 +307,7 @@ describe('the live page', function () {
     })
   }
 
-  it('is at most 80 KB, compressed, without the 3D view', async () => {
+  it('is at most 80 KB, compressed', async () => {
     const looking = await newVisit(browser)
     await looking.open(`${serve.base}/`)
     let bytes = 0
