@@ -1,12 +1,10 @@
 import { effect, signal } from '@preact/signals'
 import type { Carrier, Connection, Content, Descriptor } from './carrier.ts'
-import { listKey, McpError } from './carrier.ts'
+import { listKey } from './carrier.ts'
 import type { Login } from './login.ts'
-import { Session } from './session.ts'
+import { McpClient } from './mcp-client.ts'
 import { shareStream } from './shared-stream.ts'
-import { Stateless } from './stateless.ts'
 import { keepListening, type StreamEvent } from './stream.ts'
-import { McpHttp, type Transport } from './transport.ts'
 
 /** More files than anybody scrolls through. */
 const maxPages = 4
@@ -16,9 +14,7 @@ const followed = ['scene://current', 'notes://open', 'gateway://instances', clie
 
 /** Reads and follows over `/mcp` of the page's own server. */
 export function createHttpCarrier(login: Login): Carrier {
-  const transport = createChoice(new McpHttp(refused => login.token(refused)))
-  const request = async (method: string, params: object) =>
-    (await transport()).request(method, params)
+  const client = new McpClient(refused => login.token(refused))
   const connection = signal<Connection>({ kind: 'connecting' })
   const schemes = signal<ReadonlySet<string>>(new Set())
   const followers = new Map<string, Set<() => void>>()
@@ -53,14 +49,14 @@ export function createHttpCarrier(login: Login): Carrier {
   }
 
   async function read(uri: string): Promise<Content> {
-    const { contents } = await request('resources/read', { uri })
+    const { contents } = await client.request('resources/read', { uri })
     const [content] = contents as Content[]
     if (content === undefined) throw new Error(`${uri} has no content`)
     return content
   }
 
   async function schemesNow(): Promise<ReadonlySet<string>> {
-    const { resourceTemplates } = await request('resources/templates/list', {})
+    const { resourceTemplates } = await client.request('resources/templates/list', {})
     const templates = resourceTemplates as { uriTemplate: string }[]
     // In no list of a gateway, and not for keys that may only read.
     const isTold = await read(clientsUri).then(
@@ -88,7 +84,7 @@ export function createHttpCarrier(login: Login): Carrier {
   shareStream({
     told,
     listen: (heard, ended) =>
-      keepListening({ transport, wanted, told: heard, loginChanged: nextLogin(login) }, ended),
+      keepListening({ client, wanted, told: heard, loginChanged: nextLogin(login) }, ended),
   })
 
   return {
@@ -99,7 +95,10 @@ export function createHttpCarrier(login: Login): Carrier {
       const found: Descriptor[] = []
       let cursor: unknown
       for (let page = 0; page < maxPages; page++) {
-        const result = await request('resources/list', cursor === undefined ? {} : { cursor })
+        const result = await client.request(
+          'resources/list',
+          cursor === undefined ? {} : { cursor },
+        )
         found.push(...(result.resources as Descriptor[]))
         cursor = result.nextCursor
         if (cursor === undefined) break
@@ -116,24 +115,6 @@ export function createHttpCarrier(login: Login): Carrier {
 
 function schemeOf(uri: string): string {
   return uri.slice(0, uri.indexOf(':'))
-}
-
-/** The stateless transport, or the one with sessions when something on the way refuses that. */
-function createChoice(http: McpHttp): () => Promise<Transport> {
-  let chosen: Transport | null = null
-  return async () => {
-    if (chosen !== null) return chosen
-    const stateless = new Stateless(http)
-    try {
-      await stateless.request('server/discover', {})
-      chosen = stateless
-    } catch (error) {
-      const isRefused = error instanceof McpError && [400, 404, 405, 406].includes(error.status)
-      if (!isRefused) throw error
-      chosen = new Session(http)
-    }
-    return chosen
-  }
 }
 
 /** Resolves at the next login. */

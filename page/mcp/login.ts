@@ -1,5 +1,5 @@
 import { signal, type ReadonlySignal } from '@preact/signals'
-import { reach, refusalOf } from './transport.ts'
+import { reach, refusalOf } from './mcp-client.ts'
 
 const sessionPath = '/page/session'
 /** Tokens are renewed before they expire. */

@@ -1,5 +1,5 @@
 import type { Login } from './login.ts'
-import { reach, refusalOf } from './transport.ts'
+import { reach, refusalOf } from './mcp-client.ts'
 
 /** What a person says about a picture or objects. */
 export interface NewNote {

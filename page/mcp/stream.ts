@@ -1,7 +1,7 @@
 import { retryDelay } from '../../src/lib/util/time.ts'
 import { McpError } from './carrier.ts'
+import type { McpClient } from './mcp-client.ts'
 import { serverNow } from './server-clock.ts'
-import { opened, type Transport } from './transport.ts'
 
 /** Two keep-alives of the server, and some more. */
 const silenceMs = 70_000
@@ -16,7 +16,7 @@ export type StreamEvent =
   | { readonly kind: 'paused' }
 
 interface StreamParts {
-  readonly transport: () => Promise<Transport>
+  readonly client: Pick<McpClient, 'listen'>
   /** What to follow: a server that was started again may serve other resources. */
   readonly wanted: () => Promise<readonly string[]>
   readonly told: (event: StreamEvent) => void
@@ -46,7 +46,7 @@ export async function keepListening(parts: StreamParts, signal: AbortSignal): Pr
 
 /** Resolves with the reason why the stream has ended. */
 async function listenOnce(
-  { transport, wanted, told }: StreamParts,
+  { client, wanted, told }: StreamParts,
   signal: AbortSignal,
   wasOpen: { yes: boolean },
 ): Promise<Error> {
@@ -58,13 +58,12 @@ async function listenOnce(
   }
   heardNow()
   try {
-    const chosen = await transport()
-    await chosen.listen(
+    await client.listen(
       await wanted(),
       message => {
         heardNow()
         switch (message?.method) {
-          case opened:
+          case 'notifications/subscriptions/acknowledged':
             wasOpen.yes = true
             return told({ kind: 'open' })
           case 'notifications/resources/updated':

@@ -1,12 +1,8 @@
 import { expect } from 'chai'
-import { once } from 'node:events'
-import { createServer, request, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import type { Browser } from 'playwright-core'
 import { newVisit, seriousFaults, startBrowser } from '../helpers/browser.ts'
 import { startGatewayProcess } from '../helpers/gateway-process.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
-import { callStateless } from '../helpers/stateless.ts'
 
 const scene = (x: number) => ({
   shots: ['010', '020'],
@@ -27,22 +23,6 @@ describe('the live page in other places', function () {
   after(async () => {
     await browser?.close()
     await serve?.stop()
-  })
-
-  it('uses sessions where something on the way refuses the stateless transport', async () => {
-    const proxy = await startProxy(serve.port)
-    const visit = await newVisit(browser)
-    const { port } = proxy.address() as AddressInfo
-    await visit.open(`http://127.0.0.1:${port}/`)
-    await visit.page.getByRole('heading', { name: /Your AI can see/ }).waitFor()
-    await serve.post('scene', scene(2))
-    await visit.page.getByText('Cube moved 2.00 along x').waitFor()
-    const { json } = await callStateless(serve.url, 'resources/read', { uri: 'server://clients' })
-    const { clients } = JSON.parse(json.result.contents[0].text)
-    const [page] = clients.filter(({ name }: any) => name === 'service-page')
-    expect(page).to.include({ transport: 'session', streams: 1 })
-    await visit.context.close()
-    proxy.close()
   })
 
   it('asks for a login where the server asks for a key', async () => {
@@ -129,23 +109,3 @@ describe('the live page in other places', function () {
     await context.close()
   })
 })
-
-/** Passes everything on but requests of the stateless transport. */
-async function startProxy(port: number): Promise<Server> {
-  const proxy = createServer((req, res) => {
-    if (req.headers['mcp-method'] !== undefined) {
-      res.writeHead(400, { 'Content-Type': 'application/json' }).end('{"error":"unknown header"}')
-      return
-    }
-    const { method, url, headers } = req
-    const onward = request({ port, host: '127.0.0.1', method, path: url, headers }, answer => {
-      res.writeHead(answer.statusCode ?? 502, answer.headers)
-      answer.pipe(res)
-    })
-    onward.on('error', () => res.destroy())
-    res.on('close', () => onward.destroy())
-    req.pipe(onward)
-  })
-  await once(proxy.listen(0, '127.0.0.1'), 'listening')
-  return proxy
-}
