@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import type { Browser } from 'playwright-core'
 import { until } from '../helpers/until.ts'
-import { type Visit, newTab, newVisit, seriousFaults, startBrowser } from '../helpers/browser.ts'
+import { type Visit, newVisit, seriousFaults, startBrowser } from '../helpers/browser.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { callStateless } from '../helpers/stateless.ts'
 
@@ -30,11 +30,6 @@ function hide(isHidden: boolean): void {
   Object.defineProperty(document, 'hidden', { value: isHidden, configurable: true })
   document.dispatchEvent(new Event('visibilitychange'))
 }
-
-const withObject = (id: string, type: string) => ({
-  ...sceneOf(0),
-  objects: [...sceneOf(0).objects, { id, name: id, type }],
-})
 
 describe('the live page', function () {
   this.timeout(60_000)
@@ -241,28 +236,6 @@ describe('the live page', function () {
     await leaving.context.close()
   })
 
-  it('has one event stream for all tabs of a browser', async () => {
-    const tabs = [await newTab(visit), await newTab(visit)]
-    for (const tab of tabs) {
-      await tab.open(`${serve.base}/`)
-      // What came before the first read is no change.
-      await tab.page.getByRole('heading', { name: 'Your AI can see' }).waitFor()
-    }
-    await serve.post('scene', withObject('First', 'mesh'))
-    for (const { page } of [visit, ...tabs]) {
-      await page.goto(`${serve.base}/#/now`)
-      await page.getByText('First (mesh) added').waitFor()
-    }
-    const { clients } = await read('server://clients')
-    const pages = clients.filter(({ name }: any) => name === 'service-page')
-    expect(pages.reduce((sum: number, { streams }: any) => sum + streams, 0)).to.equal(1)
-    // The first tab listens; when it goes, another one does.
-    await visit.page.close()
-    await serve.post('scene', withObject('Second', 'camera'))
-    for (const { page } of tabs) await page.getByText('Second (camera) added').waitFor()
-    visit = tabs[0]!
-  })
-
   it('gives nothing to a page of another origin, nor to a frame around it', async () => {
     const foreign = createServer((_, res) => {
       res.writeHead(200, { 'Content-Type': 'text/html' })
@@ -321,6 +294,7 @@ describe('the live page', function () {
 
   it('says when the connection is lost, and shows the present once it is back', async () => {
     const { page } = visit
+    await page.getByRole('link', { name: 'Now' }).click()
     await page.getByText('Live', { exact: true }).waitFor()
     const { port } = serve
     await serve.stop()

@@ -16,7 +16,6 @@ const noStorage = `
       get() { throw new DOMException('denied', 'SecurityError') },
     })
   }
-  navigator.locks.request = () => Promise.reject(new DOMException('denied', 'SecurityError'))
 `
 const fullStorage = `
   Storage.prototype.setItem = () => { throw new DOMException('full', 'QuotaExceededError') }
