@@ -4,7 +4,6 @@ import { parseExact } from '../../src/lib/util/exact-json.ts'
 import type { JsonObject } from '../../src/lib/util/json.ts'
 import { asText } from '../../src/lib/util/text.ts'
 import type { Carrier, Content } from '../mcp/carrier.ts'
-import { serverNow } from '../mcp/server-clock.ts'
 import { refresher } from './refresh.ts'
 
 const sceneUri = 'scene://current'
@@ -175,7 +174,7 @@ export class SceneState {
     if (last !== undefined && isSame(last, ids)) {
       // A dragged object is one entry, with the whole way that it went.
       const { delta: whole } = await this.#read(last.since)
-      const entry = { ...last, atMs: serverNow(), lines: linesOf(whole) }
+      const entry = { ...last, atMs: Date.now(), lines: linesOf(whole) }
       this.#changes.value = [entry, ...others]
       return
     }
@@ -183,7 +182,7 @@ export class SceneState {
   }
 
   #add(since: number, lines: readonly string[], ids: readonly string[]): void {
-    const now = serverNow()
+    const now = Date.now()
     const entry = { id: ++this.#lastEntry, startMs: now, atMs: now, lines, ids, since }
     this.#changes.value = [entry, ...this.#changes.value].slice(0, maxEntries)
   }
@@ -197,8 +196,8 @@ function linesOf(delta: Delta): readonly string[] {
 
 function isSame(last: ChangeEntry, ids: readonly string[]): boolean {
   return (
-    serverNow() - last.atMs < mergeMs &&
-    serverNow() - last.startMs < maxMergeMs &&
+    Date.now() - last.atMs < mergeMs &&
+    Date.now() - last.startMs < maxMergeMs &&
     ids.length > 0 &&
     ids.length === last.ids.length &&
     ids.every(id => last.ids.includes(id))

@@ -5,7 +5,6 @@ import type { Carrier, Connection, Content, Descriptor } from './carrier.ts'
 import { listKey, McpError } from './carrier.ts'
 import type { Login } from './login.ts'
 import { McpClient } from './mcp-client.ts'
-import { serverNow } from './server-clock.ts'
 
 /** More files than anybody scrolls through. */
 const maxPages = 4
@@ -58,7 +57,7 @@ export function createHttpCarrier(login: Login): Carrier {
         await nextLogin(login, hidden)
         continue
       }
-      lostMs ??= serverNow()
+      lostMs ??= Date.now()
       connection.value = { kind: 'lost', sinceMs: lostMs, reason: reason.message }
       await retryPause(retryDelay(attempt++, Math.random), hidden)
     }

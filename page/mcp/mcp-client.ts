@@ -1,6 +1,5 @@
 import { version } from '../build-facts.ts'
 import { McpError } from './carrier.ts'
-import { heedDate } from './server-clock.ts'
 
 interface RpcMessage {
   readonly method?: string
@@ -72,9 +71,7 @@ export class McpClient {
 /** `fetch`, whose own error is not for people. */
 export async function reach(address: string, init: RequestInit): Promise<Response> {
   try {
-    const response = await fetch(address, init)
-    heedDate(response.headers.get('Date'))
-    return response
+    return await fetch(address, init)
   } catch {
     throw new Error('the server cannot be reached')
   }

@@ -58,28 +58,6 @@ describe('the live page in trouble', function () {
     })
   }
 
-  it('shows right times while the clock of the browser is set back, and from the start wrong', async () => {
-    const { page, context, open } = await newVisit(browser)
-    await page.clock.install({ time: Date.now() - 3_600_000 })
-    await open(await link())
-    await sees(page)
-    await serve.post('scene', scene(1))
-    const changed = page.locator('.changes')
-    await changed.getByText('Cube moved 1.00 along x').waitFor()
-    const shown = await changed.locator('time').getAttribute('datetime')
-    expect(Math.abs(Date.parse(shown ?? '') - Date.now())).to.be.below(60_000)
-    await page.clock.setSystemTime(Date.now() - 7_200_000)
-    await serve.post('scene', scene(3))
-    await changed.getByText('Cube moved 3.00 along x').waitFor()
-    const later = await changed.locator('time').first().getAttribute('datetime')
-    expect(Date.parse(later ?? '')).to.be.at.least(Date.parse(shown ?? ''))
-    await page.getByRole('link', { name: 'Notes' }).click()
-    await page.getByLabel('New note').fill('Still works')
-    await page.getByRole('button', { name: 'Make a note' }).click()
-    await page.locator('.list .text', { hasText: 'Still works' }).waitFor()
-    await context.close()
-  })
-
   it('shows no screen before it knows which ones the server has', async () => {
     const { page, context } = await newVisit(browser)
     const held = Promise.withResolvers<void>()
