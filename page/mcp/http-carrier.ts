@@ -16,7 +16,7 @@ const followed = ['scene://current', 'notes://open', 'gateway://instances', clie
 
 /** Reads and follows over `/mcp` of the page's own server. */
 export function createHttpCarrier(login: Login): Carrier {
-  const client = new McpClient(refused => login.token(refused))
+  const client = new McpClient(login)
   const connection = signal<Connection>({ kind: 'connecting' })
   const schemes = signal<ReadonlySet<string>>(new Set())
   const followers = new Map<string, Set<() => void>>()

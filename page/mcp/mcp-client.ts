@@ -1,5 +1,6 @@
 import { version } from '../build-facts.ts'
 import { McpError } from './carrier.ts'
+import type { Login } from './login.ts'
 
 interface RpcMessage {
   readonly method?: string
@@ -8,7 +9,7 @@ interface RpcMessage {
   readonly error?: { readonly message?: string }
 }
 
-/** Called with each message of a stream, and with null for each keep-alive. */
+/** Called with each message of a stream, and with null whenever a part of it arrives. */
 type Heard = (message: RpcMessage | null) => void
 
 /** One hung answer must not stop everything that is read after it. */
@@ -21,14 +22,13 @@ const _meta = {
   [`${prefix}clientCapabilities`]: {},
 }
 
-/** Sends requests to `/mcp` by the stateless transport, with the token of the page, if it has one. */
+/** Sends requests to `/mcp` by the stateless transport. */
 export class McpClient {
-  readonly #token: (refused?: string) => Promise<string | null>
+  readonly #login: Login
   #lastId = 0
 
-  /** `token` with the one that got a 401 gives another one, if there is. */
-  constructor(token: (refused?: string) => Promise<string | null>) {
-    this.#token = token
+  constructor(login: Login) {
+    this.#login = login
   }
 
   /** Throws `McpError` when the server refuses, `Error` when it cannot be reached. */
@@ -42,10 +42,10 @@ export class McpClient {
     await readEvents(await this.#post('subscriptions/listen', { notifications }, signal), heard)
   }
 
-  async #post(method: string, params: object, signal: AbortSignal): Promise<Response> {
+  #post(method: string, params: object, signal: AbortSignal): Promise<Response> {
     const { uri } = params as { uri?: string }
-    const body = { jsonrpc: '2.0', id: ++this.#lastId, method, params: { ...params, _meta } }
-    const init = {
+    const message = { jsonrpc: '2.0', id: ++this.#lastId, method, params: { ...params, _meta } }
+    return this.#login.fetch('/mcp', {
       method: 'POST',
       headers: {
         Accept: 'application/json, text/event-stream',
@@ -54,38 +54,9 @@ export class McpClient {
         'Mcp-Method': method,
         ...(uri !== undefined && { 'Mcp-Name': uri }),
       },
-      body: JSON.stringify(body),
+      body: JSON.stringify(message),
       signal,
-    }
-    const token = await this.#token()
-    let response = await reach('/mcp', withToken(init, token))
-    // A token lasts for minutes. After a restart of the server none may be known, or needed.
-    if (response.status === 401 && token !== null) {
-      response = await reach('/mcp', withToken(init, await this.#token(token)))
-    }
-    if (!response.ok) throw await refusalOf(response)
-    return response
-  }
-}
-
-/** `fetch`, whose own error is not for people. */
-export async function reach(address: string, init: RequestInit): Promise<Response> {
-  try {
-    return await fetch(address, init)
-  } catch {
-    throw new Error('the server cannot be reached')
-  }
-}
-
-function withToken(
-  init: RequestInit & { readonly headers: Record<string, string> },
-  token: string | null,
-): RequestInit {
-  return {
-    ...init,
-    headers: { ...init.headers, ...(token !== null && { Authorization: `Bearer ${token}` }) },
-    credentials: 'omit',
-    cache: 'no-store',
+    })
   }
 }
 
@@ -120,13 +91,4 @@ async function resultOf(response: Response): Promise<Record<string, unknown>> {
     error?.message ?? 'the server sent an answer without a result',
     response.status,
   )
-}
-
-/** What a server says of a refusal: a JSON-RPC error, an OAuth error, or problem details. */
-export async function refusalOf(response: Response): Promise<McpError> {
-  const body: unknown = await response.json().catch(() => null)
-  const { error, error_description, detail } = (body ?? {}) as Record<string, unknown>
-  const { message } = (error ?? {}) as { message?: unknown }
-  const said = [message, error_description, detail].find(each => typeof each === 'string')
-  return new McpError(said ?? `the server answered ${response.status}`, response.status)
 }
