@@ -280,7 +280,7 @@ describe('the live page', function () {
     })
   }
 
-  it('is at most 80 KB, compressed', async () => {
+  it('is at most 50 KB, compressed', async () => {
     const looking = await newVisit(browser)
     await looking.open(`${serve.base}/`)
     let bytes = 0
@@ -288,7 +288,7 @@ describe('the live page', function () {
       if (address.endsWith('/mcp') || address.includes('/page/session')) continue
       bytes += gzipSync(Buffer.from(await (await fetch(address)).arrayBuffer())).length
     }
-    expect(bytes).to.be.above(10_000).and.below(80_000)
+    expect(bytes).to.be.above(10_000).and.below(50_000)
     await looking.context.close()
   })
 
