@@ -71,9 +71,7 @@ async function probe(way: Way): Promise<{ readonly answer: Ready } | { readonly 
     const isTls = isTlsError(code)
     const reason = code === '' ? cleanText(messageOf(error), 200) : connectionReason(code)
     const check = isTls ? 'gateway_tls' : 'gateway_address'
-    const summary = isTls
-      ? `the certificate of ${hostname} is not accepted: ${reason}`
-      : `${hostname} cannot be reached: ${reason}`
+    const summary = `${hostname} cannot be reached: ${reason}`
     const hint = isTls
       ? 'name the certificate authority of the studio in NODE_EXTRA_CA_CERTS'
       : 'check the address, the network, the firewall, and that the gateway runs'

@@ -12,7 +12,7 @@ import {
 import { defaultPublicLimits } from '../../../src/lib/config/limits.ts'
 import { type GatewayLimits, resolveGatewayLimits } from '../../../src/lib/config/gateway-limits.ts'
 import { InstanceFile } from '../../../src/server/host/instance-record.ts'
-import { ManualTime } from '../resources/manual-time.ts'
+import { ManualTime } from '../../unit/resources/manual-time.ts'
 import type { DirectoryUnderTest, Registered } from './directory-scenario.ts'
 
 export interface FsDirectoryUnderTest extends DirectoryUnderTest {
