@@ -95,8 +95,6 @@ with the key in $folder/gateway.key. Try in another terminal:
   export SERVICE_MCP_API_KEY=\$(cat $folder/gateway.key)
   node $program resources read gateway://instances --url $gateway
   node $program resources read instance://$id/scene/current --url $gateway
-  node $program doctor --gateway $gateway \\
-    --join-token-file $folder/join.token
 
 Change $folder/scene.json and read the scene again.
 Logs are in $folder. Ctrl-C ends all.
