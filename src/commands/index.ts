@@ -34,7 +34,6 @@ const loaders = {
   'registry:audit': () => import('./registry/audit.ts'),
   'registry:backup': () => import('./registry/backup.ts'),
   'registry:invite': () => import('./registry/invite.ts'),
-  'registry:restore': () => import('./registry/restore.ts'),
   'registry:rotate-key': () => import('./registry/rotate-key.ts'),
   'registry:users:delete': () => import('./registry/users/delete.ts'),
   'registry:users:disable': () => import('./registry/users/disable.ts'),

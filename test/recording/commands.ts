@@ -30,7 +30,6 @@ const commands = [
   'registry audit',
   'registry backup',
   'registry invite',
-  'registry restore',
   'registry users list',
   'registry users reset-code',
   'resources list',
