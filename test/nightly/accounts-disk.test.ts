@@ -8,7 +8,7 @@ import { skipBecause } from '../helpers/skip.ts'
 import { failureOf } from '../helpers/failure.ts'
 import { withFolder } from '../helpers/folder.ts'
 import { settableClock } from '../helpers/settable-clock.ts'
-import { day, newAccount, newSession } from '../server/accounts/support.ts'
+import { day, newAccount, newSession } from '../helpers/new-account.ts'
 import { fillUp, onSmallDisk } from './small-disk.ts'
 
 const clock = settableClock()

@@ -1,4 +1,4 @@
-import { killRounds } from '../server/accounts/kill-rounds.ts'
+import { killRounds } from './accounts-kill-rounds.ts'
 import { withFolder } from '../helpers/folder.ts'
 
 const rounds = Number(process.env['KILL_ROUNDS'] ?? 3)

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { killRounds } from '../server/artefacts/kill-rounds.ts'
+import { killRounds } from './artefacts-kill-rounds.ts'
 import { withFolder } from '../helpers/folder.ts'
 
 const rounds = Number(process.env['KILL_ROUNDS'] ?? 3)

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { join } from 'node:path'
-import { killRounds } from '../lib/config/kill-rounds.ts'
+import { killRounds } from './config-kill-rounds.ts'
 import { withFolder } from '../helpers/folder.ts'
 
 describe('configuration under many kills', () => {

@@ -4,7 +4,7 @@ import * as fs from 'node:fs'
 import { join } from 'node:path'
 import { createFsStore } from '../../src/server/artefacts/fs-store.ts'
 import { failureOf } from '../helpers/failure.ts'
-import { sha256 } from '../server/artefacts/support.ts'
+import { sha256 } from '../unit/artefacts/support.ts'
 import { fillUp, onSmallDisk } from './small-disk.ts'
 
 describe('artefact store on a full disk', () => {

@@ -5,7 +5,7 @@ import { expect } from 'chai'
 import { LinkClient } from '../helpers/link.ts'
 import { type Events, RawSession } from '../helpers/mcp.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
-import { expectHealthy } from '../e2e/host-link-health.ts'
+import { expectHealthy } from '../process/host-link-health.ts'
 
 const MiB = 1024 * 1024
 

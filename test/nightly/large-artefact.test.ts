@@ -4,7 +4,7 @@ import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { expect } from 'chai'
 import { RawSession } from '../helpers/mcp.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
-import { BlobRead, generatedBytes, uploadGenerated } from '../e2e/artefact-bytes.ts'
+import { BlobRead, generatedBytes, uploadGenerated } from './artefact-bytes.ts'
 import { until } from '../helpers/until.ts'
 
 const MiB = 1024 * 1024

@@ -3,8 +3,8 @@ import { randomBytes } from 'node:crypto'
 import { artefactPutBytes, artefactRootIn } from '../../src/server/artefacts/helpers.ts'
 import { RawSession } from '../helpers/mcp.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
-import { BlobRead } from '../e2e/artefact-bytes.ts'
-import { RawSocket, requestText } from '../e2e/raw-socket.ts'
+import { BlobRead } from './artefact-bytes.ts'
+import { RawSocket, requestText } from '../process/raw-socket.ts'
 import { until } from '../helpers/until.ts'
 
 const MiB = 1024 * 1024

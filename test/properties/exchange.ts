@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { type Agent, type IncomingMessage, request } from 'node:http'
-import { parseAnswers, RawSocket } from '../e2e/raw-socket.ts'
+import { parseAnswers, RawSocket } from '../process/raw-socket.ts'
 import { damaged } from './arbitraries.ts'
 import { sessionPlaces } from './headers.ts'
 import { tokenPlace } from './host-requests.ts'

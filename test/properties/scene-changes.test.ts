@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { deltaText, nothingFollowed } from '../../src/lib/mcp/change-words.ts'
-import { payload, registry } from '../server/resources/support.ts'
+import { payload, registry } from '../unit/resources/support.ts'
 
 /** The words about the step from one scene to another one. */
 function wordsOf(before: object, after: object): string {

@@ -1,6 +1,6 @@
 import type { AccountStore } from '../../src/server/accounts/account-store.ts'
 import { openPostgresStore } from '../../src/server/accounts/postgres/postgres-store.ts'
-import { describeAccountStore } from '../server/accounts/account-store-suite.ts'
+import { describeAccountStore } from './account-store-suite.ts'
 import { type Postgres, startPostgres } from './postgres.ts'
 
 describe('accounts in PostgreSQL', () => {

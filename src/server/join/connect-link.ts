@@ -5,7 +5,7 @@ import { WebSocket } from 'ws'
 import type { Limits } from '../../lib/config/limits.ts'
 import { isLoopback, proxyEnv } from '../../lib/util/address.ts'
 import { collectBounded } from '../../lib/util/bytes.ts'
-import { connectionAdvice } from '../../lib/util/connection-reason.ts'
+import { connectionReason } from '../../lib/util/connection-reason.ts'
 import { isJsonObject, parseJson } from '../../lib/util/json.ts'
 import { hideSecrets, type Secret } from '../../lib/util/secret.ts'
 import { cleanText } from '../../lib/util/text.ts'
@@ -125,5 +125,5 @@ async function refusalOf(answer: IncomingMessage, token: Secret): Promise<LinkOu
 
 function reasonOf({ code, message }: NodeJS.ErrnoException): string {
   if (code === undefined || !/^\w{1,64}$/.test(code)) return cleanText(message, 200)
-  return connectionAdvice(code)
+  return connectionReason(code)
 }

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { exchange, RawSocket, requestText } from '../../e2e/raw-socket.ts'
+import { exchange, RawSocket, requestText } from '../../process/raw-socket.ts'
 import { type AccountsServer, withAccountsServer } from './harness.ts'
 
 const login = '/api/v1/auth/login'

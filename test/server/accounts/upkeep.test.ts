@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { silentLogger } from '../../../src/lib/util/logger.ts'
 import { sweepRegularly } from '../../../src/server/accounts/audit-trail.ts'
-import { ManualTime } from '../resources/manual-time.ts'
+import { ManualTime } from '../../unit/resources/manual-time.ts'
 import { auth, password, type AccountsServer, withAccountsServer } from './harness.ts'
 
 async function fail({ call }: AccountsServer): Promise<void> {

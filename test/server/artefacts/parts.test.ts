@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { artefactPutBytes } from '../../../src/index.ts'
 import { RawSession, startServer } from '../../helpers/mcp.ts'
 import { pngOf } from '../../helpers/png.ts'
-import { readPng } from '../capture/png/read-png.ts'
+import { readPng } from '../../unit/capture/png/read-png.ts'
 
 describe('a part of an artefact', () => {
   let folder: string

@@ -18,7 +18,7 @@ import type {
   InstanceEntry,
 } from '../../../src/server/gateway/instance-directory.ts'
 import type { InstanceRecord } from '../../../src/lib/instances/record.ts'
-import { ManualTime } from '../resources/manual-time.ts'
+import { ManualTime } from '../../unit/resources/manual-time.ts'
 import { type Owner, makeRecord, startOwner } from './support.ts'
 
 export type TestDirectory = Awaited<ReturnType<typeof openTestDirectory>>

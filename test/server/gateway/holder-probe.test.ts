@@ -6,7 +6,7 @@ import { expect } from 'chai'
 import { createHolderProbe, type HolderProbe } from '../../../src/server/gateway/holder-probe.ts'
 import { activeGatewayJson } from '../../../src/server/gateway/active-gateway.ts'
 import { makePair, type Pair } from '../../helpers/certificate.ts'
-import { makeActiveGateway } from './active-gateways.ts'
+import { makeActiveGateway } from '../../unit/gateway/active-gateways.ts'
 
 const active = makeActiveGateway()
 

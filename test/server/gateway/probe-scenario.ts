@@ -6,7 +6,7 @@ import { type GatewayLimits, resolveGatewayLimits } from '../../../src/lib/confi
 import { type ProbeResult, Probes } from '../../../src/server/gateway/probes.ts'
 import type { InstanceRecord } from '../../../src/lib/instances/record.ts'
 import { until } from '../../helpers/until.ts'
-import { ManualTime } from '../resources/manual-time.ts'
+import { ManualTime } from '../../unit/resources/manual-time.ts'
 import { type TestDirectory, openTestDirectory } from './fs-harness.ts'
 import { makeRecord } from './support.ts'
 

@@ -1,217 +1,154 @@
-import { execFileSync } from 'node:child_process'
-import { mkdir, mkdtemp, rename, rm, symlink, truncate, writeFile } from 'node:fs/promises'
+import { mkdtemp, open, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import type { Logger } from '../../../src/lib/util/logger.ts'
-import { SceneFile } from '../../../src/server/host/scene-file.ts'
-import { defaultLimits } from '../../../src/lib/config/limits.ts'
-import { SceneState } from '../../../src/server/resources/scene-state.ts'
-import { skipBecause } from '../../helpers/skip.ts'
+import { LinkClient } from '../../helpers/link.ts'
+import { type Events, RawSession } from '../../helpers/mcp.ts'
+import { until } from '../../helpers/until.ts'
+import { serveInProcess } from '../../helpers/in-process-servers.ts'
+import type { RunningServe } from '../../helpers/serve-process.ts'
 
-/** Grows, and lets a test wait until it is long enough. */
-class Record<Item> {
-  readonly items: Item[] = []
-  #wake: () => void = () => {}
-
-  add(item: Item): void {
-    this.items.push(item)
-    this.#wake()
-  }
-
-  async length(count: number): Promise<Item[]> {
-    while (this.items.length < count) await new Promise<void>(resolve => (this.#wake = resolve))
-    return this.items
-  }
-}
-
-describe('SceneFile', () => {
-  let base: string
-  let path: string
-  let scenes: Record<object | null>
-  let warnings: Record<string>
-  let watcher: { stop(): Promise<void> } | undefined
+describe('serve --scene-file', () => {
+  let folder: string
+  let file: string
+  let serve: RunningServe
+  let session: RawSession
+  let events: Events
 
   beforeEach(async () => {
-    base = await mkdtemp(join(tmpdir(), 'scene-file-'))
-    path = join(base, 'folder', 'scene.json')
-    await mkdir(join(base, 'folder'))
-    scenes = new Record()
-    warnings = new Record()
+    folder = await mkdtemp(join(tmpdir(), 'scene-file-'))
+    file = join(folder, 'scene.json')
+    const flags = ['--scene-file', file, '--bound=sceneFilePollMs=200']
+    serve = await serveInProcess({ flags })
+    session = await RawSession.open(serve.url)
+    await session.call('resources/subscribe', { uri: 'scene://current' })
+    events = await session.listen()
   })
+
   afterEach(async () => {
-    await watcher?.stop()
-    await rm(base, { recursive: true, force: true })
+    events.close()
+    await serve.stop()
+    await rm(folder, { recursive: true, force: true })
   })
 
-  function watch(sceneFilePollMs = 1_000_000, sceneFileDebounceMs = 5): void {
-    const log: Logger = {
-      debug: () => {},
-      info: () => {},
-      warn: (_fields, message) => warnings.add(message ?? ''),
-      error: () => {},
-    }
-    const bounds = { maxMessageBytes: 1000, maxJsonDepth: 8 }
-    const limits = { ...defaultLimits, ...bounds, sceneFileDebounceMs, sceneFilePollMs }
-    const scene = new SceneState(limits)
-    watcher = new SceneFile({
-      path,
-      setSceneText: json => {
-        scene.setText(json)
-        scenes.add(JSON.parse(json))
-      },
-      limits,
-      log,
-    })
+  const scene = () => session.readJson('scene://current')
+  const told = () => events.updates.length
+  /** The client is told, and what it then reads is the new scene: in this order, always. */
+  async function expectPushed(before: number, expected: object): Promise<void> {
+    await events.until(() => told() > before)
+    expect(await scene()).to.deep.include(expected)
   }
-  const replace = async (text: string | Buffer) => {
-    await writeFile(`${path}.new`, text)
-    await rename(`${path}.new`, path)
+  const warnings = () =>
+    serve
+      .output()
+      .stderr.split('\n')
+      .filter(line => line.includes('"level":"warn"'))
+
+  async function replace(text: string): Promise<void> {
+    await writeFile(`${file}.new`, text)
+    await rename(`${file}.new`, file)
   }
 
-  it('reads the file that is there, and each change of it', async () => {
-    await writeFile(path, '{"n":1}')
-    watch()
-    await scenes.length(1)
-    await writeFile(path, '\ufeff{"n":2}')
-    await scenes.length(2)
-    expect(scenes.items).to.deep.equal([{ n: 1 }, { n: 2 }])
-  })
-
-  it('survives the replacement of the file, again and again', async () => {
-    watch()
-    for (let n = 1; n <= 3; n++) {
-      await replace(`{"n":${n}}`)
-      await scenes.length(n)
+  it('pauses while a connected application sends the scene, says so once, and counts again', async () => {
+    await writeFile(file, '{"frame":1}')
+    await expectPushed(0, { frame: 1 })
+    const app = await LinkClient.connect(serve)
+    await app.done({ type: 'scene.set', scene: { live: 1 } })
+    for (const live of [2, 3]) {
+      await replace(`{"frame":${live}}`)
+      await app.done({ type: 'scene.set', scene: { live } })
+      expect(await scene()).to.deep.equal({ live })
     }
-    expect(scenes.items).to.deep.equal([{ n: 1 }, { n: 2 }, { n: 3 }])
+    const said = () => warnings().filter(line => line.includes('scene file is paused'))
+    await until(async () => said().length > 0, 'the log says so')
+    const before = told()
+    await app.bye()
+    await events.until(() => told() > before)
+    await until(async () => (await scene()).frame === 3, 'the scene of the file')
+    expect(said()).to.have.length(1)
   })
 
-  it('keeps the scene when the file goes, and takes it up when it comes back', async () => {
-    await writeFile(path, '{"n":1}')
-    watch()
-    await scenes.length(1)
-    await rm(path)
-    await writeFile(path, '{"n":2}')
-    await scenes.length(2)
-    expect(scenes.items).to.deep.equal([{ n: 1 }, { n: 2 }])
-    expect(warnings.items).to.deep.equal([])
+  it('serves the placeholder until the file is there', async () => {
+    expect(await scene()).to.include({ status: 'no_snapshot' })
+    await writeFile(file, '{"frame":1}')
+    await expectPushed(0, { frame: 1 })
   })
 
-  it('clears the scene for null', async () => {
-    await writeFile(path, '{"n":1}')
-    watch()
-    await scenes.length(1)
-    await replace('null\n')
-    expect(await scenes.length(2)).to.deep.equal([{ n: 1 }, null])
-  })
-
-  for (const [what, wrong, message] of [
-    ['half-written', '{"n":', 'not valid JSON'],
-    ['empty', '', 'it is empty'],
-    ['an array', '[]', 'must be a JSON object, or null'],
-    ['a text', '"x"', 'must be a JSON object, or null'],
-    ['NaN', '{"n":NaN}', 'not valid JSON'],
-    ['a number too large', '{"n":1e999}', 'holds Infinity'],
-    ['too large', JSON.stringify({ n: 'x'.repeat(1000) }), 'larger than 1000 bytes'],
-    ['too deep', `${'{"a":'.repeat(9)}1${'}'.repeat(9)}`, 'deeper than 8'],
-    ['not UTF-8', Buffer.from([0x22, 0xff, 0x22]), 'not valid UTF-8'],
-  ] as const) {
-    it(`keeps the scene while the file is ${what}, and says so once`, async () => {
-      await writeFile(path, '{"n":1}')
-      watch(20)
-      await scenes.length(1)
-      await replace(wrong)
-      const [warning] = await warnings.length(1)
-      expect(warning).to.contain(message)
-      await replace(wrong)
-      await replace('{"n":2}')
-      await scenes.length(2)
-      expect(scenes.items).to.deep.equal([{ n: 1 }, { n: 2 }])
-      expect(warnings.items).to.have.length(1)
-    })
-  }
-
-  it('says the same again only after the file was right', async () => {
-    await writeFile(path, '{"n":')
-    watch()
-    await warnings.length(1)
-    await writeFile(path, '{"nn":')
-    // Time enough to be looked at twice; nothing is to come of it.
-    await new Promise(resolve => setTimeout(resolve, 100))
-    await writeFile(path, '')
-    await warnings.length(2)
-    await replace('{"n":1}')
-    await scenes.length(1)
-    await writeFile(path, '{"n":')
-    await warnings.length(3)
-    const said = warnings.items.map(text => /not valid JSON|empty/.exec(text)?.[0])
-    expect(said).to.deep.equal(['not valid JSON', 'empty', 'not valid JSON'])
-  })
-
-  it('says so when the file is wrong all the time, each time in another way', async () => {
-    watch()
-    for (let n = 0; warnings.items.length === 0; n++) {
-      await writeFile(path, '['.repeat(n % 500))
-      await new Promise(resolve => setTimeout(resolve, 2))
+  it('pushes what replaces the file, each time', async () => {
+    for (let frame = 1; frame <= 5; frame++) {
+      const before = told()
+      await replace(JSON.stringify({ frame }))
+      await expectPushed(before, { frame })
     }
-    expect(scenes.items).to.deep.equal([])
+    expect(warnings()).to.deep.equal([])
   })
 
-  it('says nothing of a file that is complete a moment later', async () => {
-    // A busy machine, too, gets from the one write to the other before the file is looked at again.
-    watch(1_000_000, 50)
-    for (let n = 1; n <= 10; n++) {
-      await writeFile(path, '{"n":')
-      await writeFile(path, `{"n":${n}}`)
-      await scenes.length(1)
+  it('keeps the old scene while the file is half-written, says so once, then takes the new', async () => {
+    await replace('{"frame":1}')
+    await expectPushed(0, { frame: 1 })
+    const before = told()
+    const writer = await open(file, 'w')
+    await writer.write('{"frame":2,"obj')
+    await until(() => warnings().length === 1, 'the half is reported')
+    expect(warnings()[0])
+      .to.contain(file)
+      .and.to.match(/not valid JSON/)
+    expect(await scene()).to.deep.equal({ frame: 1 })
+    expect(told()).to.equal(before)
+    await writer.write('ects":[]}')
+    await writer.close()
+    await expectPushed(before, { frame: 2, objects: [] })
+    expect(warnings()).to.have.lengthOf(1)
+  })
+
+  it('keeps the old scene when the file goes, and takes the next one', async () => {
+    await replace('{"frame":1}')
+    await expectPushed(0, { frame: 1 })
+    const before = told()
+    await rm(file)
+    await replace('{"frame":1,"again":true}')
+    await expectPushed(before, { again: true })
+    await rm(file)
+    expect(await scene()).to.include({ frame: 1 })
+  })
+
+  it('takes null for no scene', async () => {
+    await replace('{"frame":1}')
+    await expectPushed(0, { frame: 1 })
+    const before = told()
+    await replace('null')
+    await expectPushed(before, { status: 'no_snapshot' })
+  })
+
+  const wrong: [string, string | Buffer, RegExp][] = [
+    ['an array', '[1]', /must be a JSON object/],
+    ['a text', '"scene"', /must be a JSON object/],
+    ['NaN', '{"x":NaN}', /not valid JSON/],
+    ['too deep', `${'{"a":'.repeat(65)}1${'}'.repeat(65)}`, /deeper than 64/],
+    ['too large', `{"x":"${'x'.repeat(8 * 1024 * 1024)}"}`, /larger than/],
+    ['no UTF-8', Buffer.from([0x7b, 0xff, 0x7d]), /UTF-8/],
+  ]
+
+  it('keeps the old scene when the file is wrong, says each thing once, then takes the next', async () => {
+    await replace('{"frame":0}')
+    await expectPushed(0, { frame: 0 })
+    for (const [index, [title, content, problem]] of wrong.entries()) {
+      const before = told()
+      await writeFile(`${file}.new`, content)
+      await rename(`${file}.new`, file)
+      await until(() => warnings().length > index, `a warning of ${title}`)
+      expect(warnings()).to.have.lengthOf(index + 1)
+      expect(warnings()[index]).to.match(problem)
+      expect(await scene()).to.deep.equal({ frame: index })
+      expect(told()).to.equal(before)
+      await replace(JSON.stringify({ frame: index + 1 }))
+      await expectPushed(before, { frame: index + 1 })
     }
-    await replace('{"last":true}')
-    while (!('last' in (scenes.items.at(-1) ?? {}))) await scenes.length(scenes.items.length + 1)
-    expect(warnings.items).to.deep.equal([])
   })
 
-  it('waits for the folder to be made, and watches it when it is made anew', async () => {
-    await rm(join(base, 'folder'), { recursive: true })
-    watch(20)
-    for (let n = 1; n <= 2; n++) {
-      await mkdir(join(base, 'folder'))
-      await writeFile(path, `{"n":${n}}`)
-      await scenes.length(n)
-      await rm(join(base, 'folder'), { recursive: true })
-    }
-    expect(scenes.items).to.deep.equal([{ n: 1 }, { n: 2 }])
-  })
-
-  it('looks at the file where no event tells of a change', async () => {
-    // A change behind a symlink into another folder makes no event in the watched one.
-    await writeFile(join(base, 'target.json'), '{"n":1}')
-    await symlink(join(base, 'target.json'), path)
-    watch(20)
-    await scenes.length(1)
-    await writeFile(join(base, 'target.json'), '{"n":22}')
-    expect(await scenes.length(2)).to.deep.equal([{ n: 1 }, { n: 22 }])
-  })
-
-  it('is not held up by a named pipe', async function () {
-    if (process.platform === 'win32')
-      skipBecause(this, 'owners, modes and links need a POSIX system')
-    execFileSync('mkfifo', [path])
-    watch()
-    expect((await warnings.length(1))[0]).to.contain('not a regular file')
-    await replace('{"n":1}')
-    await scenes.length(1)
-  })
-
-  it('touches nothing after stop', async () => {
-    await writeFile(path, '{"n":1}')
-    watch(5)
-    await watcher?.stop()
-    const { length } = scenes.items
-    await truncate(path)
-    await replace('{"n":2}')
-    // Ten times the interval: no event tells that nothing happens.
-    await new Promise(resolve => setTimeout(resolve, 50))
-    expect(scenes.items).to.have.length(length)
+  it('ends at the last state of a file that changes all the time', async () => {
+    for (let frame = 1; frame <= 300; frame++) await replace(JSON.stringify({ frame }))
+    await until(async () => (await scene()).frame === 300, 'the last frame')
+    expect(warnings()).to.deep.equal([])
   })
 })

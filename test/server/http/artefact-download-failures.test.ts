@@ -5,7 +5,7 @@ import * as fs from 'node:fs'
 import { type IncomingMessage, request } from 'node:http'
 import { connect } from 'node:net'
 import { join } from 'node:path'
-import { damage } from '../artefacts/support.ts'
+import { damage } from '../../unit/artefacts/support.ts'
 import { ask, put, withServer } from './download-server.ts'
 
 describe('artefact download that cannot complete', () => {

@@ -8,7 +8,7 @@ import type { ArtefactStore } from '../../../src/server/artefacts/store.ts'
 import { withFolder } from '../../helpers/folder.ts'
 import { recordingLog } from '../../helpers/recording-log.ts'
 import { settableClock } from '../../helpers/settable-clock.ts'
-import { sha256 } from '../artefacts/support.ts'
+import { sha256 } from '../../unit/artefacts/support.ts'
 
 interface Setup {
   root: string

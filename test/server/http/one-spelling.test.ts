@@ -6,7 +6,7 @@ import { silentLogger } from '../../../src/lib/util/logger.ts'
 import { startGateway } from '../../../src/server/gateway.ts'
 import { startAccountsServer } from '../../../src/server/accounts-server.ts'
 import { startServe } from '../../../src/server/serve.ts'
-import { exchange, RawSocket, requestText } from '../../e2e/raw-socket.ts'
+import { exchange, RawSocket, requestText } from '../../process/raw-socket.ts'
 
 const host = 'Host: localhost'
 const get = (path: string, ...lines: string[]) =>

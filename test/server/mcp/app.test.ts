@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { AccessEntry } from '../../../src/lib/util/logger.ts'
-import { exchange, RawSocket, requestText } from '../../e2e/raw-socket.ts'
+import { exchange, RawSocket, requestText } from '../../process/raw-socket.ts'
 import { until } from '../../helpers/until.ts'
 import { ask, RawSession, startServer, type TestServer } from '../../helpers/mcp.ts'
 

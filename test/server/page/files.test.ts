@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { exchange, requestText } from '../../e2e/raw-socket.ts'
+import { exchange, requestText } from '../../process/raw-socket.ts'
 import { McpHttpServer } from '../../../src/server/mcp/mcp-http-server.ts'
 import { makePair, writePair } from '../../helpers/certificate.ts'
 import { ask, startServer, type TestServer } from '../../helpers/mcp.ts'
@@ -62,7 +62,7 @@ describe('the files of the page', () => {
         "default-src 'none'",
         "script-src 'self'",
         "style-src 'self'",
-        "img-src 'self' data: blob:",
+        "img-src 'self' data:",
         "connect-src 'self'",
         "base-uri 'none'",
         "form-action 'none'",

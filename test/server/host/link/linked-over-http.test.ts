@@ -8,7 +8,7 @@ import { resolveLimits } from '../../../../src/lib/config/limits.ts'
 import { type Events, RawSession, rpc, startServer, type TestServer } from '../../../helpers/mcp.ts'
 import { callStateless, statelessHeaders, statelessRequest } from '../../../helpers/stateless.ts'
 import { until } from '../../../helpers/until.ts'
-import { ManualTime } from '../../resources/manual-time.ts'
+import { ManualTime } from '../../../unit/resources/manual-time.ts'
 
 type Question = Extract<ServerMessage, { type: 'read' | 'list' }>
 

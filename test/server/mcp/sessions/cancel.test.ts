@@ -4,7 +4,7 @@ import { AppRequests } from '../../../../src/server/host/link/app-requests.ts'
 import { LinkedProducers } from '../../../../src/server/host/link/linked-producers.ts'
 import { resolveLimits } from '../../../../src/lib/config/limits.ts'
 import { RawSession, rpc, startServer, type TestServer } from '../../../helpers/mcp.ts'
-import { ManualTime } from '../../resources/manual-time.ts'
+import { ManualTime } from '../../../unit/resources/manual-time.ts'
 
 const limits = resolveLimits({ maxCancellableReads: 2 })
 const uri = 'app://Cube'

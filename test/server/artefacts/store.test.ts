@@ -1,9 +1,0 @@
-import { describeStoreBounds } from './store-bounds-suite.ts'
-import { describeArtefactStore } from './store-suite.ts'
-import { useStores } from './support.ts'
-
-describe('artefacts in files', () => {
-  const create = useStores()
-  describeArtefactStore('files', create)
-  describeStoreBounds('files', create)
-})

@@ -1,0 +1,234 @@
+import { hash } from 'node:crypto'
+import { createServer, type Server } from 'node:http'
+import { once } from 'node:events'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import * as v2 from '@modelcontextprotocol/client'
+import { expect } from 'chai'
+import { decodeJwt } from 'jose'
+import { startGateway } from '../../../src/server/gateway.ts'
+import { startServe } from '../../../src/server/serve.ts'
+import { loadSdk, type Sdk, type SdkClient, Updates } from '../../clients/client-face.ts'
+import { writeInstance } from '../../helpers/instance-files.ts'
+import { ask, initializeBody, postHeaders, RawSession } from '../../helpers/mcp.ts'
+import { authorise, ClientStore } from '../../helpers/oauth-person.ts'
+import { newKey, OpenIdServer, redirectUri } from '../../helpers/openid.ts'
+import { until } from '../../helpers/until.ts'
+
+/** A transport as both SDKs have it, with the last step of the login. */
+interface LoginTransport {
+  finishAuth(answer: unknown): Promise<void>
+}
+
+describe('clients with a provider in front', () => {
+  let provider: OpenIdServer
+  let folder: string
+  let serving: Awaited<ReturnType<typeof startServe>>
+  let gateway: Awaited<ReturnType<typeof startGateway>>
+  /** Stands for an instance, and remembers what the gateway asks it. */
+  let instance: Server
+  const instanceHeard: string[] = []
+  /** Everything the servers wrote. */
+  const written: string[] = []
+  const issued: string[] = []
+
+  before(async () => {
+    provider = await OpenIdServer.start([await newKey('signing')])
+    folder = await mkdtemp(join(tmpdir(), 'oauth-clients-'))
+    instance = createServer((req, res) => {
+      instanceHeard.push(JSON.stringify([req.url, req.rawHeaders]))
+      res.end('{}')
+    }).listen(0, '127.0.0.1')
+    await once(instance, 'listening')
+    const { port } = instance.address() as AddressInfo
+    await writeInstance(folder, { url: `http://127.0.0.1:${port}/mcp` })
+
+    const write = (...parts: unknown[]) => void written.push(JSON.stringify(parts))
+    const common = {
+      port: 0,
+      host: '127.0.0.1',
+      allowedHosts: [],
+      allowedOrigins: [],
+      registryDir: folder,
+      auth: { mode: 'oauth', issuer: provider.issuer, requiredScope: 'mcp:read' } as const,
+      log: { debug: write, info: write, warn: write, error: write },
+      accessLog: write,
+    }
+    serving = await startServe({ ...common, dccType: 'blender', artefacts: true, resources: true })
+    gateway = await startGateway({ ...common, standby: false, limits: { probeIntervalMs: 200 } })
+  })
+
+  after(async () => {
+    await Promise.all([gateway?.stop(), serving?.stop()])
+    await provider?.stop()
+    instance?.closeAllConnections()
+    instance?.close()
+    await rm(folder, { recursive: true, force: true })
+  })
+
+  async function setScene(scene: object): Promise<void> {
+    const token = (await readFile(serving.hostTokenFile ?? '', 'utf8')).trim()
+    const answer = await ask(`${serving.hostUrl}/v1/scene`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json', Authorization: `Bearer ${token}` },
+      body: JSON.stringify(scene),
+    })
+    expect(answer.status, answer.text).to.equal(200)
+  }
+
+  interface Face {
+    readonly Client: Sdk['Client']
+    readonly Transport: new (url: URL, options: object) => LoginTransport
+    readonly options?: object
+    /** Of the address that the provider sent the person back to. */
+    readonly answer: (callback: URLSearchParams) => unknown
+  }
+
+  /** Refused first, sent to the provider, logged in, and connected by the token it got. */
+  async function login(face: Face, url: string, store: ClientStore): Promise<SdkClient> {
+    const info = { name: 'agent', version: '1' }
+    const options = { authProvider: store }
+    const first = new face.Transport(new URL(url), options)
+    const refused = await new face.Client(info, face.options).connect(first).then(
+      () => null,
+      (error: Error) => error,
+    )
+    expect(refused).to.be.an('error')
+    expect(store.opened, String(refused)).to.have.lengthOf(1)
+    const [address = new URL('about:blank')] = store.opened
+    expect(address.searchParams.get('resource')).to.equal(url)
+    // SDK v2 asks for a refresh token beside it, as far as the provider has them.
+    expect(address.searchParams.get('scope')).to.match(/^mcp:read( offline_access)?$/)
+    expect(address.searchParams.get('code_challenge_method')).to.equal('S256')
+    await first.finishAuth(face.answer(await authorise(address)))
+    issued.push(store.tokens().access_token)
+    const client = new face.Client(info, face.options)
+    await client.connect(new face.Transport(new URL(url), options))
+    return client
+  }
+
+  async function faceV1(): Promise<Face> {
+    const sdk = await loadSdk('@modelcontextprotocol/sdk', specifier => import(specifier))
+    return {
+      Client: sdk.Client,
+      Transport: sdk.StreamableHTTPClientTransport as unknown as Face['Transport'],
+      answer: callback => callback.get('code'),
+    }
+  }
+
+  function faceV2(options?: object): Face {
+    return {
+      Client: v2.Client as unknown as Sdk['Client'],
+      Transport: v2.StreamableHTTPClientTransport as unknown as Face['Transport'],
+      ...(options !== undefined && { options }),
+      answer: callback => callback,
+    }
+  }
+
+  for (const [title, makeFace] of [
+    ['SDK v1', faceV1],
+    ['SDK v2', async () => faceV2()],
+  ] as const) {
+    for (const clientId of [undefined, 'known-agent']) {
+      it(`${title} logs in ${clientId === undefined ? 'after registering itself' : 'with its id'}, subscribes and is told of a change`, async () => {
+        const store = new ClientStore(provider.issuer, clientId)
+        const client = await login(await makeFace(), serving.url, store)
+        const updates = new Updates(client)
+        await client.subscribeResource({ uri: 'scene://current' })
+        await setScene({ by: title })
+        await until(() => updates.uris.includes('scene://current'), 'the update')
+        const { contents } = await client.readResource({ uri: 'scene://current' })
+        expect(JSON.parse(contents[0]?.text ?? '')).to.deep.equal({ by: title })
+        const claims = decodeJwt(store.tokens().access_token)
+        expect(claims).to.deep.include({ sub: 'ada', aud: serving.url, scope: 'mcp:read' })
+        await client.close()
+      })
+    }
+  }
+
+  it('SDK v2 logs in and listens in the stateless transport', async () => {
+    const face = faceV2({ versionNegotiation: { mode: { pin: '2026-07-28' } } })
+    const client = (await login(
+      face,
+      serving.url,
+      new ClientStore(provider.issuer, 'known-agent'),
+    )) as v2.Client & SdkClient
+    const updates = new Updates(client)
+    const listening = await client.listen({ resourceSubscriptions: ['scene://current'] })
+    await setScene({ stateless: true })
+    await until(() => updates.uris.includes('scene://current'), 'the update')
+    await listening.close()
+    await client.close()
+  })
+
+  it('log in at the gateway in the same way, and its token is for it alone', async () => {
+    const store = new ClientStore(provider.issuer, 'known-agent')
+    const client = await login(faceV2(), gateway.url, store)
+    const { contents } = await client.readResource({ uri: 'gateway://instances' })
+    expect(JSON.parse(contents[0]?.text ?? '').instances).to.have.lengthOf(2)
+    await client.close()
+    const headers = { ...postHeaders, Authorization: `Bearer ${store.tokens().access_token}` }
+    const elsewhere = await ask(serving.url, { method: 'POST', headers, body: initializeBody() })
+    expect(elsewhere.status).to.equal(401)
+    expect(elsewhere.json.error_description).to.contain('not for this server')
+  })
+
+  it('get no further with an ID token of the same login', async () => {
+    const registered = { client_id: 'known-agent', redirect_uri: redirectUri }
+    const verifier = 'v'.repeat(43)
+    const address = new URL(`${provider.issuer}/auth`)
+    for (const [name, value] of Object.entries({
+      ...registered,
+      response_type: 'code',
+      scope: 'openid mcp:read',
+      resource: serving.url,
+      code_challenge: hash('sha256', verifier, 'base64url'),
+      code_challenge_method: 'S256',
+    })) {
+      address.searchParams.set(name, value)
+    }
+    const code = (await authorise(address)).get('code') ?? ''
+    const tokens = await ask(`${provider.issuer}/token`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
+      body: new URLSearchParams({
+        ...registered,
+        grant_type: 'authorization_code',
+        code,
+        code_verifier: verifier,
+        resource: serving.url,
+      }).toString(),
+    })
+    const { id_token: idToken, access_token: accessToken } = tokens.json
+    issued.push(idToken, accessToken)
+    const open = (token: string) =>
+      ask(serving.url, {
+        method: 'POST',
+        headers: { ...postHeaders, Authorization: `Bearer ${token}` },
+        body: initializeBody(),
+      })
+    expect((await open(accessToken)).status).to.equal(200)
+    expect((await open(idToken)).status).to.equal(401)
+  })
+
+  it('find their tokens in no log, in no probe of an instance and in no request to the provider', async () => {
+    const session = await RawSession.open(gateway.url, '2025-11-25', {
+      Authorization: `Bearer ${await provider.token(gateway.url, 'mcp:read')}`,
+    })
+    const before = instanceHeard.length
+    await session.readJson('gateway://instances')
+    await until(() => instanceHeard.length > before + 1, 'further probes')
+    expect(issued).to.have.length.at.least(7)
+    expect(written.join('\n')).to.contain('/mcp')
+    for (const text of [...written, ...instanceHeard, ...provider.asked]) {
+      expect(text.toLowerCase()).not.to.contain('bearer ey')
+      for (const token of issued) {
+        const signature = token.slice(token.lastIndexOf('.') + 1)
+        expect(text).not.to.contain(signature)
+      }
+    }
+    for (const heard of instanceHeard) expect(heard.toLowerCase()).not.to.contain('authorization')
+  })
+})

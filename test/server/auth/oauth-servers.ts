@@ -1,0 +1,158 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { decodeJwt, type JWK } from 'jose'
+import { monotonicClock, systemClock } from '../../../src/lib/util/time.ts'
+import { silentLogger } from '../../../src/lib/util/logger.ts'
+import { artefactPutBytes } from '../../../src/server/artefacts/helpers.ts'
+import type { Auth } from '../../../src/server/auth/auth.ts'
+import { type AuthLimits, defaultAuthLimits } from '../../../src/server/auth/limits.ts'
+import { createOAuthPolicy } from '../../../src/server/auth/oauth/policy.ts'
+import type { OAuthSettings } from '../../../src/server/auth/settings.ts'
+import {
+  type Answer,
+  ask,
+  initializeBody,
+  postHeaders,
+  RawSession,
+  rpc,
+  startServer,
+  type TestServer,
+} from '../../helpers/mcp.ts'
+import { OpenIdServer, sign } from '../../helpers/openid.ts'
+import { statelessHeaders, statelessRequest } from '../../helpers/stateless.ts'
+
+export interface OAuthServersOptions {
+  /** Of the provider; the first one signs. */
+  readonly keys: readonly JWK[]
+  readonly settings?: Partial<OAuthSettings>
+  readonly limits?: Partial<AuthLimits>
+}
+
+/** A server that requires tokens, and the provider that issues them. */
+export class OAuthServers {
+  readonly provider: OpenIdServer
+  readonly serving: TestServer
+  /** Of an artefact. */
+  readonly artefact: string
+  /** How far the clocks of the server, of the day and of durations, have been set forward. */
+  readonly forward: { ms: number }
+  readonly #auth: Auth
+  readonly #folder: string
+
+  private constructor(
+    parts: Pick<OAuthServers, 'provider' | 'serving' | 'artefact' | 'forward'>,
+    auth: Auth,
+    folder: string,
+  ) {
+    this.provider = parts.provider
+    this.serving = parts.serving
+    this.artefact = parts.artefact
+    this.forward = parts.forward
+    this.#auth = auth
+    this.#folder = folder
+  }
+
+  static async open({ keys, settings, limits }: OAuthServersOptions): Promise<OAuthServers> {
+    const provider = await OpenIdServer.start(keys)
+    const folder = await mkdtemp(join(tmpdir(), 'oauth-'))
+    const root = join(folder, 'dcc-mcp-artefacts')
+    const stored = await artefactPutBytes(Buffer.from('a body'), { root })
+    const forward = { ms: 0 }
+    let url = 'http://127.0.0.1:1/mcp'
+    const auth = createOAuthPolicy(
+      { mode: 'oauth', issuer: provider.issuer, requiredScope: 'mcp:read', ...settings },
+      {
+        mcpUrl: () => url,
+        // Attacks come one after the other here, from one address.
+        limits: { ...defaultAuthLimits, maxAuthFailures: 1_000_000, ...limits },
+        clock: { now: () => systemClock.now() + forward.ms },
+        ticks: { now: () => monotonicClock.now() + forward.ms },
+        log: silentLogger,
+      },
+    )
+    const serving = await startServer(
+      { registryDir: folder, enableArtefactResources: true },
+      { auth: auth.policy, documents: () => auth.documents },
+    )
+    url = serving.url
+    const artefact = `${serving.base}/artefacts/sha256/${stored.uri.slice(-64)}`
+    return new OAuthServers({ provider, serving, artefact, forward }, auth, folder)
+  }
+
+  /** From the provider, for this server. */
+  token(scope = 'mcp:read'): Promise<string> {
+    return this.provider.token(this.serving.url, scope)
+  }
+
+  /** As the provider would sign it. */
+  async signed(other: object, key: JWK): Promise<string> {
+    return sign({ ...decodeJwt(await this.token()), ...other }, key)
+  }
+
+  session(token: string): Promise<RawSession> {
+    return RawSession.open(this.serving.url, '2025-11-25', { Authorization: `Bearer ${token}` })
+  }
+
+  async download(token: string): Promise<number> {
+    return (await ask(this.artefact, { headers: { Authorization: `Bearer ${token}` } })).status
+  }
+
+  /**
+   * The same header on every route of both transports, one after the other; `session` is somebody
+   * else's. The first route ends a test at once that would else wait on an open stream.
+   */
+  async everywhere(
+    session: RawSession,
+    authorization: string | null,
+    check: (answer: Answer, route: string) => void,
+  ): Promise<void> {
+    const sent: Record<string, string> =
+      authorization === null ? {} : { Authorization: authorization }
+    const { Authorization: _, ...inSession } = session.headers
+    const { url } = this.serving
+    const post = (headers: object, body: string) =>
+      ask(url, { method: 'POST', headers: { ...headers, ...sent }, body })
+    const modern = (method: string, params = {}) =>
+      post(statelessHeaders(method, params), JSON.stringify(statelessRequest(method, params)))
+    const within = { ...inSession, ...sent }
+    const stream = { ...within, Accept: 'text/event-stream' }
+    check(await post(postHeaders, initializeBody()), 'initialize')
+    check(await post(inSession, rpc('resources/list')), 'POST in a session')
+    check(await modern('server/discover'), 'server/discover')
+    check(await modern('resources/read', { uri: 'scene://current' }), 'resources/read')
+    check(await ask(this.artefact, { headers: sent }), 'GET of an artefact')
+    check(await ask(this.artefact, { method: 'HEAD', headers: sent }), 'HEAD of an artefact')
+    check(await ask(url, { headers: stream }), 'GET in a session')
+    check(await modern('subscriptions/listen', { notifications: {} }), 'subscriptions/listen')
+    check(await ask(url, { method: 'DELETE', headers: within }), 'DELETE of a session')
+  }
+
+  /** With 401, on every route, and an answer that says where tokens come from. */
+  async expectRefused(
+    session: RawSession,
+    authorization: string | null,
+    why?: RegExp,
+  ): Promise<void> {
+    await this.everywhere(session, authorization, (answer, route) => {
+      expect(answer.status, `${route}: ${answer.text}`).to.equal(401)
+      const challenge = answer.headers['www-authenticate']
+      expect(challenge, route).to.match(/^Bearer realm="service-cli"/)
+      const metadata = `${this.serving.base}/.well-known/oauth-protected-resource/mcp`
+      expect(challenge, route).to.contain(`resource_metadata="${metadata}"`)
+      expect(challenge, route).to.contain('scope="mcp:read"')
+      if (authorization === null) expect(challenge, route).not.to.contain('error=')
+      else expect(challenge, route).to.contain('error="invalid_token"')
+      if (why !== undefined) expect(challenge, route).to.match(why)
+      expect(answer.text, route).not.to.contain('a body')
+    })
+  }
+
+  async close(): Promise<void> {
+    await this.serving.stop()
+    await this.#auth.close()
+    await this.provider.stop()
+    await rm(this.#folder, { recursive: true, force: true })
+  }
+}

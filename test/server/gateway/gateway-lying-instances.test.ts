@@ -1,0 +1,533 @@
+import { expect } from 'chai'
+import { mkdtemp, rm } from 'node:fs/promises'
+import type { ServerResponse } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { silentLogger } from '../../../src/lib/util/logger.ts'
+import { startGateway } from '../../../src/server/gateway.ts'
+import type { GatewayHandle } from '../../../src/server/gateway/options.ts'
+import { RawSession, rpc, toolCall } from '../../helpers/mcp.ts'
+import { contentsOf, startScriptedInstance, updateOf } from '../../helpers/scripted-instance.ts'
+import type { ScriptedInstance } from '../../helpers/scripted-instance.ts'
+import {
+  callStateless,
+  listenStateless,
+  statelessHeaders,
+  statelessMeta,
+  statelessRequest,
+} from '../../helpers/stateless.ts'
+import { until } from '../../helpers/until.ts'
+import { serveInProcess } from '../../helpers/in-process-servers.ts'
+import type { RunningServe } from '../../helpers/serve-process.ts'
+
+/** Shorter than the default, to keep the test fast, and long enough for a busy machine. */
+const limits = { instanceAnswerMs: 4000, instanceSilenceMs: 4000 }
+
+describe('an instance that lies', () => {
+  let registryDir: string
+  let gateway: GatewayHandle
+  let good: RunningServe
+  let bad: ScriptedInstance
+  const openResponses = new Set<ServerResponse>()
+
+  before(async () => {
+    registryDir = await mkdtemp(join(tmpdir(), 'gateway-lying-'))
+    good = await serveInProcess({ registryDir, flags: ['--dcc-type', 'blender'] })
+    gateway = await startAggregating()
+  })
+  after(async () => {
+    await gateway?.stop()
+    await good?.stop()
+    await rm(registryDir, { recursive: true, force: true })
+  })
+  beforeEach(async () => {
+    bad = await startScriptedInstance(registryDir)
+    await until(async () => {
+      const { error } = await read(at(bad))
+      return error === undefined
+    }, 'the instance')
+  })
+  afterEach(async () => {
+    for (const res of openResponses) res.destroy()
+    openResponses.clear()
+    await bad.stop()
+  })
+
+  const startAggregating = (moved: Partial<typeof limits & { maxWaits: number }> = {}) =>
+    startGateway({
+      port: 0,
+      host: '127.0.0.1',
+      allowedHosts: [],
+      allowedOrigins: [],
+      registryDir,
+      limits: { ...limits, ...moved },
+      standby: true,
+      tools: true,
+      aggregate: true,
+      accessLog: () => {},
+      log: silentLogger,
+    })
+  const at = ({ instanceId }: { instanceId: string }, path = 'scene/current') =>
+    `instance://${instanceId}/${path}`
+  const read = async (uri: string) =>
+    (await callStateless(gateway.url, 'resources/read', { uri })).json
+
+  let value = 0
+  /** A reader and a follower of the good instance have what it has now. */
+  async function expectGoodServed(): Promise<void> {
+    const stream = await listenStateless(gateway.url, { resourceSubscriptions: [at(good)] })
+    await good.post('scene', { value: ++value })
+    await stream.until(() => stream.updates.includes(at(good)), 'the update of the good one')
+    stream.close()
+    expect(JSON.parse((await read(at(good))).result.contents[0].text)).to.deep.equal({ value })
+  }
+
+  /** Writes without end, as fast as it is taken, until the connection is gone. */
+  function flood(res: ServerResponse, piece: string): void {
+    openResponses.add(res)
+    const more = (): void => {
+      for (let n = 0; n < 100; n++) if (res.destroyed || !res.write(piece)) break
+    }
+    res.on('drain', more)
+    more()
+  }
+
+  it('gives contents under the address that was asked for, or another one of its own', async () => {
+    const own = at(bad)
+    const lies = [
+      'scene://current',
+      at(good),
+      'gateway://instances',
+      'file:///etc/passwd',
+      'no uri',
+    ]
+    for (const lie of lies) {
+      bad.onRead = ({ res, id }) => {
+        const contents = [lie, lie].map(uri => ({ uri, text: 'x' }))
+        res.end(JSON.stringify({ jsonrpc: '2.0', id, result: { contents } }))
+      }
+      const { contents } = (await read(own)).result
+      expect(contents[0].uri, lie).to.equal(own)
+      expect(contents[1].uri, lie).to.satisfy((uri: string) => uri.startsWith(at(bad, '')))
+    }
+  })
+
+  const answers: Readonly<Record<string, (id: unknown, uri: string) => string>> = {
+    'with another id': (_, uri) => contentsOf(uri, 'x', 'another'),
+    'with no JSON': () => 'Hello.',
+    'with nothing': () => '',
+    'with a list': () => '[]',
+    'with half an answer': (id, uri) => contentsOf(uri, 'x', id).slice(0, -3),
+    'with no contents': id => JSON.stringify({ jsonrpc: '2.0', id, result: {} }),
+    'with contents of no form': id =>
+      JSON.stringify({ jsonrpc: '2.0', id, result: { contents: ['x'] } }),
+    'with contents without a URI': id =>
+      JSON.stringify({ jsonrpc: '2.0', id, result: { contents: [{ text: 'x' }] } }),
+    'with two results': (id, uri) => contentsOf(uri, 'x', id) + contentsOf(uri, 'y', id),
+    'with an error of no form': id => JSON.stringify({ jsonrpc: '2.0', id, error: [1] }),
+    'with much before the contents': (id, uri) =>
+      `{"a":"${'a'.repeat(1_000_000)}",${contentsOf(uri, 'x', id).slice(1)}`,
+    'with brackets without end': () => '['.repeat(1_000_000),
+    'with a name without end': () => `{"${'n'.repeat(1_000_000)}`,
+  }
+  for (const [how, answer] of Object.entries(answers)) {
+    it(`makes only its readers fail when it answers ${how}`, async () => {
+      bad.onRead = ({ res, id, uri }) => void res.end(answer(id, uri))
+      const { error } = await read(at(bad))
+      expect(error?.data?.reason).to.equal('instance_answer_invalid')
+      await expectGoodServed()
+    })
+  }
+
+  it('makes only its readers fail when it refuses with an error of no form, whole or cut', async () => {
+    const error = { code: 1, message: { toString: 0, valueOf: 0 } }
+    for (const isCut of [true, false]) {
+      bad.onRead = ({ res, id }) => {
+        const text = JSON.stringify({ jsonrpc: '2.0', id, error })
+        res.writeHead(500, { 'Content-Type': 'application/json' })
+        if (isCut) res.write(text, () => setImmediate(() => res.destroy()))
+        else res.end(text)
+      }
+      expect((await read(at(bad))).error.data.reason).to.equal('instance_answer_invalid')
+    }
+    await expectGoodServed()
+  })
+
+  it('makes no call fail when it names objects in place of URIs', async () => {
+    const noText = { toString: 0, valueOf: 0 }
+    const uris = [noText, 'scene://current']
+    bad.onCall = ({ res, id, method }) => {
+      const told = { content: [], structuredContent: { changed: true, uris } }
+      const listed = { resources: uris.map(uri => ({ uri, name: 'x' })) }
+      const result = method === 'tools/call' ? told : listed
+      res.end(JSON.stringify({ jsonrpc: '2.0', id, result }))
+    }
+    const call = toolCall('wait_for_change', { uris: [at(bad)] })
+    const { result } = (await callStateless(gateway.url, 'tools/call', call)).json
+    expect(result.structuredContent).to.deep.equal({ changed: true, uris: [noText, at(bad)] })
+    const params = {
+      ref: { type: 'ref/resource', uri: 'instance://{instance_id}/{scheme}/{+path}' },
+      argument: { name: 'scheme', value: '' },
+      context: { arguments: { instance_id: bad.instanceId } },
+    }
+    const completed = await callStateless(gateway.url, 'completion/complete', params)
+    expect(completed.json.result?.completion.values).to.deep.equal(['scene'])
+  })
+
+  it('makes only its readers fail when it is cut in the middle', async () => {
+    bad.onRead = ({ res, id, uri }) => {
+      res.write(contentsOf(uri, 'x', id).slice(0, -3))
+      setImmediate(() => res.destroy())
+    }
+    expect((await read(at(bad))).error.data.reason).to.equal('instance_unreachable')
+    await expectGoodServed()
+  })
+
+  it('never lets half of large contents pass as whole ones', async () => {
+    bad.onRead = ({ res, id, uri }) => {
+      const large = contentsOf(uri, 'x'.repeat(2_000_000), id).slice(0, -3)
+      res.write(large, () => res.destroy())
+    }
+    expect(await read(at(bad)).catch((error: Error) => error)).to.be.instanceOf(Error)
+    await expectGoodServed()
+  })
+
+  const silences: Readonly<Record<string, (res: ServerResponse) => void>> = {
+    'before it answers': () => {},
+    'after the head of its answer': res => res.flushHeaders(),
+    'in the middle of its answer': res => void res.write('{"result":{"contents":[{"te'),
+  }
+  it(`makes only its readers wait when it stops ${Object.keys(silences).join(', or ')}`, async () => {
+    const paths = Object.keys(silences).map((_, n) => `app/silent${n}`)
+    bad.onRead = ({ res, uri }) => {
+      openResponses.add(res)
+      Object.values(silences)[Number(uri.at(-1))]?.(res)
+    }
+    let failed = 0
+    const answers = paths.map(async path => {
+      const { error } = await read(at(bad, path))
+      failed++
+      return error?.data.reason
+    })
+    await expectGoodServed()
+    expect(failed).to.equal(0)
+    expect(await Promise.all(answers)).to.deep.equal(paths.map(() => 'instance_unreachable'))
+  })
+
+  it('harms no other when its answers have no end', async () => {
+    const endless = async (start: string) => {
+      bad.onRead = ({ res }) => {
+        res.write(start)
+        flood(res, 'A'.repeat(16_384))
+      }
+      const body = JSON.stringify(statelessRequest('resources/read', { uri: at(bad) }))
+      const headers = statelessHeaders('resources/read', { uri: at(bad) })
+      return fetch(gateway.url, { method: 'POST', headers, body })
+    }
+    for (const start of ['{"x":"', '']) {
+      const { error } = (await (await endless(start)).json()) as any
+      expect(error?.data?.reason, start).to.equal('instance_answer_invalid')
+    }
+    // Contents are passed on until their reader leaves.
+    const answer = await endless('{"result":{"contents":[{"blob":"')
+    await expectGoodServed()
+    await answer.body?.cancel()
+    await until(() => bad.open === 0, 'the end of every request')
+  })
+
+  it('keeps no other waiting while a result of very many values is parsed', async () => {
+    const callIt = async (result: string) => {
+      bad.onCall = ({ res, id }) => {
+        res.setHeader('Content-Type', 'application/json')
+        res.end(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${result}}`)
+      }
+      const args = { uri: 'scene://current', instance: bad.instanceId }
+      const params = { name: 'read_resource', arguments: args }
+      return (await callStateless(gateway.url, 'tools/call', params)).json.result
+    }
+    const refused = await callIt(`{"content":[],"structuredContent":{"a":[${'1,'.repeat(1e6)}1]}}`)
+    expect(refused.content[0].text).to.include('its answer is too large')
+    const text = ','.repeat(200_000)
+    const long = await callIt(JSON.stringify({ content: [{ type: 'text', text }] }))
+    expect(long.content[0].text).to.equal(text)
+  })
+
+  it('passes on the result of a wait that names no texts as URIs', async () => {
+    const uris = [{ toString: 0, valueOf: 0 }, 'scene://current']
+    bad.onCall = ({ res, id }) => {
+      res.setHeader('Content-Type', 'application/json')
+      const result = { content: [], structuredContent: { changed: true, uris } }
+      res.end(JSON.stringify({ jsonrpc: '2.0', id, result }))
+    }
+    const params = toolCall('wait_for_change', { uris: [at(bad)] })
+    const { result } = (await callStateless(gateway.url, 'tools/call', params)).json
+    expect(result.structuredContent).to.deep.equal({ changed: true, uris: [uris[0], at(bad)] })
+  })
+
+  it('tells a caller of no progress that is not above the last one', async () => {
+    bad.onCall = ({ res, id }) => {
+      res.setHeader('Content-Type', 'text/event-stream')
+      const send = (message: object) =>
+        res.write(`data: ${JSON.stringify({ jsonrpc: '2.0', ...message })}\n\n`)
+      for (const progress of [1, 1, 2, 1, 3]) {
+        const params = { progressToken: 1, progress, total: 9 }
+        send({ method: 'notifications/progress', params })
+      }
+      send({ id, result: { content: [] } })
+      res.end()
+    }
+    const params = { name: 'look', arguments: { instance: bad.instanceId } }
+    const _meta = { ...statelessMeta(), progressToken: 'p' }
+    const answer = await fetch(gateway.url, {
+      method: 'POST',
+      headers: statelessHeaders('tools/call', params),
+      body: JSON.stringify({ ...statelessRequest('tools/call'), params: { ...params, _meta } }),
+    })
+    const told = Array.from((await answer.text()).matchAll(/"progress":(\d)/g), ([, n]) => n)
+    expect(told).to.deep.equal(['1', '2', '3'])
+  })
+
+  it('is given up when it notifies without end in place of an answer', async () => {
+    bad.onCall = ({ res }) => {
+      res.setHeader('Content-Type', 'text/event-stream')
+      const notification = { jsonrpc: '2.0', method: 'notifications/message', params: {} }
+      const more = setInterval(() => res.write(`data: ${JSON.stringify(notification)}\n\n`), 20)
+      res.once('close', () => clearInterval(more))
+    }
+    await callStateless(gateway.url, 'completion/complete', {
+      ref: { type: 'ref/resource', uri: 'instance://{instance_id}/notes/{id}' },
+      argument: { name: 'id', value: '' },
+      context: { arguments: { instance_id: bad.instanceId } },
+    })
+    await expectGoodServed()
+    await until(() => bad.open === 0, 'the end of the request')
+  })
+
+  it('is not asked any longer for large contents that a batch refuses', async () => {
+    const patient = await startAggregating({ instanceSilenceMs: 600_000 })
+    const session = await RawSession.open(patient.url, '2025-03-26')
+    bad.onRead = ({ res, id, uri }) => {
+      openResponses.add(res)
+      res.write(contentsOf(uri, 'x'.repeat(300_000), id).slice(0, -3))
+    }
+    try {
+      const { json } = await session.post(`[${rpc('resources/read', { uri: at(bad) })}]`)
+      expect(json[0].error.message).to.include('too large for a batch')
+      await until(() => bad.open === 0, 'the end of the request')
+    } finally {
+      await patient.stop()
+    }
+  })
+
+  it('does not end a gateway that refuses to wait for it and for itself', async () => {
+    const full = await startAggregating({ maxWaits: 0 })
+    bad.onCall = ({ res }) => void openResponses.add(res)
+    const call = { name: 'wait_for_change', arguments: { uris: [at(bad), 'gateway://instances'] } }
+    const { result } = (await callStateless(full.url, 'tools/call', call)).json
+    expect(result.content[0].text).to.match(/^limit_reached: /)
+    await full.stop()
+  })
+
+  it('is called by others while one client waits for it many times', async () => {
+    bad.onCall = ({ res, id, method }) => {
+      if (method === 'tools/call') return void openResponses.add(res)
+      res.end(JSON.stringify({ jsonrpc: '2.0', id, result: { completion: { values: ['a'] } } }))
+    }
+    const params = { name: 'wait_for_change', arguments: { instance: bad.instanceId } }
+    const left = new AbortController()
+    const { signal } = left
+    // A busy machine may be too slow to connect to the instance: such a wait is sent again.
+    const wait = async (): Promise<void> => {
+      const body = JSON.stringify(statelessRequest('tools/call', params))
+      const headers = statelessHeaders('tools/call', params)
+      const answer = await fetch(gateway.url, { method: 'POST', headers, body, signal })
+      await answer.text()
+      await wait()
+    }
+    for (let n = 0; n < 256; n++) wait().catch(() => {})
+    await until(() => bad.open === 256, 'the waits')
+    const { json } = await callStateless(gateway.url, 'completion/complete', {
+      ref: { type: 'ref/resource', uri: 'instance://{instance_id}/notes/{id}' },
+      argument: { name: 'id', value: '' },
+      context: { arguments: { instance_id: bad.instanceId } },
+    })
+    expect(json.result.completion.values).to.deep.equal(['a'])
+    left.abort()
+    await until(() => bad.open === 0, 'the end of the waits')
+  })
+
+  it('is not asked any longer by a reader who left', async () => {
+    bad.onRead = ({ res }) => void openResponses.add(res)
+    const left = new AbortController()
+    const before = bad.asked.length
+    const body = JSON.stringify(statelessRequest('resources/read', { uri: at(bad) }))
+    const headers = statelessHeaders('resources/read', { uri: at(bad) })
+    const { signal } = left
+    const answer = fetch(gateway.url, { method: 'POST', headers, body, signal })
+    answer.catch(() => {})
+    await until(() => bad.asked.length > before, 'the request')
+    left.abort()
+    await until(() => bad.open === 0, 'the end of the request')
+  })
+
+  it('is named when it asks for a key', async () => {
+    bad.status = 401
+    const { error } = await read(at(bad))
+    expect([error.data.reason, error.message]).to.satisfy(
+      ([reason, message]: string[]) => reason === 'instance_auth' && message?.includes('401'),
+    )
+    const session = await RawSession.open(gateway.url)
+    const refused = await session.call('resources/subscribe', { uri: at(bad) })
+    expect(refused.error.message).to.include('401')
+    await expectGoodServed()
+  })
+
+  it('does not keep a gateway that stops waiting', async () => {
+    const stopping = await startAggregating()
+    await listenStateless(stopping.url, { resourceSubscriptions: [at(bad)] })
+    const farewell = Promise.withResolvers<{ end(): unknown }>()
+    bad.onEnd = farewell.resolve
+    await stopping.stop()
+    // Only now does it answer.
+    const answer = await farewell.promise
+    answer.end()
+  })
+
+  describe('about updates', () => {
+    it('reaches those only who follow what it names', async () => {
+      const followed = [at(bad), at(bad, 'app/one')]
+      const stream = await listenStateless(gateway.url, { resourceSubscriptions: followed })
+      const others = await listenStateless(gateway.url, {
+        resourceSubscriptions: [at(good), 'gateway://catalog'],
+      })
+      const lies = [at(bad), at(good), 'scene://other', 'app://two', 'gateway://catalog', '']
+      for (const lie of lies) bad.send(updateOf(lie))
+      bad.send('data: {"jsonrpc":"2.0","method":"notifications/resources/updated"}\n\n')
+      bad.send('data: no JSON\n\n:\n\n')
+      bad.send(updateOf('app://one'))
+      await stream.until(() => stream.updates.length > 0, 'the last update')
+      await expectGoodServed()
+      await others.until(() => others.updates.length > 0, 'the update of the good one')
+      expect(stream.updates).to.deep.equal([at(bad, 'app/one')])
+      expect(new Set(others.updates)).to.deep.equal(new Set([at(good)]))
+      stream.close()
+      others.close()
+    })
+
+    it('tells clients of every revision that follow it when it lists others', async () => {
+      const followed = { resourceSubscriptions: [at(bad)], resourcesListChanged: true }
+      const streams = [await listenStateless(gateway.url, followed)]
+      for (const revision of ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25']) {
+        const session = await RawSession.open(gateway.url, revision)
+        await session.call('resources/subscribe', { uri: at(bad) })
+        streams.push(await session.listen())
+      }
+      const method = 'notifications/resources/list_changed'
+      const counts = () =>
+        streams.map(({ messages }) => messages.filter(message => message.method === method).length)
+      // One may be due, because the instance has come.
+      const before = counts()
+      const again = setInterval(
+        () => bad.send(`data: {"jsonrpc":"2.0","method":"${method}"}\n\n`),
+        20,
+      )
+      for (const [n, stream] of streams.entries()) {
+        await stream
+          .until(() => counts()[n]! > before[n]! + 1, 'list_changed')
+          .catch((error: unknown) => {
+            clearInterval(again)
+            throw error
+          })
+        stream.close()
+      }
+      clearInterval(again)
+    })
+
+    it('is subscribed again after a loss, of which its followers hear once', async () => {
+      const session = await RawSession.open(gateway.url)
+      await session.call('resources/subscribe', { uri: at(bad) })
+      const followed = { resourceSubscriptions: [at(bad, 'scene/current?view=summary')] }
+      const streams = [await session.listen(), await listenStateless(gateway.url, followed)]
+      const counts = () => streams.map(({ updates }) => updates.length)
+      bad.cut()
+      for (const stream of streams) {
+        await stream.until(() => stream.updates.length > 0, 'the update after the loss')
+      }
+      const subscribed = bad.asked.filter(({ method }) => method === 'resources/subscribe')
+      expect(subscribed.map(({ uri }) => uri)).to.deep.equal(['scene://current', 'scene://current'])
+      expect(counts()).to.deep.equal([1, 1])
+      bad.send(updateOf('scene://current'))
+      for (const stream of streams) {
+        await stream.until(() => stream.updates.length > 1, 'the next update')
+        stream.close()
+      }
+      expect(counts()).to.deep.equal([2, 2])
+    })
+
+    it('harms no other when they have no end', async () => {
+      const stream = await listenStateless(gateway.url, { resourceSubscriptions: [at(bad)] })
+      const pieces = [
+        updateOf('scene://current'),
+        'data: {"jsonrpc":"2.0","method":"notifications/resources/list_changed"}\n\n',
+        `data: ${'x'.repeat(1000)}`,
+      ]
+      for (const piece of pieces) {
+        let isOver = false
+        const more = (): void => {
+          for (let n = 0; n < 500; n++) bad.send(piece)
+          if (!isOver) setTimeout(more, 5)
+        }
+        more()
+        await expectGoodServed()
+        isOver = true
+      }
+      await stream.until(() => stream.updates.includes(at(bad)), 'its own updates')
+      stream.close()
+    })
+
+    it('is refused when the instance refuses, and comes later when it does not answer', async () => {
+      const session = await RawSession.open(gateway.url)
+      const subscribe = (path: string) =>
+        session.call('resources/subscribe', { uri: at(bad, path) })
+      const accept = bad.onSubscribe
+      bad.onSubscribe = ({ res, id }) =>
+        void res
+          .writeHead(200, { 'Content-Type': 'application/json' })
+          .end(JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32603, message: 'never' } }))
+      expect((await subscribe('app/refused')).error.message).to.include('the instance says: never')
+      bad.onSubscribe = ({ res, id, uri }) =>
+        void res
+          .writeHead(200, { 'Content-Type': 'application/json' })
+          .end(
+            JSON.stringify({
+              jsonrpc: '2.0',
+              id,
+              error: { code: -32002, message: 'no such', data: { uri } },
+            }),
+          )
+      const { error } = await subscribe('app/none')
+      expect([error.code, error.data.uri]).to.deep.equal([-32002, at(bad, 'app/none')])
+      bad.onSubscribe = ({ res }) => void openResponses.add(res)
+      const waiting = subscribe('app/silent')
+      await until(() => bad.asked.some(({ uri }) => uri === 'app://silent'), 'the request')
+      await expectGoodServed()
+      expect((await waiting).result).to.deep.equal({})
+      bad.onSubscribe = accept
+      const stream = await session.listen()
+      await stream.until(() => stream.updates.includes(at(bad, 'app/silent')), 'the update')
+      stream.close()
+    })
+
+    it('come later to a stream that is opened while the instance cannot be reached', async () => {
+      bad.status = 503
+      const uris = [at(bad, 'app/later'), at(good)]
+      const stream = await listenStateless(gateway.url, { resourceSubscriptions: uris })
+      const { notifications } = stream.messages[0].params
+      expect(notifications).to.deep.equal({ resourceSubscriptions: uris })
+      bad.status = null
+      await stream.until(() => stream.updates.length > 0, 'the update')
+      expect(stream.updates).to.deep.equal([at(bad, 'app/later')])
+      stream.close()
+    })
+  })
+})

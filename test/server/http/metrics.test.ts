@@ -1,0 +1,134 @@
+import { expect } from 'chai'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { RunningAccounts } from '../../helpers/accounts-process.ts'
+import type { RunningGateway } from '../../helpers/gateway-process.ts'
+import { ask, RawSession } from '../../helpers/mcp.ts'
+import { callStateless } from '../../helpers/stateless.ts'
+import { until } from '../../helpers/until.ts'
+import {
+  accountsInProcess,
+  gatewayInProcess,
+  serveInProcess,
+} from '../../helpers/in-process-servers.ts'
+import type { RunningServe } from '../../helpers/serve-process.ts'
+
+const key = 'a-key-of-24-characters-or-more'
+
+/** The text format of Prometheus, read strictly: name and labels → value. */
+function parse(text: string): Map<string, number> {
+  const samples = new Map<string, number>()
+  const types = new Map<string, string>()
+  for (const line of text.split('\n')) {
+    if (line === '' || line.startsWith('# HELP ')) continue
+    const [, typed, type] = /^# TYPE (\S+) (counter|gauge|histogram)$/.exec(line) ?? []
+    if (typed !== undefined && type !== undefined) {
+      expect(types.has(typed), `${typed} twice`).to.equal(false)
+      types.set(typed, type)
+      continue
+    }
+    const label = '[a-z]+="(?:[^"\\\\\\n]|\\\\["\\\\n])*"'
+    const sample = new RegExp(`^([a-z_]+)(\\{${label}(?:,${label})*\\})? (\\S+)$`).exec(line)
+    expect(sample, line).to.not.equal(null)
+    const [, name = '', labels = '', value = ''] = sample ?? []
+    expect(types.has(name.replace(/_(bucket|sum|count)$/, '')) || types.has(name), line).to.equal(
+      true,
+    )
+    expect(samples.has(name + labels), `${line} twice`).to.equal(false)
+    expect(Number.isFinite(Number(value)), line).to.equal(true)
+    samples.set(name + labels, Number(value))
+  }
+  return samples
+}
+
+describe('/metrics', () => {
+  let registryDir: string
+  let serve: RunningServe
+  let gateway: RunningGateway
+  let accounts: RunningAccounts
+  const bases: Record<string, string> = {}
+
+  before(async () => {
+    registryDir = await mkdtemp(join(tmpdir(), 'metrics-'))
+    serve = await serveInProcess({ registryDir, env: { SERVICE_MCP_API_KEY: key } })
+    gateway = gatewayInProcess({ port: 0, registryDir })
+    accounts = await accountsInProcess()
+    const { url } = await gateway.line('listening')
+    Object.assign(bases, {
+      serve: serve.base,
+      gateway: new URL(url).origin,
+      registry: accounts.url,
+    })
+  })
+  after(async () => {
+    await Promise.all([serve?.stop(), gateway?.stop(), accounts?.stop()])
+    await rm(registryDir, { recursive: true, force: true })
+  })
+
+  const read = async (role: string, headers = {}) => {
+    const { status, text } = await ask(`${bases[role]}/metrics`, { method: 'GET', headers })
+    expect(status).to.equal(200)
+    return parse(text)
+  }
+
+  for (const role of ['serve', 'gateway', 'registry']) {
+    it(`of ${role} says what it is, and what it needs`, async () => {
+      const samples = await read(role)
+      const info = [...samples.keys()].find(name => name.startsWith('service_cli_info'))
+      expect(info).to.match(new RegExp(`role="${role}",version="\\d`))
+      expect(samples.get('process_resident_memory_bytes')).to.be.above(1e7)
+      expect(samples.get('process_cpu_seconds_total')).to.be.above(0)
+    })
+
+    it(`of ${role} counts requests by path and outcome, and names nothing of users`, async () => {
+      const name = 'service_cli_requests_total{route="other",status="4xx"}'
+      const before = (await read(role)).get(name) ?? 0
+      await ask(`${bases[role]}/nothing/of-anna`, { method: 'GET', headers: { Accept: '*/*' } })
+      await until(async () => ((await read(role)).get(name) ?? 0) === before + 1, 'the count')
+      const { text } = await ask(`${bases[role]}/metrics`, { method: 'GET', headers: {} })
+      expect(text).to.not.include('anna').and.not.include(serve.instanceId)
+    })
+  }
+
+  it('has sessions, streams and subscriptions of now, and how long calls took', async () => {
+    const session = await RawSession.open(serve.url, '2025-11-25', {
+      Authorization: `Bearer ${key}`,
+    })
+    const events = await session.listen()
+    await session.call('resources/subscribe', { uri: 'scene://current' })
+    await session.call('resources/read', { uri: 'scene://current' })
+    const count = 'service_cli_call_seconds_count{method="resources/read"}'
+    await until(async () => (await read('serve')).get(count) === 1, 'the read')
+    const samples = await read('serve')
+    for (const name of ['sessions', 'streams', 'subscriptions']) {
+      expect(samples.get(`service_cli_${name}`), name).to.equal(1)
+    }
+    const buckets = [...samples].filter(([name]) =>
+      name.includes('_bucket{method="resources/read"'),
+    )
+    expect(buckets.at(-1)).to.deep.equal([
+      'service_cli_call_seconds_bucket{method="resources/read",le="+Inf"}',
+      1,
+    ])
+    events.close()
+    await until(async () => (await read('serve')).get('service_cli_streams') === 0, 'the end')
+  })
+
+  it('of a gateway has the instances by health', async () => {
+    await callStateless(`${bases.gateway}/mcp`, 'resources/list')
+    expect((await read('gateway')).get('service_cli_instances{health="live"}')).to.equal(1)
+  })
+
+  it('asks for a key when it comes through a proxy', async () => {
+    const forwarded = { 'X-Forwarded-For': '203.0.113.9' }
+    const url = `${serve.base}/metrics`
+    expect((await ask(url, { method: 'GET', headers: forwarded })).status).to.equal(401)
+    const known = { ...forwarded, Authorization: `Bearer ${key}` }
+    expect((await ask(url, { method: 'GET', headers: known })).status).to.equal(200)
+    const registry = await ask(`${bases.registry}/metrics`, { method: 'GET', headers: forwarded })
+    expect(registry.status).to.equal(404)
+    const rebound = await ask(url, { method: 'GET', headers: { Host: 'evil.example' } })
+    expect(rebound.status).to.equal(403)
+  })
+})

@@ -1,0 +1,131 @@
+import { expect } from 'chai'
+import { once } from 'node:events'
+import type { ServerResponse } from 'node:http'
+import { type AddressInfo, createServer } from 'node:net'
+import { describeSocketError } from '../../../../src/lib/mcp/bridge/bridge-errors.ts'
+import { ok } from '../../../../src/lib/util/result.ts'
+import { systemTimer, type Timer } from '../../../../src/lib/util/time.ts'
+import { until } from '../../../helpers/until.ts'
+import { useBridges, json, result } from './bench.ts'
+
+describe('what the bridge makes of HTTP', () => {
+  const { connect, ends, scripted } = useBridges()
+
+  it('goes by a proxy to other machines, and never to this one', async () => {
+    const proxy = await scripted(({ body }, res) => json(res, result(body.id, { by: 'proxy' })))
+    const direct = await scripted(({ body }, res) => json(res, result(body.id, { by: 'itself' })))
+    const env = { http_proxy: `http://127.0.0.1:${proxy.port}` }
+    const far = connect('http://studio.example/mcp', { env })
+    expect((await far.call('ping')).result).to.deep.equal({ by: 'proxy' })
+    expect(proxy.seen[0]?.headers.host).to.equal('studio.example')
+    const near = connect(direct.url, { env })
+    expect((await near.call('ping')).result).to.deep.equal({ by: 'itself' })
+  })
+
+  it('warns once when a server does not answer, until it has answered again', async () => {
+    const waiting: ServerResponse[] = []
+    const server = await scripted((_, res) => void waiting.push(res))
+    const overdue = new Set<() => void>()
+    const timer: Timer = {
+      after(delayMs, run) {
+        if (delayMs !== 5000) return systemTimer.after(delayMs, run)
+        overdue.add(run)
+        return () => overdue.delete(run)
+      },
+    }
+    const locate = async () => ok({ url: new URL(server.url), name: null, pid: 4711 })
+    const client = connect(server.url, { timer, locate })
+    const warnings = () => client.log.filter(line => line.includes('has not answered')).length
+    for (const round of [1, 2]) {
+      const answers = [client.call('ping'), client.call('ping')]
+      await until(() => waiting.length === 2 && overdue.size === 2, 'two requests that wait')
+      for (const run of overdue) run()
+      expect(warnings()).to.equal(round)
+      for (const [at, res] of waiting.splice(0).entries()) {
+        json(res, result(server.seen.at(at - 2)?.body.id, {}))
+      }
+      await Promise.all(answers)
+    }
+    expect(client.fields).to.deep.include({ url: server.url, pid: 4711 })
+  })
+
+  it('reports a port that is not a web server', async () => {
+    const server = createServer(socket => void socket.on('error', () => {}).end('SSH-2.0-x\r\n'))
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    ends.push(async () => server.close())
+    const { port } = server.address() as AddressInfo
+    const { error } = await connect(`http://127.0.0.1:${port}/mcp`).call('ping')
+    expect(error.message).to.contain('it is not a web server')
+    const secure = await connect(`https://127.0.0.1:${port}/mcp`).call('ping')
+    expect(secure.error.message).to.contain('cannot be reached: ')
+    expect(secure.error.message).to.not.contain('undefined')
+  })
+
+  it('gives up a connection, or an answer, that does not come', async () => {
+    const endpoint = await scripted(({ body }, res) => {
+      if (body.method === 'switch')
+        res.socket?.end(
+          'HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n',
+        )
+      if (body.method === 'half')
+        res.writeHead(200, { 'Content-Type': 'application/json' }).write('{')
+    })
+    const hasty = connect(endpoint.url, { limits: { answerMs: 50 } })
+    expect((await hasty.call('ping')).error.message).to.contain('it does not answer')
+    const client = connect(endpoint.url, { limits: { answerMs: 1000 } })
+    expect((await client.call('half')).error.data.reason).to.equal('answer_cut')
+    const { error } = await client.call('switch')
+    expect(error.message).to.contain('it answered with another protocol')
+  })
+
+  it('sends a request again where a kept connection had just ended, but no tool call', async () => {
+    let requests = 0
+    // Takes one request on each connection, and cuts it off at the second.
+    const server = createServer(socket => {
+      let first = true
+      socket.on('error', () => {})
+      socket.on('data', chunk => {
+        const text = chunk.toString('latin1')
+        if (!text.includes('"jsonrpc"')) return
+        requests++
+        if (!first) return void socket.resetAndDestroy()
+        first = false
+        const { id } = JSON.parse(text.slice(text.indexOf('{"jsonrpc"')))
+        const body = JSON.stringify(result(id, {}))
+        const head = `Content-Type: application/json\r\nContent-Length: ${body.length}`
+        socket.write(`HTTP/1.1 200 OK\r\nConnection: keep-alive\r\n${head}\r\n\r\n${body}`)
+      })
+    })
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    ends.push(async () => server.close())
+    const { port } = server.address() as AddressInfo
+    const client = connect(`http://127.0.0.1:${port}/mcp`)
+    for (let count = 0; count < 3; count++) {
+      expect((await client.call('ping')).result).to.deep.equal({})
+    }
+    // The second went on the connection of the first, and then on one of its own.
+    expect(requests).to.equal(4)
+    const { error } = await client.call('tools/call', { name: 'render' })
+    expect(error.data.reason).to.equal('server_unreachable')
+    expect(requests).to.equal(5)
+  })
+})
+
+describe('describeSocketError', () => {
+  const table: [code: string | undefined, text: RegExp][] = [
+    ['ECONNREFUSED', /^connection refused \(ECONNREFUSED\)$/],
+    ['ENOTFOUND', /^cannot resolve the host name \(ENOTFOUND\)$/],
+    ['SELF_SIGNED_CERT_IN_CHAIN', /^TLS failed \(SELF_SIGNED_CERT_IN_CHAIN\)$/],
+    ['ESOMETHING', /^ESOMETHING$/],
+    ['a b', /^unknown error$/],
+    [undefined, /^unknown error$/],
+  ]
+  for (const [code, text] of table) {
+    it(`says ${text.source} for ${code}`, () => {
+      const error = Object.assign(new Error('secret'), { code })
+      expect(describeSocketError(error)).to.match(text)
+    })
+  }
+})

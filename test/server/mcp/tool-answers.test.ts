@@ -1,0 +1,261 @@
+import { expect } from 'chai'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { HostClient, ResourceNotFound } from '../../../src/host-client.ts'
+import { silentLogger } from '../../../src/lib/util/logger.ts'
+import { encodePng } from '../../../src/server/capture/png/make-picture.ts'
+import { startGateway } from '../../../src/server/gateway.ts'
+import type { GatewayHandle } from '../../../src/server/gateway/options.ts'
+import { serveInProcess } from '../../helpers/in-process-servers.ts'
+import { RawSession, toolCall } from '../../helpers/mcp.ts'
+import { callStateless } from '../../helpers/stateless.ts'
+import type { RunningServe } from '../../helpers/serve-process.ts'
+import { until } from '../../helpers/until.ts'
+
+/** A grey picture of 16 by 8 pixels with white dots in its first row. */
+function dotted(dots: readonly number[]): Buffer {
+  const bytes = new Uint8Array(16 * 8 * 3).fill(100)
+  for (const at of dots) bytes.fill(255, at * 3, at * 3 + 3)
+  return encodePng({ bytes, width: 16, height: 8 })
+}
+
+const light = { id: 'Key Light', name: 'Key Light', type: 'light', visible: true }
+const ball = { id: 'Ball', name: 'Ball', type: 'mesh', visible: false }
+const sceneOf = (frame: number, more: object = {}) => ({
+  schema: 'dcc-scene/1',
+  document: { name: 'shot_010.blend', path: '/shots/shot_010.blend' },
+  time: { frame },
+  objects: [{ ...light, ...more }, ball],
+})
+
+/** Each value in the data, except those that words tell in their own way. */
+function leaves(value: unknown, path = ''): readonly (readonly [path: string, text: string])[] {
+  if (typeof value === 'object' && value !== null) {
+    return Object.entries(value).flatMap(([name, each]) => leaves(each, `${path}/${name}`))
+  }
+  return [[path, String(value)]]
+}
+
+/** Which member of the data is told how: `changed: false` as "no change". */
+const ownWords: readonly (readonly [path: RegExp, words: RegExp])[] = [
+  [/^\/changed$/, /^(no change|changed): /],
+  [/\/connected$/, /the application (is gone|connected)/],
+  [/^\/proof\/settled$/, /is answered/],
+  [/\/share$/, / % of the pixels changed/],
+  // The place and the kind of a change: the words name the object and the member.
+  [/^\/changes\/\d+\/(path|kind)$/, /changed/],
+]
+
+function expectAllSaid(result: any): void {
+  const words = result.content.map(({ text }: any) => text ?? '').join('\n')
+  expect(result.structuredContent, words).to.be.an('object')
+  for (const [path, text] of leaves(result.structuredContent)) {
+    const own = ownWords.find(([of]) => of.test(path))
+    if (own === undefined) expect(words, path).to.contain(text)
+    else expect(words, path).to.match(own[1])
+  }
+}
+
+describe('the answers of the tools of serve and of a gateway', () => {
+  let home: string
+  let serve: RunningServe
+  let gateway: GatewayHandle
+  let host: HostClient
+  let session: RawSession
+  let relayed: RawSession
+  let dots = [1]
+
+  before(async () => {
+    home = await mkdtemp(join(tmpdir(), 'answers-'))
+    const env = { HOME: home, XDG_DATA_HOME: join(home, 'data') }
+    serve = await serveInProcess({ env, registryDir: home })
+    gateway = await startGateway({
+      port: 0,
+      host: '127.0.0.1',
+      allowedHosts: [],
+      allowedOrigins: [],
+      registryDir: home,
+      standby: true,
+      tools: true,
+      aggregate: true,
+      accessLog: () => {},
+      log: silentLogger,
+    })
+    host = new HostClient({ app: { dccType: 'paint', mode: 'gui' }, registryDir: home })
+    host.provideCapture(() => ({ png: dotted(dots), view: { matrix: [1] } }), {
+      targets: ['window', 'viewport'],
+      shots: true,
+    })
+    host.addProducer({
+      scheme: 'paint-object',
+      list: () => [],
+      templates: () => [{ uriTemplate: 'paint-object://{name}', name: 'One object' }],
+      read(uri) {
+        const name = decodeURIComponent(uri.replace('paint-object://', ''))
+        if (!['Key Light', 'Schlüssel #1 [50%]', 'NoId'].includes(name))
+          throw new ResourceNotFound(uri)
+        return [{ uri, mimeType: 'application/json', text: `{"name":"${name}","energy":10.0}` }]
+      },
+    })
+    host.start()
+    await host.connected({ timeoutMs: 10_000 })
+    session = await RawSession.open(serve.url)
+    relayed = await RawSession.open(gateway.url)
+    await show(1)
+    await until(async () => {
+      const { result } = await relayed.call('tools/call', toolCall('query_scene'))
+      return result.isError !== true
+    }, 'the instance at the gateway')
+  })
+  after(async () => {
+    await host?.stop()
+    await gateway?.stop()
+    await serve?.stop()
+    await rm(home, { recursive: true, force: true })
+  })
+
+  async function show(frame: number, more: object = {}): Promise<void> {
+    host.setScene(sceneOf(frame, more))
+    const isThere = async () => (await session.readJson('scene://current')).time?.frame === frame
+    await until(isThere, 'the scene')
+  }
+  const call = async (name: string, args: object = {}, from = session) =>
+    (await from.call('tools/call', toolCall(name, args))).result
+  const addNote = async (members: object = {}) =>
+    (await serve.post('notes', { text: 'Too bright', author: 'ada', ...members })).json.note
+
+  it('have nothing in their data that the words lack', async () => {
+    const note = await addNote({ targets: ['Key Light'], view: { matrix: [1] } })
+    const { revision: since } = (await call('query_scene')).structuredContent
+    await show(2, { visible: false })
+    dots = [1, 5, 10]
+    await addNote({ text: 'Too dark' })
+    expectAllSaid(await call('answer_note', { id: note.id, text: 'Dimmed' }))
+    const { instanceId: instance } = serve
+    const calls: [name: string, args: object][] = [
+      ['query_scene', {}],
+      ['query_scene', { type: 'light' }],
+      ['query_scene', { ids: ['Key Light'], detail: true }],
+      ['scene_changes', { since }],
+      ['wait_for_change', { since }],
+      ['wait_for_change', { timeout_s: 1 }],
+      ['wait_for_change', { timeout_s: 1, uris: ['paint-object://Key Light'] }],
+      ['list_notes', {}],
+      ['list_notes', { state: 'all', max_chars: 300 }],
+    ]
+    for (const [name, args] of calls) {
+      expectAllSaid(await call(name, args))
+      const atGateway = await call(name, { ...args, instance }, relayed)
+      expectAllSaid(atGateway)
+      expect(atGateway.content.at(-1).text).to.match(/^\ninstance [0-9a-f]+: paint/)
+    }
+  })
+
+  it('are words alone where no data is asked for', async () => {
+    const calls: [name: string, args: object][] = [
+      ['list_resources', {}],
+      ['read_resource', { uri: 'scene://current' }],
+      ['query_scene', {}],
+      ['scene_changes', {}],
+      ['look', {}],
+      ['wait_for_change', { timeout_s: 1 }],
+      ['list_notes', {}],
+    ]
+    for (const [name, args] of calls) {
+      for (const [from, given] of [
+        [session, args],
+        [relayed, { ...args, instance: serve.instanceId }],
+      ] as const) {
+        const { result } = await from.call('tools/call', { name, arguments: given })
+        expect(result, name).to.have.all.keys('content')
+        for (const item of result.content) expect(item, name).to.not.have.property('_meta')
+      }
+    }
+  })
+
+  it('have a line beside each picture', async () => {
+    for (const [name, args] of [
+      ['look', {}],
+      ['look', { of: ['Ball'], view: 'front' }],
+      ['read_resource', { uri: 'capture://current_window' }],
+    ] as const) {
+      const { content } = await call(name, args)
+      expect(content[0]).to.include({ type: 'image', mimeType: 'image/png' })
+      expect(content[1].text).to.match(/, 16 × 8 pixels/)
+    }
+  })
+
+  it('tell all of an object by its name, in any spelling of its URI', async () => {
+    const asked = ['Key Light', 'paint-object://Key Light', 'paint-object://Key%20Light']
+    for (const uri of asked) {
+      const { content } = await call('read_resource', { uri })
+      expect(content[0].text, uri).to.equal('{"name":"Key Light","energy":10.0}')
+    }
+    for (const uri of ['Schlüssel #1 [50%]', 'paint-object://Schlüssel #1 [50%]']) {
+      expect((await call('read_resource', { uri })).content[0].text).to.contain('"energy":10.0')
+    }
+    const ofScene = await call('read_resource', { uri: 'Ball' })
+    expect(JSON.parse(ofScene.content[0].text).items).to.deep.equal([ball])
+    const missing = await call('read_resource', { uri: 'Bell' })
+    expect(missing.content[0].text).to.match(
+      /^resource_not_found: no object .* called "Bell"; query/,
+    )
+  })
+
+  it('tell all of an object that has a name only', async () => {
+    await show(3, { id: undefined, name: 'NoId' })
+    const { content } = await call('read_resource', { uri: 'NoId' })
+    expect(content[0].text).to.equal('{"name":"NoId","energy":10.0}')
+    await show(4)
+  })
+
+  it('are of an object by its name at a gateway of one instance', async () => {
+    const { content } = await call('read_resource', { uri: 'Key Light' }, relayed)
+    expect(content[0].text).to.equal('{"name":"Key Light","energy":10.0}')
+    expect(content.at(-1).text).to.match(/^\ninstance [0-9a-f]+: paint/)
+    const uris = ['Key Light']
+    const waited = await call('wait_for_change', { timeout_s: 1, uris }, relayed)
+    expect(waited.structuredContent).to.include({ changed: false })
+    expect(waited.content[0].text).to.match(/^no change: nothing .*changed in 1 s/)
+  })
+
+  it('have the details of chosen objects', async () => {
+    const { content } = await call('query_scene', { ids: ['Key Light', 'Ball'], detail: true })
+    expect(content[0].text).to.contain('"detail":{"name":"Key Light","energy":10.0}')
+    const { items } = JSON.parse(content[0].text)
+    expect(items.map(({ id }: any) => id)).to.deep.equal(['Key Light', 'Ball'])
+    expect(items[1].no_detail).to.contain('no resource at paint-object://Ball')
+    const refused = await call('query_scene', { type: 'light', detail: true })
+    expect(refused.content[0].text).to.equal('argument_invalid: detail needs ids')
+  })
+
+  it('to people name the client, and are not given twice', async () => {
+    const note = await addNote()
+    await call('answer_note', { id: note.id, text: 'Done' })
+    const [{ by }] = (await session.readJson(`notes://${note.id}`)).entries
+    expect(by).to.equal('test')
+    const params = toolCall('answer_note', { id: note.id, text: 'Done again' })
+    const again = (await callStateless(serve.url, 'tools/call', params)).json.result
+    expect(again.content[0].text).to.match(
+      /^note_state: note \d+ is answered already, and waits for/,
+    )
+    await serve.post(`notes/${note.id}/reopen`, { text: 'Not yet' })
+    await callStateless(serve.url, 'tools/call', params)
+    const listed = await call('list_notes')
+    expect(listed.content[0].text).to.match(
+      /answered, waits for the person, do not answer again; from ada .*; last: answer by test at .*: "Done again"/,
+    )
+    expect(listed.content[0].text).to.contain(': open, waits for you; from ada')
+  })
+
+  it('say when there is no note', async () => {
+    const empty = await serveInProcess()
+    try {
+      const own = await RawSession.open(empty.url)
+      expect((await call('list_notes', {}, own)).content[0].text).to.equal('no open notes')
+    } finally {
+      await empty.stop()
+    }
+  })
+})

@@ -1,0 +1,249 @@
+import { expect } from 'chai'
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { runCommand } from '../../helpers/in-process.ts'
+import { LinkClient } from '../../helpers/link.ts'
+import { RawSession, toolCall } from '../../helpers/mcp.ts'
+import { serveInProcess } from '../../helpers/in-process-servers.ts'
+import type { RunningServe } from '../../helpers/serve-process.ts'
+
+const cube = (x: number) => ({ id: 'Cube', name: 'Cube', translate: [x, 0, 0] })
+const lamp = { id: 'Lamp', name: 'Lamp' }
+
+describe('checkpoints of the scene', () => {
+  let home: string
+  let serve: RunningServe
+  let session: RawSession
+  const env = () => ({ HOME: home, XDG_DATA_HOME: join(home, 'data') })
+  const start = async () => {
+    serve = await serveInProcess({ env: env(), registryDir: home })
+    session = await RawSession.open(serve.url)
+  }
+
+  const restart = async () => {
+    await serve.stop()
+    await start()
+  }
+  const openDocument = async (path: string) => {
+    expect((await serve.post('app', { document: { path } })).status).to.equal(200)
+  }
+
+  before(async () => {
+    home = await mkdtemp(join(tmpdir(), 'checkpoints-'))
+    await start()
+  })
+  let shots = 0
+  /** Checkpoints are of a document: each test has one of its own. */
+  beforeEach(async () => {
+    await openDocument(`/shots/new-${shots++}.hip`)
+    session = await RawSession.open(serve.url)
+  })
+  after(async () => {
+    await serve.stop()
+    await rm(home, { recursive: true, force: true })
+  })
+
+  const setScene = async (objects: object[]) =>
+    (await serve.post('scene', { objects })).json.revision
+  const add = (name: string) => serve.post('checkpoints', { name, by: 'ada' })
+  const remove = (name: string) =>
+    fetch(`${serve.hostUrl}/v1/checkpoints/${name}`, {
+      method: 'DELETE',
+      headers: { Authorization: `Bearer ${serve.token}` },
+    })
+  const read = (uri: string) => session.readJson(uri)
+  const command = (...words: string[]) =>
+    runCommand([...words, `--registry-dir=${home}`], {
+      env: { ...env(), SERVICE_REGISTRY_DIR: home },
+    })
+
+  it('tell what changed since, also after a restart and between two of them', async () => {
+    await setScene([cube(0)])
+    const made = await add('before lights')
+    expect(made.json.checkpoint).to.include({ name: 'before lights', by: 'ada' })
+    await setScene([cube(0), lamp])
+    await add('after')
+    await restart()
+    await openDocument(`/shots/new-${shots - 1}.hip`)
+    const revision = await setScene([cube(1), lamp])
+    const uri = 'scene://delta?since=before%20lights'
+    const since = await read(uri)
+    expect(since).to.deep.include({ base_checkpoint: 'before lights', revision, truncated: false })
+    expect(since.changes.map(({ path, kind }: any) => `${kind} ${path}`)).to.deep.equal([
+      'changed /objects/0/translate',
+      'added /objects/1',
+    ])
+    const between = await read(`${uri}&until=after`)
+    expect(between.changes).to.have.length(1)
+    expect(between).to.include({ base_checkpoint: 'before lights', checkpoint: 'after' })
+    const words = (
+      await session.call('tools/call', {
+        name: 'scene_changes',
+        arguments: { checkpoint: 'after' },
+      })
+    ).result.content[0].text
+    expect(words).to.equal(
+      `checkpoint "after" → ${revision}: 1 object or setting changed\n- Cube moved 1.00 along x`,
+    )
+  })
+
+  it('are kept by the document that a post names, which the instance shows', async () => {
+    const open = (path: string) =>
+      serve.post('app', { document: { path }, dcc_type: 'houdini' }).then(({ status }) => status)
+    const names = async () =>
+      (await read('scene://checkpoints')).checkpoints.map(({ name }: any) => name)
+    await setScene([cube(0)])
+    expect(await open('/shots/010.hip')).to.equal(200)
+    await add('before')
+    await open('/shots/020.hip')
+    expect(await names()).to.deep.equal([])
+    const { stdout } = await command('instances', '--json')
+    const [row] = JSON.parse(stdout).instances
+    expect(row).to.include({ scene: '/shots/020.hip', dcc_type: 'houdini' })
+    expect(row.application).to.deep.equal({ connected: false, since: null })
+    await open('/shots/010.hip')
+    expect(await names()).to.deep.equal(['before'])
+  })
+
+  it('can be waited for', async () => {
+    const uri = 'scene://checkpoints'
+    const wait = toolCall('wait_for_change', { uris: [uri] })
+    await setScene([cube(0)])
+    let isAnswered = false
+    const call = session.call('tools/call', wait).finally(() => (isAnswered = true))
+    // The first ones may come before the call waits.
+    for (let at = 0; at < 60 && !isAnswered; at++) await add(`look ${at}`)
+    const { structuredContent } = (await call).result
+    expect(structuredContent).to.deep.include({ changed: true, uris: [uri] })
+  })
+
+  it('are listed, pushed, completed and removed', async () => {
+    const events = await session.listen()
+    await session.call('resources/subscribe', { uri: 'scene://checkpoints' })
+    const told = (count: number) =>
+      events.until(
+        () => events.updates.filter(uri => uri === 'scene://checkpoints').length >= count,
+        'an update',
+      )
+    await setScene([cube(0)])
+    await add('one')
+    await told(1)
+    const names = async () =>
+      (await read('scene://checkpoints')).checkpoints.map((each: any) => each.name)
+    expect(await names()).to.deep.equal(['one'])
+    const completed = await session.call('completion/complete', {
+      ref: { type: 'ref/resource', uri: 'scene://delta{?since,until}' },
+      argument: { name: 'until', value: 'o' },
+    })
+    expect(completed.result.completion.values).to.deep.equal(['one'])
+    expect((await remove('one')).status).to.equal(200)
+    await told(2)
+    expect(await names()).to.deep.equal([])
+    expect((await remove('one')).status).to.equal(404)
+  })
+
+  it('are refused without a scene, under a number, a used or a reserved name', async () => {
+    await restart()
+    expect((await add('early')).json.detail).to.include('has sent no scene')
+    await setScene([cube(0)])
+    for (const name of ['12', '', '../up', 'note-0123abcd', 'a'.repeat(65)]) {
+      expect((await add(name)).status, name).to.equal(400)
+    }
+    await add('one')
+    expect((await add('one')).json).to.include({ status: 409 })
+    const unknown = await session.call('resources/read', { uri: 'scene://delta?since=two' })
+    expect(unknown.error.message).to.include('no checkpoint "two"; there are one')
+    const alone = await session.call('resources/read', { uri: 'scene://delta?until=one' })
+    expect(alone.error.message).to.include('"until" needs "since"')
+  })
+
+  it('are at most 64 for a document', async () => {
+    await setScene([cube(0)])
+    for (let each = 0; each < 64; each++) {
+      expect((await add(`c${each}`)).status).to.equal(200)
+    }
+    const refused = await add('one more')
+    expect(refused.json.detail).to.include('at most 64 checkpoints and 256 MiB')
+    expect((await read('scene://checkpoints')).checkpoints).to.have.length(64)
+  })
+
+  it('leave the others when a file is damaged', async () => {
+    const documents = join(home, 'data/service-cli/documents')
+    const scenes = async () =>
+      (await readdir(documents, { recursive: true })).filter(path => path.endsWith('.gz'))
+    await setScene([cube(0)])
+    await add('other')
+    const before = await scenes()
+    await add('one')
+    const [scene = ''] = (await scenes()).filter(path => !before.includes(path))
+    await writeFile(join(documents, scene), 'not a scene')
+    await writeFile(join(documents, dirname(scene), `${'0'.repeat(32)}.json`), '{')
+    await add('two')
+    expect((await read('scene://checkpoints')).checkpoints).to.have.length(3)
+    const damaged = await session.call('resources/read', { uri: 'scene://delta?since=one' })
+    expect(damaged.error.message).to.include('checkpoint "one" cannot be read')
+    expect((await read('scene://delta?since=two')).changes).to.deep.equal([])
+  })
+
+  it('are not left behind by a note that cannot be kept', async () => {
+    const documents = join(home, 'data/service-cli/documents')
+    const known = await readdir(documents).catch((): string[] => [])
+    await setScene([cube(0)])
+    await add('own')
+    const [folder = ''] = (await readdir(documents)).filter(name => !known.includes(name))
+    await mkdir(join(documents, folder, 'notes.lock'))
+    const note = await serve.post('notes', { text: 'Higher', targets: ['Cube'] })
+    expect(note.json).to.have.property('detail')
+    const { checkpoints } = await read('scene://checkpoints')
+    expect(checkpoints.map(({ name }: any) => name)).to.deep.equal(['own'])
+  })
+
+  it('are made over the host link', async () => {
+    await restart()
+    const app = await LinkClient.connect(serve)
+    const make = (name: string) => app.ask({ type: 'checkpoint.add', name, by: 'ada' })
+    expect(await make('one')).to.include({ type: 'error', code: 'not_found' })
+    await app.ask({ type: 'scene.set', scene: { objects: [cube(0)] } })
+    expect((await make('one')).checkpoint).to.include({ name: 'one' })
+    expect(await make('one')).to.include({ type: 'error', code: 'invalid' })
+    expect(await make('12')).to.include({ type: 'error', code: 'invalid' })
+    expect((await read('scene://checkpoints')).checkpoints).to.have.length(1)
+    await app.bye()
+  })
+
+  it('say when the application did not confirm the scene, or is gone', async () => {
+    const app = await LinkClient.connect(serve, { scene_refresh: true })
+    await app.done({ type: 'scene.set', scene: { objects: [cube(0)] } })
+    app.answer = () => ({ code: 'busy', message: 'a modal dialog' })
+    const busy = await add('busy')
+    expect(busy.json.checkpoint.as_of).to.be.a('string')
+    const { as_of } = busy.json.checkpoint
+    const linked = await app.done({ type: 'checkpoint.add', name: 'linked', by: 'ada' })
+    expect(linked.checkpoint).to.include({ name: 'linked', as_of })
+    expect((await command('checkpoint', 'typed')).stdout).to.equal(
+      `checkpoint "typed" made; the application has not confirmed its scene since ${as_of}; ` +
+        'later changes are missing\n',
+    )
+    app.answer = () => ({})
+    expect((await add('confirmed')).json.checkpoint).not.to.have.property('as_of')
+    await app.bye()
+    expect((await add('gone')).json.checkpoint).to.include({ connected: false })
+    const { checkpoints } = await read('scene://checkpoints')
+    const told = checkpoints.filter((each: any) => each.as_of !== undefined)
+    expect(told.map(({ name }: any) => name)).to.deep.equal(['busy', 'linked', 'typed', 'gone'])
+    expect(told[0]).to.deep.equal(busy.json.checkpoint)
+  })
+
+  it('are made and removed in the terminal', async () => {
+    await setScene([cube(0)])
+    const made = await command('checkpoint', 'before lights')
+    expect(made.stdout).to.equal('checkpoint "before lights" made\n')
+    const shown = await command('resources', 'read', 'scene://delta?since=before%20lights')
+    expect(shown.stdout).to.include('before lights')
+    const again = await command('checkpoint', 'before lights')
+    expect(again.stderr).to.include('already').and.to.include('--remove')
+    const removed = await command('checkpoint', 'before lights', '--remove')
+    expect(removed.stdout).to.equal('removed checkpoint "before lights"\n')
+  })
+})

@@ -1,0 +1,221 @@
+import { expect } from 'chai'
+import { glob, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { HostClient } from '../../../src/host-client.ts'
+import { encodePng } from '../../../src/server/capture/png/make-picture.ts'
+import { LinkClient } from '../../helpers/link.ts'
+import { RawSession, toolCall } from '../../helpers/mcp.ts'
+import { until } from '../../helpers/until.ts'
+import { serveInProcess } from '../../helpers/in-process-servers.ts'
+import type { RunningServe } from '../../helpers/serve-process.ts'
+
+/** A grey picture of 16 by 8 pixels with white dots in its first row. */
+function dotted(dots: readonly number[]): Buffer {
+  const bytes = new Uint8Array(16 * 8 * 3).fill(100)
+  for (const at of dots) bytes.fill(255, at * 3, at * 3 + 3)
+  return encodePng({ bytes, width: 16, height: 8 })
+}
+
+const lamp = (energy: number) => ({ id: 'Lamp', name: 'Lamp', parent: 'Rig', light: { energy } })
+const cube = (x: number) => ({ id: 'Cube', name: 'Cube', translate: [x, 0, 0] })
+const rig = { id: 'Rig', name: 'Rig', parent: null, materials: ['Gold'] }
+const gold = (rough: number) => ({ id: 'Gold', name: 'Gold', rough })
+const steel = (rough: number) => ({ id: 'Steel', name: 'Steel', rough })
+
+describe('the proof of an answer', () => {
+  let home: string
+  let serve: RunningServe
+  let session: RawSession
+
+  before(async () => {
+    home = await mkdtemp(join(tmpdir(), 'proofs-'))
+    const env = { HOME: home, XDG_DATA_HOME: join(home, 'data') }
+    serve = await serveInProcess({ env, registryDir: home })
+    session = await RawSession.open(serve.url)
+  })
+  after(async () => {
+    await serve.stop()
+    await rm(home, { recursive: true, force: true })
+  })
+
+  const setScene = (scene: object) => serve.post('scene', scene)
+  const add = async (members: object = {}) =>
+    (await serve.post('notes', { text: 'Too bright', author: 'ada', ...members })).json.note
+  const answer = async (id: string) =>
+    (await session.call('tools/call', toolCall('answer_note', { id, text: 'Dimmed' }))).result
+  const reply = (id: string) => serve.post(`notes/${id}/reopen`, { text: 'Not yet' })
+
+  it('tells what belongs to the objects of the note from everything else', async () => {
+    await setScene({ objects: [rig, lamp(1000), cube(0)], materials: [gold(0), steel(0)] })
+    const note = await add({ targets: ['Rig'] })
+    expect(note).to.include({ checkpoint: `note-${note.id}` })
+    await setScene({
+      objects: [{ ...rig, selected: true }, lamp(10), cube(1)],
+      materials: [gold(0.5), steel(0.5)],
+      selection: { ids: ['Rig'] },
+    })
+    const result = await answer(note.id)
+    expect(result.content[0].text.split('\n')).to.deep.equal([
+      `note ${note.number} (${note.id}) is answered; the person accepts it or replies`,
+      `compared with scene revision ${result.structuredContent.proof.revision}`,
+      'changed in the objects of the note:',
+      '- materials: Gold rough 0 → 0.5',
+      '- Lamp light.energy 1000 → 10',
+      'also changed:',
+      '- materials: Steel rough 0 → 0.5',
+      '- Cube moved 1.00 along x',
+      'no picture: no application is connected',
+    ])
+    const kept = await session.readJson(`notes://${note.id}`)
+    expect(kept.entries[0].proof).to.deep.equal(result.structuredContent.proof)
+    expect(kept.entries[0].proof).to.deep.include({
+      settled: true,
+      also_changed: ['materials: Steel rough 0 → 0.5', 'Cube moved 1.00 along x'],
+    })
+  })
+
+  it('has pictures from the view of the note, where the application draws them', async () => {
+    const view = { matrix: [1, 0, 0] }
+    const asked: unknown[] = []
+    let dots = [1]
+    const host = new HostClient({ app: { dccType: 'paint', mode: 'gui' }, registryDir: home })
+    host.provideCapture(
+      ({ shot }) => {
+        asked.push(shot)
+        return { png: dotted(dots), view }
+      },
+      { targets: ['viewport'], shots: true },
+    )
+    host.start()
+    await host.connected({ timeoutMs: 10_000 })
+    try {
+      host.setScene({ objects: [cube(0)] })
+      await until(async () => (await session.readJson('scene://current')).objects, 'a scene')
+      const note = await add({ targets: ['Cube'], view })
+      expect(note.no_picture).to.equal(undefined)
+      expect(note).to.include({ before: `notes://${note.id}/before` })
+      dots = [1, 5, 10]
+      const { content, structuredContent } = await answer(note.id)
+      expect(asked).to.deep.equal([{ view }, { view }])
+      expect(structuredContent.proof).to.deep.include({
+        after: `notes://${note.id}/after-1`,
+        difference: {
+          uri: `notes://${note.id}/difference-1`,
+          share: 2 / 128,
+          box: { left: 5, top: 0, width: 6, height: 1 },
+        },
+      })
+      expect(content[0].text).to.include('in the view of the note 1.6 % of the pixels changed')
+      expect(content[1]).to.include({ type: 'image', mimeType: 'image/png' })
+      expect(content[2].text).to.equal(
+        `\nnotes://${note.id}/difference-1, 16 × 8 pixels; what changed is within 6 × 1 at (5, 0)`,
+      )
+      const read = await session.call('resources/read', { uri: `notes://${note.id}/after-1` })
+      expect(Buffer.from(read.result.contents[0].blob, 'base64').equals(dotted(dots))).to.equal(
+        true,
+      )
+      const look = await session.call('tools/call', {
+        name: 'look',
+        arguments: { of: ['Cube'], view: 'front' },
+      })
+      expect(look.result.content[1].text).to.match(/^Cube \(front\), 16 × 8 pixels/)
+      host.denyCapture(true)
+      const denied = async () => (await add({ targets: ['Cube'], view })).before === undefined
+      await until(denied, 'a note without a picture')
+      const { no_picture } = await add({ targets: ['Cube'], view })
+      expect(no_picture).to.include('shares no picture')
+    } finally {
+      await host.stop()
+    }
+  })
+
+  it('has what an application sends once it is no longer busy, and says when it is gone', async () => {
+    const app = await LinkClient.connect(serve, { scene_refresh: true })
+    await app.done({ type: 'scene.set', scene: { objects: [lamp(1000)] } })
+    app.answer = () => ({})
+    const note = await add({ targets: ['Lamp'] })
+    let asked = 0
+    app.answer = () => {
+      if (++asked < 4) return { code: 'busy', message: 'rendering' }
+      if (asked === 4) app.say({ type: 'scene.set', scene: { objects: [lamp(10)] } })
+      return {}
+    }
+    const { structuredContent } = await answer(note.id)
+    expect(structuredContent.proof).to.deep.include({
+      asked: ['Lamp light.energy 1000 → 10'],
+      settled: true,
+    })
+    expect(structuredContent.proof).not.to.have.property('as_of')
+    await app.bye()
+    await reply(note.id)
+    const later = await answer(note.id)
+    const { as_of } = later.structuredContent.proof
+    expect(later.structuredContent.proof).to.include({ settled: true, connected: false })
+    expect(later.content[0].text).to.include(
+      `the application is gone; the scene is its last, of ${as_of}`,
+    )
+    await setScene({ objects: [] })
+    await reply(note.id)
+    expect((await answer(note.id)).structuredContent.proof).not.to.have.property('as_of')
+  })
+
+  it('has no pictures with --capture off, and says so', async () => {
+    const env = { HOME: home, XDG_DATA_HOME: join(home, 'data') }
+    const other = await serveInProcess({ env, flags: ['--capture', 'off'] })
+    try {
+      const { json } = await other.post('notes', { text: 'x', targets: ['Cube'] })
+      expect(json.note).to.include({ no_picture: 'pictures are switched off' })
+      const answered = await other.post(`notes/${json.note.id}/answer`, { text: 'done' })
+      expect(answered.json.note.entries[0].proof).to.include({
+        no_picture: 'pictures are switched off',
+      })
+    } finally {
+      await other.stop()
+    }
+  })
+
+  it('says why it cannot compare', async () => {
+    const note = await add({ targets: ['Cube'] })
+    await fetch(`${serve.hostUrl}/v1/scene`, {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${serve.token}`, 'Content-Type': 'application/json' },
+      body: 'null',
+    })
+    const { text } = (await answer(note.id)).content[0]
+    expect(text).to.include('no changes are known: the application does not share its scene now')
+    const early = await add({ targets: ['Cube'] })
+    expect(early).to.include({ checkpoint: null })
+    expect((await answer(early.id)).content[0].text).to.include(
+      'no changes are known: there was no scene when the note was made',
+    )
+  })
+
+  it('is not that of an earlier answer with the same words', async () => {
+    await setScene({ objects: [cube(0)] })
+    const note = await add({ targets: ['Cube'] })
+    const first = await answer(note.id)
+    expect(first.structuredContent.proof).to.include({ settled: true })
+    await reply(note.id)
+    const second = answer(note.id)
+    const isAnswered = async () =>
+      (await session.readJson(`notes://${note.id}`)).state === 'answered'
+    await until(isAnswered, 'the answer')
+    for await (const file of glob(join(home, '**', `${note.id}.json`))) await rm(file)
+    const { structuredContent } = await second
+    expect(structuredContent).to.include({ id: note.id, state: 'answered' })
+    expect(structuredContent).not.to.have.property('proof')
+  })
+
+  it('comes with each of two answers, in their order', async () => {
+    await setScene({ objects: [cube(0)] })
+    const note = await add({ targets: ['Cube'] })
+    await setScene({ objects: [cube(3)] })
+    await Promise.all([answer(note.id), answer(note.id)])
+    const { entries } = await session.readJson(`notes://${note.id}`)
+    expect(entries.map((each: any) => each.proof.asked)).to.deep.equal([
+      ['Cube moved 3.00 along x'],
+      ['Cube moved 3.00 along x'],
+    ])
+  })
+})

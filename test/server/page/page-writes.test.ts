@@ -1,0 +1,215 @@
+import { expect } from 'chai'
+import { createHash } from 'node:crypto'
+import { type IncomingMessage, request } from 'node:http'
+import { once } from 'node:events'
+import { ask, Events } from '../../helpers/mcp.ts'
+import { fromPage, PageBrowser, useKey, useLink } from '../../helpers/page.ts'
+import { callStateless, listenStateless } from '../../helpers/stateless.ts'
+import { serveInProcess } from '../../helpers/in-process-servers.ts'
+import type { RunningServe } from '../../helpers/serve-process.ts'
+
+describe('notes and uploads of the page', () => {
+  let serve: RunningServe
+  let browser: PageBrowser
+
+  const logIn = async (from: RunningServe) =>
+    new PageBrowser(
+      from.base,
+      await useLink(from.base, (await from.post('page-login', {})).json.url),
+    )
+  const read = async (uri: string) => {
+    const { json } = await callStateless(serve.url, 'resources/read', { uri })
+    return JSON.parse(json.result.contents[0].text)
+  }
+
+  before(async () => {
+    // No key: reading needs no login, writing does.
+    serve = await serveInProcess({ flags: ['--bound=maxPageUploadBytes=100000'] })
+    browser = await logIn(serve)
+  })
+  after(() => serve.stop())
+
+  const text = { 'Content-Type': 'text/plain' }
+
+  /** An upload whose body waits until the server asks for it. */
+  async function send(own: PageBrowser, framing: Record<string, string>) {
+    const headers = { ...text, ...fromPage(serve.base), ...(await own.bearer()), ...framing }
+    const req = request(`${serve.base}/page/artefacts`, {
+      method: 'POST',
+      headers: { ...headers, Expect: '100-continue' },
+    })
+    req.on('error', () => {})
+    req.flushHeaders()
+    return { req, answered: once(req, 'response') as Promise<[IncomingMessage]> }
+  }
+
+  it('makes notes that agents are told of, and the audit names', async () => {
+    const listener: Events = await listenStateless(serve.url, {
+      resourceSubscriptions: ['notes://open'],
+    })
+    const made = await browser.post('/page/notes', {
+      text: 'Too bright',
+      targets: [{ id: 'Lamp', name: 'Lamp' }],
+    })
+    expect(made.status).to.equal(200)
+    expect(made.json.ok).to.equal(true)
+    expect(made.json.note).to.include({ text: 'Too bright', author: 'page', state: 'open' })
+    await listener.until(() => listener.updates.includes('notes://open'))
+    listener.close()
+    const { id, number } = made.json.note
+    const { notes } = await read('notes://open')
+    expect(notes[0]).to.include({ id, text: 'Too bright', author: 'page' })
+    const { entries } = await read('audit://recent')
+    const entry = entries.find((each: any) => each.action === 'note.add')
+    expect(entry).to.deep.include({ actor: 'page', params: { id, number } })
+    const named = await browser.post('/page/notes', { text: 'And cold', author: 'ada' })
+    expect(named.json.note.author).to.equal('ada')
+  })
+
+  it('accepts, reopens and closes a note, and answers none', async () => {
+    const { id } = (await browser.post('/page/notes', { text: 'Too dark' })).json.note
+    const act = (action: string, body: object = {}) =>
+      browser.post(`/page/notes/${id}/${action}`, body)
+    const answered = await act('answer', { text: 'done' })
+    expect([answered.status, answered.json.code]).to.deep.equal([403, 'request-refused'])
+    expect((await act('accept')).status, 'before an answer').to.equal(409)
+    await serve.post(`notes/${id}/answer`, { text: 'brighter now', by: 'agent' })
+    const accepted = await act('accept')
+    expect([accepted.status, accepted.json.note.state]).to.deep.equal([200, 'accepted'])
+    expect((await act('reopen', { text: 'still dark' })).json.note.state).to.equal('reopened')
+    expect((await act('close')).json.note.state).to.equal('closed')
+    const { entries } = await read(`notes://${id}`)
+    expect(entries.map(({ action, by }: any) => [action, by])).to.deep.equal([
+      ['answer', 'agent'],
+      ['accept', 'page'],
+      ['reopen', 'page'],
+      ['close', 'page'],
+    ])
+    expect((await act('paint')).status).to.equal(400)
+    expect((await browser.post('/page/notes/ffffffff/close', {})).status).to.equal(404)
+    expect((await browser.post('/page/notes', { text: '' })).json.errors[0].pointer).to.equal(
+      '/text',
+    )
+    expect((await browser.post('/page/notes', '{"text":"x"}', text)).status).to.equal(415)
+  })
+
+  it('stores uploads as artefacts that clients read', async () => {
+    const bytes = Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"><script/></svg>')
+    const path = `/page/artefacts?display_name=${encodeURIComponent('a drawing.svg')}`
+    const type = { 'Content-Type': 'image/svg+xml' }
+    const stored = await browser.post(path, bytes, type)
+    const sha256 = createHash('sha256').update(bytes).digest('hex')
+    const uri = `artefact://sha256/${sha256}`
+    expect(stored.status).to.equal(201)
+    expect(stored.json).to.deep.equal({ uri, sha256, existed: false })
+    expect((await browser.post(path, bytes, type)).json.existed).to.equal(true)
+    const { json } = await callStateless(serve.url, 'resources/read', { uri })
+    expect(Buffer.from(json.result.contents[0].blob, 'base64').equals(bytes)).to.equal(true)
+    const sent = await ask(`${serve.base}/artefacts/sha256/${sha256}`)
+    expect(sent.headers['content-security-policy']).to.contain('sandbox')
+    expect(sent.headers['content-disposition']).to.contain('attachment; filename="a drawing.svg"')
+    const form = { 'Content-Type': 'multipart/form-data; boundary=x' }
+    expect((await browser.post(path, 'x', form)).status).to.equal(415)
+    expect((await browser.post('/page/artefacts?display_name=%ff', 'x', text)).status).to.equal(400)
+  })
+
+  it('needs a token of the page, on a server without a key too', async () => {
+    const json = { 'Content-Type': 'application/json', ...fromPage(serve.base) }
+    const post = (path: string, headers: Record<string, string>) =>
+      ask(serve.base + path, {
+        method: 'POST',
+        headers: { ...json, ...headers },
+        body: '{"text":"x"}',
+      })
+    const before = (await read('notes://all?limit=1000')).notes.length
+    for (const path of ['/page/notes', '/page/notes/1/close', '/page/artefacts']) {
+      const missing = await post(path, {})
+      expect([missing.status, missing.headers['www-authenticate']]).to.deep.equal([401, 'Bearer'])
+      for (const token of [serve.token, 'spt_guessed', 'a-key', browser.cookie.split('=')[1]]) {
+        const refused = await post(path, { Authorization: `Bearer ${token}` })
+        expect([refused.status, refused.json.code], path).to.deep.equal([401, 'auth-refused'])
+      }
+      const bearer = await browser.bearer()
+      for (const [name, value] of [
+        ['Origin', 'null'],
+        ['Origin', 'http://127.0.0.1:1'],
+        ['Sec-Fetch-Site', 'same-site'],
+        ['Sec-Fetch-Site', 'cross-site'],
+      ] as const) {
+        expect((await post(path, { ...bearer, [name]: value })).status).to.equal(403)
+      }
+      expect((await ask(serve.base + path, { headers: { ...json, ...bearer } })).status).to.equal(
+        405,
+      )
+    }
+    expect((await read('notes://all?limit=1000')).notes.length).to.equal(before)
+    const { entries } = await read('audit://recent')
+    const refusals = entries.filter((each: any) => each.action === 'http.request')
+    expect(refusals[0]).to.include({ actor: '127.0.0.1' })
+    expect(JSON.stringify(entries)).not.to.contain(serve.token)
+  })
+
+  it('counts bytes: an upload beyond what a login may send in an hour is refused, others go on', async () => {
+    const own = await logIn(serve)
+    expect((await own.post('/page/artefacts', 'a'.repeat(60_000), text)).status).to.equal(201)
+    const declared = await own.post('/page/artefacts', 'b'.repeat(60_000), text)
+    expect([declared.status, declared.json.code]).to.deep.equal([429, 'limit-reached'])
+    expect(declared.json.hint).to.contain('in 60 minutes')
+    for (const [name, value] of [
+      ['Content-Length', '60000'],
+      ['Transfer-Encoding', 'chunked'],
+    ] as const) {
+      const { req, answered } = await send(own, { [name]: value })
+      let isAsked = false
+      req.once('continue', () => {
+        isAsked = true
+        req.end('c'.repeat(60_000))
+      })
+      const [res] = await answered
+      res.resume()
+      req.destroy()
+      // A length that is too much is refused before the body is sent.
+      expect([res.statusCode, isAsked]).to.deep.equal([429, name === 'Transfer-Encoding'])
+    }
+    const { json } = await callStateless(serve.url, 'resources/list')
+    const sizes = json.result.resources.map((each: any) => each.size)
+    expect(sizes.filter((size: number) => size === 60_000)).to.have.length(1)
+    expect((await own.post('/page/notes', { text: 'still here' })).status).to.equal(200)
+    const other = await logIn(serve)
+    expect((await other.post('/page/artefacts', 'd'.repeat(60_000), text)).status).to.equal(201)
+  })
+
+  it('breaks off an upload when its login ends', async () => {
+    const own = await logIn(serve)
+    const { req, answered } = await send(own, { 'Transfer-Encoding': 'chunked' })
+    await once(req, 'continue')
+    req.write('begun')
+    await own.logOut()
+    req.write(' and not ended')
+    const [res] = await answered
+    res.resume()
+    expect(res.statusCode).to.equal(401)
+    req.destroy()
+    const { json } = await callStateless(serve.url, 'resources/list')
+    const sizes = json.result.resources.map((each: any) => each.size)
+    expect(sizes).not.to.include('begun and not ended'.length)
+  })
+
+  it('are answered 404 where notes and artefacts are switched off, after the checks', async () => {
+    const flags = ['--no-notes', '--no-artefacts', '--auth', 'oauth']
+    const issuer = ['--oauth-issuer', 'http://127.0.0.1:1']
+    const none = await serveInProcess({ flags: [...flags, ...issuer] })
+    try {
+      const own = await logIn(none)
+      for (const path of ['/page/notes', '/page/artefacts']) {
+        const answer = await own.post(path, { text: 'x' })
+        expect([answer.status, answer.json.code], path).to.deep.equal([404, 'resource-not-enabled'])
+      }
+      const refused = await useKey(none.base, 'a-token')
+      expect(refused.status).to.equal(401)
+      expect(refused.json.detail).to.contain('takes no keys')
+    } finally {
+      await none.stop()
+    }
+  })
+})

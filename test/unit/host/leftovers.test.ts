@@ -1,0 +1,139 @@
+import { spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { chown, mkdtemp, readdir, rm, symlink, utimes, writeFile } from 'node:fs/promises'
+import { hostname, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { systemClock } from '../../../src/lib/util/time.ts'
+import { silentLogger } from '../../../src/lib/util/logger.ts'
+import { removeLeftovers } from '../../../src/server/host/leftovers.ts'
+import { processStart } from '../../../src/lib/util/process.ts'
+import { makeRecord } from '../../server/gateway/support.ts'
+import { skipBecause } from '../../helpers/skip.ts'
+
+describe('removeLeftovers', () => {
+  let base: string
+  let deadPid: number
+  before(async () => {
+    const child = spawn(process.execPath, ['-e', ''])
+    deadPid = child.pid ?? 0
+    await once(child, 'exit')
+  })
+  beforeEach(async () => (base = await mkdtemp(join(tmpdir(), 'leftovers-'))))
+  afterEach(() => rm(base, { recursive: true, force: true }))
+
+  const minute = 60_000
+  const longAgo = new Date(Date.now() - 11 * minute)
+
+  async function place(changes: object, token = true, touched = longAgo): Promise<string> {
+    const id = randomUUID()
+    const own = makeRecord({ instance_id: id, pid: deadPid, pid_start: null })
+    await writeFile(join(base, `${id}.json`), JSON.stringify({ ...own, ...changes }))
+    await utimes(join(base, `${id}.json`), touched, touched)
+    if (token) await writeFile(join(base, `${id}.token`), 'secret')
+    return id
+  }
+  const clean = (cancelled?: { aborted: boolean }) =>
+    removeLeftovers({
+      instancesDir: base,
+      hostname: hostname(),
+      clock: systemClock,
+      recordAgeMs: 10 * minute,
+      log: silentLogger,
+      ...(cancelled === undefined ? {} : { cancelled }),
+    })
+  const files = async () => (await readdir(base)).sort()
+
+  it('leaves the rest alone once it is cancelled', async () => {
+    for (let number = 0; number < 20; number++) await place({}, false)
+    let looks = 0
+    const cancelled = {
+      get aborted() {
+        return ++looks > 5
+      },
+    }
+    expect(await clean(cancelled)).to.have.length(5)
+    expect(await files()).not.to.deep.equal([])
+  })
+
+  it('removes the record and the token of a dead process', async () => {
+    const id = await place({})
+    expect(await clean()).to.deep.equal([id])
+    expect(await files()).to.deep.equal([])
+  })
+
+  it('keeps the record and the token of a process that died moments ago', async () => {
+    const id = await place({}, true, new Date(Date.now() - 9 * minute))
+    expect(await clean()).to.deep.equal([])
+    expect(await files()).to.deep.equal([`${id}.json`, `${id}.token`])
+  })
+
+  it('removes the record of a process whose pid was given away', async function () {
+    if (process.platform !== 'linux') skipBecause(this, 'needs Linux')
+    const id = await place({ pid: process.pid, pid_start: 'boot:1' })
+    expect(await clean()).to.deep.equal([id])
+  })
+
+  it('keeps living processes, other hosts, other versions and what it cannot read', async () => {
+    await place({ pid: process.pid, pid_start: await processStart(process.pid) })
+    await place({ pid: process.pid, pid_start: null })
+    await place({ hostname: 'another-host' })
+    await place({ schema_version: 2 })
+    await place({ instance_id: randomUUID() })
+    await place({ pid: 0 })
+    await place({ pid: -1 })
+    await place({ pid: '1' })
+    await writeFile(join(base, `${randomUUID()}.json`), '{"half')
+    await writeFile(join(base, 'notes.json'), JSON.stringify({ schema_version: 1, pid: deadPid }))
+    const before = await files()
+    expect(await clean()).to.deep.equal([])
+    expect(await files()).to.deep.equal(before)
+  })
+
+  it('removes nothing that a record merely points to', async () => {
+    const precious = join(base, 'precious')
+    await writeFile(precious, 'x')
+    await place({ host_token_file: precious }, false)
+    await clean()
+    expect(await files()).to.deep.equal(['precious'])
+  })
+
+  it('does not follow a symlink', async () => {
+    const id = await place({})
+    await rm(join(base, `${id}.json`))
+    await writeFile(join(base, 'elsewhere'), JSON.stringify({ schema_version: 1 }))
+    await symlink(join(base, 'elsewhere'), join(base, `${id}.json`))
+    expect(await clean()).to.deep.equal([])
+    expect(await files()).to.have.length(3)
+  })
+
+  it("keeps another user's record", async function () {
+    if (process.getuid?.() !== 0) skipBecause(this, 'only root can give a file to somebody else')
+    const id = await place({}, false)
+    await chown(join(base, `${id}.json`), 65534, 65534)
+    expect(await clean()).to.deep.equal([])
+    expect(await files()).to.deep.equal([`${id}.json`])
+  })
+
+  it('removes old tokens and temporary files without a record, young ones stay', async () => {
+    const [old, young] = [randomUUID(), randomUUID()]
+    for (const id of [old, young]) {
+      for (const end of ['token', 'json.12.tmp']) {
+        await writeFile(join(base, `${id}.${end}`), '')
+        if (id === old) await utimes(join(base, `${id}.${end}`), 1000, 1000)
+      }
+    }
+    const living = await place({ pid: process.pid })
+    await utimes(join(base, `${living}.token`), 1000, 1000)
+    await clean()
+    expect(await files()).to.deep.equal(
+      [`${young}.json.12.tmp`, `${young}.token`, `${living}.json`, `${living}.token`].sort(),
+    )
+  })
+
+  it('does not mind a folder that is not there', async () => {
+    await rm(base, { recursive: true })
+    expect(await clean()).to.deep.equal([])
+  })
+})

@@ -1,0 +1,217 @@
+import { execFileSync } from 'node:child_process'
+import { mkdir, mkdtemp, rename, rm, symlink, truncate, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import type { Logger } from '../../../src/lib/util/logger.ts'
+import { SceneFile } from '../../../src/server/host/scene-file.ts'
+import { defaultLimits } from '../../../src/lib/config/limits.ts'
+import { SceneState } from '../../../src/server/resources/scene-state.ts'
+import { skipBecause } from '../../helpers/skip.ts'
+
+/** Grows, and lets a test wait until it is long enough. */
+class Record<Item> {
+  readonly items: Item[] = []
+  #wake: () => void = () => {}
+
+  add(item: Item): void {
+    this.items.push(item)
+    this.#wake()
+  }
+
+  async length(count: number): Promise<Item[]> {
+    while (this.items.length < count) await new Promise<void>(resolve => (this.#wake = resolve))
+    return this.items
+  }
+}
+
+describe('SceneFile', () => {
+  let base: string
+  let path: string
+  let scenes: Record<object | null>
+  let warnings: Record<string>
+  let watcher: { stop(): Promise<void> } | undefined
+
+  beforeEach(async () => {
+    base = await mkdtemp(join(tmpdir(), 'scene-file-'))
+    path = join(base, 'folder', 'scene.json')
+    await mkdir(join(base, 'folder'))
+    scenes = new Record()
+    warnings = new Record()
+  })
+  afterEach(async () => {
+    await watcher?.stop()
+    await rm(base, { recursive: true, force: true })
+  })
+
+  function watch(sceneFilePollMs = 1_000_000, sceneFileDebounceMs = 5): void {
+    const log: Logger = {
+      debug: () => {},
+      info: () => {},
+      warn: (_fields, message) => warnings.add(message ?? ''),
+      error: () => {},
+    }
+    const bounds = { maxMessageBytes: 1000, maxJsonDepth: 8 }
+    const limits = { ...defaultLimits, ...bounds, sceneFileDebounceMs, sceneFilePollMs }
+    const scene = new SceneState(limits)
+    watcher = new SceneFile({
+      path,
+      setSceneText: json => {
+        scene.setText(json)
+        scenes.add(JSON.parse(json))
+      },
+      limits,
+      log,
+    })
+  }
+  const replace = async (text: string | Buffer) => {
+    await writeFile(`${path}.new`, text)
+    await rename(`${path}.new`, path)
+  }
+
+  it('reads the file that is there, and each change of it', async () => {
+    await writeFile(path, '{"n":1}')
+    watch()
+    await scenes.length(1)
+    await writeFile(path, '\ufeff{"n":2}')
+    await scenes.length(2)
+    expect(scenes.items).to.deep.equal([{ n: 1 }, { n: 2 }])
+  })
+
+  it('survives the replacement of the file, again and again', async () => {
+    watch()
+    for (let n = 1; n <= 3; n++) {
+      await replace(`{"n":${n}}`)
+      await scenes.length(n)
+    }
+    expect(scenes.items).to.deep.equal([{ n: 1 }, { n: 2 }, { n: 3 }])
+  })
+
+  it('keeps the scene when the file goes, and takes it up when it comes back', async () => {
+    await writeFile(path, '{"n":1}')
+    watch()
+    await scenes.length(1)
+    await rm(path)
+    await writeFile(path, '{"n":2}')
+    await scenes.length(2)
+    expect(scenes.items).to.deep.equal([{ n: 1 }, { n: 2 }])
+    expect(warnings.items).to.deep.equal([])
+  })
+
+  it('clears the scene for null', async () => {
+    await writeFile(path, '{"n":1}')
+    watch()
+    await scenes.length(1)
+    await replace('null\n')
+    expect(await scenes.length(2)).to.deep.equal([{ n: 1 }, null])
+  })
+
+  for (const [what, wrong, message] of [
+    ['half-written', '{"n":', 'not valid JSON'],
+    ['empty', '', 'it is empty'],
+    ['an array', '[]', 'must be a JSON object, or null'],
+    ['a text', '"x"', 'must be a JSON object, or null'],
+    ['NaN', '{"n":NaN}', 'not valid JSON'],
+    ['a number too large', '{"n":1e999}', 'holds Infinity'],
+    ['too large', JSON.stringify({ n: 'x'.repeat(1000) }), 'larger than 1000 bytes'],
+    ['too deep', `${'{"a":'.repeat(9)}1${'}'.repeat(9)}`, 'deeper than 8'],
+    ['not UTF-8', Buffer.from([0x22, 0xff, 0x22]), 'not valid UTF-8'],
+  ] as const) {
+    it(`keeps the scene while the file is ${what}, and says so once`, async () => {
+      await writeFile(path, '{"n":1}')
+      watch(20)
+      await scenes.length(1)
+      await replace(wrong)
+      const [warning] = await warnings.length(1)
+      expect(warning).to.contain(message)
+      await replace(wrong)
+      await replace('{"n":2}')
+      await scenes.length(2)
+      expect(scenes.items).to.deep.equal([{ n: 1 }, { n: 2 }])
+      expect(warnings.items).to.have.length(1)
+    })
+  }
+
+  it('says the same again only after the file was right', async () => {
+    await writeFile(path, '{"n":')
+    watch()
+    await warnings.length(1)
+    await writeFile(path, '{"nn":')
+    // Time enough to be looked at twice; nothing is to come of it.
+    await new Promise(resolve => setTimeout(resolve, 100))
+    await writeFile(path, '')
+    await warnings.length(2)
+    await replace('{"n":1}')
+    await scenes.length(1)
+    await writeFile(path, '{"n":')
+    await warnings.length(3)
+    const said = warnings.items.map(text => /not valid JSON|empty/.exec(text)?.[0])
+    expect(said).to.deep.equal(['not valid JSON', 'empty', 'not valid JSON'])
+  })
+
+  it('says so when the file is wrong all the time, each time in another way', async () => {
+    watch()
+    for (let n = 0; warnings.items.length === 0; n++) {
+      await writeFile(path, '['.repeat(n % 500))
+      await new Promise(resolve => setTimeout(resolve, 2))
+    }
+    expect(scenes.items).to.deep.equal([])
+  })
+
+  it('says nothing of a file that is complete a moment later', async () => {
+    // A busy machine, too, gets from the one write to the other before the file is looked at again.
+    watch(1_000_000, 50)
+    for (let n = 1; n <= 10; n++) {
+      await writeFile(path, '{"n":')
+      await writeFile(path, `{"n":${n}}`)
+      await scenes.length(1)
+    }
+    await replace('{"last":true}')
+    while (!('last' in (scenes.items.at(-1) ?? {}))) await scenes.length(scenes.items.length + 1)
+    expect(warnings.items).to.deep.equal([])
+  })
+
+  it('waits for the folder to be made, and watches it when it is made anew', async () => {
+    await rm(join(base, 'folder'), { recursive: true })
+    watch(20)
+    for (let n = 1; n <= 2; n++) {
+      await mkdir(join(base, 'folder'))
+      await writeFile(path, `{"n":${n}}`)
+      await scenes.length(n)
+      await rm(join(base, 'folder'), { recursive: true })
+    }
+    expect(scenes.items).to.deep.equal([{ n: 1 }, { n: 2 }])
+  })
+
+  it('looks at the file where no event tells of a change', async () => {
+    // A change behind a symlink into another folder makes no event in the watched one.
+    await writeFile(join(base, 'target.json'), '{"n":1}')
+    await symlink(join(base, 'target.json'), path)
+    watch(20)
+    await scenes.length(1)
+    await writeFile(join(base, 'target.json'), '{"n":22}')
+    expect(await scenes.length(2)).to.deep.equal([{ n: 1 }, { n: 22 }])
+  })
+
+  it('is not held up by a named pipe', async function () {
+    if (process.platform === 'win32')
+      skipBecause(this, 'owners, modes and links need a POSIX system')
+    execFileSync('mkfifo', [path])
+    watch()
+    expect((await warnings.length(1))[0]).to.contain('not a regular file')
+    await replace('{"n":1}')
+    await scenes.length(1)
+  })
+
+  it('touches nothing after stop', async () => {
+    await writeFile(path, '{"n":1}')
+    watch(5)
+    await watcher?.stop()
+    const { length } = scenes.items
+    await truncate(path)
+    await replace('{"n":2}')
+    // Ten times the interval: no event tells that nothing happens.
+    await new Promise(resolve => setTimeout(resolve, 50))
+    expect(scenes.items).to.have.length(length)
+  })
+})

@@ -1,0 +1,67 @@
+import { expect } from 'chai'
+import { ServiceError } from '../../../src/lib/util/errors.ts'
+import { checkFacts, checkRegularly } from '../../../src/lib/util/regular-check.ts'
+import { ManualTime } from '../resources/manual-time.ts'
+
+describe('a check that is made regularly', () => {
+  const ok = { state: 'connected' }
+  const late = { state: 'away', reason: 'no answer in time' }
+  let time: ManualTime
+  let made: PromiseWithResolvers<void>[]
+  let ask: () => Promise<object>
+  beforeEach(() => {
+    time = new ManualTime()
+    made = []
+    const check = checkRegularly(
+      () => {
+        const next = Promise.withResolvers<void>()
+        made.push(next)
+        return next.promise
+      },
+      { clock: time, timer: time },
+    )
+    ask = () => checkFacts(check())
+  })
+
+  it('is made once for all callers of two seconds', async () => {
+    const first = [ask(), ask()]
+    made[0]?.resolve()
+    expect(await Promise.all(first)).to.deep.equal([ok, ok])
+    time.advance(1999)
+    expect(await ask()).to.deep.equal(ok)
+    expect(made).to.have.length(1)
+    time.advance(1)
+    const second = ask()
+    made[1]?.reject(
+      new ServiceError('storage_failed', 'at db.example: x', { data: { reason: 'x' } }),
+    )
+    expect(await second).to.deep.equal({ state: 'away', reason: 'x' })
+    expect(await ask()).to.deep.equal({ state: 'away', reason: 'x' })
+    expect(made).to.have.length(2)
+  })
+
+  it('fails after a second, and is made again only when it has ended', async () => {
+    const first = ask()
+    time.advance(1000)
+    expect(await first).to.deep.equal(late)
+    time.advance(600_000)
+    expect(await ask()).to.deep.equal(late)
+    expect(made).to.have.length(1)
+    made[0]?.resolve()
+    await made[0]?.promise
+    // The end of the check is known in a later task.
+    await new Promise(setImmediate)
+    const second = ask()
+    made[1]?.resolve()
+    expect(await second).to.deep.equal(ok)
+    expect(time.waiting).to.equal(0)
+  })
+
+  it('shows nothing of an error that is not for anyone', async () => {
+    const outcome = ask()
+    made[0]?.reject(new Error('password of db.example'))
+    expect(JSON.stringify(await outcome))
+      .to.match(/failed/)
+      .and.not.match(/db\.example/)
+  })
+})
