@@ -74,10 +74,10 @@ async function written(path: string) {
   throw new ServiceError('storage_failed', `${path} vanished while the backup was made`)
 }
 
-/** The error of `backup` and `restore` with a database. */
-export function backupUnsupported(): ServiceError {
+/** The error of `backup` with a database. */
+function backupUnsupported(): ServiceError {
   return usage(
-    'registry backup and restore work on files, not on PostgreSQL',
+    'registry backup works on files, not on PostgreSQL',
     'use pg_dump and pg_restore, and keep a copy of wrapping.key in the data folder',
   )
 }
