@@ -45,10 +45,6 @@ def rename():
     bpy.data.objects["Cube"].name = "Hero"
 
 
-def rename_back():
-    bpy.data.objects["Hero"].name = "Cube"
-
-
 def delete():
     bpy.data.objects.remove(bpy.data.objects["Light"])
 
@@ -530,18 +526,6 @@ def look_at_cube():
     view_area().spaces.active.region_3d.view_location = bpy.data.objects["Cube"].location
 
 
-def make_notes(name, count):
-    """One after the other, without waiting for what becomes of them: name.0, name.1, …"""
-    for number in range(int(count)):
-        window = bpy.context.window_manager.windows[0]
-        with bpy.context.temp_override(window=window, area=view_area()):
-            bpy.ops.service_cli.note_on_selection(text="%s.%d" % (name, number))
-
-
-def pid():
-    return os.getpid()
-
-
 def add_box():
     """A second mesh, in view and beside the cube."""
     bpy.ops.mesh.primitive_cube_add(size=1, location=(3, -2, 0))
@@ -600,53 +584,30 @@ def outside():
     subprocess.run(["import", "-window", window_id(), path], check=True)
 
 
-_panel_draws = []
+_panel = {"draws": 0}
 
 
-def watch_panel():
-    """Opens the sidebar and notes each drawing of the add-on's panel."""
-    module = sys.modules[harness.ADDON + ".preferences"]
-    draw = module.draw_state
-    module.draw_state = lambda layout: _panel_draws.append(time.time()) or draw(layout)
-    view_area().spaces.active.show_region_ui = True
+def panel_draws():
+    """How often the add-on's panel was drawn to its end, in the tab that the sidebar opens with."""
+    if not _panel["draws"] and not view_area().spaces.active.show_region_ui:
+        panel = bpy.types.SERVICE_CLI_PT_sidebar
+        bpy.utils.unregister_class(panel)
+        draw = panel.draw
+
+        def watched(self, context):
+            draw(self, context)
+            _panel["draws"] += 1
+
+        panel.draw, panel.bl_category = watched, "Item"
+        bpy.utils.register_class(panel)
+        view_area().spaces.active.show_region_ui = True
+    view_area().tag_redraw()
+    return _panel["draws"]
 
 
 def view_area():
     screen = bpy.context.window_manager.windows[0].screen
     return next(each for each in screen.areas if each.type == "VIEW_3D")
-
-
-def sidebar():
-    """Where it is, in pixels from the top left of the window, and how often the panel was drawn."""
-    window = bpy.context.window_manager.windows[0]
-    region = next(each for each in view_area().regions if each.type == "UI")
-    view_area().tag_redraw()
-    top = window.height - region.y - region.height
-    return {"x": region.x, "y": top, "width": region.width, "height": region.height,
-            "draws": len(_panel_draws)}
-
-
-def mouse(*steps):
-    """By real events, and without waiting: Blender takes them when it is back in its loop."""
-    words = " sleep 0.3 ".join(steps).replace("mousemove", "mousemove --window " + window_id())
-    subprocess.Popen(["xdotool"] + words.split())
-
-
-def press_tab(height):
-    region = sidebar()
-    at = "mousemove %d %d" % (region["x"] + region["width"] - 10, region["y"] + int(height))
-    mouse(at, "click 1")
-
-
-def widen_sidebar(width):
-    """Drags its edge, which in an overlapping region is some pixels inside of its bounds."""
-    region = sidebar()
-    edge = region["x"] + 5
-    height = region["y"] + 60  # below the panels the region lets events through
-    to = edge + region["width"] - int(width)
-    mouse("mousemove %d %d" % (edge, height), "mousedown 1",
-          "mousemove %d %d" % ((edge + to) // 2, height),
-          "mousemove %d %d" % (to, height), "mouseup 1", "mousemove 5 300")
 
 
 def is_connected():
