@@ -45,10 +45,6 @@ def rename():
     bpy.data.objects["Cube"].name = "Hero"
 
 
-def delete():
-    bpy.data.objects.remove(bpy.data.objects["Light"])
-
-
 def add():
     bpy.ops.ed.undo_push(message="before")
     bpy.ops.object.empty_add(location=(0, 0, 5))
@@ -61,10 +57,7 @@ def undo():
 
 def step(name, *words):
     """What a person does in the 3D view, with its undo step."""
-    window = bpy.context.window_manager.windows[0]
-    area = view_area()
-    region = next(each for each in area.regions if each.type == "WINDOW")
-    with bpy.context.temp_override(window=window, area=area, region=region):
+    with in_view():
         STEPS[name](*words)
         bpy.ops.ed.undo_push(message=name)
 
@@ -158,10 +151,7 @@ def reset():
 
 def operate():
     """As a person does it in the 3D view: such operators get into the history."""
-    window = bpy.context.window_manager.windows[0]
-    area = next(each for each in window.screen.areas if each.type == "VIEW_3D")
-    region = next(each for each in area.regions if each.type == "WINDOW")
-    with bpy.context.temp_override(window=window, area=area, region=region):
+    with in_view():
         bpy.ops.object.select_all("EXEC_DEFAULT", True, action="SELECT")
         bpy.ops.transform.translate("EXEC_DEFAULT", True, value=(0, 0, 2))
 
@@ -409,10 +399,6 @@ def share_picture():
     preferences().share_picture = True
 
 
-def share_objects(shares):
-    preferences().share_objects = shares == "on"
-
-
 def share_scene(shares):
     preferences().share_scene = shares == "on"
 
@@ -481,10 +467,7 @@ def note():
     for each in bpy.context.selected_objects:
         each.select_set(False)
     bpy.data.objects["Cube"].select_set(True)
-    area = view_area()
-    region = next(each for each in area.regions if each.type == "WINDOW")
-    window = bpy.context.window_manager.windows[0]
-    with bpy.context.temp_override(window=window, area=area, region=region):
+    with in_view():
         bpy.ops.service_cli.note_on_selection(text="The cube is too low")
 
 
@@ -512,8 +495,7 @@ def dialog():
 
 def press(*words):
     """Keys or a click with the mouse over the middle of the 3D view: words of xdotool."""
-    area = view_area()
-    region = next(each for each in area.regions if each.type == "WINDOW")
+    region = view_region()
     x, y = region.x + region.width // 2, region.y + region.height // 2
     top = bpy.context.window_manager.windows[0].height - y
     subprocess.run(["xdotool", "mousemove", "--window", window_id(), str(x), str(top)], check=True)
@@ -610,6 +592,16 @@ def view_area():
     return next(each for each in screen.areas if each.type == "VIEW_3D")
 
 
+def view_region():
+    return next(each for each in view_area().regions if each.type == "WINDOW")
+
+
+def in_view():
+    """The context that operators of the 3D view have there."""
+    window = bpy.context.window_manager.windows[0]
+    return bpy.context.temp_override(window=window, area=view_area(), region=view_region())
+
+
 def is_connected():
     session = sys.modules[harness.ADDON + ".preferences"].RUNNING.session
     return session is not None and session.link.connected
@@ -639,10 +631,7 @@ def uncover():
 
 def modal():
     """The cube hangs at the mouse, as after pressing G; Blender waits for a click."""
-    window = bpy.context.window_manager.windows[0]
-    area = next(each for each in window.screen.areas if each.type == "VIEW_3D")
-    region = next(each for each in area.regions if each.type == "WINDOW")
-    with bpy.context.temp_override(window=window, area=area, region=region):
+    with in_view():
         bpy.ops.transform.translate("INVOKE_DEFAULT")
 
 
