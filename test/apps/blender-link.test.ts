@@ -158,6 +158,7 @@ for (const { mode, needs, args, command } of blenderModes) {
       await tell('new')
       const fresh = await comes(scene, found => found.document.path === undefined)
       expect(fresh.objects).to.deep.equal([])
+      await comes(shared, found => !found.some(uri => uri.startsWith('blender-object:')))
       await tell('load')
       const loaded = await comes(scene, found => found.document.path === path)
       expect(loaded.objects?.map(({ name }) => name)).to.have.members(['Cube', 'Light', 'Camera'])

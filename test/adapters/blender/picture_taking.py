@@ -74,22 +74,6 @@ class Files(unittest.TestCase):
         row = png_file.encode(1000, 700, grey * 1000 + cube * 1000 * 699)
         self.assertFalse(png_file.is_blank(row))
 
-    def test_keep_their_proportions(self):
-        self.assertEqual(png_file.fitting(1600, 900, 1600), (1600, 900))
-        self.assertEqual(png_file.fitting(1600, 900, 320), (320, 180))
-        self.assertEqual(png_file.fitting(1601, 901, 800), (800, 450))
-        self.assertEqual(png_file.fitting(5000, 10, 1), (1, 1))
-
-    def test_are_never_larger_than_was_said(self):
-        for width, height in ((1, 1), (3, 200), (640, 400)):
-            png = png_file.encode(width, height, noise(width, height))
-            self.assertLessEqual(len(png), png_file.most_bytes(width, height))
-
-    def test_become_smaller_with_each_try(self):
-        self.assertEqual(png_file.smaller(1000, 4000, 1000), 475)
-        self.assertEqual(png_file.smaller(1000, 1001, 1000), 900)
-        self.assertEqual(png_file.smaller(1, 1001, 1000), 1)
-
 
 class Scaling(unittest.TestCase):
     def setUp(self):
