@@ -1,9 +1,8 @@
 import { expect } from 'chai'
-import { setTimeout as delay } from 'node:timers/promises'
 import { until } from '../helpers/until.ts'
 import { useLinkedApps } from './linked-app.ts'
 import type { PythonApp } from './python-driver.ts'
-import { type Peer, ScriptedServer, welcome } from './scripted-server.ts'
+import { type Peer, ScriptedServer } from './scripted-server.ts'
 
 describe('the Python link: pictures of the application', () => {
   let server: ScriptedServer
@@ -116,20 +115,6 @@ describe('the Python link: pictures of the application', () => {
     expect(await told(3)).to.deep.equal({ targets: [] })
     await expectError(app.call('provide_capture', 'callback', ['hologram']))
     expect(await app.get('asked')).to.deep.equal([])
-  })
-
-  it('are not taken when the question was cancelled or its time is over', async () => {
-    await begin()
-    await app.tell({ pumping: false })
-    capture('s1')
-    capture('s2', { deadline_ms: 50 })
-    peer.send({ type: 'cancel', id: 's1' })
-    capture('s3', { max_width: 3 })
-    await delay(200)
-    await app.tell({ pumping: true })
-    await peer.answerTo('s3')
-    expect(await app.get('asked')).to.deep.equal([['window', 3, 5000, true]])
-    expect(peer.messages.filter(({ id }) => id === 's1' || id === 's2')).to.deep.equal([])
   })
 
   it('do not get between the bytes of an artefact', async () => {

@@ -1,9 +1,6 @@
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { expect } from 'chai'
-import { copyFile, mkdir } from 'node:fs/promises'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { PNG } from 'pngjs'
 import { until } from '../helpers/until.ts'
 import {
@@ -15,7 +12,6 @@ import { boundsOfCube, differingPixels, isInside } from './note-pixels.ts'
 import { toolCall } from '../helpers/mcp.ts'
 
 const waitMs = 30_000
-const results = fileURLToPath(new URL('../../results/', import.meta.url))
 
 describe('a note, from the artist in Blender to the proof and back', function () {
   this.timeout(120_000)
@@ -78,13 +74,6 @@ describe('a note, from the artist in Blender to the proof and back', function ()
     await until(async () => (await draws()) > before, 'the panel', waitMs)
   }
 
-  /** For people to look at. */
-  async function keepScreenshot(name: string): Promise<void> {
-    await linked.blender.tell('outside')
-    await mkdir(results, { recursive: true })
-    await copyFile(join(linked.addon.folder, 'outside.png'), join(results, `${name}.png`))
-  }
-
   it('wakes the agent that waits, with its objects, its place and a picture', async () => {
     const waiting = call('wait_for_change', { uris: ['notes://open'], timeout_s: 45 })
     await linked.blender.tell('note')
@@ -100,7 +89,6 @@ describe('a note, from the artist in Blender to the proof and back', function ()
     expect(made.no_picture).to.equal(undefined)
     expect((await picture(made.before)).width).to.be.above(300)
     await until(async () => (await shown()).pins[0] === '1', 'the pin', waitMs)
-    await keepScreenshot('blender-note-pin')
   })
 
   it('is proved: what was asked for, what else changed, and where in the picture', async () => {

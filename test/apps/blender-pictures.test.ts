@@ -206,10 +206,10 @@ describe('the picture that Blender takes of itself', function () {
   })
 
   it('is denied in every way while the person does not share it', async () => {
-    await tell('share_no_picture')
+    await tell('share_picture off')
     await until(async () => !(await isListed()), 'its going', waitMs)
     expect(await failure()).to.include({ code: -32002 })
-    await tell('share_picture')
+    await tell('share_picture on')
     await until(isListed, 'its coming back', waitMs)
     expect(sizeOf(await read()).width).to.be.above(100)
   })

@@ -130,17 +130,5 @@ class Lifecycle(unittest.TestCase):
         self.assertIn(b"http://127.0.0.1:9/host", saved)
         self.assertNotIn(b"a-token-that-nobody-may-find", saved)
 
-    def test_saved_and_opened_files_leave_it_in_place(self):
-        harness.enable()
-        bpy.ops.service_cli.connect()
-        session = running().session
-        handlers = traces()["handlers"]
-        bpy.ops.wm.read_homefile(use_empty=True)
-        self.assertIs(running().session, session)
-        for name, before in handlers.items():
-            kept = [each for each in before if each.__module__.startswith(harness.ADDON)]
-            now = getattr(bpy.app.handlers, name)
-            self.assertEqual([each for each in kept if each not in now], [], name)
-
 
 harness.main(__name__)

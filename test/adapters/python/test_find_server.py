@@ -165,12 +165,6 @@ class FindServer(unittest.TestCase):
         self.assertEqual(self.reasons[-1], "taken: another application is linked to "
                          "http://127.0.0.1:1/host; start another server: service-cli serve --port 0")
 
-    def test_says_last_what_is_wrong_with_the_server_that_it_could_take(self):
-        self.record("a", host_token_file="relative.token")
-        self.record("b", dcc_type="maya")
-        self.refused("no token file")
-        self.assertEqual(self.reasons[-1], "no usable server: a.json: it names no token file")
-
     def test_looks_where_the_server_writes(self):
         self.assertEqual(link.registry_folder({"SERVICE_REGISTRY_DIR": "/a/b"}), "/a/b")
         if hasattr(os, "geteuid"):

@@ -108,36 +108,6 @@ class Json(unittest.TestCase):
         self.assertIsNone(link.one_line(None))
 
 
-class Backlogs(unittest.TestCase):
-    def test_keeps_the_order_of_each_session_whatever_happens(self):
-        for seed in range(300):
-            chance = random.Random(seed)
-            backlog, sent, taken = link.Backlog(40), {"a": 0, "b": 0}, {"a": [], "b": []}
-            for _ in range(chance.randrange(5, 200)):
-                step = chance.randrange(10)
-                if step < 6:
-                    session = chance.choice("ab")
-                    sent[session] += 1
-                    backlog.add("entry", session, str(sent[session]))
-                elif not backlog.flight and backlog.waiting:
-                    batch = backlog.take(5, 12)
-                    self.assertLessEqual(len(batch), 5)
-                    self.assertEqual(len({item.session for item in batch}), 1)
-                elif backlog.flight and step < 8:
-                    for item in backlog.flight:
-                        taken[item.session].append(int(item.text))
-                    backlog.taken()
-                elif step == 8:
-                    backlog.restore()
-                elif backlog.flight:
-                    backlog.give_up(chance.choice([None, 0, 2, 99]))
-                self.assertLessEqual(len(backlog), 40)
-            for session in "ab":
-                self.assertEqual(taken[session], sorted(set(taken[session])), "seed %d" % seed)
-            accounted = len(backlog) + backlog.dropped + sum(map(len, taken.values()))
-            self.assertEqual(accounted, sum(sent.values()), "seed %d" % seed)
-
-
 class Statuses(unittest.TestCase):
     def test_shows_no_secret_and_says_what_to_do(self):
         host = link.HostLink("maya", url="http://me:secret@127.0.0.1/host", token="secret", env={})

@@ -72,14 +72,6 @@ class Turns(unittest.TestCase):
                 self.assertEqual(self.thread.runs, runs)
         self.assertGreaterEqual(self.runs(1), 1)
 
-    def test_can_be_lent_inside(self):
-        with self.turns:
-            self.turns.lend(0.1)
-            runs = self.thread.runs
-            self.assertGreaterEqual(runs, 1)
-            time.sleep(0.05)
-            self.assertEqual(self.thread.runs, runs)
-
 
 class UnaskedTurns(unittest.TestCase):
     def test_come_when_the_main_thread_grants_none_for_long(self):
