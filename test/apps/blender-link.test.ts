@@ -31,7 +31,6 @@ for (const { mode, needs, args, command } of blenderModes) {
     let client: SdkClient
     let updates: Updates
     let blender: Remote | null = null
-    let readAtFirst: Record<string, unknown>
 
     const startBlender = () => {
       const env = { SERVICE_REGISTRY_DIR: registryDir(), LIBGL_ALWAYS_SOFTWARE: '1' }
@@ -52,7 +51,6 @@ for (const { mode, needs, args, command } of blenderModes) {
       ;({ client, updates } = await connectWatcher(serving.url))
       await client.subscribeResource({ uri: 'scene://current' })
       blender = await startBlender()
-      readAtFirst = await readJson(client, 'scene://current')
     })
     // Each test begins with the same document, whatever the one before it left.
     beforeEach(async () => {
@@ -108,10 +106,6 @@ for (const { mode, needs, args, command } of blenderModes) {
       const file = join(addon.folder, 'registry', 'instances', `${serving.instance_id}.json`)
       return JSON.parse(await readFile(file, 'utf8'))
     }
-
-    it('sees nothing before somebody asks for the link', () => {
-      expect(readAtFirst).to.include({ status: 'no_snapshot' })
-    })
 
     it('sees the scene as soon as the add-on, which found the server itself, is connected', async () => {
       await tell('disconnect')

@@ -11,7 +11,8 @@ import harness
 
 harness.enable()
 import service_cli_link
-from service_cli_link import actions, cadence, finite, missing_files, note_panel, object_detail, status_view
+from service_cli_link import actions, cadence, finite, missing_files, note_panel
+from service_cli_link import object_detail, status_view
 from service_cli_link.console_tee import ConsoleTee, Tee
 from service_cli_link.note_panel import NOTHING
 from service_cli_link.service_host_link import CLEARED, NOT_TOLD, OFF, LinkStatus

@@ -109,13 +109,6 @@ class Sharing(unittest.TestCase):
             self.assertEqual(call(), {"CANCELLED"}, words)
         self.assertEqual(self.sent(), [])
 
-    def test_the_render_when_asked(self):
-        harness.render()
-        self.assertEqual(self.sent(), [])
-        self.assertEqual(bpy.ops.service_cli.share_render(), {"FINISHED"})
-        self.assertEqual(self.sent()[0]["metadata"]["frame"], 1)
-        self.assert_sent_and_gone("image/png", b"\x89PNG")
-
     def test_every_frame_that_was_written_when_that_is_switched_on(self):
         self.session.apply(self.session.settings._replace(renders=True))
         scene = bpy.context.scene

@@ -122,6 +122,15 @@ class Statuses(unittest.TestCase):
         host.stop()
         self.assertEqual(host.status().state, "off")
 
+    def test_says_that_a_host_is_no_name(self):
+        for host in ("a..b", "x" * 64):
+            given = link.HostLink("maya", url="http://%s/host" % host, token="t", env={})
+            given.start()
+            given._worker.join(5)
+            self.assertEqual(given.status()[:2],
+                             ("refused", "Not linked: the host URL cannot be understood."))
+            given.stop()
+
     def test_wants_url_and_token_together(self):
         host = link.HostLink("maya", url="http://127.0.0.1:1/host", env={})
         host.start()
