@@ -29,8 +29,6 @@ export async function buildPage() {
     ...options,
     entryPoints: [{ in: join(root, 'page', 'main.tsx'), out: 'app' }],
     outdir: out,
-    splitting: true,
-    chunkNames: '[name]-[hash]',
     format: 'esm',
   })
   writeFileSync(join(out, 'live-app.html'), await liveApp(options))

@@ -96,7 +96,7 @@ describe('a command whose stdout cannot be written', () => {
 
   const secrets: [name: string, words: () => string][] = [
     ['service token', () => 'token create ci'],
-    ['invitation', () => `registry invite --data-dir ${registry.dataDir}`],
+    ['invitation', () => `registry users add bob --data-dir ${registry.dataDir}`],
     ['reset code', () => `registry users reset-code alice --data-dir ${registry.dataDir}`],
     ['key', () => 'keys create'],
   ]

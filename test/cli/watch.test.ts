@@ -180,11 +180,11 @@ describe('service-cli resources watch', () => {
     await watched.has(4)
     await watched.end()
     const [, gone, back] = watched.lines()
-    expect(gone).to.match(/the application is gone since .*; this is its last scene$/)
+    expect(gone).to.match(/the application is gone since .*; the scene is its last$/)
     expect(back).to.match(/the application is connected again$/)
     const read = await runCommand(['resources', 'read', 'scene://current', folder()])
     expect(read.stdout).to.equal('{"frame":1}')
-    expect(read.stderr).to.match(/^the application is gone since .*Z; this is its last scene\n$/)
+    expect(read.stderr).to.match(/^the application is gone since .*Z; the scene is its last\n$/)
   })
 
   it('says that the server is away, and goes on with the next one', async () => {

@@ -28,7 +28,7 @@ describe('commands of a user with an account', () => {
   })
 
   it('take --registry, and show examples, none with a secret on the command line', () => {
-    const secret = /--password[ =](?!-)|--token[ =]|--(invite|reset-code)[ =](?!-)/
+    const secret = /--password[ =](?!-)|--token[ =]|--code[ =](?!-)/
     for (const [name, command] of ofAccounts) {
       expect(command.baseFlags, name).to.include.all.keys('registry', 'json', 'quiet')
       const examples = command.examples as { command: string }[]
