@@ -83,18 +83,4 @@ describe('Throttle', () => {
     time.advance(500)
     expect(runs).to.deep.equal([20, 20, 1])
   })
-
-  it('waits for the pokes during a run to settle, too', async () => {
-    const gate = Promise.withResolvers<void>()
-    const { time, throttle, runs } = paced(() => gate.promise, 1000)
-    throttle.poke()
-    time.advance(1000)
-    throttle.poke()
-    time.advance(999)
-    gate.resolve()
-    await setImmediate()
-    expect(runs).to.deep.equal([1])
-    time.advance(1)
-    expect(runs).to.deep.equal([1, 1])
-  })
 })
