@@ -120,21 +120,6 @@ describe('mcp-config', () => {
     expect((await say('cursor', { url: at(9) })).out).not.to.include('Bearer')
   })
 
-  it('fails with the candidates when several servers run', async () => {
-    const other = await serveInProcess({ registryDir, flags: ['--dcc-type=maya'] })
-    try {
-      const { out, error } = await say('cursor')
-      expect(out).to.equal('')
-      expect(error).to.include({ code: 'usage_invalid' })
-      expect(error?.message).to.include(server.url).and.include(other.url)
-      const named = await say('cursor', { instance: server.instanceId })
-      expect(named.out).to.include(server.url)
-      expect((await say('cursor', { instance: 'maya' })).out).to.include('"maya"')
-    } finally {
-      await other.stop()
-    }
-  })
-
   it('prints one line of JSON with --json', async () => {
     const { out, err } = await say('vscode', { json: true, auth: 'api-key', scope: 'project' })
     expect(err).to.equal('')

@@ -139,17 +139,6 @@ describe('service-cli resources watch', () => {
     expect(watched.json().at(-1).lines[1]).to.equal('- frame 10 → 11')
   })
 
-  it('prints only the changes of the part of the scene that the URI names', async () => {
-    await serve.post('scene', { frame: 0, render: { width: 1 } })
-    const watched = await watch('scene://current?pointer=/render', '--json')
-    await serve.post('scene', { frame: 1, render: { width: 1 } })
-    await serve.post('scene', { frame: 1, render: { width: 2 } })
-    await watched.has(2)
-    await watched.end()
-    const change = { path: '/value/width', kind: 'changed', before: 1, after: 2 }
-    expect(watched.json()[1].changes).to.deep.equal([change])
-  })
-
   it('prints the new entries of the audit, and how many came and were pushed out', async () => {
     const post = (...actions: string[]) =>
       serve.post('audit', { records: actions.map(action => ({ action })) })

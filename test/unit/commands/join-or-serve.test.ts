@@ -29,7 +29,6 @@ describe('joinable', () => {
     ['blender', [unknown, blender], 'blender-1'],
     ['blender', [blender, second], 'several'],
     ['blender', [maya], 'none'],
-    ['unknown', [maya], 'none'],
   ]
   for (const [kind, among, joined] of cases) {
     it(`returns ${joined} for ${kind} among ${among.map(({ id }) => id).join(', ')}`, () => {

@@ -212,12 +212,6 @@ describe('settings of serve', () => {
       }
     })
 
-    it('refuse OAuth', async () => {
-      const flags = { auth: 'oauth', 'oauth-issuer': 'https://login.example' } as const
-      const { code } = await failureOf(() => readStdio([], flags))
-      expect(code).to.equal('usage_invalid')
-    })
-
     it('choose a free port and any application, unless they are given', async () => {
       const plain = await readStdio(['stdio'])
       expect([plain.serve.port, plain.dccType]).to.deep.equal([0, undefined])
