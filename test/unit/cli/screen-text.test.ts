@@ -2,7 +2,6 @@ import { expect } from 'chai'
 import fc from 'fast-check'
 import { cleanLines } from '../../../src/lib/util/text.ts'
 import { prettyJson } from '../../../src/lib/cli/pretty-json.ts'
-import { valueText } from '../../../src/lib/cli/format.ts'
 import { sizeText } from '../../../src/lib/util/amounts.ts'
 
 describe('sizeText', () => {
@@ -20,37 +19,6 @@ describe('sizeText', () => {
   for (const [bytes, text] of rows) {
     it(`is ${text} for ${bytes}`, () => expect(sizeText(bytes)).to.equal(text))
   }
-})
-
-describe('valueText', () => {
-  const rows: [value: unknown, most: number, text: string][] = [
-    [1.5, 20, '1.5'],
-    [null, 20, 'null'],
-    ['a\nb', 20, '"a\\nb"'],
-    ['\u001b[31mred\u202e', 40, '"\\u001b[31mred "'],
-    [[1, 2, 3], 20, '[1, 2, 3]'],
-    [{ id: 2, name: 'Lamp' }, 40, '{id: 2, name: "Lamp"}'],
-    [{ 'a\u001b]0;x\u0007b': [] }, 40, '{ab: []}'],
-    ['x'.repeat(100), 10, '"xxxxxxxx…'],
-  ]
-  for (const [value, most, text] of rows) {
-    it(`is ${text} for ${JSON.stringify(value).slice(0, 30)}`, () => {
-      expect(valueText(value, most)).to.equal(text)
-    })
-  }
-
-  it('looks at no more of a large value than it shows', () => {
-    const value = Array.from({ length: 1000 }, (_, at) => at)
-    let seen = 0
-    const watched = new Proxy(value, {
-      get(target, name) {
-        if (typeof name === 'string' && /^\d+$/.test(name)) seen++
-        return Reflect.get(target, name)
-      },
-    })
-    expect(valueText(watched, 20)).to.have.length(20)
-    expect(seen).to.be.lessThan(20)
-  })
 })
 
 describe('prettyJson', () => {
