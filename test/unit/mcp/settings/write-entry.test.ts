@@ -19,10 +19,6 @@ import { parseRfc3339 } from '../../../../src/lib/util/time.ts'
 import type { ServiceError } from '../../../../src/lib/util/errors.ts'
 import type { ClientFile } from '../../../../src/lib/mcp/settings/client.ts'
 import { type WriteEntryParts, writeEntry } from '../../../../src/lib/mcp/settings/write-entry.ts'
-import {
-  readSettingsFile,
-  replaceSettingsFile,
-} from '../../../../src/lib/mcp/settings/settings-file.ts'
 import { skipBecause } from '../../../helpers/skip.ts'
 
 const url = 'http://127.0.0.1:8765/mcp'
@@ -233,18 +229,6 @@ describe('writeEntry', () => {
     expect(await readdir(folder)).to.have.length(2)
   })
 
-  it('merges into what another program made in between', async () => {
-    let turn = 0
-    const clock = {
-      now: () => {
-        if (turn++ === 0) writeFileSync(file.path, '{"x":1}')
-        return nowMs
-      },
-    }
-    await write({ clock })
-    expect(JSON.parse(await read())).to.deep.equal({ x: 1, servers: { blender: { url } } })
-  })
-
   it('gives up when another program never stops writing', async () => {
     await writeFile(file.path, '{}')
     let turn = 0
@@ -258,23 +242,5 @@ describe('writeEntry', () => {
     expect(error).to.equal('config_busy')
     expect(await readdir(folder)).to.deep.equal(['mcp.json'])
     expect(JSON.parse(await read())).to.deep.equal({ turn: turn - 1 })
-  })
-
-  it('leaves what came since it was read', async () => {
-    await writeFile(file.path, '{}')
-    const found = await readSettingsFile(file)
-    await writeFile(file.path, '{"new":1}')
-    const parts = { text: '{"mine":1}', found, backup: at('b.bak'), isPrivate: true }
-    expect(await replaceSettingsFile(file, parts)).to.equal(false)
-    expect(await readdir(folder)).to.deep.equal(['mcp.json'])
-    expect(await read()).to.equal('{"new":1}')
-  })
-
-  it('leaves what came where nothing was', async () => {
-    await writeFile(file.path, '{"new":1}')
-    const parts = { text: '{}', found: null, backup: at('b.bak'), isPrivate: true }
-    expect(await replaceSettingsFile(file, parts)).to.equal(false)
-    expect(await readdir(folder)).to.deep.equal(['mcp.json'])
-    expect(await read()).to.equal('{"new":1}')
   })
 })
