@@ -125,6 +125,10 @@ describe('the answers of the tools of serve and of a gateway', () => {
   const addNote = async (members: object = {}) =>
     (await serve.post('notes', { text: 'Too bright', author: 'ada', ...members })).json.note
 
+  it('say when there is no note', async () => {
+    expect((await call('list_notes')).content[0].text).to.equal('no open notes')
+  })
+
   it('have nothing in their data that the words lack', async () => {
     const note = await addNote({ targets: ['Key Light'], view: { matrix: [1] } })
     const { revision: since } = (await call('query_scene')).structuredContent
@@ -247,15 +251,5 @@ describe('the answers of the tools of serve and of a gateway', () => {
       /answered, waits for the person, do not answer again; from ada .*; last: answer by test at .*: "Done again"/,
     )
     expect(listed.content[0].text).to.contain(': open, waits for you; from ada')
-  })
-
-  it('say when there is no note', async () => {
-    const empty = await serveInProcess()
-    try {
-      const own = await RawSession.open(empty.url)
-      expect((await call('list_notes', {}, own)).content[0].text).to.equal('no open notes')
-    } finally {
-      await empty.stop()
-    }
   })
 })
