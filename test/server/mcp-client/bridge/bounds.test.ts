@@ -10,13 +10,9 @@ describe('the bounds of the bridge', () => {
 
   const malformed: [line: string | Buffer, code: number, id: unknown][] = [
     ['{', -32700, null],
-    ['not json', -32700, null],
     [Buffer.from([0x22, 0xff, 0x22]), -32700, null],
     ['7', -32600, null],
-    ['{}', -32600, null],
     ['{"jsonrpc":"1.0","id":5,"method":"ping"}', -32600, 5],
-    ['{"jsonrpc":"2.0","id":5,"method":7}', -32600, 5],
-    ['{"jsonrpc":"2.0","id":null,"method":"ping"}', -32600, null],
     ['{"jsonrpc":"2.0","id":1.5,"method":"ping"}', -32600, null],
   ]
   for (const [line, code, id] of malformed) {
