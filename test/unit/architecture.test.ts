@@ -65,7 +65,7 @@ const packages: readonly (readonly [RegExp, (file: string) => boolean])[] = [
   [/^(hono|@hono\/.*|jose|hono-openapi)$/, below('server')],
   [/^@zxcvbn-ts\/language-common$/, below('server/accounts')],
   [/^(node-screenshots|pngjs)$/, below('server/capture')],
-  [/^ws$/, below('lib/host-link', 'server')],
+  [/^ws$/, below('server')],
   [/^pg$/, below('server/database')],
   [/^@aws-sdk\//, below('server/artefacts/bucket')],
   [/^undici$/, below('server/gateway')],
@@ -75,7 +75,6 @@ describe('architecture', () => {
   it('keeps every file in a folder, apart from the entries and the three programs', () => {
     const roots = files.filter(file => /^((lib|server)\/)?[^/]+$/.test(file))
     expect(roots.sort()).to.deep.equal([
-      'host-client.ts',
       'index.ts',
       'main.ts',
       'server/accounts-server.ts',
@@ -107,8 +106,8 @@ describe('architecture', () => {
       .filter(path => /\.tsx?$/.test(path))
       .flatMap(path => importsOf(path, readFileSync(join(page, path), 'utf8')))
       .map(({ target }) => target)
-      .filter(target => target.startsWith('../../src/'))
-    expect(shared).to.include('../../src/lib/mcp/change-words.ts')
+      .filter(target => target.startsWith('../src/'))
+    expect(shared).to.include('../src/lib/mcp/change-words.ts')
     expect(
       shared.filter(path => !/^\.\.\/src\/lib\/(util|mcp)\/[a-z-]+\.ts$/.test(path)),
     ).to.deep.equal([])
@@ -155,7 +154,6 @@ describe('architecture', () => {
     ['lib/util/a.ts', `import { x } from '../../server/serve.ts'`, true],
     ['lib/util/a.ts', `import { x } from '../cli/b.ts'`, true],
     ['lib/util/a.ts', `import { x } from 'ws'`, true],
-    ['lib/host-link/a.ts', `import { x } from 'ws'`, false],
     ['lib/accounts/a.ts', `import { x } from '@inquirer/prompts'`, true],
     ['lib/cli/a.ts', `import {\n  x,\n  y,\n} from '../../server/http/app.ts'`, true],
     ['commands/a.ts', `const x = await import('../server/serve.ts')`, false],

@@ -205,15 +205,15 @@ facts('decision: scene limits', [
       }),
   ],
   [
-    '64 levels and 8 MiB are taken, one byte more is not',
+    '64 levels and 64 MiB are taken, one byte more is not',
     () =>
       serving(async ({ session, server }) => {
         server.resources().setScene(nested(64))
         expect(await session.readJson('scene://current')).to.deep.equal(nested(64))
-        const text = 'x'.repeat(8 * 1024 * 1024 - '{"t":""}'.length)
-        server.resources().setScene({ t: text })
-        expect((await session.readJson('scene://current')).t).to.have.length(text.length)
-        expect(() => server.resources().setScene({ t: `${text}x` })).to.throw(TypeError)
+        const text = 'x'.repeat(64 * 1024 * 1024 - '{"n":1,"t":""}'.length)
+        server.resources().setScene({ n: 1, t: text })
+        expect(() => server.resources().setScene({ n: 2, t: `${text}x` })).to.throw(TypeError)
+        expect(await session.readJson('scene://current?pointer=/n')).to.include({ value: 1 })
       }),
   ],
 ])

@@ -5,7 +5,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import tls from 'node:tls'
 import * as v2 from '@modelcontextprotocol/client'
-import { HostClient } from '../../../src/lib/host-link/host-client.ts'
 import { type Sdk, type StatelessClient, Updates } from '../../clients/client-face.ts'
 import { readJson } from '../../clients/scenario.ts'
 import { makePair, writePair } from '../../helpers/certificate.ts'
@@ -14,6 +13,7 @@ import {
   gatewayInProcess,
   serveInProcess,
 } from '../../helpers/in-process-servers.ts'
+import { LinkClient } from '../../helpers/link.ts'
 import { ask, RawSession } from '../../helpers/mcp.ts'
 import type { RunningServe } from '../../helpers/serve-process.ts'
 import { until } from '../../helpers/until.ts'
@@ -95,18 +95,11 @@ describe('TLS', () => {
   })
 
   it('leaves the host link and /mcp where programs of this machine look for them', async () => {
-    const app = { dccType: 'blender', mode: 'gui' } as const
-    const host = new HostClient({ app, registryDir: folder })
-    try {
-      host.start()
-      await host.connected({ timeoutMs: 10_000 })
-      host.setScene({ from: 'the host link' })
-      await host.sceneSettled()
-      const session = await RawSession.open(new URL('/mcp', serve.hostUrl).href)
-      expect(await session.readJson(scene)).to.include({ from: 'the host link' })
-    } finally {
-      await host.stop()
-    }
+    const app = await LinkClient.connect(serve)
+    await app.done({ type: 'scene.set', scene: { from: 'the host link' } })
+    const session = await RawSession.open(new URL('/mcp', serve.hostUrl).href)
+    expect(await session.readJson(scene)).to.include({ from: 'the host link' })
+    await app.bye()
   })
 
   it('of a gateway: it lists and probes instances, and says who holds its port', async () => {

@@ -116,7 +116,7 @@ describe('what the bridge makes of HTTP', () => {
 describe('describeSocketError', () => {
   const table: [code: string | undefined, text: RegExp][] = [
     ['ECONNREFUSED', /^connection refused \(ECONNREFUSED\)$/],
-    ['SELF_SIGNED_CERT_IN_CHAIN', /unknown authority \(SELF.*NODE_EXTRA_CA_CERTS/],
+    ['SELF_SIGNED_CERT_IN_CHAIN', /^TLS failed \(SELF_SIGNED_CERT_IN_CHAIN\)$/],
     ['ESOMETHING', /^ESOMETHING$/],
     ['a b', /^unknown error$/],
     [undefined, /^unknown error$/],
