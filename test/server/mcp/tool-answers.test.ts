@@ -162,7 +162,7 @@ describe('the answers of the tools of serve and of a gateway', () => {
       ['query_scene', {}],
       ['scene_changes', {}],
       ['look', {}],
-      ['wait_for_change', { timeout_s: 1 }],
+      ['wait_for_change', { since: 1 }],
       ['list_notes', {}],
     ]
     for (const [name, args] of calls) {

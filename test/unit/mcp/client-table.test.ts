@@ -168,12 +168,6 @@ describe('ClientTable', () => {
     expect(page().total).to.equal(0)
   })
 
-  it('counts no stream of a client that left before it was open', () => {
-    const { res } = stream()
-    stateless().opened(Object.assign(res, { destroyed: true }))
-    expect(page().clients[0]).to.include({ streams: 0 })
-  })
-
   it('pushes at most once a second, and always after the last change', async () => {
     const client = table.ofSession(sessionOf())
     await advance(0)

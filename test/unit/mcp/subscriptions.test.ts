@@ -40,20 +40,6 @@ describe('SubscriptionHub', () => {
     expect(hub.size).to.deep.equal({ subscriptions: 0, subscribers: 0 })
   })
 
-  it('takes several spellings of one resource for one subscription, in the last spelling', () => {
-    const hub = new SubscriptionHub(limits)
-    const [one, other] = [added(hub), added(hub)]
-    for (const uri of ['A://1', 'a://%31', 'A://1']) void hub.subscribe(one, uri, 'a://1')
-    void hub.subscribe(other, 'a://%31', 'a://1')
-    hub.resourceUpdated('a://1')
-    expect([one.told, other.told]).to.deep.equal([['A://1'], ['a://%31']])
-    expect(hub.size).to.deep.equal({ subscriptions: 2, subscribers: 2 })
-    expect(hub.unsubscribe(one, 'a://1')).to.equal('A://1')
-    hub.resourceUpdated('a://1')
-    expect([one.told, other.told]).to.deep.equal([['A://1'], ['a://%31', 'a://%31']])
-    expect(hub.unsubscribe(one, 'a://1')).to.equal(null)
-  })
-
   it('takes another spelling also where there is no room for another subscription', () => {
     const hub = new SubscriptionHub({ maxSubscriptions: 1, maxSubscriptionsPerSession: 1 })
     const one = added(hub)

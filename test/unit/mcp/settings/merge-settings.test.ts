@@ -177,7 +177,6 @@ describe('mergeSettings with JSON', () => {
         expect(after.startsWith(mark)).to.equal(true)
         expect(merge(after)).to.deep.equal(['unchanged', after])
       }),
-      { numRuns: 500 },
     )
   })
 })
