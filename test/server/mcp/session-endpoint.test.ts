@@ -81,17 +81,6 @@ describe('the session endpoint', () => {
     expect(json.result).to.deep.equal({ tools: [] })
   })
 
-  it('names the flag that would let a refused Origin or Host in', async () => {
-    for (const [name, value] of [
-      ['Origin', 'https://evil.example'],
-      ['Host', 'evil.example'],
-    ] as const) {
-      const { status, json } = await post(initializeBody(), { [name]: value })
-      expect([status, json.id]).to.deep.equal([403, null])
-      expect(json.error.message).to.match(/--allowed-(origin|host)/)
-    }
-  })
-
   it('answers a batch of 2025-03-26 with one array, notifications without an answer', async () => {
     const old = await RawSession.open(running.url, '2025-03-26')
     const notification = '{"jsonrpc":"2.0","method":"notifications/x"}'

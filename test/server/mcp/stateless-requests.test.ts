@@ -137,18 +137,6 @@ describe('a stateless request', () => {
     }
   })
 
-  it('names a header that was sent twice', async () => {
-    const uri = 'scene://current'
-    const body = JSON.stringify(statelessRequest('resources/read', { uri }))
-    for (const name of ['Mcp-Method', 'Mcp-Name', 'MCP-Protocol-Version']) {
-      const headers: Record<string, string | string[]> = statelessHeaders('resources/read', { uri })
-      headers[name] = [String(headers[name]), String(headers[name])]
-      const { status, json } = await ask(running.url, { method: 'POST', headers, body })
-      const message = `header "${name.toLowerCase()}" was sent more than once`
-      expect([status, json.error.message]).to.deep.equal([400, message])
-    }
-  })
-
   it('finds only discovery where resources are off', async () => {
     const bare = await startServer({ enableResources: false })
     try {

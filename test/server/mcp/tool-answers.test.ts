@@ -240,9 +240,7 @@ describe('the answers of the tools of serve and of a gateway', () => {
     expect(by).to.equal('test')
     const params = toolCall('answer_note', { id: note.id, text: 'Done again' })
     const again = (await callStateless(serve.url, 'tools/call', params)).json.result
-    expect(again.content[0].text).to.match(
-      /^note_state: note \d+ is answered already, and waits for/,
-    )
+    expect(again.content[0].text).to.match(/^note_state: /)
     await serve.post(`notes/${note.id}/reopen`, { text: 'Not yet' })
     await callStateless(serve.url, 'tools/call', params)
     const listed = await call('list_notes')

@@ -8,7 +8,7 @@ import { runInNewContext } from 'node:vm'
 import type { AccessEntry } from '../../../src/lib/util/logger.ts'
 import { McpHttpServer } from '../../../src/server/mcp/mcp-http-server.ts'
 import { ask, RawSession, rpc, startServer, type TestServer } from '../../helpers/mcp.ts'
-import { statelessHeaders, statelessRequest } from '../../helpers/stateless.ts'
+import { callStateless, statelessHeaders, statelessRequest } from '../../helpers/stateless.ts'
 import { until } from '../../helpers/until.ts'
 
 const chars = 200_000
@@ -53,10 +53,7 @@ const transports: Record<string, (url: string) => Promise<(uri: string) => Asked
     const { headers } = await RawSession.open(url)
     return uri => ({ headers, body: rpc('resources/read', { uri }) })
   },
-  'of 2026-07-28': async () => uri => ({
-    headers: statelessHeaders('resources/read', { uri }),
-    body: JSON.stringify(statelessRequest('resources/read', { uri })),
-  }),
+  'of 2026-07-28': async () => uri => statelessOf('resources/read', { uri }),
 }
 
 const textOf = ({ headers, body }: Asked) => {
@@ -64,6 +61,11 @@ const textOf = ({ headers, body }: Asked) => {
   const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`)
   return `POST /mcp HTTP/1.1\r\n${lines.join('')}\r\n${body}`
 }
+
+const statelessOf = (method: string, params: Record<string, unknown>, id = 1) => ({
+  headers: statelessHeaders(method, params),
+  body: JSON.stringify({ ...statelessRequest(method, params), id }),
+})
 
 describe('an answer that is not taken', () => {
   let running: TestServer
@@ -183,10 +185,6 @@ describe('a request that stays open', () => {
     ['a call that waits of 2026-07-28', async () => statelessOf('tools/call', wait)],
     ['a stream of 2026-07-28', async () => statelessOf('subscriptions/listen', listen)],
   ]
-  const statelessOf = (method: string, params: Record<string, unknown>) => ({
-    headers: statelessHeaders(method, params),
-    body: JSON.stringify(statelessRequest(method, params)),
-  })
   for (const [what, ask] of open) {
     it(`keeps no body of ${what}`, async () => {
       const { headers, body } = await ask()
@@ -200,6 +198,36 @@ describe('a request that stays open', () => {
       expect((await bytesInUse()) - before).to.be.lessThan(count * 100_000)
     })
   }
+})
+
+describe('calls that a client sends at once without reading answers', () => {
+  it('run when their answers can be sent, and are answered in their order', async () => {
+    const count = 200
+    const params = { name: 'read_resource', arguments: { uri: 'app://large', max_chars: chars } }
+    let reads = 0
+    const read = (uri: string) => [{ uri, text: `${++reads}`.padEnd(chars) }]
+    const { url, stop } = await startServer({ enableTools: true }, {}, server =>
+      server.resources().addProducer({ scheme: 'app', list: () => [], read }),
+    )
+    const client = connect(Number(new URL(url).port), '127.0.0.1')
+    try {
+      const ids = Array.from({ length: count }, (_, at) => at)
+      client.write(ids.map(id => textOf(statelessOf('tools/call', params, id))).join(''))
+      // Both what came and what the system takes for a client that does not read is done by then.
+      for (let round = 0; round < count; round++) await callStateless(url, 'ping')
+      expect(reads).to.be.within(1, count / 2)
+      let text = ''
+      client.setEncoding('latin1').on('data', (chunk: string) => {
+        text += chunk.replaceAll(/ {2,}/g, ' ')
+      })
+      await until(() => text.includes(`"id":${count - 1},`), 'the last answer')
+      const answered = Array.from(text.matchAll(/"jsonrpc":"2.0","id":(\d+),/g), ([, id]) => id)
+      expect(answered.map(Number)).to.deep.equal(ids)
+    } finally {
+      client.destroy()
+      await stop()
+    }
+  })
 })
 
 /** After collections: what is left is held by somebody. */

@@ -8,12 +8,11 @@ import { silentLogger } from '../../../../src/lib/util/logger.ts'
 import { Secret } from '../../../../src/lib/util/secret.ts'
 
 describe('hostRequest', () => {
-  let server: Server | undefined
+  const servers: Server[] = []
   let host = ''
 
   afterEach(() => {
-    server?.closeAllConnections()
-    server?.close()
+    for (const server of servers.splice(0)) server.close(() => {}).closeAllConnections()
   })
 
   async function ask(
@@ -21,7 +20,8 @@ describe('hostRequest', () => {
     silenceMs = 60_000,
     secret = 't'.repeat(32),
   ): Promise<unknown> {
-    server = createServer(listener).listen(0, '127.0.0.1')
+    const server = createServer(listener).listen(0, '127.0.0.1')
+    servers.push(server)
     await once(server, 'listening')
     host = `127.0.0.1:${(server.address() as AddressInfo).port}`
     const token = new Secret(secret)

@@ -24,12 +24,6 @@ describe('scene_changes', () => {
   const rows: [what: string, before: object, after: object, words: readonly string[]][] = [
     ['another order', two, { objects: two.objects.toReversed() }, [nothingFollowed]],
     [
-      'an object that came while another one moved',
-      { objects: [object('A', at(0, 0, 0))] },
-      { objects: [object('C'), object('A', at(0, 0, 2))] },
-      ['2 objects or settings changed', 'C (mesh) added', 'A moved 2.00 along z'],
-    ],
-    [
       'an object with a stable identity',
       { objects: [object('Cube', { uid: 1, ...at(0, 0, 0) }), object('B', { uid: 2 })] },
       { objects: [object('B', { uid: 2 }), object('Hero', { uid: 1, ...at(0.5, 0, 0) })] },

@@ -34,24 +34,18 @@ function chosen(asked: { url?: string; instance?: string }, live: Instance[]): s
 
 describe('chooseTarget', () => {
   const at = (port: number) => `http://127.0.0.1:${port}/mcp`
+  const several = (other: string) =>
+    `several servers are running: 11111111 (blender, ${at(8765)}), ${other}; choose one with --instance ID or --url URL, or all with --gateway`
   type Row = [asked: { url?: string; instance?: string }, live: Instance[], outcome: string]
   const rows: Row[] = [
     [{}, [], `${at(8765)} as service-cli by ${at(8765)}, assumed`],
     [{}, [blender], `${at(8765)} as blender by blender`],
     [{ instance: '5555' }, [far], `${far.url} as blender by ${far.url}`],
     [{}, [unknown], `${at(8768)} as service-cli by null`],
-    [
-      {},
-      [blender, maya],
-      `several servers are running: 11111111 (blender, ${at(8765)}), 33333333 (maya, ${at(8767)}); choose one with --instance ID or --url URL, or all with --gateway`,
-    ],
+    [{}, [blender, maya], several(`33333333 (maya, ${at(8767)})`)],
     [{ instance: '2222' }, [blender, second], `${at(8766)} as blender by ${at(8766)}`],
     [{ instance: '44444444-dddd' }, [unknown, maya], `${at(8768)} as service-cli by ${at(8768)}`],
-    [
-      { instance: 'blender' },
-      [blender, second],
-      `several servers are running: 11111111 (blender, ${at(8765)}), 22222222 (blender, ${at(8766)}); choose one with --instance ID or --url URL, or all with --gateway`,
-    ],
+    [{ instance: 'blender' }, [blender, second], several(`22222222 (blender, ${at(8766)})`)],
     [
       { instance: '11' },
       [blender],

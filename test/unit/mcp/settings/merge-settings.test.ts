@@ -30,12 +30,6 @@ describe('mergeSettings with JSON', () => {
     expect(merge(' \n')).to.deep.equal(['added', text])
   })
 
-  it('keeps the byte order mark', () => {
-    const [change, text = ''] = merge('\uFEFF{"mcpServers":{}}\r\n')
-    expect(change).to.equal('added')
-    expect(text).to.match(/^\uFEFF\{"mcpServers".*\}\r\n$/s)
-  })
-
   it('adds the question that an entry refers to, once', () => {
     const input = { type: 'promptString', id: 'blender-key' }
     const [change, text = ''] = merge('{\n  "inputs": [{"id": "other"}]\n}', { input })
