@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { type LinkAnswer, LinkClient } from '../../helpers/link.ts'
 import { RawSession, rpc } from '../../helpers/mcp.ts'
-import { expectHealthy, failureOf } from '../../process/host-link-health.ts'
+import { expectHealthy, failureOf } from './link-health.ts'
 import { exchange, RawSocket, requestText } from '../../process/raw-socket.ts'
 import { serveInProcess } from '../../helpers/in-process-servers.ts'
 import type { RunningServe } from '../../helpers/serve-process.ts'

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { helloOf, instanceId, LinkClient } from '../../helpers/link.ts'
 import { RawSession } from '../../helpers/mcp.ts'
-import { expectHealthy } from '../../process/host-link-health.ts'
+import { expectHealthy } from './link-health.ts'
 import { serveInProcess } from '../../helpers/in-process-servers.ts'
 import type { RunningServe } from '../../helpers/serve-process.ts'
 

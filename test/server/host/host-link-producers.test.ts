@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { LinkClient } from '../../helpers/link.ts'
 import { type Events, RawSession } from '../../helpers/mcp.ts'
-import { expectHealthy, failureOf } from '../../process/host-link-health.ts'
+import { expectHealthy, failureOf } from './link-health.ts'
 import { until } from '../../helpers/until.ts'
 import { serveInProcess } from '../../helpers/in-process-servers.ts'
 import type { RunningServe } from '../../helpers/serve-process.ts'
