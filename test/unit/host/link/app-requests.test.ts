@@ -88,13 +88,6 @@ describe('AppRequests', () => {
     expect(sent).to.have.length(3)
   })
 
-  it('gives all who read one URI the same failure', async () => {
-    const { requests } = connection()
-    const readers = [requests.read('app://a'), requests.read('app://a')]
-    requests.settle({ type: 'error', id: 's1', code: 'busy', message: '' })
-    expect(await Promise.all(readers.map(outcomeOf))).to.deep.equal(['host_busy', 'host_busy'])
-  })
-
   for (const reason of ['host_busy', 'host_timeout'] as const) {
     it(`is ${reason} past the deadline, and takes the question back`, async () => {
       const { requests, sent, time, link } = connection()
@@ -142,23 +135,6 @@ describe('AppRequests', () => {
     await outcomeOf(requests.read('app://a', gone))
     expect(sent.map(({ type }) => type)).to.deep.equal(['read', 'cancel'])
     expect(requests.open).to.equal(0)
-  })
-
-  it('remembers no reader of a question that is answered', async () => {
-    const { requests } = connection()
-    const reader = leaver()
-    const asked = requests.read('app://a', reader)
-    requests.settle(contents('s1', 'app://a'))
-    await asked
-    expect(reader.watched).to.equal(false)
-  })
-
-  it('gives up a list after its own deadline', async () => {
-    const { requests, sent, time } = connection()
-    const asked = requests.list('app')
-    time.advance(2000)
-    expect(await asked).to.deep.equal({ ok: false, failure: 'host_timeout' })
-    expect(sent.at(-1)).to.deep.equal({ type: 'cancel', id: 's1' })
   })
 
   it('passes over and counts answers that are late, second or to no question', async () => {
@@ -249,21 +225,6 @@ describe('AppRequests', () => {
     const again = requests.read('app://a')
     requests.settle(contents('s3', 'app://a'))
     expect(await again).to.have.length(1)
-  })
-
-  it('bears a link that is lost, or answers, while it sends', async () => {
-    const answers: (() => void)[] = []
-    const requests = new AppRequests({
-      send: () => (answers.shift()?.(), false),
-      lateReason: () => 'host_timeout',
-      timer: new ManualTime(),
-      limits: resolveLimits(),
-      log: { debug() {}, info() {}, warn() {}, error() {} },
-    })
-    answers.push(() => requests.settle(contents('s1', 'app://a')))
-    expect(await outcomeOf(requests.read('app://a'))).to.have.length(1)
-    answers.push(() => requests.disconnect())
-    expect(await outcomeOf(requests.read('app://a'))).to.equal('host_disconnected')
   })
 
   it('logs what an application does wrong, not what it refuses', async () => {
