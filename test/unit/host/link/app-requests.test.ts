@@ -119,16 +119,6 @@ describe('AppRequests', () => {
     expect(await anew).to.have.length(1)
   })
 
-  it('keeps a question while a caller waits for it', async () => {
-    const { requests, sent } = connection()
-    const leaving = leaver()
-    const asked = [requests.read('app://a', leaving), requests.read('app://a')]
-    leaving.leave()
-    expect(requests.settle(contents('s1', 'app://a'))).to.equal(true)
-    expect((await Promise.all(asked)).flat()).to.have.length(2)
-    expect(sent).to.have.length(1)
-  })
-
   it('does not ask on for a reader that had left before', async () => {
     const { requests, sent } = connection()
     const gone = { onLeave: (left: () => void) => (left(), () => {}) }
@@ -186,15 +176,6 @@ describe('AppRequests', () => {
       { ok: false, failure: 'internal: no' },
     ])
     expect(time.waiting).to.equal(0)
-  })
-
-  it('lets only so many lists wait', async () => {
-    const { requests } = connection({ maxLinkRequests: 0, maxLinkSchemes: 2 })
-    const lists = [requests.list('a'), requests.list('b'), requests.list('c')]
-    expect(await lists[2]).to.deep.equal({ ok: false, failure: 'host_busy' })
-    requests.disconnect()
-    const gone = { ok: false, failure: 'host_disconnected' }
-    expect(await Promise.all(lists.slice(0, 2))).to.deep.equal([gone, gone])
   })
 
   it('fails everything, and what comes after, when the link is lost', async () => {
