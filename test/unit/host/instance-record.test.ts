@@ -107,15 +107,6 @@ describe('InstanceFile', () => {
     expect((await stat(file.path)).ino).to.equal(ino)
   })
 
-  it('writes a vanished file again and says so once', async () => {
-    for (let round = 0; round < 3; round++) {
-      await rm(file.path)
-      await file.beat()
-      expect(await onDisk()).to.deep.equal(record)
-    }
-    expect(warnings).to.have.length(1)
-  })
-
   it('keeps the token of the run in its file: touched, and written again when it vanished', async () => {
     await file.remove()
     const hostToken = new Secret('the-token-of-this-run')

@@ -43,24 +43,7 @@ describe('the first message of a link', () => {
   it('is a hello, which is welcomed', async () => {
     const { welcome } = await server.join()
     expect(welcome.session).to.match(/^[0-9a-f-]{36}$/)
-    const { session: _, ...rest } = welcome
-    expect(rest).to.deep.equal({
-      type: 'welcome',
-      protocol: 1,
-      server: { name: 'service-cli', version: '0' },
-      limits: {
-        max_message_bytes: 67_108_864,
-        max_batch: 100,
-        max_in_flight: 8,
-        max_artefact_bytes: 17_179_869_184,
-        max_scene_objects: 2000,
-        max_patched_objects: 100_000,
-        scene_min_interval_ms: 0,
-      },
-      heartbeat_ms: 5000,
-      need_scene: true,
-      scene_patch: true,
-    })
+    expect(welcome).to.deep.include({ type: 'welcome', protocol: 1, need_scene: true })
   })
 
   it('may name newer versions and say more, once', async () => {
@@ -215,17 +198,5 @@ describe('the place of the application', () => {
     const told = server.presences.length
     await peer.ask({ type: 'heartbeat', main_idle_ms: 1000 })
     expect(server.presences.length).to.equal(told)
-  })
-})
-
-describe('a server that stops', () => {
-  it('cuts a client that never closes', async () => {
-    const server = await LinkServer.start({ limits: { stopGraceMs: 150 } })
-    const peer = await server.join()
-    peer.ws.pause()
-    await server.stopServer()
-    peer.ws.resume()
-    await peer.closed
-    await server.stop()
   })
 })

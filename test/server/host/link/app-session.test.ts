@@ -153,15 +153,6 @@ describe('what an application tells', () => {
     await peer.settled()
     expect(server.sink.memory.stored.size).to.equal(0)
   })
-
-  it('is given up as an artefact when the link is lost', async () => {
-    peer.send({ type: 'artefact.put', id: 'a', mime: 'text/plain', size: 4 })
-    peer.send(Buffer.from('ab'))
-    await peer.settled()
-    peer.ws.terminate()
-    await until(() => server.sink.memory.broken === 1)
-    expect(server.sink.memory.stored.size).to.equal(0)
-  })
 })
 
 describe('the session events of a link', () => {
@@ -175,13 +166,6 @@ describe('the session events of a link', () => {
     type: 'events.append',
     session_id: id,
     events: [event, event],
-  })
-
-  it('are appended to the buffer that was opened, in its form', async () => {
-    const peer = await server.join()
-    await peer.ask({ ...open('c'), maxlen: 1 })
-    expect(await peer.ask(append('c'))).to.deep.equal({ type: 'ok', next_cursor: 2, dropped: 1 })
-    expect(await peer.ask(open('c'))).to.deep.equal({ type: 'ok', next_cursor: 2 })
   })
 
   it('stay open when a newer link of the instance opened them, however late the older closes', async () => {

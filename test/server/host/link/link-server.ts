@@ -10,6 +10,7 @@ import type { Presence } from '../../../../src/server/host/link/presence.ts'
 import type { RefusedRequest } from '../../../../src/server/http/refusal-log.ts'
 import { McpHttpServer } from '../../../../src/server/mcp/mcp-http-server.ts'
 import { type Limits, resolveLimits } from '../../../../src/lib/config/limits.ts'
+import { helloOf } from '../../../helpers/link.ts'
 import { recordingLog } from '../../../helpers/recording-log.ts'
 import { RawConnection, bearer, token } from '../harness.ts'
 import { MemorySink } from '../memory-sink.ts'
@@ -108,16 +109,8 @@ export class LinkServer {
   }
 }
 
-export function hello(instanceId = 'run-1', members: Message = {}): Message {
-  return {
-    type: 'hello',
-    protocol: [1],
-    client: { name: 'test', version: '1' },
-    app: { dcc_type: 'blender', mode: 'gui', version: '3.4.1', pid: 4711 },
-    instance_id: instanceId,
-    ...members,
-  }
-}
+export const hello = (instanceId = 'run-1', members: Message = {}): Message =>
+  helloOf({ instance_id: instanceId, ...members })
 
 /** The application's end of a link. */
 export class Peer {

@@ -87,11 +87,6 @@ describe('the handshake of the host link', () => {
     })
   }
 
-  it('tells which version it takes', async () => {
-    const answer = await answerTo(get, { 'Sec-WebSocket-Version': '8' })
-    expect(answer).to.contain('\r\nSec-WebSocket-Version: 13\r\n')
-  })
-
   for (const Upgrade of ['h2c', 'websocket']) {
     it(`answers a request of /mcp that offers ${Upgrade} as the plain one it is`, async () => {
       const connection = await server.raw()
@@ -109,7 +104,9 @@ describe('the handshake of the host link', () => {
     })
   }
 
-  it('tells the audit log of strangers', async () => {
+  it('tells which version it takes, and the audit log of strangers', async () => {
+    const answer = await answerTo(get, { 'Sec-WebSocket-Version': '8' })
+    expect(answer).to.contain('\r\nSec-WebSocket-Version: 13\r\n')
     server.refused.length = 0
     await answerTo(get, { Authorization: 'Bearer x' })
     await answerTo(get, { Origin: 'https://studio.example' })

@@ -14,8 +14,6 @@ const errorOf = (code: string, message: string) => {
 describe('readOutcome', () => {
   const good: [what: string, contents: unknown, expected: unknown][] = [
     ['no bytes', [{ uri, blob: '' }], [{ uri, blob: '' }]],
-    ['several', [text, { uri, text: '' }], [text, { uri, text: '' }]],
-    ['nothing', [], []],
     ['null', [{ uri, mimeType: null, text: 'a', blob: null }], [{ uri, text: 'a' }]],
     ['unknown members', [{ ...text, extra: 1 }], [text]],
   ]
@@ -27,13 +25,9 @@ describe('readOutcome', () => {
   })
 
   const wrong: [what: string, contents: unknown][] = [
-    ['an object', text],
     ['an entry that is null', [null]],
     ['no uri', [{ text: '' }]],
-    ['a MIME type that is no string', [{ uri, mimeType: 5, text: '' }]],
-    ['both text and blob', [{ uri, text: '', blob: '' }]],
     ['a text that is no string', [{ uri, text: {} }]],
-    ['a blob without padding', [{ uri, blob: 'AAE' }]],
     ['a blob of another alphabet', [{ uri, blob: 'AA-_' }]],
     ['a blob that is an object', [{ uri, blob: { size: 4, open: 'x' } }]],
   ]

@@ -119,31 +119,6 @@ describe('AppRequests', () => {
     expect(await anew).to.have.length(1)
   })
 
-  it('does not ask on for a reader that had left before', async () => {
-    const { requests, sent } = connection()
-    const gone = { onLeave: (left: () => void) => (left(), () => {}) }
-    await outcomeOf(requests.read('app://a', gone))
-    expect(sent.map(({ type }) => type)).to.deep.equal(['read', 'cancel'])
-    expect(requests.open).to.equal(0)
-  })
-
-  it('passes over and counts answers that are late, second or to no question', async () => {
-    const { requests, time } = connection()
-    const late = requests.read('app://a')
-    time.advance(5000)
-    expect(requests.settle(contents('s1', 'app://a'))).to.equal(false)
-    expect(await outcomeOf(late)).to.equal('host_timeout')
-    const asked = requests.read('app://a')
-    expect(requests.settle(contents('s2', 'app://a'))).to.equal(true)
-    expect(requests.settle({ type: 'error', id: 's2', code: 'internal', message: '' })).to.equal(
-      false,
-    )
-    for (const id of ['s3', 's0', '17', '__proto__']) {
-      expect(requests.settle({ type: 'ok', id })).to.equal(false)
-    }
-    expect(await asked).to.have.length(1)
-  })
-
   it('is host_busy at once when as many questions are open as may be', async () => {
     const { requests, sent } = connection({ maxLinkRequests: 2 })
     void requests.read('app://a')
@@ -206,18 +181,5 @@ describe('AppRequests', () => {
     const again = requests.read('app://a')
     requests.settle(contents('s3', 'app://a'))
     expect(await again).to.have.length(1)
-  })
-
-  it('logs what an application does wrong, not what it refuses', async () => {
-    const { requests, logged } = connection()
-    const asked = ['a', 'b', 'c'].map(name => outcomeOf(requests.read(`app://${name}`)))
-    requests.settle({ type: 'error', id: 's1', code: 'not_found', message: '' })
-    requests.settle({ type: 'ok', id: 's2', contents: 'x' })
-    requests.settle({ type: 'error', id: 's3', code: 'internal', message: 'boom' })
-    await Promise.all(asked)
-    expect(logged).to.deep.equal([
-      { uri: 'app://b', trouble: 'contents of the wrong form' },
-      { uri: 'app://c', trouble: 'internal: boom' },
-    ])
   })
 })

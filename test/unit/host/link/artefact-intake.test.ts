@@ -89,17 +89,6 @@ describe('ArtefactIntake', () => {
     expect(await answer).to.deep.equal(stored)
   })
 
-  it('gives up an artefact when the next one comes before its bytes', async () => {
-    const intake = create()
-    const first = put(intake, '1', 4)
-    intake.feed(bytes.subarray(0, 2))
-    const second = put(intake, '2', 4)
-    intake.feed(bytes)
-    const why = 'another artefact.put came before all of its bytes'
-    expect(await first).to.equal(givenUp(why))
-    expect(await second).to.deep.equal(stored)
-  })
-
   it('passes over the bytes of a put that was no good', () => {
     const intake = create()
     intake.passOver(5)
@@ -262,21 +251,6 @@ describe('Upload', () => {
     const outcome = await reading
     clearInterval(keepingAlive)
     expect(outcome).to.equal('limit: no byte of the artefact came for 40 ms')
-  })
-
-  it('asks to wait beyond 1 MiB and goes on from half of it', async () => {
-    const upload = create({ sizeBytes: 4096 * KiB })
-    const piece = Buffer.alloc(256 * KiB)
-    for (let sent = 0; sent < 4; sent++) upload.feed(piece)
-    expect(flow).to.deep.equal([])
-    upload.feed(piece)
-    upload.feed(piece)
-    expect(flow).to.deep.equal(['pause'])
-    const bytes = upload.bytes()
-    for (let taken = 0; taken < 3; taken++) await bytes.next()
-    expect(flow).to.deep.equal(['pause'])
-    await bytes.next()
-    expect(flow).to.deep.equal(['pause', 'resume'])
   })
 
   it('passes over all that comes once it is refused, and reads on', () => {

@@ -139,7 +139,6 @@ describe('the schemes of an application', () => {
       ['a scheme of the server', 'scene', [], 'scheme_reserved', /scene:/],
       ['a scheme of another producer', 'docs', [], 'scheme_taken', /docs:/],
       ['too many entries', 'app', named('a', 'b', 'c', 'd'), 'limit', /maxLinkResources/],
-      ['a wrong entry for a scheme it has', 'app', [{}], 'invalid', /^\/resources\/0\/uri /],
       ['one scheme too many', 'third', [], 'limit', /maxLinkSchemes/],
     ]
   for (const [what, scheme, resources, code, says] of refused) {
@@ -256,21 +255,6 @@ describe('a changed list', () => {
 })
 
 describe('an application that is disconnected', () => {
-  it('stays listed for the grace, with reads that say so, and then goes', async () => {
-    const { producers, time, heard, listed, reading } = linkedApplication()
-    producers.register('app', named('a'), null)
-    producers.disconnected()
-    expect(await reading('app://a')).to.equal('host_disconnected')
-    time.advance(graceMs - 1)
-    expect(await listed()).to.deep.equal(['app://a'])
-    expect(heard.lists).to.equal(1)
-    time.advance(1)
-    expect(await listed()).to.deep.equal([])
-    expect(heard.lists).to.equal(2)
-    expect(await reading('app://a')).to.equal('resource_not_found')
-    expect(time.waiting).to.equal(0)
-  })
-
   it('takes its schemes over when it is back, without a flicker of the list', async () => {
     const { producers, registry, time, heard, listed, reading } = linkedApplication()
     producers.register('app', named('a'), null)

@@ -23,21 +23,17 @@ describe('parseScheme', () => {
 
 const icon = { src: 'https://a.example/i' }
 const wrongHints: [hints: object, message: string][] = [
-  [{ annotations: [] }, 'annotations must be an object'],
   [{ annotations: { audience: ['model'] } }, 'annotations/audience must be an array'],
   [{ annotations: { priority: 1.1 } }, 'annotations/priority must be a number from 0 to 1'],
   [{ annotations: { lastModified: 'now' } }, 'annotations/lastModified must be a time'],
   [{ annotations: { last_modified: 'x' } }, 'annotations/last_modified is not known here'],
-  [{ icons: {} }, 'icons must be an array of at most 2 icons'],
   [{ icons: [icon, icon, icon] }, 'icons must be an array of at most 2 icons'],
   [{ icons: [icon, 5] }, 'icons/1 must be an object'],
   [{ icons: [{}] }, 'icons/0/src is required'],
   [{ icons: [{ src: 'javascript:alert(1)' }] }, 'icons/0/src must be an https, http or data:image'],
-  [{ icons: [{ src: 'data:text/html,x' }] }, 'icons/0/src must be an https'],
   [{ icons: [{ src: `https://${'a'.repeat(40)}` }] }, 'icons/0/src must not be longer'],
   [{ icons: [{ ...icon, sizes: ['big'] }] }, 'icons/0/sizes must be an array of sizes'],
   [{ icons: [{ ...icon, theme: 'grey' }] }, 'icons/0/theme must be light or dark'],
-  [{ icons: [{ ...icon, size: 1 }] }, 'icons/0/size is not known here'],
 ]
 
 describe('parseResources', () => {
