@@ -126,14 +126,6 @@ describe('the window of the application that is linked to serve', () => {
     await until(() => isListed(session), 'the window in the list')
   })
 
-  it('is read without an entry in the audit log; the access log has it', async () => {
-    const session = await start({ capture: { mode: 'auto', title: 'any', backends: [backend] } })
-    await until(() => isListed(session), 'the window in the list')
-    await session.call('resources/read', { uri })
-    expect(await session.readJson('audit://recent')).to.include({ count: 0 })
-    expect(accessed.some(entry => entry.includes('resources/read'))).to.equal(true)
-  })
-
   it('is not probed when capture is off, or resources are', async () => {
     const capture = { backends: [backend], title: 'a' }
     const session = await start({ capture: { ...capture, mode: 'off' } })

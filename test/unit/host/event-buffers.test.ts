@@ -48,14 +48,6 @@ describe('EventBuffers', () => {
     expect(() => buffers.open('f')).to.throw(ServiceError)
   })
 
-  it('does not take the place of one that was opened again', () => {
-    open('a', 'b', 'c')
-    buffers.end('a')
-    const again = buffers.open('a')
-    expect(again).to.equal(sink.buffers.get('a'))
-    expect(() => buffers.open('d')).to.throw(ServiceError)
-  })
-
   it('removes those of a lost application after the grace, unless they are opened again', () => {
     open('a', 'b', 'c')
     buffers.end('a')
@@ -66,11 +58,5 @@ describe('EventBuffers', () => {
     timer.advance(1)
     expect(readable()).to.deep.equal(['c'])
     expect(timer.waiting).to.equal(0)
-  })
-
-  it('does not know what was never opened', () => {
-    expect(buffers.end('a')).to.equal(false)
-    open('a', 'b', 'c')
-    expect(() => buffers.open('d')).to.throw(ServiceError)
   })
 })

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { until } from '../../../helpers/until.ts'
-import { LinkServer, type Message, hello } from './link-server.ts'
+import { LinkServer, type Message, hello } from '../harness.ts'
 
 const text = (message: Message) => JSON.stringify(message)
 const without = (name: string) => text({ ...hello(), [name]: undefined })

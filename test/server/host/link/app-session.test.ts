@@ -1,7 +1,8 @@
 import { expect } from 'chai'
+import { ServiceError } from '../../../../src/lib/util/errors.ts'
 import type { Notes } from '../../../../src/server/notes/notes.ts'
 import { until } from '../../../helpers/until.ts'
-import { LinkServer, type Message, type Peer } from './link-server.ts'
+import { LinkServer, type Message, type Peer } from '../harness.ts'
 
 const scene = (value: unknown, id?: string): Message => ({ type: 'scene.set', id, scene: value })
 const audit: Message = { type: 'audit.record', records: [{ action: 'file.save' }] }
@@ -72,6 +73,15 @@ describe('what an application tells', () => {
       expect(answer.message).to.contain(said)
     }
     expect(journal).to.deep.equal([])
+  })
+
+  it('is refused as an artefact when the disk is full', async () => {
+    const full = new ServiceError('storage_full', 'no space left on /mnt/a')
+    server.sink.memory.put = () => Promise.reject(full)
+    const put = { type: 'artefact.put', mime: 'text/plain', size: 1 }
+    const answer = await peer.ask(put)
+    expect(answer).to.include({ type: 'error', code: 'limit', retryable: true })
+    expect(answer.message).not.to.contain('/mnt')
   })
 
   it('is not answered without an id, except by an error', async () => {

@@ -3,7 +3,7 @@ import type { Timer } from '../../../../src/lib/util/time.ts'
 import { createHostBackend, captureInApp } from '../../../../src/server/capture/host-backend.ts'
 import { pngOf } from '../../../helpers/png.ts'
 import { until } from '../../../helpers/until.ts'
-import { LinkServer, type Message, type Peer } from './link-server.ts'
+import { LinkServer, type Message, type Peer } from '../harness.ts'
 
 const png = pngOf(40, 30)
 const both = { capture: { targets: ['window', 'viewport'] } }

@@ -55,22 +55,6 @@ describe('what an application tells over the host link', () => {
     events.close()
   })
 
-  it('as audit records stands there in order, and is announced', async () => {
-    app = await LinkClient.connect(serve)
-    const events = await session.listen()
-    await session.call('resources/subscribe', { uri: 'audit://recent' })
-    const records = [
-      { action: 'file.save', params: { path: '010.blend', token: 'secret' } },
-      { action: 'object.move', outcome: { error: { message: 'no' } }, duration_ms: 1.5 },
-    ]
-    expect(await app.done({ type: 'audit.record', records })).to.include({ count: 2 })
-    await events.until(() => events.updates.includes('audit://recent'), 'the update')
-    const { entries } = await session.readJson('audit://recent?limit=2')
-    expect(entries.map(({ action }: any) => action)).to.deep.equal(['file.save', 'object.move'])
-    expect(JSON.stringify(entries)).not.to.contain('secret')
-    events.close()
-  })
-
   it('as events is read by cursor, also after the link is gone', async () => {
     app = await LinkClient.connect(serve)
     const opened = { type: 'events.open', session_id: 'console', maxlen: 3, max_message_bytes: 64 }

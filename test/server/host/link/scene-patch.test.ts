@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { LinkServer, type Message, type Peer } from './link-server.ts'
+import { LinkServer, type Message, type Peer } from '../harness.ts'
 
 const scene = { frame: 1, objects: [{ id: 'Cube', x: 0 }, { id: 'Lamp' }] }
 

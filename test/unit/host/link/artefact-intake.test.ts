@@ -2,17 +2,12 @@ import { expect } from 'chai'
 import { ServiceError } from '../../../../src/lib/util/errors.ts'
 import { PutOptionInvalid } from '../../../../src/server/artefacts/put-options.ts'
 import type { ArtefactStore } from '../../../../src/server/artefacts/store.ts'
-import {
-  ArtefactIntake,
-  Upload,
-  type UploadParts,
-} from '../../../../src/server/host/link/artefact-intake.ts'
+import { ArtefactIntake } from '../../../../src/server/host/link/artefact-intake.ts'
 import { LinkRefusal } from '../../../../src/server/host/link/failures.ts'
 import { sha256 } from '../../artefacts/support.ts'
 import { MemoryArtefacts } from '../../../server/host/memory-sink.ts'
 
 const bytes = Buffer.from('abcd')
-const KiB = 1024
 const hex = sha256(bytes)
 const stored = { uri: `artefact://sha256/${hex}`, sha256: hex, existed: false }
 
@@ -66,6 +61,20 @@ describe('ArtefactIntake', () => {
     expect(intake.feed(bytes)).to.equal('a binary frame came without an artefact.put before it')
     void put(intake, '1', 3)
     expect(intake.feed(bytes)).to.equal('an artefact has more bytes than were announced')
+  })
+
+  it('needs no frame for an artefact without bytes', async () => {
+    const intake = create()
+    expect(await put(intake, '1', 0)).to.have.property('sha256', sha256(Buffer.alloc(0)))
+    expect(intake.feed(Buffer.alloc(0))).to.contain('without an artefact.put')
+  })
+
+  it('answers a mismatch of the hash, and stores nothing', async () => {
+    const intake = create()
+    const answer = put(intake, '1', 4, '0'.repeat(64))
+    intake.feed(bytes)
+    expect(await answer).to.equal('mismatch: the bytes have another sha256 than was announced')
+    expect(store.stored.size).to.equal(0)
   })
 
   it('gives up what is aborted, and nothing else', async () => {
@@ -187,82 +196,5 @@ describe('ArtefactIntake', () => {
     const again = put(intake, '4', 4)
     intake.feed(bytes)
     expect(await again).to.have.property('existed', true)
-  })
-})
-
-describe('Upload', () => {
-  let flow: string[]
-  beforeEach(() => (flow = []))
-
-  function create(parts: Partial<UploadParts>): Upload {
-    return new Upload({
-      sizeBytes: 4,
-      sha256: undefined,
-      timeoutMs: 60_000,
-      pause: () => void flow.push('pause'),
-      resume: () => void flow.push('resume'),
-      ...parts,
-    })
-  }
-
-  /** The bytes as text, or the refusal. */
-  async function read(upload: Upload): Promise<string> {
-    const pieces: Uint8Array[] = []
-    try {
-      for await (const piece of upload.bytes()) pieces.push(piece)
-      return Buffer.concat(pieces).toString()
-    } catch (error) {
-      if (error instanceof LinkRefusal) return `${error.code}: ${error.message}`
-      throw error
-    }
-  }
-
-  const mismatch = 'mismatch: the bytes have another sha256 than was announced'
-  const given: [what: string, parts: Partial<UploadParts>, fed: string[], read: string][] = [
-    ['all bytes, empty frames between them', {}, ['', 'ab', '', 'cd'], 'abcd'],
-    ['bytes of the announced hash', { sha256: hex }, ['abcd'], 'abcd'],
-    ['a refusal for bytes of another hash', { sha256: hex }, ['abce'], mismatch],
-    ['nothing when nothing is announced', { sizeBytes: 0 }, [], ''],
-    ['a refusal for nothing with a hash', { sizeBytes: 0, sha256: hex }, [], mismatch],
-  ]
-  for (const [what, parts, fed, expected] of given) {
-    it(`gives ${what}`, async () => {
-      const upload = create(parts)
-      const early = read(upload)
-      for (const text of fed) expect(upload.feed(Buffer.from(text))).to.equal(true)
-      expect(upload.isComplete).to.equal(true)
-      expect(await early).to.equal(expected)
-    })
-  }
-
-  it('fails at once with bytes that wait, and for the first reason', async () => {
-    const upload = create({})
-    upload.feed(Buffer.from('ab'))
-    upload.fail(new LinkRefusal('mismatch', 'given up'))
-    upload.fail(new LinkRefusal('limit', 'later'))
-    expect(await read(upload)).to.equal('mismatch: given up')
-  })
-
-  it('is given up when no byte comes for a time, which empty frames do not prolong', async () => {
-    const upload = create({ timeoutMs: 40 })
-    const reading = read(upload)
-    upload.feed(Buffer.from('ab'))
-    const keepingAlive = setInterval(() => upload.feed(Buffer.alloc(0)), 5)
-    const outcome = await reading
-    clearInterval(keepingAlive)
-    expect(outcome).to.equal('limit: no byte of the artefact came for 40 ms')
-  })
-
-  it('passes over all that comes once it is refused, and reads on', () => {
-    const upload = create({ sizeBytes: 4096 * KiB })
-    for (let sent = 0; sent < 8; sent++) upload.feed(Buffer.alloc(256 * KiB))
-    upload.refuse()
-    expect(flow).to.deep.equal(['pause', 'resume'])
-    for (let sent = 0; sent < 8; sent++) {
-      expect(upload.feed(Buffer.alloc(256 * KiB))).to.equal(true)
-    }
-    expect(flow).to.deep.equal(['pause', 'resume'])
-    expect(upload.isComplete).to.equal(true)
-    expect(upload.feed(Buffer.alloc(1))).to.equal(false)
   })
 })

@@ -138,6 +138,8 @@ describe('the schemes of an application', () => {
     [
       ['a scheme of the server', 'scene', [], 'scheme_reserved', /scene:/],
       ['a scheme of another producer', 'docs', [], 'scheme_taken', /docs:/],
+      ['no scheme', undefined, [], 'invalid', /^\/scheme /],
+      ['a wrong entry', 'new', [{ uri: 'new://a' }], 'invalid', /^\/resources\/0\/name /],
       ['too many entries', 'app', named('a', 'b', 'c', 'd'), 'limit', /maxLinkResources/],
       ['one scheme too many', 'third', [], 'limit', /maxLinkSchemes/],
     ]
@@ -237,21 +239,6 @@ describe('a changed list', () => {
     await next.answerList(0, ok(named('c')))
     expect(await listed()).to.deep.equal(['app://c'])
   })
-
-  it('of a scheme that was removed meanwhile is dropped, and so is its failure', async () => {
-    const { producers, app, listed, heard, logged } = linkedApplication()
-    for (const [at, answer] of [ok(named('b')), ok('wrong'), fail('host_timeout')].entries()) {
-      producers.register('app', named('a'), null)
-      producers.listChanged('app', null)
-      producers.listChanged('app', null)
-      producers.unregister('app')
-      await app.answerList(at, answer)
-    }
-    expect(await listed()).to.deep.equal([])
-    expect(app.lists).to.have.length(3)
-    expect(heard.lists).to.equal(6)
-    expect(logged).to.have.length(0)
-  })
 })
 
 describe('an application that is disconnected', () => {
@@ -291,18 +278,6 @@ describe('an application that is disconnected', () => {
     producers.disconnected()
     time.advance(graceMs)
     expect(heard.schemes).to.deep.equal(['app', 'app', 'app', 'app'])
-  })
-
-  it('does not earn a new grace for what it did not register again', async () => {
-    const { producers, time, listed } = linkedApplication()
-    producers.register('app', named('a'), null)
-    producers.disconnected()
-    time.advance(graceMs / 2)
-    const next = new Application()
-    producers.connected(next)
-    producers.disconnected()
-    time.advance(graceMs / 2)
-    expect(await listed()).to.deep.equal([])
   })
 
   it('makes room, the oldest first, for other schemes when it is back', async () => {

@@ -34,6 +34,12 @@ describe('presencePatch', () => {
     ['nobody as available', { busy: true, connected: false }, {}, { status: 'available' }],
     ['that the link is lost', { connected: false }, {}, { host: gone, dcc_type: 'blender' }],
     ['the name of a document never saved', { document: { name: 'new' } }, {}, { scene: 'new' }],
+    [
+      'no application at all',
+      { connected: false, app: null },
+      {},
+      { host: gone, dcc_type: 'unknown' },
+    ],
     ['no document', { document: null }, {}, { scene: null }],
     [
       'what the application does not say as null',
@@ -63,16 +69,6 @@ describe('PresenceNews', () => {
     const later = { ...linked, busy: true }
     news.next(later)
     expect(seen).to.deep.equal([linked, later])
-  })
-
-  it('logs another mode of the same application', () => {
-    const log = recordingLog()
-    const news = new PresenceNews(log)
-    news.next({ ...linked, document: null })
-    news.next({ ...linked, document: null, app: { ...app, mode: 'background' } })
-    expect(log.lines.map(({ text }) => text)).to.deep.equal([
-      'application runs in another mode {"mode":"background"}',
-    ])
   })
 
   it('logs each new document once', () => {
