@@ -58,7 +58,7 @@ describe('a scene that is asked for when somebody reads it', () => {
     expect(answer.as_of).to.be.a('string')
     const { result } = await session.call('tools/call', { name: 'scene_changes', arguments: {} })
     expect(result.content[0].text).to.contain(
-      `the application does not confirm the scene now; it is as it was at ${answer.as_of}`,
+      `the application has not confirmed its scene since ${answer.as_of}; later changes are missing`,
     )
     app.answer = () => ({})
     expect(await read()).not.to.have.property('as_of')
@@ -74,11 +74,11 @@ describe('a scene that is asked for when somebody reads it', () => {
       return result.content.map(({ text }: { text: string }) => text).join('\n')
     }
     app.answer = () => ({})
-    expect(await texts()).not.to.contain('does not confirm')
+    expect(await texts()).not.to.contain('has not confirmed')
     app.answer = () => ({ code: 'busy', message: 'a dialog is open', retryable: true })
-    expect(await texts()).to.contain('does not confirm')
+    expect(await texts()).to.contain('has not confirmed')
     app.answer = () => ({})
-    expect(await texts()).not.to.contain('does not confirm')
+    expect(await texts()).not.to.contain('has not confirmed')
   })
 
   it('is not asked for while the application says that it is busy', async () => {

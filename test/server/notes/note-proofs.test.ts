@@ -146,7 +146,7 @@ describe('the proof of an answer', () => {
     const { as_of } = later.structuredContent.proof
     expect(later.structuredContent.proof).to.include({ settled: true, connected: false })
     expect(later.content[0].text).to.include(
-      `the application is not connected; its last scene is used, as of ${as_of}`,
+      `the application is gone; the scene is its last, of ${as_of}`,
     )
     await setScene({ objects: [] })
     await reply(note.id)
