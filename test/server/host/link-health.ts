@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { RawSession } from '../helpers/mcp.ts'
-import { LinkClient } from '../helpers/link.ts'
-import type { RunningServe } from '../helpers/serve-process.ts'
-import { until } from '../helpers/until.ts'
+import { RawSession } from '../../helpers/mcp.ts'
+import { LinkClient } from '../../helpers/link.ts'
+import type { RunningServe } from '../../helpers/serve-process.ts'
+import { until } from '../../helpers/until.ts'
 
 let round = 0
 
