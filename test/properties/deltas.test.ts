@@ -2,6 +2,9 @@ import { expect } from 'chai'
 import fc from 'fast-check'
 import { deltaText, nothingFollowed } from '../../src/lib/mcp/change-words.ts'
 import { payload, registry } from '../unit/resources/support.ts'
+import { replay } from './replay.ts'
+
+const parameters = replay<any>(Number(process.env.FUZZ_CASES ?? 100), 50_000)
 
 /** The words about the step from one scene to another one. */
 function wordsOf(before: object, after: object): string {
@@ -73,7 +76,7 @@ describe('the words about any two scenes', () => {
           expect(wordsOf(one, other)).to.contain(nothingFollowed)
         },
       ),
-      { numRuns: 100 },
+      parameters,
     )
   })
 
@@ -100,8 +103,79 @@ describe('the words about any two scenes', () => {
           if (isReversed) lists.forEach(objects => objects.reverse())
           expect(wordsOf(one, after)).to.match(/: \d+ objects? or settings? changed\n- ./)
         }),
-        { numRuns: 60 },
+        parameters,
       )
     })
   }
+})
+
+const objectId = fc.constantFrom('a', 'b', 'c', 'd', 'e', '__proto__', 'ü"')
+const memberName = fc.constantFrom('frame', 'selection', 'omitted', '__proto__', 'a/b')
+const object = fc.record(
+  {
+    id: objectId,
+    uid: fc.nat(6),
+    name: fc.constantFrom('A', 'B', 'C'),
+    x: fc.nat(3),
+    tags: fc.array(objectId),
+  },
+  { requiredKeys: ['id'] },
+)
+const objects = fc.uniqueArray(object, { selector: each => each.id })
+/** Large enough that no delta is larger. */
+const pad = 'x'.repeat(20_000)
+const whole = fc.record({ frame: fc.nat(5), pad: fc.constant(pad), objects })
+/** What is left of a patch that contradicts itself is one that does not. */
+const patch = fc
+  .record({
+    objects,
+    removed: fc.uniqueArray(objectId),
+    members: fc.dictionary(memberName, fc.jsonValue({ maxDepth: 1 }), { maxKeys: 2 }),
+    unset: fc.uniqueArray(memberName),
+  })
+  .map(({ objects, removed, members, unset }) => ({
+    objects,
+    removed: removed.filter(each => !objects.some(object => object.id === each)),
+    members: { ...members, always: 1 },
+    unset: unset.filter(each => !Object.hasOwn(members, each)) as string[],
+  }))
+type Patch = typeof patch extends fc.Arbitrary<infer Value> ? Value : never
+
+/** What a patch means, in the plainest way. */
+function patched(scene: any, { objects, removed, members, unset }: Patch): any {
+  const kept = scene.objects.filter((each: any) => !removed.includes(each.id))
+  for (const object of objects) {
+    const at = kept.findIndex((each: any) => each.id === object.id)
+    if (at === -1) kept.push(object)
+    else kept[at] = object
+  }
+  const others = Object.entries(scene).filter(([key]) => !unset.includes(key))
+  return Object.fromEntries([...others, ...Object.entries(members), ['objects', kept]])
+}
+
+const json = (value: unknown) => JSON.parse(JSON.stringify(value))
+
+describe('a scene that is patched', () => {
+  it('has the deltas that it would have if it came whole each time', () => {
+    const step = fc.oneof({ weight: 4, arbitrary: patch }, whole)
+    fc.assert(
+      fc.property(whole, fc.array(step, { maxLength: 8 }), (first, steps) => {
+        const [resources, others] = [registry(), registry()]
+        const scenes = [json(first)]
+        resources.setScene(first)
+        for (const next of steps) {
+          scenes.push('removed' in next ? patched(scenes.at(-1), json(next)) : json(next))
+          if ('removed' in next) resources.patchScene(next)
+          else resources.setScene(next)
+        }
+        for (const scene of scenes) others.setScene(scene)
+        expect(payload(resources, 'scene://current')).to.deep.equal(scenes.at(-1))
+        for (const at of scenes.keys()) {
+          const uri = `scene://delta?since=${at + 1}`
+          expect(payload(resources, uri)).to.deep.equal(payload(others, uri))
+        }
+      }),
+      parameters,
+    )
+  })
 })

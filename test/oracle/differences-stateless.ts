@@ -1,4 +1,4 @@
-import { acknowledged, type Difference, failed, refused, served } from '../difference.ts'
+import { acknowledged, type Difference, failed, refused, served } from './difference.ts'
 
 /** Requests of 2026-07-28. */
 export const statelessDifferences: readonly Difference[] = [

@@ -1,4 +1,86 @@
-import { type Difference, failed, refused, served, taken } from '../difference.ts'
+import { type Difference, failed, refused, served, streaming, taken } from './difference.ts'
+
+/** Headers, HTTP methods, sessions. */
+export const transportDifferences: readonly Difference[] = [
+  {
+    anchor: 'sdk-refused-id',
+    requests: /^(media, |version header, |body, |initialize: )/,
+    ours: { message: 'error', code: '-32000', id: /^[^n]/ },
+    theirs: { message: 'error', code: '-32000', id: 'null' },
+  },
+  {
+    anchor: 'sdk-accept',
+    requests: /^media, live session: Accept (absent|"\*\/\*"|"application\/\*|"Application\/)/,
+    ours: served,
+    theirs: refused(406, -32000),
+  },
+  {
+    anchor: 'sdk-accept',
+    requests: /^media, none session: Accept (absent|"\*\/\*"|"application\/\*|"Application\/)/,
+    ours: refused(400, -32000, '1'),
+    theirs: refused(406, -32000),
+  },
+  {
+    anchor: 'sdk-accept',
+    requests: /^GET: Accept (absent|"\*\/\*"|"text\/\*")/,
+    ours: streaming,
+    theirs: refused(406, -32000),
+  },
+  {
+    anchor: 'sdk-accept-zero',
+    requests: /^media, live session: Accept "application\/json;q=0,/,
+    ours: refused(406, -32000, '1'),
+    theirs: served,
+  },
+  {
+    anchor: 'sdk-accept-zero',
+    requests: /^media, none session: Accept "application\/json;q=0,/,
+    ours: refused(406, -32000, '1'),
+    theirs: refused(400, -32000),
+  },
+  {
+    anchor: 'sdk-accept-zero',
+    requests: /^GET: Accept "text\/event-stream;q=0"/,
+    ours: refused(406, -32000),
+    theirs: streaming,
+  },
+  {
+    anchor: 'sdk-delete',
+    requests: /^(Origin, )?DELETE: /,
+    ours: { status: 204 },
+    theirs: { status: 200 },
+  },
+  {
+    anchor: 'sdk-second-stream',
+    requests: /^GET: a second stream$/,
+    ours: streaming,
+    theirs: refused(409, -32000),
+  },
+  {
+    anchor: 'sdk-origin',
+    requests: /^Origin: "(moz-extension:\/\/localhost)?"$/,
+    ours: refused(403, -32000),
+    theirs: served,
+  },
+  {
+    anchor: 'sdk-host-form',
+    requests: /^Host: "localhost:x"$/,
+    ours: refused(400, -32000),
+    theirs: refused(403, -32000),
+  },
+  {
+    anchor: 'sdk-unpublished-revision',
+    requests: /^version header, \S+ session: a request, "2024-10-07"$/,
+    ours: refused(400, -32000, '1'),
+    theirs: served,
+  },
+  {
+    anchor: 'sdk-unpublished-revision',
+    requests: /^version header, live session: a (notification|response), "2024-10-07"$/,
+    ours: refused(400, -32000),
+    theirs: taken,
+  },
+]
 
 const batch = {
   status: 200,
@@ -207,5 +289,39 @@ export const messageDifferences: readonly Difference[] = [
     requests: /^initialize: version "2024-10-07"$/,
     ours: { value: '{"protocolVersion":"2025-11-25"}' },
     theirs: { value: '{"protocolVersion":"2024-10-07"}' },
+  },
+]
+
+/** What the methods of the session revisions answer. */
+export const methodDifferences: readonly Difference[] = [
+  {
+    anchor: 'sdk-not-found',
+    requests: /^method, \S+: resources\/read \{"uri":"(test:\/\/nothing-here|unheard:\/\/of)"\}$/,
+    ours: { ...failed(-32002), members: 'uri' },
+    theirs: { ...failed(-32602), members: 'uri' },
+  },
+  {
+    anchor: 'sdk-malformed-uri',
+    requests: /^method, \S+: resources\/read \{"uri":"(no uri|test:\/\/x{50,}|)"?/,
+    ours: { ...failed(-32602), members: null },
+    theirs: { ...failed(-32602), members: 'uri' },
+  },
+  {
+    anchor: 'sdk-cursor',
+    requests: /^method, \S+: (resources|resources\/templates|tools)\/list \{"cursor":"\w*"\}$/,
+    ours: failed(-32602),
+    theirs: served,
+  },
+  {
+    anchor: 'sdk-params',
+    requests: /^method, \S+: (resources|completion)\/.*$/,
+    ours: failed(-32602),
+    theirs: failed(-32603),
+  },
+  {
+    anchor: 'sdk-completion-variable',
+    requests: /^method, \S+: completion\/complete .*"name":"other"/,
+    ours: failed(-32602),
+    theirs: served,
   },
 ]
