@@ -1,7 +1,7 @@
 import { expect } from 'chai'
-import { AuditLog } from '../../../src/server/resources/audit-log.ts'
-import { SessionEventBuffer } from '../../../src/server/resources/session-event-buffer.ts'
-import { RawSession, startServer } from '../../helpers/mcp.ts'
+import { AuditLog } from '../../src/server/resources/audit-log.ts'
+import { SessionEventBuffer } from '../../src/server/resources/session-event-buffer.ts'
+import { RawSession, startServer } from '../helpers/mcp.ts'
 
 const half = 'x\udc80'
 
