@@ -169,6 +169,18 @@ describe('completion/complete', () => {
     expect(await values(shots, 'shot', { sequence: 'b' })).to.deep.equal(['30'])
   })
 
+  it('takes a context that is missing or null as none', async () => {
+    const ref = { type: 'ref/resource', uri: eventsTemplate }
+    const params = { ref, argument: { name: 'cursor', value: '' } }
+    for (const context of [{}, { context: null }, { context: {} }]) {
+      const { result } = await section.session.call('completion/complete', {
+        ...params,
+        ...context,
+      })
+      expect(result.completion.values, JSON.stringify(context)).to.deep.equal(['0'])
+    }
+  })
+
   const wrong: [string, object, RegExp][] = [
     [
       'an unknown template',

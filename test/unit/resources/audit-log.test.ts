@@ -23,6 +23,7 @@ describe('AuditLog', () => {
     ['an empty action', { action: '' }],
     ['an unknown outcome', { action: 'a', outcome: 'failed' }],
     ['a denial without reason', { action: 'a', outcome: { denied: {} } }],
+    ['an actor of another type', { action: 'a', actor: 5 }],
     ['a negative duration', { action: 'a', durationMs: -1 }],
     ['a time that is none', { action: 'a', timestamp: 'yesterday' }],
     ['30 February', { action: 'a', timestamp: '2026-02-30T00:00:00Z' }],

@@ -98,6 +98,8 @@ describe('a custom producer that reads', () => {
     ],
     ['rejects', async () => fail()],
     ['returns nothing', () => undefined],
+    ['returns a null content', () => [null]],
+    ['returns a text that is a number', () => [{ uri, text: 5 }]],
     ['returns a content without body', () => [{ uri }]],
     ['returns a content with two bodies', () => [{ uri, text: 'x', blob: 'eA==' }]],
     ['returns a blob that is not base64', () => [{ uri, blob: 'a"b=' }]],

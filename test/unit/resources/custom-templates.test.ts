@@ -79,6 +79,7 @@ describe('a custom producer with templates', () => {
 
   const broken: [how: string, complete: () => unknown][] = [
     ['throws', fail],
+    ['returns nothing', () => null],
     ['returns numbers', () => [1, 2]],
     ['returns a total below the number of values', () => ({ values: ['a', 'b'], total: 1 })],
     ['returns a hasMore that is no boolean', () => ({ values: ['a'], hasMore: 'yes' })],
