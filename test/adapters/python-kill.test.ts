@@ -10,8 +10,6 @@ import { replay } from '../properties/replay.ts'
 import { needPython, PythonApp } from './python-driver.ts'
 
 const token = 'a-token-that-outlives-the-server'
-/** So small that the scene below comes in about thirty parts. */
-const flags = ['--limit', 'maxMessageBytes=20000']
 const rounds = 3
 const budgetMs = 60_000
 
@@ -73,7 +71,7 @@ describe('the Python link beside a real serve, killed', () => {
   })
 
   async function serve(): Promise<void> {
-    server = await startServeProcess({ registryDir, flags, env: { SERVICE_HOST_TOKEN: token } })
+    server = await startServeProcess({ registryDir, env: { SERVICE_HOST_TOKEN: token } })
     wire.serverPort = server.port
     client = await RawSession.open(server.url)
     stream = await client.listen()
@@ -118,7 +116,7 @@ describe('the Python link beside a real serve, killed', () => {
 
   const anyShare = fc.double({ min: 0, max: 1, noNaN: true })
 
-  it('keeps the scene before when the application dies between the parts of one', async () => {
+  it('keeps the scene before when the application dies in the middle of one', async () => {
     const small = { objects: [{ id: 'Cube' }] }
     await fc.assert(
       fc.asyncProperty(anyShare, async share => {
@@ -156,7 +154,7 @@ describe('the Python link beside a real serve, killed', () => {
     )
   }).timeout(budgetMs)
 
-  it('tells the whole scene again to a server that died among parts or patches', async () => {
+  it('tells the whole scene again to a server that died in a scene or among patches', async () => {
     await run()
     await fc.assert(
       fc.asyncProperty(anyShare, fc.boolean(), async (share, isPatched) => {

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { until } from '../helpers/until.ts'
 import { RawSession } from '../helpers/mcp.ts'
-import { startServeProcess } from '../helpers/serve-process.ts'
+import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { useLinkedApps } from './linked-app.ts'
 import { needPython, PythonApp } from './python-driver.ts'
 import { type Peer, type Script, ScriptedServer, welcome } from './scripted-server.ts'
@@ -104,35 +104,48 @@ describe('the Python link: scenes that change', () => {
     expect(peer.of('scene.patch')).to.deep.equal([])
   })
 
-  it('sends what an application says has changed, and a whole scene in parts', async () => {
-    const limits = { ...(welcome as any).limits, max_message_bytes: 4000 }
-    await begin({ welcome: { ...welcome, scene_patch: true, limits } })
+  it('sends what an application says has changed', async () => {
+    await begin()
     const object = (id: string) => JSON.stringify({ id, note: 'x'.repeat(1000) })
     const objects = Object.fromEntries(['a', 'b', 'c', 'd', 'e'].map(id => [id, object(id)]))
     await app.call('patch_scene', { frame: 2 }, objects, true)
-    const first: any = await peer.nth('scene.set', 2)
-    const second: any = await peer.nth('scene.patch', 1)
-    const last: any = await peer.nth('scene.patch', 2)
-    expect([first.scene.frame, first.more, second.more, last.more]).to.deep.equal([
-      2,
-      true,
-      true,
-      undefined,
-    ])
-    const ids = [first.scene, second, last].flatMap(part => part.objects.map(({ id }: any) => id))
-    expect(ids).to.deep.equal(['a', 'b', 'c', 'd', 'e'])
+    const set: any = await peer.nth('scene.set', 2)
+    expect(set.scene).to.deep.equal({
+      frame: 2,
+      objects: Object.values(objects).map(text => JSON.parse(text)),
+    })
     // Meanwhile two more: they are one patch.
     await app.call('patch_scene', { frame: 3 }, { a: null })
     await app.call('patch_scene', { frame: null }, { f: '{"id":"f"}' })
-    peer.ok(last, { revision: 9 })
-    const { base, objects: set, removed, members, unset }: any = await peer.nth('scene.patch', 3)
-    expect({ base, set, removed, members, unset }).to.deep.equal({
+    peer.ok(set, { revision: 9 })
+    const { type: _, id: __, ...patch } = await peer.nth('scene.patch')
+    expect(patch).to.deep.equal({
       base: 9,
-      set: [{ id: 'f' }],
+      objects: [{ id: 'f' }],
       removed: ['a'],
       members: {},
       unset: ['frame'],
     })
+  })
+
+  it('sends no scene that is larger than a message of the server, and says so', async () => {
+    const limits = { ...(welcome as any).limits, max_message_bytes: 4000 }
+    await begin({ welcome: { ...welcome, scene_patch: true, limits } })
+    await app.call('set_scene', { ...scene, note: 'y'.repeat(4000) })
+    await app.untilError('the server takes 4000')
+    expect(await app.get('scene_settled')).to.equal(true)
+    expect(peer.of('scene.set')).to.have.length(1)
+    // A change is another try, of the whole scene.
+    await app.call('set_scene', { ...scene, frame: 2 })
+    expect(await peer.nth('scene.set', 2)).to.deep.include({ scene: { ...scene, frame: 2 } })
+  })
+
+  it('sends whole scenes while there are more objects than the server patches', async () => {
+    const limits = { ...(welcome as any).limits, max_patched_objects: 1 }
+    await begin({ welcome: { ...welcome, scene_patch: true, limits } })
+    await app.call('set_scene', { ...scene, frame: 2 })
+    expect(await peer.nth('scene.set', 2)).to.deep.include({ scene: { ...scene, frame: 2 } })
+    expect(peer.of('scene.patch')).to.deep.equal([])
   })
 
   it('asks for the whole scene when a patch may have closed the link', async () => {
@@ -156,22 +169,6 @@ describe('the Python link: scenes that change', () => {
     expect(await app.get('need_scene')).to.equal(false)
   })
 
-  it('does not send the parts of a scene again that the server refused', async () => {
-    const limits = { ...(welcome as any).limits, max_message_bytes: 4000 }
-    await begin({ welcome: { ...welcome, scene_patch: true, limits } })
-    const object = (id: string) => JSON.stringify({ id, note: 'x'.repeat(2000) })
-    await app.call('patch_scene', {}, { a: object('a'), b: object('b') }, true)
-    const { id } = await peer.nth('scene.patch')
-    const refusal = { code: 'stale', message: 'a part without the first one', retryable: false }
-    peer.send({ type: 'error', id, ...refusal })
-    await app.untilError('the server refused the scene: a part without the first one')
-    expect(await app.get('scene_settled')).to.equal(true)
-    expect(peer.of('scene.set')).to.have.length(2)
-    // A change is another try.
-    await app.call('patch_scene', { frame: 2 }, { b: null })
-    expect((await peer.nth('scene.set', 3)).scene.frame).to.equal(2)
-  })
-
   it('sends whole scenes where most changes, or objects have no ids of their own', async () => {
     await begin()
     await app.call('set_scene', { ...scene, note: 'y'.repeat(2000) })
@@ -190,30 +187,50 @@ describe('the Python link beside a real serve, scenes that change', () => {
     needPython(this)
   })
 
+  let registryDir: string
+  let server: ServeProcess
+  let app: PythonApp
+  let session: RawSession
+  beforeEach(async () => {
+    registryDir = await mkdtemp(join(tmpdir(), 'python-patches-'))
+    server = await startServeProcess({ registryDir })
+    app = new PythonApp()
+    await app.link({ registry_dir: registryDir })
+    await app.untilState('connected')
+    session = await RawSession.open(server.url)
+  })
+  afterEach(async () => {
+    await app?.kill()
+    await server?.stop()
+    await rm(registryDir, { recursive: true, force: true })
+  })
+
   it('shows readers each scene as it was set', async () => {
-    const registryDir = await mkdtemp(join(tmpdir(), 'python-patches-'))
-    const server = await startServeProcess({ registryDir })
-    const app = new PythonApp()
-    try {
-      await app.link({ registry_dir: registryDir })
-      await app.untilState('connected')
-      const session = await RawSession.open(`${server.base}/mcp`)
-      const object = fc.record({ id: fc.constantFrom('a', 'b', 'c', 'ü', 'e'), x: fc.nat(2) })
-      const objects = fc.uniqueArray(object, { selector: ({ id }) => id })
-      const members = fc.dictionary(fc.constantFrom('frame', 'mode', '__proto__', 'ß'), fc.nat(3))
-      const scenes = fc
-        .tuple(members, objects)
-        .map(([others, list]) => ({ ...others, note, objects: list }))
-      for (const next of fc.sample(scenes, { numRuns: 60, seed: 7 })) {
-        await app.call('set_scene', next)
-        expect((await app.call('flush', 5)).result).to.equal(true)
-        expect(await session.readJson('scene://current')).to.deep.equal(next)
-      }
-      expect((await app.status()).lastError).to.equal(null)
-    } finally {
-      await app.kill()
-      await server.stop()
-      await rm(registryDir, { recursive: true, force: true })
+    const object = fc.record({ id: fc.constantFrom('a', 'b', 'c', 'ü', 'e'), x: fc.nat(2) })
+    const objects = fc.uniqueArray(object, { selector: ({ id }) => id })
+    const members = fc.dictionary(fc.constantFrom('frame', 'mode', '__proto__', 'ß'), fc.nat(3))
+    const scenes = fc
+      .tuple(members, objects)
+      .map(([others, list]) => ({ ...others, note, objects: list }))
+    for (const next of fc.sample(scenes, { numRuns: 60, seed: 7 })) {
+      await app.call('set_scene', next)
+      expect((await app.call('flush', 5)).result).to.equal(true)
+      expect(await session.readJson('scene://current')).to.deep.equal(next)
     }
+    expect((await app.status()).lastError).to.equal(null)
+  })
+
+  it('shows readers a scene of 60 MiB, and a change of it', async () => {
+    const pad = 'x'.repeat(600)
+    const ids = Array.from({ length: 100_000 }, (_, at) => `Prop.${at}`)
+    const objects = Object.fromEntries(ids.map(id => [id, JSON.stringify({ id, pad })]))
+    await app.call('patch_scene', { frame: 1 }, objects, true)
+    expect((await app.call('flush', 30)).result, app.output).to.equal(true)
+    await app.call('patch_scene', { frame: 2 }, { 'Prop.7': '{"id":"Prop.7"}' })
+    expect((await app.call('flush', 30)).result, app.output).to.equal(true)
+    const scene = await session.readJson('scene://current?ids=Prop.7,Prop.99999')
+    expect(scene.items).to.deep.equal([{ id: 'Prop.7' }, { id: 'Prop.99999', pad }])
+    const { result } = await session.call('resources/read', { uri: 'scene://delta' })
+    expect(result.contents[0].text).to.have.length.below(1000).and.contain('frame')
   })
 })

@@ -5,7 +5,6 @@ import { copyFile, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { PNG } from 'pngjs'
-import { hello, startStdio } from '../process/stdio-servers.ts'
 import { until } from '../helpers/until.ts'
 import {
   type LinkedBlender,
@@ -22,7 +21,6 @@ describe('a note, from the artist in Blender to the proof and back', function ()
   this.timeout(120_000)
   let linked: LinkedBlender
   let client: Client
-  let channel: ReturnType<typeof startStdio>
   let id: string
 
   before(async function () {
@@ -33,13 +31,8 @@ describe('a note, from the artist in Blender to the proof and back', function ()
     await linked.blender.tell('add_box')
     const hasBox = async () => (await call('query_scene', { name: 'Box' })).text.includes('"Box"')
     await until(hasBox, 'the scene', waitMs)
-    channel = startStdio(linked.registryDir, ['connect', '--channel'])
-    channel.send(hello)
-    await channel.answer(1)
-    channel.send({ method: 'notifications/initialized' })
   })
   after(async () => {
-    await channel?.end()
     await client?.close()
     await linked?.stop()
   })
@@ -64,11 +57,6 @@ describe('a note, from the artist in Blender to the proof and back', function ()
     await mkdir(results, { recursive: true })
     await copyFile(join(linked.addon.folder, 'outside.png'), join(results, `${name}.png`))
   }
-  const told = () =>
-    channel
-      .lines()
-      .filter(({ method }) => method === 'notifications/claude/channel')
-      .map(({ params }) => params.content as string)
 
   it('wakes the agent that waits, with its objects, its place and a picture', async () => {
     const waiting = call('wait_for_change', { uris: ['notes://open'], timeout_s: 45 })
@@ -86,11 +74,6 @@ describe('a note, from the artist in Blender to the proof and back', function ()
     expect((await picture(made.before)).width).to.be.above(300)
     await until(async () => (await shown()).pins[0] === '1', 'the pin', waitMs)
     await keepScreenshot('blender-note-pin')
-  })
-
-  it('wakes an agent by the channel', async () => {
-    const isTold = () => told().some(content => content.includes(': The cube is too low'))
-    await until(isTold, 'the note in the channel', waitMs)
   })
 
   it('is proved: what was asked for, what else changed, and where in the picture', async () => {

@@ -11,7 +11,6 @@ describe('readServeStdioSettings', () => {
     'no-artefacts': false,
     'allow-unauthenticated': false,
     json: false,
-    channel: false,
   }
 
   it('requires a key when named keys exist', async () => {

@@ -85,7 +85,7 @@ describe('service-cli when stdout cannot be written', () => {
   const data = () => ['--data-dir', registry.dataDir]
   const secrets: [name: string, args: () => readonly string[]][] = [
     ['service token', () => ['token', 'create', 'ci']],
-    ['invitation', () => ['registry', 'invite', ...data()]],
+    ['invitation', () => ['registry', 'users', 'add', 'bob', ...data()]],
     ['reset code', () => ['registry', 'users', 'reset-code', 'alice', ...data()]],
     ['key', () => ['keys', 'create', 'anna']],
   ]

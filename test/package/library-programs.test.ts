@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { ask, RawSession } from '../helpers/mcp.ts'
-import { startServeProcess } from '../helpers/serve-process.ts'
 import { childEnv, installPackage, programs, run, running, urlIn } from './installed.ts'
 
 describe('the programs of docs/library.md', function () {
@@ -21,7 +20,7 @@ describe('the programs of docs/library.md', function () {
 
   it('are all tested here', () => {
     const servers = ['minimal.ts', 'state.ts', 'window.ts', 'key.ts', 'policy.ts']
-    const others = ['oauth.ts', 'embedded.ts', 'host.ts', 'limits.ts']
+    const others = ['oauth.ts', 'embedded.ts', 'limits.ts']
     expect([...programs.keys()]).to.deep.equal([...servers, ...others])
   })
 
@@ -115,29 +114,6 @@ describe('the programs of docs/library.md', function () {
       const events = await session.listen()
       expect(events.ended).to.equal(false)
     }))
-
-  it('host.ts sends its state to a running server and answers its reads', async () => {
-    const registryDir = join(folder, 'registry')
-    const serve = await startServeProcess({ registryDir })
-    try {
-      await running(file('host.ts'), { SERVICE_REGISTRY_DIR: registryDir }, async line => {
-        expect(line).to.include(`connected to ws://127.0.0.1:${serve.port}/host`)
-        const session = await RawSession.open(serve.url)
-        const { objects } = await session.readJson('scene://current')
-        expect(objects).to.deep.equal([{ id: '12', state: 'done', frame: 25 }])
-        expect(await session.readJson('job://12')).to.include({ frame: 24 })
-        const { events } = await session.readJson('events://session/job-12')
-        expect(events[0]).to.include({ message: 'frame 24 of 100' })
-        const { entries } = await session.readJson('audit://recent')
-        expect(entries.map(({ action }: any) => action)).to.include('job.submit')
-        const uri = /artefact:\S+/.exec(line)?.[0]
-        const artefact = await session.call('resources/read', { uri })
-        expect(atob(artefact.result.contents[0].blob)).to.equal('frame 24')
-      })
-    } finally {
-      await serve.stop()
-    }
-  })
 
   it('limits.ts prints port_in_use', () => {
     const said = run(process.execPath, [file('limits.ts')], folder)

@@ -72,34 +72,11 @@ describe('service-cli artefacts', () => {
     ])
   })
 
-  it('goes on where an earlier run stopped, and starts over when that part is wrong', async () => {
-    await serve.store(bytes, '?display_name=a.bin')
-    for (const [what, part] of [
-      ['right', bytes.subarray(0, 2_000_000)],
-      ['whole', bytes],
-    ] as const) {
-      await writeFile(path(`${hex.slice(0, 12)}.part`), part)
-      const got = await run('get', hex, '--out', path(`${what}.bin`))
-      expect(got.code, got.stderr).to.equal(0)
-      expect((await readFile(path(`${what}.bin`))).equals(bytes)).to.equal(true)
-    }
-    await writeFile(path(`${hex.slice(0, 12)}.part`), randomBytes(1000))
-    const wrong = await run('get', hex, '--out', path('wrong.bin'))
-    expect(wrong.code).to.equal(1)
-    expect((await run('get', hex, '--out', path('wrong.bin'))).code).to.equal(0)
-    expect(await readdir(home)).to.have.members(['right.bin', 'whole.bin', 'wrong.bin', 'shot.exr'])
-  })
-
-  it('asks for the rest alone', async () => {
-    const ranges: (string | undefined)[] = []
-    const server = createServer((req, res) => {
-      ranges.push(req.headers.range)
-      const from = Number(/=(\d+)-/.exec(req.headers.range ?? '')?.[1] ?? 0)
-      res.writeHead(206, {
-        'Content-Length': bytes.length - from,
-        'Content-Range': `bytes ${from}-${bytes.length - 1}/${bytes.length}`,
-      })
-      if (from > 0) return void res.end(bytes.subarray(from))
+  it('leaves no file when the transfer is cut or the bytes are wrong', async () => {
+    let cut = true
+    const server = createServer((_, res) => {
+      if (!cut) return void res.end('other bytes')
+      res.writeHead(200, { 'Content-Length': bytes.length })
       res.write(bytes.subarray(0, 1_000_000), () => res.destroy())
     })
     server.listen(0, '127.0.0.1')
@@ -107,30 +84,13 @@ describe('service-cli artefacts', () => {
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`
     const get = () => runCommand(['artefacts', 'get', hex, '--url', url, '--out', path('a.bin')])
     try {
-      const cut = await get()
-      expect(cut.code).to.equal(5)
-      expect(cut.stderr).to.contain('run the command again to resume')
-      const { length } = await readFile(path(`${hex.slice(0, 12)}.part`))
-      expect(length).to.be.greaterThan(0)
-      expect((await get()).code).to.equal(0)
-      expect(ranges).to.deep.equal([undefined, `bytes=${length}-`])
-      expect((await readFile(path('a.bin'))).equals(bytes)).to.equal(true)
-    } finally {
-      server.close()
-    }
-  })
-
-  it('leaves no part when the first byte never arrives', async () => {
-    const server = createServer((_, res) => {
-      res.writeHead(200, { 'Content-Length': bytes.length }).flushHeaders()
-      res.socket?.end()
-    })
-    server.listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`
-    try {
-      const args = ['artefacts', 'get', hex, '--url', url, '--out', path('a.bin')]
-      expect((await runCommand(args)).code).to.equal(5)
+      const incomplete = await get()
+      expect(incomplete.code).to.equal(5)
+      expect(incomplete.stderr).to.contain('the download is incomplete: the connection was cut')
+      cut = false
+      const wrong = await get()
+      expect(wrong.code).to.equal(1)
+      expect(wrong.stderr).to.contain(`the received bytes do not match ${hex}`)
       expect(await readdir(home)).to.deep.equal(['shot.exr'])
     } finally {
       server.close()

@@ -50,12 +50,12 @@ describe('service-cli resources watch of what goes away', () => {
     await until(both(4), 'the lines about its second end')
     const read = await runCommand(['resources', 'read', 'scene://current', folder()])
     expect(read.stdout).to.equal('{"frame":1}')
-    expect(read.stderr).to.match(/^the application is gone since .*Z; this is its last scene\n$/)
+    expect(read.stderr).to.match(/^the application is gone since .*Z; the scene is its last\n$/)
     for (const { child } of [screen, json]) {
       child.kill('SIGINT')
       expect(await exitOf(child)).to.equal(0)
     }
-    expect(screen.lines()[1]).to.match(/the application is gone since .*; this is its last scene$/)
+    expect(screen.lines()[1]).to.match(/the application is gone since .*; the scene is its last$/)
     expect(screen.lines()[2]).to.match(/the application is connected again$/)
     expect(json.json()[1]).to.have.nested.property('application.connected', false)
     expect(json.json()[2]).to.have.deep.property('application', { connected: true })

@@ -63,7 +63,7 @@ export function useServers(begin = beforeEach, end = afterEach) {
 }
 
 /** A program that speaks MCP over stdio, with this state directory. */
-export function startStdio(stateDir: string, words: readonly string[]) {
+function startStdio(stateDir: string, words: readonly string[]) {
   const env = cleanEnv({ SERVICE_REGISTRY_DIR: stateDir, XDG_DATA_HOME: stateDir })
   const child = startProgram(words, { env, stdio: ['pipe', 'pipe', 'pipe'] })
   const end = async () => {
@@ -76,7 +76,6 @@ export function startStdio(stateDir: string, words: readonly string[]) {
 }
 
 interface ConnectOptions {
-  channel?: boolean
   limits?: Partial<BridgeLimits>
   keyFile?: string
 }
@@ -85,7 +84,7 @@ interface ConnectOptions {
 function startConnect(
   stateDir: string,
   word: string | undefined,
-  { channel = false, limits = {}, keyFile }: ConnectOptions,
+  { limits = {}, keyFile }: ConnectOptions,
 ) {
   const [input, output] = [new PassThrough(), new PassThrough()]
   const log = recordingLog()
@@ -94,7 +93,6 @@ function startConnect(
     input,
     output,
     env,
-    channel,
     log,
     timer: systemTimer,
     random: Math.random,

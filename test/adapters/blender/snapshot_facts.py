@@ -178,7 +178,7 @@ class Scene(unittest.TestCase):
     def test_stays_within_the_bytes_of_a_scene(self):
         for index in range(500):
             harness.add("E%03d" % index)
-        said = collect("full", max_scene_bytes=100000)
+        said = collect("full", max_message_bytes=100000)
         self.assertLess(len(json.dumps(said, separators=(",", ":"))), 100000)
         self.assertTrue(said["truncated"]["objects"])
         self.assertEqual(said["truncated"]["total"], 500)

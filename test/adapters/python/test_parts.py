@@ -108,18 +108,14 @@ class Json(unittest.TestCase):
         texts.replace({"m": "2"}, {"c": '{"id":"c","x":1}', "b": texts.objects["b"]})
         self.assertIsNone(texts.patch())  # another order
 
-    def test_a_scene_longer_than_a_message_comes_in_parts(self):
+    def test_a_whole_scene_has_all_members_and_objects(self):
         texts = link.SceneTexts()
-        objects = {str(id): '{"id":"%d","x":"%s"}' % (id, "y" * 300) for id in range(50)}
-        texts.replace({"n": "1"}, objects)
-        parts = [json.loads(part.join([b"{", b"}"])) for part in texts.parts(4000)]
-        self.assertEqual(parts[0]["scene"]["n"], 1)
-        lists = [parts[0]["scene"]["objects"]] + [part["objects"] for part in parts[1:]]
-        self.assertEqual([each["id"] for part in lists for each in part], list(objects))
-        self.assertTrue(all(len(json.dumps(part)) < 4000 for part in parts))
-        self.assertGreater(len(parts), 3)
-        texts.change({}, {"0": json.dumps({"id": "0", "x": "y" * 4000})})
-        self.assertIsNone(texts.parts(4000))
+        texts.replace({"n": "1"}, {"a": '{"id":"a"}', "b": '{"id":"b"}'})
+        self.assertEqual(texts.whole(), b'"scene":{"n":1,"objects":[{"id":"a"},{"id":"b"}]}')
+        texts.replace({"n": "1"}, None)
+        self.assertEqual(texts.whole(), b'"scene":{"n":1}')
+        texts.replace(None, None)
+        self.assertEqual(texts.whole(), b'"scene":null')
 
     def test_counts_levels(self):
         value = 1

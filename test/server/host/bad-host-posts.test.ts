@@ -5,13 +5,15 @@ import { serveInProcess } from '../../helpers/in-process-servers.ts'
 import type { RunningServe } from '../../helpers/serve-process.ts'
 
 const key = 'a-key-of-the-clients'
+const maxMessageBytes = 100_000
 
 describe('bad posts to the host link of the real program', () => {
   let serve: RunningServe
   let session: RawSession
 
   before(async () => {
-    serve = await serveInProcess({ env: { SERVICE_MCP_API_KEY: key } })
+    const flags = [`--limit=maxMessageBytes=${maxMessageBytes}`]
+    serve = await serveInProcess({ env: { SERVICE_MCP_API_KEY: key }, flags })
     session = await RawSession.open(serve.url, '2025-11-25', { Authorization: `Bearer ${key}` })
     expect((await serve.post('scene', { kept: true })).status).to.equal(200)
   })
@@ -92,7 +94,7 @@ describe('bad posts to the host link of the real program', () => {
     ['a scene that is no UTF-8', 'scene', Buffer.from([0x7b, 0xff, 0x7d]), 400],
     ['a scene of 65 levels', 'scene', `${'{"a":'.repeat(65)}1${'}'.repeat(65)}`, 400],
     ['a scene of 5,000 levels', 'scene', `${'{"a":'.repeat(5000)}1${'}'.repeat(5000)}`, 400],
-    ['a scene over 8 MiB', 'scene', `{"x":"${'x'.repeat(8 * 1024 * 1024)}"}`, 413],
+    ['a scene over the limit', 'scene', `{"x":"${'x'.repeat(maxMessageBytes)}"}`, 413],
     ['records that are no array', 'audit', '{"records":{}}', 400],
     ['no records', 'audit', '{}', 400],
     ['a record without action', 'audit', '{"records":[{}]}', 400],

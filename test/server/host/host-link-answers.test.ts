@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { LinkClient } from '../../helpers/link.ts'
+import { type LinkAnswer, LinkClient } from '../../helpers/link.ts'
 import { RawSession, rpc } from '../../helpers/mcp.ts'
 import { expectHealthy, failureOf } from '../../process/host-link-health.ts'
 import { exchange, RawSocket, requestText } from '../../process/raw-socket.ts'
@@ -16,7 +16,8 @@ describe('answers of an application over the host link', () => {
   let app: LinkClient
 
   before(async () => {
-    serve = await serveInProcess({ flags: [`--limit=linkReadMs=${deadlineMs}`] })
+    const flags = [`--limit=linkReadMs=${deadlineMs}`, `--limit=maxMessageBytes=${8 * MiB}`]
+    serve = await serveInProcess({ flags })
     session = await RawSession.open(serve.url)
   })
 
@@ -58,7 +59,7 @@ describe('answers of an application over the host link', () => {
   })
 
   /** Title, answer, `data.reason` or code. */
-  const failures: [string, object, string | number][] = [
+  const failures: [string, LinkAnswer, string | number][] = [
     ['not_found', { code: 'not_found', message: 'no such object' }, -32002],
     ['invalid', { code: 'invalid', message: 'the depth is wrong' }, -32602],
     ['busy', { code: 'busy', message: 'a dialog is open', retryable: true }, 'host_busy'],

@@ -18,7 +18,8 @@ describe('serve --scene-file', () => {
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'scene-file-'))
     file = join(folder, 'scene.json')
-    const flags = ['--scene-file', file, '--bound=sceneFilePollMs=200']
+    const bounds = ['--bound=sceneFilePollMs=200', '--limit=maxMessageBytes=100000']
+    const flags = ['--scene-file', file, ...bounds]
     serve = await serveInProcess({ flags })
     session = await RawSession.open(serve.url)
     await session.call('resources/subscribe', { uri: 'scene://current' })
@@ -125,7 +126,7 @@ describe('serve --scene-file', () => {
     ['a text', '"scene"', /must be a JSON object/],
     ['NaN', '{"x":NaN}', /not valid JSON/],
     ['too deep', `${'{"a":'.repeat(65)}1${'}'.repeat(65)}`, /deeper than 64/],
-    ['too large', `{"x":"${'x'.repeat(8 * 1024 * 1024)}"}`, /larger than/],
+    ['too large', `{"x":"${'x'.repeat(100_000)}"}`, /larger than/],
     ['no UTF-8', Buffer.from([0x7b, 0xff, 0x7d]), /UTF-8/],
   ]
 

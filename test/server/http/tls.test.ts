@@ -5,7 +5,6 @@ import { join } from 'node:path'
 import tls from 'node:tls'
 import * as v2 from '@modelcontextprotocol/client'
 import { expect } from 'chai'
-import { HostClient } from '../../../src/lib/host-link/host-client.ts'
 import { silentLogger } from '../../../src/lib/util/logger.ts'
 import { startGateway } from '../../../src/server/gateway.ts'
 import { startAccountsServer } from '../../../src/server/accounts-server.ts'
@@ -14,6 +13,7 @@ import { type Prepared, prepare, runScenario } from '../../clients/scenario.ts'
 import { startServe } from '../../clients/serve.ts'
 import { runStatelessScenario } from '../../clients/stateless-scenario.ts'
 import { makePair, writePair } from '../../helpers/certificate.ts'
+import { LinkClient } from '../../helpers/link.ts'
 import { ask, RawSession } from '../../helpers/mcp.ts'
 import { until } from '../../helpers/until.ts'
 
@@ -100,19 +100,14 @@ describe('TLS', () => {
     expect(hash(await whole.arrayBuffer())).to.equal(sha256)
   })
 
-  it('leaves the host link of an application that finds its server alone', async () => {
-    const app = { dccType: 'blender', mode: 'gui' } as const
-    const host = new HostClient({ app, registryDir: folder })
-    try {
-      host.start()
-      await host.connected({ timeoutMs: 10_000 })
-      host.setScene({ from: 'the host link' })
-      await host.sceneSettled()
-      const session = await RawSession.open(prepared.serving.url)
-      expect(await session.readJson('scene://current')).to.include({ from: 'the host link' })
-    } finally {
-      await host.stop()
-    }
+  it('leaves the host link of an application alone', async () => {
+    const { url, host_url: hostUrl, host_token_file: tokenFile } = prepared.serving
+    const token = (await readFile(tokenFile, 'utf8')).trim()
+    const app = await LinkClient.connect({ hostUrl, token })
+    await app.done({ type: 'scene.set', scene: { from: 'the host link' } })
+    const session = await RawSession.open(url)
+    expect(await session.readJson('scene://current')).to.include({ from: 'the host link' })
+    await app.bye()
   })
 
   it('leaves /mcp where programs of this machine look for it', async () => {

@@ -111,12 +111,12 @@ describe('numbers of an application', () => {
     expect(await read('scene://current?pointer=/m')).to.contain('"value":2.0')
 
     const app = await LinkClient.connect(serve)
-    const parts = [
-      '{"type":"scene.set","id":"1","more":true,"scene":{"objects":[{"id":"A","x":1.0}],"n":1.50}}',
-      '{"type":"scene.patch","id":"2","objects":[{"id":"B","x":9007199254740993}]}',
-    ]
-    for (const part of parts) app.say(part)
-    await app.until(() => app.ofType('ok').length === 2, 'both parts')
+    app.say('{"type":"scene.set","id":"1","scene":{"objects":[{"id":"A","x":1.0}],"n":1.50}}')
+    await app.until(() => app.ofType('ok').length === 1, 'the scene')
+    const [{ revision: base }] = app.ofType('ok')
+    const objects = '[{"id":"B","x":9007199254740993}]'
+    app.say(`{"type":"scene.patch","id":"2","base":${base},"objects":${objects}}`)
+    await app.until(() => app.ofType('ok').length === 2, 'the patch')
     expect(await read('scene://current')).to.equal(
       '{"objects":[{"id":"A","x":1.0},{"id":"B","x":9007199254740993}],"n":1.50}',
     )
@@ -178,7 +178,7 @@ describe('numbers of an application', () => {
     }
   })
 
-  it('are refused beyond their range, in a scene, a patch and a part', async () => {
+  it('are refused beyond their range, in a scene and a patch', async () => {
     for (const answer of [
       await serve.post('scene', '{"x":1e999}'),
       await patch('{"members":{"x":[1e999]}}'),

@@ -2,12 +2,12 @@ import { expect } from 'chai'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { HostClient, ResourceNotFound } from '../../../src/host-client.ts'
 import { silentLogger } from '../../../src/lib/util/logger.ts'
 import { encodePng } from '../../../src/server/capture/png/make-picture.ts'
 import { startGateway } from '../../../src/server/gateway.ts'
 import type { GatewayHandle } from '../../../src/server/gateway/options.ts'
 import { serveInProcess } from '../../helpers/in-process-servers.ts'
+import { LinkClient } from '../../helpers/link.ts'
 import { RawSession, toolCall } from '../../helpers/mcp.ts'
 import { callStateless } from '../../helpers/stateless.ts'
 import type { RunningServe } from '../../helpers/serve-process.ts'
@@ -61,7 +61,7 @@ describe('the answers of the tools of serve and of a gateway', () => {
   let home: string
   let serve: RunningServe
   let gateway: GatewayHandle
-  let host: HostClient
+  let app: LinkClient
   let session: RawSession
   let relayed: RawSession
   let dots = [1]
@@ -82,24 +82,25 @@ describe('the answers of the tools of serve and of a gateway', () => {
       accessLog: () => {},
       log: silentLogger,
     })
-    host = new HostClient({ app: { dccType: 'paint', mode: 'gui' }, registryDir: home })
-    host.provideCapture(() => ({ png: dotted(dots), view: { matrix: [1] } }), {
-      targets: ['window', 'viewport'],
-      shots: true,
+    app = await LinkClient.connect(serve, {
+      app: { dcc_type: 'paint', mode: 'gui' },
+      capture: { targets: ['window', 'viewport'], shots: true },
     })
-    host.addProducer({
+    app.answer = ({ type, uri }) => {
+      if (type === 'capture') return { png: dotted(dots), view: { matrix: [1] } }
+      const name = decodeURIComponent(uri.replace('paint-object://', ''))
+      if (!['Key Light', 'Schlüssel #1 [50%]', 'NoId'].includes(name)) {
+        return { code: 'not_found', message: '' }
+      }
+      const text = `{"name":"${name}","energy":10.0}`
+      return { contents: [{ uri, mimeType: 'application/json', text }] }
+    }
+    await app.done({
+      type: 'producer.register',
       scheme: 'paint-object',
-      list: () => [],
-      templates: () => [{ uriTemplate: 'paint-object://{name}', name: 'One object' }],
-      read(uri) {
-        const name = decodeURIComponent(uri.replace('paint-object://', ''))
-        if (!['Key Light', 'Schlüssel #1 [50%]', 'NoId'].includes(name))
-          throw new ResourceNotFound(uri)
-        return [{ uri, mimeType: 'application/json', text: `{"name":"${name}","energy":10.0}` }]
-      },
+      resources: [],
+      templates: [{ uriTemplate: 'paint-object://{name}', name: 'One object' }],
     })
-    host.start()
-    await host.connected({ timeoutMs: 10_000 })
     session = await RawSession.open(serve.url)
     relayed = await RawSession.open(gateway.url)
     await show(1)
@@ -109,16 +110,14 @@ describe('the answers of the tools of serve and of a gateway', () => {
     }, 'the instance at the gateway')
   })
   after(async () => {
-    await host?.stop()
+    await app?.bye()
     await gateway?.stop()
     await serve?.stop()
     await rm(home, { recursive: true, force: true })
   })
 
   async function show(frame: number, more: object = {}): Promise<void> {
-    host.setScene(sceneOf(frame, more))
-    const isThere = async () => (await session.readJson('scene://current')).time?.frame === frame
-    await until(isThere, 'the scene')
+    await app.done({ type: 'scene.set', scene: sceneOf(frame, more) })
   }
   const call = async (name: string, args: object = {}, from = session) =>
     (await from.call('tools/call', toolCall(name, args))).result

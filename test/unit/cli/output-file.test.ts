@@ -14,7 +14,7 @@ import {
 } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { saveNewFile, writeOutputFile } from '../../../src/lib/cli/output-file.ts'
+import { freeName, writeOutputFile } from '../../../src/lib/cli/output-file.ts'
 import { textOf } from '../../helpers/program.ts'
 import { skipBecause } from '../../helpers/skip.ts'
 
@@ -77,8 +77,7 @@ describe('writeOutputFile', () => {
     execFileSync('mkfifo', [at('pipe.png')])
     await chown(at('pipe.png'), 65534, 65534)
     expect(await attempt(at('pipe.png'))).to.match(/^file_exists: .* of another user$/)
-    expect(await saveNewFile(at('pipe.png'), bytes)).to.equal(at('pipe-2.png'))
-    expect(await readFile(at('pipe-2.png'), 'utf8')).to.equal('new')
+    expect(await freeName(at('pipe.png'))).to.equal(at('pipe-2.png'))
   })
 
   it('does not write through a link that leads nowhere', async () => {

@@ -46,10 +46,9 @@ describe('a certificate and its key', () => {
       ['no certificate', () => rm(files.certFile), /^--tls-cert \S+ cannot be read: no such file$/],
       ['no key', () => rm(files.keyFile), /^--tls-key \S+ cannot be read: no such file$/],
       ['a folder', () => rm(files.keyFile).then(() => mkdir(files.keyFile)), /not a regular file/],
-      ['an empty certificate', () => truncate(files.certFile), /holds no certificate in PEM$/],
-      ['an empty key', () => truncate(files.keyFile), /makes no server/],
-      ['half a certificate', () => truncate(files.certFile, 300), /holds no certificate in PEM$/],
-      ['half a key', () => truncate(files.keyFile, 100), /makes no server/],
+      ['an empty certificate', () => truncate(files.certFile), /cert\.pem.*PEM/],
+      ['half a certificate', () => truncate(files.certFile, 300), /cert\.pem.*PEM/],
+      ['half a key', () => truncate(files.keyFile, 100), /key\.pem: ./],
       [
         'the key of another',
         () => writeFile(files.keyFile, other.key),
@@ -60,11 +59,7 @@ describe('a certificate and its key', () => {
         () => writeFile(files.keyFile, rsaKey()),
         /^--tls-key \S+ is not the key of --tls-cert \S+$/,
       ],
-      [
-        'an encrypted key',
-        () => writeFile(files.keyFile, rsaKey('x')),
-        /^--tls-key \S+ is encrypted$/,
-      ],
+      ['an encrypted key', () => writeFile(files.keyFile, rsaKey('x')), /key\.pem: ./],
       ['too much', () => truncate(files.certFile, 2 ** 21), /larger than 1048576 bytes$/],
     ]
     for (const [why, spoil, says] of cases) {
@@ -75,7 +70,7 @@ describe('a certificate and its key', () => {
         expect(failure).to.be.instanceOf(ServiceError)
         expect(failure).to.include({ code: 'config_invalid' })
         expect((failure as ServiceError).message).to.match(says)
-        expect((failure as ServiceError).hint).to.be.a('string')
+        expect((failure as ServiceError).hint).to.include('without a pass phrase')
       })
     }
   })

@@ -97,7 +97,7 @@ describe('a scene that is patched', () => {
   })
 
   it('takes the most objects and bytes, and not one more', () => {
-    const resources = registry({ maxPatchedObjects: 4, maxPatchedSceneBytes: 200 })
+    const resources = registry({ maxPatchedObjects: 4, maxMessageBytes: 200 })
     resources.setScene(scene)
     resources.patchScene({ objects: [{ id: 'Fourth' }] })
     const before = payload(resources, 'scene://current')

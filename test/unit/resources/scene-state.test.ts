@@ -1,7 +1,9 @@
 import { expect } from 'chai'
-import { defaultLimits, resolveLimits } from '../../../src/lib/config/limits.ts'
+import { resolveLimits } from '../../../src/lib/config/limits.ts'
 import { SceneDemand } from '../../../src/server/resources/scene-demand.ts'
 import { SceneState } from '../../../src/server/resources/scene-state.ts'
+
+const limits = resolveLimits({ maxMessageBytes: 1000 })
 
 function nested(depth: number): object {
   let value: object = {}
@@ -22,6 +24,7 @@ const refusedScenes: [why: string, scene: unknown, message: RegExp][] = [
   ['a boxed NaN', { a: Object(NaN) }, /NaN/],
   ['a bigint', { a: 1n }, /without a JSON form/],
   ['a hundred thousand levels', nested(100_000), /nested/],
+  ['too many bytes', { a: 'é'.repeat(500) }, /bytes of JSON/],
 ]
 
 const refusedTexts: [why: string, text: unknown, message: RegExp][] = [
@@ -32,13 +35,14 @@ const refusedTexts: [why: string, text: unknown, message: RegExp][] = [
   ['a number too long', `{"a":${'9'.repeat(310)}}`, /Infinity/],
   ['a long number with an exponent', `{"a":1${'0'.repeat(210)}e99}`, /Infinity/],
   ['an array', '[]', /must be a JSON object/],
+  ['too many bytes', `{"a":"${'a'.repeat(1000)}"}`, /bytes of JSON/],
 ]
 
 describe('SceneState', () => {
   for (const [why, scene, message] of refusedScenes) {
     it(`refuses ${why} and keeps the old scene`, () => {
       let changes = 0
-      const state = new SceneState(defaultLimits, { listener: counting(() => changes++) })
+      const state = new SceneState(limits, { listener: counting(() => changes++) })
       state.set({ old: true })
       expect(() => state.set(scene as object)).to.throw(TypeError, message)
       expect(state.current).to.include({ revision: 1, text: '{"old":true}' })
@@ -48,7 +52,7 @@ describe('SceneState', () => {
 
   for (const [why, text, message] of refusedTexts) {
     it(`refuses the text of ${why} and keeps the old scene`, () => {
-      const state = new SceneState(defaultLimits)
+      const state = new SceneState(limits)
       state.set({ old: true })
       expect(() => state.setText(text as string)).to.throw(TypeError, message)
       expect(state.current).to.include({ revision: 1, text: '{"old":true}' })
@@ -58,7 +62,7 @@ describe('SceneState', () => {
   it('was known at the time of the last event, also where the clock was set back', async () => {
     let nowMs = 9000
     let isAnswered = true
-    const state = new SceneState(defaultLimits, { clock: { now: () => nowMs } })
+    const state = new SceneState(limits, { clock: { now: () => nowMs } })
     state.tell({ instanceId: 'run', connected: true, dccType: 'paint' })
     state.demand.supply({ refresh: async () => isAnswered, demand: () => {} })
     state.setText('{}', 'run')
@@ -70,14 +74,20 @@ describe('SceneState', () => {
     expect(state.asOfMs).to.equal(5000)
   })
 
+  it('takes the largest scene', () => {
+    const state = new SceneState(limits)
+    expect(state.set({ a: 'a'.repeat(992) })).to.equal(1)
+    expect(state.current.bytes).to.equal(1000)
+  })
+
   it('takes null members, dates and undefined members as JSON does', () => {
-    const state = new SceneState(defaultLimits)
+    const state = new SceneState(limits)
     state.set({ a: null, b: undefined, c: new Date(0) })
     expect(state.current.text).to.equal('{"a":null,"c":"1970-01-01T00:00:00.000Z"}')
   })
 
   it('keeps a text as it was written, and clears by the text null', () => {
-    const state = new SceneState(defaultLimits)
+    const state = new SceneState(limits)
     state.setText(' {"a" : 1}\n')
     expect(state.current.text).to.equal(' {"a" : 1}\n')
     expect(state.setText('null')).to.equal(2)
@@ -86,7 +96,7 @@ describe('SceneState', () => {
 
   it('counts every set as a revision and a change, equal or null too', () => {
     let changes = 0
-    const state = new SceneState(defaultLimits, { listener: counting(() => changes++) })
+    const state = new SceneState(limits, { listener: counting(() => changes++) })
     expect([{}, {}, null, null, {}].map(scene => state.set(scene))).to.deep.equal([1, 2, 3, 4, 5])
     expect(changes).to.equal(5)
   })

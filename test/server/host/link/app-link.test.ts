@@ -19,12 +19,11 @@ describe('the first message of a link', () => {
       protocol: 1,
       server: { name: 'service-cli', version: '0' },
       limits: {
-        max_message_bytes: 8_388_608,
+        max_message_bytes: 67_108_864,
         max_batch: 100,
         max_in_flight: 8,
         max_artefact_bytes: 17_179_869_184,
         max_scene_objects: 2000,
-        max_scene_bytes: 67_108_864,
         max_patched_objects: 100_000,
         scene_min_interval_ms: 0,
       },

@@ -90,6 +90,26 @@ describe('query_scene that finds nothing', () => {
     expect(await query({ name: '8' })).to.include({ total: 1 })
   })
 
+  it('names ids that are unknown beside those that are found', async () => {
+    server.server
+      .resources()
+      .setScene({ objects: [{ id: 'a' }, { id: 7 }], truncated: { total: 3 } })
+    const part = await query({ ids: ['a', '7.0', 'b'] })
+    expect(part.total).to.equal(2)
+    expect(part.hint).to.equal(
+      'no id is "b"; known: a, 7; the application lists only 2 of 3 objects',
+    )
+    expect(await query({ ids: ['a', '7'] })).to.not.have.property('hint')
+  })
+
+  it('finds objects in a list of names', async () => {
+    server.server.resources().setScene({ objects: ['Cube', 'Lamp'] })
+    expect((await query({ name: 'cu*' })).items).to.deep.equal(['Cube'])
+    expect((await query({ ids: ['Lamp', 'Q'] })).hint).to.equal('no id is "Q"; known: Cube, Lamp')
+    expect((await query({ name: 'x' })).hint).to.equal('no name is "x"; known: Cube, Lamp')
+    expect(await query({ type: 'mesh' })).to.include({ total: 0 })
+  })
+
   it('takes a value with spaces around it', async () => {
     expect(await query({ where: 'visible: false' })).to.include({ total: 1 })
     expect(await query({ where: 'name: Key Light' })).to.include({ total: 1 })

@@ -229,7 +229,7 @@ describe('wait_for_change', () => {
     it('says both while the application connected and does not confirm it', async () => {
       answer = () => false
       const { text, ...rest } = await reconnected()
-      expect(text).to.match(/\nthe application connected at \S+; the application does not confirm/)
+      expect(text).to.match(/\nthe application connected at \S+; the application has not confirmed/)
       expect(rest).to.deep.equal({ changed: true, members: ['connected', 'since', 'as_of'] })
     })
 

@@ -142,7 +142,7 @@ export function describeIncoming(numRuns: number): void {
           expect(parse(written)).to.deep.equal({
             kind: 'message',
             id: undefined,
-            message: { type: 'scene.set', text, more: false },
+            message: { type: 'scene.set', text },
           })
         }),
         runs,

@@ -92,7 +92,6 @@ describe('parseFrame', () => {
     expect(frame.kind === 'message' && frame.message).to.deep.equal({
       type: 'scene.set',
       text: '{"b":1.0 }',
-      more: false,
     })
   })
 
