@@ -48,6 +48,7 @@ describe('AuditLog', () => {
     ['a size in UTF-8', 'é'.repeat(3000), { truncated: true, size_bytes: 6002 }],
     ['a cycle', cycle, { truncated: true, size_bytes: null }],
     ['a bigint', { a: 1n }, { truncated: true, size_bytes: null }],
+    ['a function', () => {}, { truncated: true, size_bytes: null }],
     ['a getter that throws', throwing, { truncated: true, size_bytes: null }],
     [
       'hostile nesting',

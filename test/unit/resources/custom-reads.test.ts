@@ -102,6 +102,7 @@ describe('a custom producer that reads', () => {
     ['returns a text that is a number', () => [{ uri, text: 5 }]],
     ['returns a content without body', () => [{ uri }]],
     ['returns a content with two bodies', () => [{ uri, text: 'x', blob: 'eA==' }]],
+    ['returns a blob that is a number', () => [{ uri, blob: 5 }]],
     ['returns a blob that is not base64', () => [{ uri, blob: 'a"b=' }]],
     ['returns a MIME type that is a number', () => [{ uri, text: 'x', mimeType: 5 }]],
     ['returns an object whose then throws', () => Object.defineProperty({}, 'then', { get: fail })],

@@ -80,6 +80,7 @@ describe('a custom producer with templates', () => {
   const broken: [how: string, complete: () => unknown][] = [
     ['throws', fail],
     ['returns nothing', () => null],
+    ['returns values that are a string', () => ({ values: 'ab' })],
     ['returns numbers', () => [1, 2]],
     ['returns a total below the number of values', () => ({ values: ['a', 'b'], total: 1 })],
     ['returns a hasMore that is no boolean', () => ({ values: ['a'], hasMore: 'yes' })],
