@@ -49,12 +49,9 @@ describe('the paths that clients probe', () => {
   after(() => server.stop())
 
   const probes: [method: string, path: string, says: RegExp][] = [
-    ['GET', '/.well-known/oauth-protected-resource', /takes no OAuth tokens/],
     ['GET', '/.well-known/oauth-protected-resource/mcp', /takes no OAuth tokens/],
     ['GET', '/.well-known/oauth-authorization-server', /is no authorization server/],
-    ['GET', '/.well-known/oauth-authorization-server/mcp', /is no authorization server/],
     ['GET', '/.well-known/openid-configuration', /is no authorization server/],
-    ['GET', '/.well-known/openid-configuration/mcp', /is no authorization server/],
     ['GET', '/mcp/.well-known/openid-configuration', /is no authorization server/],
     ['GET', '/.well-known/oauth-client-metadata', /OAuth is not configured/],
     ['POST', '/register', /clients are not registered here.*Authorization: Bearer/],

@@ -17,15 +17,11 @@ function changed(member: string, before: unknown, after: unknown): SceneChange {
 describe('a change in words', () => {
   const table: [change: SceneChange, words: string][] = [
     [changed('translate', [0, 0, 0], [0, 0.5, 0]), 'Cube moved 0.50 along y'],
-    [changed('translate', [0, 0, 0], [0.001, 0, 0]), 'Cube moved 0.001 along x'],
     [changed('translate', [1, 1, 1], [2, 1, 0]), 'Cube moved by (1.00, 0.00, -1.00)'],
     [changed('world_translate', [0, 0, 0], [0, 0, 2]), 'Cube moved 2.00 along z in the world'],
     [changed('rotate', [0, 0, 0], [0, 0, 45]), 'Cube rotated 45.00° about z'],
-    [changed('rotate', [0, 0, 0], [10, 0, 45]), 'Cube rotated by (10.00°, 0.00°, 45.00°)'],
     [changed('scale', [1, 1, 1], [2, 2, 2]), 'Cube scale (1, 1, 1) → (2, 2, 2)'],
-    [changed('scale', [1, 1, 1], [1.23456, 1, 1]), 'Cube scale (1, 1, 1) → (1.235, 1, 1)'],
     [changed('energy', 10, 0.1 + 0.2), 'Cube energy 10 → 0.3'],
-    [changed('type', 'POINT', 'SUN'), 'Cube type POINT → SUN'],
     [changed('a~1b', null, { c: 1 }), 'Cube a/b null → {c}'],
     [changed('material', { name: 'Gold' }, { name: 'Iron' }), 'Cube material Gold → Iron'],
     [changed('tags', 'old', ['a', 'b']), 'Cube tags old → a, b'],
@@ -34,16 +30,8 @@ describe('a change in words', () => {
     [{ path: '/objects/0/bevel', kind: 'removed', before: 2, ...inCube }, 'Cube bevel removed'],
     [{ path: '/frame', kind: 'changed', before: 1, after: 2 }, 'frame 1 → 2'],
     [
-      { path: '/camera/location', kind: 'changed', before: [0, 0, 0], after: [1, 0, 0] },
-      'camera.location moved 1.00 along x',
-    ],
-    [
       { path: '/objects/0', kind: 'added', after: { ...inCube, type: 'mesh' } },
       'Cube (mesh) added',
-    ],
-    [
-      { path: '/objects/0/frame', kind: 'changed', before: 1, after: 2, name: 'Cube' },
-      'Cube frame 1 → 2',
     ],
     // `String()` throws for such a name.
     [{ ...changed('energy', 1, 2), name: { toString: 0, valueOf: 0 } }, 'Cube energy 1 → 2'],
@@ -220,12 +208,6 @@ describe('what differs between two scenes in words', () => {
       ],
     ],
     [
-      'an active object that is not the selected one',
-      { selection: { ids: ['A'], active: 'A', count: 1 } },
-      { selection: { ids: ['B'], active: 'C', count: 1 } },
-      ['active object A → C', 'selection: B'],
-    ],
-    [
       'another active object of fewer selected ones, and an object that the selection lacks',
       { selection: { ids: ['A', 'B'], active: 'A', count: 2 }, objects: [mesh('A'), mesh('B')] },
       {
@@ -281,12 +263,6 @@ describe('what differs between two scenes in words', () => {
         ],
       },
       ['2 objects moved 1.00 along x: A, B'],
-    ],
-    [
-      'a short way beside a long one',
-      { objects: [mesh('A', at(0, 0, 0))] },
-      { objects: [mesh('A', at(1e6, 0.5, 0))] },
-      ['A moved by (1000000.00, 0.50, 0.00)'],
     ],
     [
       'different values of which the same words are said',
@@ -352,22 +328,6 @@ describe('what differs between two scenes in words', () => {
         },
       },
       ['m (Mesh) added', 'Lamp moved 2.00 along y'],
-    ],
-    [
-      'nodes of a glTF file',
-      {
-        nodes: [
-          { name: 'a', mesh: 0 },
-          { name: 'b', mesh: 1 },
-        ],
-      },
-      {
-        nodes: [
-          { name: 'b', mesh: 2 },
-          { name: 'a', mesh: 0 },
-        ],
-      },
-      ['b mesh 1 → 2'],
     ],
     [
       'items in a list of an object',

@@ -76,15 +76,6 @@ describe('the bridge in a session', () => {
       expect(bad.error.code).to.equal(-32600)
     })
 
-    it('refuses a batch that holds nothing', async () => {
-      const client = connect(server.url)
-      client.write('[]\n')
-      expect((await client.answer(null)).error).to.deep.equal({
-        code: -32600,
-        message: 'a batch must hold at least one message',
-      })
-    })
-
     it('answers each request of a batch that the server refuses', async () => {
       const client = connect(server.url)
       await client.initialize('2025-11-25')

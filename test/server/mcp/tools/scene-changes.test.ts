@@ -36,12 +36,6 @@ describe('scene_changes', () => {
       ['1 object or setting changed', 'Cube renamed Hero, moved 0.50 along x'],
     ],
     [
-      'an object that was deleted and came back at the end',
-      two,
-      { objects: two.objects.toReversed() },
-      [nothingFollowed],
-    ],
-    [
       'what a save changes',
       {
         objects: [object('A')],
@@ -56,12 +50,6 @@ describe('scene_changes', () => {
         truncated: { total: 2 },
       },
       [nothingFollowed],
-    ],
-    [
-      'another path',
-      { objects: [object('A')], document: { path: '/a.blend' } },
-      { objects: [object('A')], document: { path: '/b.blend' } },
-      ['1 object or setting changed', 'document.path /a.blend → /b.blend'],
     ],
     [
       '2,000 moved objects',

@@ -188,16 +188,12 @@ describe('the settings file of', () => {
 
   const moved: [id: string, variable: string, value: string, path: string][] = [
     ['claude-code', 'CLAUDE_CONFIG_DIR', '/c', '/c/.claude.json'],
-    ['vscode', 'XDG_CONFIG_HOME', '/x', '/x/Code/User/mcp.json'],
     ['gemini-cli', 'GEMINI_CLI_HOME', '/g', '/g/.gemini/settings.json'],
     ['codex', 'CODEX_HOME', '/x', '/x/config.toml'],
     ['inspector', 'MCP_CATALOG_PATH', '/i/all.json', '/i/all.json'],
-    ['mcporter', 'XDG_CONFIG_HOME', '/x', '/x/mcporter/mcporter.json'],
     ['mcporter', 'MCPORTER_CONFIG', '/m/m.json', '/m/m.json'],
-    ['opencode', 'XDG_CONFIG_HOME', '/x', '/x/opencode/opencode.jsonc'],
     ['copilot-cli', 'COPILOT_HOME', '/c', '/c/mcp-config.json'],
     ['cline', 'CLINE_MCP_SETTINGS_PATH', '/c/mcp.json', '/c/mcp.json'],
-    ['amp', 'XDG_CONFIG_HOME', '/x', '/x/amp/settings.json'],
   ]
   for (const [id, variable, value, path] of moved) {
     it(`${id} follows ${variable}, unless it is relative`, () => {

@@ -1,10 +1,10 @@
 import { expect } from 'chai'
-import { silentLogger } from '../../../../src/lib/util/logger.ts'
-import { AppRequests } from '../../../../src/server/host/link/app-requests.ts'
-import { LinkedProducers } from '../../../../src/server/host/link/linked-producers.ts'
-import { resolveLimits } from '../../../../src/lib/config/limits.ts'
-import { RawSession, rpc, startServer, type TestServer } from '../../../helpers/mcp.ts'
-import { ManualTime } from '../../../unit/resources/manual-time.ts'
+import { resolveLimits } from '../../../src/lib/config/limits.ts'
+import { silentLogger } from '../../../src/lib/util/logger.ts'
+import { AppRequests } from '../../../src/server/host/link/app-requests.ts'
+import { LinkedProducers } from '../../../src/server/host/link/linked-producers.ts'
+import { RawSession, rpc, startServer, type TestServer } from '../../helpers/mcp.ts'
+import { ManualTime } from '../../unit/resources/manual-time.ts'
 
 const limits = resolveLimits({ maxCancellableReads: 2 })
 const uri = 'app://Cube'
@@ -16,6 +16,7 @@ const notice = (params: unknown) =>
 describe('notifications/cancelled in a session', () => {
   let server: TestServer
   let session: RawSession
+  /** Ids of what the application was asked for, and of what it was told to give up. */
   let asked: string[]
   let cancelled: string[]
   /** Reads that wait for the application, or did. */
@@ -23,8 +24,11 @@ describe('notifications/cancelled in a session', () => {
   let requests: AppRequests
   let producers: LinkedProducers
 
-  beforeEach(async () => {
+  before(async () => {
     server = await startServer({ limits })
+  })
+  after(() => server.stop())
+  beforeEach(async () => {
     asked = []
     cancelled = []
     reads = 0
@@ -46,15 +50,10 @@ describe('notifications/cancelled in a session', () => {
       },
       list: scheme => requests.list(scheme),
     })
-    const template = { uriTemplate: 'app://{name}', name: 'One' }
-    producers.register('app', [], [template])
+    producers.register('app', [], [{ uriTemplate: 'app://{name}', name: 'One' }])
     session = await RawSession.open(server.url)
   })
-
-  afterEach(async () => {
-    producers.forget()
-    await server.stop()
-  })
+  afterEach(() => producers.forget())
 
   const untilAsked = async (count: number) => {
     while (asked.length < count) await new Promise(setImmediate)
@@ -79,7 +78,7 @@ describe('notifications/cancelled in a session', () => {
     })
   }
 
-  it('keeps other reads of the same resource, and the session', async () => {
+  it('keeps other reads of the same resource', async () => {
     const first = session.post(read(1))
     const question = await untilAsked(1)
     const second = session.post(read(2))
@@ -93,32 +92,19 @@ describe('notifications/cancelled in a session', () => {
       .and.to.have.property('result')
   })
 
-  const others: [string, unknown][] = [
-    ['an unknown id', { requestId: 8 }],
-    ['the id as another type', { requestId: '7' }],
-    ['no id', {}],
-    ['an id that is none', { requestId: { id: 7 } }],
-  ]
-  for (const [what, params] of others) {
-    it(`with ${what} is passed over`, async () => {
-      const reading = session.post(read(7))
-      const question = await untilAsked(1)
-      expect((await session.post(notice(params))).status).to.equal(202)
-      answer(question)
-      expect((await reading).json.result.contents[0].text).to.equal('here')
-    })
-  }
-
-  it('of another session is passed over', async () => {
+  it('passes over an id that is unknown, of another type or session, missing or malformed', async () => {
     const other = await RawSession.open(server.url)
     const reading = session.post(read(7))
     const question = await untilAsked(1)
+    for (const params of [{ requestId: 8 }, { requestId: '7' }, {}, { requestId: { id: 7 } }]) {
+      expect((await session.post(notice(params))).status).to.equal(202)
+    }
     await other.post(notice({ requestId: 7 }))
     answer(question)
-    expect((await reading).json).to.have.property('result')
+    expect((await reading).json.result.contents[0].text).to.equal('here')
   })
 
-  it('that comes too late is passed over, and its id can be used again', async () => {
+  it('passes over one that comes too late, and its id can be used again', async () => {
     const early = session.post(read(7))
     answer(await untilAsked(1))
     await early

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { checkNotification, checkRequest } from '../../../../src/server/mcp/stateless/envelope.ts'
-import { stateless, statelessMeta, statelessRequest } from '../../../helpers/stateless.ts'
+import { checkNotification, checkRequest } from '../../../src/server/mcp/stateless/envelope.ts'
+import { stateless, statelessMeta, statelessRequest } from '../../helpers/stateless.ts'
 
 type Headers = Record<string, string | undefined>
 
@@ -20,6 +20,7 @@ const meta = (other: Record<string, unknown>) => ({
 })
 const encoded = (text: string) => `=?base64?${Buffer.from(text).toString('base64')}?=`
 
+/** The oracle compares the codes of malformed envelopes with those of the official SDK. */
 describe('the envelope of a stateless request', () => {
   const listHeaders = headersOf('resources/list')
   const readHeaders = (name: string | undefined) =>
@@ -27,77 +28,12 @@ describe('the envelope of a stateless request', () => {
 
   const cases: [title: string, message: any, headers: Headers, code: number | null][] = [
     ['complete', list, listHeaders, null],
-    ['a read with its name', read, readHeaders(uri), null],
     ['a read with its name in base64', read, readHeaders(encoded(uri)), null],
     ['without client info', meta({ clientInfo: undefined }), listHeaders, null],
     ['with a log level', meta({ logLevel: 'error' }), listHeaders, null],
-    [
-      'a header that no rule asks for',
-      list,
-      headersOf('resources/list', { 'mcp-name': '\xe9' }),
-      null,
-    ],
-    [
-      'a read without uri and name',
-      statelessRequest('resources/read'),
-      readHeaders(undefined),
-      null,
-    ],
-    [
-      'a read whose uri is no text',
-      statelessRequest('resources/read', { uri: 1 }),
-      readHeaders('x'),
-      null,
-    ],
 
-    ['a version that is no text', meta({ protocolVersion: 20260728 }), listHeaders, -32602],
     ['capabilities missing', meta({ clientCapabilities: undefined }), listHeaders, -32602],
-    ['capabilities that are no object', meta({ clientCapabilities: [] }), listHeaders, -32602],
-    ['client info without version', meta({ clientInfo: { name: 'x' } }), listHeaders, -32602],
-    ['client info that is no object', meta({ clientInfo: 'x' }), listHeaders, -32602],
-    ['an unknown log level', meta({ logLevel: 'loud' }), listHeaders, -32602],
-    ['no claim at all', { ...list, params: {} }, listHeaders, -32602],
 
-    ['version header missing', list, { ...listHeaders, 'mcp-protocol-version': undefined }, -32020],
-    [
-      'version header of another one',
-      list,
-      { ...listHeaders, 'mcp-protocol-version': '2025-11-25' },
-      -32020,
-    ],
-    ['method header missing', list, { ...listHeaders, 'mcp-method': undefined }, -32020],
-    ['method header of another one', list, headersOf('resources/read'), -32020],
-    ['method header in other letters', list, headersOf('Resources/List'), -32020],
-    ['name header missing', read, readHeaders(undefined), -32020],
-    ['name header empty', read, readHeaders(''), -32020],
-    ['name header of another one', read, readHeaders('scene://delta'), -32020],
-    ['name header of another one in base64', read, readHeaders(encoded('scene://delta')), -32020],
-    ['name header in broken base64', read, readHeaders('=?base64?c2NlbmU6L?='), -32020],
-    [
-      'name header missing on tools/call',
-      statelessRequest('tools/call', { name: 'x' }),
-      headersOf('tools/call'),
-      -32020,
-    ],
-    [
-      'name header missing on prompts/get',
-      statelessRequest('prompts/get', { name: 'x' }),
-      headersOf('prompts/get'),
-      -32020,
-    ],
-
-    [
-      'a revision that does not exist',
-      meta({ protocolVersion: '2099-01-01' }),
-      { ...listHeaders, 'mcp-protocol-version': '2099-01-01' },
-      -32022,
-    ],
-    [
-      'a revision of the session transport',
-      meta({ protocolVersion: '2025-11-25' }),
-      { ...listHeaders, 'mcp-protocol-version': '2025-11-25' },
-      -32022,
-    ],
     ['a revision that does not exist, without headers', meta({ protocolVersion: 'x' }), {}, -32022],
   ]
   for (const [title, message, headers, code] of cases) {
@@ -134,12 +70,7 @@ describe('the envelope of a stateless notification', () => {
   })
   const cases: [string, { method: string; params: object }, Headers, number | null][] = [
     ['with the version header alone', cancelled, { 'mcp-protocol-version': stateless }, null],
-    ['with a claim alone', claiming(stateless), {}, null],
-    ['with all headers', cancelled, headersOf(cancelled.method), null],
-    ['of another method', cancelled, headersOf('ping'), -32020],
     ['of another version', claiming(stateless), { 'mcp-protocol-version': '2025-11-25' }, -32020],
-    ['of a version that is no text', claiming(1), {}, -32602],
-    ['of a version that is not served', claiming('2099-01-01'), {}, -32022],
     [
       'with a header that is not served',
       cancelled,

