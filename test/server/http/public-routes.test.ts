@@ -17,17 +17,6 @@ describe('public documents', () => {
     expect(await gone.json()).to.include({ detail: 'nothing is served at /a' })
   })
 
-  it('answer HEAD without a body, and refuse to be written', async () => {
-    const documents = new Map([['/a', () => ({ a: 1 })]])
-    const app = createPublicRoutes({ isReady: () => true, documents })
-    const head = await app.request('/a', { method: 'HEAD' })
-    expect([head.status, await head.text()]).to.deep.equal([200, ''])
-    for (const method of ['POST', 'PUT', 'DELETE']) {
-      const refused = await app.request('/a', { method })
-      expect([refused.status, refused.headers.get('allow')]).to.deep.equal([405, 'GET, HEAD'])
-    }
-  })
-
   it('that fail are a 500 without a word about why', async () => {
     const fails = () => {
       throw new Error('inner secret')

@@ -87,11 +87,6 @@ describe('numbers of an application', () => {
     expect(await read('scene://current?ids=1.00')).to.contain('"total":1')
   })
 
-  it('are in the answers of query_scene', async () => {
-    expect(await query({ pointer: '/big' })).to.contain('9007199254740993')
-    expect(await query({ ids: ['9007199254740993'] })).to.contain('"x":1.0')
-  })
-
   it('come back from a patch, by HTTP and over the host link', async () => {
     await serve.post('scene', '{"objects":[{"id":"A","x":1.0},{"id":"B"}],"n":1.50}')
     await read('scene://current?pointer=/n')

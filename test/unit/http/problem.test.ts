@@ -48,9 +48,7 @@ describe('toProblem', () => {
 
   for (const error of [
     new Error('ENOENT /home/anna/secret'),
-    new TypeError('/home/anna/secret'),
     '/home/anna/secret',
-    undefined,
     new ServiceError('storage_failed', 'cannot write /home/anna/secret', {
       hint: 'look at /home/anna/secret',
       data: { path: '/home/anna/secret' },

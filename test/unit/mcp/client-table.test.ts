@@ -15,6 +15,7 @@ const sessionOf = (other: object = {}) => ({
   ...other,
 })
 
+/** What it tells of real clients is in `test/cli/clients.test.ts`. */
 describe('ClientTable', () => {
   let time: ManualTime
   let table: ClientTable
@@ -44,45 +45,6 @@ describe('ClientTable', () => {
     time.advance(ms)
     await new Promise(resolve => setImmediate(resolve))
   }
-
-  it('tells who is connected and what each last listed, read and called', async () => {
-    const client = table.ofSession(sessionOf({ principal: 'key:ada' }))
-    await advance(1000)
-    act(client, 'tools/list')
-    act(client, 'resources/read', { uri: 'scene://current' })
-    await advance(1000)
-    act(client, 'tools/call', { name: 'look', arguments: {} })
-    act(client, 'ping')
-    const at = (second: number) => `2026-01-02T03:04:0${second}.678Z`
-    expect(page()).to.deep.equal({
-      clients: [
-        {
-          name: 'claude-code',
-          title: 'Claude Code',
-          version: '2.1',
-          protocol_version: '2025-11-25',
-          transport: 'session',
-          principal: 'key:ada',
-          connected_at: at(5),
-          last_seen_at: at(7),
-          streams: 0,
-          last_list: { at: at(6), what: 'tools' },
-          last_read: { at: at(6), uri: 'scene://current' },
-          last_call: { at: at(7), tool: 'look' },
-        },
-      ],
-      total: 1,
-    })
-  })
-
-  it('counts what failed as a sign of life alone', async () => {
-    const client = table.ofSession(sessionOf())
-    await advance(1000)
-    act(client, 'resources/read', { uri: 'scene://nothing' }, false)
-    const [row] = page().clients
-    expect(row).to.not.have.property('last_read')
-    expect(row.last_seen_at).to.not.equal(row.connected_at)
-  })
 
   it('has one row per session, and per name, version and principal without one', () => {
     table.ofSession(sessionOf())
@@ -130,20 +92,6 @@ describe('ClientTable', () => {
     expect(page().total).to.equal(150)
   })
 
-  it('keeps 100 clients without a session: the one that asked longest ago leaves', async () => {
-    const add = async (name: string) => {
-      await advance(1)
-      return stateless({ name, version: '1' })
-    }
-    const streaming = await add('streaming')
-    streaming.opened(stream().res)
-    await add('silent')
-    for (let at = 0; at < 98; at++) await add(`n${at}`)
-    await add('new')
-    expect(page().total).to.equal(100)
-    expect(names()).to.include.members(['streaming', 'n0', 'new']).and.not.include('silent')
-  })
-
   it('forgets a client without a session 10 minutes after its last request', async () => {
     stateless()
     for (let minute = 0; minute < 9; minute++) await advance(minuteMs)
@@ -166,39 +114,6 @@ describe('ClientTable', () => {
     expect(page().clients[0]).to.include({ streams: 0 })
     await advance(minuteMs)
     expect(page().total).to.equal(0)
-  })
-
-  it('pushes at most once a second, and always after the last change', async () => {
-    const client = table.ofSession(sessionOf())
-    await advance(0)
-    expect(told).to.equal(1)
-    for (let at = 0; at < 5; at++) act(client, 'resources/list')
-    await advance(999)
-    expect(told).to.equal(1)
-    await advance(1)
-    expect(told).to.equal(2)
-    for (let at = 0; at < 3; at++) await advance(1000)
-    expect(told).to.equal(2)
-  })
-
-  it('does not count what asks for server://clients', async () => {
-    const client = table.ofSession(sessionOf())
-    for (let at = 0; at < 3; at++) await advance(1000)
-    const [before, version] = [page(), table.version]
-    const uri = 'Server://clients'
-    const asking: [string, object][] = [
-      ['resources/read', { uri }],
-      ['resources/subscribe', { uri }],
-      ['tools/call', { name: 'read_resource', arguments: { uri } }],
-      ['tools/call', { name: 'wait_for_change', arguments: { uris: ['scene://current', uri] } }],
-      ['subscriptions/listen', { notifications: { resourceSubscriptions: [uri] } }],
-    ]
-    for (const [method, params] of asking) {
-      act(client, method, params)
-      await advance(1000)
-    }
-    expect(page()).to.deep.equal(before)
-    expect([told, table.version]).to.deep.equal([1, version])
   })
 
   it('does not count what the live view in a chat asks for', async () => {

@@ -204,16 +204,6 @@ describe('the bridge in a session', () => {
     expect(told()).to.have.length(1)
   })
 
-  it('does without a stream where the server has none', async () => {
-    const endpoint = await scripted((seen, res) => {
-      if (!handshake(seen, res)) json(res, result(seen.body.id, {}))
-    })
-    const client = connect(endpoint.url)
-    await client.initialize()
-    await client.call('ping')
-    expect(endpoint.seen.filter(({ method }) => method === 'GET')).to.have.length(1)
-  })
-
   it('begins anew when the client does', async () => {
     let sessions = 0
     const endpoint = await scripted((seen, res) => {

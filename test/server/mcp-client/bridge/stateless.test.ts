@@ -40,24 +40,6 @@ describe('the bridge at 2026-07-28', () => {
     await client.until(all, 'acknowledgements')
   }
 
-  it('discovers, lists and reads from the server of this program', async () => {
-    const server = await serve()
-    const client = connect(server.url)
-    const discovered = await client.call('server/discover', client.stateless())
-    expect(discovered.result.supportedVersions).to.include('2026-07-28')
-    const listed = await client.call('resources/list', client.stateless())
-    expect(listed.result.resultType).to.equal('complete')
-    const read = await client.call('resources/read', client.stateless({ uri: 'scene://current' }))
-    expect(read.result.contents[0].uri).to.equal('scene://current')
-    const absent = await client.call('resources/read', client.stateless({ uri: 'none://é' }))
-    expect(absent.error).to.deep.include({ code: -32602 })
-    const gone = await client.call(
-      'resources/subscribe',
-      client.stateless({ uri: 'scene://current' }),
-    )
-    expect(gone.error.code).to.equal(-32601)
-  })
-
   it('repeats in headers what the body says, and sends no session', async () => {
     const endpoint = await scripted(({ body }, res) => json(res, result(body.id, {})))
     const client = connect(endpoint.url)

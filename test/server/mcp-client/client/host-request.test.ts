@@ -79,18 +79,18 @@ describe('hostRequest', () => {
     expect(message).to.equal('the server does not accept the host token: not Bearer [secret]')
   })
 
-  for (const [what, secret, name] of [
-    ['hides a token', 't'.repeat(32), '[secret]'],
-    ['keeps a token that may be a word', '17', '17'],
-  ] as const) {
-    it(`${what} in a successful answer`, async () => {
+  it('hides a token in a successful answer, except one that may be a word', async () => {
+    for (const [secret, name] of [
+      ['t'.repeat(32), '[secret]'],
+      ['17', '17'],
+    ] as const) {
       const echo: RequestListener = ({ headers }, res) => {
         const sent = headers.authorization?.replace('Bearer ', '')
         res.end(JSON.stringify({ name: sent, objects: 17 }))
       }
       expect(await ask(echo, 60_000, secret)).to.deep.equal({ name, objects: 17 })
-    })
-  }
+    }
+  })
 
   it('repeats the details of a server that fails', async () => {
     const { message } = await failure((_, res) => res.writeHead(507).end('{"detail":"disk full"}'))

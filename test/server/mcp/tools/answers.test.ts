@@ -132,15 +132,6 @@ describe('answers of tools', () => {
     expect(refused.content[0].text).to.contain('the summary is longer than max_chars (500)')
   })
 
-  it('of a wait for the delta come at once for an old revision; a wrong URI is refused', async () => {
-    const since = server.server.resources().setScene({ frame: 1 })
-    server.server.resources().setScene({ frame: 2 })
-    const { structuredContent } = await call('wait_for_change', { uris: ['scene://delta'], since })
-    expect(structuredContent).to.include({ changed: true })
-    const wrong = await call('wait_for_change', { uris: ['scene://curent'] })
-    expect(wrong.content[0].text).to.match(/^resource_not_found: there is no scene:\/\/curent/)
-  })
-
   it('of a text that is kept are as long as each caller asks', async () => {
     server.server.resources().setScene({ note: note.repeat(10) })
     const read = async (max: number) =>

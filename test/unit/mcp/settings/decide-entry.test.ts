@@ -39,12 +39,6 @@ describe('decideEntry', () => {
       'other_address http://x/mcp',
     ],
     ['keeps an entry that leads nowhere', { disabled: true }, http, 'other_address null'],
-    [
-      'keeps an entry that starts a program',
-      { command: 'npx', args: ['x'] },
-      http,
-      'other_address npx x',
-    ],
     ['leaves the same bridge', { ...bridge, env: {} }, bridge, ['unchanged', []]],
     [
       'keeps a bridge to another server',
@@ -80,14 +74,6 @@ describe('decideEntry', () => {
       value: { change: 'replaced', edits: [{ path: [], value: http }] },
     })
   })
-
-  it('when forced, changes what differs and nothing else', () => {
-    const decided = decideEntry({ ...http, type: 'sse', trust: true }, http, true)
-    expect(decided).to.deep.equal({
-      ok: true,
-      value: { change: 'updated', edits: [{ path: ['type'], value: 'http' }] },
-    })
-  })
 })
 
 describe('addressOf', () => {
@@ -98,7 +84,6 @@ describe('addressOf', () => {
     [bridge, 'connect blender'],
     [{ command: ['node', 'run.js', 'connect', 'blender'] }, 'connect blender'],
     [{ command: 'node', args: ['run.js', 'serve', '--stdio'] }, 'serve --stdio'],
-    [{ command: 'node', args: ['run.js', 'serve'] }, 'node run.js serve'],
     [{ url: 5, command: 5 }, null],
   ]
   for (const [entry, address] of rows) {
