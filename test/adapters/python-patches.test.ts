@@ -1,13 +1,7 @@
 import { expect } from 'chai'
-import fc from 'fast-check'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { until } from '../helpers/until.ts'
-import { RawSession } from '../helpers/mcp.ts'
-import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { useLinkedApps } from './linked-app.ts'
-import { needPython, PythonApp } from './python-driver.ts'
+import type { PythonApp } from './python-driver.ts'
 import { type Peer, type Script, ScriptedServer, welcome } from './scripted-server.ts'
 
 const note = 'x'.repeat(2000)
@@ -67,17 +61,6 @@ describe('the Python link: scenes that change', () => {
     expect((await peer.nth('scene.set', 2)).scene).to.deep.equal({ note, objects })
   })
 
-  it('announces an equal scene, too', async () => {
-    await begin()
-    expect(await patchOf(scene)).to.deep.equal({
-      base: 7,
-      objects: [],
-      removed: [],
-      members: { frame: 1 },
-      unset: [],
-    })
-  })
-
   it('sends the whole scene when the server has another one', async () => {
     await begin()
     await patchOf({ ...scene, frame: 2 })
@@ -128,18 +111,6 @@ describe('the Python link: scenes that change', () => {
     })
   })
 
-  it('sends no scene that is larger than a message of the server, and says so', async () => {
-    const limits = { ...(welcome as any).limits, max_message_bytes: 4000 }
-    await begin({ welcome: { ...welcome, scene_patch: true, limits } })
-    await app.call('set_scene', { ...scene, note: 'y'.repeat(4000) })
-    await app.untilError('the server takes 4000')
-    expect(await app.get('scene_settled')).to.equal(true)
-    expect(peer.of('scene.set')).to.have.length(1)
-    // A change is another try, of the whole scene.
-    await app.call('set_scene', { ...scene, frame: 2 })
-    expect(await peer.nth('scene.set', 2)).to.deep.include({ scene: { ...scene, frame: 2 } })
-  })
-
   it('sends whole scenes while there are more objects than the server patches', async () => {
     const limits = { ...(welcome as any).limits, max_patched_objects: 1 }
     await begin({ welcome: { ...welcome, scene_patch: true, limits } })
@@ -160,15 +131,6 @@ describe('the Python link: scenes that change', () => {
     expect(await app.get('need_scene')).to.equal(false)
   })
 
-  it('asks for the whole scene after a patch that is not JSON', async () => {
-    await begin()
-    await app.call('patch_scene', { frame: '<object>' }, {})
-    await until(() => app.get('need_scene'), 'need_scene')
-    await app.call('patch_scene', { frame: 3 }, {}, true)
-    expect((await peer.nth('scene.set', 2)).scene).to.deep.equal({ frame: 3, objects: [] })
-    expect(await app.get('need_scene')).to.equal(false)
-  })
-
   it('sends whole scenes where most changes, or objects have no ids of their own', async () => {
     await begin()
     await app.call('set_scene', { ...scene, note: 'y'.repeat(2000) })
@@ -179,58 +141,5 @@ describe('the Python link: scenes that change', () => {
     await until(() => app.get('scene_settled'), 'scene settled')
     await app.call('set_scene', { ...scene, objects: [{ id: 1 }] })
     await peer.nth('scene.set', 4)
-  })
-})
-
-describe('the Python link beside a real serve, scenes that change', () => {
-  before(function () {
-    needPython(this)
-  })
-
-  let registryDir: string
-  let server: ServeProcess
-  let app: PythonApp
-  let session: RawSession
-  beforeEach(async () => {
-    registryDir = await mkdtemp(join(tmpdir(), 'python-patches-'))
-    server = await startServeProcess({ registryDir })
-    app = new PythonApp()
-    await app.link({ registry_dir: registryDir })
-    await app.untilState('connected')
-    session = await RawSession.open(server.url)
-  })
-  afterEach(async () => {
-    await app?.kill()
-    await server?.stop()
-    await rm(registryDir, { recursive: true, force: true })
-  })
-
-  it('shows readers each scene as it was set', async () => {
-    const object = fc.record({ id: fc.constantFrom('a', 'b', 'c', 'ü', 'e'), x: fc.nat(2) })
-    const objects = fc.uniqueArray(object, { selector: ({ id }) => id })
-    const members = fc.dictionary(fc.constantFrom('frame', 'mode', '__proto__', 'ß'), fc.nat(3))
-    const scenes = fc
-      .tuple(members, objects)
-      .map(([others, list]) => ({ ...others, note, objects: list }))
-    for (const next of fc.sample(scenes, { numRuns: 60, seed: 7 })) {
-      await app.call('set_scene', next)
-      expect((await app.call('flush', 5)).result).to.equal(true)
-      expect(await session.readJson('scene://current')).to.deep.equal(next)
-    }
-    expect((await app.status()).lastError).to.equal(null)
-  })
-
-  it('shows readers a scene of 60 MiB, and a change of it', async () => {
-    const pad = 'x'.repeat(600)
-    const ids = Array.from({ length: 100_000 }, (_, at) => `Prop.${at}`)
-    const objects = Object.fromEntries(ids.map(id => [id, JSON.stringify({ id, pad })]))
-    await app.call('patch_scene', { frame: 1 }, objects, true)
-    expect((await app.call('flush', 30)).result, app.output).to.equal(true)
-    await app.call('patch_scene', { frame: 2 }, { 'Prop.7': '{"id":"Prop.7"}' })
-    expect((await app.call('flush', 30)).result, app.output).to.equal(true)
-    const scene = await session.readJson('scene://current?ids=Prop.7,Prop.99999')
-    expect(scene.items).to.deep.equal([{ id: 'Prop.7' }, { id: 'Prop.99999', pad }])
-    const { result } = await session.call('resources/read', { uri: 'scene://delta' })
-    expect(result.contents[0].text).to.have.length.below(1000).and.contain('frame')
   })
 })
