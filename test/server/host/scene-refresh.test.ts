@@ -81,15 +81,6 @@ describe('a scene that is asked for when somebody reads it', () => {
     expect(await texts()).not.to.contain('has not confirmed')
   })
 
-  it('is not confirmed by an application whose newer scene was refused meanwhile', async () => {
-    await connect()
-    app.answer = ({ type }) => {
-      if (type === 'refresh') app.say({ type: 'scene.set', scene: 'none' })
-      return {}
-    }
-    expect((await read()).as_of).to.be.a('string')
-  })
-
   it('is not asked for while the application says that it is busy', async () => {
     await connect()
     app.say({ type: 'heartbeat', main_idle_ms: 0, busy: 'rendering' })

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { LinkServer, type Message, type Peer } from './link-server.ts'
+import { LinkServer, type Message, type Peer } from '../harness.ts'
 
 const scene = { frame: 1, objects: [{ id: 'Cube', x: 0 }, { id: 'Lamp' }] }
 
@@ -57,11 +57,6 @@ describe('scene.patch', () => {
     await set(scene)
     const wrong: [members: object, message: string][] = [
       [{ base: 1 }, 'has none of objects, removed, members and unset'],
-      [{ base: -1, unset: ['a'] }, '/base must be a whole number from 0 to 9007199254740991'],
-      [
-        { base: 1, objects: [{}] },
-        '/objects/0 must be an object with an "id" of 1 to 255 characters',
-      ],
       [{ unset: ['a'] }, '/base is required'],
       [{ base: 1, unset: ['a'], x: 1 }, '/x is not known here'],
     ]
