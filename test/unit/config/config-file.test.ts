@@ -121,9 +121,7 @@ describe('configuration file', () => {
   const broken: [why: string, text: string, what: string, line?: number, column?: number][] = [
     ['a quote is missing', `a = 1\nb = "${token}`, 'is not valid TOML', 2, 5],
     ['a token stands bare', `access_token = ${token}`, 'is not valid TOML', 1, 16],
-    ['a key is there twice', `a = "${token}"\na = "${token}"`, 'is not valid TOML', 2, 1],
     ['__proto__ is a key', `[__proto__]\nx = "${token}"`, 'is not valid TOML', 1, 2],
-    ['constructor is a key', `constructor.prototype.x = "${token}"`, 'is not valid TOML', 1, 1],
     ['it is newer', 'version = 2', 'was written by a newer service-cli (version 2, known is 1)'],
     ['the version is a text', 'version = "1"', 'has a version that is no whole number'],
     ['registries is a text', 'registries = "x"', 'has something else than a table as registries'],
@@ -151,11 +149,6 @@ describe('configuration file', () => {
       'a token is a number',
       `[registries."${studio}"]\nrefresh_token = 5`,
       `has something else than a text as registries."${studio}".refresh_token`,
-    ],
-    [
-      'a time has no zone',
-      `[registries."${studio}"]\naccess_expires_at = 2026-11-22T10:00:00`,
-      `has no RFC 3339 time as registries."${studio}".access_expires_at`,
     ],
     [
       'a time is none',

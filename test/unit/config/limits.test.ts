@@ -77,11 +77,7 @@ describe('checkLimits', () => {
     ['a bound that is not public', { linkHelloMs: 1 }],
     ['a name of every object', { toString: 1 }],
     ['a negative number', { maxSessions: -1 }],
-    ['NaN', { maxSessions: Number.NaN }],
-    ['Infinity', { maxSessions: Infinity }],
     ['a fraction', { maxSessions: 1.5 }],
-    ['a text', { maxSessions: '5' }],
-    ['null', { maxSessions: null }],
     ['pages without room', { pageSize: 0 }],
     ['a time that no timer can wait', { captureMs: 2 ** 31 }],
   ]

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { databaseName, parseDatabaseUrl } from '../../../src/server/database/settings.ts'
-import { failureOf } from '../../helpers/failure.ts'
+import { databaseName, parseDatabaseUrl } from '../../src/server/database/settings.ts'
+import { failureOf } from '../helpers/failure.ts'
 
 const parse = (text: string) => parseDatabaseUrl(text, '--database')
 
@@ -26,7 +26,6 @@ describe('the address of a PostgreSQL database', () => {
   const tls: [url: string, tls: boolean][] = [
     ['postgres://db/studio', true],
     ['postgres://db/studio?sslmode=disable', false],
-    ['postgres://127.0.0.1/studio', false],
     ['postgres://[::1]/studio', false],
     ['postgres://localhost/studio?sslmode=verify-full', true],
     ['postgres:///studio?host=/run/postgresql', false],
@@ -39,10 +38,8 @@ describe('the address of a PostgreSQL database', () => {
 
   const refused: [url: string, message: RegExp][] = [
     ['', /is not the address/],
-    ['mysql://a:word@db/studio', /is not the address/],
     ['postgres://a:word@db:port/studio', /is not the address/],
     ['postgres://a:word@db', /names no database/],
-    ['postgres://a:word@db/a/b', /names no database/],
     ['postgres:///studio', /names no host/],
     ['postgres://a:word%@db/studio', /invalid %/],
     ['postgres://a:word@db/studio?sslmode=prefer', /sslmode=prefer/],

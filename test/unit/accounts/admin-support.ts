@@ -1,15 +1,15 @@
 import { join } from 'node:path'
-import { silentLogger } from '../../../../src/lib/util/logger.ts'
-import { type Admin, openAdmin } from '../../../../src/server/accounts/admin/open-admin.ts'
+import { silentLogger } from '../../../src/lib/util/logger.ts'
+import { type Admin, openAdmin } from '../../../src/server/accounts/admin/open-admin.ts'
 import {
   type DataFiles,
   dataFiles,
   openAccountsStore,
-} from '../../../../src/server/accounts/data-folder.ts'
-import { openFileKeys } from '../../../../src/server/accounts/keys/file-keys.ts'
-import { withFolder } from '../../../helpers/folder.ts'
-import { settableClock } from '../../../helpers/settable-clock.ts'
-import { day, newAccount, newSession, newToken } from '../../../helpers/new-account.ts'
+} from '../../../src/server/accounts/data-folder.ts'
+import { openFileKeys } from '../../../src/server/accounts/keys/file-keys.ts'
+import { withFolder } from '../../helpers/folder.ts'
+import { settableClock } from '../../helpers/settable-clock.ts'
+import { day, newAccount, newSession, newToken } from '../../helpers/new-account.ts'
 
 export interface Scene {
   readonly admin: Admin

@@ -3,13 +3,17 @@ import { createHash } from 'node:crypto'
 import * as fs from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { silentLogger } from '../../../../src/lib/util/logger.ts'
-import { backUp } from '../../../../src/server/accounts/admin/backup.ts'
-import { openAdmin } from '../../../../src/server/accounts/admin/open-admin.ts'
-import { type RestoreOptions, restore } from '../../../../src/server/accounts/admin/restore.ts'
-import { deleteUser, findAccount, listUsers } from '../../../../src/server/accounts/admin/users.ts'
-import { failureOf } from '../../../helpers/failure.ts'
-import { type Scene, withAdmin } from './support.ts'
+import { silentLogger } from '../../../src/lib/util/logger.ts'
+import { backUp } from '../../../src/server/accounts/admin/backup.ts'
+import { openAdmin } from '../../../src/server/accounts/admin/open-admin.ts'
+import { readAudit } from '../../../src/server/accounts/admin/audit.ts'
+import { type RestoreOptions, restore } from '../../../src/server/accounts/admin/restore.ts'
+import { deleteUser, listUsers } from '../../../src/server/accounts/admin/users.ts'
+import { failureOf } from '../../helpers/failure.ts'
+import { type Scene, withAdmin } from './admin-support.ts'
+
+const newer = 'PRAGMA user_version = 2'
+const orphan = "DELETE FROM accounts WHERE id LIKE '%Bob'"
 
 interface Backed extends Scene {
   readonly from: string
@@ -38,70 +42,57 @@ const names = async ({ target, clock }: Backed, dataDir = target) => {
   return (await listUsers(admin)).users.map(user => user.username)
 }
 
+describe('backup of a registry', () => {
+  it('is a folder of database, keys and a list of both, for this user alone', () =>
+    withAdmin(async ({ admin, folder, files }) => {
+      const out = join(folder, 'copy')
+      fs.mkdirSync(out, { mode: 0o755 })
+      const before = process.umask(0)
+      try {
+        expect(await backUp(admin, out)).to.include({ accounts: 2, sessions: 4, folder: out })
+      } finally {
+        process.umask(before)
+      }
+      expect(fs.statSync(out).mode & 0o777).to.equal(0o700)
+      const names = fs.readdirSync(out).toSorted()
+      expect(names).to.deep.equal(['backup.json', 'keys.json', 'registry.db'])
+      for (const name of names) expect(fs.statSync(join(out, name)).mode & 0o777).to.equal(0o600)
+      expect(fs.readFileSync(join(out, 'keys.json'))).to.deep.equal(fs.readFileSync(files.keys))
+      const [entry] = (await readAudit(admin, { limit: 1 })).entries
+      expect(entry?.action).to.equal('registry.backed_up')
+    }))
+
+  it('replaces nothing, and follows no symbolic link', () =>
+    withAdmin(async ({ admin, folder }) => {
+      const full = join(folder, 'full')
+      const link = join(folder, 'link')
+      fs.mkdirSync(full)
+      fs.writeFileSync(join(full, 'precious'), 'x')
+      fs.mkdirSync(join(folder, 'victim'))
+      fs.symlinkSync(join(folder, 'victim'), link)
+      for (const taken of [full, join(full, 'precious'), link]) {
+        const failure = await failureOf(() => backUp(admin, taken))
+        expect(failure.code, taken).to.equal('file_exists')
+        expect(failure.message).to.contain(taken)
+      }
+      expect(fs.readdirSync(full)).to.deep.equal(['precious'])
+      expect(fs.readdirSync(join(folder, 'victim'))).to.deep.equal([])
+      const nowhere = await failureOf(() => backUp(admin, join(folder, 'no', 'copy')))
+      expect(nowhere.hint).to.contain('make the folder above')
+    }))
+
+  it('leaves nothing when it fails: without keys, or with damaged ones', () =>
+    withAdmin(async ({ admin, folder, files }) => {
+      const out = join(folder, 'copy')
+      fs.writeFileSync(files.keys, 'no keys')
+      expect((await failureOf(() => backUp(admin, out))).code).to.equal('config_invalid')
+      fs.rmSync(files.keys)
+      expect((await failureOf(() => backUp(admin, out))).message).to.contain('no key file')
+      expect(fs.existsSync(out)).to.equal(false)
+    }))
+})
+
 describe('restoring a registry', () => {
-  it('brings accounts, tokens and keys back, with every session ended', () =>
-    withBackup(async scene => {
-      const { target, from, clock } = scene
-      const done = await scene.restore()
-      expect(done).to.include({ accounts: 2, keys: true, sessions_ended: 4, replaced: null })
-      expect(fs.readFileSync(join(target, 'keys.json'))).to.deep.equal(
-        fs.readFileSync(join(from, 'keys.json')),
-      )
-      expect(fs.readdirSync(target)).to.have.members(['keys.json', 'registry.db', 'registry.lock'])
-      await using admin = await openAdmin({ dataDir: target, log: silentLogger, clock })
-      const { id } = await findAccount(admin, 'alice')
-      expect(await admin.store.listSessions(id, clock.now())).to.deep.equal([])
-      expect(await admin.store.listServiceTokens(id, clock.now())).to.have.length(1)
-    }))
-
-  it('keeps the sessions when that is asked for', () =>
-    withBackup(async ({ restore, target, clock }) => {
-      expect(await restore({ keepSessions: true })).to.include({ sessions_kept: 4 })
-      await using admin = await openAdmin({ dataDir: target, log: silentLogger, clock })
-      const { id } = await findAccount(admin, 'alice')
-      expect(await admin.store.listSessions(id, clock.now())).to.have.length(2)
-    }))
-
-  it('goes without the keys only when that is asked for, and then keeps no session', () =>
-    withBackup(async ({ restore, from, target }) => {
-      fs.rmSync(join(from, 'keys.json'))
-      const failure = await failureOf(restore)
-      expect(failure.message).to.contain('has no keys')
-      expect(failure.hint).to.contain('--without-keys')
-      expect(fs.existsSync(target)).to.equal(false)
-      const both = await failureOf(() => restore({ withoutKeys: true, keepSessions: true }))
-      expect(both.code).to.equal('usage_invalid')
-      expect(await restore({ withoutKeys: true })).to.include({ keys: false, sessions_ended: 4 })
-      expect(fs.existsSync(join(target, 'keys.json'))).to.equal(false)
-    }))
-
-  it('refuses over a registry in use, and over any unless forced', () =>
-    withBackup(async ({ restore, dataDir, admin }) => {
-      await deleteUser(admin, 'bob')
-      const over = await failureOf(() => restore({ dataDir }))
-      expect(over.code).to.equal('file_exists')
-      const inUse = await failureOf(() => restore({ dataDir, force: true }))
-      expect(inUse.message).to.equal(`an accounts server is running on ${dataDir}`)
-      expect((await listUsers(admin)).users).to.have.length(1)
-    }))
-
-  it('puts a registry aside whole when forced, also a damaged one', () =>
-    withBackup(async scene => {
-      const { admin, dataDir } = scene
-      await deleteUser(admin, 'bob')
-      await admin[Symbol.asyncDispose]()
-      const done = await scene.restore({ dataDir, force: true })
-      expect(await names(scene, dataDir)).to.deep.equal(['Alice', 'Bob'])
-      const aside = done.replaced ?? ''
-      expect(fs.statSync(aside).mode & 0o777).to.equal(0o700)
-      expect(await names(scene, aside)).to.deep.equal(['Alice'])
-
-      scene.clock.advance(1)
-      fs.writeFileSync(join(dataDir, 'registry.db'), 'damaged')
-      await scene.restore({ dataDir, force: true })
-      expect(await names(scene, dataDir)).to.deep.equal(['Alice', 'Bob'])
-    }))
-
   it('puts everything back when it fails half-way', () =>
     withBackup(async scene => {
       const { admin, dataDir, from } = scene
@@ -139,10 +130,14 @@ describe('restoring a registry', () => {
       /not a complete backup/,
     ],
     ['has a damaged list', folder => fs.writeFileSync(join(folder, 'backup.json'), '{'), /damaged/],
-    ['is of a newer version', newerList, /newer version/],
-    ['has a database of a newer version', newerDatabase, /newer version/],
+    ['has a database of a newer version', to => change(to, newer), /newer version/],
+    ['has a database of another program', foreignDatabase, /something else/],
+    [
+      'has rows without their account',
+      to => change(to, orphan),
+      /belong to rows that are not there/,
+    ],
     ['has a database with one bit changed', flip, /registry\.db was changed or damaged/],
-    ['has a database that was cut', cut, /registry\.db was changed or damaged/],
     ['has other keys', otherKeys, /keys\.json was changed or damaged/],
     ['has no database', folder => fs.rmSync(join(folder, 'registry.db')), /has no registry\.db/],
     ['has a link for a database', link, /symbolic link/],
@@ -168,21 +163,17 @@ describe('restoring a registry', () => {
     }))
 })
 
-function newerList(folder: string): void {
-  const file = join(folder, 'backup.json')
-  fs.writeFileSync(
-    file,
-    JSON.stringify({ ...JSON.parse(fs.readFileSync(file, 'utf8')), version: 2 }),
-  )
-}
-
-/** With a list that goes with it, as a newer version would write. */
-function newerDatabase(folder: string): void {
-  const path = join(folder, 'registry.db')
-  const db = new DatabaseSync(path)
-  db.exec('PRAGMA user_version = 2')
+/** Changes the database, and the list of files with it, as another program would write both. */
+function change(folder: string, sql: string): void {
+  const db = new DatabaseSync(join(folder, 'registry.db'), { enableForeignKeyConstraints: false })
+  db.exec(sql)
   db.close()
   relist(folder)
+}
+
+function foreignDatabase(folder: string): void {
+  fs.rmSync(join(folder, 'registry.db'))
+  change(folder, 'CREATE TABLE songs (name TEXT)')
 }
 
 function relist(folder: string): void {
@@ -200,10 +191,6 @@ function flip(folder: string): void {
   const at = bytes.indexOf('hash of Alice')
   bytes[at] = (bytes[at] ?? 0) ^ 1
   fs.writeFileSync(path, bytes)
-}
-
-function cut(folder: string): void {
-  fs.truncateSync(join(folder, 'registry.db'), 3 * 4096)
 }
 
 function otherKeys(folder: string): void {
