@@ -28,25 +28,15 @@ describe('decideMode', () => {
   ][] = [
     [undefined, null, null, 'none'],
     [undefined, env, null, 'api-key'],
-    [undefined, null, lasting, 'api-key'],
     [undefined, env, lasting, 'api-key'],
-    // What asked for a key does not start open because the last one is gone.
-    [undefined, null, expired, 'config_invalid'],
     [undefined, null, [], 'config_invalid'],
     [undefined, env, [], 'api-key'],
     [undefined, null, [...expired, ...lasting], 'api-key'],
-    ['api-key', null, null, 'config_invalid'],
-    ['api-key', null, [], 'config_invalid'],
     ['api-key', null, expired, 'config_invalid'],
     ['api-key', null, lasting, 'api-key'],
     ['api-key', env, null, 'api-key'],
-    ['none', null, null, 'none'],
-    ['none', null, [], 'none'],
     ['none', env, null, 'usage_invalid'],
-    ['none', null, lasting, 'usage_invalid'],
     ['none', null, expired, 'usage_invalid'],
-    ['oauth', null, null, 'oauth'],
-    ['oauth', null, [], 'oauth'],
     ['oauth', env, null, 'usage_invalid'],
     ['oauth', null, lasting, 'usage_invalid'],
   ]
@@ -159,36 +149,9 @@ describe('readAuth', () => {
     for (const place of outside) expect(await at(place)).to.equal('api-key')
   })
 
-  it('reads the flags of oauth', async () => {
-    expect(
-      await read({
-        auth: 'oauth',
-        'oauth-issuer': 'https://login.example/realm',
-        'oauth-audience': 'https://mcp.example/mcp',
-        'oauth-scope': 'mcp',
-        'oauth-write-scope': 'mcp:write',
-        'oauth-client-name': 'Studio',
-        'oauth-redirect-uri': 'http://127.0.0.1:1/callback',
-      }),
-    ).to.deep.include({
-      mode: 'oauth',
-      issuer: 'https://login.example/realm',
-      audience: 'https://mcp.example/mcp',
-      requiredScope: 'mcp',
-      writeScope: 'mcp:write',
-      clientName: 'Studio',
-      redirectUri: 'http://127.0.0.1:1/callback',
-    })
-  })
-
   const wrong: [flags: Partial<AuthFlags>, message: string][] = [
     [{ auth: 'oauth' }, '--auth oauth needs the provider'],
     [{ 'oauth-issuer': 'https://a.example' }, '--oauth-issuer is for --auth oauth'],
-    [{ auth: 'none', 'oauth-scope': 'a' }, '--oauth-scope is for --auth oauth'],
-    [{ auth: 'oauth', 'oauth-issuer': '' }, '--oauth-issuer is empty'],
-    [{ auth: 'oauth', 'oauth-issuer': 'ftp://a' }, '--oauth-issuer'],
-    [{ auth: 'oauth', 'oauth-issuer': 'https://a', 'oauth-scope': 'a b' }, '--oauth-scope'],
-    [{ auth: 'oauth', 'oauth-issuer': 'https://a', 'oauth-redirect-uri': 'x' }, '--oauth-redirect'],
   ]
   for (const [flags, message] of wrong) {
     it(`refuses ${JSON.stringify(flags)}`, async () => {

