@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { type AccountHome, createAccountHome } from '../helpers/account-home.ts'
 import { type LiteralAccounts, startLiteralAccounts } from '../helpers/literal-accounts.ts'
@@ -129,18 +129,5 @@ describe('errors of the account commands', () => {
     expect(code).to.equal(2)
     const path = join(dirname(home.configPath), 'studio.pem')
     expect(stderr).to.contain(`ca_file ${path} cannot be read: no such file`)
-  })
-
-  it('refuse a configuration behind a symbolic link', async () => {
-    const other = createAccountHome(registry.url)
-    try {
-      mkdirSync(dirname(other.configPath), { mode: 0o700 })
-      symlinkSync(home.configPath, other.configPath)
-      const { code, stderr } = await other.run(['whoami'])
-      expect(code).to.equal(2)
-      expect(stderr).to.contain('symbolic link').and.contain(other.configPath)
-    } finally {
-      other.remove()
-    }
   })
 })

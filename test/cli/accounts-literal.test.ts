@@ -89,19 +89,6 @@ describe('service-cli against a registry that answers literally as the specifica
     expect(mistaken.stderr).to.contain('stdin is a terminal')
   })
 
-  it('refreshes a token that is about to end by presenting it, and once after a 401', async () => {
-    registry.tokenSeconds(60)
-    await home.run(['login', 'alice', '--password-stdin'], { input: password })
-    registry.tokenSeconds(86_400)
-    const before = refreshes(registry)
-    const { code, stdout } = await home.run(['whoami', '--json'])
-    expect(code).to.equal(0)
-    expect(refreshes(registry)).to.equal(before + 1)
-    expect(Date.parse(JSON.parse(stdout).expires_at)).to.be.greaterThan(Date.now() + 3_600_000)
-    expect((await home.run(['whoami'])).code).to.equal(0)
-    expect(refreshes(registry)).to.equal(before + 1)
-  })
-
   it('ends with 4 and the command to run when the login has ended', async () => {
     registry.forgetTokens()
     const { code, stderr } = await home.run(['whoami'])
@@ -150,7 +137,3 @@ describe('service-cli against a registry that answers literally as the specifica
     expect(home.leaks(registry.secrets)).to.deep.equal([])
   })
 })
-
-function refreshes({ asked }: LiteralAccounts): number {
-  return asked.filter(route => route === 'POST /api/v1/auth/refresh').length
-}

@@ -14,17 +14,10 @@ describe('service-cli against its own registry', () => {
   let registry: RunningAccounts
   let passage: Passage
   let home: AccountHome
-  /** Every token that was ever saved or made. */
-  const tokens: string[] = []
-
-  const keep = (of = home) => {
-    for (const [, token = ''] of of.config().matchAll(/_token = "(.+)"/g)) tokens.push(token)
-  }
   const login = async (at = home, flags: readonly string[] = [], env: NodeJS.ProcessEnv = {}) => {
     const args = ['login', 'alice', '--password-stdin', ...flags]
     const ended = await at.run(args, { input: password, env })
     expect(ended.code, ended.stderr).to.equal(0)
-    keep(at)
   }
   const json = async (args: readonly string[], env: NodeJS.ProcessEnv = {}) =>
     JSON.parse((await home.run([...args, '--json'], { env })).stdout)
@@ -37,7 +30,6 @@ describe('service-cli against its own registry', () => {
     const words = ['register', 'alice', '--email', 'alice@studio.example', '--password-stdin']
     const made = await home.run(words, { input: `${password}\n` })
     expect(made.code, made.stderr).to.equal(0)
-    keep()
   })
 
   after(async () => {
@@ -95,7 +87,7 @@ describe('service-cli against its own registry', () => {
   })
 
   it('revokes the newest token of a name: at once in a script, after a question on a terminal', async () => {
-    for (const _ of [1, 2, 3]) tokens.push((await json(['token', 'create', 'render'])).token)
+    for (const _ of [1, 2, 3]) await home.run(['token', 'create', 'render'])
     const ids = async () => {
       const { tokens: listed } = await json(['token', 'list'])
       return listed.map(({ id }: { id: string }) => id).toSorted()
@@ -145,7 +137,6 @@ describe('service-cli against its own registry', () => {
       expect(gone.code).to.equal(0)
       expect(gone.stderr).to.contain('warning: the token was deleted here')
       expect((await away.run(['whoami'])).code).to.equal(4)
-      expect(away.leaks(tokens)).to.deep.equal([])
     } finally {
       away.remove()
     }
@@ -173,18 +164,6 @@ describe('service-cli against its own registry', () => {
     expect((await home.run(['whoami'])).code).to.equal(4)
   })
 
-  it('ends every session with logout --all', async () => {
-    await login()
-    const elsewhere = createAccountHome(passage.url)
-    try {
-      await login(elsewhere)
-      expect((await home.run(['logout', '--all'])).code).to.equal(0)
-      expect((await elsewhere.run(['whoami'])).code).to.equal(4)
-    } finally {
-      elsewhere.remove()
-    }
-  })
-
   it('ends the session again when it cannot be saved', async () => {
     const broken = createAccountHome(passage.url)
     try {
@@ -209,14 +188,6 @@ describe('service-cli against its own registry', () => {
     } finally {
       renameSync(dotfile, home.configPath)
     }
-  })
-
-  it('has shown no password and no token, and neither has the registry', () => {
-    expect(tokens).to.have.length.greaterThan(4)
-    const secrets = [password, ...tokens]
-    // What is there to show a token does so.
-    expect(new Set(home.leaks(secrets))).to.deep.equal(new Set(['output of token']))
-    expect(secrets.filter(secret => registry.stderr().includes(secret))).to.deep.equal([])
   })
 })
 

@@ -53,6 +53,9 @@ describe('decideMode', () => {
   it('says how to get a key', () => {
     const mode = decideMode('api-key', { source: null, keysFile: '/r/keys.json', named: null }, 0)
     expect(mode).to.have.nested.property('failure.hint').that.contains('service-cli keys create')
+    const over = { source: null, keysFile: '/r/keys.json', named: expired }
+    const unasked = decideMode(undefined, over, nowMs)
+    expect(unasked).to.have.nested.property('failure.hint').that.contains('remove /r/keys.json')
   })
 })
 
@@ -139,8 +142,6 @@ describe('readAuth', () => {
         new RegExp(`^usage_invalid: ${flag} .* exposes the server to the network`),
       )
       expect(await at(place, { 'allow-unauthenticated': true })).to.equal('none')
-      const oauth = { auth: 'oauth', 'oauth-issuer': 'https://a.example' } as const
-      expect(await at(place, oauth)).to.equal('oauth')
     }
     for (const publicUrl of ['http://localhost:1', 'https://127.0.0.1', 'http://[::1]:8765']) {
       expect(await at({ publicUrl })).to.equal('none')

@@ -1,9 +1,6 @@
 import { expect } from 'chai'
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
 import { runCommand } from '../helpers/in-process.ts'
-import { createCaller, password, quickLimits } from '../helpers/accounts-caller.ts'
+import { createCaller, quickLimits } from '../helpers/accounts-caller.ts'
 import { type AccountsOwner, createAccountsOwner } from '../helpers/accounts-owner.ts'
 import type { RunningAccounts } from '../helpers/accounts-process.ts'
 import { until } from '../helpers/until.ts'
@@ -13,7 +10,6 @@ describe('administration of a registry that runs', () => {
   let registry: RunningAccounts
   let owner: AccountsOwner
   let caller: ReturnType<typeof createCaller>
-  const secrets: string[] = [password]
 
   before(async () => {
     registry = await accountsInProcess({ flags: quickLimits })
@@ -26,7 +22,6 @@ describe('administration of a registry that runs', () => {
   async function member(username: string) {
     const { access_token: access, refresh_token: refresh } = await caller.register(username)
     const token = await caller.makeToken(access)
-    secrets.push(access, refresh, token)
     return { access, refresh, token }
   }
 
@@ -49,7 +44,7 @@ describe('administration of a registry that runs', () => {
     expect((await caller.login('alice')).status).to.equal(200)
   })
 
-  it('makes a code that sets a new password once, and not when it is too old', async () => {
+  it('makes a code that sets a new password once', async () => {
     const { access } = await member('carol')
     const reset = (code: string, new_password: string) =>
       caller.call('POST', '/reset', undefined, { username: 'carol', code, new_password })
@@ -57,26 +52,11 @@ describe('administration of a registry that runs', () => {
     const code = made.stdout.trimEnd()
     expect(code).to.match(/^rst_[\w-]{27}$/)
     expect(made.stderr).not.to.contain(code)
-    secrets.push(code, 'another honest phrase', 'a third honest phrase')
     expect((await reset(code, 'another honest phrase')).status).to.equal(200)
     expect((await reset(code, 'a third honest phrase')).status).to.equal(401)
     expect((await caller.login('carol', 'another honest phrase')).status).to.equal(200)
     expect((await caller.login('carol')).status).to.equal(401)
     expect(await caller.me(access)).to.equal('401 token-revoked')
-
-    const late = await owner.ask(['users', 'reset-code', 'carol'])
-    const db = new DatabaseSync(join(registry.dataDir, 'registry.db'))
-    db.prepare('UPDATE reset_codes SET expires_at_ms = ?').run(Date.now() - 1)
-    db.close()
-    expect((await reset(late.code, 'a third honest phrase')).status).to.equal(401)
-  })
-
-  it('forgets failed logins when the account is disabled', async () => {
-    await member('dave')
-    for (let at = 0; at < 3; at++) await caller.login('dave', 'not the password')
-    expect((await caller.login('dave')).status).to.equal(429)
-    for (const word of ['disable', 'enable']) await owner.ask(['users', word, 'dave'])
-    expect((await caller.login('dave')).status).to.equal(200)
   })
 
   it('rotates the keys while requests flow, and none of them is refused', async () => {
@@ -139,17 +119,6 @@ describe('administration of a registry that runs', () => {
     const unknown = await owner.run(['users', 'enable', 'nobody', '--json'])
     expect(unknown.code).to.equal(3)
     expect(JSON.parse(unknown.stdout).error.code).to.equal('request_refused')
-  })
-
-  it('has shown no password, token, key or hash, and codes only where they are asked for', async () => {
-    expect((await owner.run(['users', 'list'])).code).to.equal(0)
-    const keys = readFileSync(join(registry.dataDir, 'keys.json'), 'utf8')
-    const private_ = Array.from(keys.matchAll(/"(?:d|secret)": "([\w-]+)"/g), ([, text]) => text)
-    expect(private_).not.to.deep.equal([])
-    const said = owner.said() + registry.stderr()
-    for (const secret of [...secrets, ...private_, '$argon2id$']) {
-      expect(said.includes(String(secret))).to.equal(false)
-    }
   })
 })
 

@@ -7,6 +7,8 @@ import { createCaller, quickLimits } from '../helpers/accounts-caller.ts'
 import { type AccountsOwner, createAccountsOwner } from '../helpers/accounts-owner.ts'
 import type { RunningAccounts } from '../helpers/accounts-process.ts'
 import { until } from '../helpers/until.ts'
+import { runCommand } from '../helpers/in-process.ts'
+import { cleanEnv } from '../helpers/program.ts'
 import { accountsInProcess } from '../helpers/in-process-servers.ts'
 
 describe('backup of a registry that runs', () => {
@@ -103,6 +105,9 @@ describe('backup of a registry that runs', () => {
     expect(refused.code).to.equal(1)
     expect(refused.stderr).to.contain('the backup has no keys').and.contain('--without-keys')
     expect(fs.existsSync(dir)).to.equal(false)
+    const flags = ['--without-keys', '--keep-sessions']
+    const both = await owner.run(['restore', '--from', keyless, ...flags], dir)
+    expect(both.stderr).to.contain('--keep-sessions needs the keys')
     await served(['--from', keyless, '--without-keys'], async caller => {
       expect(await caller.me(alice.access_token)).to.equal('401 token-invalid')
       expect(await caller.me(token)).to.equal('200')
@@ -137,5 +142,8 @@ describe('backup of a registry that runs', () => {
     expect(code).to.equal(1)
     expect(stderr).to.contain(`there is no accounts server in ${none}`).and.contain('--data-dir')
     expect(fs.existsSync(none)).to.equal(false)
+    const env = cleanEnv({ HOME: none })
+    const usual = await runCommand(['registry', 'users', 'list'], { env })
+    expect(usual.stderr).to.contain(join(none, '.local/share/service-cli/registry'))
   })
 })

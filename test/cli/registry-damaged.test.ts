@@ -24,9 +24,7 @@ const damages: [what: string, damage: Damage, says: RegExp][] = [
     /newer version/,
   ],
   ['its database is gone, but not the log', file => fs.rmSync(file), /is gone/],
-  ['its database is a folder', replaceByFolder, /not a regular file/],
   ['its keys are damaged', file => overwrite(keysOf(file), 10), /keys\.json/],
-  ['its keys are empty', file => fs.truncateSync(keysOf(file), 0), /keys\.json/],
   ['its keys are a symbolic link', file => replaceByLink(keysOf(file)), /symbolic link/],
 ]
 
@@ -105,11 +103,6 @@ function replaceByForeign(file: string): void {
   fs.rmSync(file)
   change(file, 'CREATE TABLE songs (name TEXT)')
   fs.chmodSync(file, 0o600)
-}
-
-function replaceByFolder(path: string): void {
-  fs.rmSync(path)
-  fs.mkdirSync(path)
 }
 
 function replaceByLink(path: string): void {

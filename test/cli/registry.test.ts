@@ -9,7 +9,6 @@ import { freePort } from '../helpers/free-port.ts'
 import { accountsInProcess } from '../helpers/in-process-servers.ts'
 import { runCommand } from '../helpers/in-process.ts'
 import { ask } from '../helpers/mcp.ts'
-import { exchange, requestText } from '../process/raw-socket.ts'
 
 const auth = '/api/v1/auth'
 
@@ -57,26 +56,6 @@ describe('service-cli registry', () => {
       }
       expect((await caller.login('nobody', 'wrong')).status).to.equal(429)
     })
-  })
-
-  it('has one line in its log for each request, whatever the request would have it say', async () => {
-    const forged = '","level":"error","msg":"forged"}\n{"msg":"\u001b[2Jforged'
-    let log = () => ''
-    await serving(async (registry, caller) => {
-      log = registry.stderr
-      await caller.login(forged)
-      await caller.call('GET', `/${encodeURIComponent(forged)}`)
-      const lines = ['GET /x","level":"error","msg":"forged HTTP/1.1', 'Host: localhost']
-      await exchange(registry.port, requestText([...lines, 'User-Agent: "},{"msg":"forged \u00ff']))
-    })
-    const lines = log().trimEnd().split('\n')
-    const told = lines.map(line => JSON.parse(line))
-    expect(told.filter(({ msg }) => msg === 'request')).to.have.length(3)
-    for (const { level, msg } of told) {
-      expect(level).not.to.equal('error')
-      expect(msg).not.to.equal('forged')
-    }
-    expect(lines.join('')).not.to.match(/[\u0000-\u001f\u007f-\u009f]/)
   })
 
   it('takes the name of --public-url as Host and issuer: old access tokens end, others go on', async () => {

@@ -129,19 +129,6 @@ facts('specification: Resources and their fields, CimdDocument', [
     },
   ],
   [
-    'what is done to lists handed in or out changes no later document',
-    () => {
-      const redirectUris = [redirectUri]
-      const document = documentOf({ redirectUris, contacts: ['td@a.example'] })
-      const before = JSON.stringify(document)
-      redirectUris.push('https://other.example')
-      const dict = document.toDict()
-      for (const list of [dict.redirect_uris, dict.grant_types, dict.response_types]) list.push('x')
-      dict.contacts?.push('x')
-      expect(JSON.stringify(document)).to.equal(before)
-    },
-  ],
-  [
     'a method that needs a shared secret is refused: everyone reads the document',
     () => {
       for (const tokenEndpointAuthMethod of ['client_secret_basic', 'client_secret_jwt', '']) {

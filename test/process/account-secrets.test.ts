@@ -12,6 +12,7 @@ import { exchange, requestText } from './raw-socket.ts'
 
 const first = 'first honest phrase 71'
 const second = 'second honest phrase 72'
+const third = 'third honest phrase 75'
 const wrong = 'mistaken phrase 73'
 const mistyped = 'phrase-in-a-wrong-place-74'
 
@@ -26,7 +27,7 @@ interface SecretRunOptions extends RunOptions {
 
 describe('the secrets of an account, over its whole life', function () {
   this.timeout(180_000)
-  const secrets = new Set([first, second, wrong, mistyped])
+  const secrets = new Set([first, second, third, wrong, mistyped])
   const heard: { where: string; text: string }[] = []
   let folder: string
   let dataDir: string
@@ -208,6 +209,7 @@ describe('the secrets of an account, over its whole life', function () {
     hear('answer', (await caller.call('POST', '/reset', undefined, { ...reset, code })).text)
     expect((await caller.call('POST', '/reset', undefined, reset)).status).to.equal(200)
     await run(['login', 'alice', '--password-stdin'], { input: second })
+    await run(['password', '--password-stdin'], { input: `${second}\n${third}` })
     for (const words of [
       ['users', 'list'],
       ['users', 'list', '--json'],
@@ -220,7 +222,7 @@ describe('the secrets of an account, over its whole life', function () {
     }
     await run(['logout', '--all', '--json'])
     await own(['users', 'delete', 'alice', '--yes'])
-    await run(['login', 'alice', '--password-stdin'], { input: second, code: 4 })
+    await run(['login', 'alice', '--password-stdin'], { input: third, code: 4 })
   })
 
   it('and none of them stands in anything that was said, logged or kept', async () => {

@@ -30,7 +30,6 @@ export interface AccountsSettings {
   local?: boolean
   limits?: Partial<AccountLimits>
   serverLimits?: Partial<Limits>
-  keys?: KeySource
   passwords?: Passwords
   audit?: AuditTrail
   /** The store as the server is to see it. */
@@ -136,7 +135,7 @@ async function open(
   const stored = await stores.open(folder, clock, log)
   opened.defer(() => stored.close())
   const store = settings.wrap?.(stored) ?? stored
-  const keys = settings.keys ?? (await makeKeys())
+  const keys = await makeKeys()
   const accessed: AccessEntry[] = []
   const { passwords } = settings
   const made = createAccountServices({
@@ -220,21 +219,18 @@ function recordingLog() {
   return { log, logged }
 }
 
-/** Keys in memory; what is added later is seen by the next request. */
-export async function makeKeys(): Promise<KeySource & { set: KeySet }> {
+/** Keys in memory. */
+export async function makeKeys(): Promise<KeySource> {
   const { kid, privateKey, publicKey, jwk } = await makeSigningKey()
   const refresh = { id: 1, key: createSecretKey(randomBytes(32)) }
-  const source = {
-    set: {
-      signing: { kid, alg: 'ES256' as const, key: privateKey },
-      verifying: new Map([[kid, publicKey]]),
-      jwks: { keys: [jwk] },
-      refresh,
-      refreshKeys: new Map([[refresh.id, refresh.key]]),
-    } as KeySet,
-    current: () => source.set,
+  const keys: KeySet = {
+    signing: { kid, alg: 'ES256', key: privateKey },
+    verifying: new Map([[kid, publicKey]]),
+    jwks: { keys: [jwk] },
+    refresh,
+    refreshKeys: new Map([[refresh.id, refresh.key]]),
   }
-  return source
+  return { current: () => keys }
 }
 
 export async function makeSigningKey() {

@@ -18,7 +18,6 @@ import {
 } from '../../helpers/keyed-server.ts'
 import { ask, Events, initializeBody, postHeaders, RawSession, rpc } from '../../helpers/mcp.ts'
 import { cleanEnv } from '../../helpers/program.ts'
-import { settableClock } from '../../helpers/settable-clock.ts'
 import { statelessHeaders, statelessRequest } from '../../helpers/stateless.ts'
 import { until } from '../../helpers/until.ts'
 
@@ -221,21 +220,6 @@ describe('a server with named keys and settings of its own', () => {
     expect(await discover(other.url, key)).to.equal(200)
     expect(await discover(other.url, await keys.create('anna'))).to.equal(200)
     expect(await discover(other.url, newKey())).to.equal(401)
-  })
-
-  it('has a refused key in the audit by its name, once for a second', async () => {
-    const key = await keys.create('reader', { scope: 'read' })
-    const clock = settableClock()
-    const { url, audit } = await start({ clock })
-    const denied = () => audit.recent(10).filter(({ actor }) => actor === 'key:reader')
-    const session = await RawSession.open(url, revision, bearer(key))
-    const read = () => session.post(rpc('resources/read', { uri: drain }))
-    for (let at = 0; at < 3; at++) await read()
-    expect(denied()).to.have.lengthOf(1)
-    expect(denied()[0]?.outcome).to.deep.equal({ denied: { reason: 'insufficient_scope' } })
-    clock.advance(1001)
-    await read()
-    expect(denied()).to.have.lengthOf(2)
   })
 
   it('counts wrong keys, answers 429 beyond the limit, and lets valid ones pass', async () => {

@@ -73,8 +73,6 @@ describe('a forged token', () => {
       () => sign({ ...claims, nonce: 'x' }, key),
       /not an access token/,
     ],
-    ['5: an opaque token', () => 'srt_0123456789abcdef', /not a signed JWT/],
-    ['6: another header', () => [flipped(parts()[0]), parts()[1], parts()[2]].join('.'), /./],
     [
       '6: other claims',
       () => [parts()[0], encode(JSON.stringify({ ...claims, sub: 'root' })), parts()[2]].join('.'),
@@ -85,9 +83,7 @@ describe('a forged token', () => {
       () => [parts()[0], parts()[1], flipped(parts()[2])].join('.'),
       /signature/,
     ],
-    ['6: a fourth part', () => `${token}.e30`, /not a signed JWT/],
     ['7: spare bits', () => withSpareBits(), /canonical/],
-    ['8: the kid of a path', () => resigned({ kid: '../../etc/passwd' }), /key of the provider/],
     ['8: the kid __proto__', () => resigned({ kid: '__proto__' }), /key of the provider/],
     [
       '8: the kid of a key for another algorithm',
@@ -103,7 +99,6 @@ describe('a forged token', () => {
     ],
     ['9: an unknown demand', () => resigned({ crit: ['x'], x: 1 }), /extension/],
     ['10: an expiry as text', () => sign({ ...claims, exp: `${claims['exp']}` }, key), /exp/],
-    ['10: an endless expiry', () => sign({ ...claims, exp: 1e308 }, key), /exp/],
     ['10: no expiry', () => sign({ ...claims, exp: undefined }, key), /exp/],
     ['10: issued in the future', () => sign(span(60, 600), key), /not valid yet/],
     ['10: not to be used yet', () => sign({ ...claims, nbf: now() + 60 }, key), /not valid yet/],
@@ -145,7 +140,7 @@ describe('a forged token', () => {
     return `${input}.${createHmac('sha256', secret).update(input).digest('base64url')}`
   }
 
-  async function withOwnKey(member: 'jwk' | 'jku' | 'x5u'): Promise<string> {
+  async function withOwnKey(member: 'jwk' | 'jku'): Promise<string> {
     const own = await newKey('own')
     return sign(claims, own, { [member]: member === 'jwk' ? publicOf(own) : trapUrl })
   }

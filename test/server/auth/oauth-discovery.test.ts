@@ -22,11 +22,12 @@ describe('parseIssuerUrl', () => {
     'http://127.0.0.1:8080/realms/a',
     'http://localhost',
   ]
-  for (const text of taken) {
-    it(`takes ${text} as it is`, () => {
+  it('takes addresses as they are', () => {
+    for (const text of taken) {
       expect(parseIssuerUrl(text)).to.deep.equal({ ok: true, value: text })
-    })
-  }
+    }
+  })
+
   const refused = [
     '',
     'http://10.0.0.1',
@@ -35,11 +36,11 @@ describe('parseIssuerUrl', () => {
     'https://login.example/#a',
     'https://',
   ]
-  for (const text of refused) {
-    it(`refuses ${JSON.stringify(text)}`, () => {
-      expect(parseIssuerUrl(text).ok).to.equal(false)
-    })
-  }
+  it('refuses plain http to another machine, and what is more or less than an address', () => {
+    for (const text of ['https://ada:secret@login.example', ...refused]) {
+      expect(parseIssuerUrl(text).ok, text).to.equal(false)
+    }
+  })
 })
 
 describe('the description of a provider', () => {
@@ -75,12 +76,6 @@ describe('the description of a provider', () => {
       expect(parseProviderMetadata(document, issuer).ok).to.equal(isTaken)
     })
   }
-
-  it('may have keys on this machine when the provider is there', () => {
-    const local = 'http://127.0.0.1:1'
-    const document = { issuer: local, jwks_uri: 'http://127.0.0.1:1/jwks' }
-    expect(parseProviderMetadata(document, local).ok).to.equal(true)
-  })
 })
 
 describe('asking a provider for its keys', () => {
@@ -133,16 +128,6 @@ describe('asking a provider for its keys', () => {
     expect(asked).to.deep.equal(['/.well-known/oauth-authorization-server/realms/a', '/jwks'])
   })
 
-  it('asks for the description again only after a time', async () => {
-    await load()
-    nowMs = limits.providerMetadataFreshMs - 1
-    await load()
-    expect(asked.filter(path => path !== '/jwks')).to.have.lengthOf(1)
-    nowMs += 1
-    await load()
-    expect(asked.filter(path => path !== '/jwks')).to.have.lengthOf(2)
-  })
-
   it('asks for it again when the keys are gone from where they were', async () => {
     await load()
     const before = answer
@@ -155,14 +140,6 @@ describe('asking a provider for its keys', () => {
       } else before(path, res)
     }
     expect(await load()).to.contain('status 410')
-    expect(await load()).to.equal(true)
-  })
-
-  it('goes on with the old description while there is no other', async () => {
-    await load()
-    const before = answer
-    answer = (path, res) => (path === '/jwks' ? before(path, res) : res.writeHead(500).end())
-    nowMs = limits.providerMetadataFreshMs
     expect(await load()).to.equal(true)
   })
 
@@ -217,13 +194,5 @@ describe('asking a provider for its keys', () => {
     const loaded = await loader(new AbortController().signal)
     expect(loaded.ok || loaded.failure).to.contain('within 200 ms')
     expect(asked).to.have.lengthOf(1)
-  })
-
-  it('ends with the server', async () => {
-    answer = () => stopping.abort()
-    const stopping = new AbortController()
-    const patient = { ...limits, providerTimeoutMs: 60_000 }
-    const loader = createKeyLoader({ issuer, limits: patient, ticks: { now: () => 0 } })
-    expect((await loader(stopping.signal)).ok).to.equal(false)
   })
 })

@@ -9,13 +9,7 @@ import {
 } from '../../helpers/keyed-server.ts'
 import { initializeBody, RawSession, rpc } from '../../helpers/mcp.ts'
 import { statelessHeaders, statelessRequest } from '../../helpers/stateless.ts'
-import {
-  exchange,
-  parseAnswers,
-  type RawAnswer,
-  RawSocket,
-  requestText,
-} from '../../process/raw-socket.ts'
+import { exchange, type RawAnswer, RawSocket, requestText } from '../../process/raw-socket.ts'
 
 const origin = 'https://studio.example'
 const secret = 'nobody else sees this'
@@ -110,18 +104,11 @@ describe('a server with a key', () => {
       withHeaders('a session that never was', { 'Mcp-Session-Id': 'A'.repeat(32) }),
       { ...read, title: 'a first message', headers: sessionless, body: initializeBody() },
       { ...read, title: 'no JSON', body: '{' },
-      { ...read, title: 'no body', body: '' },
       { ...read, title: 'a method that nobody knows', body: rpc('no/method') },
-      stateless('a discovery', 'server/discover'),
-      stateless('a resource that is not there', 'resources/read', { uri: 'scene://none' }),
-      withHeaders('a revision that nobody knows', { 'MCP-Protocol-Version': '1999-01-01' }),
       withHeaders('another type of body', { 'Content-Type': 'text/plain' }),
-      withHeaders('an answer in HTML', { Accept: 'text/html' }),
       started('another method', 'PUT /mcp'),
       started('a query', `POST /mcp?key=${key}`),
       started('an artefact that is not there', `GET /artefacts/sha256/${'b'.repeat(64)}`, download),
-      started('an upload', `POST /artefacts/sha256/${hex}`),
-      withHeaders('an artefact by its tag', { 'If-None-Match': `"${hex}"` }, download),
       withHeaders('a range past the end', { Range: 'bytes=900-' }, download),
     ]
   }
@@ -164,22 +151,6 @@ describe('a server with a key', () => {
     }
   })
 
-  it('answers health and the documents that clients look for, and tells nothing there', async () => {
-    for (const path of [
-      '/healthz',
-      '/readyz',
-      '/.well-known/oauth-protected-resource/mcp',
-      '/.well-known/oauth-client-metadata',
-      '/artefacts',
-      '/nothing',
-    ]) {
-      const answer = await exchange(port, `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`)
-      expect(answer?.status, path).to.equal(path.endsWith('z') ? 200 : 404)
-      expect(answer?.headers['content-type'], path).to.match(/^application\/(problem\+)?json/)
-      expect(answer?.body).not.to.contain(hex).and.not.to.contain(session.id)
-    }
-  })
-
   it('lets a page that is allowed read the refusal, and asks its preflight for no key', async () => {
     for (const door of doors) {
       const [method = ''] = door.start.split(' ')
@@ -200,15 +171,12 @@ describe('a server with a key', () => {
   const ambiguous: [title: string, make: (door: Door) => string, status: number][] = [
     ['both lengths', withKey('Transfer-Encoding: chunked', 'Content-Length: 5'), 400],
     ['two lengths', withKey('Content-Length: 1', 'Content-Length: 2'), 400],
-    ['an unknown encoding', withKey('Transfer-Encoding: xchunked'), 400],
     ['a bare LF before the key', door => bytesOf(door, { extra: [`X-A: 1\n${authorised}`] }), 400],
-    ['a folded key', door => bytesOf(door, { extra: [authorised.replace('r ', 'r\r\n ')] }), 400],
     [
       'a space before the colon of the key',
       door => bytesOf(door, { extra: [authorised.replace(':', ' :')] }),
       400,
     ],
-    ['a NUL behind the key', door => bytesOf(door, { extra: [`${authorised}\0`] }), 400],
     ['two Hosts, one of them foreign', withKey('host: evil.example'), 400],
     ['the key, then another', withKey('authorization: Bearer another'), 400],
     [
@@ -258,21 +226,6 @@ describe('a server with a key', () => {
         ])
         raw.close()
       }
-    }
-  })
-
-  it('does not act on what follows a message of unclear length, whose key is right', async () => {
-    const hidden = bytesOf(read, { extra: [authorised] })
-    for (const length of [
-      [`Content-Length: ${hidden.length + 5}`, 'Transfer-Encoding: chunked'],
-      ['Content-Length: 0', `Content-Length: ${hidden.length}`],
-      ['Transfer-Encoding: gzip, chunked'],
-    ]) {
-      const raw = await RawSocket.open(port)
-      const unclear = bytesOf({ ...read, body: '' }, { extra: [authorised], length })
-      raw.write(`${unclear}0\r\n\r\n${hidden}`)
-      await raw.untilClosed()
-      expect(parseAnswers(raw.received).map(({ status }) => status)).to.deep.equal([400])
     }
   })
 })

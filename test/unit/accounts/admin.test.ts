@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { readAudit } from '../../../src/server/accounts/admin/audit.ts'
-import { makeInvite, makeResetCode } from '../../../src/server/accounts/admin/codes.ts'
+import { makeResetCode } from '../../../src/server/accounts/admin/codes.ts'
 import { rotateKeys } from '../../../src/server/accounts/admin/signing-keys.ts'
 import {
   deleteUser,
@@ -88,21 +88,6 @@ describe('administration of accounts', () => {
       expect(failure.hint).to.contain('users enable Alice')
     }))
 
-  it('makes an invitation for one account, for its days', () =>
-    withAdmin(async ({ admin, clock }) => {
-      const invited = async (name: string, code: string) =>
-        admin.store.createAccount(newAccount(name, { createdAtMs: clock.now() }), {
-          inviteHash: hashOfSecret(code),
-          session: newSession(`account-${name}`, name),
-        })
-      const good = (await makeInvite(admin)).code.reveal()
-      expect(await invited('Carol', good)).to.equal('created')
-      expect(await invited('Dave', good)).to.equal('invite_invalid')
-      const late = (await makeInvite(admin)).code.reveal()
-      clock.advance(7 * day)
-      expect(await invited('Erin', late)).to.equal('invite_invalid')
-    }))
-
   it('deletes an account, keeps its name from others for a time, and its audit', () =>
     withAdmin(async ({ admin, clock }) => {
       const { id } = await deleteUser(admin, 'alice')
@@ -122,24 +107,6 @@ describe('administration of accounts', () => {
         username: null,
         details: { by: 'owner', username: 'Alice' },
       })
-    }))
-})
-
-describe('administration of the signing keys', () => {
-  const states = ({ keys }: Awaited<ReturnType<typeof rotateKeys>>) =>
-    keys.map(({ use, id, state }) => (use === 'signing' ? [id, state] : [use, state]))
-
-  it('puts the key into use that was published ahead, and forgets none, however old', () =>
-    withAdmin(async ({ admin, clock, files }) => {
-      const { signing } = JSON.parse(readFileSync(files.keys, 'utf8'))
-      const [active, next] = signing.map(({ kid }: { kid: string }) => kid)
-      const rotated = await rotateKeys(admin, {})
-      expect(states(rotated).slice(0, 2)).to.deep.equal([
-        [active, 'retired'],
-        [next, 'active'],
-      ])
-      clock.advance(3650 * day)
-      expect(states(await rotateKeys(admin, {}))[0]).to.deep.equal([active, 'retired'])
     }))
 
   it('makes no keys in place of lost ones', () =>

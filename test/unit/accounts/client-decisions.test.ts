@@ -1,32 +1,10 @@
 import { expect } from 'chai'
-import { defaultClientLimits } from '../../../src/lib/accounts/client-limits.ts'
 import { proxyOf } from '../../../src/lib/accounts/proxy.ts'
-import { needsRefresh, readJwtExpiry } from '../../../src/lib/accounts/refresh-need.ts'
+import { readJwtExpiry } from '../../../src/lib/accounts/refresh-need.ts'
 import { selectAccountsServer } from '../../../src/lib/accounts/select-server.ts'
-import { type Attempt, parseRetryAfter, retryDelayMs } from '../../../src/lib/accounts/transport.ts'
+import { parseRetryAfter } from '../../../src/lib/accounts/transport.ts'
 import { parseAccountsUrl } from '../../../src/lib/config/accounts-url.ts'
 import { proxyEnv } from '../../../src/lib/util/address.ts'
-import { Secret } from '../../../src/lib/util/secret.ts'
-
-describe('retryDelayMs', () => {
-  const answer = (status: number, retryAfterMs: number | null = null) => ({ status, retryAfterMs })
-  const cases: [method: string, done: number, attempt: Attempt, delayMs: number | null][] = [
-    ['GET', 1, { code: 'network_failed' }, 600],
-    ['GET', 2, { code: 'network_failed' }, null],
-    ['GET', 0, { code: 'net_timeout' }, null],
-    ['GET', 0, answer(500), null],
-    ['GET', 0, answer(502), 300],
-    ['GET', 0, answer(503, 7000), 7000],
-    ['GET', 0, answer(429, 31_000), null],
-    ['POST', 0, { code: 'network_failed' }, null],
-    ['DELETE', 0, answer(503, 0), null],
-  ]
-  for (const [method, done, attempt, delayMs] of cases) {
-    it(`is ${delayMs} after ${done} repetitions of ${method} and ${JSON.stringify(attempt)}`, () => {
-      expect(retryDelayMs(method, done, attempt, defaultClientLimits)).to.equal(delayMs)
-    })
-  }
-})
 
 describe('parseRetryAfter', () => {
   const now = Date.UTC(2026, 10, 22, 10)
@@ -78,23 +56,6 @@ describe('readJwtExpiry', () => {
   ]
   for (const [token, ms] of cases) {
     it(`is ${ms} for ${token.slice(0, 40)}`, () => expect(readJwtExpiry(token)).to.equal(ms))
-  }
-})
-
-describe('needsRefresh', () => {
-  const accessToken = new Secret('eyJ')
-  const margin = 300_000
-  const cases: [what: string, entry: Parameters<typeof needsRefresh>[0], needed: boolean][] = [
-    ['much is left', { accessToken, accessExpiresAtMs: 1_300_000 }, false],
-    ['little is left', { accessToken, accessExpiresAtMs: 1_299_999 }, true],
-    ['the end is unknown', { accessToken }, false],
-    ['there is no token', { accessExpiresAtMs: 1 }, false],
-    ['it is a service token', { accessToken: new Secret('svc_1'), accessExpiresAtMs: 1 }, false],
-  ]
-  for (const [what, entry, needed] of cases) {
-    it(`is ${needed} when ${what}`, () => {
-      expect(needsRefresh(entry, 1_000_000, margin)).to.equal(needed)
-    })
   }
 })
 

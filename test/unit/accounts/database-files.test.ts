@@ -1,8 +1,7 @@
 import { expect } from 'chai'
 import * as fs from 'node:fs'
 import { join } from 'node:path'
-import { silentLogger } from '../../../src/lib/util/logger.ts'
-import { checkFiles } from '../../../src/server/accounts/sqlite/check-files.ts'
+import { DatabaseSync } from 'node:sqlite'
 import { openSqliteStore } from '../../../src/server/accounts/sqlite/sqlite-store.ts'
 import { failureOf } from '../../helpers/failure.ts'
 import { withFolder } from '../../helpers/folder.ts'
@@ -33,6 +32,10 @@ describe('files of the account store', () => {
         for (const name of ['.', ...names, '../copy.db']) {
           expect(mode(join(folder, 'data', name)) & 0o077, name).to.equal(0)
         }
+        const taken = await failureOf(() => store.backup(join(folder, 'copy.db')))
+        expect(taken.message).to.contain('is there already')
+        const nowhere = await failureOf(() => store.backup(join(folder, 'no', 'copy.db')))
+        expect(nowhere.message).to.contain('its folder is not there')
         await store.close()
       } finally {
         process.umask(before)
@@ -52,15 +55,6 @@ describe('files of the account store', () => {
       await (await openSqliteStore({ file, clock, log })).close()
       expect(mode(file)).to.equal(0o600)
       expect(warnings).to.deep.equal([{ path: file }])
-    }))
-
-  it('are opened when another process removes the log meanwhile', () =>
-    withDatabase(async file => {
-      fs.writeFileSync(`${file}-wal`, '')
-      fs.chmodSync(`${file}-wal`, 0o644)
-      const log = { ...silentLogger, warn: () => fs.rmSync(`${file}-wal`) }
-      expect(await checkFiles(file, log)).to.equal(true)
-      expect(fs.existsSync(`${file}-wal`)).to.equal(false)
     }))
 
   it('are not made in a folder that others can enter', () =>
@@ -90,6 +84,27 @@ describe('files of the account store', () => {
         expect(fs.readFileSync(victim, 'utf8')).to.equal('of somebody else')
       }))
   }
+
+  it('are not made where they are only looked for', () =>
+    withFolder(async folder => {
+      const look = () => openSqliteStore({ file: join(folder, 'none.db'), clock, create: false })
+      expect((await failureOf(look)).message).to.contain('there is no')
+      expect(fs.readdirSync(folder)).to.deep.equal([])
+      fs.mkdirSync(join(folder, 'none.db'))
+      expect((await failureOf(look)).message).to.contain('is not a regular file')
+    }))
+
+  it('are waited for while another process has them locked', () =>
+    withDatabase(async file => {
+      const other = new DatabaseSync(file)
+      const store = await openSqliteStore({ file, clock })
+      other.exec('BEGIN IMMEDIATE')
+      const swept = store.sweep(0)
+      other.exec('COMMIT')
+      expect(await swept).to.equal(0)
+      await store.close()
+      other.close()
+    }))
 
   it('are refused when the folder is a symbolic link', () =>
     withDatabase(async (_file, data) => {

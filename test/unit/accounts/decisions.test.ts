@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import type { LoginFailures, SessionState } from '../../../src/server/accounts/account-store.ts'
+import type { LoginFailures } from '../../../src/server/accounts/account-store.ts'
 import { addressKey } from '../../../src/server/accounts/call.ts'
 import {
   countFailures,
@@ -9,7 +9,6 @@ import {
 import { loggedPath } from '../../../src/server/accounts/app.ts'
 import { foldEmail, foldLogin } from '../../../src/server/accounts/names.ts'
 import { findPasswordFlaw } from '../../../src/server/accounts/admit-password.ts'
-import { decideRefresh } from '../../../src/server/accounts/refresh-decision.ts'
 
 const minute = 60_000
 
@@ -76,36 +75,6 @@ describe('addressKey', () => {
   ]
   for (const [address, key] of cases) {
     it(`counts ${address} as ${key}`, () => expect(addressKey(address)).to.equal(key))
-  }
-})
-
-describe('decideRefresh', () => {
-  const now = 10_000_000
-  const state = (changes: object, disabledAtMs: number | null = null) =>
-    ({
-      session: {
-        counter: 5,
-        rotatedAtMs: now - 10_000,
-        revokedAtMs: null,
-        expiresAtMs: now + 1,
-        ...changes,
-      },
-      account: { disabledAtMs },
-    }) as unknown as SessionState
-  const cases: [what: string, counter: number, state: SessionState | null, decision: string][] = [
-    ['the current one', 5, state({}), 'rotate'],
-    ['the one before, 10 s later', 4, state({}), 'repeat'],
-    ['the one before, 60 s later', 4, state({ rotatedAtMs: now - 60_000 }), 'reused'],
-    ['one of a time after the backup', 6, state({}), 'reused'],
-    ['the current one of a revoked session', 5, state({ revokedAtMs: 1 }), 'ended'],
-    ['the current one at the end of the session', 5, state({ expiresAtMs: now }), 'ended'],
-    ['the current one of a disabled account', 5, state({}, 1), 'ended'],
-    ['one of no session', 5, null, 'ended'],
-  ]
-  for (const [what, counter, found, decision] of cases) {
-    it(`${decision}: ${what}`, () => {
-      expect(decideRefresh(counter, found, now, 60_000)).to.equal(decision)
-    })
   }
 })
 

@@ -129,6 +129,7 @@ describe('restoring a registry', () => {
       folder => fs.rmSync(join(folder, 'backup.json')),
       /not a complete backup/,
     ],
+    ['is of a newer version', to => relist(to, { version: 2 }), /newer version/],
     ['has a damaged list', folder => fs.writeFileSync(join(folder, 'backup.json'), '{'), /damaged/],
     ['has a database of a newer version', to => change(to, newer), /newer version/],
     ['has a database of another program', foreignDatabase, /something else/],
@@ -176,12 +177,13 @@ function foreignDatabase(folder: string): void {
   change(folder, 'CREATE TABLE songs (name TEXT)')
 }
 
-function relist(folder: string): void {
+function relist(folder: string, more: object = {}): void {
   const list = join(folder, 'backup.json')
   const bytes = fs.readFileSync(join(folder, 'registry.db'))
   const sha256 = createHash('sha256').update(bytes).digest('hex')
   const database = { bytes: bytes.length, sha256 }
-  fs.writeFileSync(list, JSON.stringify({ ...JSON.parse(fs.readFileSync(list, 'utf8')), database }))
+  const before = JSON.parse(fs.readFileSync(list, 'utf8'))
+  fs.writeFileSync(list, JSON.stringify({ ...before, database, ...more }))
 }
 
 /** In the middle of a name: no check of the database's own sees it. */

@@ -6,7 +6,7 @@ import {
   resourceMetadataPaths,
   resourceMetadataUrl,
 } from '../../../src/server/auth/oauth/policy.ts'
-import { readClaims, timeFailure } from '../../../src/server/auth/oauth/claims.ts'
+import { readClaims } from '../../../src/server/auth/oauth/claims.ts'
 
 const rules = {
   issuer: 'https://login.example/realms/a',
@@ -40,7 +40,6 @@ describe('the claims of a token', () => {
 
   const taken: [string, object][] = [
     ['this server in a list', { aud: [rules.audience] }],
-    ['a start that has come', { nbf: 1500 }],
     ['no client', { client_id: undefined }],
     ['the client in azp', { client_id: undefined, azp: 'agent' }],
     ['no scope at all', { scope: undefined }],
@@ -54,18 +53,15 @@ describe('the claims of a token', () => {
   const refused: [string, object][] = [
     ['the issuer in a list', { iss: [rules.issuer] }],
     ['no audience', { aud: undefined }],
-    ['an empty list of audiences', { aud: [] }],
     ['the audience in a list in a list', { aud: [[rules.audience]] }],
     ['no subject', { sub: undefined }],
-    ['a subject that is a number', { sub: 1 }],
     ['a long subject', { sub: 'a'.repeat(101) }],
-    ['half a character as subject', { sub: '\ud800' }],
     ['a client that is a list', { client_id: ['agent'] }],
+    ['half a character as subject', { sub: '\ud800' }],
     ['an expiry after the year 9999', { exp: 253_402_300_800 }],
     ['an expiry before the issue', { exp: 1000 }],
     ['no time of issue', { iat: undefined }],
     ['a broken start', { nbf: 1000.5 }],
-    ['a scope that is a number', { scope: 1 }],
     ['a list of scopes with a number in it', { scope: undefined, scp: ['a', 1] }],
   ]
   for (const [title, other] of refused) {
@@ -86,25 +82,6 @@ describe('the claims of a token', () => {
       expect(claims.ok && claims.value.scopes).to.deep.equal(read)
     })
   }
-
-  const times: [nowMs: number, good: boolean][] = [
-    [994_999, false],
-    [995_000, true],
-    [2_000_000, true],
-    [2_004_999, true],
-    [2_005_000, false],
-  ]
-  for (const [nowMs, isGood] of times) {
-    it(`${isGood ? 'count' : 'do not count'} at ${nowMs} ms, with a tolerance of 5 s`, () => {
-      const span = { issuedAtMs: 1_000_000, notBeforeMs: 1_000_000, expiresAtMs: 2_000_000 }
-      expect(timeFailure(span, nowMs, 5000) === null).to.equal(isGood)
-    })
-  }
-
-  it('do not count before they start, though they were issued', () => {
-    const span = { issuedAtMs: 1_000_000, notBeforeMs: 1_500_000, expiresAtMs: 2_000_000 }
-    expect(timeFailure(span, 1_400_000, 5000)).not.to.equal(null)
-  })
 })
 
 describe('what a token is good for', () => {
@@ -117,7 +94,6 @@ describe('what a token is good for', () => {
     ['nothing, without a scope', [], both, null],
     ['nothing, with a scope that only begins like it', ['mcp:readers'], both, null],
     ['reading, when no scope is asked for', [], {}, false],
-    ['reading, when only writing needs one', [], { writeScope: 'w' }, false],
     ['reading, when there is no scope for writing', ['r', 'w'], { requiredScope: 'r' }, false],
   ]
   for (const [title, scopes, rules, mayWrite] of cases) {

@@ -50,12 +50,6 @@ describe('readToken', () => {
     })
   }
 
-  for (const member of ['nonce', 'at_hash', 'events']) {
-    it(`refuses a token with ${member}, which no access token has`, () => {
-      expect(read(sign({ ...claims, [member]: 'x' }, key)).ok).to.equal(false)
-    })
-  }
-
   const nested = `{"a":${'['.repeat(40)}${']'.repeat(40)}}`
   for (const body of ['[]', '{', '\ufeff{}', '{"\u00ff', nested]) {
     it(`refuses ${JSON.stringify(body.slice(0, 12))} as claims and as header`, () => {
@@ -64,36 +58,13 @@ describe('readToken', () => {
       expect(read(`${encode(body)}.${encode('{}')}.AAAA`).ok).to.equal(false)
     })
   }
-
-  it('refuses bytes that are no UTF-8', () => {
-    const header = encode(JSON.stringify({ alg: 'ES256', typ: 'at+jwt' }))
-    const body = Buffer.from('{"\u00ff":1}', 'latin1').toString('base64url')
-    expect(read(`${header}.${body}.AAAA`).ok).to.equal(false)
-  })
-
-  it('takes a token of just the characters that are allowed, and no longer one', () => {
-    const token = sign(claims, key)
-    const readUpTo = (maxAccessTokenChars: number) => readToken(token, { maxAccessTokenChars }).ok
-    expect(readUpTo(token.length)).to.equal(true)
-    expect(readUpTo(token.length - 1)).to.equal(false)
-  })
 })
 
 describe('a token verifier', () => {
   let key: JWK
-  let nowMs: number
-  /** How often a signature had to be proven. */
-  let proven: number
-  let mark: string | null
 
   before(async () => {
     key = await newKey('k')
-  })
-
-  beforeEach(() => {
-    nowMs = 1_500_000
-    proven = 0
-    mark = 'first'
   })
 
   function verifierOf(keys: readonly JWK[], limits = {}) {
@@ -101,21 +72,19 @@ describe('a token verifier', () => {
     if (!set.ok) throw new Error(set.failure)
     return createTokenVerifier({
       keys: {
-        mark: () => mark,
+        mark: () => 'mark',
         retryAfterSeconds: () => 1,
         close() {},
         async find(alg, kid) {
-          proven++
-          const under = mark ?? ''
           const found = await set.value.find(alg, kid)
           return found === null
             ? { ok: false, failure: 'unknown' }
-            : ok({ key: found, mark: under })
+            : ok({ key: found, mark: 'mark' })
         },
       },
       rules: () => ({ issuer: claims.iss, audience: claims.aud }),
       limits: { ...defaultAuthLimits, ...limits },
-      clock: { now: () => nowMs },
+      clock: { now: () => 1_500_000 },
     })
   }
 
@@ -142,52 +111,13 @@ describe('a token verifier', () => {
     )
   })
 
-  it('proves a token once, and looks at its time each time', async () => {
-    const verifier = verifierOf([key])
-    const token = sign(claims, key)
-    for (let at = 0; at < 3; at++) expect(await kindOf(verifier.verify(token))).to.equal('good')
-    expect(proven).to.equal(1)
-    expect(verifier.verify(token)).not.to.be.a('promise')
-    nowMs = 2_005_000
-    expect(await kindOf(verifier.verify(token))).to.equal('unfit')
-    expect(proven).to.equal(1)
-  })
-
-  it('proves it again when the keys are others, or too old to say', async () => {
-    const verifier = verifierOf([key])
-    const token = sign(claims, key)
-    await verifier.verify(token)
-    mark = 'second'
-    expect(await kindOf(verifier.verify(token))).to.equal('good')
-    expect(proven).to.equal(2)
-    mark = null
-    await verifier.verify(token)
-    expect(proven).to.equal(3)
-    mark = 'second'
-    await verifier.verify(token)
-    expect(proven).to.equal(3)
-  })
-
-  it('does not take a token as proven by keys that were gone when it was done', async () => {
-    const verifier = verifierOf([key])
-    const token = sign(claims, key)
-    const verdict = verifier.verify(token)
-    mark = 'second'
-    await verdict
-    await verifier.verify(token)
-    expect(proven).to.equal(2)
-  })
-
-  it('remembers as many tokens as it may, and none that it refused', async () => {
-    const verifier = verifierOf([key], { maxVerifiedTokens: 2 })
-    const tokens = ['a', 'b', 'c'].map(sub => sign({ ...claims, sub }, key))
-    for (const token of [...tokens, ...tokens.toReversed()]) await verifier.verify(token)
-    expect(proven).to.equal(4)
-    const forged = sign({ ...claims, sub: 'root' }, await newKey('k'))
-    for (let at = 0; at < 2; at++) {
-      expect(await kindOf(verifier.verify(forged))).to.equal('unproven')
-    }
-    expect(proven).to.equal(6)
+  it('remembers a good token, and no more of them than it may', async () => {
+    const verifier = verifierOf([key], { maxVerifiedTokens: 1 })
+    const [one = '', other = ''] = ['a', 'b'].map(sub => sign({ ...claims, sub }, key))
+    await verifier.verify(one)
+    expect(verifier.verify(one)).not.to.be.a('promise')
+    await verifier.verify(other)
+    expect(verifier.verify(one)).to.be.a('promise')
   })
 
   it('refuses an RSA key of 1024 bits', async () => {

