@@ -39,7 +39,7 @@ describe('service-cli against its own registry', () => {
   })
 
   it('shows the login with its team and both expiries', async () => {
-    await createAccountsOwner(registry.dataDir).ask(['users', 'set-team', 'alice', 'fx'])
+    await createAccountsOwner(registry.dataDir).ask(['users', 'set', 'alice', '--team=fx'])
     const { expires_at, refresh_expires_at, ...rest } = await json(['whoami'])
     expect(rest).to.deep.equal({
       registry: passage.url,
@@ -192,7 +192,7 @@ describe('service-cli against its own registry', () => {
 })
 
 describe('a registry that needs invitations', () => {
-  it('is asked with the code that was typed, and the flag is named where none can be', async () => {
+  it('is asked with the code that was typed, and it is said who makes one where none can be typed', async () => {
     const flags = [...cheapHashing, '--registration', 'invite']
     const registry = await accountsInProcess({ flags })
     const home = createAccountHome(registry.url)
@@ -200,19 +200,23 @@ describe('a registry that needs invitations', () => {
       const bob = ['register', 'bob', '--email', 'bob@studio.example']
       const unasked = await home.run([...bob, '--password', password])
       expect(unasked.code).to.equal(3)
-      expect(unasked.stderr).to.contain('add --invite')
-      const { code: invite } = await createAccountsOwner(registry.dataDir).ask(['invite'])
+      expect(unasked.stderr).to.contain('is required').and.contain('registry users add')
+      const { code: invite } = await createAccountsOwner(registry.dataDir).ask([
+        'users',
+        'add',
+        'bob',
+      ])
       const onTerminal = (code: string) =>
         home.run(bob, {
           typed: [
             { await: 'New password:', send: `${password}\r` },
             { await: 'again:', send: `${password}\r` },
-            { await: 'Invitation code:', send: `${code}\r` },
+            { await: 'nvitation code:', send: `${code}\r` },
           ],
         })
       const wrong = await onTerminal('inv_wrong')
       expect(wrong.code).to.equal(3)
-      expect(wrong.stderr).to.contain('invitation is unknown')
+      expect(wrong.stderr).to.contain('invitation code is unknown')
       const { code, stderr } = await onTerminal(invite)
       expect(code, stderr).to.equal(0)
       expect(stderr).to.contain('registered bob')

@@ -29,7 +29,7 @@ describe('service-cli password', () => {
   const change = (lines: string, env: NodeJS.ProcessEnv = {}, flags: readonly string[] = []) =>
     home.run(['password', '--password-stdin', ...flags], { input: lines, env })
   const reset = (code: string, password: string, flags: readonly string[] = []) =>
-    home.run(['password', 'alice', '--reset-code', '--password-stdin', ...flags], {
+    home.run(['password', 'alice', '--code', '--password-stdin', ...flags], {
       input: `${code}\n${password}\n`,
     })
 
@@ -143,7 +143,7 @@ describe('service-cli password', () => {
     const broken = createAccountHome(passage.url)
     try {
       mkdirSync(join(dirname(broken.configPath), 'config.lock'), { recursive: true, mode: 0o700 })
-      const args = ['password', 'alice', '--reset-code', '--password-stdin']
+      const args = ['password', 'alice', '--code', '--password-stdin']
       const { code: exit, stderr } = await broken.run(args, { input: `${code}\n${fourth}` })
       expect(exit).to.equal(2)
       expect(stderr).to.contain('the new password is set').and.contain('run.js login alice')
@@ -155,7 +155,7 @@ describe('service-cli password', () => {
 
   it('takes the command that the owner sees, and asks for the new password twice', async () => {
     const { stdout, stderr: told } = await owner.run(['users', 'reset-code', 'alice'])
-    const [, ...words] = /run\.js (\w+) (alice) (--reset-code)/.exec(told) ?? []
+    const [, ...words] = /run\.js (\w+) (alice) (--code)/.exec(told) ?? []
     const { code, stderr } = await home.run(words, {
       typed: [
         { await: 'Reset code:', send: stdout.replace('\n', '\r') },

@@ -17,7 +17,7 @@ const wrong = 'mistaken phrase 73'
 const mistyped = 'phrase-in-a-wrong-place-74'
 
 /** Logs at their loudest, and a refresh token that is refused the second time. */
-const flags = [...quickLimits, '--log-level=debug', '--registration=invite']
+const flags = [...quickLimits, '--log-level=debug']
 
 interface SecretRunOptions extends RunOptions {
   readonly code?: number
@@ -92,7 +92,7 @@ describe('the secrets of an account, over its whole life', function () {
     const { url, pid } = registry
     const data_dir = dataDir
     const event = 'listening'
-    expect(registry.said).to.deep.equal({ event, url, pid, registration: 'invite', data_dir })
+    expect(registry.said).to.deep.equal({ event, url, pid, registration: 'open', data_dir })
     expect(statSync(dataDir).mode & 0o777).to.equal(0o700)
     for (const name of ['registry.db', 'keys.json']) {
       expect(statSync(join(dataDir, name)).mode & 0o777).to.equal(0o600)
@@ -100,15 +100,13 @@ describe('the secrets of an account, over its whole life', function () {
   })
 
   it('stays out of the process list and of debug output while a program registers', async () => {
-    const invite = await own(['invite'], { shows: true })
-    keep(invite)
-    const args = ['register', 'alice', '--email', 'alice@studio.example', '--invite']
-    await run([...args, '--password-stdin'], { input: `inv_unknown-12345\n${first}`, code: 3 })
+    keep(await own(['users', 'add', 'carol'], { shows: true }))
+    const args = ['register', 'alice', '--email', 'alice@studio.example']
     // It answers nothing meanwhile, so the command stands still with its secret.
     registry.child.kill('SIGSTOP')
     // The command parser would print all arguments.
     const env = { DEBUG: '*' }
-    const child = home.start([...args, '--password', first], { input: invite, env })
+    const child = home.start([...args, '--password', first], { env })
     try {
       const line = () => readFileSync(`/proc/${child.pid}/cmdline`, 'latin1').replaceAll('\0', '')
       await until(() => line() === 'service-cli', 'the arguments are hidden')
@@ -121,7 +119,7 @@ describe('the secrets of an account, over its whole life', function () {
     expect(said[0], said.join()).to.equal(0)
     hear('the program', said.slice(1).join())
     keepSaved()
-    await run([...args, '--password-stdin'], { input: `${invite}\n${first}`, code: 3 })
+    await run([...args, '--password-stdin'], { input: first, code: 3 })
   })
 
   it('goes on with logins, right and wrong', async () => {

@@ -11,7 +11,7 @@ import { startGateway } from '../../src/server/gateway.ts'
 import type { GatewayHandle } from '../../src/server/gateway/options.ts'
 import { writeInstance } from '../helpers/instance-files.ts'
 import { runCommand } from '../helpers/in-process.ts'
-import { ask, type Events, initializeBody, RawSession, toolCall } from '../helpers/mcp.ts'
+import { ask, type Events, initializeBody, RawSession, rpc, toolCall } from '../helpers/mcp.ts'
 import { skipBecause } from '../helpers/skip.ts'
 import { callStateless, listenStateless } from '../helpers/stateless.ts'
 import { until } from '../helpers/until.ts'
@@ -407,6 +407,13 @@ describe('a gateway that aggregates', () => {
         expect(isError).to.equal(true)
         expect(content[0].text).to.contain('2 instances run; name one of them as "instance":')
       }
+    })
+
+    it('refuse to wait for an object in a batch', async () => {
+      const old = await RawSession.open(gateway.url, '2025-03-26')
+      const wait = rpc('tools/call', toolCall('wait_for_change', { uris: ['Cube'] }), 1)
+      const { json } = await old.post(`[${wait},${rpc('ping', {}, 2)}]`)
+      expect(json[0].result.content[0].text).to.match(/^argument_invalid: a batch cannot wait/)
     })
 
     it('wait for one instance since a revision, and for several at once', async () => {

@@ -131,26 +131,29 @@ describe('registration', () => {
 describe('registration by invitation', () => {
   const registry = sharedAccountsServer({ registration: 'invite' })
 
-  it('accepts each invitation for one account, and reports taken names only for a valid one', async () => {
-    const { nowMs } = registry.clock
-    const invite = { createdAtMs: nowMs, expiresAtMs: nowMs + minute }
-    for (const code of ['inv_one', 'inv_two']) {
-      await registry.store.createInvite({ ...invite, hash: hashOfSecret(code) })
-    }
+  it('accepts each invitation once, for its user name, and reports taken names only with one', async () => {
+    const invite = (usernameKey: string, code: string) =>
+      registry.store.createInvite({
+        usernameKey,
+        hash: hashOfSecret(code),
+        expiresAtMs: registry.clock.nowMs + minute,
+      })
+    await invite('alice', 'inv_one')
     const closed = [403, 'registration-closed']
-    for (const more of [{}, { invite: 'inv_three' }]) {
+    for (const more of [{}, { invite: 'inv_two' }]) {
       expect(outcome(await signUp(registry, 'alice', more))).to.deep.equal(closed)
     }
     expect(await registry.audited('registration.refused')).to.have.length(1)
     expect((await signUp(registry, 'alice', { invite: 'inv_one' })).status).to.equal(201)
-    const again = { invite: 'inv_one', email: 'bob@studio.example' }
-    expect(outcome(await signUp(registry, 'bob', again))).to.deep.equal(closed)
     const guessed = await signUp(registry, 'alice', { invite: 'inv_guessed' })
     expect(outcome(guessed)).to.deep.equal(closed)
-    const invited = await signUp(registry, 'alice', { invite: 'inv_two' })
-    expect(invited.json.code).to.equal('account-exists')
-    const other = { invite: 'inv_two', email: 'bob@studio.example' }
-    expect((await signUp(registry, 'bob', other)).status).to.equal(201)
+    await invite('bob', 'inv_two')
+    const email = 'bob@studio.example'
+    const other = await signUp(registry, 'bob', { invite: 'inv_one', email })
+    expect(outcome(other)).to.deep.equal(closed)
+    const taken = await signUp(registry, 'bob', { invite: 'inv_two' })
+    expect(taken.json.code).to.equal('account-exists')
+    expect((await signUp(registry, 'bob', { invite: 'inv_two', email })).status).to.equal(201)
   })
 })
 

@@ -7,20 +7,15 @@ import { expect } from 'chai'
 import { recordFile, tokenFile } from '../../../src/lib/instances/files.ts'
 import type { GatewayLimits } from '../../../src/lib/config/gateway-limits.ts'
 import { skipBecause } from '../../helpers/skip.ts'
-import { type FsDirectoryUnderTest, openFsUnderTest } from './fs-harness.ts'
-import { describeInstanceDirectory } from './instance-directory-suite.ts'
-import { describeLives } from './instance-life-suite.ts'
+import { type TestDirectory, openTestDirectory } from './fs-harness.ts'
 import { makeRecord, startOwner } from './support.ts'
 
-describeInstanceDirectory('the folder of instance records', () => openFsUnderTest())
-describeLives('the folder of instance records', () => openFsUnderTest())
-
 describe('openFsDirectory', () => {
-  let under: FsDirectoryUnderTest
+  let under: TestDirectory
   afterEach(() => under.close())
 
   async function open(limits: Partial<GatewayLimits> = {}): Promise<void> {
-    under = await openFsUnderTest(limits)
+    under = await openTestDirectory(limits)
   }
   const ids = () => under.directory.entries.map(({ record }) => record.instanceId)
   const faults = () => under.directory.faults.map(({ source, reason }) => `${source}: ${reason}`)

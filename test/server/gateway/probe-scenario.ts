@@ -7,22 +7,22 @@ import { type ProbeResult, Probes } from '../../../src/server/gateway/probes.ts'
 import type { InstanceRecord } from '../../../src/lib/instances/record.ts'
 import { until } from '../../helpers/until.ts'
 import { ManualTime } from '../../unit/resources/manual-time.ts'
-import { type FsDirectoryUnderTest, openFsUnderTest } from './fs-harness.ts'
+import { type TestDirectory, openTestDirectory } from './fs-harness.ts'
 import { makeRecord } from './support.ts'
 
 /** Instances that answer over real sockets, asked when the test moves time. */
 export class ProbeScenario {
-  readonly under: FsDirectoryUnderTest
+  readonly under: TestDirectory
   readonly time: ManualTime = new ManualTime()
   /** Run at the end, in this order. */
   readonly closing: (() => unknown)[] = []
   #probes: Probes | null = null
 
   static async begin(): Promise<ProbeScenario> {
-    return new ProbeScenario(await openFsUnderTest())
+    return new ProbeScenario(await openTestDirectory())
   }
 
-  private constructor(under: FsDirectoryUnderTest) {
+  private constructor(under: TestDirectory) {
     this.under = under
   }
 

@@ -40,6 +40,7 @@ describe('the claims of a token', () => {
 
   const taken: [string, object][] = [
     ['this server in a list', { aud: [rules.audience] }],
+    ['other servers beside this one', { aud: ['https://other.example', rules.audience] }],
     ['no client', { client_id: undefined }],
     ['the client in azp', { client_id: undefined, azp: 'agent' }],
     ['no scope at all', { scope: undefined }],
@@ -53,6 +54,7 @@ describe('the claims of a token', () => {
   const refused: [string, object][] = [
     ['the issuer in a list', { iss: [rules.issuer] }],
     ['no audience', { aud: undefined }],
+    ['only other servers', { aud: ['https://other.example', 'account'] }],
     ['the audience in a list in a list', { aud: [[rules.audience]] }],
     ['no subject', { sub: undefined }],
     ['a long subject', { sub: 'a'.repeat(101) }],

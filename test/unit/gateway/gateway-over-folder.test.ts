@@ -1,15 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import { expect } from 'chai'
 import type { Content } from '../../../src/server/resources/producer.ts'
-import { type FsDirectoryUnderTest, openFsUnderTest } from '../../server/gateway/fs-harness.ts'
+import { type TestDirectory, openTestDirectory } from '../../server/gateway/fs-harness.ts'
 import { gatewayOver, json } from './gateway-harness.ts'
 import { badRecords, makeRecord } from '../../server/gateway/support.ts'
 
 describe('a gateway over a folder of records', () => {
-  let under: FsDirectoryUnderTest
+  let under: TestDirectory
   let given: ReturnType<typeof gatewayOver>
   beforeEach(async () => {
-    under = await openFsUnderTest()
+    under = await openTestDirectory()
     given = gatewayOver(under.directory)
   })
   afterEach(async () => {

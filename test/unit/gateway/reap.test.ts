@@ -6,12 +6,12 @@ import { silentLogger } from '../../../src/lib/util/logger.ts'
 import { startReaper } from '../../../src/server/gateway/reap.ts'
 import type { InstanceRecord } from '../../../src/lib/instances/record.ts'
 import { ManualTime } from '../resources/manual-time.ts'
-import { type FsDirectoryUnderTest, openFsUnderTest } from '../../server/gateway/fs-harness.ts'
+import { type TestDirectory, openTestDirectory } from '../../server/gateway/fs-harness.ts'
 import { makeRecord, startOwner } from '../../server/gateway/support.ts'
 
 describe('startReaper', () => {
   const minute = 60_000
-  let under: FsDirectoryUnderTest
+  let under: TestDirectory
   let time: ManualTime
   let stop: () => Promise<void>
   let reaped: string[]
@@ -23,7 +23,7 @@ describe('startReaper', () => {
     await owner.kill()
   })
   beforeEach(async () => {
-    under = await openFsUnderTest()
+    under = await openTestDirectory()
     time = new ManualTime()
     reaped = []
     stop = startReaper({
