@@ -8,7 +8,6 @@ import { join } from 'node:path'
 import { readBlenderAddon, readPythonClient } from '../../src/lib/util/adapter-files.ts'
 import { runCommand } from '../helpers/in-process.ts'
 import { root } from '../helpers/program.ts'
-import { skipBecause } from '../helpers/skip.ts'
 
 const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 const zipName = `service-cli-blender-${version}.zip`
@@ -119,15 +118,5 @@ describe('service-cli adapter', () => {
     expect(refused.stderr).to.contain('would fill the terminal')
     const shown = await runCommand(['adapter', 'python', '-o', '-'], { stdout: terminal('b') })
     expect(shown.code).to.equal(0)
-  })
-
-  it('ends with 1 in a folder that takes no file', async function () {
-    // Where modes do not stop root, the system's own folders do.
-    if (process.platform !== 'linux') skipBecause(this, '/sys is a folder of Linux')
-    const args = ['adapter', 'blender', '--out', '/sys/kernel/a.zip']
-    const { code, stderr } = await runCommand(args)
-    expect(code).to.equal(1)
-    expect(stderr).to.match(/cannot write \/sys\/kernel\/a\.zip \((EACCES|EPERM|EROFS|ENOENT)\)/)
-    expect(stderr).to.match(/^hint: /m)
   })
 })

@@ -181,17 +181,6 @@ describe('service-cli connect', () => {
     expect(await urlOf(id, open, key)).to.equal(`${far}/mcp`)
   })
 
-  it('takes what began later on the machine that was named for its next run', async () => {
-    const id = await instance(elsewhere)
-    const { locate } = await read(id)
-    await locate()
-    await rm(join(dir, 'instances', `${id}.json`))
-    await instance({ started_at: new Date().toISOString() })
-    await instance({ ...elsewhere, started_at: new Date().toISOString(), display_name: 'next' })
-    const place = await locate()
-    expect(place.ok && place.value.name).to.equal('next')
-  })
-
   it('refuses --json: stdout is the protocol’s', async () => {
     for (const words of ['connect --json', '--json serve --stdio']) {
       const env = cleanEnv({ SERVICE_REGISTRY_DIR: dir })

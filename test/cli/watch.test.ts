@@ -9,7 +9,6 @@ import { runCommand } from '../helpers/in-process.ts'
 import { LinkClient } from '../helpers/link.ts'
 import { runningServe } from '../helpers/serve-process.ts'
 import { until } from '../helpers/until.ts'
-import { noteUri, startForeign } from '../process/foreign-server.ts'
 import { Screen } from './screen.ts'
 
 describe('service-cli resources watch', () => {
@@ -55,8 +54,8 @@ describe('service-cli resources watch', () => {
   /** Begins to watch. No other command can run until `end`. */
   async function watch(uri: string, ...flags: string[]) {
     const screen = new Screen()
-    const place = flags.some(flag => flag.startsWith('--url')) ? [] : [folder()]
-    const running = runCommand(['resources', 'watch', uri, ...flags, ...place], { stdout: screen })
+    const words = ['resources', 'watch', uri, folder(), ...flags]
+    const running = runCommand(words, { stdout: screen })
     const lines = () => screen.lines()
     stopWatch = async () => {
       process.emit('SIGHUP')
@@ -254,20 +253,4 @@ describe('service-cli resources watch', () => {
     const watched = await watch(`artefact://sha256/${await serve.store('bytes')}`)
     expect(await watched.end()).to.contain('never announce changes of artefact:// resources')
   })
-
-  for (const transport of ['sessions', 'stateless'] as const) {
-    it(`prints changed lines of a text of a foreign server of ${transport}`, async () => {
-      const foreign = await startForeign(transport)
-      try {
-        const watched = await watch(noteUri, `--url=${foreign.url.href}`)
-        await foreign.write('first\nchanged')
-        await watched.has(3)
-        await watched.end()
-        expect(watched.lines()[1]).to.match(/^\d\d:\d\d:\d\d {2}- second$/)
-        expect(watched.lines()[2]).to.equal('          + changed')
-      } finally {
-        await foreign.close()
-      }
-    })
-  }
 })

@@ -55,15 +55,6 @@ describe('logins of the page', () => {
     expect(isIn(kept)).to.equal(true)
   })
 
-  it('take neither a cookie as a token nor a token as a cookie', () => {
-    const cookie = sessions.open(byLink)
-    const token = tokenOf(cookie)
-    expect(isIn(cookie)).to.equal(false)
-    expect(isIn(`spt_${cookie}`)).to.equal(false)
-    expect(sessions.createToken(token)).to.equal(null)
-    expect(sessions.createToken(sessions.createCode())).to.equal(null)
-  })
-
   it('end after twelve hours, with the tokens of the last minutes', () => {
     const cookie = sessions.open(byLink)
     clock.advance(12 * hour - minute)
@@ -96,18 +87,6 @@ describe('logins of the page', () => {
     expect(ended).to.deep.equal(['page:3'])
     expect(sessions.createToken(cookies[0]!)).to.equal(null)
     for (const cookie of others) expect(sessions.createToken(cookie)).to.be.a('string')
-  })
-
-  it('share the uploads of a key, also after logging out, and not those of links', () => {
-    const byKey = { mayWrite: true, keyHolder: 'key:writer' }
-    const uploadsOf = (cookie: string) => sessions.ofToken(tokenOf(cookie))!.uploads
-    const first = sessions.open(byKey)
-    expect(uploadsOf(first).take(10)).to.equal(true)
-    sessions.end(first)
-    expect(uploadsOf(sessions.open(byKey)).take(1)).to.equal(false)
-    expect(uploadsOf(sessions.open({ ...byKey, keyHolder: 'key:anna' })).take(1)).to.equal(true)
-    expect(uploadsOf(sessions.open(byLink)).take(10)).to.equal(true)
-    expect(uploadsOf(sessions.open(byLink)).take(10)).to.equal(true)
   })
 
   it('by links are the newest hundred', () => {

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { columns, valueText, wrapWords } from '../../../src/lib/cli/format.ts'
+import { columns, wrapWords } from '../../../src/lib/cli/format.ts'
 
 describe('columns', () => {
   it('are as wide as their widest cell, with a dash where there is nothing', () => {
@@ -39,34 +39,5 @@ describe('wrapWords', () => {
     const path = `/${'x'.repeat(20)}`
     expect(wrapWords(`at ${path} now`, 9)).to.deep.equal(['at', path, 'now'])
     expect(wrapWords('场景 场景', 8)).to.deep.equal(['场景', '场景'])
-  })
-})
-
-describe('valueText', () => {
-  const cases: [value: unknown, most: number, text: string][] = [
-    [null, 20, 'null'],
-    ['a\nb', 20, '"a\\nb"'],
-    ['\u001b[31mred\u202e', 40, '"\\u001b[31mred "'],
-    [[1, 2, 3], 20, '[1, 2, 3]'],
-    [{ id: 2, name: 'Lamp' }, 40, '{id: 2, name: "Lamp"}'],
-    [{ 'a\u001b]0;x\u0007b': [] }, 40, '{ab: []}'],
-    ['x'.repeat(100), 10, '"xxxxxxxx…'],
-  ]
-  for (const [value, most, text] of cases) {
-    it(`is ${text} for ${JSON.stringify(value).slice(0, 30)}`, () => {
-      expect(valueText(value, most)).to.equal(text)
-    })
-  }
-
-  it('looks at no more of a large value than it shows', () => {
-    let seen = 0
-    const watched = new Proxy(Array(1000).fill(1), {
-      get(target, name) {
-        if (typeof name === 'string' && /^\d+$/.test(name)) seen++
-        return Reflect.get(target, name)
-      },
-    })
-    expect(valueText(watched, 20)).to.have.length(20)
-    expect(seen).to.be.lessThan(20)
   })
 })

@@ -5,7 +5,6 @@ import type { Instance } from '../../../src/lib/instances/instance.ts'
 import type { Target } from '../../../src/lib/mcp/bridge/context.ts'
 import type { Result } from '../../../src/lib/util/result.ts'
 import type { ServeHandle } from '../../../src/server/host/serve-options.ts'
-import { failureOf } from '../../helpers/failure.ts'
 
 function instance(id: string, more: Partial<Instance> = {}): Instance {
   const url = `http://127.0.0.1:1/${id}`
@@ -97,13 +96,6 @@ describe('JoinOrServe', () => {
   let world: World
   beforeEach(() => (world = new World()))
 
-  it('lists the candidates when several servers match', async () => {
-    world.live = [blender, maya]
-    const error = await failureOf(() => world.place().open())
-    expect(error.code).to.equal('usage_invalid')
-    expect(error.message).to.contain('maya-1')
-  })
-
   it('waits for the joined server to return, then starts its own', async () => {
     const place = await world.lost()
     world.now += 1499
@@ -115,14 +107,6 @@ describe('JoinOrServe', () => {
     world.now += 1501
     expect(url(await place.locate())).to.equal(ownUrl)
     expect(world.said).to.deep.equal(['joined blender-1', 'joined blender-1b', 'started'])
-  })
-
-  it('joins a server that another client started', async () => {
-    const place = await world.lost('blender')
-    world.now += 60_000
-    world.live = [second]
-    expect(url(await place.locate())).to.equal(second.url)
-    expect(world.starts).to.equal(0)
   })
 
   it('hands back to the same process after an absence, and to nothing else', async () => {
@@ -137,15 +121,6 @@ describe('JoinOrServe', () => {
     expect(moves).to.deep.equal(['moved'])
     expect(url(await place.locate())).to.equal(blender.url)
     expect(world).to.include({ starts: 1, stops: 1 })
-  })
-
-  it('keeps its server when it replaced none', async () => {
-    world.live = []
-    const place = world.place()
-    await place.open()
-    world.live = [instance('blender-2', { startedMs: world.now + 1 })]
-    await place.handBack(() => expect.fail('moved'))
-    expect(world.stops).to.equal(0)
   })
 
   it('reports why the start failed and retries', async () => {
@@ -174,9 +149,7 @@ describe('locateInstance', () => {
     [undefined, [blender, maya], blender.url],
     [undefined, [], nowhere],
     [undefined, [maya], maya.url],
-    [undefined, [maya, next], next.url],
     ['blender', [second], second.url],
-    ['blender', [maya], nowhere],
     ['blen', [second], nowhere],
     ['blen', [second, next], next.url],
   ]

@@ -3,6 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { homedir, tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { type GatewayFlags, readGatewaySettings } from '../../../src/commands/gateway-settings.ts'
+import { openWarning } from '../../../src/commands/open-warning.ts'
 import {
   type AccountsServerFlags,
   readAccountsSettings,
@@ -230,48 +231,27 @@ describe('settings of serve', () => {
 
 describe('settings of gateway', () => {
   const defaults: GatewayFlags = { port: 9765, host: '127.0.0.1', 'allow-unauthenticated': false }
-  const read = (flags: Partial<GatewayFlags>, env: Env = {}) =>
-    readGatewaySettings({ ...defaults, ...flags }, env)
-
-  it('have nothing optional by default', async () => {
-    expect(givenMembers(await read({}))).to.deep.equal({
-      port: 9765,
-      host: '127.0.0.1',
-      allowedHosts: [],
-      allowedOrigins: [],
-      tools: true,
-      page: true,
-      standby: true,
-      auth: open,
-      limits: {},
-    })
-  })
-
-  const accepted: [flags: Partial<GatewayFlags>, expected: object][] = [
+  const rows: [flags: Partial<GatewayFlags>, expected: object | string][] = [
+    [{}, { port: 9765, tools: true, page: true, standby: true, auth: open, limits: {} }],
     [{ 'no-standby': true }, { standby: false }],
     [
       { 'no-tools': true, 'no-page': true },
       { tools: false, page: false },
     ],
     [{ catalog: 'c.json' }, { catalog: resolve('c.json') }],
-  ]
-  for (const [flags, expected] of accepted) {
-    it(`are read from ${JSON.stringify(flags)}`, async () => {
-      expect(givenMembers(await read(flags))).to.deep.include(expected)
-    })
-  }
-
-  const refused: [flags: Partial<GatewayFlags>, message: string][] = [
     [{ host: '0.0.0.0' }, 'exposes the server to the network'],
     [{ 'trusted-proxy': ['127.0.0.1'] }, 'exposes the server to the network'],
     [{ catalog: '' }, '--catalog is empty'],
     [{ limit: ['electionRetryMs=500'] }, 'unknown limit "electionRetryMs"'],
   ]
-  for (const [flags, message] of refused) {
-    it(`refuse ${JSON.stringify(flags)}`, async () => {
-      const failure = await failureOf(() => read(flags))
+  for (const [flags, expected] of rows) {
+    const isRefused = typeof expected === 'string'
+    it(`${isRefused ? 'refuse' : 'are read from'} ${JSON.stringify(flags)}`, async () => {
+      const read = () => readGatewaySettings({ ...defaults, ...flags }, {})
+      if (!isRefused) return expect(givenMembers(await read())).to.deep.include(expected)
+      const failure = await failureOf(read)
       expect(failure.code).to.equal('usage_invalid')
-      expect(failure.message).to.contain(message)
+      return expect(failure.message).to.contain(expected)
     })
   }
 })
@@ -279,50 +259,64 @@ describe('settings of gateway', () => {
 describe('settings of registry', () => {
   const defaults: AccountsServerFlags = { port: 8780, host: '127.0.0.1' }
   const home = join(homedir(), '.local', 'share', 'service-cli', 'registry')
-
-  it('have nothing optional by default', () => {
-    expect(givenMembers(readAccountsSettings(defaults, {}))).to.deep.equal({
-      port: 8780,
-      host: '127.0.0.1',
-      allowedHosts: [],
-      allowedOrigins: [],
-      dataDir: home,
-      limits: {},
+  const data = { XDG_DATA_HOME: '/data' }
+  const limit = ['accessTokenMs=3600000', 'stopGraceMs=5']
+  const rows: [flags: Partial<AccountsServerFlags>, env: Env, expected: object | string][] = [
+    [{}, {}, { port: 8780, host: '127.0.0.1', dataDir: home, limits: {} }],
+    [{}, data, { dataDir: '/data/service-cli/registry' }],
+    [{}, { XDG_DATA_HOME: 'relative' }, { dataDir: home }],
+    [{ 'data-dir': 'mine' }, data, { dataDir: resolve('mine') }],
+    [{ host: '0.0.0.0', registration: 'closed' }, {}, { host: '0.0.0.0', registration: 'closed' }],
+    [{ limit }, {}, { limits: { accessTokenMs: 3_600_000, stopGraceMs: 5 } }],
+    [{ host: 'http://x' }, {}, '--host'],
+    [{ 'public-url': 'https://user:secret@x' }, {}, '--public-url'],
+    [{ 'data-dir': '' }, {}, '--data-dir'],
+    [{ limit: ['accessTokenMs=1'] }, {}, 'accessTokenMs'],
+    [{ limit: ['passwordHashBytes=19922944'] }, {}, 'unknown limit "passwordHashBytes"'],
+    // A bound of another server.
+    [{ limit: ['maxSessions=1'] }, {}, 'maxSessions'],
+  ]
+  for (const [flags, env, expected] of rows) {
+    const isRefused = typeof expected === 'string'
+    it(`${isRefused ? 'refuse' : 'are read from'} ${titleOf(flags, env)}`, async () => {
+      const read = () => readAccountsSettings({ ...defaults, ...flags }, env)
+      if (!isRefused) return expect(read()).to.deep.include(expected)
+      const failure = await failureOf(read)
+      expect(failure.code).to.equal('usage_invalid')
+      return expect(failure.message).to.contain(expected).and.not.contain('secret')
     })
+  }
+})
+
+describe('the warning of a server that asks for no key', () => {
+  const here = { host: '127.0.0.1' }
+
+  it('says who can read from it', () => {
+    expect(openWarning(here, {})).to.deep.include({
+      level: 'info',
+      message: 'no key is required: every account of this machine can read what it serves',
+    })
+    const outside = [
+      { host: '0.0.0.0' },
+      { ...here, publicUrl: 'https://mcp.studio.example' },
+      { ...here, trustedProxies: ['127.0.0.1'] },
+    ]
+    for (const settings of outside) {
+      const warning = openWarning(settings, {})
+      expect(warning?.level).to.equal('warn')
+      expect(warning?.message).to.contain('everyone who can reach')
+    }
   })
 
-  const accepted: [flags: Partial<AccountsServerFlags>, env: Env, expected: object][] = [
-    [{}, { XDG_DATA_HOME: '/data' }, { dataDir: '/data/service-cli/registry' }],
-    [{}, { XDG_DATA_HOME: 'relative' }, { dataDir: home }],
-    [{ 'data-dir': 'mine' }, { XDG_DATA_HOME: '/data' }, { dataDir: resolve('mine') }],
-    [{ host: '0.0.0.0' }, {}, { host: '0.0.0.0' }],
-    [{ registration: 'closed' }, {}, { registration: 'closed' }],
-    [
-      { limit: ['accessTokenMs=3600000', 'stopGraceMs=5'] },
-      {},
-      { limits: { accessTokenMs: 3_600_000, stopGraceMs: 5 } },
-    ],
-  ]
-  for (const [flags, env, expected] of accepted) {
-    it(`are read from ${titleOf(flags, env)}`, () => {
-      expect(readAccountsSettings({ ...defaults, ...flags }, env)).to.deep.include(expected)
-    })
-  }
+  it('says that a variable was meant to hold a key', () => {
+    const warning = openWarning(here, { SERVICE_MCP_API_KEY: '' })
+    expect(warning?.level).to.equal('warn')
+    expect(warning?.message).to.contain('(SERVICE_MCP_API_KEY is set but empty)')
+  })
 
-  const refused: [flags: Partial<AccountsServerFlags>, message: string][] = [
-    [{ host: 'http://x' }, '--host'],
-    [{ 'public-url': 'https://user:secret@x' }, '--public-url'],
-    [{ 'data-dir': '' }, '--data-dir'],
-    [{ limit: ['accessTokenMs=1'] }, 'accessTokenMs'],
-    [{ limit: ['passwordHashBytes=19922944'] }, 'unknown limit "passwordHashBytes"'],
-    // A bound of another server.
-    [{ limit: ['maxSessions=1'] }, 'maxSessions'],
-  ]
-  for (const [flags, message] of refused) {
-    it(`refuse ${JSON.stringify(flags)}`, async () => {
-      const failure = await failureOf(() => readAccountsSettings({ ...defaults, ...flags }, {}))
-      expect(failure.code).to.equal('usage_invalid')
-      expect(failure.message).to.contain(message).and.not.contain('secret')
-    })
-  }
+  it('is not given for a server that asks', () => {
+    const key = { mode: 'api-key', key: 'k', keysFile: '/r/keys.json' } as const
+    const oauth = { mode: 'oauth', issuer: 'https://login.example' } as const
+    for (const auth of [key, oauth]) expect(openWarning({ ...here, auth }, {})).to.equal(null)
+  })
 })

@@ -1,10 +1,8 @@
-import { chmod, lstat, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { FileFollower, FolderWatch } from '../../../src/lib/util/file-follower.ts'
-import { isOwnFolder } from '../../../src/lib/util/posix.ts'
-import { until } from '../../helpers/until.ts'
+import { FileFollower } from '../../../src/lib/util/file-follower.ts'
 
 describe('FileFollower', () => {
   let folder: string
@@ -91,52 +89,5 @@ describe('FileFollower', () => {
     written.resolve()
     await Promise.all([early, late])
     expect(texts).to.deep.equal(['one', 'two'])
-  })
-})
-
-describe('FolderWatch', () => {
-  let base: string
-  let folder: string
-  let watch: FolderWatch
-  let names: (string | null)[]
-  beforeEach(async () => {
-    base = await mkdtemp(join(tmpdir(), 'watch-'))
-    folder = join(base, 'instances')
-    names = []
-    watch = new FolderWatch(folder, {
-      stat: lstat,
-      isUsable: isOwnFolder,
-      onName: name => names.push(name),
-      onUnavailable: error => expect.fail(String(error)),
-    })
-  })
-  afterEach(async () => {
-    watch.close()
-    await rm(base, { recursive: true, force: true })
-  })
-
-  async function hears(name: string): Promise<void> {
-    await writeFile(join(folder, name), '')
-    await until(() => names.includes(name), `${name} is heard of`)
-  }
-
-  it('hears of changes in a folder that is made later, removed and made again', async () => {
-    expect(await watch.check()).to.equal(true)
-    await mkdir(folder, { mode: 0o700 })
-    expect(await watch.check()).to.equal(true)
-    await hears('a.json')
-    await rm(folder, { recursive: true })
-    await mkdir(folder, { mode: 0o700 })
-    await watch.check()
-    await hears('b.json')
-  })
-
-  it('hears of changes in a folder that was open to others for a while', async () => {
-    await mkdir(folder, { mode: 0o700 })
-    await chmod(folder, 0o777)
-    expect(await watch.check()).to.equal(false)
-    await chmod(folder, 0o700)
-    expect(await watch.check()).to.equal(true)
-    await hears('a.json')
   })
 })
