@@ -36,14 +36,6 @@ describe('a command that fails', () => {
     })
   }
 
-  it('ends with 2 when only flags are given', async () => {
-    const json = await runCommand(['--json'])
-    expect(json.code).to.equal(2)
-    expect(json.stdout).to.contain('no command given after --json')
-    const text = await runCommand(['-q'])
-    expect(text.stderr).to.contain('no command given after -q')
-  })
-
   it('shows no word behind a whole command, nor what follows an unknown flag', async () => {
     for (const words of ['whoami s3cret', 'whoami --tokn=s3cret', 'whoami -ps3cret']) {
       const { code, stderr } = await runCommand(words.split(' '))

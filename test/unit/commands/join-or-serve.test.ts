@@ -108,6 +108,14 @@ describe('JoinOrServe', () => {
     expect(world.said).to.deep.equal(['joined blender-1', 'joined blender-1b', 'started'])
   })
 
+  it('joins a server that another client started', async () => {
+    const place = await world.lost('blender')
+    world.now += 60_000
+    world.live = [second]
+    expect(url(await place.locate())).to.equal(second.url)
+    expect(world.starts).to.equal(0)
+  })
+
   it('hands back to the same process after an absence, and to nothing else', async () => {
     const place = await world.lost()
     world.now += 1501
