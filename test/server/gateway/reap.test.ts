@@ -5,13 +5,13 @@ import { recordFile, tokenFile } from '../../../src/lib/instances/files.ts'
 import { silentLogger } from '../../../src/lib/util/logger.ts'
 import { startReaper } from '../../../src/server/gateway/reap.ts'
 import type { InstanceRecord } from '../../../src/lib/instances/record.ts'
-import { ManualTime } from '../resources/manual-time.ts'
-import { type FsDirectoryUnderTest, openFsUnderTest } from '../../server/gateway/fs-harness.ts'
-import { makeRecord, startOwner } from '../../server/gateway/support.ts'
+import { ManualTime } from '../../unit/resources/manual-time.ts'
+import { openRecordsOnDisk, type RecordsOnDisk } from './records-on-disk.ts'
+import { makeRecord, startOwner } from './support.ts'
 
 describe('startReaper', () => {
   const minute = 60_000
-  let under: FsDirectoryUnderTest
+  let at: RecordsOnDisk
   let time: ManualTime
   let stop: () => Promise<void>
   let reaped: string[]
@@ -23,12 +23,12 @@ describe('startReaper', () => {
     await owner.kill()
   })
   beforeEach(async () => {
-    under = await openFsUnderTest()
+    at = await openRecordsOnDisk()
     time = new ManualTime()
     reaped = []
     stop = startReaper({
-      directory: under.directory,
-      instancesDir: under.folder,
+      directory: at.directory,
+      instancesDir: at.folder,
       hostname: hostname(),
       ticks: time,
       timer: time,
@@ -41,15 +41,15 @@ describe('startReaper', () => {
   })
   afterEach(async () => {
     await stop()
-    await under.close()
+    await at.close()
   })
 
   async function place(changes: Partial<InstanceRecord>): Promise<string> {
     const record = makeRecord(changes)
     const { instance_id: id } = record
-    await writeFile(recordFile(under.folder, id), JSON.stringify(record))
-    await writeFile(tokenFile(under.folder, id), 'secret')
-    await under.directory.refresh()
+    await writeFile(recordFile(at.folder, id), JSON.stringify(record))
+    await writeFile(tokenFile(at.folder, id), 'secret')
+    await at.directory.refresh()
     return id
   }
   /** A sweep is over when it has set its timer again. */
@@ -57,7 +57,7 @@ describe('startReaper', () => {
     time.advance(ms)
     while (time.waiting === 0) await new Promise(resolve => setImmediate(resolve))
   }
-  const files = async () => (await readdir(under.folder)).sort()
+  const files = async () => (await readdir(at.folder)).sort()
 
   it('deletes what a dead process left, after a while, and says so once', async () => {
     const id = await place(dead)
@@ -66,8 +66,8 @@ describe('startReaper', () => {
     expect([await files(), reaped]).to.deep.equal([[`${id}.json`, `${id}.token`], []])
     await pass(2000)
     expect([await files(), reaped]).to.deep.equal([[], [id]])
-    await under.directory.refresh()
-    expect(under.directory.entries).to.deep.equal([])
+    await at.directory.refresh()
+    expect(at.directory.entries).to.deep.equal([])
     await pass(20 * minute)
     expect(reaped).to.deep.equal([id])
   })
@@ -78,7 +78,7 @@ describe('startReaper', () => {
     await place({ ...dead, schema_version: 2 as 1 })
     await place({ ...dead, mcp_url: 'nonsense' })
     const before = await files()
-    await under.pass(31_000)
+    await at.pass(31_000)
     for (const ms of [2000, 10 * minute, 10 * minute]) await pass(ms)
     expect([await files(), reaped]).to.deep.equal([before, []])
   })
@@ -86,10 +86,10 @@ describe('startReaper', () => {
   it('keeps a dead one whose heart beats again', async () => {
     const id = await place(dead)
     await pass(2000)
-    const registered = await under.register(makeRecord({ ...dead, instance_id: id }))
+    const { beat } = await at.register(makeRecord({ ...dead, instance_id: id }))
     for (const shiftMs of [1, 2, 3]) {
-      await registered.beat(shiftMs)
-      await under.directory.refresh()
+      await beat(shiftMs)
+      await at.directory.refresh()
     }
     await pass(10 * minute)
     await pass(2000)
@@ -101,7 +101,7 @@ describe('startReaper', () => {
     const id = await place(dead)
     await pass(2000)
     // Unseen by the directory, which looks only when told.
-    await writeFile(recordFile(under.folder, id), JSON.stringify(makeRecord({ instance_id: id })))
+    await writeFile(recordFile(at.folder, id), JSON.stringify(makeRecord({ instance_id: id })))
     await pass(10 * minute)
     expect(await files()).to.have.length(2)
     expect(reaped).to.deep.equal([])
