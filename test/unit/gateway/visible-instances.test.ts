@@ -1,12 +1,12 @@
 import { expect } from 'chai'
-import { silentLogger } from '../../../../src/lib/util/logger.ts'
+import { silentLogger } from '../../../src/lib/util/logger.ts'
 import type {
   InstanceChange,
   InstanceEntry,
   JoinedAs,
-} from '../../../../src/server/gateway/instance-directory.ts'
-import { VisibleInstances } from '../../../../src/server/gateway/views/visible-instances.ts'
-import { entry, MemoryDirectory } from '../../../helpers/memory-directory.ts'
+} from '../../../src/server/gateway/instance-directory.ts'
+import { VisibleInstances } from '../../../src/server/gateway/views/visible-instances.ts'
+import { entry, MemoryDirectory } from '../../helpers/memory-directory.ts'
 
 const ben = { accountId: 'id-of-ben', username: 'ben', team: 'fx', schemes: null }
 

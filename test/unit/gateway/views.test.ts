@@ -1,9 +1,9 @@
 import { expect } from 'chai'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Viewer } from '../../../../src/server/http/authentication.ts'
-import type { View } from '../../../../src/server/gateway/views/view.ts'
-import type { OpenRequests } from '../../../../src/server/gateway/relay/open-requests.ts'
-import { Views } from '../../../../src/server/gateway/views/views.ts'
+import type { Viewer } from '../../../src/server/http/authentication.ts'
+import type { View } from '../../../src/server/gateway/views/view.ts'
+import type { OpenRequests } from '../../../src/server/gateway/relay/open-requests.ts'
+import { Views } from '../../../src/server/gateway/views/views.ts'
 
 const idle = {
   pendingCalls: 0,

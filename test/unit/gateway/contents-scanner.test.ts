@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { ContentsScanner } from '../../../../src/server/gateway/relay/contents-scanner.ts'
-import { codePoint } from '../../../helpers/code-point.ts'
-import { replay } from '../../../properties/replay.ts'
+import { ContentsScanner } from '../../../src/server/gateway/relay/contents-scanner.ts'
+import { codePoint } from '../../helpers/code-point.ts'
+import { replay } from '../../properties/replay.ts'
 
 const id = '7'
 const outer = 'instance://abc/scene/current'
@@ -160,50 +160,30 @@ describe('the scanner of contents', () => {
 
   const contents = '"contents":[{"uri":"u"}]'
   const nested = (depth: number) => `${'['.repeat(depth)}${']'.repeat(depth)}`
-  const bad: Readonly<Record<string, readonly [sent: string, says: string]>> = {
-    'is empty': ['', 'not whole'],
-    'has another id': [`{"id":"8","result":{${contents}}}`, 'another request'],
-    'has another id at its end': [`{"result":{${contents}},"id":"8"}`, 'another request'],
-    'has two ids': [`{"id":"7","id":"8","result":{${contents}}}`, 'another request'],
-    'has no id': [`{"result":{${contents}}}`, 'not whole'],
-    'has a number as its id': [`{"id":7,"result":{${contents}}}`, 'not whole'],
-    'has no contents': ['{"id":"7","result":{}}', 'not whole'],
-    'has contents elsewhere': [`{"id":"7","params":{${contents}}}`, 'not whole'],
-    'has contents that are no list': ['{"id":"7","result":{"contents":{}}}', 'no contents'],
-    'has two results': [
-      `{"id":"7","result":{${contents}},"result":{${contents}}}`,
-      'has no contents',
-    ],
-    'has contents twice': [`{"id":"7","result":{${contents},${contents}}}`, 'has no contents'],
-    'ends in its contents': ['{"id":"7","result":{"contents":[{"text":"', 'not whole'],
-    'ends before its last bracket': [`{"id":"7","result":{${contents}}`, 'not whole'],
-    'has brackets that do not match': ['{"id":"7","result":{"contents":[{]}}}', 'do not match'],
-    'has a bracket too many': [`{"id":"7","result":{${contents}}}}`, 'do not match'],
-    'is nested without end': [`{"id":"7","x":${nested(65)}}`, 'too deep'],
-    'has contents nested without end': [
-      `{"id":"7","result":{"contents":[${nested(65)}]}}`,
-      'too deep',
-    ],
-    'has a name without end': [`{"${'n'.repeat(17_000)}`, 'without end'],
-    'has a URI without end': [
-      `{"id":"7","result":{"contents":[{"uri":"${'u'.repeat(17_000)}`,
-      'without end',
-    ],
-    'has a name that is no JSON': ['{"\\x":1}', 'not JSON'],
-    'has a URI with a line break': [
-      '{"id":"7","result":{"contents":[{"uri":"a\nb"}]}}',
-      'not JSON',
-    ],
-    'has much before its contents': [
-      `{"x":"${'x'.repeat(300_000)}","id":"7","result":{${contents}}}`,
+  const long = 'x'.repeat(300_000)
+  const bad: readonly [what: string, sent: string, says: string][] = [
+    ['has another id', `{"id":"8","result":{${contents}}}`, 'another request'],
+    ['has another id at its end', `{"result":{${contents}},"id":"8"}`, 'another request'],
+    ['has two ids', `{"id":"7","id":"8","result":{${contents}}}`, 'another request'],
+    ['has a number as its id', `{"id":7,"result":{${contents}}}`, 'not whole'],
+    ['has no contents', '{"id":"7","result":{}}', 'not whole'],
+    ['has contents that are no list', '{"id":"7","result":{"contents":{}}}', 'no contents'],
+    ['has contents twice', `{"id":"7","result":{${contents},${contents}}}`, 'has no contents'],
+    ['ends before its last bracket', `{"id":"7","result":{${contents}}`, 'not whole'],
+    ['has brackets that do not match', '{"id":"7","result":{"contents":[{]}}}', 'do not match'],
+    ['has a bracket too many', `{"id":"7","result":{${contents}}}}`, 'do not match'],
+    ['is nested without end', `{"id":"7","x":${nested(65)}}`, 'too deep'],
+    ['has a name without end', `{"${'n'.repeat(17_000)}`, 'without end'],
+    ['has a name that is no JSON', '{"\\x":1}', 'not JSON'],
+    ['has a URI with a line break', '{"result":{"contents":[{"uri":"a\nb"}]}}', 'not JSON'],
+    ['has much before its contents', `{"x":"${long}","id":"7"}`, 'too much around'],
+    [
+      'has much after its contents',
+      `{"id":"7","result":{${contents},"x":"${long}"}}`,
       'too much around',
     ],
-    'has much after its contents': [
-      `{"id":"7","result":{${contents},"x":"${'x'.repeat(300_000)}"}}`,
-      'too much around',
-    ],
-  }
-  for (const [what, [sent, says]] of Object.entries(bad)) {
+  ]
+  for (const [what, sent, says] of bad) {
     it(`refuses an answer that ${what}`, () => {
       const bytes = Buffer.from(sent)
       const everyByte = Array.from({ length: Math.min(bytes.length, 500) }, (_, at) => at)
