@@ -7,7 +7,9 @@ import { silentLogger } from '../../../src/lib/util/logger.ts'
 import type { GatewayHandle } from '../../../src/server/gateway/options.ts'
 import { startGateway } from '../../../src/server/gateway.ts'
 import { startServe } from '../../../src/server/serve.ts'
+import { withFolder } from '../../helpers/folder.ts'
 import { gatewayForms } from '../../helpers/gateway-forms.ts'
+import { gatewayInProcess } from '../../helpers/in-process-servers.ts'
 import { runCommand } from '../../helpers/in-process.ts'
 import {
   loadSdk,
@@ -22,11 +24,7 @@ import { tapFetch } from '../../clients/wire.ts'
 
 const instances = 'gateway://instances'
 
-for (const { form, aggregate } of gatewayForms) {
-  describe(`the newest SDK clients at a gateway ${form}`, () => testClients(aggregate))
-}
-
-function testClients(aggregate: boolean): void {
+describe('the newest SDK clients at a gateway', () => {
   let folder: string
   let gateway: GatewayHandle
 
@@ -40,29 +38,18 @@ function testClients(aggregate: boolean): void {
     log: silentLogger,
   })
 
-  beforeEach(async () => {
+  before(async () => {
     folder = await mkdtemp(join(tmpdir(), 'gateway-clients-'))
-    gateway = await startGateway({ ...common(), standby: false, aggregate })
+    gateway = await startGateway({ ...common(), standby: false, aggregate: true })
   })
-  afterEach(async () => {
-    await gateway.stop()
+  after(async () => {
+    await gateway?.stop()
     await rm(folder, { recursive: true, force: true })
   })
 
   const info = { name: 'newest', version: '1' }
   const { Client, StreamableHTTPClientTransport } = v2 as unknown as Sdk
   const transport = () => new StreamableHTTPClientTransport(new URL(gateway.url))
-
-  it('are set up with a warning when they would only see the listing', async () => {
-    const flags = ['--registry-dir', folder]
-    const configured = await runCommand(['mcp-config', 'cursor', '--gateway', ...flags])
-    const connected = await runCommand(['connect', 'gateway', ...flags])
-    for (const { code, stderr } of [configured, connected]) {
-      expect(code).to.equal(0)
-      expect(stderr.includes('restart it with --aggregate')).to.equal(!aggregate, stderr)
-    }
-    expect(configured.stdout).to.include(gateway.url)
-  })
 
   it('are told by a session of SDK v1 what comes and goes', async () => {
     const name = '@modelcontextprotocol/sdk'
@@ -133,4 +120,23 @@ function testClients(aggregate: boolean): void {
     expect((await readJson(client, instances)).instances).to.deep.equal([])
     await client.close()
   }
-}
+})
+
+describe('a client of a gateway', () => {
+  for (const { form, aggregate, flags: ofForm } of gatewayForms) {
+    it(`is set up with a warning when it would only see the listing, ${form}`, () =>
+      withFolder(async registryDir => {
+        const gateway = gatewayInProcess({ port: 0, registryDir, flags: ofForm })
+        const { url } = await gateway.line('listening')
+        const flags = ['--registry-dir', registryDir]
+        const configured = await runCommand(['mcp-config', 'cursor', '--gateway', ...flags])
+        const connected = await runCommand(['connect', 'gateway', ...flags])
+        for (const { code, stderr } of [configured, connected]) {
+          expect(code).to.equal(0)
+          expect(stderr.includes('restart it with --aggregate')).to.equal(!aggregate, stderr)
+        }
+        expect(configured.stdout).to.include(`"url": "${url}"`)
+        await gateway.stop()
+      }))
+  }
+})
