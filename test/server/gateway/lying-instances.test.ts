@@ -8,12 +8,11 @@ import { startGateway } from '../../../src/server/gateway.ts'
 import type { GatewayHandle } from '../../../src/server/gateway/options.ts'
 import { RawSession, rpc, toolCall } from '../../helpers/mcp.ts'
 import { contentsOf, startScriptedInstance, updateOf } from '../../helpers/scripted-instance.ts'
-import type { ScriptedInstance } from '../../helpers/scripted-instance.ts'
+import type { HeldRead, ScriptedInstance } from '../../helpers/scripted-instance.ts'
 import {
   callStateless,
   listenStateless,
   statelessHeaders,
-  statelessMeta,
   statelessRequest,
 } from '../../helpers/stateless.ts'
 import { until } from '../../helpers/until.ts'
@@ -71,6 +70,20 @@ describe('an instance that lies', () => {
     `instance://${instanceId}/${path}`
   const read = async (uri: string) =>
     (await callStateless(gateway.url, 'resources/read', { uri })).json
+  const completeAt = ({ instanceId }: ScriptedInstance, path = 'notes/{id}', name = 'id') =>
+    callStateless(gateway.url, 'completion/complete', {
+      ref: { type: 'ref/resource', uri: `instance://{instance_id}/${path}` },
+      argument: { name, value: '' },
+      context: { arguments: { instance_id: instanceId } },
+    })
+  /** A request whose answer is read as it comes, or left. */
+  const post = (method: string, params: object, signal?: AbortSignal) =>
+    fetch(gateway.url, {
+      method: 'POST',
+      headers: statelessHeaders(method, { ...params }),
+      body: JSON.stringify(statelessRequest(method, { ...params })),
+      signal: signal ?? null,
+    })
 
   let value = 0
   /** A reader and a follower of the good instance have what it has now. */
@@ -94,13 +107,7 @@ describe('an instance that lies', () => {
 
   it('gives contents under the address that was asked for, or another one of its own', async () => {
     const own = at(bad)
-    const lies = [
-      'scene://current',
-      at(good),
-      'gateway://instances',
-      'file:///etc/passwd',
-      'no uri',
-    ]
+    const lies = ['scene://current', at(good), 'file:///etc/passwd', 'no uri']
     for (const lie of lies) {
       bad.onRead = ({ res, id }) => {
         const contents = [lie, lie].map(uri => ({ uri, text: 'x' }))
@@ -115,20 +122,10 @@ describe('an instance that lies', () => {
   const answers: Readonly<Record<string, (id: unknown, uri: string) => string>> = {
     'with another id': (_, uri) => contentsOf(uri, 'x', 'another'),
     'with no JSON': () => 'Hello.',
-    'with nothing': () => '',
-    'with a list': () => '[]',
     'with half an answer': (id, uri) => contentsOf(uri, 'x', id).slice(0, -3),
     'with no contents': id => JSON.stringify({ jsonrpc: '2.0', id, result: {} }),
-    'with contents of no form': id =>
-      JSON.stringify({ jsonrpc: '2.0', id, result: { contents: ['x'] } }),
-    'with contents without a URI': id =>
-      JSON.stringify({ jsonrpc: '2.0', id, result: { contents: [{ text: 'x' }] } }),
-    'with two results': (id, uri) => contentsOf(uri, 'x', id) + contentsOf(uri, 'y', id),
     'with an error of no form': id => JSON.stringify({ jsonrpc: '2.0', id, error: [1] }),
-    'with much before the contents': (id, uri) =>
-      `{"a":"${'a'.repeat(1_000_000)}",${contentsOf(uri, 'x', id).slice(1)}`,
     'with brackets without end': () => '['.repeat(1_000_000),
-    'with a name without end': () => `{"${'n'.repeat(1_000_000)}`,
   }
   for (const [how, answer] of Object.entries(answers)) {
     it(`makes only its readers fail when it answers ${how}`, async () => {
@@ -165,25 +162,16 @@ describe('an instance that lies', () => {
     const call = toolCall('wait_for_change', { uris: [at(bad)] })
     const { result } = (await callStateless(gateway.url, 'tools/call', call)).json
     expect(result.structuredContent).to.deep.equal({ changed: true, uris: [noText, at(bad)] })
-    const params = {
-      ref: { type: 'ref/resource', uri: 'instance://{instance_id}/{scheme}/{+path}' },
-      argument: { name: 'scheme', value: '' },
-      context: { arguments: { instance_id: bad.instanceId } },
-    }
-    const completed = await callStateless(gateway.url, 'completion/complete', params)
+    const completed = await completeAt(bad, '{scheme}/{+path}', 'scheme')
     expect(completed.json.result?.completion.values).to.deep.equal(['scene'])
   })
 
-  it('makes only its readers fail when it is cut in the middle', async () => {
+  it('makes only its readers fail when it is cut, and never passes half as whole', async () => {
     bad.onRead = ({ res, id, uri }) => {
       res.write(contentsOf(uri, 'x', id).slice(0, -3))
       setImmediate(() => res.destroy())
     }
     expect((await read(at(bad))).error.data.reason).to.equal('instance_unreachable')
-    await expectGoodServed()
-  })
-
-  it('never lets half of large contents pass as whole ones', async () => {
     bad.onRead = ({ res, id, uri }) => {
       const large = contentsOf(uri, 'x'.repeat(2_000_000), id).slice(0, -3)
       res.write(large, () => res.destroy())
@@ -220,9 +208,7 @@ describe('an instance that lies', () => {
         res.write(start)
         flood(res, 'A'.repeat(16_384))
       }
-      const body = JSON.stringify(statelessRequest('resources/read', { uri: at(bad) }))
-      const headers = statelessHeaders('resources/read', { uri: at(bad) })
-      return fetch(gateway.url, { method: 'POST', headers, body })
+      return post('resources/read', { uri: at(bad) })
     }
     for (const start of ['{"x":"', '']) {
       const { error } = (await (await endless(start)).json()) as any
@@ -252,18 +238,6 @@ describe('an instance that lies', () => {
     expect(long.content[0].text).to.equal(text)
   })
 
-  it('passes on the result of a wait that names no texts as URIs', async () => {
-    const uris = [{ toString: 0, valueOf: 0 }, 'scene://current']
-    bad.onCall = ({ res, id }) => {
-      res.setHeader('Content-Type', 'application/json')
-      const result = { content: [], structuredContent: { changed: true, uris } }
-      res.end(JSON.stringify({ jsonrpc: '2.0', id, result }))
-    }
-    const params = toolCall('wait_for_change', { uris: [at(bad)] })
-    const { result } = (await callStateless(gateway.url, 'tools/call', params)).json
-    expect(result.structuredContent).to.deep.equal({ changed: true, uris: [uris[0], at(bad)] })
-  })
-
   it('tells a caller of no progress that is not above the last one', async () => {
     bad.onCall = ({ res, id }) => {
       res.setHeader('Content-Type', 'text/event-stream')
@@ -277,12 +251,7 @@ describe('an instance that lies', () => {
       res.end()
     }
     const params = { name: 'look', arguments: { instance: bad.instanceId } }
-    const _meta = { ...statelessMeta(), progressToken: 'p' }
-    const answer = await fetch(gateway.url, {
-      method: 'POST',
-      headers: statelessHeaders('tools/call', params),
-      body: JSON.stringify({ ...statelessRequest('tools/call'), params: { ...params, _meta } }),
-    })
+    const answer = await post('tools/call', { ...params, _meta: { progressToken: 'p' } })
     const told = Array.from((await answer.text()).matchAll(/"progress":(\d)/g), ([, n]) => n)
     expect(told).to.deep.equal(['1', '2', '3'])
   })
@@ -294,11 +263,7 @@ describe('an instance that lies', () => {
       const more = setInterval(() => res.write(`data: ${JSON.stringify(notification)}\n\n`), 20)
       res.once('close', () => clearInterval(more))
     }
-    await callStateless(gateway.url, 'completion/complete', {
-      ref: { type: 'ref/resource', uri: 'instance://{instance_id}/notes/{id}' },
-      argument: { name: 'id', value: '' },
-      context: { arguments: { instance_id: bad.instanceId } },
-    })
+    await completeAt(bad)
     await expectGoodServed()
     await until(() => bad.open === 0, 'the end of the request')
   })
@@ -335,22 +300,14 @@ describe('an instance that lies', () => {
     }
     const params = { name: 'wait_for_change', arguments: { instance: bad.instanceId } }
     const left = new AbortController()
-    const { signal } = left
     // A busy machine may be too slow to connect to the instance: such a wait is sent again.
     const wait = async (): Promise<void> => {
-      const body = JSON.stringify(statelessRequest('tools/call', params))
-      const headers = statelessHeaders('tools/call', params)
-      const answer = await fetch(gateway.url, { method: 'POST', headers, body, signal })
-      await answer.text()
+      await (await post('tools/call', params, left.signal)).text()
       await wait()
     }
     for (let n = 0; n < 256; n++) wait().catch(() => {})
     await until(() => bad.open === 256, 'the waits')
-    const { json } = await callStateless(gateway.url, 'completion/complete', {
-      ref: { type: 'ref/resource', uri: 'instance://{instance_id}/notes/{id}' },
-      argument: { name: 'id', value: '' },
-      context: { arguments: { instance_id: bad.instanceId } },
-    })
+    const { json } = await completeAt(bad)
     expect(json.result.completion.values).to.deep.equal(['a'])
     left.abort()
     await until(() => bad.open === 0, 'the end of the waits')
@@ -360,11 +317,7 @@ describe('an instance that lies', () => {
     bad.onRead = ({ res }) => void openResponses.add(res)
     const left = new AbortController()
     const before = bad.asked.length
-    const body = JSON.stringify(statelessRequest('resources/read', { uri: at(bad) }))
-    const headers = statelessHeaders('resources/read', { uri: at(bad) })
-    const { signal } = left
-    const answer = fetch(gateway.url, { method: 'POST', headers, body, signal })
-    answer.catch(() => {})
+    post('resources/read', { uri: at(bad) }, left.signal).catch(() => {})
     await until(() => bad.asked.length > before, 'the request')
     left.abort()
     await until(() => bad.open === 0, 'the end of the request')
@@ -490,21 +443,14 @@ describe('an instance that lies', () => {
       const subscribe = (path: string) =>
         session.call('resources/subscribe', { uri: at(bad, path) })
       const accept = bad.onSubscribe
-      bad.onSubscribe = ({ res, id }) =>
+      const refuse = ({ res, id }: HeldRead, error: object) =>
         void res
           .writeHead(200, { 'Content-Type': 'application/json' })
-          .end(JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32603, message: 'never' } }))
+          .end(JSON.stringify({ jsonrpc: '2.0', id, error }))
+      bad.onSubscribe = held => refuse(held, { code: -32603, message: 'never' })
       expect((await subscribe('app/refused')).error.message).to.include('the instance says: never')
-      bad.onSubscribe = ({ res, id, uri }) =>
-        void res
-          .writeHead(200, { 'Content-Type': 'application/json' })
-          .end(
-            JSON.stringify({
-              jsonrpc: '2.0',
-              id,
-              error: { code: -32002, message: 'no such', data: { uri } },
-            }),
-          )
+      bad.onSubscribe = held =>
+        refuse(held, { code: -32002, message: 'no such', data: { uri: held.uri } })
       const { error } = await subscribe('app/none')
       expect([error.code, error.data.uri]).to.deep.equal([-32002, at(bad, 'app/none')])
       bad.onSubscribe = ({ res }) => void openResponses.add(res)
