@@ -28,7 +28,9 @@ describe('an instance that joins two gateways', () => {
   let folder: string
   let accounts: RunningAccounts
   let port: number
-  let first: GatewayProcess
+  /** The first one that is started at its address. */
+  let killed: GatewayProcess
+  let first: RunningGateway
   let second: RunningGateway
   let serve: RunningServe
   let uri: string
@@ -40,11 +42,6 @@ describe('an instance that joins two gateways', () => {
     registryDir: join(folder, host),
     flags: ['--host', host, '--aggregate', '--accept-joins', accounts.url, '--auth', 'none'],
   })
-  const startFirst = async () => {
-    first = startGatewayProcess(settings(hosts[0]))
-    await first.line('listening')
-  }
-
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), 'gateways-'))
     accounts = await accountsInProcess({ flags: quickLimits })
@@ -55,7 +52,8 @@ describe('an instance that joins two gateways', () => {
     const tokenFile = join(folder, 'join.token')
     await writeFile(tokenFile, token, { mode: 0o600 })
     port = await freePort()
-    await startFirst()
+    first = killed = startGatewayProcess(settings(hosts[0]))
+    await first.line('listening')
     second = gatewayInProcess(settings(hosts[1]))
     await second.line('listening')
     way = await openCable(port)
@@ -66,7 +64,7 @@ describe('an instance that joins two gateways', () => {
   after(async () => {
     way?.close()
     await serve?.stop()
-    await first?.kill()
+    await first?.stop()
     await second?.stop()
     await accounts?.stop()
     await rm(folder, { recursive: true, force: true })
@@ -98,7 +96,7 @@ describe('an instance that joins two gateways', () => {
     await serve.post('scene', sceneOf(2))
     await before.updated()
 
-    await first.kill()
+    await killed.kill()
     // The proxy sends the client to the other gateway, which has had the instance all along.
     way.close()
     way = await openCable(port, way.port, hosts[1])
@@ -108,7 +106,7 @@ describe('an instance that joins two gateways', () => {
     await serve.post('scene', sceneOf(3))
     await after.updated()
 
-    await startFirst()
+    first = gatewayInProcess(settings(hosts[0]))
     await until(async () => (await healthAt(hosts[0])) === 'live', 'the link to the new gateway')
     expect(await readAt(hosts[0])).to.deep.equal(sceneOf(3))
   })

@@ -2,8 +2,7 @@ import { expect } from 'chai'
 import { randomBytes, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
-import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type IncomingMessage, request, type RequestListener, type ServerResponse } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createCaller, quickLimits } from '../../helpers/accounts-caller.ts'
@@ -22,7 +21,6 @@ import { PageBrowser, useKey } from '../../helpers/page.ts'
 import { newKey, OpenIdServer } from '../../helpers/openid.ts'
 import { cleanEnv } from '../../helpers/program.ts'
 import { contentsOf } from '../../helpers/scripted-instance.ts'
-import type { RunningServe } from '../../helpers/serve-process.ts'
 import { statelessHeaders, statelessRequest } from '../../helpers/stateless.ts'
 import { until } from '../../helpers/until.ts'
 
@@ -79,10 +77,7 @@ describe('a gateway whose users see what is theirs', () => {
     return instance
   }
   const call = async (token: string, method: string, params: Record<string, unknown> = {}) => {
-    const headers = {
-      ...statelessHeaders(method, params),
-      ...(token !== '' && { Authorization: `Bearer ${token}` }),
-    }
+    const headers = { ...statelessHeaders(method, params), ...(token !== '' && bearer(token)) }
     const body = JSON.stringify(statelessRequest(method, params))
     return ask(`${base}/mcp`, { method: 'POST', headers, body })
   }
@@ -92,9 +87,23 @@ describe('a gateway whose users see what is theirs', () => {
     const { result } = await read(token, 'gateway://instances?include_dead=true')
     return JSON.parse(result.contents[0].text).instances.map((row: any) => row.instance_id)
   }
+  const isListed = (id: string, name: string) =>
+    until(async () => (await idsOf(accessOf(name))).includes(id), `the instance, for ${name}`)
+  const isHidden = (id: string, name: string) =>
+    until(async () => !(await idsOf(accessOf(name))).includes(id), `no instance, for ${name}`)
+  const bearer = (token: string) => ({ Authorization: `Bearer ${token}` })
+  /** An instance of Ada whose answers the test writes. */
+  const joinScripted = async (listener?: RequestListener, token = users.ada?.join ?? '') => {
+    const id = randomUUID()
+    const record = toldRecord(id, { visible_to: 'team' })
+    const joined = await joinAs(base, token, withRecord(record, listener))
+    await isListed(id, 'ben')
+    return { id, ...joined }
+  }
+  const artefactOf = (id: string, hex = '0'.repeat(64)) =>
+    `${base}/instances/${id}/artefacts/sha256/${hex}`
   const open = async (token: string): Promise<[RawSession, Events]> => {
-    const headers = { Authorization: `Bearer ${token}` }
-    const session = await RawSession.open(`${base}/mcp`, '2025-11-25', headers)
+    const session = await RawSession.open(`${base}/mcp`, '2025-11-25', bearer(token))
     const events = await session.listen()
     opened.push(events)
     return [session, events]
@@ -144,9 +153,11 @@ describe('a gateway whose users see what is theirs', () => {
         ref: { type: 'ref/resource', uri: 'instance://{instance_id}/scene/current' },
         argument: { name: 'instance_id', value: id.slice(0, 4) },
       }),
-      ask(`${base}/instances/${id}/artefacts/sha256/${'0'.repeat(64)}`, {
-        headers: { Authorization: `Bearer ${ben}` },
-      }).then(({ status, json }) => ({ status, ...json, instance: undefined })),
+      ask(artefactOf(id), { headers: bearer(ben) }).then(({ status, json }) => ({
+        status,
+        ...json,
+        instance: undefined,
+      })),
     ]
     const masked = async (id: string, name: string) =>
       (await Promise.all(answersOf(id, name))).map(answer =>
@@ -162,7 +173,7 @@ describe('a gateway whose users see what is theirs', () => {
     const [ada] = await open(accessOf('ada'))
     const [ben] = await open(accessOf('ben'))
     const own = await joinOf('ada', { visible_to: 'owner', dcc_type: 'houdini' })
-    await until(async () => (await idsOf(accessOf('ada'))).includes(own.id), 'the instance')
+    await isListed(own.id, 'ada')
     const clients = await ben.readJson('server://clients')
     expect(JSON.stringify(clients)).to.include('user:ben').and.not.include('user:ada')
     const events = async (session: RawSession) =>
@@ -178,7 +189,7 @@ describe('a gateway whose users see what is theirs', () => {
     const uri = 'gateway://diagnostics/process'
     expect((await ben.readJson(uri)).counts.total).to.equal((await idsOf(accessOf('ben'))).length)
     const { status } = await ask(`${base}/metrics`, {
-      headers: { Authorization: `Bearer ${accessOf('ben')}`, 'X-Forwarded-For': '192.0.2.1' },
+      headers: { ...bearer(accessOf('ben')), 'X-Forwarded-For': '192.0.2.1' },
     })
     expect([200, 404]).to.include(status)
   })
@@ -216,40 +227,30 @@ describe('a gateway whose users see what is theirs', () => {
     expect((await gone()).error.data.reason).to.equal('instance_gone')
   })
 
-  it('downloads what is visible, and nothing else', async () => {
-    const far = await startRealJoined()
+  it('downloads what is visible, and writes down who read what, and how it ended', async () => {
+    const flags = ['--join', base, '--visible-to', 'team', '--dcc-type', 'blender']
+    const far = await serveInProcess({ flags, env: { SERVICE_JOIN_TOKEN: users.ada?.join ?? '' } })
     const id = far.instanceId
-    await until(async () => (await idsOf(accessOf('ben'))).includes(id), 'the instance')
+    await isListed(id, 'ben')
     const bytes = randomBytes(3_000_000)
     const hex = await far.store(bytes)
-    const url = `${base}/instances/${id}/artefacts/sha256/${hex}`
-    const headers = { Authorization: `Bearer ${accessOf('ben')}` }
-    const whole = await fetch(url, { headers })
+    const download = (name: string) =>
+      fetch(artefactOf(id, hex), { headers: bearer(accessOf(name)) })
+    const whole = await download('ben')
     expect(Buffer.from(await whole.arrayBuffer()).equals(bytes)).to.equal(true)
-    const foreign = await fetch(url, { headers: { Authorization: `Bearer ${accessOf('cleo')}` } })
-    expect(foreign.status).to.equal(404)
-    await far.stop()
-  })
-
-  it('writes down who read what of an instance that joined, and how it ended', async () => {
-    const far = await startRealJoined()
-    const id = far.instanceId
-    await until(async () => (await idsOf(accessOf('ben'))).includes(id), 'the instance')
-    const hex = await far.store(randomBytes(10))
+    expect((await download('cleo')).status).to.equal(404)
     const [session] = await open(accessOf('ben'))
     await session.call('resources/subscribe', { uri: at(id) })
     await session.call('tools/call', { name: 'query_scene', arguments: { instance: id } })
     await read(accessOf('ben'), at(id, 'nothing/here?token=hidden-words'))
     await read(key, at(id, `artefact/sha256/${hex}`))
-    const headers = { Authorization: `Bearer ${accessOf('ben')}` }
-    await (await fetch(`${base}/instances/${id}/artefacts/sha256/${hex}`, { headers })).bytes()
     const trail = () =>
       gateway
         .stderr()
         .split('\n')
         .flatMap(line => (line.includes('an instance was accessed') ? [JSON.parse(line)] : []))
         .filter(entry => entry.instance_id === id)
-    await until(() => trail().some(({ rpc }) => rpc === 'GET'), 'the download in the trail')
+    await until(() => trail().length >= 5, 'the trail')
     const entries = trail().map(({ user, owner, rpc, uri, outcome }) =>
       [user, owner, rpc, uri.replace(id, 'ID'), outcome].join(' '),
     )
@@ -265,15 +266,10 @@ describe('a gateway whose users see what is theirs', () => {
   })
 
   it('lets no user fill the link of an instance with downloads that are not read', async () => {
-    const id = randomUUID()
-    const record = toldRecord(id, { visible_to: 'team' })
-    const endless = withRecord(record, (_req, res) => void res.writeHead(200).write('begun'))
-    const { link, socket } = await joinAs(base, users.ada?.join ?? '', endless)
-    await until(async () => (await idsOf(accessOf('ben'))).includes(id), 'the instance')
+    const endless: RequestListener = (_req, res) => void res.writeHead(200).write('begun')
+    const { id, link, socket } = await joinScripted(endless)
     const download = async (name: string, token = accessOf(name)) => {
-      const headers = { Authorization: `Bearer ${token}` }
-      const url = `${base}/instances/${id}/artefacts/sha256/${'0'.repeat(64)}`
-      const req = request(url, { headers, agent: false })
+      const req = request(artefactOf(id), { headers: bearer(token), agent: false })
       req.on('error', () => {})
       req.end()
       const [res] = (await once(req, 'response')) as [IncomingMessage]
@@ -292,24 +288,16 @@ describe('a gateway whose users see what is theirs', () => {
     socket.destroy()
     await link.ended
     await until(async () => 'error' in (await read(accessOf('ada'), at(id))), 'the loss')
-    const headers = { Authorization: `Bearer ${accessOf('ada')}` }
-    const lost = await ask(`${base}/instances/${id}/artefacts/sha256/${'0'.repeat(64)}`, {
-      headers,
-    })
+    const lost = await ask(artefactOf(id), { headers: bearer(accessOf('ada')) })
     expect(lost.json).to.include({ status: 503, reason: 'instance_unreachable' })
     expect(gateway.stderr()).to.not.include('a request failed')
   })
 
   it('tells of a download that the instance refuses, and logs no error', async () => {
-    const id = randomUUID()
-    const statuses = [400, 401, 403, 421, 429, 503]
     let answering: (res: ServerResponse) => void = () => {}
-    const record = toldRecord(id, { visible_to: 'team' })
-    const refusing = withRecord(record, (_req, res) => answering(res))
-    const { link } = await joinAs(base, users.ada?.join ?? '', refusing)
-    await until(async () => (await idsOf(accessOf('ben'))).includes(id), 'the instance')
-    const url = `${base}/instances/${id}/artefacts/sha256/${'0'.repeat(64)}`
-    const headers = { Authorization: `Bearer ${accessOf('ben')}` }
+    const { id, link } = await joinScripted((_req, res) => answering(res))
+    const url = artefactOf(id)
+    const headers = bearer(accessOf('ben'))
     // One who leaves before the answer is no failure either.
     const asked = Promise.withResolvers<ServerResponse>()
     answering = asked.resolve
@@ -319,7 +307,7 @@ describe('a gateway whose users see what is theirs', () => {
     const gone = once(unanswered, 'close')
     left.destroy()
     await gone
-    for (const status of statuses) {
+    for (const status of [401, 421, 503]) {
       answering = res => void res.writeHead(status).end()
       const { json } = await ask(url, { headers })
       const away = { status: 503, code: 'overloaded' }
@@ -332,25 +320,19 @@ describe('a gateway whose users see what is theirs', () => {
   })
 
   it('lets callers together not fill the link of an instance with answers that do not end', async () => {
-    const id = randomUUID()
     const begun = `{"jsonrpc":"2.0","result":{"contents":[{"blob":"${'A'.repeat(300_000)}`
-    const answering = withRecord(toldRecord(id, { visible_to: 'team' }), async (req, res) => {
+    const { id, link } = await joinScripted(async (req, res) => {
       if (req.headers['mcp-name'] !== 'scene://current') return void res.writeHead(200).write(begun)
       const asked = JSON.parse(Buffer.concat(await req.toArray()).toString())
       res.writeHead(200).end(contentsOf('scene://current', 'x', asked.id))
     })
-    const { link } = await joinAs(base, users.ada?.join ?? '', answering)
-    await until(async () => (await idsOf(accessOf('ben'))).includes(id), 'the instance')
     const left = new AbortController()
     const readLarge = (token: string, n: number) => {
       const uri = at(id, `app/${n}`)
       return fetch(`${base}/mcp`, {
         method: 'POST',
         signal: left.signal,
-        headers: {
-          ...statelessHeaders('resources/read', { uri }),
-          Authorization: `Bearer ${token}`,
-        },
+        headers: { ...statelessHeaders('resources/read', { uri }), ...bearer(token) },
         body: JSON.stringify(statelessRequest('resources/read', { uri })),
       })
     }
@@ -371,15 +353,12 @@ describe('a gateway whose users see what is theirs', () => {
   })
 
   it('tells users why an instance of theirs has ended, also in their events', async () => {
-    const id = randomUUID()
-    const record = toldRecord(id, { visible_to: 'team' })
     const { id: tokenId, token } = await makeToken(accessOf('ada'), ['instance'])
-    await joinAs(base, token, withRecord(record))
+    const { id } = await joinScripted(undefined, token)
     const events = async () =>
       String((await read(accessOf('ben'), 'resources://gateway/events')).result.contents[0].text)
-    await until(async () => (await idsOf(accessOf('ben'))).includes(id), 'the instance')
     await caller.call('DELETE', `/tokens/${tokenId}`, accessOf('ada'))
-    await until(async () => !(await idsOf(accessOf('ben'))).includes(id), 'its end')
+    await isHidden(id, 'ben')
     const { error } = await read(accessOf('ben'), at(id))
     expect(error.data).to.include({ cause: 'its token was revoked or has expired' })
     const last = (await events()).trim().split('\n').at(-1) ?? ''
@@ -399,7 +378,7 @@ describe('a gateway whose users see what is theirs', () => {
     const [, ofOwner] = await open(accessOf('ada'))
     await setTeam('ada', 'lighting')
     await ofOwner.untilEnded()
-    await until(async () => (await idsOf(accessOf('ben'))).includes(shared.id), 'the new team')
+    await isListed(shared.id, 'ben')
     await setTeam('ada', 'fx')
     await setTeam('ben', 'fx')
     const teamOf = async () => {
@@ -410,10 +389,7 @@ describe('a gateway whose users see what is theirs', () => {
   })
 
   it('hides an instance whose link is lost from the team that its user has left', async () => {
-    const id = randomUUID()
-    const record = withRecord(toldRecord(id, { visible_to: 'team' }))
-    const { socket } = await joinAs(base, users.ada?.join ?? '', record)
-    await until(async () => (await idsOf(accessOf('ben'))).includes(id), 'the instance')
+    const { id, socket } = await joinScripted()
     socket.destroy()
     const healthOf = async () => {
       const { result } = await read(accessOf('ben'), `gateway://instances/${id}`)
@@ -421,7 +397,7 @@ describe('a gateway whose users see what is theirs', () => {
     }
     await until(async () => (await healthOf()) === 'stale', 'the loss')
     await setTeam('ada', 'lighting')
-    await until(async () => !(await idsOf(accessOf('ben'))).includes(id), 'the change of team')
+    await isHidden(id, 'ben')
     expect(await idsOf(accessOf('ada'))).to.include(id)
     await setTeam('ada', 'fx')
   })
@@ -484,9 +460,7 @@ describe('a gateway whose users see what is theirs', () => {
       tool('wait_for_change', { uris: ['scene://current', 'audit://recent'] }),
       session.call('tools/call', { name: 'wait_for_change', arguments: { uris: [audit] } }),
       call(token, 'resources/read', { uri: audit }).then(({ json }) => json),
-      ask(`${base}/instances/${own.id}/artefacts/sha256/${'0'.repeat(64)}`, {
-        headers: { Authorization: `Bearer ${token}` },
-      }).then(({ status, json }) => ({ status, detail: json.detail })),
+      ask(artefactOf(own.id), { headers: bearer(token) }).then(({ json }) => json.detail),
     ]
     for (const answer of await Promise.all(refused)) {
       expect(JSON.stringify(answer)).to.match(/the token may not read [a-z ]+ of instances/)
@@ -504,7 +478,7 @@ describe('a gateway whose users see what is theirs', () => {
     expect(result.completion.values).to.deep.equal(['scene'])
   })
 
-  it('refuses tokens without the scope read, unknown ones, and no token', async () => {
+  it('refuses tokens without the scope read, unknown and revoked ones, and no token', async () => {
     const { token } = await makeToken(accessOf('ben'), ['publish'])
     const statuses = [token, users.ben?.join ?? '', `svc_${'x'.repeat(40)}`, 'x.y.z', 'word', '']
     const answers = await Promise.all(statuses.map(each => call(each, 'resources/list')))
@@ -516,12 +490,9 @@ describe('a gateway whose users see what is theirs', () => {
         .and.include('service-cli token create NAME --scope read')
         .and.not.include('API key')
     }
-  })
-
-  it('says in the words of the accounts server why it refuses a token', async () => {
-    const { id, token } = await makeToken(accessOf('ben'), ['read'])
-    await caller.call('DELETE', `/tokens/${id}`, accessOf('ben'))
-    const { status, headers } = await call(token, 'resources/list')
+    const revoked = await makeToken(accessOf('ben'), ['read'])
+    await caller.call('DELETE', `/tokens/${revoked.id}`, accessOf('ben'))
+    const { status, headers } = await call(revoked.token, 'resources/list')
     expect(status).to.equal(401)
     expect(headers['www-authenticate']).to.include(
       'error_description="the service token was revoked; create a new one"',
@@ -547,7 +518,7 @@ describe('a gateway whose users see what is theirs', () => {
     const listed = (token: string) =>
       ask(url, {
         method: 'POST',
-        headers: { ...statelessHeaders('resources/list'), Authorization: `Bearer ${token}` },
+        headers: { ...statelessHeaders('resources/list'), ...bearer(token) },
         body: JSON.stringify(statelessRequest('resources/list')),
       })
     expect((await listed(registered.access_token)).status).to.equal(200)
@@ -556,42 +527,6 @@ describe('a gateway whose users see what is theirs', () => {
     const unknown = await listed(`svc_${'x'.repeat(40)}`)
     expect([unknown.status, unknown.headers['retry-after']]).to.deep.equal([503, '5'])
     await second.stop()
-  })
-
-  it('checks tokens of other addresses while one address sends many unknown ones', async () => {
-    const held: ServerResponse[] = []
-    const busy = createServer((req, res) => {
-      if (req.headers.authorization?.endsWith('x') === true) held.push(res)
-      else res.writeHead(401, { 'Content-Type': 'application/problem+json' }).end('{}')
-    })
-    busy.listen(0, '127.0.0.1')
-    await once(busy, 'listening')
-    const server = `http://127.0.0.1:${(busy.address() as AddressInfo).port}`
-    const fourth = gatewayInProcess({
-      port: 0,
-      registryDir: join(folder, 'fourth'),
-      flags: ['--aggregate', '--accept-joins', server, '--auth', 'accounts'],
-    })
-    const { url } = await fourth.line('listening')
-    const statusOf = async (token: string, localAddress: string) => {
-      const headers = { Authorization: `Bearer ${token}` }
-      const req = request(url, { headers, localAddress })
-      req.end()
-      const [res] = (await once(req, 'response')) as [IncomingMessage]
-      res.resume()
-      return res.statusCode
-    }
-    let answered = 0
-    const guesses = Array.from({ length: 40 }, async (_, at) => {
-      await statusOf(`svc_${String(at).padEnd(40, 'x')}`, '127.0.0.1')
-      answered++
-    })
-    await until(async () => held.length + answered >= guesses.length, 'the guesses')
-    expect(await statusOf(`svc_${'y'.repeat(40)}`, '127.0.0.2')).to.equal(401)
-    for (const res of held) res.writeHead(401).end()
-    await Promise.all(guesses)
-    await fourth.stop()
-    busy.close()
   })
 
   it('shows users of an OAuth provider what is visible to all, and nothing else', async () => {
@@ -609,7 +544,7 @@ describe('a gateway whose users see what is theirs', () => {
     const shown = await joinInstance({ gateway: to, token, record: record('all') })
     const hidden = await joinInstance({ gateway: to, token, record: record('team') })
     const access = await provider.token(url, 'mcp:read')
-    const session = await RawSession.open(url, '2025-11-25', { Authorization: `Bearer ${access}` })
+    const session = await RawSession.open(url, '2025-11-25', bearer(access))
     const { instances } = await session.readJson('gateway://instances')
     expect(instances.map((row: any) => row.instance_id)).to.deep.equal([shown.id])
     await Promise.all([shown.leave(), hidden.leave()])
@@ -625,9 +560,4 @@ describe('a gateway whose users see what is theirs', () => {
     const serve = await runCommand(['serve', '--auth', 'accounts'], { env })
     expect(serve.code).to.equal(2)
   })
-
-  async function startRealJoined(): Promise<RunningServe> {
-    const flags = ['--join', base, '--visible-to', 'team', '--dcc-type', 'blender']
-    return serveInProcess({ flags, env: { SERVICE_JOIN_TOKEN: users.ada?.join ?? '' } })
-  }
 })

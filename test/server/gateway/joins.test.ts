@@ -1,29 +1,28 @@
 import { expect } from 'chai'
-import { randomBytes, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { Agent, get, type IncomingMessage } from 'node:http'
+import { Agent, get, type IncomingMessage, type RequestListener } from 'node:http'
 import { constants, type Http2ServerResponse, type ServerHttp2Stream } from 'node:http2'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { createCaller, quickLimits } from '../helpers/accounts-caller.ts'
-import type { RunningAccounts } from '../helpers/accounts-process.ts'
-import { type Cable, openCable } from '../helpers/cable.ts'
-import { freePort } from '../helpers/free-port.ts'
-import { type RunningGateway, startGatewayProcess } from '../helpers/gateway-process.ts'
-import { joinAs, toldRecord, withRecord } from '../helpers/hostile-instance.ts'
+import { createCaller, quickLimits } from '../../helpers/accounts-caller.ts'
+import type { RunningAccounts } from '../../helpers/accounts-process.ts'
+import { openCable } from '../../helpers/cable.ts'
+import type { RunningGateway } from '../../helpers/gateway-process.ts'
+import { joinAs, toldRecord, withRecord } from '../../helpers/hostile-instance.ts'
 import {
   accountsInProcess,
   gatewayInProcess,
   serveInProcess,
-} from '../helpers/in-process-servers.ts'
-import { ask, type Events, RawSession } from '../helpers/mcp.ts'
-import type { RunningServe } from '../helpers/serve-process.ts'
-import { callStateless } from '../helpers/stateless.ts'
-import { runCommand } from '../helpers/in-process.ts'
-import { cleanEnv } from '../helpers/program.ts'
-import { until } from '../helpers/until.ts'
+} from '../../helpers/in-process-servers.ts'
+import { ask, type Events, RawSession } from '../../helpers/mcp.ts'
+import type { RunningServe } from '../../helpers/serve-process.ts'
+import { callStateless } from '../../helpers/stateless.ts'
+import { runCommand } from '../../helpers/in-process.ts'
+import { cleanEnv } from '../../helpers/program.ts'
+import { until } from '../../helpers/until.ts'
 
 const sceneOf = (x: number) => ({ document: { name: 'shot.blend' }, objects: [{ id: 'Cube', x }] })
 
@@ -32,7 +31,6 @@ describe('a gateway that instances join', () => {
   let accounts: RunningAccounts
   let caller: ReturnType<typeof createCaller>
   let gateway: RunningGateway
-  let port: number
   let base: string
   let session: RawSession
   let events: Events
@@ -53,10 +51,16 @@ describe('a gateway that instances join', () => {
       users[name] = (await caller.register(name)).access_token
       tokens[name] = await makeToken(name)
     }
-    port = await freePort()
-    base = `http://127.0.0.1:${port}`
-    gateway = gatewayInProcess(settings())
-    await gateway.line('listening')
+    const bounds = ['joinTokenCheckMs=200', 'joinPingMs=1000', 'joinSilenceMs=2500']
+    gateway = gatewayInProcess({
+      port: 0,
+      registryDir: join(folder, 'gateway'),
+      flags: [
+        ...acceptFlags(),
+        ...[...bounds, 'instanceAnswerMs=2000'].map(bound => `--bound=${bound}`),
+      ],
+    })
+    base = new URL((await gateway.line('listening')).url).origin
     session = await RawSession.open(`${base}/mcp`)
     events = await session.listen()
   })
@@ -67,26 +71,19 @@ describe('a gateway that instances join', () => {
     await rm(folder, { recursive: true, force: true })
   })
 
-  const settings = () => {
-    const bounds = ['joinTokenCheckMs=200', 'joinPingMs=1000', 'joinSilenceMs=2500']
-    const flags = [...acceptFlags(), ...bounds.map(bound => `--bound=${bound}`)]
-    return { port, registryDir: join(folder, 'gateway'), flags }
-  }
-
   const joinFlags = () => ['--aggregate', '--accept-joins', accounts.url]
   const acceptFlags = () => [...joinFlags(), '--auth', 'none']
 
   const tokenOf = (user: string) => tokens[user]?.token ?? ''
 
   /** On a machine of its own, so far as the gateway can tell: another state directory. */
-  const joinedFlags = async (user: string, to = base) => {
-    const tokenFile = join(folder, `${user}-${randomUUID()}.token`)
-    await writeFile(tokenFile, tokenOf(user), { mode: 0o600 })
-    return ['--join', to, '--join-token-file', tokenFile, '--dcc-type', 'blender']
-  }
-  const startJoined = async (user: string, to = base, flags: string[] = []) => {
-    const serve = await serveInProcess({ flags: [...(await joinedFlags(user, to)), ...flags] })
+  const startJoined = async (to = base, flags: string[] = []) => {
+    const serve = await serveInProcess({
+      flags: ['--join', to, '--dcc-type', 'blender', ...flags],
+      env: { SERVICE_JOIN_TOKEN: tokenOf('ada') },
+    })
     started.push(serve)
+    await joined(serve.instanceId)
     return serve
   }
   const rows = async () => {
@@ -101,6 +98,13 @@ describe('a gateway that instances join', () => {
     (await callStateless(`${base}/mcp`, 'resources/read', { uri })).json
   const joined = (id: string) =>
     until(async () => (await rowOf(id))?.health === 'live', 'the joined instance')
+  const lost = (id: string) => until(async () => (await rowOf(id))?.health === 'stale', 'the loss')
+  const gone = (id: string) => until(async () => (await rowOf(id)) === undefined, 'the end')
+  /** An instance whose answers the test writes. */
+  const joinScripted = async (
+    { user = 'ada', token = tokenOf(user), id = randomUUID() as string, record = {} },
+    others?: RequestListener,
+  ) => ({ id, ...(await joinAs(base, token, withRecord(toldRecord(id, record), others))) })
   const refusalOf = (token: string, headers = {}) =>
     joinAs(base, token, () => {}, headers).then(
       () => 'joined',
@@ -116,8 +120,7 @@ describe('a gateway that instances join', () => {
 
   it('lists it beside those of its own machine, with owner and token, and without an address', async () => {
     const local = await serveInProcess({ registryDir: join(folder, 'gateway') })
-    const far = await startJoined('ada', base, ['--name', 'far away'])
-    await joined(far.instanceId)
+    const far = await startJoined(base, ['--name', 'far away'])
     await until(async () => (await rowOf(local.instanceId)) !== undefined, 'the local one')
     const row = await rowOf(far.instanceId)
     const ofAda = { owner: 'ada', team: null, name: 'ada-ws' }
@@ -140,95 +143,53 @@ describe('a gateway that instances join', () => {
     await local.stop()
   })
 
-  it('reads, subscribes, calls tools and downloads over the link', async () => {
-    const far = await startJoined('ada')
-    await joined(far.instanceId)
+  it('reads, subscribes and calls tools over the link, until the instance stops', async () => {
+    const far = await startJoined()
+    const uri = at(far.instanceId)
     await far.post('scene', sceneOf(1))
-    const [{ uri, text }] = (await read(at(far.instanceId))).result.contents
-    expect([uri, JSON.parse(text)]).to.deep.equal([at(far.instanceId), sceneOf(1)])
+    const [content] = (await read(uri)).result.contents
+    expect([content.uri, JSON.parse(content.text)]).to.deep.equal([uri, sceneOf(1)])
     const { error } = await read(at(far.instanceId, 'nothing/here'))
     expect(error.data.uri).to.equal(at(far.instanceId, 'nothing/here'))
-    await session.call('resources/subscribe', { uri: at(far.instanceId) })
+    await session.call('resources/subscribe', { uri })
     await far.post('scene', sceneOf(2))
-    await events.until(() => events.updates.includes(at(far.instanceId)), 'the update')
+    await events.until(() => events.updates.includes(uri), 'the update')
     const tool = await callStateless(`${base}/mcp`, 'tools/call', {
       name: 'query_scene',
       arguments: { instance: far.instanceId },
     })
     expect(tool.json.result.content.at(-1).text).to.include(far.instanceId.slice(0, 8))
-    const bytes = randomBytes(3_000_000)
-    const hex = await far.store(bytes)
-    const whole = await fetch(`${base}/instances/${far.instanceId}/artefacts/sha256/${hex}`)
-    expect(Buffer.from(await whole.arrayBuffer()).equals(bytes)).to.equal(true)
-    const blob = (await read(at(far.instanceId, `artefact/sha256/${hex}`))).result.contents[0].blob
-    expect(Buffer.from(blob, 'base64').equals(bytes)).to.equal(true)
-    await session.call('resources/unsubscribe', { uri: at(far.instanceId) })
-  })
-
-  it('says that it is gone at once when it stops', async () => {
-    const far = await startJoined('ada')
-    await joined(far.instanceId)
+    await session.call('resources/unsubscribe', { uri })
     await far.stop()
-    await until(async () => (await rowOf(far.instanceId)) === undefined, 'the end')
-    const { error } = await read(at(far.instanceId))
-    expect(error.message).to.include('has ended').and.include('cause: it stopped')
+    await gone(far.instanceId)
+    expect((await read(uri)).error.message)
+      .to.include('has ended')
+      .and.include('cause: it stopped')
   })
 
-  describe('a link that is cut', () => {
-    let cable: Cable
-    let far: RunningServe
-
-    beforeEach(async () => {
-      cable = await openCable(port)
-      far = await startJoined('ada', `http://127.0.0.1:${cable.port}`)
-      await joined(far.instanceId)
-      await far.post('scene', sceneOf(1))
-    })
-    afterEach(() => cable.close())
-
-    it('makes it stale with the cause, and it is back with its subscribers', async () => {
-      const uri = at(far.instanceId)
-      await session.call('resources/subscribe', { uri })
-      const before = events.updates.length
-      cable.silence()
-      cable.cut()
-      await until(async () => (await rowOf(far.instanceId)).health === 'stale', 'the loss')
-      const row = await rowOf(far.instanceId)
-      expect(row.reason).to.include('its link is lost')
-      const { error } = await read(uri)
-      expect(error.data.reason).to.equal('instance_unreachable')
-      await far.post('scene', sceneOf(2))
-      cable.mend()
-      await joined(far.instanceId)
-      await events.until(() => events.updates.slice(before).includes(uri), 'the made-up update')
-      expect(JSON.parse((await read(uri)).result.contents[0].text)).to.deep.equal(sceneOf(2))
-      await far.post('scene', sceneOf(3))
-      const made = events.updates.length
-      await events.until(() => events.updates.slice(made - 1).includes(uri), 'the update')
-      await session.call('resources/unsubscribe', { uri })
-    })
-
-    it('without a word is noticed', async () => {
-      cable.silence()
-      await until(async () => (await rowOf(far.instanceId)).health === 'stale', 'the loss')
-      expect((await rowOf(far.instanceId)).reason).to.include('nothing came for 2.5 s')
-    })
-  })
-
-  it('is joined again after kill -9 of the gateway', async () => {
-    await gateway.stop()
-    const killed = startGatewayProcess(settings())
-    await killed.line('listening')
-    const far = await startJoined('ben')
+  it('shows an instance with a silent link as stale, and gives it back with its subscribers', async () => {
+    const cable = await openCable(Number(new URL(base).port))
+    const far = await startJoined(`http://127.0.0.1:${cable.port}`)
+    const uri = at(far.instanceId)
+    await far.post('scene', sceneOf(1))
+    await session.call('resources/subscribe', { uri })
+    const before = events.updates.length
+    cable.silence()
+    await lost(far.instanceId)
+    const { reason } = await rowOf(far.instanceId)
+    expect(reason).to.include('its link is lost').and.include('nothing came for 2.5 s')
+    expect((await read(uri)).error.data.reason).to.equal('instance_unreachable')
+    await far.post('scene', sceneOf(2))
+    cable.cut()
+    cable.mend()
     await joined(far.instanceId)
-    await killed.kill()
-    gateway = gatewayInProcess(settings())
-    await gateway.line('listening')
-    await joined(far.instanceId)
-    await far.post('scene', sceneOf(9))
-    expect((await read(at(far.instanceId))).result.contents[0].text).to.include('"x":9')
-    session = await RawSession.open(`${base}/mcp`)
-    events = await session.listen()
+    await events.until(() => events.updates.slice(before).includes(uri), 'the made-up update')
+    expect(JSON.parse((await read(uri)).result.contents[0].text)).to.deep.equal(sceneOf(2))
+    const made = events.updates.length
+    await far.post('scene', sceneOf(3))
+    await events.until(() => events.updates.slice(made).includes(uri), 'the update')
+    await session.call('resources/unsubscribe', { uri })
+    cable.close()
   })
 
   it('refuses another protocol or version of the link, and says which it needs', async () => {
@@ -261,65 +222,57 @@ describe('a gateway that instances join', () => {
     expect(await refusalOf(tokenOf('ada'), { Host: 'evil.example' })).to.match(/^HTTP 403/)
   })
 
-  it('cuts the link of a revoked token, and shows its instance no more', async () => {
+  it('cuts the link of a revoked token, and shows its instance no more, lost or not', async () => {
     const revoked = await makeToken('ada')
-    const id = randomUUID()
-    const { link } = await joinAs(base, revoked.token, withRecord(toldRecord(id)))
-    await joined(id)
+    const { id, link } = await joinScripted({ token: revoked.token })
+    const other = await joinScripted({ token: revoked.token })
+    for (const each of [id, other.id]) await joined(each)
+    other.socket.destroy()
+    await lost(other.id)
+    // As after kill -9 of an instance: the system closes its socket.
+    expect((await rowOf(other.id)).reason).to.include('the connection was cut')
     await caller.call('DELETE', `/tokens/${revoked.id}`, users.ada)
     expect(await link.ended).to.deep.equal({
       code: 4003,
       reason: 'the token is not accepted any more',
     })
-    expect(await rowOf(id)).to.equal(undefined)
-    expect((await read(at(id))).error.message).to.include('its token was revoked')
-  })
-
-  it('shows an instance whose link is lost no more when its token is revoked', async () => {
-    const revoked = await makeToken('ada')
-    const id = randomUUID()
-    const { socket } = await joinAs(base, revoked.token, withRecord(toldRecord(id)))
-    await joined(id)
-    socket.destroy()
-    await until(async () => (await rowOf(id))?.health === 'stale', 'the loss')
-    // As after kill -9 of an instance: the system closes its socket.
-    expect((await rowOf(id)).reason).to.include('the connection was cut')
-    await caller.call('DELETE', `/tokens/${revoked.id}`, users.ada)
-    await until(async () => (await rowOf(id)) === undefined, 'the end')
-    expect((await read(at(id))).error.message).to.include('its token was revoked')
+    for (const each of [id, other.id]) {
+      await gone(each)
+      expect((await read(at(each))).error.message).to.include('its token was revoked')
+    }
   })
 
   it('gives an id to one user for as long as it knows the instance, and none of its own machine', async () => {
-    const id = randomUUID()
-    const first = await joinAs(base, tokenOf('ada'), withRecord(toldRecord(id)))
+    const first = await joinScripted({})
+    const { id } = first
     await joined(id)
     const refused = { code: 4001, reason: 'its id is that of another user' }
-    const second = await joinAs(base, tokenOf('ben'), withRecord(toldRecord(id)))
+    const second = await joinScripted({ user: 'ben', id })
     expect(await second.link.ended).to.deep.equal(refused)
     first.socket.destroy()
-    await until(async () => (await rowOf(id)).health === 'stale', 'the loss')
-    const third = await joinAs(base, tokenOf('ben'), withRecord(toldRecord(id)))
+    await lost(id)
+    const third = await joinScripted({ user: 'ben', id })
     expect(await third.link.ended).to.deep.equal(refused)
-    const again = await joinAs(base, tokenOf('ada'), withRecord(toldRecord(id)))
+    const again = await joinScripted({ id })
     await joined(id)
     expect((await rowOf(id)).joined.owner).to.equal('ada')
     again.link.close(1001, 'stopped')
-    await until(async () => (await rowOf(id)) === undefined, 'the end')
-    const later = await joinAs(base, tokenOf('ben'), withRecord(toldRecord(id)))
+    await gone(id)
+    const later = await joinScripted({ user: 'ben', id })
     await joined(id)
     expect((await rowOf(id)).joined.owner).to.equal('ben')
     later.link.close(1001, 'stopped')
     const local = await serveInProcess({ registryDir: join(folder, 'gateway') })
-    const taken = await joinAs(base, tokenOf('ben'), withRecord(toldRecord(local.instanceId)))
+    const taken = await joinScripted({ user: 'ben', id: local.instanceId })
     expect((await taken.link.ended).reason).to.include('the machine of the gateway')
     await local.stop()
   })
 
   it('closes the older link of an instance that joins twice', async () => {
-    const id = randomUUID()
-    const first = await joinAs(base, tokenOf('ada'), withRecord(toldRecord(id)))
+    const first = await joinScripted({})
+    const { id } = first
     await joined(id)
-    const second = await joinAs(base, tokenOf('ada'), withRecord(toldRecord(id)))
+    const second = await joinScripted({ id })
     expect(await first.link.ended).to.deep.equal({ code: 4009, reason: 'a newer link replaced it' })
     expect((await rowOf(id)).health).to.equal('live')
     second.link.close(1001, 'stopped')
@@ -364,12 +317,9 @@ describe('a gateway that instances join', () => {
   it('shows the visibility that an instance tells, and owner for an unknown one', async () => {
     for (const [told, shown] of [
       ['team', 'team'],
-      ['all', 'all'],
       ['world', 'owner'],
     ]) {
-      const id = randomUUID()
-      const record = toldRecord(id, { visible_to: told })
-      const { link } = await joinAs(base, tokenOf('ada'), withRecord(record))
+      const { id, link } = await joinScripted({ record: { visible_to: told } })
       await joined(id)
       expect((await rowOf(id)).joined.visible_to).to.equal(shown)
       link.close(1001, 'stopped')
@@ -377,14 +327,13 @@ describe('a gateway that instances join', () => {
   })
 
   it('takes no address from a record, and shows its texts in bounds', async () => {
-    const id = randomUUID()
-    const told = toldRecord(id, {
+    const record = {
       display_name: 'a\u001b[31m\u202ename',
       mcp_url: 'http://169.254.169.254/latest',
       host_url: 'http://127.0.0.1:1/host',
       metadata: { token: 'secret', x: 'y' },
-    })
-    const { link } = await joinAs(base, tokenOf('ada'), withRecord(told))
+    }
+    const { id, link } = await joinScripted({ record })
     await joined(id)
     const row = JSON.stringify(await rowOf(id))
     expect(row).to.not.include('169.254').and.not.include('secret').and.not.include('\\u001b')
@@ -433,17 +382,15 @@ describe('a gateway that instances join', () => {
     record?.close(constants.NGHTTP2_INTERNAL_ERROR)
     expect((await link.ended).code).to.equal(1013)
     // The end of the link reaches the client first.
-    await until(async () => (await rowOf(id)).health === 'stale', 'the row')
+    await lost(id)
     expect((await rowOf(id)).reason).to.include('the link was cut')
   })
 
   it('cuts a download with its link, but not the connection of one that has every byte', async () => {
-    const id = randomUUID()
-    const record = withRecord(toldRecord(id), (req, res) => {
+    const { id, link, socket } = await joinScripted({}, (req, res) => {
       const bytes = req.url?.endsWith('f') === true ? 5 : 6
       res.writeHead(200, { 'Content-Length': bytes }).write('whole')
     })
-    const { link, socket } = await joinAs(base, tokenOf('ada'), record)
     await joined(id)
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
     const download = async (hex: string, of: Agent) => {
@@ -457,31 +404,27 @@ describe('a gateway that instances join', () => {
     socket.destroy()
     await link.ended
     expect(await cut).to.equal('ECONNRESET')
-    await until(async () => (await rowOf(id)).health === 'stale', 'the loss')
+    await lost(id)
     const { req, res } = await download('f'.repeat(64), agent)
     expect([res.statusCode, req.reusedSocket]).to.deep.equal([503, true])
     agent.destroy()
   })
 
   it('answers for an instance that lies or hangs with an error, and others go on', async () => {
-    const [liar, far] = [randomUUID(), await startJoined('ada')]
-    const { link } = await joinAs(
-      ...([base, tokenOf('ben')] as const),
-      withRecord(toldRecord(liar), (req, res) => {
-        if (req.headers['mcp-name'] === 'scene://hangs') return
-        res.writeHead(200, { 'Content-Type': 'application/json' })
-        if (req.headers['mcp-name'] === 'scene://endless') {
-          res.write('{"jsonrpc":"2.0","id":"1","x":"')
-          const more = () => void (res.write('x'.repeat(16_384)) ? setImmediate(more) : 0)
-          res.on('drain', more)
-          return more()
-        }
-        const contents = [{ uri: at(far.instanceId), mimeType: 'text/plain', text: 'lie' }]
-        res.end(JSON.stringify({ jsonrpc: '2.0', id: '1', result: { contents } }))
-      }),
-    )
+    const far = await startJoined()
+    const { id: liar, link } = await joinScripted({ user: 'ben' }, (req, res) => {
+      if (req.headers['mcp-name'] === 'scene://hangs') return
+      res.writeHead(200, { 'Content-Type': 'application/json' })
+      if (req.headers['mcp-name'] === 'scene://endless') {
+        res.write('{"jsonrpc":"2.0","id":"1","x":"')
+        const more = () => void (res.write('x'.repeat(16_384)) ? setImmediate(more) : 0)
+        res.on('drain', more)
+        return more()
+      }
+      const contents = [{ uri: at(far.instanceId), mimeType: 'text/plain', text: 'lie' }]
+      res.end(JSON.stringify({ jsonrpc: '2.0', id: '1', result: { contents } }))
+    })
     await joined(liar)
-    await joined(far.instanceId)
     const hanging = read(at(liar, 'scene/hangs'))
     const lie = await read(at(liar))
     expect(lie.error ?? lie.result.contents[0].uri).to.not.equal(at(far.instanceId))
