@@ -28,9 +28,9 @@ describe('an instance that joins two gateways', () => {
   let folder: string
   let accounts: RunningAccounts
   let port: number
-  /** The first one that is started at its address. */
-  let killed: GatewayProcess
-  let first: RunningGateway
+  let first: GatewayProcess
+  /** In its place. */
+  let again: RunningGateway | undefined
   let second: RunningGateway
   let serve: RunningServe
   let uri: string
@@ -52,7 +52,7 @@ describe('an instance that joins two gateways', () => {
     const tokenFile = join(folder, 'join.token')
     await writeFile(tokenFile, token, { mode: 0o600 })
     port = await freePort()
-    first = killed = startGatewayProcess(settings(hosts[0]))
+    first = startGatewayProcess(settings(hosts[0]))
     await first.line('listening')
     second = gatewayInProcess(settings(hosts[1]))
     await second.line('listening')
@@ -64,7 +64,8 @@ describe('an instance that joins two gateways', () => {
   after(async () => {
     way?.close()
     await serve?.stop()
-    await first?.stop()
+    await first?.kill()
+    await again?.stop()
     await second?.stop()
     await accounts?.stop()
     await rm(folder, { recursive: true, force: true })
@@ -96,7 +97,7 @@ describe('an instance that joins two gateways', () => {
     await serve.post('scene', sceneOf(2))
     await before.updated()
 
-    await killed.kill()
+    await first.kill()
     // The proxy sends the client to the other gateway, which has had the instance all along.
     way.close()
     way = await openCable(port, way.port, hosts[1])
@@ -106,7 +107,8 @@ describe('an instance that joins two gateways', () => {
     await serve.post('scene', sceneOf(3))
     await after.updated()
 
-    first = gatewayInProcess(settings(hosts[0]))
+    again = gatewayInProcess(settings(hosts[0]))
+    await again.line('listening')
     await until(async () => (await healthAt(hosts[0])) === 'live', 'the link to the new gateway')
     expect(await readAt(hosts[0])).to.deep.equal(sceneOf(3))
   })
