@@ -2,16 +2,14 @@ import { expect } from 'chai'
 import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
-import { createServer as createSecureServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { makePair, writePair } from '../helpers/certificate.ts'
-import { serveInProcess } from '../helpers/in-process-servers.ts'
-import { type RunningServe, runServe, startServeProcess } from '../helpers/serve-process.ts'
-import { ask } from '../helpers/mcp.ts'
-import { accept, acceptLinks, type Joined, linkRequest } from '../helpers/scripted-gateway.ts'
-import { until } from '../helpers/until.ts'
+import { serveInProcess } from '../../helpers/in-process-servers.ts'
+import { type RunningServe, runServe } from '../../helpers/serve-process.ts'
+import { ask } from '../../helpers/mcp.ts'
+import { accept, acceptLinks, type Joined, linkRequest } from '../../helpers/scripted-gateway.ts'
+import { until } from '../../helpers/until.ts'
 
 const token = 'svc_a-token-of-the-scope-instance'
 const read = async ({ client }: Joined, uri: string) => {
@@ -67,16 +65,9 @@ describe('serve --join', () => {
     await rm(folder, { recursive: true, force: true })
   })
 
-  const joinFlags = (to: string) => [
-    '--join',
-    to,
-    '--join-token-file',
-    tokenFile,
-    '--name',
-    'my scene',
-  ]
   const start = async (to: string, flags: string[] = []) => {
-    serve = await serveInProcess({ flags: [...joinFlags(to), ...flags] })
+    const join = ['--join', to, '--join-token-file', tokenFile, '--name', 'my scene']
+    serve = await serveInProcess({ flags: [...join, ...flags] })
     return serve
   }
   const state = async ({ base }: RunningServe) =>
@@ -168,29 +159,6 @@ describe('serve --join', () => {
     status = 503
     const answer = await ask(`${instance.base}/healthz`, { method: 'GET', headers: {} })
     expect(answer.status).to.equal(200)
-  })
-
-  it('verifies the certificate of the gateway', async () => {
-    const pair = makePair()
-    const { certFile } = await writePair(folder, pair)
-    const secure = createSecureServer(pair) as unknown as Server
-    const links = acceptLinks(secure)
-    secure.listen(0, '127.0.0.1')
-    await once(secure, 'listening')
-    const to = `https://localhost:${(secure.address() as AddressInfo).port}`
-    const unsure = await start(to)
-    await until(async () => (await state(unsure)) === 'lost', 'the refusal')
-    const said = () => unsure.output().stderr
-    await until(() => said().includes('its certificate is signed by itself'), 'the reason')
-    expect(links.joined).to.have.length(0)
-    await unsure.stop()
-    // Node reads this variable at the start of a process.
-    const env = { NODE_EXTRA_CA_CERTS: certFile }
-    serve = await startServeProcess({ flags: joinFlags(to), env })
-    await until(() => links.joined.length === 1, 'the link')
-    await serve?.stop()
-    serve = undefined
-    secure.close()
   })
 
   it('says that it stops', async () => {
