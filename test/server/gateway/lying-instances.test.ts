@@ -3,8 +3,6 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import type { ServerResponse } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { silentLogger } from '../../../src/lib/util/logger.ts'
-import { startGateway } from '../../../src/server/gateway.ts'
 import type { GatewayHandle } from '../../../src/server/gateway/options.ts'
 import { RawSession, rpc, toolCall } from '../../helpers/mcp.ts'
 import { contentsOf, startScriptedInstance, updateOf } from '../../helpers/scripted-instance.ts'
@@ -18,6 +16,7 @@ import {
 import { until } from '../../helpers/until.ts'
 import { serveInProcess } from '../../helpers/in-process-servers.ts'
 import type { RunningServe } from '../../helpers/serve-process.ts'
+import { at, startAggregating } from './aggregating.ts'
 
 /** Shorter than the default, to keep the test fast, and long enough for a busy machine. */
 const limits = { instanceAnswerMs: 4000, instanceSilenceMs: 4000 }
@@ -32,7 +31,7 @@ describe('an instance that lies', () => {
   before(async () => {
     registryDir = await mkdtemp(join(tmpdir(), 'gateway-lying-'))
     good = await serveInProcess({ registryDir, flags: ['--dcc-type', 'blender'] })
-    gateway = await startAggregating()
+    gateway = await startAggregating(registryDir, { limits })
   })
   after(async () => {
     await gateway?.stop()
@@ -52,22 +51,6 @@ describe('an instance that lies', () => {
     await bad.stop()
   })
 
-  const startAggregating = (moved: Partial<typeof limits & { maxWaits: number }> = {}) =>
-    startGateway({
-      port: 0,
-      host: '127.0.0.1',
-      allowedHosts: [],
-      allowedOrigins: [],
-      registryDir,
-      limits: { ...limits, ...moved },
-      standby: true,
-      tools: true,
-      aggregate: true,
-      accessLog: () => {},
-      log: silentLogger,
-    })
-  const at = ({ instanceId }: { instanceId: string }, path = 'scene/current') =>
-    `instance://${instanceId}/${path}`
   const read = async (uri: string) =>
     (await callStateless(gateway.url, 'resources/read', { uri })).json
   const completeAt = ({ instanceId }: ScriptedInstance, path = 'notes/{id}', name = 'id') =>
@@ -269,7 +252,9 @@ describe('an instance that lies', () => {
   })
 
   it('is not asked any longer for large contents that a batch refuses', async () => {
-    const patient = await startAggregating({ instanceSilenceMs: 600_000 })
+    const patient = await startAggregating(registryDir, {
+      limits: { ...limits, instanceSilenceMs: 600_000 },
+    })
     const session = await RawSession.open(patient.url, '2025-03-26')
     bad.onRead = ({ res, id, uri }) => {
       openResponses.add(res)
@@ -285,7 +270,7 @@ describe('an instance that lies', () => {
   })
 
   it('does not end a gateway that refuses to wait for it and for itself', async () => {
-    const full = await startAggregating({ maxWaits: 0 })
+    const full = await startAggregating(registryDir, { limits: { ...limits, maxWaits: 0 } })
     bad.onCall = ({ res }) => void openResponses.add(res)
     const call = { name: 'wait_for_change', arguments: { uris: [at(bad), 'gateway://instances'] } }
     const { result } = (await callStateless(full.url, 'tools/call', call)).json
@@ -336,7 +321,7 @@ describe('an instance that lies', () => {
   })
 
   it('does not keep a gateway that stops waiting', async () => {
-    const stopping = await startAggregating()
+    const stopping = await startAggregating(registryDir, { limits })
     await listenStateless(stopping.url, { resourceSubscriptions: [at(bad)] })
     const farewell = Promise.withResolvers<{ end(): unknown }>()
     bad.onEnd = farewell.resolve

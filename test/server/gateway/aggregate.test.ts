@@ -1,23 +1,17 @@
 import { expect } from 'chai'
-import { spawn } from 'node:child_process'
 import { randomBytes, randomUUID } from 'node:crypto'
-import { once } from 'node:events'
-import { mkdtemp, rm, utimes } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
-import { silentLogger } from '../../src/lib/util/logger.ts'
-import { startGateway } from '../../src/server/gateway.ts'
-import type { GatewayHandle } from '../../src/server/gateway/options.ts'
-import { writeInstance } from '../helpers/instance-files.ts'
-import { runCommand } from '../helpers/in-process.ts'
-import { ask, type Events, initializeBody, RawSession, toolCall } from '../helpers/mcp.ts'
-import { skipBecause } from '../helpers/skip.ts'
-import { callStateless, listenStateless } from '../helpers/stateless.ts'
-import { until } from '../helpers/until.ts'
-import { startServeProcess } from '../helpers/serve-process.ts'
-import { serveInProcess } from '../helpers/in-process-servers.ts'
-import type { RunningServe } from '../helpers/serve-process.ts'
+import type { GatewayHandle } from '../../../src/server/gateway/options.ts'
+import { writeInstance } from '../../helpers/instance-files.ts'
+import { runCommand } from '../../helpers/in-process.ts'
+import { type Events, RawSession, toolCall } from '../../helpers/mcp.ts'
+import { callStateless, listenStateless } from '../../helpers/stateless.ts'
+import { until } from '../../helpers/until.ts'
+import { serveInProcess } from '../../helpers/in-process-servers.ts'
+import type { RunningServe } from '../../helpers/serve-process.ts'
+import { at, startAggregating } from './aggregating.ts'
 
 const key = 'a-key-that-only-clients-of-it-have'
 const sceneOf = (x: number) => ({
@@ -25,34 +19,6 @@ const sceneOf = (x: number) => ({
   document: { name: 'shot_010.blend' },
   objects: [{ id: 'Cube', name: 'Cube', type: 'mesh', translate: [x, 0, 0] }],
 })
-
-const hexOf = () => randomBytes(32).toString('hex')
-
-/** A program of another account, which answers every request as if it were an instance. */
-async function startForeignProgram() {
-  const program = `require('http').createServer(async (req, res) => {
-    console.log(req.url)
-    let body = ''
-    for await (const chunk of req) body += chunk
-    const { id, params = {} } = JSON.parse(body || '{}')
-    const contents = [{ uri: params.uri, text: '"a lie"' }]
-    res.end(JSON.stringify({ jsonrpc: '2.0', id, result: { contents } }))
-  }).listen(0, '127.0.0.1', function () { console.log(this.address().port) })`
-  const child = spawn(process.execPath, ['-e', program], { uid: 65_534, cwd: '/' })
-  let output = ''
-  child.stdout.on('data', chunk => (output += chunk))
-  await once(child.stdout, 'data')
-  const [port = ''] = output.split('\n')
-  return {
-    url: `http://127.0.0.1:${port}/mcp`,
-    /** The paths that it was asked for. */
-    requests: () => output.trim().split('\n').slice(1),
-    async [Symbol.asyncDispose]() {
-      child.kill()
-      await once(child, 'close')
-    },
-  }
-}
 
 describe('a gateway that aggregates', () => {
   let registryDir: string
@@ -62,25 +28,12 @@ describe('a gateway that aggregates', () => {
   let session: RawSession
   let events: Events
 
-  const options = () => ({
-    port: 0,
-    host: '127.0.0.1',
-    allowedHosts: [],
-    allowedOrigins: [],
-    registryDir,
-    standby: true,
-    tools: true,
-    aggregate: true,
-    accessLog: () => {},
-    log: silentLogger,
-  })
-
   before(async () => {
     registryDir = await mkdtemp(join(tmpdir(), 'gateway-aggregate-'))
     const start = (dccType: string) =>
       serveInProcess({ registryDir, flags: ['--dcc-type', dccType, '--name', `my ${dccType}`] })
     ;[blender, maya] = await Promise.all([start('blender'), start('maya')])
-    gateway = await startGateway(options())
+    gateway = await startAggregating(registryDir)
     await blender.post('scene', sceneOf(0))
     await maya.post('scene', sceneOf(5))
     session = await RawSession.open(gateway.url)
@@ -92,8 +45,6 @@ describe('a gateway that aggregates', () => {
     await rm(registryDir, { recursive: true, force: true })
   })
 
-  const at = ({ instanceId }: { readonly instanceId: string }, path = 'scene/current') =>
-    `instance://${instanceId}/${path}`
   const read = async (uri: string) =>
     (await callStateless(gateway.url, 'resources/read', { uri })).json
   const call = async (name: string, args: object) =>
@@ -133,18 +84,6 @@ describe('a gateway that aggregates', () => {
       expect(JSON.parse(contents[0].text).value).to.deep.equal({ name: 'shot_010.blend' })
     })
 
-    it('tells in words what changed in a scene whose objects are in another order', async () => {
-      const [{ objects }] = [sceneOf(0)]
-      const lamp = { id: 'Lamp', name: 'Lamp', type: 'light' }
-      await blender.post('scene', { ...sceneOf(0), objects: [...objects, lamp] })
-      await blender.post('scene', { ...sceneOf(0.5), objects: [lamp, ...sceneOf(0.5).objects] })
-      const changes = async () =>
-        (await call('scene_changes', { instance: blender.instanceId })).content[0].text
-      expect(await changes()).to.match(/: 1 object or setting changed\n- Cube moved 0.50 along x$/)
-      await blender.post('scene', sceneOf(0))
-      expect(await changes()).to.contain('- Lamp (light) removed\n- Cube moved -0.50 along x')
-    })
-
     it('opens an instance that asks for a key only where its own clients need one', async () => {
       const keyed = await serveInProcess({ registryDir, env: { SERVICE_MCP_API_KEY: key } })
       await keyed.post('scene', sceneOf(7))
@@ -156,8 +95,7 @@ describe('a gateway that aggregates', () => {
         'the instance asks for a key (HTTP 401)',
       ])
       const own = { Authorization: 'Bearer a-key-of-the-clients-of-the-gateway' }
-      const guarded = await startGateway({
-        ...options(),
+      const guarded = await startAggregating(registryDir, {
         auth: {
           mode: 'api-key',
           key: own.Authorization.slice('Bearer '.length),
@@ -343,112 +281,6 @@ describe('a gateway that aggregates', () => {
     })
   })
 
-  describe('the tools', () => {
-    /** Calls that wait at the instance. */
-    const waitsAt = async ({ base }: RunningServe) => {
-      const { text } = await ask(`${base}/metrics`, { method: 'GET', headers: {} })
-      return Number(/^service_cli_pending_calls (\d+)$/m.exec(text)?.[1])
-    }
-
-    it('read the instance that is named by its kind, its name or its id', async () => {
-      for (const instance of ['Blender', 'my blender', blender.instanceId.slice(0, 5)]) {
-        const { content, structuredContent } = await call('query_scene', { instance })
-        expect(structuredContent.document.name).to.equal('shot_010.blend')
-        expect(content.at(-1).text).to.include('blender, my blender')
-      }
-    })
-
-    it('name those that run when it is not clear which one is meant', async () => {
-      for (const args of [{}, { instance: 'houdini' }]) {
-        const { isError, content } = await call('query_scene', args)
-        expect(isError).to.equal(true)
-        expect(content[0].text)
-          .to.include(blender.instanceId.slice(0, 8))
-          .and.include(maya.instanceId.slice(0, 8))
-      }
-    })
-
-    it('name twenty of many, and repeat little of what was asked for', async () => {
-      const many = await Promise.all(
-        Array.from({ length: 30 }, () => writeInstance(registryDir, { dccType: 'nuke' })),
-      )
-      const ask = async () => (await call('query_scene', { instance: 'nuke' })).content[0].text
-      await until(async () => (await ask()).includes('30 instances run as "nuke"'), 'the records')
-      expect((await ask()).match(/: nuke,/g)).to.have.length(20)
-      expect(await ask()).to.include('gateway://instances has all of them')
-      await Promise.all(many.map(each => each.remove()))
-      await until(async () => (await ask()).includes('no instance runs as "nuke"'), 'their end')
-      const { content } = await call('query_scene', { instance: `a\n\u202e${'b'.repeat(10_000)}` })
-      expect(content[0].text).to.match(/no instance runs as "a b{90,}…?";/)
-      expect(content[0].text.length).to.be.below(1000)
-    })
-
-    it('read, list and follow by addresses of either kind', async () => {
-      const inner = { instance: 'maya', uri: 'scene://current?pointer=/document/name' }
-      const outer = { uri: at(maya, 'scene/current?pointer=/document/name') }
-      const [first, second] = [
-        await call('read_resource', inner),
-        await call('read_resource', outer),
-      ]
-      expect(first.content[0].text).to.include('shot_010.blend')
-      expect(second.content).to.deep.equal(first.content)
-      const listed = await call('list_resources', { instance: 'maya', scheme: 'scene' })
-      expect(listed.content[0].text).to.include('scene://current')
-      const own = await call('list_resources', {})
-      expect(own.content[0].text).to.include('gateway://instances')
-    })
-
-    it('ask which instance has the object that is called so', async () => {
-      for (const [name, args] of [
-        ['read_resource', { uri: 'Cube' }],
-        ['wait_for_change', { uris: ['Cube'] }],
-      ] as const) {
-        const { content, isError } = await call(name, args)
-        expect(isError).to.equal(true)
-        expect(content[0].text).to.contain('2 instances run; name one of them as "instance":')
-      }
-    })
-
-    it('wait for one instance since a revision, and for several at once', async () => {
-      const { revision } = (await call('query_scene', { instance: 'blender' })).structuredContent
-      await blender.post('scene', sceneOf(2))
-      const since = await call('wait_for_change', { instance: 'blender', since: revision })
-      expect(since.content[0].text).to.include('Cube moved')
-      const waiting = call('wait_for_change', { uris: [at(blender), at(maya)] })
-      await until(async () => (await waitsAt(maya)) === 1, 'the wait at Maya')
-      await until(async () => (await waitsAt(blender)) === 1, 'the wait at Blender')
-      await blender.post('scene', sceneOf(3))
-      const { content, structuredContent } = await waiting
-      expect(content[0].text).to.match(new RegExp(`^changed: ${at(blender)}\n`))
-      expect(structuredContent).to.include({ changed: true })
-      expect(structuredContent.uris).to.deep.equal([at(blender)])
-      await until(async () => (await waitsAt(maya)) === 0, 'the end of the wait at Maya')
-    })
-
-    it('wait at the instance that is named for its addresses of either kind', async () => {
-      const uris = [at(maya), 'scene://delta']
-      const waiting = call('wait_for_change', { instance: 'maya', uris })
-      await until(async () => (await waitsAt(maya)) === 1, 'the wait')
-      await maya.post('scene', sceneOf(8))
-      expect((await waiting).structuredContent).to.include({ changed: true })
-    })
-
-    it('tell those who wait that the gateway stops', async () => {
-      const stopping = await startGateway(options())
-      const waits = [{ uris: [at(maya)] }, { uris: [at(blender), at(maya)] }, { instance: 'maya' }]
-      const waiting = waits.map(args =>
-        callStateless(stopping.url, 'tools/call', toolCall('wait_for_change', args)),
-      )
-      await until(async () => (await waitsAt(maya)) === 3, 'the waits')
-      await stopping.stop()
-      for (const { json } of await Promise.all(waiting)) {
-        const reason = 'the server is stopping'
-        expect(json.result.structuredContent).to.deep.equal({ changed: false, reason })
-      }
-      await until(async () => (await waitsAt(maya)) === 0, 'the end of the waits at Maya')
-    })
-  })
-
   it('hands out artefacts, whole and in ranges', async () => {
     const bytes = randomBytes(1_000_000)
     const hex = await maya.store(bytes, '', 'text/html')
@@ -466,66 +298,35 @@ describe('a gateway that aggregates', () => {
     expect((await fetch(url, { method: 'POST' })).status).to.equal(405)
   })
 
-  it('gives a stored text in slices', async () => {
-    const hex = await maya.store('0123456789', '', 'text/plain')
-    const uri = at(maya, `artefact/sha256/${hex}?as=text&offset=2&limit=4`)
-    const { contents } = (await read(uri)).result
-    expect(contents).to.have.length(1)
-    expect(contents[0]).to.include({ uri, text: '2345' })
-  })
-
-  it('is the one entry of a client, over HTTP and over stdio', async () => {
-    const flags = ['--gateway', '--registry-dir', registryDir]
-    const entry = await runCommand(['mcp-config', 'cursor', ...flags])
-    expect(entry.stdout).to.include(`"url": "${gateway.url}"`)
-    const desktop = await runCommand(['mcp-config', 'claude-desktop', ...flags])
-    const { command, args } = JSON.parse(desktop.stdout).mcpServers['service-gateway']
-    const client = spawn(command, args, { stdio: ['pipe', 'pipe', 'ignore'] })
-    const lines = createInterface({ input: client.stdout })[Symbol.asyncIterator]()
-    client.stdin.write(`${initializeBody()}\n`)
-    const { result } = JSON.parse(String((await lines.next()).value))
-    expect(result.instructions).to.include('gateway://instances')
-    client.stdin.end()
-    await once(client, 'close')
-  })
-
   describe('an instance that has ended', () => {
     it('is told of by its own error, with cause and time, and by an update', async () => {
-      const ending = await startServeProcess({ registryDir, flags: ['--dcc-type', 'houdini'] })
-      await until(async () => (await read(at(ending))).result !== undefined, 'the instance')
-      await session.call('resources/subscribe', { uri: at(ending) })
-      ending.signal('SIGKILL')
-      await ending.exited
-      await events.until(() => events.updates.includes(at(ending)), 'the update')
-      const { error } = await read(at(ending))
+      const ending = await serveInProcess({ registryDir, flags: ['--dcc-type', 'houdini'] })
+      const uri = at(ending)
+      await until(async () => (await read(uri)).result !== undefined, 'the instance')
+      await session.call('resources/subscribe', { uri })
+      await ending.stop()
+      await events.until(() => events.updates.includes(uri), 'the update')
+      const { error } = await read(uri)
+      const { instanceId: instance_id } = ending
       expect(error.message).to.match(/houdini.* has ended; last seen: 20.*; cause: /)
-      expect(error.data).to.include({
-        uri: at(ending),
-        reason: 'instance_gone',
-        instance_id: ending.instanceId,
-      })
+      expect(error.data).to.include({ uri, reason: 'instance_gone', instance_id })
       expect(error.data.cause).to.be.a('string')
-      const { content } = await call('query_scene', { instance: ending.instanceId })
+      const { content } = await call('query_scene', { instance: instance_id })
       expect(content[0].text).to.include('has ended')
-      const command = ['resources', 'read', at(ending), '--url', gateway.url]
-      const { stderr } = await runCommand(command)
+      const { stderr } = await runCommand(['resources', 'read', uri, '--url', gateway.url])
       expect(stderr).to.match(/not found: houdini.* has ended; last seen: 20.*; cause: /)
-      const again = await session.call('resources/subscribe', { uri: at(ending) })
-      expect(again.result ?? again.error.message).to.satisfy((said: unknown) =>
-        typeof said === 'string' ? said.includes('has ended') : true,
-      )
+      const again = await session.call('resources/subscribe', { uri })
+      expect(again.error.message).to.include('has ended')
     })
 
     it('was last seen at its last heartbeat, also when a later gateway or a removed record tells', async () => {
-      const child = spawn('true')
-      await once(child, 'exit')
-      const ended = { pid: child.pid ?? 0, heartbeatMs: 600_000 }
+      const ended = { pid: 2 ** 22 + 5, heartbeatMs: 600_000 }
       const ending = await writeInstance(registryDir, { ...ended, dccType: 'houdini' })
       const { instance_id: instanceId } = ending.record
       const record = join(registryDir, 'instances', `${instanceId}.json`)
       const lastSeen = '2026-01-02T03:04:05.000Z'
       await utimes(record, new Date(lastSeen), new Date(lastSeen))
-      const later = await startGateway(options())
+      const later = await startAggregating(registryDir)
       const readLater = async (uri: string) =>
         (await callStateless(later.url, 'resources/read', { uri })).json
       const expectGone = async () =>
@@ -548,17 +349,15 @@ describe('a gateway that aggregates', () => {
     })
 
     it('is not said to have stopped when only its record is gone', async () => {
-      const paused = await startServeProcess({ registryDir, flags: ['--dcc-type', 'houdini'] })
-      await until(async () => (await read(at(paused))).result !== undefined, 'the instance')
-      // It writes its record again.
-      paused.signal('SIGSTOP')
-      await rm(join(registryDir, 'instances', `${paused.instanceId}.json`))
-      await until(async () => (await read(at(paused))).error?.data.reason === 'instance_gone', 'it')
-      const { cause } = (await read(at(paused))).error.data
+      const uri = at(maya)
+      const path = join(registryDir, 'instances', `${maya.instanceId}.json`)
+      const record = await readFile(path)
+      await rm(path)
+      await until(async () => (await read(uri)).error?.data.reason === 'instance_gone', 'its end')
+      const { cause } = (await read(uri)).error.data
       expect(cause).to.equal('its record was removed, as by an instance that stops')
-      paused.signal('SIGCONT')
-      await until(async () => (await read(at(paused))).result !== undefined, 'it is back')
-      await paused.stop()
+      await writeFile(path, record)
+      await until(async () => (await read(uri)).result !== undefined, 'it is back')
     })
 
     it('never answers with what another one has, at the same address', async () => {
@@ -569,28 +368,6 @@ describe('a gateway that aggregates', () => {
       const { error } = await read(uri)
       expect(error.message).to.include('another program has the address')
       await forged.remove()
-    })
-
-    it('is never asked for at a program of another account, also without keys', async function () {
-      if (process.platform !== 'linux' || process.geteuid?.() !== 0) {
-        skipBecause(this, 'needs Linux and root')
-      }
-      await using program = await startForeignProgram()
-      const forged = await writeInstance(registryDir, { url: program.url })
-      const { instance_id: instanceId } = forged.record
-      const uri = `instance://${instanceId}/scene/current`
-      await until(async () => !(await read(uri)).error?.message.includes('no such'), 'the record')
-      const refusal = `another user listens at ${new URL(program.url).host}`
-      expect((await read(uri)).error.message).to.include(refusal)
-      const { content } = await call('query_scene', { instance: instanceId })
-      expect(content[0].text).to.include(refusal)
-      // Its followers are told when the instance can be reached.
-      const subscribed = await session.call('resources/subscribe', { uri })
-      expect(subscribed.result).to.deep.equal({})
-      const download = new URL(`/instances/${instanceId}/artefacts/sha256/${hexOf()}`, gateway.url)
-      expect(await (await fetch(download)).text()).to.include(refusal)
-      await forged.remove()
-      expect(program.requests().filter(path => path !== '/readyz')).to.deep.equal([])
     })
 
     it('never has the gateway ask itself', async () => {
