@@ -1,19 +1,17 @@
 import { hostname } from 'node:os'
-import { monotonicClock, systemClock, systemTimer } from '../../src/lib/util/time.ts'
+import { systemClock, systemTimer } from '../../src/lib/util/time.ts'
 import { bundledCatalog } from '../../src/lib/util/adapter-files.ts'
 import { silentLogger } from '../../src/lib/util/logger.ts'
 import { createHandlers } from '../../src/server/mcp/app.ts'
 import { CatalogFile } from '../../src/server/gateway/catalog/catalog-file.ts'
 import { EventRing } from '../../src/server/gateway/event-ring.ts'
-import { GatewayResources } from '../../src/server/gateway/gateway-resources.ts'
 import { Relays } from '../../src/server/gateway/relay/relays.ts'
-import { Instances } from '../../src/server/gateway/relay/instances.ts'
+import { openView } from '../../src/server/gateway/views/view.ts'
 import { resolveGatewayLimits } from '../../src/lib/config/gateway-limits.ts'
 import { accessLogOn } from '../../src/server/http/access-log.ts'
 import { listen } from '../../src/server/http/listen.ts'
 import { openPolicy } from '../../src/server/http/authentication.ts'
 import { createRequestChecks } from '../../src/server/http/request-checks.ts'
-import { createMcpEndpoint } from '../../src/server/mcp/endpoint.ts'
 import { resolveLimits } from '../../src/lib/config/limits.ts'
 import { gatewayForms } from '../helpers/gateway-forms.ts'
 import { entry, MemoryDirectory } from '../helpers/memory-directory.ts'
@@ -26,11 +24,14 @@ export const ids = {
   houdini: 'ffff0000-0000-4000-8000-000000000003',
 }
 
-interface Gateway extends TestGateway {
-  readonly session: RawSession
+interface TestGateway {
+  readonly url: string
+  readonly directory: MemoryDirectory
+  readonly ring: EventRing
+  stop(): Promise<void>
 }
 
-type GatewayCheck = (gateway: Gateway) => Promise<unknown>
+type GatewayCheck = (gateway: TestGateway & { readonly session: RawSession }) => Promise<unknown>
 
 /** A section of the specification, or a row of our decisions, as one test a fact and a form. */
 export function gatewayFacts(
@@ -43,9 +44,9 @@ export function gatewayFacts(
   }
 }
 
-/** A gateway that sees Blender alive, Maya stale and Houdini dead. */
+/** A gateway that sees Blender live, Maya stale and Houdini dead. */
 async function serving(aggregate: boolean, check: GatewayCheck): Promise<void> {
-  const gateway = await startGatewayServer(aggregate)
+  const gateway = await startTestGateway(aggregate)
   try {
     gateway.directory.put(
       entry({ instanceId: ids.blender }),
@@ -58,68 +59,40 @@ async function serving(aggregate: boolean, check: GatewayCheck): Promise<void> {
   }
 }
 
-interface TestGateway {
-  readonly url: string
-  readonly directory: MemoryDirectory
-  readonly ring: EventRing
-  stop(): Promise<void>
-}
-
-/** The real endpoint on a free port, over the resources of a gateway. */
-async function startGatewayServer(aggregate: boolean): Promise<TestGateway> {
+/** The real endpoint on a free port, over a directory that the test fills. */
+async function startTestGateway(aggregate: boolean): Promise<TestGateway> {
   const host = '127.0.0.1'
   const limits = { ...resolveLimits(), ...resolveGatewayLimits(), listChangedIntervalMs: 20 }
   const log = silentLogger
   const directory = new MemoryDirectory()
   const ring = new EventRing(limits)
-  const catalog = await CatalogFile.open({ path: bundledCatalog, source: 'bundled', limits, log })
   let port = 0
-  const instances = aggregate
-    ? new Instances({
-        directory,
-        clock: systemClock,
-        relays: new Relays({
-          directory,
-          hostname: hostname(),
-          instancesDir: '/none',
-          mayUseKey: () => false,
-          isOwn: () => false,
-          clock: systemClock,
-          timer: systemTimer,
-          limits,
-          log,
-        }),
-        updated: uri => resources.instanceUpdated(uri),
-        listChanged: () => resources.instanceListChanged(),
-      })
-    : undefined
-  const resources = new GatewayResources({
-    instances,
+  const relays = new Relays({
+    directory,
+    hostname: hostname(),
+    instancesDir: '/none',
+    mayUseKey: () => false,
+    isOwn: () => false,
+    clock: systemClock,
+    timer: systemTimer,
+    limits,
+    log,
+  })
+  const view = openView({
     directory,
     ring,
-    catalog,
-    limits,
-    self: () => ({
-      host,
-      port,
-      mcpUrl: `http://${host}:${port}/mcp`,
-      startedMs: systemClock.now(),
-    }),
-    activity: () => endpoint.activity(),
+    relays: aggregate ? relays : undefined,
+    catalog: await CatalogFile.open({ path: bundledCatalog, source: 'bundled', limits, log }),
+    tools: false,
+    self: () => ({ host, port, mcpUrl: `http://${host}:${port}/mcp`, startedMs: 0 }),
     probeOf: () => null,
     whyNotProbed: () => null,
-  })
-  const endpoint = createMcpEndpoint({
-    registry: resources,
-    resourcesEnabled: true,
-    instructions: 'Read gateway://instances first.',
     limits,
-    clock: monotonicClock,
     log,
   })
   const handlers = createHandlers({
     ...createRequestChecks({ host }),
-    mcp: endpoint,
+    mcp: view.endpoint,
     auth: openPolicy,
     isReady: () => true,
     onRefused: () => {},
@@ -134,9 +107,8 @@ async function startGatewayServer(aggregate: boolean): Promise<TestGateway> {
     directory,
     ring,
     async stop() {
-      await listening.stop(() => endpoint.close())
-      resources.close()
-      await instances?.close()
+      await listening.stop(() => view.close())
+      await relays.close()
     },
   }
 }

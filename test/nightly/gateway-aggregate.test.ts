@@ -186,6 +186,10 @@ describe('clients of a gateway that aggregates', function () {
     await until(() => failures.length > 0 || behind().length === 0, 'the last state', 60_000).catch(
       () => expect.fail(behind().join('\n')),
     )
+    const { json } = await callStateless(url, 'resources/read', { uri: 'gateway://instances' })
+    const rows: any[] = JSON.parse(json.result.contents[0].text).instances
+    const live = rows.filter(row => row.health === 'live').map(row => row.instance_id)
+    expect(live).to.have.members([...instances.keys()])
     isOver = true
     await Promise.all(following)
     expect(failures).to.deep.equal([])

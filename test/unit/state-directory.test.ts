@@ -2,14 +2,15 @@ import { chmod, chown, mkdir, mkdtemp, rm, stat, symlink, writeFile } from 'node
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { ServiceError } from '../../../src/lib/util/errors.ts'
 import {
   openStateDirectory,
   selectStateDirectory,
-} from '../../../src/lib/instances/state-directory.ts'
-import { skipBecause } from '../../helpers/skip.ts'
+} from '../../src/lib/instances/state-directory.ts'
+import { failureOf } from '../helpers/failure.ts'
+import { skipBecause } from '../helpers/skip.ts'
 
 const posix = process.getuid !== undefined
+const needsPosix = 'owners, modes and links need a POSIX system'
 
 describe('selectStateDirectory', () => {
   const own = join(tmpdir(), `service-cli-${process.geteuid?.()}`)
@@ -22,7 +23,7 @@ describe('selectStateDirectory', () => {
     [undefined, {}, own],
   ] as const) {
     it(`takes ${chosen} for option ${option} and ${JSON.stringify(env)}`, function () {
-      if (!posix) skipBecause(this, 'owners, modes and links need a POSIX system')
+      if (!posix) skipBecause(this, needsPosix)
       expect(selectStateDirectory(option, env)).to.equal(chosen)
     })
   }
@@ -35,36 +36,23 @@ describe('openStateDirectory', () => {
 
   const modeOf = async (path: string) => (await stat(path)).mode & 0o777
 
-  async function refusal(path: string): Promise<ServiceError> {
-    try {
-      await openStateDirectory(path)
-    } catch (error) {
-      if (error instanceof ServiceError) return error
-      throw error
-    }
-    throw new Error('was opened')
-  }
+  const refusal = (path: string) => failureOf(() => openStateDirectory(path))
 
-  it('makes the folder and instances/ for this user alone', async () => {
+  it('makes the folder and instances/ for this user alone, and opens them again', async () => {
     const path = join(base, 'deep', 'registry')
     expect(await openStateDirectory(path)).to.deep.equal({
       path,
       instances: join(path, 'instances'),
     })
-    if (posix)
-      expect([await modeOf(path), await modeOf(join(path, 'instances'))]).to.deep.equal([
-        0o700, 0o700,
-      ])
-  })
-
-  it('opens what it made before', async () => {
-    await openStateDirectory(join(base, 'r'))
-    await writeFile(join(base, 'r', 'instances', 'x.json'), '{}')
-    await openStateDirectory(join(base, 'r'))
+    for (const made of [path, join(path, 'instances')]) {
+      if (posix) expect(await modeOf(made)).to.equal(0o700)
+    }
+    await writeFile(join(path, 'instances', 'x.json'), '{}')
+    await openStateDirectory(path)
   })
 
   it('closes an empty folder that is open to others', async function () {
-    if (!posix) skipBecause(this, 'owners, modes and links need a POSIX system')
+    if (!posix) skipBecause(this, needsPosix)
     await mkdir(join(base, 'r'))
     await chmod(join(base, 'r'), 0o777)
     await openStateDirectory(join(base, 'r'))
@@ -72,8 +60,8 @@ describe('openStateDirectory', () => {
   })
 
   it('refuses a folder in use that is open to others, and leaves its mode', async function () {
-    if (!posix) skipBecause(this, 'owners, modes and links need a POSIX system')
-    for (const mode of [0o755, 0o770, 0o701]) {
+    if (!posix) skipBecause(this, needsPosix)
+    for (const mode of [0o755, 0o701]) {
       await mkdir(join(base, 'r'), { recursive: true })
       await writeFile(join(base, 'r', 'somebody'), '')
       await chmod(join(base, 'r'), mode)
@@ -86,7 +74,7 @@ describe('openStateDirectory', () => {
   })
 
   it('refuses an open instances/ folder in use', async function () {
-    if (!posix) skipBecause(this, 'owners, modes and links need a POSIX system')
+    if (!posix) skipBecause(this, needsPosix)
     const { instances } = await openStateDirectory(join(base, 'r'))
     await writeFile(join(instances, 'x.token'), '')
     await chmod(instances, 0o755)
@@ -103,11 +91,6 @@ describe('openStateDirectory', () => {
     }
   })
 
-  it('refuses a file', async () => {
-    await writeFile(join(base, 'file'), '')
-    expect((await refusal(join(base, 'file'))).code).to.equal('registry_dir_unsafe')
-  })
-
   it('refuses the folder of another user', async function () {
     if (process.getuid?.() !== 0) skipBecause(this, 'only root can give a file to somebody else')
     await mkdir(join(base, 'r'), { mode: 0o700 })
@@ -118,8 +101,9 @@ describe('openStateDirectory', () => {
     expect(error.hint).to.contain('--registry-dir')
   })
 
-  it('reports a place where nothing can be made', async () => {
+  it('refuses a file, and a place where nothing can be made', async () => {
     await writeFile(join(base, 'file'), '')
+    expect((await refusal(join(base, 'file'))).code).to.equal('registry_dir_unsafe')
     const path = join(base, 'file', 'registry')
     const error = await refusal(path)
     expect(error.code).to.equal('storage_failed')
