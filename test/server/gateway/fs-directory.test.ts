@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
-import { chmod, chown, mkdir, readdir, rename, rm, stat, truncate } from 'node:fs/promises'
+import { chmod, chown, mkdir, rename, rm, stat, truncate } from 'node:fs/promises'
 import { mkdtemp, symlink, utimes, writeFile } from 'node:fs/promises'
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -216,26 +216,6 @@ describe('a directory of instances over a folder of records', () => {
     expect(faults()).to.deep.equal([`${id}.json: it belongs to another user (uid 65534)`])
   })
 
-  it('names what it may not read, and keeps what it knew of it', async function () {
-    if (process.platform === 'win32') skipBecause(this, 'needs POSIX')
-    await open()
-    const [known, unknown] = [await add(), randomUUID()]
-    await withoutPower(at.folder, async () => {
-      await at.directory.refresh()
-      await writeFile(recordFile(at.folder, unknown), '{}', { mode: 0 })
-      await chmod(recordFile(at.folder, known), 0)
-      await utimes(recordFile(at.folder, known), 1_700_000_000, 1_700_000_000)
-      await at.directory.refresh()
-      expect(ids()).to.deep.equal([known])
-      const unreadable = [known, unknown].map(id => `${id}.json: it cannot be read (EACCES)`)
-      expect(faults()).to.have.members(unreadable)
-      await chmod(recordFile(at.folder, known), 0o600)
-      await rm(recordFile(at.folder, unknown))
-      await at.directory.refresh()
-      expect([ids(), faults()]).to.deep.equal([[known], []])
-    })
-  })
-
   describe('lists the dead', () => {
     it('up to a number, and never at the cost of the living', async () => {
       await open({ maxDeadInstances: 2 })
@@ -386,19 +366,4 @@ describe('a directory of instances, by the clock on the wall', () => {
 async function makeGiant(path: string): Promise<void> {
   await writeFile(path, '')
   await truncate(path, 2 ** 33)
-}
-
-/** For root nothing is unreadable: it becomes nobody for a while, with the folder. */
-async function withoutPower(folder: string, work: () => Promise<void>): Promise<void> {
-  if (process.geteuid?.() !== 0) return work()
-  const nobody = 65534
-  for (const path of [folder, ...(await readdir(folder)).map(name => join(folder, name))]) {
-    await chown(path, nobody, nobody)
-  }
-  process.seteuid?.(nobody)
-  try {
-    await work()
-  } finally {
-    process.seteuid?.(0)
-  }
 }

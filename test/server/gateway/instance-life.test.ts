@@ -73,7 +73,7 @@ describe('the life of an instance, judged by its record', () => {
     for (let beats = 0; beats < 8; beats++) {
       await at.pass(5000)
       expect(age()).to.be.at.least(5000)
-      await beat()
+      await beat(beats)
       await at.directory.refresh()
       expect(age()).to.equal(0)
     }

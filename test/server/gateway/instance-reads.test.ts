@@ -197,18 +197,6 @@ describe('the reads of one instance', () => {
     await until(() => instance.open === 0, 'the request is cancelled')
   })
 
-  it('of large contents are cut when the instance stops in the middle', async () => {
-    instance.onRead = ({ res, uri, id }) =>
-      void res.write(contentsOf(uri, 'x'.repeat(1_000_000), id).slice(0, 500_000))
-    const contents = await reader('app://a').answer
-    if (typeof contents === 'string') return expect.fail('the contents are held')
-    let isCut = false
-    for await (const chunk of contents.open(() => (isCut = true)))
-      expect(isCut, `${chunk}`).to.equal(false)
-    expect(isCut).to.equal(true)
-    await until(() => instance.open === 0, 'the request is cancelled')
-  })
-
   it('of large contents that readers leave unread are refused beyond a bound, small ones are not', async () => {
     reads = readsWith({ all: 6, large: 4 }, 600_000)
     instance.onRead = ({ res, uri, id }) => {

@@ -192,21 +192,6 @@ describe('the probes of instances', () => {
     expect(await resultOf(id)).to.include({ lastError: 'no answer within 5 s' })
   })
 
-  it('read no more of an answer than they may', async () => {
-    let written = 0
-    const url = await answering((_request, response) => {
-      response.writeHead(200)
-      const more = () => {
-        while (!response.destroyed && response.write('x'.repeat(1000))) written += 1000
-      }
-      response.on('drain', more)
-      more()
-    })
-    const [id = ''] = start([instanceAt(url)])
-    expect(await resultOf(id)).to.include({ failuresInARow: 0 })
-    expect(written).to.be.below(50_000_000)
-  })
-
   it('are a bounded number at once, and reach all in the end', async () => {
     const held: (() => void)[] = []
     let most = 0
@@ -238,23 +223,6 @@ describe('the probes of instances', () => {
     }
     expect(hung).to.equal(1)
     expect(probes.of(slowId)).to.equal(null)
-  })
-
-  it('ask those first that answered before', async () => {
-    const asked: string[] = []
-    const slow = await answering(() => void asked.push('slow'))
-    const fast = await answering((_request, response) => {
-      asked.push('fast')
-      response.end()
-    })
-    const [, fastId = ''] = start([instanceAt(slow), instanceAt(fast)], { maxProbes: 1 })
-    await until(() => asked.length === 1, 'the first is asked')
-    time.advance(5000)
-    const result = await resultOf(fastId)
-    time.advance(5000)
-    await resultOf(fastId, result)
-    await until(() => asked.length === 4, 'both are asked again')
-    expect(asked).to.deep.equal(['slow', 'fast', 'fast', 'slow'])
   })
 
   it('ask neither foreign addresses, other machines, the dead, nor the gateway itself', async () => {

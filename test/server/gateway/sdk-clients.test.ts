@@ -48,41 +48,32 @@ describe('the newest SDK clients at a gateway', () => {
   })
 
   const info = { name: 'newest', version: '1' }
-  const { Client, StreamableHTTPClientTransport } = v2 as unknown as Sdk
-  const transport = () => new StreamableHTTPClientTransport(new URL(gateway.url))
 
   it('are told by a session of SDK v1 what comes and goes', async () => {
     const name = '@modelcontextprotocol/sdk'
     const sdk = await loadSdk(name, specifier => import(specifier))
     const client = new sdk.Client(info)
-    await checkSession(client, new sdk.StreamableHTTPClientTransport(new URL(gateway.url)))
-  })
-
-  it('are told by a session of SDK v2', async () => {
-    await checkSession(new Client(info), transport())
+    const wire = tapFetch(gateway.url)
+    try {
+      await connect(client, new sdk.StreamableHTTPClientTransport(new URL(gateway.url)))
+      await wire.streamOpen()
+      await checkTold(client, () => client.subscribeResource({ uri: instances }))
+    } finally {
+      wire.release()
+    }
   })
 
   it('are told by SDK v2 at 2026-07-28', async () => {
+    const { Client, StreamableHTTPClientTransport } = v2 as unknown as Sdk
     const mode = { pin: '2026-07-28' }
     const client = new Client(info, { versionNegotiation: { mode } }) as StatelessClient
-    await connect(client, transport())
+    await connect(client, new StreamableHTTPClientTransport(new URL(gateway.url)))
     expect(client.getProtocolEra()).to.equal('modern')
     await checkTold(client, async () => {
       const { honoredFilter } = await client.listen({ resourceSubscriptions: [instances] })
       expect(honoredFilter).to.deep.equal({ resourceSubscriptions: [instances] })
     })
   })
-
-  async function checkSession(client: SdkClient, way: SdkTransport): Promise<void> {
-    const wire = tapFetch(gateway.url)
-    try {
-      await connect(client, way)
-      await wire.streamOpen()
-      await checkTold(client, () => client.subscribeResource({ uri: instances }))
-    } finally {
-      wire.release()
-    }
-  }
 
   async function connect(client: SdkClient, way: SdkTransport): Promise<void> {
     await client.connect(way)

@@ -9,31 +9,17 @@ import { serveInProcess } from '../../helpers/in-process-servers.ts'
 import { type RunningServe, runServe } from '../../helpers/serve-process.ts'
 import { ask } from '../../helpers/mcp.ts'
 import { accept, acceptLinks, type Joined, linkRequest } from '../../helpers/scripted-gateway.ts'
+import { statelessHeaders, statelessRequest } from '../../helpers/stateless.ts'
 import { until } from '../../helpers/until.ts'
 
 const token = 'svc_a-token-of-the-scope-instance'
 const read = async ({ client }: Joined, uri: string) => {
-  const body = { jsonrpc: '2.0', id: 1, method: 'resources/read', params: { uri } }
-  const headers = {
-    'Content-Type': 'application/json',
-    Accept: 'application/json, text/event-stream',
-  }
-  const init = {
-    protocolVersion: '2025-11-25',
-    capabilities: {},
-    clientInfo: { name: 'x', version: '1' },
-  }
-  const post = async (sent: object, more: Record<string, string> = {}) =>
-    client.ask({
-      ...linkRequest('/mcp'),
-      method: 'POST',
-      headers: { ...headers, ...more },
-      body: JSON.stringify(sent),
-    })
-  const opened = await post({ ...body, method: 'initialize', params: init })
-  await opened.toArray()
-  const session = { 'Mcp-Session-Id': String(opened.headers['mcp-session-id']) }
-  const answer = await post(body, session)
+  const answer = await client.ask({
+    ...linkRequest('/mcp'),
+    method: 'POST',
+    headers: statelessHeaders('resources/read', { uri }),
+    body: JSON.stringify(statelessRequest('resources/read', { uri })),
+  })
   return JSON.parse(String(Buffer.concat(await answer.toArray())))
 }
 

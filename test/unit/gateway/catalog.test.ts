@@ -194,13 +194,11 @@ describe('parseCatalog', () => {
   const wrong: [what: string, text: string, failure: string, limits?: object][] = [
     ['no JSON', '{', 'it is not valid JSON'],
     ['a deep nesting', '['.repeat(20) + ']'.repeat(20), 'it nests more than 16 levels deep'],
-    ['a list', '[]', 'the catalog must be an object'],
     [
       'another version',
       '{"schema_version":2,"entries":[]}',
       'the catalog: member schema_version: must be a whole number from 1 to 1',
     ],
-    ['no entries', '{"schema_version":1}', 'the catalog: member entries: must be a list'],
     ['an entry that is none', file(ok, 7), 'entry 2 must be an object'],
     [
       'a name with a way up',
@@ -209,19 +207,9 @@ describe('parseCatalog', () => {
     ],
     ['a name twice', file(ok, ok), 'entry 2 ("a"): member name: is also that of entry 1'],
     [
-      'a blank description',
-      file({ name: 'a', description: ' ' }),
-      'entry 1 ("a"): member description: must not be empty',
-    ],
-    [
       'a description that moves the cursor',
       file({ name: 'a', description: 'x\u001b[2J' }),
       'entry 1 ("a"): member description: must not have control characters',
-    ],
-    [
-      'a hostile name of a member',
-      file({ ...ok, 'x\u001b[2J\n': 1 }),
-      'entry 1 ("a"): member x: is not known here',
     ],
     [
       'a name of every object',
@@ -229,7 +217,6 @@ describe('parseCatalog', () => {
       'entry 1 ("a"): member __proto__: is not known here',
     ],
     ['a text for a list', file({ ...ok, tags: 'x' }), 'entry 1 ("a"): member tags: must be a list'],
-    ['null in a list', file({ ...ok, tags: [null] }), 'entry 1 ("a"): member tags.0: is required'],
     [
       'a script for a URL',
       file({ ...ok, url: 'javascript:alert(1)' }),
@@ -239,11 +226,6 @@ describe('parseCatalog', () => {
       'a URL with a password',
       file({ ...ok, icon: 'https://u:p@x.example/' }),
       'entry 1 ("a"): member icon: must be an http or https URL without user and password',
-    ],
-    [
-      'a target that is none',
-      file({ ...ok, targets: ['maya'] }),
-      'entry 1 ("a"): member targets.0: must be an object',
     ],
     [
       'git without its URL',

@@ -117,23 +117,6 @@ describe('the scanner of contents', () => {
     }
   })
 
-  it('renames the contents only: neither texts nor members around them', () => {
-    const uris: string[] = []
-    const rename = (uri: string) => {
-      uris.push(uri)
-      return uri
-    }
-    const inText = JSON.stringify({ uri: 'in-text', summary_uri: 'in-text' })
-    scan(
-      JSON.stringify(
-        answerOf([{ uri: 'own', text: inText }, [{ uri: 'in-list' }]], { uri: 'around' }),
-      ),
-      [],
-      rename,
-    )
-    expect(uris).to.deep.equal(['own'])
-  })
-
   it('holds nothing of a huge text', () => {
     const scanner = new ContentsScanner({ id, rename: renamed })
     const found: Buffer[] = []
@@ -148,14 +131,6 @@ describe('the scanner of contents', () => {
     scanner.push(Buffer.from('"}]}}'), found)
     scanner.end()
     expect(Buffer.concat(found).toString()).to.equal('"}]')
-  })
-
-  it('knows an answer that is an error', () => {
-    for (const members of [`"id":"7",`, `"id":null,`, '']) {
-      const scanner = new ContentsScanner({ id, rename: renamed })
-      const begun = scanner.push(Buffer.from(`{${members}"error":{"code":-32603}}`), [])
-      expect([begun, scanner.isError]).to.deep.equal([false, true])
-    }
   })
 
   const contents = '"contents":[{"uri":"u"}]'

@@ -252,7 +252,6 @@ describe('elect', () => {
 describe('reportOf', () => {
   const by = { instanceId: other.instanceId, port: 9765, registry: active.registry }
   const table: [ElectionEvent | PortNews, level: string, told: string, about: string][] = [
-    [{ event: 'takeover', from: active, yielded: true }, 'info', 'process 4711, yielded', '9999'],
     [{ event: 'takeover', from: active, yielded: false }, 'info', 'without a word', '9999'],
     [{ event: 'contention', active }, 'info', 'standing by', '1111'],
     [{ event: 'resident_unresponsive', pid: 7, active }, 'warn', 'process 7, accepts', '1111'],

@@ -89,7 +89,6 @@ describe('instanceRow', () => {
     ['http://127.0.0.1:8765/mcp', '127.0.0.1', 8765],
     ['http://[::1]:9000/mcp', '::1', 9000],
     ['https://studio.example/x/mcp', 'studio.example', 443],
-    ['http://studio.example/mcp', 'studio.example', 80],
     ['no url', null, null],
   ]
   for (const [mcpUrl, host, port] of addresses) {
@@ -110,12 +109,10 @@ describe('rowStatus', () => {
     ['live', 'available', 'available'],
     ['live', 'busy', 'busy'],
     ['live', 'booting', 'booting'],
-    ['live', 'unreachable', 'unreachable'],
     ['live', 'shutting_down', 'shutting_down'],
     ['stale', 'available', 'stale'],
     ['unhealthy', 'available', 'unreachable'],
     ['dead', 'available', 'dead'],
-    ['dead', 'shutting_down', 'dead'],
   ]
   for (const [health, said, expected] of cases) {
     it(`is ${expected} for one that is ${health} and says ${said}`, () => {

@@ -114,18 +114,6 @@ describe('the views of users', () => {
     expect(views.size).to.equal(2)
   })
 
-  it('are 8 at most of one account, which count what is open together', () => {
-    limits.maxViews = 20
-    for (let n = 0; n < 8; n++) ask({ schemes: [`s${n}`] })
-    expect(new Set(shared.values()).size).to.equal(1)
-    ask({ schemes: ['s8'] })
-    expect(log.filter(each => each.startsWith('close'))).to.deep.equal(['close ada fx s0'])
-    for (let n = 1; n <= 8; n++) busy.add(`ada fx s${n}`)
-    expect(() => ask({ schemes: ['s9'] })).to.throw('other schemes are in use')
-    ask({ accountId: 'ben', schemes: ['s9'] })
-    expect(new Set(shared.values()).size).to.equal(2)
-  })
-
   it('go after a while without anything open', async () => {
     ask({ accountId: 'a' })
     ask({ accountId: 'b' })

@@ -83,16 +83,6 @@ describe('the instances that a user may see', () => {
     ])
   })
 
-  it('are the same array while others change, and tell nothing of faults', () => {
-    all.put(ofAda())
-    const before = visible.entries
-    told = []
-    all.put(ofAda({ visibility: 'owner' }), entry())
-    all.fault({ source: 'x.json', reason: 'invalid' })
-    expect(visible.entries).to.equal(before)
-    expect([told, visible.faults]).to.deep.equal([[], []])
-  })
-
   it('tell nothing after the end, and leave the directory of all open', async () => {
     await visible.close()
     all.put(ofAda())

@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import { silentLogger } from '../../src/lib/util/logger.ts'
 import { openAdmin, setTeam } from '../../src/server/accounts/admin/operations.ts'
 import { createCaller, quickLimits } from '../helpers/accounts-caller.ts'
-import { type AccountsProcess, startAccountsProcess } from '../helpers/accounts-process.ts'
-import { freePort } from '../helpers/free-port.ts'
-import { type GatewayProcess, startGatewayProcess } from '../helpers/gateway-process.ts'
+import type { RunningAccounts } from '../helpers/accounts-process.ts'
+import type { RunningGateway } from '../helpers/gateway-process.ts'
+import { accountsInProcess, gatewayInProcess } from '../helpers/in-process-servers.ts'
 import { joinInstance, type JoinedInstance } from '../helpers/joined-instance.ts'
 import { ask, type Events, RawSession } from '../helpers/mcp.ts'
 import { until } from '../helpers/until.ts'
@@ -68,9 +68,9 @@ describe('the isolation of users at a gateway, by a random model', function () {
   /** Id → owner. */
   const ended = new Map<string, User>()
   let folder: string
-  let accounts: AccountsProcess
+  let accounts: RunningAccounts
   let caller: ReturnType<typeof createCaller>
-  let gateway: GatewayProcess
+  let gateway: RunningGateway
   let base: string
   let admin: Awaited<ReturnType<typeof openAdmin>>
   let step = 0
@@ -79,15 +79,11 @@ describe('the isolation of users at a gateway, by a random model', function () {
 
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), 'gateway-isolation-'))
-    accounts = await startAccountsProcess({
-      flags: [...quickLimits, '--bound=maxServiceTokens=1000'],
-    })
+    accounts = await accountsInProcess({ flags: [...quickLimits, '--bound=maxServiceTokens=1000'] })
     caller = createCaller(accounts.url)
     admin = await openAdmin({ dataDir: accounts.dataDir, log: silentLogger })
-    const port = await freePort()
-    base = `http://127.0.0.1:${port}`
-    gateway = startGatewayProcess({
-      port,
+    gateway = gatewayInProcess({
+      port: 0,
       registryDir: join(folder, 'gateway'),
       flags: [
         '--aggregate',
@@ -100,7 +96,7 @@ describe('the isolation of users at a gateway, by a random model', function () {
       ],
       env: { SERVICE_MCP_API_KEY: key },
     })
-    await gateway.line('listening')
+    base = new URL((await gateway.line('listening')).url).origin
     operator = await RawSession.open(`${base}/mcp`, '2025-11-25', bearer(key))
     for (const name of names) {
       const { access_token: access } = await caller.register(name)
