@@ -180,12 +180,10 @@ describe('findNextRun', () => {
     ['what started since', [next], 'next'],
     ['what started shortly before', [{ ...next, startedMs: lostMs - 9000 }], 'next'],
     ['not what ran beside it', [{ ...next, startedMs: lostMs - 11_000 }], undefined],
-    ['not one of another machine', [{ ...next, hostname: 'elsewhere' }], undefined],
     ['not another kind', [{ ...next, dccType: 'maya' }], undefined],
     ['not what has no kind yet', [{ ...next, dccType: 'unknown' }], undefined],
     ['of two the one of the same name', [next, { ...next, id: 'x', displayName: 'x' }], 'next'],
     ['neither of two alike', [next, { ...next, id: 'x' }], undefined],
-    ['nothing', [], undefined],
   ]
   for (const [what, among, id] of table) {
     it(`is ${what}`, () => expect(findNextRun(among, { previous, lostMs })?.id).to.equal(id))

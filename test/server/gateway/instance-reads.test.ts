@@ -129,19 +129,6 @@ describe('the reads of one instance', () => {
     expect(instance.asked.filter(({ method }) => method === 'resources/read')).to.have.length(3)
   })
 
-  it('are tried again after a failure', async () => {
-    const [first, second] = [reader('app://a'), reader('app://a')]
-    // A lost request is sent once more.
-    for (let sent = 0; sent < 2; sent++) {
-      await untilHeld(1)
-      held.shift()?.res.destroy()
-    }
-    await expectRejected(first.answer)
-    await untilHeld(1)
-    answerOne('there')
-    expect(await textOf(second.answer)).to.equal('there')
-  })
-
   it('of large contents are for a reader who has stayed', async () => {
     const first = reader('app://a')
     await untilHeld(1)
@@ -208,14 +195,6 @@ describe('the reads of one instance', () => {
     expect(refused).to.include('4 large reads of the instance are open')
     instance.onRead = ({ res, uri, id }) => void res.end(contentsOf(uri, 'small', id))
     expect(await textOf(reader('scene://current').answer)).to.equal('small')
-  })
-
-  it('of contents that are too large to be shared are made once for each reader', async () => {
-    const large = 'x'.repeat(1_000_000)
-    instance.onRead = ({ res, uri, id }) => void res.end(contentsOf(uri, large, id))
-    const readers = Array.from({ length: 5 }, () => reader('app://a'))
-    const texts = await Promise.all(readers.map(({ answer }) => textOf(answer)))
-    expect(texts.every(text => text === large)).to.equal(true)
   })
 })
 

@@ -267,7 +267,13 @@ describe('an instance that lies', () => {
   it('is called by others while one client waits for it many times', async () => {
     bad.onCall = ({ res, id, method }) => {
       if (method === 'tools/call') return void openResponses.add(res)
-      res.end(JSON.stringify({ jsonrpc: '2.0', id, result: { completion: { values: ['a'] } } }))
+      res.end(
+        JSON.stringify({
+          jsonrpc: '2.0',
+          id,
+          result: { completion: { values: ['a'], hasMore: true } },
+        }),
+      )
     }
     const params = { name: 'wait_for_change', arguments: { instance: bad.instanceId } }
     const left = new AbortController()
@@ -279,19 +285,9 @@ describe('an instance that lies', () => {
     for (let n = 0; n < 256; n++) wait().catch(() => {})
     await until(() => bad.open === 256, 'the waits')
     const { json } = await completeAt(bad)
-    expect(json.result.completion.values).to.deep.equal(['a'])
+    expect(json.result.completion).to.deep.include({ values: ['a'], hasMore: true })
     left.abort()
     await until(() => bad.open === 0, 'the end of the waits')
-  })
-
-  it('is not asked any longer by a reader who left', async () => {
-    bad.onRead = ({ res }) => void openResponses.add(res)
-    const left = new AbortController()
-    const before = bad.asked.length
-    post('resources/read', { uri: at(bad) }, left.signal).catch(() => {})
-    await until(() => bad.asked.length > before, 'the request')
-    left.abort()
-    await until(() => bad.open === 0, 'the end of the request')
   })
 
   it('is named when it asks for a key', async () => {

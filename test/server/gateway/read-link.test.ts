@@ -3,7 +3,6 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { type AddressInfo, createServer as createNetServer } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { until } from '../../helpers/until.ts'
 import { ReadLink } from '../../../src/server/gateway/relay/read-link.ts'
 
 describe('the connections for reads of an instance', () => {
@@ -68,18 +67,6 @@ describe('the connections for reads of an instance', () => {
     respond = (_res, req) => req.socket.destroy()
     expect(await ask('third').answer).to.equal('the connection was cut (ECONNRESET)')
     expect(bodies).to.deep.equal(['first', 'second', 'second', 'third', 'third'])
-  })
-
-  it('send several once more when the instance had closed all of their connections', async () => {
-    await Promise.all(['a', 'b', 'c', 'd'].map(body => ask(body).answer))
-    await nextTurn()
-    const held: IncomingMessage[] = []
-    respond = (_res, req) => void held.push(req)
-    const answers = ['a', 'b', 'c', 'd'].map(body => ask(body).answer)
-    await until(() => held.length === 4, 'four requests')
-    respond = res => res.end('after all')
-    for (const { socket } of held) socket.destroy()
-    expect(await Promise.all(answers)).to.deep.equal(Array.from({ length: 4 }, () => 'after all'))
   })
 
   it('fail when an instance closes each connection at once', async () => {

@@ -57,17 +57,6 @@ describe('resources of a gateway', () => {
     expect(given.resources.page(undefined)).to.equal(given.resources.page(undefined))
   })
 
-  it('list a thousand instances at a time and continue with offset', async () => {
-    const given = gateway()
-    given.directory.put(...Array.from({ length: 1200 }, () => entry()))
-    const first = await json(given, 'gateway://instances?limit=5000')
-    expect(first).to.include({ total: 1200, capped: true, limit: 1000 })
-    const second = await json(given, 'gateway://instances?offset=1000')
-    expect(second).to.include({ total: 1200, capped: false, offset: 1000 })
-    const rows = [...first.instances, ...second.instances]
-    expect(new Set(rows.map(row => row.instance_id)).size).to.equal(1200)
-  })
-
   it('refuse a prefix that is too short, with the number of digits needed', async () => {
     const given = gateway()
     given.directory.put(entry({ instanceId: id }))

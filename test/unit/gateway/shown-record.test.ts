@@ -76,7 +76,6 @@ describe('parseShownRecord', () => {
       ['https://127.0.0.1:1/host', null],
       ['http://user:word@127.0.0.1:1/host', null],
       [`http://127.0.0.1/${'a'.repeat(4000)}`, null],
-      ['nothing', null],
       [7, null],
     ]
     for (const [host_url, kept] of table) {
@@ -93,20 +92,16 @@ describe('parseShownRecord', () => {
       ['a giant', textOf({ scene: 'x'.repeat(70_000) }), 'larger than 65536 bytes'],
       ['deep nesting', `{"metadata":${metadata}}`, 'deeper than 16'],
       ['a newer version', textOf({ schema_version: 2 }), 'schema_version 2'],
-      ['a version in words', textOf({ schema_version: 'one' }), 'schema_version'],
       ['the id of another', textOf({ instance_id: randomUUID() }), 'claims to be instance'],
       ['an id that is no text', textOf({ instance_id: 1 }), 'instance_id must be a string'],
       ['no kind', textOf({ dcc_type: undefined }), '/dcc_type is required'],
       ['an invisible kind', textOf({ dcc_type: '\u202e\u2066' }), '/dcc_type'],
       ["the gateway's own kind", textOf({ dcc_type: '__gateway__' }), 'must not begin with'],
-      ['an endless kind', textOf({ dcc_type: 'x'.repeat(300) }), '/dcc_type'],
       ['a pid of the own group', textOf({ pid: 0 }), '/pid'],
-      ['a pid that is a text', textOf({ pid: '1' }), '/pid'],
       ['a script as address', textOf({ mcp_url: 'javascript:alert(1)' }), '/mcp_url'],
       ['an address with a password', textOf({ mcp_url: 'http://u:p@127.0.0.1/' }), '/mcp_url'],
       // Escapes make it too long to be shown whole.
       ['an endless address', textOf({ mcp_url: `http://a/${'ä'.repeat(1000)}` }), '/mcp_url'],
-      ['a host that is a text', textOf({ host: 'connected' }), '/host must be an object'],
       ['a wrong host', textOf({ host: { connected: 'yes' } }), '/host/connected'],
       ['an unknown status', textOf({ status: 'fine' }), '/status'],
       ['a start in words', textOf({ started_at: 'yesterday' }), '/started_at'],
@@ -201,10 +196,8 @@ describe('parseShownRecord', () => {
     ['HTTP://2130706433/', 'http://127.0.0.1/', true],
     // A part of one would lead elsewhere.
     [longest, longest, true],
-    ['https://studio.example/blender/mcp', 'https://studio.example/blender/mcp', false],
     ['http://0.0.0.0/', 'http://0.0.0.0/', false],
     ['http://127.0.0.1.evil.example/', 'http://127.0.0.1.evil.example/', false],
-    ['http://[::ffff:10.0.0.5]/', 'http://[::ffff:a00:5]/', false],
     ['http://a.example/\u001b[2J \n', 'http://a.example/%1B[2J', false],
   ]
   for (const [url, shown, isLoopback] of addresses) {
