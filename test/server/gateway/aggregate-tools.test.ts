@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { GatewayHandle } from '../../../src/server/gateway/options.ts'
 import { serveInProcess } from '../../helpers/in-process-servers.ts'
-import { writeInstance } from '../../helpers/instance-files.ts'
 import { ask, toolCall } from '../../helpers/mcp.ts'
 import type { RunningServe } from '../../helpers/serve-process.ts'
 import { callStateless } from '../../helpers/stateless.ts'
@@ -64,16 +63,7 @@ describe('the tools of a gateway that aggregates', () => {
     }
   })
 
-  it('name twenty of many, and repeat little of what was asked for', async () => {
-    const many = await Promise.all(
-      Array.from({ length: 30 }, () => writeInstance(registryDir, { dccType: 'nuke' })),
-    )
-    const ask = async () => (await call('query_scene', { instance: 'nuke' })).content[0].text
-    await until(async () => (await ask()).includes('30 instances run as "nuke"'), 'the records')
-    expect((await ask()).match(/: nuke,/g)).to.have.length(20)
-    expect(await ask()).to.include('gateway://instances has all of them')
-    await Promise.all(many.map(each => each.remove()))
-    await until(async () => (await ask()).includes('no instance runs as "nuke"'), 'their end')
+  it('repeat little of what was asked for, and no line breaks', async () => {
     const { content } = await call('query_scene', { instance: `a\n\u202e${'b'.repeat(10_000)}` })
     expect(content[0].text).to.match(/no instance runs as "a b{90,}…?";/)
     expect(content[0].text.length).to.be.below(1000)

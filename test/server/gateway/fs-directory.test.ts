@@ -1,7 +1,17 @@
 import { execFileSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
-import { chmod, chown, mkdir, rename, rm, stat, truncate } from 'node:fs/promises'
-import { mkdtemp, symlink, utimes, writeFile } from 'node:fs/promises'
+import {
+  chmod,
+  chown,
+  mkdir,
+  mkdtemp,
+  rename,
+  rm,
+  symlink,
+  truncate,
+  utimes,
+  writeFile,
+} from 'node:fs/promises'
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -76,22 +86,6 @@ describe('a directory of instances over a folder of records', () => {
       await writeFile(`${recordFile(at.folder, id)}.12.tmp`, '{')
       await at.directory.refresh()
       expect([ids(), faults()]).to.deep.equal([[id], []])
-    })
-
-    it('what it read before of a file that was not touched', async () => {
-      await open()
-      const id = await add()
-      const path = recordFile(at.folder, id)
-      await utimes(path, 1_700_000_000, 1_700_000_000)
-      await at.directory.refresh()
-      const { size } = await stat(path)
-      await writeFile(path, 'x'.repeat(size))
-      await utimes(path, 1_700_000_000, 1_700_000_000)
-      await at.directory.refresh()
-      expect([ids(), faults()]).to.deep.equal([[id], []])
-      await utimes(path, 1_700_000_001, 1_700_000_001)
-      await at.directory.refresh()
-      expect([ids(), faults().length]).to.deep.equal([[], 1])
     })
   })
 

@@ -137,15 +137,6 @@ describe('startGateway', () => {
     expect(await isReady(first.url)).to.equal(true)
   })
 
-  it('rejects a start that is already cancelled and binds no port', async () => {
-    const cancel = new AbortController()
-    cancel.abort(new Error('cancelled'))
-    const port = await freePort()
-    const error = await start({ port }, cancel.signal).catch((cause: unknown) => cause)
-    expect(error).to.include({ message: 'cancelled' })
-    expect(await isReady(`http://127.0.0.1:${port}/mcp`)).to.equal(false)
-  })
-
   describe('with an instance that takes connections and says nothing', () => {
     const sockets = new Set<Socket>()
     const silent = createTcpServer(socket => sockets.add(socket))

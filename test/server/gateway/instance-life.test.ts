@@ -44,11 +44,6 @@ describe('the life of an instance, judged by its record', () => {
     })
   })
 
-  it('is unhealthy when its record says unreachable', async () => {
-    const { id } = await at.register(makeRecord({ status: 'unreachable' }))
-    expect(await at.healthOf(id)).to.equal('unhealthy')
-  })
-
   it('is stale 30 s after the last heartbeat, and live with the next one', async () => {
     const { id, beat } = await register()
     expect(await at.healthOf(id)).to.equal('live')

@@ -311,18 +311,6 @@ describe('a gateway that instances join', () => {
     expect(await other.link.ended).to.deep.equal({ code: 1001, reason: 'the gateway stops' })
   })
 
-  it('shows the visibility that an instance tells, and owner for an unknown one', async () => {
-    for (const [told, shown] of [
-      ['team', 'team'],
-      ['world', 'owner'],
-    ]) {
-      const { id, link } = await joinScripted({ record: { visible_to: told } })
-      await joined(id)
-      expect((await rowOf(id)).joined.visible_to).to.equal(shown)
-      link.close(1001, 'stopped')
-    }
-  })
-
   it('takes no address from a record, and shows its texts in bounds', async () => {
     const record = {
       display_name: 'a\u001b[31m\u202ename',

@@ -170,7 +170,6 @@ describe('the probes of instances', () => {
     ['does not listen', freePort, /^nothing listens at 127\.0\.0\.1:\d+$/],
     ['hangs up', () => answering(request => request.socket.destroy()), /was cut$/],
     ['speaks another protocol', () => talking('SSH-2.0-x\r\n'), /does not speak HTTP$/],
-    ['changes the protocol', () => talking(upgrade), /another protocol$/],
     ['redirects', () => answering(redirect), /^\/readyz answered 302$/],
   ]
   for (const [what, begin, error] of failing) {
@@ -327,8 +326,6 @@ function describeChange(change: InstanceChange): string {
   const { record, verdict } = change.entry
   return `${change.kind} ${record.instanceId} ${verdict.health}`
 }
-
-const upgrade = 'HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n'
 
 const redirect: RequestListener = (_request, response) => {
   response.writeHead(302, { location: 'http://169.254.169.254/' })

@@ -17,12 +17,10 @@ describe('eventOf', () => {
     event: string | null,
   ][] = [
     ['available', given('live', 'busy'), null],
-    ['booting', given('live'), null],
     ['available', given('live', 'booting'), 'probe_booting'],
     ['available', given('stale'), 'instance_stale'],
     ['busy', given('unhealthy'), 'probe_unreachable'],
     ['available', given('dead'), 'instance_died'],
-    ['dead', given('dead'), null],
     ['stale', given('live'), 'instance_recovered'],
     ['dead', given('live'), 'instance_recovered'],
     ['dead', given('stale'), 'instance_stale'],

@@ -139,7 +139,6 @@ describe('the scanner of contents', () => {
   const bad: readonly [what: string, sent: string, says: string][] = [
     ['has another id', `{"id":"8","result":{${contents}}}`, 'another request'],
     ['has another id at its end', `{"result":{${contents}},"id":"8"}`, 'another request'],
-    ['has two ids', `{"id":"7","id":"8","result":{${contents}}}`, 'another request'],
     ['has a number as its id', `{"id":7,"result":{${contents}}}`, 'not whole'],
     ['has no contents', '{"id":"7","result":{}}', 'not whole'],
     ['has contents that are no list', '{"id":"7","result":{"contents":{}}}', 'no contents'],

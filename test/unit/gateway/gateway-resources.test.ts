@@ -6,16 +6,13 @@ import { failureOf } from '../../helpers/failure.ts'
 
 describe('resources of a gateway', () => {
   const unknown = [
-    'gateway://',
     'gateway://other',
     'gateway://instances/',
     'gateway://instances/xyz',
     'gateway://instances/a1b2/scene',
-    'gateway://diagnostics',
     'gateway://catalog/none',
     'gateway://catalog/a/b',
     'gateway:instances',
-    'resources://events',
     'scene://current',
   ]
   for (const uri of unknown) {
@@ -219,10 +216,8 @@ describe('completion at a gateway', () => {
     [list, 'dcc_type', '', ['blender', 'maya']],
     [list, 'dcc_type', 'M', ['maya']],
     [list, 'status', 's', ['stale', 'shutting_down']],
-    [list, 'verbose', 'f', ['false']],
     [list, 'query', '', []],
     [list, 'limit', '1', ['1000', '10', '100']],
-    ['gateway://diagnostics/process{?dcc_type}', 'dcc_type', 'b', ['blender']],
     ['gateway://catalog/{name}', 'name', 'r', ['rig', 'Rope']],
     ['resources://gateway/events{?limit}', 'limit', '', ['1000', '10', '100']],
     ['gateway://catalog{?query,limit,offset}', 'limit', '', ['100', '10', '1000']],

@@ -62,7 +62,6 @@ describe('parseInstanceQuery', () => {
     ['?include_stale=maybe', 'include_stale'],
     ['?verbose=yess', 'verbose'],
     ['?status=alive', 'status'],
-    ['?limit=1.5', 'limit'],
     ['?offset=-1', 'offset'],
     ['?offset=9007199254740993', 'offset'],
   ]

@@ -50,12 +50,6 @@ describe('the instances that a user may see', () => {
     })
   }
 
-  it('leave out users and instances without a team from each other', () => {
-    const alone = new VisibleInstances(all, { ...ben, team: null }, silentLogger)
-    all.put(ofAda({ team: null }))
-    expect(alone.entries).to.deep.equal([])
-  })
-
   it('tell of a hidden one as gone, as it was last seen, and of its return as new', () => {
     const instance = ofAda()
     const { instanceId } = instance.record
