@@ -10,6 +10,7 @@ import type { RunningGateway } from '../helpers/gateway-process.ts'
 import { accountsInProcess, gatewayInProcess } from '../helpers/in-process-servers.ts'
 import { joinInstance, type JoinedInstance } from '../helpers/joined-instance.ts'
 import { ask, type Events, RawSession } from '../helpers/mcp.ts'
+import { randomOf } from '../helpers/random.ts'
 import { until } from '../helpers/until.ts'
 
 const steps = Number(process.env.ISOLATION_STEPS ?? 1000)
@@ -46,16 +47,6 @@ interface User {
   readonly spare: Map<string, number>
   /** Updates that have been looked at. */
   checked: number
-}
-
-/** Numbers from 0 to 1, the same for the same seed. */
-function randomOf(state: number): () => number {
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
 }
 
 describe('the isolation of users at a gateway, by a random model', function () {

@@ -196,6 +196,14 @@ describe('the reads of one instance', () => {
     instance.onRead = ({ res, uri, id }) => void res.end(contentsOf(uri, 'small', id))
     expect(await textOf(reader('scene://current').answer)).to.equal('small')
   })
+
+  it('of contents that are too large to be shared are made once for each reader', async () => {
+    const large = 'x'.repeat(1_000_000)
+    instance.onRead = ({ res, uri, id }) => void res.end(contentsOf(uri, large, id))
+    const readers = Array.from({ length: 5 }, () => reader('app://a'))
+    const texts = await Promise.all(readers.map(({ answer }) => textOf(answer)))
+    expect(texts.every(text => text === large)).to.equal(true)
+  })
 })
 
 async function expectRejected(answer: Promise<unknown> | undefined): Promise<void> {

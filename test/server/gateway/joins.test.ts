@@ -83,16 +83,14 @@ describe('a gateway that instances join', () => {
     await joined(serve.instanceId)
     return serve
   }
-  const rows = async () => {
-    const { json } = await callStateless(`${base}/mcp`, 'resources/read', {
-      uri: 'gateway://instances?include_dead=true',
-    })
-    return JSON.parse(json.result.contents[0].text).instances as any[]
-  }
-  const rowOf = async (id: string) => (await rows()).find(row => row.instance_id === id)
   const at = (id: string, path = 'scene/current') => `instance://${id}/${path}`
   const read = async (uri: string) =>
     (await callStateless(`${base}/mcp`, 'resources/read', { uri })).json
+  const rowOf = async (id: string) => {
+    const { result } = await read('gateway://instances?include_dead=true')
+    const { instances } = JSON.parse(result.contents[0].text)
+    return instances.find((row: any) => row.instance_id === id)
+  }
   const joined = (id: string) =>
     until(async () => (await rowOf(id))?.health === 'live', 'the joined instance')
   const lost = (id: string) => until(async () => (await rowOf(id))?.health === 'stale', 'the loss')

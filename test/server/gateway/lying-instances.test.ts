@@ -107,6 +107,8 @@ describe('an instance that lies', () => {
     'with no JSON': () => 'Hello.',
     'with half an answer': (id, uri) => contentsOf(uri, 'x', id).slice(0, -3),
     'with no contents': id => JSON.stringify({ jsonrpc: '2.0', id, result: {} }),
+    'with contents without a URI': id =>
+      JSON.stringify({ jsonrpc: '2.0', id, result: { contents: [{ text: 'x' }] } }),
     'with an error of no form': id => JSON.stringify({ jsonrpc: '2.0', id, error: [1] }),
     'with brackets without end': () => '['.repeat(1_000_000),
   }

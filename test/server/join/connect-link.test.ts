@@ -7,6 +7,8 @@ import tls from 'node:tls'
 import { Secret } from '../../../src/lib/util/secret.ts'
 import { connectLink } from '../../../src/server/join/connect-link.ts'
 import { makePair } from '../../helpers/certificate.ts'
+import { withEnv } from '../../helpers/in-process.ts'
+import { cleanEnv } from '../../helpers/program.ts'
 import { acceptLinks } from '../../helpers/scripted-gateway.ts'
 
 const portOf = (server: Server) => (server.address() as AddressInfo).port
@@ -75,7 +77,6 @@ describe('a link over TLS', () => {
   describe('with a proxy in the environment', () => {
     let proxy: Server
     let asked: string[]
-    const { HTTPS_PROXY, NO_PROXY } = process.env
 
     beforeEach(async () => {
       asked = []
@@ -88,33 +89,31 @@ describe('a link over TLS', () => {
         })
         for (const end of [passed, socket]) end.on('error', () => {})
       })
-      process.env.HTTPS_PROXY = `http://127.0.0.1:${portOf(proxy)}`
     })
     afterEach(() => {
-      restore('HTTPS_PROXY', HTTPS_PROXY)
-      restore('NO_PROXY', NO_PROXY)
       proxy.closeAllConnections()
       proxy.close()
     })
 
-    function restore(name: string, value: string | undefined): void {
-      if (value === undefined) delete process.env[name]
-      else process.env[name] = value
-    }
+    const outcomeBehind = (name: string, more = {}) =>
+      withEnv(cleanEnv({ HTTPS_PROXY: `http://127.0.0.1:${portOf(proxy)}`, ...more }), () =>
+        outcomeOf(at(name)),
+      )
 
     it('goes through it to another machine, and checks the certificate behind it', async () => {
-      expect(await outcomeOf(at('gateways.test'))).to.include('its certificate is signed by itself')
+      expect(await outcomeBehind('gateways.test')).to.include('its certificate is signed by itself')
       trust()
-      expect(await outcomeOf(at('gateways.test'))).to.equal(opened)
+      expect(await outcomeBehind('gateways.test')).to.equal(opened)
       const { host } = new URL(at('gateways.test'))
       expect(asked).to.deep.equal([host, host])
     })
 
     it('does not use it for this machine, nor for a name of NO_PROXY', async () => {
       trust()
-      expect(await outcomeOf(at('localhost'))).to.equal(opened)
-      process.env.NO_PROXY = 'gateways.test'
-      expect(await outcomeOf(at('gateways.test'))).to.include('cannot resolve')
+      expect(await outcomeBehind('localhost')).to.equal(opened)
+      expect(await outcomeBehind('gateways.test', { NO_PROXY: 'gateways.test' })).to.include(
+        'cannot resolve',
+      )
       expect(asked).to.deep.equal([])
     })
   })

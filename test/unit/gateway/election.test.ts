@@ -39,6 +39,8 @@ describe('what a gateway says of itself', () => {
     ['an id that is none', text({ instance_id: '../../etc' })],
     ['every process', text({ pid: 0 })],
     ['no address', text({ url: 'file:///etc/passwd' })],
+    ['no version', text({ version: 3 })],
+    ['no time', text({ started_at: 'yesterday' })],
     ['a deep answer', `${'['.repeat(20)}${']'.repeat(20)}`],
   ]
   for (const [what, answer] of strange) {

@@ -13,6 +13,7 @@ describe('resources of a gateway', () => {
     'gateway://catalog/none',
     'gateway://catalog/a/b',
     'gateway:instances',
+    'resources://gateway/',
     'scene://current',
   ]
   for (const uri of unknown) {
@@ -216,6 +217,7 @@ describe('completion at a gateway', () => {
     [list, 'dcc_type', '', ['blender', 'maya']],
     [list, 'dcc_type', 'M', ['maya']],
     [list, 'status', 's', ['stale', 'shutting_down']],
+    [list, 'verbose', 'f', ['false']],
     [list, 'query', '', []],
     [list, 'limit', '1', ['1000', '10', '100']],
     ['gateway://catalog/{name}', 'name', 'r', ['rig', 'Rope']],

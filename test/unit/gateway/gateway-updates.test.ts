@@ -116,6 +116,7 @@ describe('subscriptions at a gateway', () => {
     [`gateway://instances/${id}`, `gateway://instances/${id.replaceAll('-', '')}`, true],
     ['gateway://instances/%41%31b2?x=1', 'gateway://instances/a1b2', true],
     ['gateway://instances/A1-B', 'gateway://instances/a1b', false],
+    ['gateway://instances/xyz', 'gateway://instances/xyz', false],
     ['gateway://diagnostics/audit', 'gateway://diagnostics/audit', false],
     ['gateway://catalog?query=a', 'gateway://catalog?query=a', true],
     ['gateway://other', 'gateway://other', false],

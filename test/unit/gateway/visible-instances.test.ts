@@ -77,7 +77,8 @@ describe('the instances that a user may see', () => {
     ])
   })
 
-  it('tell nothing after the end, and leave the directory of all open', async () => {
+  it('tell nothing of faults, nor after the end, and leave the directory of all open', async () => {
+    all.fault({ source: 'x.json', reason: 'invalid' })
     await visible.close()
     all.put(ofAda())
     expect([told, all.listening]).to.deep.equal([[], 0])
