@@ -2,7 +2,14 @@ import { expect } from 'chai'
 import { randomBytes, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
-import { type IncomingMessage, request, type RequestListener, type ServerResponse } from 'node:http'
+import {
+  createServer,
+  type IncomingMessage,
+  request,
+  type RequestListener,
+  type ServerResponse,
+} from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createCaller, quickLimits } from '../../helpers/accounts-caller.ts'
@@ -405,21 +412,44 @@ describe('a gateway whose users see what is theirs', () => {
     )
   })
 
-  it('goes on with known tokens while the accounts server is away, and answers 503 to others', async () => {
-    const other = await accountsInProcess({ flags: quickLimits })
-    const registered = await createCaller(other.url).register('dora')
+  it('goes on with known tokens and other addresses while its accounts server hangs, or is away', async () => {
+    const held: ServerResponse[] = []
+    const user = { id: 'of-dora', username: 'dora', email: 'd@x.example', team: null }
+    const me = { ...user, scopes: ['read'], token: { name: 'ci' } }
+    const scripted = createServer(({ headers }, res) => {
+      if (headers.authorization?.endsWith('x') === true) held.push(res)
+      else if (headers.authorization?.endsWith('y') === true) res.writeHead(401).end()
+      else res.writeHead(200, { 'Content-Type': 'application/json' }).end(JSON.stringify(me))
+    })
+    scripted.listen(0, '127.0.0.1')
+    await once(scripted, 'listening')
+    const { port } = scripted.address() as AddressInfo
     const second = gatewayInProcess({
       port: 0,
       registryDir: join(folder, 'second'),
-      flags: ['--aggregate', `--accept-joins=${other.url}`, '--auth=accounts'],
+      flags: ['--aggregate', `--accept-joins=http://127.0.0.1:${port}`, '--auth=accounts'],
     })
     const { url } = await second.line('listening')
-    const listed = (token: string) => callAt(url, token, 'resources/list')
-    expect((await listed(registered.access_token)).status).to.equal(200)
-    await other.stop()
-    expect((await listed(registered.access_token)).status).to.equal(200)
-    const unknown = await listed(`svc_${'x'.repeat(40)}`)
-    expect([unknown.status, unknown.headers['retry-after']]).to.deep.equal([503, '5'])
+    const statusOf = async (end: string, localAddress = '127.0.0.1') => {
+      const req = request(url, { headers: bearer(`svc_${end.padStart(40, '-')}`), localAddress })
+      req.end()
+      const [res] = (await once(req, 'response')) as [IncomingMessage]
+      res.resume()
+      return res.statusCode === 503 ? `503 ${res.headers['retry-after']}` : String(res.statusCode)
+    }
+    const known = await statusOf('k')
+    expect(known).to.not.match(/401|503/)
+    let answered = 0
+    const guesses = Array.from({ length: 40 }, (_, at) =>
+      statusOf(`${at}x`).finally(() => void answered++),
+    )
+    await until(() => held.length + answered >= guesses.length, 'the guesses')
+    expect(await statusOf('y', '127.0.0.2')).to.equal('401')
+    for (const res of held) res.writeHead(401).end()
+    expect(new Set(await Promise.all(guesses))).to.deep.equal(new Set(['401', '503 5']))
+    scripted.closeAllConnections()
+    scripted.close()
+    expect([await statusOf('k'), await statusOf('y')]).to.deep.equal([known, '503 5'])
     await second.stop()
   })
 

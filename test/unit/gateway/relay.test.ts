@@ -1,10 +1,6 @@
 import { expect } from 'chai'
 import { defaultGatewayLimits } from '../../../src/lib/config/gateway-limits.ts'
-import { ServiceError } from '../../../src/lib/util/errors.ts'
 import { silentLogger } from '../../../src/lib/util/logger.ts'
-import { systemTimer } from '../../../src/lib/util/time.ts'
-import { AddressTransport } from '../../../src/server/gateway/relay/address-transport.ts'
-import { InstanceCalls } from '../../../src/server/gateway/relay/instance-calls.ts'
 import { InstancePushes } from '../../../src/server/gateway/relay/instance-pushes.ts'
 import {
   canonicalOuter,
@@ -59,56 +55,6 @@ describe('the URI of a resource of an instance', () => {
       expect(parsed && canonicalOuter(id, parsed)).to.equal(`instance://${id}/scene/current`)
     }
   })
-})
-
-describe('the calls of one instance', () => {
-  const failure = new ServiceError('resource_failed', 'it cannot be reached')
-  const refuse = () => {
-    throw failure
-  }
-
-  const failures: [what: string, parts: { locate: () => URL; mayUseKey: () => boolean }][] = [
-    ['its key cannot be found out', { locate: () => new URL('http://a/'), mayUseKey: refuse }],
-    ['it has no address', { locate: refuse, mayUseKey: () => false }],
-  ]
-  for (const [what, parts] of failures) {
-    it(`watch neither the time nor the caller any more when ${what}`, async () => {
-      const kept = { timers: 0, listeners: 0 }
-      const timer = {
-        after() {
-          kept.timers++
-          return () => void kept.timers--
-        },
-      }
-      const reader = {
-        onLeave() {
-          kept.listeners++
-          return () => void kept.listeners--
-        },
-      }
-      const instanceId = 'one'
-      const upstream = new Upstream(
-        instanceId,
-        new AddressTransport({
-          instanceId,
-          instancesDir: '/nowhere',
-          timer: systemTimer,
-          ...parts,
-        }),
-      )
-      const calls = new InstanceCalls({
-        instanceId,
-        upstream,
-        timer,
-        limits: defaultGatewayLimits,
-        log: silentLogger,
-      })
-      const error = await calls.ask('tools/list', {}, { reader }).catch((cause: unknown) => cause)
-      expect(error).to.equal(failure)
-      expect(kept).to.deep.equal({ timers: 0, listeners: 0 })
-      upstream.close()
-    })
-  }
 })
 
 describe('subscriptions at an instance', () => {
