@@ -8,6 +8,8 @@ export interface BenchArguments {
   readonly markdown: boolean
   readonly json: string | undefined
   readonly entry: string
+  /** Whether the reference is built and measured, too. */
+  readonly withReference: boolean
   readonly targets: readonly TargetName[]
 }
 
@@ -26,9 +28,11 @@ export function parseBenchArguments(
       markdown: { type: 'boolean', default: false },
       json: { type: 'string' },
       entry: { type: 'string', default: defaultEntry },
-      servers: { type: 'string', default: targetNames.join(',') },
+      reference: { type: 'boolean', default: false },
+      servers: { type: 'string' },
     },
   })
+  const servers = values.servers?.split(',') ?? targetNames.filter(name => name !== 'reference')
   return {
     help: values.help,
     rows: positionals.length === 0 ? known : chooseFrom(known, positionals, 'row'),
@@ -36,7 +40,12 @@ export function parseBenchArguments(
     markdown: values.markdown,
     json: values.json,
     entry: values.entry,
-    targets: chooseFrom(targetNames, values.servers.split(','), 'server'),
+    withReference: values.reference,
+    targets: chooseFrom(
+      targetNames,
+      values.reference ? [...servers, 'reference'] : servers,
+      'server',
+    ),
   }
 }
 

@@ -12,6 +12,8 @@ export interface Settings {
   readonly targets: readonly TargetName[]
   /** `bin/run.js` of the project, or another build of it. */
   readonly entry: string
+  /** That of the build to compare with, where one is wanted. */
+  readonly reference?: string
 }
 
 /** The process that makes the load. */
@@ -23,7 +25,7 @@ const loadTimeoutMs = 90_000
 
 /** One run: its folder, its processes, and their end. */
 export class Bench {
-  readonly settings: Settings
+  settings: Settings
   readonly fixture: Fixture
   readonly #root: string
   readonly #running = new Set<Child | Target>()
@@ -41,6 +43,13 @@ export class Bench {
     return folder
   }
 
+  /** The builds to measure: today's, and the reference where one is wanted. */
+  get builds(): readonly { readonly name: TargetName; readonly entry: string }[] {
+    const { entry, reference } = this.settings
+    const today = { name: 'serve' as const, entry }
+    return reference === undefined ? [today] : [today, { name: 'reference', entry: reference }]
+  }
+
   /** The full run's number, or the quick run's. */
   pick(full: number, quick: number): number {
     return this.settings.quick ? quick : full
@@ -55,7 +64,8 @@ export class Bench {
     options: Partial<Omit<StartOptions, 'name' | 'folder' | 'entry'>> = {},
   ): Promise<Target> {
     const { folder, fixture, settings } = this
-    const target = await startTarget({ fixture, ...options, name, folder, entry: settings.entry })
+    const entry = name === 'reference' ? (settings.reference ?? '') : settings.entry
+    const target = await startTarget({ fixture, ...options, name, folder, entry })
     this.#running.add(target)
     return target
   }

@@ -11,6 +11,7 @@ import { measureGet, measurePut } from './rows/artefacts.ts'
 import { measureBeside } from './rows/beside.ts'
 import { measureBlob } from './rows/blob.ts'
 import { rowName } from './rows/transports.ts'
+import { prepareReference } from './reference.ts'
 import { measureCaptureBeside } from './rows/capture-beside.ts'
 import { measureFanOut } from './rows/fan-out.ts'
 import { measureInitialize } from './rows/initialize.ts'
@@ -84,13 +85,17 @@ const rows: Readonly<Record<string, Row>> = {
   joined: measureJoined,
 }
 
+/** Rows of many servers, measured whole with each build. */
+const apart = new Set(['gateway', 'aggregate', 'joined'])
+
 const help = `usage: npm run bench -- [row…] [--quick] [--markdown] [--json FILE]
-                        [--servers NAME,…] [--entry FILE]
+                        [--reference] [--servers NAME,…] [--entry FILE]
 
 rows: ${Object.keys(rows).join(', ')} (default: all)
 --quick      fewer and shorter rounds (under 4 minutes instead of 20)
 --markdown   tables for docs/performance.md
 --json FILE  every figure of every round
+--reference  the build of the commit in bench/reference beside today's, in turn
 --servers    only these, in one run
 --entry      the program whose serve is measured (default: bin/run.js)
 `
@@ -106,7 +111,8 @@ async function main(): Promise<void> {
     process.stdout.write(help)
     return
   }
-  const bench = new Bench(options)
+  const reference = options.withReference ? prepareReference() : undefined
+  const bench = new Bench({ ...options, ...(reference !== undefined && { reference }) })
   const cleanUp = () => bench.cleanUp()
   process.once('exit', cleanUp)
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
@@ -129,14 +135,21 @@ async function measureAll(bench: Bench, options: BenchArguments): Promise<Measur
       continue
     }
     try {
-      const table = await rows[name]?.(bench)
-      if (table === undefined) continue
-      measured.push(table)
-      process.stdout.write(`${options.markdown ? renderMarkdown(table) : renderText(table)}\n`)
+      for (const build of apart.has(name) ? bench.builds : [bench.settings]) {
+        bench.settings = { ...bench.settings, entry: build.entry }
+        const table = await rows[name]?.(bench)
+        if (table === undefined) continue
+        const isReference = build.entry === bench.settings.reference
+        const shown = isReference ? { ...table, title: `${table.title} (reference)` } : table
+        measured.push(shown)
+        process.stdout.write(`${options.markdown ? renderMarkdown(shown) : renderText(shown)}\n`)
+        await bench.stopAll()
+      }
       bench.say(`(${name} took ${Math.round((performance.now() - started - elapsed) / 1000)} s)`)
     } catch (error) {
       bench.say(`${name}: ${(error as Error).message}`)
     } finally {
+      bench.settings = { ...bench.settings, entry: options.entry }
       await bench.stopAll()
     }
   }

@@ -6,7 +6,7 @@ import { readCpuMs } from './cpu.ts'
 import { fixtureEnvironment, type Fixture } from './fixture.ts'
 import type { Place } from './load/http-text.ts'
 
-/** Every server that can be measured; ours is `serve`. */
+/** Every server that can be measured; ours are `serve` and `reference`, an earlier build of it. */
 export const targetNames = [
   'bare-http',
   'bare-http again',
@@ -16,6 +16,7 @@ export const targetNames = [
   'sdk1',
   'sdk',
   'serve',
+  'reference',
 ] as const
 /** `bare-relay` is measured where a row asks for it. */
 export type TargetName = (typeof targetNames)[number] | 'bare-relay'
@@ -52,12 +53,17 @@ export interface StartOptions {
   readonly env?: Readonly<Record<string, string>>
 }
 
+/** Whether it is a build of ours, which stores what is posted to it. */
+export function isOurs(name: TargetName): boolean {
+  return name === 'serve' || name === 'reference'
+}
+
 const startMs = 20_000
 const probe = new URL('servers/probe.ts', import.meta.url).href
 
 export async function startTarget(options: StartOptions): Promise<Target> {
   const { name } = options
-  if (name === 'serve' && !existsSync(options.entry)) {
+  if (isOurs(name) && !existsSync(options.entry)) {
     throw new Error(`${options.entry} does not exist: build the project first`)
   }
   const own = mkdtempSync(join(options.folder, `${name.replace(' ', '-')}-`))
@@ -84,7 +90,7 @@ interface Listening {
 }
 
 function commandOf(options: StartOptions, own: string): string[] {
-  if (options.name === 'serve') {
+  if (isOurs(options.name)) {
     const registry = options.registryDir ?? join(own, 'registry')
     const further = options.serveArguments ?? []
     return [options.entry, 'serve', '--port', '0', '--json', '--registry-dir', registry, ...further]

@@ -1,8 +1,7 @@
 // Bundles page/ into dist/page. Runs after the compiler: what it says of AI clients comes from dist.
 import { build } from 'esbuild'
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -12,6 +11,7 @@ export async function buildPage() {
   mkdirSync(out, { recursive: true })
   const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
   const options = {
+    absWorkingDir: root,
     bundle: true,
     target: 'es2023',
     minify: true,
@@ -29,8 +29,6 @@ export async function buildPage() {
     ...options,
     entryPoints: [{ in: join(root, 'page', 'main.tsx'), out: 'app' }],
     outdir: out,
-    splitting: true,
-    chunkNames: '[name]-[hash]',
     format: 'esm',
   })
   writeFileSync(join(out, 'live-app.html'), await liveApp(options))
@@ -93,18 +91,13 @@ async function clientEntries() {
 
 /** The licences of the packages that are in the bundle. */
 function licences(inputs) {
-  const names = inputs.flatMap(path => /node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1] ?? [])
-  const texts = [...new Set(names)].toSorted().map(name => {
-    const folder = packageFolder(name)
-    const { version, license } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
+  const folders = inputs.flatMap(path => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path) ?? [])
+  const texts = [...new Set(folders)].toSorted().map(path => {
+    const folder = join(root, path)
+    const { name, version, license } = JSON.parse(
+      readFileSync(join(folder, 'package.json'), 'utf8'),
+    )
     return `${name} ${version} (${license})\n\n${readFileSync(join(folder, 'LICENSE'), 'utf8').trim()}\n`
   })
   return texts.join('\n---\n\n')
-}
-
-function packageFolder(name) {
-  const { resolve } = createRequire(import.meta.url)
-  let folder = dirname(resolve(name))
-  while (!folder.endsWith(join('node_modules', name))) folder = dirname(folder)
-  return folder
 }

@@ -23,7 +23,7 @@ function isStale() {
 async function build() {
   const startedAt = new Date()
   process.stderr.write('building dist …\n')
-  rmSync(stamp, { force: true })
+  rmSync(dist, { recursive: true, force: true })
   const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc')
   const args = [tsc, '-p', join(root, 'tsconfig.build.json')]
   const { status } = spawnSync(process.execPath, args, { stdio: 'inherit' })
@@ -34,23 +34,10 @@ async function build() {
   }
   const { buildPage } = await import('./build-page.js')
   await buildPage()
-  removeOlder(startedAt.getTime())
   writeFileSync(stamp, '')
   // What was edited during the build is newer than the build.
   utimesSync(stamp, startedAt, startedAt)
   process.stderr.write(`built dist in ${Date.now() - startedAt.getTime()} ms\n`)
-}
-
-/**
- * Outputs of sources that are gone. The folder is not emptied first because a server that runs
- * from it may still load parts of itself.
- */
-function removeOlder(timeMs) {
-  for (const path of entriesBelow(dist)) {
-    // File systems keep coarser times than the clock.
-    const stats = statSync(path)
-    if (stats.isFile() && stats.mtimeMs < timeMs - 2000) rmSync(path)
-  }
 }
 
 function entriesBelow(folder) {

@@ -1,10 +1,9 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { inspect } from 'node:util'
 import Mocha from 'mocha'
 
 /**
- * Mocha's own report; below it the reasons of skipped tests and the seconds of files and folders.
+ * Mocha's own report; below it the reasons of skipped tests and the seconds of the slowest files.
  * `--reporter-option summary=FILE` names a file for the counts and what failed.
  */
 export default class TestReporter extends Mocha.reporters.Spec {
@@ -16,7 +15,7 @@ export default class TestReporter extends Mocha.reporters.Spec {
     super(runner, options)
     this.#file = options.reporterOption?.summary
     runner.on('fail', (test, error) => {
-      this.#failures.push({ title: test.fullTitle(), error: textOf(error) })
+      this.#failures.push({ title: test.fullTitle(), error: error?.stack ?? String(error) })
     })
     runner.on('pending', test => {
       const reason = test.err?.message ?? 'no reason given'
@@ -35,42 +34,17 @@ export default class TestReporter extends Mocha.reporters.Spec {
   }
 }
 
-/** Prints wall and CPU seconds of the slowest files and of each folder, from the file of `suite-setup.ts`. */
+/** Prints wall and CPU seconds of the slowest files, from the file of `suite-setup.ts`. */
 function printTimes() {
   const source = process.env.TEST_TIMES_FILE
   if (source === undefined || !existsSync(source)) return
-  const files = readFileSync(source, 'utf8')
-    .trimEnd()
-    .split('\n')
-    .map(line => JSON.parse(line))
+  const texts = readFileSync(source, 'utf8').trimEnd().split('\n')
   rmSync(dirname(source), { recursive: true })
-  const folders = new Map()
-  for (const { file, wall, cpu } of files) {
-    const folder = file.split('/').slice(0, 3).slice(0, -1).join('/') || file
-    const sum = folders.get(folder) ?? { file: folder, wall: 0, cpu: 0, count: 0 }
-    folders.set(folder, {
-      file: folder,
-      wall: sum.wall + wall,
-      cpu: sum.cpu + cpu,
-      count: sum.count + 1,
-    })
-  }
-  const byWall = (a, b) => b.wall - a.wall
-  const slowest = files.sort(byWall).slice(0, 30)
-  const line = ({ file, wall, cpu, count }) =>
-    `  ${wall.toFixed(1).padStart(7)} ${cpu.toFixed(1).padStart(7)}  ${file}${count ? ` (${count} files)` : ''}`
+  const files = texts.map(text => JSON.parse(text)).toSorted((a, b) => b.wall - a.wall)
   console.log('\n  wall s   CPU s  slowest files')
-  for (const file of slowest) console.log(line(file))
-  console.log('\n  wall s   CPU s  folders')
-  for (const folder of [...folders.values()].sort(byWall)) console.log(line(folder))
+  for (const { file, wall, cpu } of files.slice(0, 30)) {
+    console.log(`  ${wall.toFixed(1).padStart(7)} ${cpu.toFixed(1).padStart(7)}  ${file}`)
+  }
   const cpu = files.reduce((sum, file) => sum + file.cpu, 0)
   console.log(`\n  ${cpu.toFixed(1)} s of CPU in ${files.length} files`)
-}
-
-/** Message and stack, once; of an assertion also what was expected and what was there. */
-function textOf(error) {
-  const { message = String(error), stack = '', expected, actual } = error ?? {}
-  const told = stack.includes(message) ? stack : `${message}\n${stack}`
-  if (expected === undefined && actual === undefined) return told
-  return `${told}\nexpected: ${inspect(expected)}\nactual: ${inspect(actual)}`
 }

@@ -8,11 +8,11 @@ import { requestText } from '../load/http-text.ts'
 import type { UploadsResult } from '../load/uploads.ts'
 import type { Figures } from '../stats.ts'
 import type { Measured } from '../table.ts'
-import type { Target, TargetName } from '../targets.ts'
+import { isOurs, type Target, type TargetName } from '../targets.ts'
 import { requestColumns, underLoad } from './requests.ts'
 
 /** The servers that have an upload and a download at all. */
-const withFiles: readonly TargetName[] = ['bare-http', 'bare-http again', 'serve']
+const withFiles: readonly TargetName[] = ['bare-http', 'bare-http again', 'serve', 'reference']
 const downloads = 4
 
 /** Uploads of 4 MiB, each durable when it is answered. */
@@ -68,7 +68,7 @@ export async function measureGet(bench: Bench): Promise<Measured> {
     const texts = [requestText('GET', { port: target.port, path: `/artefacts/sha256/${hex}` })]
     const measure = () => underLoad(load, target, texts, sessions, bench.pick(1000, 300))
     const prepare = async () => {
-      if (target.name === 'serve') await postArtefact(target, 0)
+      if (isOurs(target.name)) await postArtefact(target, 0)
       await measure()
     }
     return { name: target.name, prepare, measure }

@@ -5,6 +5,7 @@ import { blobMime } from '../fixture.ts'
 import { postArtefact } from '../host-link.ts'
 import type { Call, Transport } from '../load/transports.ts'
 import type { Measured } from '../table.ts'
+import { isOurs } from '../targets.ts'
 import { rowName, speakersOf, titleEnd } from './transports.ts'
 import { noteDifference, requestColumns, requestEntry } from './requests.ts'
 
@@ -27,7 +28,7 @@ export async function measureBlob(bench: Bench, transport: Transport): Promise<M
     measureMs: bench.pick(1000, 300),
   }
   const entries = targets.flatMap(target => {
-    const ours = target.name === 'serve'
+    const ours = isOurs(target.name)
     const prepareHot = async (session: string, found: string[]) => {
       if (ours) await postArtefact(target, 0)
       await noteDifference(target, { transport, session, call: hot }, { contents }, found)
@@ -40,10 +41,10 @@ export async function measureBlob(bench: Bench, transport: Transport): Promise<M
       }
       return calls
     }
-    const name = ours ? 'serve (hot)' : target.name
+    const name = ours ? `${target.name} (hot)` : target.name
     const entry = requestEntry(load, { ...times, name, target, prepare: prepareHot })
     if (!ours) return [entry]
-    const cold = { ...times, name: 'serve (cold)', target, prepare: prepareCold }
+    const cold = { ...times, name: `${target.name} (cold)`, target, prepare: prepareCold }
     return [entry, requestEntry(load, cold)]
   })
   const compared = await compare(entries, bench.pick(5, 3))

@@ -4,7 +4,7 @@ import type { Descriptor, Fixture } from '../fixture.ts'
 import { askOnce, postArtefact, postScene } from '../host-link.ts'
 import type { Transport } from '../load/transports.ts'
 import type { Measured } from '../table.ts'
-import type { Target } from '../targets.ts'
+import { isOurs, type Target } from '../targets.ts'
 import { rowName, speakersOf, titleEnd } from './transports.ts'
 import { noteDifference, openSessions, requestColumns, requestEntry } from './requests.ts'
 
@@ -18,7 +18,7 @@ export async function measureList(bench: Bench, transport: Transport): Promise<M
   const names = speakersOf(transport, bench.settings.targets, { withPrepared: true })
   const ours = await startAll(
     bench,
-    names.filter(name => name === 'serve'),
+    names.filter(name => isOurs(name)),
     notes,
   )
   let fixture: Fixture = bench.fixture
@@ -26,7 +26,7 @@ export async function measureList(bench: Bench, transport: Transport): Promise<M
     const [session = ''] = await openSessions(load, target, 1, transport)
     fixture = { ...fixture, descriptors: await fillList(target, { transport, session }, fixture) }
   }
-  const others = names.filter(name => name !== 'serve')
+  const others = names.filter(name => !isOurs(name))
   const targets = [...(await startAll(bench, others, notes, { fixture })), ...ours]
   const call = { method: 'resources/list' }
   const entries = targets.map(target =>

@@ -8,12 +8,16 @@ const timeoutMs = 20_000
 
 /** How long a command takes from its start to its end, against node doing nothing. */
 export async function measureStartUp(bench: Bench): Promise<Measured> {
-  const { entry } = bench.settings
   const commands: readonly (readonly [name: string, argv: readonly string[]])[] = [
     ['node -e 0', ['-e', '0']],
     ['node -e 0 again', ['-e', '0']],
-    ['--version', [entry, '--version']],
-    ['serve --help', [entry, 'serve', '--help']],
+    ...bench.builds.flatMap(({ name, entry }) => {
+      const end = name === 'reference' ? ' (reference)' : ''
+      return [
+        [`--version${end}`, [entry, '--version']],
+        [`serve --help${end}`, [entry, 'serve', '--help']],
+      ] as const
+    }),
   ]
   const entries: Entry[] = commands.map(([name, argv]) => ({
     name,

@@ -27,7 +27,10 @@ export async function measureWhoami(bench: Bench): Promise<Measured> {
   const commands: readonly (readonly [name: string, argv: readonly string[]])[] = [
     ['one line', [oneLine, 'line']],
     ['one line again', [oneLine, 'line']],
-    ['whoami', [entry, 'whoami']],
+    ...bench.builds.map(build => {
+      const name = build.name === 'reference' ? 'whoami (reference)' : 'whoami'
+      return [name, [build.entry, 'whoami']] as const
+    }),
   ]
   const entries: Entry[] = commands.map(([name, argv]) => ({
     name,

@@ -3,7 +3,6 @@ import { dataKey, liveAppKey } from '../../src/lib/mcp/call-meta.ts'
 import { pause, retryDelay } from '../../src/lib/util/time.ts'
 import { timer } from '../live/refresh.ts'
 import { type Carrier, type Connection, type Content, McpError } from '../mcp/carrier.ts'
-import { serverNow } from '../mcp/server-clock.ts'
 import type { Bridge } from './bridge.ts'
 
 /** The most that the server gives in one slice, and more slices than any answer should have. */
@@ -127,7 +126,7 @@ export function createBridgeCarrier({ bridge, isShown }: CarrierParts): Carrier 
       } catch (error) {
         if (signal.aborted) break
         if (connection.peek().kind === 'live') [attempt, lostMs] = [0, null]
-        lostMs ??= serverNow()
+        lostMs ??= Date.now()
         connection.value = { kind: 'lost', sinceMs: lostMs, reason: (error as Error).message }
         await pause(timer, retryDelay(attempt++, Math.random), signal)
       }

@@ -3,7 +3,6 @@ import { omitUndefined } from '../../src/lib/util/members.ts'
 import { asText, cleanText } from '../../src/lib/util/text.ts'
 import type { SceneChange } from '../../src/lib/mcp/change-words.ts'
 import { type Carrier, McpError, readJson } from '../mcp/carrier.ts'
-import { serverNow } from '../mcp/server-clock.ts'
 import type { SceneState } from './scene.ts'
 
 const pageSize = 1000
@@ -113,7 +112,7 @@ export class Objects {
     const changed = new Map(this.#changed.value)
     for (const change of changes) {
       const id = applyTo(rows, change)
-      if (id !== null) changed.set(id, serverNow())
+      if (id !== null) changed.set(id, Date.now())
     }
     this.#changed.value = changed
     const grown = rows.size - state.rows.size

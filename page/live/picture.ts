@@ -1,6 +1,5 @@
 import { signal, type ReadonlySignal } from '@preact/signals'
 import { type Carrier, listKey, McpError } from '../mcp/carrier.ts'
-import { serverNow } from '../mcp/server-clock.ts'
 import { refresher } from './refresh.ts'
 
 const windowUri = 'capture://current_window'
@@ -74,7 +73,7 @@ export class Picture {
     this.#isDue = false
     const startedMs = performance.now()
     this.#isTaking = true
-    const state = await this.#read(serverNow())
+    const state = await this.#read(Date.now())
     this.#isTaking = false
     const endedMs = performance.now()
     const restMs = Math.max(leastMs, (endedMs - startedMs) * shareOfTime)

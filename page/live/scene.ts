@@ -4,7 +4,6 @@ import { parseExact } from '../../src/lib/util/exact-json.ts'
 import type { JsonObject } from '../../src/lib/util/json.ts'
 import { asText } from '../../src/lib/util/text.ts'
 import type { Carrier, Content } from '../mcp/carrier.ts'
-import { serverNow } from '../mcp/server-clock.ts'
 import { refresher } from './refresh.ts'
 
 const sceneUri = 'scene://current'
@@ -48,7 +47,6 @@ export interface Summary {
   readonly scene?: { readonly name?: string }
   readonly time?: { readonly frame?: number; readonly playing?: boolean }
   readonly mode?: string
-  readonly axes?: { readonly up?: string }
   readonly selection?: { readonly count?: number; readonly active?: string | null }
   readonly objects?: { readonly total?: number; readonly by_type?: Record<string, number> }
   readonly camera?: string | { readonly id?: string } | null
@@ -76,8 +74,8 @@ interface Delta extends JsonObject {
   readonly truncated?: boolean
 }
 
-/** A step to `revision`; `changes` is null when the scene must be read again. */
-export type SceneStep = (changes: readonly SceneChange[] | null, revision: number) => void
+/** A step to the next revision; `changes` is null when the scene must be read again. */
+export type SceneStep = (changes: readonly SceneChange[] | null) => void
 
 /** The scene on one page, and what changed since this page was opened. */
 export class SceneState {
@@ -153,7 +151,7 @@ export class SceneState {
     this.#meta.value = { ...meta, revision }
     if (revision === known) return
     const isWhole = delta.changes !== undefined && delta.truncated !== true
-    for (const step of this.#steps) step(isWhole ? (delta.changes ?? []) : null, revision)
+    for (const step of this.#steps) step(isWhole ? (delta.changes ?? []) : null)
     await this.#note(known, delta)
   }
 
@@ -176,7 +174,7 @@ export class SceneState {
     if (last !== undefined && isSame(last, ids)) {
       // A dragged object is one entry, with the whole way that it went.
       const { delta: whole } = await this.#read(last.since)
-      const entry = { ...last, atMs: serverNow(), lines: linesOf(whole) }
+      const entry = { ...last, atMs: Date.now(), lines: linesOf(whole) }
       this.#changes.value = [entry, ...others]
       return
     }
@@ -184,7 +182,7 @@ export class SceneState {
   }
 
   #add(since: number, lines: readonly string[], ids: readonly string[]): void {
-    const now = serverNow()
+    const now = Date.now()
     const entry = { id: ++this.#lastEntry, startMs: now, atMs: now, lines, ids, since }
     this.#changes.value = [entry, ...this.#changes.value].slice(0, maxEntries)
   }
@@ -198,8 +196,8 @@ function linesOf(delta: Delta): readonly string[] {
 
 function isSame(last: ChangeEntry, ids: readonly string[]): boolean {
   return (
-    serverNow() - last.atMs < mergeMs &&
-    serverNow() - last.startMs < maxMergeMs &&
+    Date.now() - last.atMs < mergeMs &&
+    Date.now() - last.startMs < maxMergeMs &&
     ids.length > 0 &&
     ids.length === last.ids.length &&
     ids.every(id => last.ids.includes(id))

@@ -48,13 +48,10 @@ export interface Carrier {
 export class McpError extends Error {
   /** HTTP status, or 200 for a refusal inside JSON-RPC. */
   readonly status: number
-  /** `data.reason` of the error, such as `host_busy`. */
-  readonly reason: string | undefined
 
-  constructor(message: string, status: number, reason?: string) {
+  constructor(message: string, status: number) {
     super(message)
     this.status = status
-    this.reason = reason
   }
 }
 

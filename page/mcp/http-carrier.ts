@@ -1,66 +1,36 @@
 import { effect, signal } from '@preact/signals'
+import { pause, retryDelay } from '../../src/lib/util/time.ts'
+import { timer } from '../live/refresh.ts'
 import type { Carrier, Connection, Content, Descriptor } from './carrier.ts'
 import { listKey, McpError } from './carrier.ts'
 import type { Login } from './login.ts'
-import { Session } from './session.ts'
-import { shareStream } from './shared-stream.ts'
-import { Stateless } from './stateless.ts'
-import { keepListening, type StreamEvent } from './stream.ts'
-import { McpHttp, type Transport } from './transport.ts'
+import { McpClient } from './mcp-client.ts'
 
 /** More files than anybody scrolls through. */
 const maxPages = 4
+/** Two keep-alives of the server, and some more. */
+const silenceMs = 70_000
 const clientsUri = 'server://clients'
 /** All that screens follow. */
 const followed = ['scene://current', 'notes://open', 'gateway://instances', clientsUri]
 
 /** Reads and follows over `/mcp` of the page's own server. */
 export function createHttpCarrier(login: Login): Carrier {
-  const transport = createChoice(new McpHttp(refused => login.token(refused)))
-  const request = async (method: string, params: object) =>
-    (await transport()).request(method, params)
+  const client = new McpClient(login)
   const connection = signal<Connection>({ kind: 'connecting' })
   const schemes = signal<ReadonlySet<string>>(new Set())
   const followers = new Map<string, Set<() => void>>()
   const tell = (key: string) => followers.get(key)?.forEach(changed => changed())
 
-  /** The newest event that says whether there is a stream. */
-  let state: StreamEvent | null = null
-
-  function told(event: StreamEvent): void {
-    if (event.kind !== 'updated' && event.kind !== 'listChanged') state = event
-    switch (event.kind) {
-      case 'updated':
-        return tell(event.uri)
-      case 'listChanged':
-        // An application came or left.
-        void readSchemes().then(() => tell(listKey))
-        return
-      case 'open':
-        // Updates may have been missed, and the server may be another one.
-        void readSchemes().then(() => {
-          if (state !== event) return
-          connection.value = { kind: 'live' }
-          for (const key of followers.keys()) if (isServed(key)) tell(key)
-        })
-        return
-      case 'paused':
-        connection.value = { kind: 'connecting' }
-        return
-      default:
-        connection.value = event
-    }
-  }
-
   async function read(uri: string): Promise<Content> {
-    const { contents } = await request('resources/read', { uri })
+    const { contents } = await client.request('resources/read', { uri })
     const [content] = contents as Content[]
     if (content === undefined) throw new Error(`${uri} has no content`)
     return content
   }
 
-  async function schemesNow(): Promise<ReadonlySet<string>> {
-    const { resourceTemplates } = await request('resources/templates/list', {})
+  async function readSchemes(): Promise<void> {
+    const { resourceTemplates } = await client.request('resources/templates/list', {})
     const templates = resourceTemplates as { uriTemplate: string }[]
     // In no list of a gateway, and not for keys that may only read.
     const isTold = await read(clientsUri).then(
@@ -68,27 +38,90 @@ export function createHttpCarrier(login: Login): Carrier {
       () => false,
     )
     const uris = [...templates.map(each => each.uriTemplate), ...(isTold ? [clientsUri] : [])]
-    return new Set(uris.map(schemeOf))
+    schemes.value = new Set(uris.map(schemeOf))
   }
 
   function isServed(key: string): boolean {
     return key === listKey || schemes.value.has(schemeOf(key))
   }
 
-  /** When it fails, the connection is lost, and they are read again once it is back. */
-  async function readSchemes(): Promise<void> {
-    schemes.value = await schemesNow().catch(() => schemes.value)
+  /** Keeps one stream open until `hidden` is aborted: after each loss it tries again. */
+  async function keepListening(hidden: AbortSignal): Promise<void> {
+    let [attempt, lostMs]: [number, number | null] = [0, null]
+    while (!hidden.aborted) {
+      const reason = await listen(hidden)
+      if (hidden.aborted) return
+      if (connection.peek().kind === 'live') [attempt, lostMs] = [0, null]
+      if (reason instanceof McpError && reason.status === 401) {
+        connection.value = { kind: 'login', reason: reason.message }
+        await nextLogin(login, hidden)
+        continue
+      }
+      lostMs ??= Date.now()
+      connection.value = { kind: 'lost', sinceMs: lostMs, reason: reason.message }
+      await retryPause(retryDelay(attempt++, Math.random), hidden)
+    }
   }
 
-  async function wanted(): Promise<readonly string[]> {
-    const served = await schemesNow()
-    return followed.filter(uri => served.has(schemeOf(uri)))
+  /** Resolves with the reason why the stream has ended. */
+  async function listen(hidden: AbortSignal): Promise<Error> {
+    const silent = new AbortController()
+    const over = AbortSignal.any([hidden, silent.signal])
+    let silence = 0
+    const heardNow = () => {
+      clearTimeout(silence)
+      silence = window.setTimeout(() => silent.abort(), silenceMs)
+    }
+    heardNow()
+    try {
+      // A server that was started again may serve other resources.
+      await readSchemes()
+      await client.listen(
+        followed.filter(isServed),
+        message => {
+          heardNow()
+          if (message !== null) void heard(message.method, message.params?.uri, over)
+        },
+        over,
+      )
+      return new Error('the server has stopped')
+    } catch (error) {
+      if (silent.signal.aborted) return new Error('the server is silent')
+      return error instanceof McpError ? error : new Error('the server cannot be reached')
+    } finally {
+      clearTimeout(silence)
+      silent.abort()
+    }
   }
 
-  shareStream({
-    told,
-    listen: (heard, ended) =>
-      keepListening({ transport, wanted, told: heard, loginChanged: nextLogin(login) }, ended),
+  async function heard(method: unknown, uri: unknown, over: AbortSignal): Promise<void> {
+    switch (method) {
+      case 'notifications/resources/updated':
+        return tell(String(uri))
+      case 'notifications/resources/list_changed':
+        // An application came or left.
+        await readSchemes().catch(() => {})
+        return tell(listKey)
+      case 'notifications/subscriptions/acknowledged':
+        // Updates may have been missed, and resources may have come or gone.
+        await readSchemes().catch(() => {})
+        if (over.aborted) return
+        connection.value = { kind: 'live' }
+        for (const key of followers.keys()) if (isServed(key)) tell(key)
+    }
+  }
+
+  // A browser opens six connections to a server, and a stream takes one: hidden tabs have none.
+  const isShown = signal(!document.hidden)
+  document.addEventListener('visibilitychange', () => (isShown.value = !document.hidden))
+  effect(() => {
+    if (!isShown.value) return
+    const hidden = new AbortController()
+    void keepListening(hidden.signal)
+    return () => {
+      hidden.abort()
+      connection.value = { kind: 'connecting' }
+    }
   })
 
   return {
@@ -99,7 +132,10 @@ export function createHttpCarrier(login: Login): Carrier {
       const found: Descriptor[] = []
       let cursor: unknown
       for (let page = 0; page < maxPages; page++) {
-        const result = await request('resources/list', cursor === undefined ? {} : { cursor })
+        const result = await client.request(
+          'resources/list',
+          cursor === undefined ? {} : { cursor },
+        )
         found.push(...(result.resources as Descriptor[]))
         cursor = result.nextCursor
         if (cursor === undefined) break
@@ -118,38 +154,26 @@ function schemeOf(uri: string): string {
   return uri.slice(0, uri.indexOf(':'))
 }
 
-/** The stateless transport, or the one with sessions when something on the way refuses that. */
-function createChoice(http: McpHttp): () => Promise<Transport> {
-  let chosen: Transport | null = null
-  return async () => {
-    if (chosen !== null) return chosen
-    const stateless = new Stateless(http)
-    try {
-      await stateless.request('server/discover', {})
-      chosen = stateless
-    } catch (error) {
-      const isRefused = error instanceof McpError && [400, 404, 405, 406].includes(error.status)
-      if (!isRefused) throw error
-      chosen = new Session(http)
-    }
-    return chosen
-  }
+/** Ends early when the network comes back. */
+async function retryPause(delayMs: number, signal: AbortSignal): Promise<void> {
+  const over = new AbortController()
+  window.addEventListener('online', () => over.abort(), { signal: over.signal })
+  await pause(timer, delayMs, AbortSignal.any([signal, over.signal]))
+  over.abort()
 }
 
-/** Resolves at the next login. */
-function nextLogin(login: Login) {
-  return (signal: AbortSignal): Promise<void> =>
-    new Promise(resolve => {
-      const before = login.tokens.value
-      const stop = effect(() => {
-        if (login.tokens.value === before) return
-        // Not inside of the effect's first run, which never gets here.
-        stop()
-        resolve()
-      })
-      signal.addEventListener('abort', () => {
-        stop()
-        resolve()
-      })
+/** Resolves at the next login: what was refused before may be allowed now. */
+function nextLogin(login: Login, signal: AbortSignal): Promise<void> {
+  const before = login.tokens.peek()
+  return new Promise(resolve => {
+    const done = () => {
+      stop()
+      resolve()
+    }
+    const stop = login.tokens.subscribe(count => {
+      // The first call comes at once, with the count of now.
+      if (count !== before) done()
     })
+    signal.addEventListener('abort', done, { once: true })
+  })
 }

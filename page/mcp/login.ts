@@ -1,5 +1,5 @@
 import { signal, type ReadonlySignal } from '@preact/signals'
-import { reach, refusalOf } from './transport.ts'
+import { McpError } from './carrier.ts'
 
 const sessionPath = '/page/session'
 /** Tokens are renewed before they expire. */
@@ -14,13 +14,21 @@ interface Token {
   readonly untilMs: number
 }
 
+/** `RequestInit` with plain headers. */
+interface FetchInit extends RequestInit {
+  readonly headers?: Readonly<Record<string, string>>
+}
+
 interface TokenAnswer {
   readonly token: string
   readonly expires_in: number
   readonly notes: boolean
 }
 
-/** The page's session with the server: made from a one-time link or a key, and its short tokens. */
+/**
+ * The page's session with the server, made from a one-time link or a key, its short tokens, and the
+ * requests that carry them.
+ */
 export class Login {
   readonly #isLoggedIn = signal(false)
   readonly #mayNote = signal(false)
@@ -57,6 +65,21 @@ export class Login {
     if (known === null && !hasHint()) return null
     this.#asking ??= this.#ask().finally(() => (this.#asking = null))
     return (await this.#asking)?.text ?? null
+  }
+
+  /**
+   * `fetch` with the token, if there is one. Throws `McpError` when the server refuses, `Error` when
+   * it cannot be reached.
+   */
+  async fetch(path: string, init: FetchInit = {}): Promise<Response> {
+    const token = await this.token()
+    let response = await reach(path, withToken(init, token))
+    // A token lasts for minutes. After a restart of the server none may be known, or needed.
+    if (response.status === 401 && token !== null) {
+      response = await reach(path, withToken(init, await this.token(token)))
+    }
+    if (!response.ok) throw await refusalOf(response)
+    return response
   }
 
   /** Throws `McpError` when the link was used before or is too old. */
@@ -124,6 +147,29 @@ function send(
     credentials: 'same-origin',
     cache: 'no-store',
   })
+}
+
+/** `fetch`, whose own error is not for people. */
+async function reach(address: string, init: RequestInit): Promise<Response> {
+  try {
+    return await fetch(address, init)
+  } catch {
+    throw new Error('the server cannot be reached')
+  }
+}
+
+function withToken(init: FetchInit, token: string | null): RequestInit {
+  const headers = { ...init.headers, ...(token !== null && { Authorization: `Bearer ${token}` }) }
+  return { ...init, headers, credentials: 'omit' }
+}
+
+/** What a server says of a refusal: a JSON-RPC error, an OAuth error, or problem details. */
+async function refusalOf(response: Response): Promise<McpError> {
+  const body: unknown = await response.json().catch(() => null)
+  const { error, error_description, detail } = (body ?? {}) as Record<string, unknown>
+  const { message } = (error ?? {}) as { message?: unknown }
+  const said = [message, error_description, detail].find(each => typeof each === 'string')
+  return new McpError(said ?? `the server answered ${response.status}`, response.status)
 }
 
 /** Storage may be full or switched off: then each page asks. */

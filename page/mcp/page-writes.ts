@@ -1,5 +1,4 @@
 import type { Login } from './login.ts'
-import { reach, refusalOf } from './transport.ts'
 
 /** What a person says about a picture or objects. */
 export interface NewNote {
@@ -37,35 +36,12 @@ export class PageWrites {
 
   /** The bytes of a stored file. */
   async download(hash: string): Promise<Blob> {
-    const response = await this.#fetch(`/artefacts/sha256/${hash}`)
+    const response = await this.#login.fetch(`/artefacts/sha256/${hash}`)
     return response.blob()
   }
 
   #post(path: string, body: BodyInit, type: string): Promise<Response> {
-    return this.#fetch(path, { 'Content-Type': type }, { method: 'POST', body })
-  }
-
-  async #fetch(
-    path: string,
-    headers: Record<string, string> = {},
-    init: RequestInit = {},
-  ): Promise<Response> {
-    const send = (token: string | null) =>
-      reach(path, {
-        ...init,
-        headers: {
-          'Service-Page': '1',
-          ...headers,
-          ...(token !== null && { Authorization: `Bearer ${token}` }),
-        },
-        credentials: 'omit',
-      })
-    const token = await this.#login.token()
-    let response = await send(token)
-    if (response.status === 401 && token !== null) {
-      response = await send(await this.#login.token(token))
-    }
-    if (!response.ok) throw await refusalOf(response)
-    return response
+    const headers = { 'Service-Page': '1', 'Content-Type': type }
+    return this.#login.fetch(path, { method: 'POST', headers, body })
   }
 }

@@ -1,14 +1,13 @@
 import { signal } from '@preact/signals'
-import { serverNow } from '../mcp/server-clock.ts'
 import { durationText } from '../../src/lib/util/amounts.ts'
 
 /** The time, for texts such as "3 s ago"; moves on once a second while the page is shown. */
-export const nowMs = signal(serverNow())
+export const nowMs = signal(Date.now())
 
 setInterval(() => {
-  if (!document.hidden) nowMs.value = serverNow()
+  if (!document.hidden) nowMs.value = Date.now()
 }, 1000)
-document.addEventListener('visibilitychange', () => (nowMs.value = serverNow()))
+document.addEventListener('visibilitychange', () => (nowMs.value = Date.now()))
 
 /** "just now", "12 s ago". */
 export function ago(atMs: number): string {

@@ -6,7 +6,6 @@ import { readJson } from '../mcp/carrier.ts'
 import { flatten, search } from '../parts/flatten.ts'
 import { Empty } from '../parts/small.tsx'
 import { Tree } from '../parts/tree.tsx'
-import { Boxes } from './boxes.tsx'
 import { ObjectDetail } from './object-detail.tsx'
 import { Outline } from './outline.tsx'
 
@@ -33,7 +32,6 @@ function ObjectTree({ live, objects }: { live: Live; objects: Objects }) {
   const text = useSignal('')
   const closed = useSignal<ReadonlySet<string>>(new Set())
   const selected = useSignal<string | null>(null)
-  const isSpatial = useSignal(false)
   const found = useSignal<ReadonlySet<string> | null>(null)
   const rows = useComputed(() => {
     const { value: state } = objects.state
@@ -110,22 +108,6 @@ function ObjectTree({ live, objects }: { live: Live; objects: Objects }) {
         )}
       </section>
       <section class="detail" aria-label="Object">
-        <label class="check">
-          <input
-            type="checkbox"
-            checked={isSpatial.value}
-            onChange={event => (isSpatial.value = event.currentTarget.checked)}
-          />
-          Show the objects in 3D
-        </label>
-        {isSpatial.value && (
-          <Boxes
-            live={live}
-            objects={objects}
-            selected={selected}
-            onSelect={id => (selected.value = id)}
-          />
-        )}
         {selected.value === null ? (
           <p class="quiet">Choose an object to see its details.</p>
         ) : (

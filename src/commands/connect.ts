@@ -2,7 +2,7 @@ import * as Args from '@oclif/core/args'
 import { BaseCommand } from '../lib/cli/base-command.ts'
 import { levelOf } from '../lib/cli/log-level.ts'
 import { accessFlags } from './resources/endpoint-flags.ts'
-import { channelFlag, logFlags } from './server-flags.ts'
+import { logFlags } from './server-flags.ts'
 import { refuseJson } from './stdio/refuse-json.ts'
 
 /** Bridges a client on stdio to a running endpoint. */
@@ -45,7 +45,7 @@ Environment: SERVICE_MCP_API_KEY (the API key), SERVICE_REGISTRY_DIR.`
     }),
   }
 
-  static override flags = { ...accessFlags, channel: channelFlag, ...logFlags }
+  static override flags = { ...accessFlags, ...logFlags }
 
   override async run(): Promise<void> {
     const { args, flags } = await this.parse(Connect)

@@ -2,13 +2,12 @@ import * as Flags from '@oclif/core/flags'
 import { captureModes } from '../server/capture/options.ts'
 import { visibilities } from '../lib/instances/visibility.ts'
 import { BaseCommand } from '../lib/cli/base-command.ts'
-import { usage } from '../lib/util/errors.ts'
 import { levelOf } from '../lib/cli/log-level.ts'
 import { authFlags } from './auth-flags.ts'
 import { databaseFlag } from './database-flag.ts'
 import { defaultPorts } from './default-ports.ts'
 import { readServeSettings } from './serve-settings.ts'
-import { addressFlags, aggregateFlag, channelFlag, offFlags, runFlags } from './server-flags.ts'
+import { addressFlags, aggregateFlag, offFlags, runFlags } from './server-flags.ts'
 import { readServeStdioSettings } from './stdio/serve-settings.ts'
 
 /** Runs the resource server until a signal ends it. */
@@ -67,7 +66,6 @@ default), SERVICE_JOIN_TOKEN (for --join), SERVICE_REGISTRY_DIR.`
       description: 'serve one client over stdio; join the running server or start one',
       default: false,
     }),
-    channel: channelFlag,
     'dcc-type': Flags.string({
       description: 'kind of application, such as blender',
       default: 'unknown',
@@ -79,7 +77,7 @@ default), SERVICE_JOIN_TOKEN (for --join), SERVICE_REGISTRY_DIR.`
       helpValue: 'DIR',
     }),
     artefacts: Flags.string({
-      description: 'keep artefacts in this bucket; list and notes in --database',
+      description: 'keep artefacts in this bucket, and their list in --database',
       helpValue: 's3://BUCKET/PREFIX',
       exclusive: ['no-artefacts'],
     }),
@@ -147,7 +145,6 @@ default), SERVICE_JOIN_TOKEN (for --join), SERVICE_REGISTRY_DIR.`
       const { runServeStdio } = await import('./stdio/serve.ts')
       return runServeStdio({ ...settings, level: levelOf(flags) }, process.env)
     }
-    if (flags.channel) throw usage('--channel is for --stdio', 'add --stdio')
     const settings = await readServeSettings(flags, process.env)
     // Loaded only now: help and usage errors need neither the log nor the server.
     const { runServe } = await import('./serve-run.ts')

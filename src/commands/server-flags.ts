@@ -70,12 +70,6 @@ export const aggregateFlag = Flags.boolean({
   default: false,
 })
 
-/** Of `connect` and `serve --stdio`. */
-export const channelFlag = Flags.boolean({
-  description: 'wake Claude Code when the scene or a note changes (stdio only)',
-  default: false,
-})
-
 export const logFlags = {
   'log-level': Flags.option({ options: logLevels })({
     description: 'least severe log line [default: info, with --quiet: warn]',

@@ -107,7 +107,10 @@ describe('the live page beside Blender', function () {
     for (const screen of ['now', 'scene', 'files', 'connect'] as const) {
       await page.goto(`${serve.base}/#/${screen}`)
       await page.locator(readyAt[screen]).first().waitFor()
-      if (screen === 'scene') await page.locator('.row').first().click()
+      if (screen === 'scene') {
+        await page.locator('.row').first().click()
+        await page.locator('.facts').waitFor()
+      }
       if (screen === 'connect') await page.locator('summary').first().click()
       await page.screenshot({ path: join(results, `page-${screen}.png`) })
       await page.setViewportSize({ width: 360, height: 740 })

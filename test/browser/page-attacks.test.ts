@@ -9,8 +9,7 @@ import { ask } from '../helpers/mcp.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { callStateless } from '../helpers/stateless.ts'
 
-/** Another program on this machine, whose pages count as those of the same site. */
-describe('the live page beside a page of another port of its host', function () {
+describe('the live page beside pages of others', function () {
   this.timeout(60_000)
   let browser: Browser
   let serve: ServeProcess
@@ -21,9 +20,10 @@ describe('the live page beside a page of another port of its host', function () 
   const cookies: string[] = []
 
   before(async function () {
-    browser = await startBrowser(this)
+    browser = await startBrowser(this, ['--host-resolver-rules=MAP evil.test 127.0.0.1'])
     serve = await startServeProcess()
     await serve.post('scene', { objects: ['Cube'] })
+    // Another program on this machine, whose pages count as those of the same site.
     foreign = createServer((req, res) => {
       cookies.push(req.headers.cookie ?? '')
       res.writeHead(200, { 'Content-Type': 'text/html' }).end('<title>foreign</title>')
@@ -120,5 +120,29 @@ describe('the live page beside a page of another port of its host', function () 
     await visit.page.getByRole('button', { name: 'Log out' }).click()
     await visit.page.getByRole('button', { name: 'Log out' }).waitFor({ state: 'detached' })
     expect((await thief.askToken()).status).to.equal(401)
+  })
+
+  it('gives nothing to a page of another site, nor to a frame around it', async () => {
+    const other = await newVisit(browser)
+    const { page } = other
+    // Another name: a browser counts it as another site.
+    await page.goto(`http://localhost:${new URL(origin).port}/`)
+    await page.setContent(`<iframe src="${serve.base}/"></iframe>`)
+    expect(page.frames().map(frame => frame.url())).to.include('chrome-error://chromewebdata/')
+    const tried = await page.evaluate<string[]>(`Promise.all([
+      ['/mcp', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: '{}' }],
+      ['/page/session', { method: 'POST', headers: { 'Service-Page': '1' }, credentials: 'include' }],
+      ['/', {}],
+    ].map(([path, init]) => fetch('${serve.base}' + path, init).then(({ type, status }) =>
+      type + status, () => 'failed')))`)
+    expect(tried).to.deep.equal(['failed', 'failed', 'failed'])
+    await other.context.close()
+  })
+
+  it('gives nothing under a name that the server does not have', async () => {
+    const { page, context } = await newVisit(browser)
+    const response = await page.goto(`http://evil.test:${serve.port}/`)
+    expect(response?.status()).to.equal(403)
+    await context.close()
   })
 })

@@ -6,11 +6,17 @@ import { createAccountHome } from '../helpers/account-home.ts'
 import { failureOf } from '../helpers/in-process.ts'
 
 describe('register', () => {
-  it('says with which flag an invitation is given', async () => {
+  it('says who makes an invitation code and where it is asked for', async () => {
     const server = createServer((req, res) => {
       req.resume()
       res.writeHead(403, { 'Content-Type': 'application/problem+json' })
-      res.end(JSON.stringify({ code: 'registration-closed', detail: 'by invitation alone' }))
+      res.end(
+        JSON.stringify({
+          code: 'registration-closed',
+          detail: 'registration is closed',
+          errors: [{ pointer: '/invite', detail: 'is required' }],
+        }),
+      )
     }).listen(0, '127.0.0.1')
     await once(server, 'listening')
     const home = createAccountHome(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
@@ -18,7 +24,7 @@ describe('register', () => {
       const args = ['register', 'bob', '--email', 'bob@x.example', '--password', 'honest phrase']
       const failed = await failureOf(args, home.env())
       expect(failed?.text.exitCode).to.equal(3)
-      expect(failed?.text.stderr).to.contain('by invitation alone').and.contain('--invite')
+      expect(failed?.text.stderr).to.contain('is required').and.contain('registry users add')
     } finally {
       server.closeAllConnections()
       server.close()

@@ -30,7 +30,7 @@ describe('service-cli password', () => {
   const change = (lines: string, env: NodeJS.ProcessEnv = {}, flags: readonly string[] = []) =>
     home.run(['password', '--password-stdin', ...flags], { input: lines, env })
   const reset = (code: string, password: string, flags: readonly string[] = []) =>
-    home.run(['password', 'alice', '--reset-code', '--password-stdin', ...flags], {
+    home.run(['password', 'alice', '--code', '--password-stdin', ...flags], {
       input: `${code}\n${password}\n`,
     })
   const makeCode = async () => {
@@ -150,7 +150,7 @@ describe('service-cli password', () => {
     const broken = createAccountHome(passage.url)
     try {
       mkdirSync(join(dirname(broken.configPath), 'config.lock'), { recursive: true, mode: 0o700 })
-      const args = ['password', 'alice', '--reset-code', '--password-stdin']
+      const args = ['password', 'alice', '--code', '--password-stdin']
       const { code: exit, stderr } = await broken.run(args, { input: `${code}\n${fourth}` })
       expect(exit).to.equal(2)
       expect(stderr).to.match(/2 logins and 1 service token ended\n.*"nightly"/)
@@ -164,7 +164,7 @@ describe('service-cli password', () => {
   it('tells the owner the command that uses the code, without the code on stderr', async () => {
     const { stdout, stderr } = await owner.run(['users', 'reset-code', 'alice'])
     secrets.push(stdout.trim())
-    expect(stderr).to.contain('run.js password alice --reset-code')
+    expect(stderr).to.contain('run.js password alice --code')
   })
 
   it('has shown no password, token or code, and neither has the registry', () => {

@@ -3,13 +3,18 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import type { McpHttpServer } from '../../src/server/mcp/mcp-http-server.ts'
-import { createFixture, type StubbedFixture, startStubbedFixture } from './fixture.ts'
+import { createFixture } from './fixture.ts'
 import { baselineOf, readChecks, resourceScenarios, runSuite } from './suite.ts'
 
-/** Of 2026-07-28: everything in these passes, and this many checks at least are made. */
+/** Of 2026-07-28: everything but `excused` passes in these, and at least this many checks. */
 const whole: Readonly<Record<string, number>> = {
-  'server-stateless': 28,
-  caching: 8,
+  'server-stateless': 26,
+  caching: 7,
+  'tools-list': 4,
+  'tools-call-simple-text': 2,
+  'tools-call-image': 2,
+  'tools-call-error': 2,
+  'tools-call-with-progress': 2,
   'http-header-validation': 14,
   'server-sse-multiple-streams': 1,
   'dns-rebinding-protection': 2,
@@ -17,22 +22,26 @@ const whole: Readonly<Record<string, number>> = {
   ...Object.fromEntries(resourceScenarios.map(scenario => [scenario, 2])),
 }
 
-/** The older revisions and more tools: test/nightly. */
+/** Their reasons stand in the list of expected failures. */
+const excused = [
+  'sep-2575-server-rejects-undeclared-capability',
+  'sep-2575-missing-capability-http-400',
+  'sep-2549-prompts-list-caching-hints',
+]
+
+/** The older revisions: test/nightly. */
 describe('the official conformance suite', function () {
   this.timeout(120_000)
   let server: McpHttpServer
   let url: string
-  let stubbed: StubbedFixture
   let results: string
 
   before(async () => {
     results = await mkdtemp(join(tmpdir(), 'service-cli-conformance-'))
     server = createFixture()
     url = (await server.start()).url
-    stubbed = await startStubbedFixture()
   })
   after(async () => {
-    await stubbed?.stop()
     await server?.stop()
     await rm(results, { recursive: true, force: true })
   })
@@ -41,22 +50,17 @@ describe('the official conformance suite', function () {
     const output = join(results, '2026-07-28')
     const baseline = ['--expected-failures', baselineOf('2026-07-28')]
     const args = ['--requirements', '2026-07-28', ...baseline, '-o', output]
-    const { code, text } = await runSuite(stubbed.url, args, results)
+    const { code, text } = await runSuite(url, args, results)
     expect(code, text).to.equal(0)
     const checks = await readChecks(output)
     for (const [scenario, least] of Object.entries(whole)) {
       const made = checks.get(scenario) ?? []
-      const failed = made.filter(({ status }) => status === 'FAILURE' || status === 'WARNING')
+      const failed = made
+        .filter(({ status }) => status === 'FAILURE' || status === 'WARNING')
+        .filter(({ id }) => !excused.includes(id))
       expect(failed, scenario).to.deep.equal([])
       const passed = made.filter(({ status }) => status === 'SUCCESS')
       expect(passed.length, scenario).to.be.at.least(least)
     }
-  })
-
-  it('passes tools-call-with-progress at 2026-07-28', async () => {
-    const args = ['--scenario', 'tools-call-with-progress', '--spec-version', '2026-07-28']
-    const { code, text } = await runSuite(url, args, results)
-    expect(code, text).to.equal(0)
-    expect(text).to.match(/Passed: [1-9]/)
   })
 })

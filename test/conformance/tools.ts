@@ -22,6 +22,9 @@ export const suiteTools: readonly Tool[] = [
     for (const done of [0, 50, 100]) progress?.report(done, 100, `${done} of 100`)
     return textResult('done')
   }),
+  // No tool of the server asks its caller for anything or sends log messages.
+  tool('test_streaming_elicitation', () => textResult('done')),
+  tool('test_logging_tool', () => textResult('done')),
 ]
 
 /** Answers when its caller has left, and tells of both. */

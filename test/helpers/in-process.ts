@@ -24,19 +24,6 @@ export interface CommandOptions {
   readonly stdout?: Writable
 }
 
-/** A stdout on a full disk. Like that of a process, it fails with every write and is never closed. */
-export class FullDisk extends Writable {
-  override _write(_chunk: Buffer, _encoding: string, done: (error: Error) => void): void {
-    done(Object.assign(new Error('no space left on device'), { code: 'ENOSPC', errno: -28 }))
-  }
-
-  override _destroy(error: Error | null, done: (error: Error | null) => void): void {
-    done(error)
-    const { _undestroy }: any = this
-    _undestroy.call(this)
-  }
-}
-
 let previous: Promise<unknown> = Promise.resolve()
 
 /**
@@ -121,10 +108,15 @@ function replaceStreams(streams: Record<'stdin' | 'stdout' | 'stderr', unknown>)
   const before = Object.keys(streams).map(
     name => [name, Object.getOwnPropertyDescriptor(process, name)] as const,
   )
+  // The console, by which help is printed, keeps the stream that it has written to first.
+  const shown = console as unknown as { _stdout: unknown }
+  const { _stdout } = shown
+  shown._stdout = streams.stdout
   for (const [name, value] of Object.entries(streams)) {
     Object.defineProperty(process, name, { value, configurable: true, enumerable: true })
   }
   return () => {
+    shown._stdout = _stdout
     for (const [name, descriptor] of before) {
       if (descriptor !== undefined) Object.defineProperty(process, name, descriptor)
     }

@@ -63,13 +63,4 @@ describe('the official conformance suite of older revisions', () => {
       expect([...(await readChecks(output)).keys()]).to.include.members(scenarios)
     })
   }
-
-  for (const scenario of ['simple-text', 'image', 'error']) {
-    it(`passes tools-call-${scenario} at 2026-07-28`, async () => {
-      const args = ['--scenario', `tools-call-${scenario}`, '--spec-version', '2026-07-28']
-      const { code, text } = await runSuite(url, args, results)
-      expect(code, text).to.equal(0)
-      expect(text).to.match(/Passed: [1-9]/)
-    })
-  }
 })

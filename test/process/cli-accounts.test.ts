@@ -45,7 +45,7 @@ describe('service-cli against its own registry', () => {
   })
 
   it('shows the login with its team and both expiries', async () => {
-    const args = ['registry', 'users', 'set-team', 'alice', 'fx', '--data-dir', registry.dataDir]
+    const args = ['registry', 'users', 'set', 'alice', '--team=fx', '--data-dir', registry.dataDir]
     const set = await runCommand(args)
     expect(set.code, set.stderr).to.equal(0)
     const { code, stdout } = await home.run(['whoami', '--json'])

@@ -75,7 +75,7 @@ describe('service-cli password on a terminal', () => {
   it('takes the command that the owner sees, and asks for the new password twice', async () => {
     const args = ['registry', 'users', 'reset-code', 'alice', '--data-dir', registry.dataDir]
     const made = await runOnTerminal(args, { env: cleanEnv(), steps: [] })
-    const [, ...words] = /run\.js (\w+) (alice) (--reset-code)/.exec(made.stdout) ?? []
+    const [, ...words] = /run\.js (\w+) (alice) (--code)/.exec(made.stdout) ?? []
     const [resetCode = ''] = /rst_[\w-]+/.exec(made.stdout) ?? []
     expect(words, made.stdout).to.have.length(3)
     const { code, screen } = await type(words, [

@@ -35,7 +35,11 @@ describe('service-cli register on a terminal', () => {
 
   it('asks for the invitation where the registry needs one, and shows neither secret', async () => {
     await start('--registration', 'invite')
-    const { code: invite } = await createAccountsOwner(registry.dataDir).ask(['invite'])
+    const { code: invite } = await createAccountsOwner(registry.dataDir).ask([
+      'users',
+      'add',
+      'bob',
+    ])
     const bob = ['register', 'bob', '--email', 'bob@studio.example']
     const typed = (code: string) => [
       { await: 'New password:', send: `${password}\r` },
@@ -44,7 +48,7 @@ describe('service-cli register on a terminal', () => {
     ]
     const wrong = await type(bob, typed('inv_wrong'))
     expect(wrong.code, wrong.screen).to.equal(3)
-    expect(wrong.screen).to.contain('invitation is unknown')
+    expect(wrong.screen).to.contain('invitation code is unknown')
     const { code, screen } = await type(bob, typed(invite))
     expect(code, screen).to.equal(0)
     expect(screen).to.contain('registered bob').and.not.contain(invite).and.not.contain(password)

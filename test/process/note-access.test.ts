@@ -4,10 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { bearer } from '../helpers/keyed-server.ts'
 import { runCommand } from '../helpers/in-process.ts'
-import { ask, RawSession } from '../helpers/mcp.ts'
+import { ask, initializeBody, RawSession } from '../helpers/mcp.ts'
 import { cleanEnv, exitOf, startProgram } from '../helpers/program.ts'
 import { statelessHeaders, statelessRequest } from '../helpers/stateless.ts'
-import { hello } from './stdio-servers.ts'
 import { until } from '../helpers/until.ts'
 import { serveInProcess } from '../helpers/in-process-servers.ts'
 import type { RunningServe } from '../helpers/serve-process.ts'
@@ -72,7 +71,7 @@ describe('answer_note, for callers who may only read', () => {
       const lines = () => out.split('\n').slice(0, -1)
       const send = (message: object) =>
         void child.stdin?.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
-      send(hello)
+      send(JSON.parse(initializeBody()))
       await until(() => lines().length > 0, 'the answer to initialize')
       send({ method: 'notifications/initialized' })
       send({ id: 2, method: 'tools/list' })

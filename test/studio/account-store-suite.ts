@@ -79,33 +79,33 @@ export function describeAccountStore(name: string, open: () => Promise<StoreUnde
       })
 
       it('takes an invitation once, in time, and not for an account that was not created', async () => {
-        await store.createInvite({ hash: 'good', createdAtMs: startMs, expiresAtMs: startMs + day })
-        await store.createInvite({ hash: 'old', createdAtMs: startMs - day, expiresAtMs: startMs })
+        const invite = (usernameKey: string, hash: string, expiresAtMs = startMs + day) =>
+          store.createInvite({ usernameKey, hash, expiresAtMs })
+        for (const who of ['alice', 'bob', 'carol']) await invite(who, `earlier of ${who}`)
+        await Promise.all([invite('alice', 'a'), invite('bob', 'b'), invite('carol', 'c', startMs)])
         const invited = (who: string, inviteHash: string) =>
           store.createAccount(newAccount(who), {
             inviteHash,
             session: newSession(`account-${who}`, `first of ${who}`),
           })
         await add('Alice')
-        expect(await invited('bob', 'wrong')).to.equal('invite_invalid')
-        expect(await invited('bob', 'old')).to.equal('invite_invalid')
+        expect(await invited('bob', 'earlier of bob')).to.equal('invite_invalid')
+        expect(await invited('bob', 'a')).to.equal('invite_invalid')
+        expect(await invited('carol', 'c')).to.equal('invite_invalid')
         expect(await invited('Alice', 'wrong')).to.equal('invite_invalid')
-        expect(await invited('Alice', 'good')).to.equal('taken')
-        expect(await invited('bob', 'good')).to.equal('created')
-        expect(await invited('carol', 'good')).to.equal('invite_invalid')
+        expect(await invited('Alice', 'a')).to.equal('taken')
+        expect(await store.hasInvite('alice', 'a', startMs)).to.equal(true)
+        expect(await invited('bob', 'b')).to.equal('created')
+        expect(await store.hasInvite('bob', 'b', startMs)).to.equal(false)
         expect(await store.listAccounts({ limit: 9 })).to.have.length(2)
       })
 
-      it('finds an invitation in time, until it is used', async () => {
-        const invite = { createdAtMs: startMs, expiresAtMs: startMs + day }
-        for (const hash of ['used', 'other']) await store.createInvite({ ...invite, hash })
-        const found = async (nowMs: number) =>
-          Promise.all(['used', 'other', 'wrong'].map(hash => store.hasInvite(hash, nowMs)))
-        expect(await found(startMs + day - 1)).to.deep.equal([true, true, false])
-        expect(await found(startMs + day)).to.deep.equal([false, false, false])
-        const session = newSession('account-bob', 'first of bob')
-        await store.createAccount(newAccount('bob'), { inviteHash: 'used', session })
-        expect(await found(startMs)).to.deep.equal([false, true, false])
+      it('finds an invitation by its name and code, in time', async () => {
+        await store.createInvite({ usernameKey: 'bob', hash: 'b', expiresAtMs: startMs + day })
+        expect(await store.hasInvite('bob', 'b', startMs + day - 1)).to.equal(true)
+        expect(await store.hasInvite('bob', 'b', startMs + day)).to.equal(false)
+        expect(await store.hasInvite('bob', 'wrong', startMs)).to.equal(false)
+        expect(await store.hasInvite('carol', 'b', startMs)).to.equal(false)
       })
 
       it('lists accounts by name, page by page', async () => {
@@ -232,8 +232,8 @@ export function describeAccountStore(name: string, open: () => Promise<StoreUnde
       await store.revokeSession(id, 'revoked', 'logout', now - 1)
       await store.createServiceToken(newToken(id, 'over', over))
       await store.createServiceToken(newToken(id, 'living'))
-      await store.createInvite({ hash: 'over', createdAtMs: startMs, ...over })
-      await store.createInvite({ hash: 'living', createdAtMs: startMs, expiresAtMs: now + day })
+      await store.createInvite({ usernameKey: 'over', hash: 'over', ...over })
+      await store.createInvite({ usernameKey: 'on', hash: 'living', expiresAtMs: now + day })
       await store.createResetCode({ accountId: 'account-bob', hash: 'code', ...over })
       await store.deleteAccount('account-bob', now - 1)
       await store.addFailure('forgotten', ['here'], now - day - 1, day)

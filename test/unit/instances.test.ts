@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { mkdir, mkdtemp, rm, utimes, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, rename, rm, symlink, utimes, writeFile } from 'node:fs/promises'
 import { hostname, networkInterfaces, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Instance, instanceOf, isDead } from '../../src/lib/instances/instance.ts'
@@ -112,6 +112,40 @@ describe('liveInstances', () => {
       expect(await live()).to.deep.equal(['good'])
     })
   }
+
+  it('are none of what is no record', async () => {
+    const instances = join(dir, 'instances')
+    await writeFile(join(instances, 'half.json'), '{"dcc_type":')
+    await writeFile(join(instances, 'list.json'), '[]')
+    await write('large', { metadata: { text: 'x'.repeat(70_000) } })
+    await mkdir(join(instances, 'folder.json'))
+    await write('good')
+    expect(await live()).to.deep.equal(['good'])
+  })
+
+  it('are none in a folder that others can change', async function () {
+    if (process.getuid === undefined) this.skip()
+    await write('good')
+    for (const folder of [dir, join(dir, 'instances')]) {
+      await chmod(folder, 0o770)
+      expect(await live(), folder).to.deep.equal([])
+      await chmod(folder, 0o700)
+    }
+    expect(await live()).to.deep.equal(['good'])
+  })
+
+  it('are none behind a symbolic link', async function () {
+    if (process.getuid === undefined) this.skip()
+    await write('good')
+    const instances = join(dir, 'instances')
+    await rename(join(instances, 'good.json'), join(dir, 'good.json'))
+    await symlink(join(dir, 'good.json'), join(instances, 'good.json'))
+    expect(await live()).to.deep.equal([])
+    await rename(join(dir, 'good.json'), join(instances, 'good.json'))
+    await rename(instances, join(dir, 'elsewhere'))
+    await symlink(join(dir, 'elsewhere'), instances)
+    expect(await live()).to.deep.equal([])
+  })
 
   it('may lead to any address of this machine', async () => {
     const own = Object.values(networkInterfaces()).flatMap(list => list ?? [])

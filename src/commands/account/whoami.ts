@@ -56,7 +56,6 @@ export async function whoami(flags: AccountFlags, env: NodeJS.ProcessEnv): Promi
 const networkErrors: ReadonlySet<ErrorCode> = new Set([
   'network_failed',
   'net_timeout',
-  'tls_failed',
   'proxy_failed',
 ] as const)
 

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
-import { rm, stat } from 'node:fs/promises'
+import { createReadStream } from 'node:fs'
+import { stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { extensionOf, numberedName, safeFileName } from '../../lib/cli/file-name.ts'
-import { fileExists } from '../../lib/cli/output-file.ts'
-import { digestOfFile, openPartFile, type PartFile, placePart } from '../../lib/cli/part-file.ts'
+import { extensionOf, safeFileName } from '../../lib/cli/file-name.ts'
+import { freeName, writeOutputFile } from '../../lib/cli/output-file.ts'
 import { createProgress, mayShowProgress, type Progress } from '../../lib/cli/progress.ts'
 import { sizeText } from '../../lib/util/amounts.ts'
 import { watchStopRequest } from '../../lib/cli/stop-signals.ts'
@@ -33,7 +33,7 @@ interface Fetch {
   readonly signal: AbortSignal
 }
 
-/** Downloads an artefact to a file, resumes an earlier download, and verifies the hash. */
+/** Downloads an artefact to a file and verifies the hash. */
 export async function runGet(word: string, flags: GetFlags, env: NodeJS.ProcessEnv): Promise<void> {
   if (flags.out === '-' && process.stdout.isTTY) {
     throw usage('artefacts are not written to a terminal', 'redirect stdout, or name a file')
@@ -84,82 +84,64 @@ async function resolve(
 }
 
 /** Writes to stdout. A wrong hash can only be reported by the exit code, after the last byte. */
-async function pipe({ client, url, hex, progress, signal }: Fetch): Promise<void> {
-  const download = await openDownload(client.context, { url, hex, from: 0, signal })
-  const hash = createHash('sha256')
-  let done = 0
-  progress.begin(0, download.total)
-  for await (const chunk of download.chunks) {
-    hash.update(chunk)
-    await writeStdout(chunk)
-    progress.moved((done += chunk.length))
-  }
-  if (hash.digest('hex') !== hex) throw damaged(hex)
+async function pipe(fetch: Fetch): Promise<void> {
+  const download = await start(fetch)
+  for await (const chunk of checked(download, fetch)) await writeStdout(chunk)
 }
 
 async function save(fetch: Fetch): Promise<void> {
   const { flags, hex } = fetch
-  const where = await readOut(flags.out)
-  const part = await openPartFile(join(where.folder, `${hex.slice(0, 12)}.part`))
-  let keep = false
+  const { folder, name: given } = await readOut(flags.out)
+  const download = await start(fetch)
   try {
-    await saveTo(where, fetch, part)
-  } catch (error) {
-    // The next run resumes the download, unless the bytes are wrong.
-    const isWrong = error instanceof ServiceError && error.code === 'artefact_corrupt'
-    keep = part.bytes > 0 && !isWrong
-    throw error
+    const target = join(folder, given ?? nameOf(download, hex))
+    if ((await hashOf(target)) === hex) {
+      return await report(fetch, target, download.total, 'already exists')
+    }
+    const file = given === null ? await freeName(target) : target
+    await writeOutputFile(file, checked(download, fetch), { force: flags.force && given !== null })
+    fetch.progress.end()
+    // A device or a pipe has no size.
+    await report(fetch, file, download.total ?? (await stat(file)).size, 'saved')
   } finally {
-    await part.close()
-    if (!keep) await rm(part.path, { force: true })
-  }
-}
-
-async function saveTo({ folder, name: given }: Out, fetch: Fetch, part: PartFile): Promise<void> {
-  const { client, flags, url, hex, signal } = fetch
-  const download = await openDownload(client.context, { url, hex, from: part.bytes, signal })
-  const name = given ?? nameOf(download, hex)
-  const target = join(folder, name)
-  if ((await digestOfFile(target)) === hex) {
     download.cancel()
-    return report(fetch, target, download.total, 'already exists')
   }
-  if (given !== null && !flags.force && (await isThere(target))) {
-    download.cancel()
-    throw fileExists(target)
-  }
-  await receive(fetch, part, download)
-  if (part.digest() !== hex) throw damaged(hex)
-  const free = { folder, name, numbered: given === null, force: flags.force }
-  await report(fetch, await place(part.path, free), part.bytes, 'saved')
 }
 
-async function receive({ progress }: Fetch, part: PartFile, download: Download): Promise<void> {
-  if (download.from !== part.bytes) await part.clear()
-  progress.begin(part.bytes, download.total)
-  for await (const chunk of download.chunks) {
-    await part.append(chunk)
-    progress.moved(part.bytes)
-  }
-  progress.end()
+function start({ client, url, hex, signal }: Fetch): Promise<Download> {
+  return openDownload(client.context, { url, hex, signal })
 }
 
-interface Free {
-  readonly folder: string
-  readonly name: string
-  /** Appends a number when the name is taken. */
-  readonly numbered: boolean
-  readonly force: boolean
+/** The bytes as they arrive; fails after the last one when their hash is wrong. */
+async function* checked(
+  { total, chunks }: Download,
+  { hex, progress }: Fetch,
+): AsyncGenerator<Buffer> {
+  const hash = createHash('sha256')
+  let done = 0
+  progress.begin(total)
+  for await (const chunk of chunks) {
+    hash.update(chunk)
+    yield chunk
+    progress.moved((done += chunk.length))
+  }
+  if (hash.digest('hex') === hex) return
+  throw new ServiceError('artefact_corrupt', `the received bytes do not match ${hex}`, {
+    hint: 'try again; if it fails again, the stored artefact is damaged',
+  })
 }
 
-const maxNumber = 1000
-
-async function place(part: string, { folder, name, numbered, force }: Free): Promise<string> {
-  for (let number = 1; number <= (numbered ? maxNumber : 1); number++) {
-    const target = join(folder, numberedName(name, number))
-    if (await placePart(part, target, force && !numbered)) return target
+/** The SHA-256 of a file in hex; null for anything that is no readable file. */
+async function hashOf(path: string): Promise<string | null> {
+  const found = await stat(path).catch(() => null)
+  if (found?.isFile() !== true) return null
+  try {
+    const hash = createHash('sha256')
+    for await (const chunk of createReadStream(path)) hash.update(chunk as Buffer)
+    return hash.digest('hex')
+  } catch {
+    return null
   }
-  throw fileExists(join(folder, name))
 }
 
 async function report(
@@ -192,14 +174,4 @@ async function readOut(out: string | undefined): Promise<Out> {
 function nameOf({ name, mimeType }: Download, hex: string): string {
   const known = name === null || name === hex ? null : safeFileName(name)
   return known ?? `${hex.slice(0, 12)}${extensionOf(mimeType)}`
-}
-
-async function isThere(file: string): Promise<boolean> {
-  return (await stat(file).catch(() => null)) !== null
-}
-
-function damaged(hex: string): ServiceError {
-  return new ServiceError('artefact_corrupt', `the received bytes do not match ${hex}`, {
-    hint: 'try again; if it fails again, the stored artefact is damaged',
-  })
 }

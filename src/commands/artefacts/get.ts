@@ -8,8 +8,7 @@ export default class ArtefactsGet extends BaseCommand {
   static override summary = 'Download an artefact of any size to a file'
 
   static override description = `Downloads an artefact and verifies its SHA-256. Without --out the file \
-gets the name of the artefact, in the working folder, and never replaces another file. Run the \
-command again to resume an interrupted download.
+gets the name of the artefact, in the working folder, and never replaces another file.
 
 Environment: SERVICE_MCP_API_KEY (the API key), SERVICE_REGISTRY_DIR.`
 

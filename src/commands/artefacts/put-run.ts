@@ -40,7 +40,7 @@ export async function runPut(file: string, flags: PutFlags, env: NodeJS.ProcessE
   const { signal, dispose } = watchStopRequest()
   const sent = { bytes: 0, hash: createHash('sha256') }
   try {
-    progress.begin(0, source.size)
+    progress.begin(source.size)
     const size: Record<string, string> =
       source.size === null ? {} : { 'Content-Length': String(source.size) }
     const answer = await hostRequest(target, {

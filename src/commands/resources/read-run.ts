@@ -1,7 +1,7 @@
 import { cleanLines, cleanText, jsonLine } from '../../lib/util/text.ts'
 import { nameOfUri } from '../../lib/cli/file-name.ts'
 import type { Output } from '../../lib/cli/output.ts'
-import { saveNewFile, writeOutputFile } from '../../lib/cli/output-file.ts'
+import { freeName, writeOutputFile } from '../../lib/cli/output-file.ts'
 import { prettyJson } from '../../lib/cli/pretty-json.ts'
 import { sizeText } from '../../lib/util/amounts.ts'
 import { writeStdout } from '../../lib/cli/write-stdout.ts'
@@ -68,7 +68,8 @@ async function show(
     if (one.kind === 'text') await writeStdout(screen ? screenText(one) : one.text)
     else if (!screen || out === '-') await writeStdout(one.bytes)
     else {
-      const file = await saveNewFile(nameOfUri(one.uri, one.mimeType), one.bytes)
+      const file = await freeName(nameOfUri(one.uri, one.mimeType))
+      await writeOutputFile(file, one.bytes, { force: false })
       output.note(`saved ${describe([one])} to ${file}`)
     }
   }

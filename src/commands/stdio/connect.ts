@@ -23,7 +23,7 @@ export async function readConnectSettings(
 /** Bridges stdio and the endpoint until the client ends. */
 export async function runConnect(
   word: string | undefined,
-  flags: EndpointFlags & { level: LogLevel; channel: boolean },
+  flags: EndpointFlags & { level: LogLevel },
   env: NodeJS.ProcessEnv,
 ): Promise<void> {
   const stdio = openStdio(flags.level)
@@ -31,7 +31,7 @@ export async function runConnect(
     const { locate, found, key } = await readConnectSettings(word, flags, env, stdio.log)
     stdio.log.info(found, 'messages on stdin go to the endpoint')
     if (found.aggregate === false) stdio.log.warn({}, rootsOnly)
-    await stdio.bridge({ locate, key, env, channel: flags.channel })
+    await stdio.bridge({ locate, key, env })
   } finally {
     await stdio.close()
   }

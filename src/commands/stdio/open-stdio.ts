@@ -11,7 +11,7 @@ export interface Stdio {
   readonly log: ProgramLog
   /** Aborted by the first stop signal. */
   readonly stop: AbortSignal
-  bridge(parts: Pick<BridgeParts, 'locate' | 'onMoved' | 'key' | 'env' | 'channel'>): Promise<void>
+  bridge(parts: Pick<BridgeParts, 'locate' | 'onMoved' | 'key' | 'env'>): Promise<void>
   /** Flushes the log. */
   close(): Promise<void>
   /**

@@ -6,7 +6,6 @@ import type { ServeStdioSettings } from './serve.ts'
 /** Those that mean the same for a server that is joined. */
 const shared = new Set([
   'stdio',
-  'channel',
   'dcc-type',
   'registry-dir',
   'auth',
@@ -22,7 +21,7 @@ const shared = new Set([
  * wrote. Throws `usage_invalid` or `config_invalid`.
  */
 export async function readServeStdioSettings(
-  flags: ServeFlags & { json: boolean; channel: boolean },
+  flags: ServeFlags & { json: boolean },
   given: string[],
   env: NodeJS.ProcessEnv,
 ): Promise<Omit<ServeStdioSettings, 'level'>> {
@@ -34,7 +33,6 @@ export async function readServeStdioSettings(
     // A client starts many of them; the usual port is for the one that a person starts.
     serve: given.includes('port') ? serve : { ...serve, port: 0 },
     dccType: given.includes('dcc-type') ? serve.dccType : undefined,
-    channel: flags.channel,
     ownOnly: [...new Set(ownOnly)].map(name => `--${name}`),
   }
 }

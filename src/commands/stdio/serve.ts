@@ -21,7 +21,6 @@ export interface ServeStdioSettings {
   readonly dccType: string | undefined
   /** Flags that have no effect when joining a running server. */
   readonly ownOnly: readonly string[]
-  readonly channel: boolean
   readonly level: LogLevel
 }
 
@@ -35,7 +34,7 @@ export async function runServeStdio(
   settings: ServeStdioSettings,
   env: NodeJS.ProcessEnv,
 ): Promise<void> {
-  const { serve, channel } = settings
+  const { serve } = settings
   const stdio = openStdio(settings.level)
   const place = createPlace(settings, stdio, env)
   let stopChecking = (): void => {}
@@ -44,7 +43,7 @@ export async function runServeStdio(
     const key = keyOf(serve)
     const onMoved = (moved: () => void): void =>
       void (stopChecking = repeat(systemTimer, handBackMs, () => place.handBack(moved)))
-    const bridged = stdio.bridge({ locate: place.locate, onMoved, key, env, channel })
+    const bridged = stdio.bridge({ locate: place.locate, onMoved, key, env })
     await Promise.race([bridged, place.broken])
   } catch (error) {
     // A signal during the start is not an error.

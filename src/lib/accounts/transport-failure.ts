@@ -49,7 +49,6 @@ function layersOf(error: unknown): object[] {
 function classifyFailure(facts: FailureFacts, proxy: ProxyInUse | null): ErrorCode {
   if (facts.code.startsWith('ERR_PROXY')) return 'proxy_failed'
   if (facts.code === 'ETIMEDOUT') return 'net_timeout'
-  if (isTlsError(facts.code)) return 'tls_failed'
   if (proxy !== null && proxy.hostname !== '' && facts.host === proxy.hostname) {
     return facts.port === null || proxy.port === '' || facts.port === proxy.port
       ? 'proxy_failed'
@@ -80,21 +79,16 @@ export function describeTransportFailure(
         hint: `try again${through}`,
         data,
       })
-    case 'tls_failed':
-      return new ServiceError(kind, `no safe connection to ${origin}: ${reason}`, {
-        hint:
-          facts.code === 'EPROTO' || facts.code.startsWith('ERR_SSL')
-            ? `check that ${origin} speaks https`
-            : 'if the accounts server has a certificate of your own, name it as ca_file in the configuration, or with NODE_EXTRA_CA_CERTS',
-        data,
-      })
     default:
       return new ServiceError('network_failed', `${origin} cannot be reached: ${reason}`, {
-        hint: `check the address and your network${through}`,
+        hint: `check ${isTlsError(facts.code) ? certificate : 'the address and your network'}${through}`,
         data,
       })
   }
 }
+
+const certificate =
+  'the address and its certificate; ca_file in the configuration names a private authority'
 
 function describeProxy({ used, variable, address }: ProxyInUse): string {
   return used

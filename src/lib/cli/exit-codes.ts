@@ -52,7 +52,6 @@ export const exitCodeOf: Readonly<Record<ErrorCode, number>> = {
   artefact_corrupt: exitCodes.failed,
   network_failed: exitCodes.network,
   net_timeout: exitCodes.network,
-  tls_failed: exitCodes.network,
   proxy_failed: exitCodes.network,
   rate_limited: exitCodes.rateLimited,
   registry_failed: exitCodes.failed,

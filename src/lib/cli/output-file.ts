@@ -2,7 +2,7 @@ import type { Stats } from 'node:fs'
 import { lstat, realpath, stat, writeFile } from 'node:fs/promises'
 import { errnoOf, messageOf, ServiceError } from '../util/errors.ts'
 import { isOwn } from '../util/posix.ts'
-import { replaceFile } from '../util/replace-file.ts'
+import { type FileContent, replaceFile } from '../util/replace-file.ts'
 import { numberedName } from './file-name.ts'
 
 /**
@@ -14,7 +14,7 @@ import { numberedName } from './file-name.ts'
  */
 export async function writeOutputFile(
   file: string,
-  bytes: Uint8Array,
+  bytes: FileContent,
   { force }: { force: boolean },
 ): Promise<void> {
   try {
@@ -58,7 +58,7 @@ function isForeign(file: string, what: string): ServiceError {
   })
 }
 
-export function fileExists(file: string): ServiceError {
+function fileExists(file: string): ServiceError {
   return new ServiceError('file_exists', `${file} already exists`, {
     hint: 'choose another --out, or add --force to replace it',
   })
@@ -83,26 +83,15 @@ function explain(file: string, error: unknown): ServiceError {
   })
 }
 
-/** The highest number that `saveNewFile` appends to a name. */
 const maxNumber = 1000
 
-/** Writes a new file under this name or the next free numbered one. Returns the name. */
-export async function saveNewFile(name: string, bytes: Uint8Array): Promise<string> {
+/** This name or the next free numbered one. */
+export async function freeName(name: string): Promise<string> {
   for (let number = 1; number <= maxNumber; number++) {
     const file = numberedName(name, number)
-    try {
-      await writeOutputFile(file, bytes, { force: false })
-      return file
-    } catch (error) {
-      if (!(error instanceof ServiceError) || !isTaken(error)) throw error
-    }
+    if ((await lstat(file).catch(() => null)) === null) return file
   }
   throw new ServiceError('file_exists', `${name} and ${maxNumber - 1} numbered names exist`, {
     hint: 'choose a name with --out',
   })
-}
-
-/** A file or a folder of that name exists. */
-function isTaken({ code, message }: ServiceError): boolean {
-  return code === 'file_exists' || (code === 'usage_invalid' && message.endsWith('is a folder'))
 }

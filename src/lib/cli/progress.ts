@@ -6,8 +6,6 @@ export interface ProgressFacts {
   readonly done: number
   /** Null when unknown. */
   readonly total: number | null
-  /** Bytes of an earlier run; they do not count for the speed. */
-  readonly from: number
   readonly elapsedMs: number
   readonly columns: number
 }
@@ -16,8 +14,8 @@ const maxBarChars = 30
 
 /** One line: `shot.exr  [=======>      ]  54%  162 MB of 300 MB  81 MB/s  1 s left`. */
 export function progressText(facts: ProgressFacts): string {
-  const { label, done, total, from, elapsedMs, columns } = facts
-  const rate = elapsedMs > 0 ? ((done - from) / elapsedMs) * 1000 : 0
+  const { label, done, total, elapsedMs, columns } = facts
+  const rate = elapsedMs > 0 ? (done / elapsedMs) * 1000 : 0
   const speed = elapsedMs < 300 ? '' : `${sizeText(Math.round(rate))}/s`
   const left =
     total === null || rate <= 0 || elapsedMs < 1000 ? '' : leftText(((total - done) / rate) * 1000)
@@ -51,7 +49,7 @@ interface ProgressParts {
 }
 
 export interface Progress {
-  begin(from: number, total: number | null): void
+  begin(total: number | null): void
   moved(done: number): void
   /** Clears the line. */
   end(): void
@@ -66,11 +64,11 @@ export function createProgress({ label, enabled, stream, clock }: ProgressParts)
   let begunMs = clock.now()
   let drawnMs = -Infinity
   let shown = false
-  let start: { from: number; total: number | null } = { from: 0, total: null }
+  let total: number | null = null
   return {
-    begin(from, total) {
+    begin(expected) {
       begunMs = clock.now()
-      start = { from, total }
+      total = expected
     },
     moved(done) {
       const nowMs = clock.now()
@@ -79,7 +77,7 @@ export function createProgress({ label, enabled, stream, clock }: ProgressParts)
       drawnMs = nowMs
       shown = true
       const columns = stream.columns ?? 80
-      stream.write(`\r${progressText({ label, done, ...start, elapsedMs, columns })}\u001b[K`)
+      stream.write(`\r${progressText({ label, done, total, elapsedMs, columns })}\u001b[K`)
     },
     end() {
       if (shown) stream.write('\r\u001b[K')

@@ -42,7 +42,6 @@ export type ErrorCode =
   | 'artefact_corrupt'
   | 'network_failed'
   | 'net_timeout'
-  | 'tls_failed'
   | 'proxy_failed'
   | 'rate_limited'
   | 'registry_failed'
@@ -83,7 +82,7 @@ const localCodes: ReadonlySet<ErrorCode> = new Set([
   ...(['registry_dir_unsafe', 'file_exists', 'entry_exists', 'internal', 'cancelled'] as const),
   ...(['storage_failed', 'storage_full', 'storage_unavailable'] as const),
   // Of the client of an accounts server: no server asks one.
-  ...(['network_failed', 'net_timeout', 'tls_failed', 'proxy_failed'] as const),
+  ...(['network_failed', 'net_timeout', 'proxy_failed'] as const),
   ...(['registry_failed', 'registry_answer_invalid'] as const),
 ])
 

@@ -5,6 +5,9 @@ import { basename, dirname, join } from 'node:path'
 import { errnoOf } from './errors.ts'
 import { fsyncDirectory, ownUid } from './posix.ts'
 
+/** What a file gets: at once, or as it arrives. */
+export type FileContent = string | Uint8Array | AsyncIterable<Uint8Array>
+
 interface NewFileOptions {
   /** `private` (the default): 0600. `umask`: as any new file. A file: its owner and mode. */
   readonly access?: 'private' | 'umask' | Stats
@@ -25,7 +28,7 @@ interface ReplaceOptions extends NewFileOptions {
  */
 export async function replaceFile(
   path: string,
-  data: string | Uint8Array,
+  data: FileContent,
   options: ReplaceOptions = {},
 ): Promise<boolean> {
   const { exclusive = false, confirm, durable = true } = options
@@ -52,7 +55,7 @@ function temporaryPath(path: string): string {
 /** Creates a file. Rejects with `EEXIST` for anything that is there, also for a symlink. */
 export async function writeNewFile(
   path: string,
-  data: string | Uint8Array,
+  data: FileContent,
   { access = 'private', durable = true }: NewFileOptions = {},
 ): Promise<void> {
   // Closed to others until it has the mode of the other file.

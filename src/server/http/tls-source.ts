@@ -54,8 +54,8 @@ export class TlsSource {
   static async open(files: TlsFiles, parts: TlsSourceParts): Promise<TlsSource> {
     const read = await readPair(files, parts.limits)
     if (!read.ok) {
-      const { message, hint } = read.failure
-      throw new ServiceError('config_invalid', message, { hint })
+      const hint = 'name a certificate and its key in PEM, the key without a pass phrase'
+      throw new ServiceError('config_invalid', read.failure, { hint })
     }
     const source = new TlsSource(files, parts, read.value)
     await source.#warn()
@@ -87,7 +87,7 @@ export class TlsSource {
   async #read(): Promise<boolean> {
     const read = await readPair(this.#files, this.#parts.limits)
     if (!read.ok) {
-      this.#keepOld(read.failure.message)
+      this.#keepOld(read.failure)
       return false
     }
     this.#problem = this.#toldOf = null

@@ -5,7 +5,7 @@ import { WebSocket } from 'ws'
 import type { Limits } from '../../lib/config/limits.ts'
 import { isLoopback, proxyEnv } from '../../lib/util/address.ts'
 import { collectBounded } from '../../lib/util/bytes.ts'
-import { connectionAdvice } from '../../lib/util/connection-reason.ts'
+import { connectionReason } from '../../lib/util/connection-reason.ts'
 import { isJsonObject, parseJson } from '../../lib/util/json.ts'
 import { hideSecrets, type Secret } from '../../lib/util/secret.ts'
 import { cleanText } from '../../lib/util/text.ts'
@@ -18,8 +18,6 @@ import { joinCloseCodes, joinPath, joinProtocol } from './wire.ts'
 export interface LinkOutcome {
   /** Another attempt fails until the token or a setting has changed. */
   readonly isRefused: boolean
-  /** The gateway refuses the token before the link opens. */
-  readonly isTokenRefused?: boolean
   /** Another link of this instance leads to the same gateway. */
   readonly isReplaced?: boolean
   /** As a clause. */
@@ -122,12 +120,10 @@ async function refusalOf(answer: IncomingMessage, token: Secret): Promise<LinkOu
   }
   const isTemporary = status === 429 || status >= 500
   const redirect = headers.location === undefined ? '' : '; redirects are not followed'
-  const isTokenRefused = headers['www-authenticate']?.startsWith('Bearer') === true
-  const reason = `it answers with HTTP ${status}${said}${redirect}`
-  return { isRefused: !isTemporary, isTokenRefused, reason }
+  return { isRefused: !isTemporary, reason: `it answers with HTTP ${status}${said}${redirect}` }
 }
 
 function reasonOf({ code, message }: NodeJS.ErrnoException): string {
   if (code === undefined || !/^\w{1,64}$/.test(code)) return cleanText(message, 200)
-  return connectionAdvice(code)
+  return connectionReason(code)
 }

@@ -20,7 +20,6 @@ import { KeepAlive } from './keep-alive.ts'
 import { SessionEndpoint } from './sessions/endpoint.ts'
 import { createSessionMethods } from './sessions/methods.ts'
 import { Sessions } from './sessions/sessions.ts'
-import type { ExtraMethods } from './stateless/extra-methods.ts'
 import { StatelessEndpoint } from './stateless/endpoint.ts'
 import { ListenStreams } from './stateless/listen.ts'
 import { createStatelessMethods, type ListenMethod } from './stateless/methods.ts'
@@ -52,8 +51,6 @@ interface McpEndpointParts {
   limits: Limits
   clock: Clock
   log: Logger
-  /** More methods of 2026-07-28, for tests of the transport. */
-  extraMethods?: ExtraMethods
 }
 
 /**
@@ -95,7 +92,6 @@ export function createMcpEndpoint(parts: McpEndpointParts): McpEndpoint {
         openings,
         tools,
         extensions: toolBox?.extensions,
-        extraMethods: parts.extraMethods,
         resources: resources === null ? null : { methods: resources, listen },
       }),
     }
@@ -232,7 +228,7 @@ export function activityGauges(activity: EndpointActivity): readonly Gauge[] {
 }
 
 /** The same methods, counting the calls whose answers take time. */
-export class PendingCalls {
+class PendingCalls {
   #count = 0
 
   get count(): number {

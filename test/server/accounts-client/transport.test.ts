@@ -111,13 +111,13 @@ describe('transport of the registry client', () => {
       },
     ))
 
-  it('says tls_failed when a plain server is asked by https', () =>
+  it('says that TLS failed when a plain server is asked by https', () =>
     withServer(
       () => {},
       async ({ url }) => {
         for (const failure of await failures(url.replace('http:', 'https:'))) {
-          expect(failure.code).to.equal('tls_failed')
-          expect(failure.hint).to.include('speaks https')
+          expect(failure.code).to.equal('network_failed')
+          expect(failure.message).to.include('TLS failed (')
         }
       },
     ))

@@ -1,50 +1,35 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { expect } from 'chai'
-import { HostClient, type PictureQuestion, PictureUnavailable } from '../../../src/host-client.ts'
-import { silentLogger } from '../../../src/lib/util/logger.ts'
-import { startServe } from '../../../src/server/serve.ts'
-import type { ServeHandle } from '../../../src/server/host/serve-options.ts'
+import { serveInProcess } from '../../helpers/in-process-servers.ts'
+import { type Answering, type LinkAnswer, LinkClient } from '../../helpers/link.ts'
 import { type Events, RawSession } from '../../helpers/mcp.ts'
 import { pngOf } from '../../helpers/png.ts'
+import type { RunningServe } from '../../helpers/serve-process.ts'
 import { until } from '../../helpers/until.ts'
 
 const uri = 'capture://current_window'
 const listChanged = 'notifications/resources/list_changed'
+const bounds = ['listChangedIntervalMs=20', 'linkCaptureMs=3000', 'captureReuseMs=0']
+
+const window = { targets: ['window'] }
+const both = { targets: ['window', 'viewport'] }
+const nothing = { targets: [] }
 
 describe('capture://current_window, taken by the application itself', () => {
-  let folder: string
-  let serve: ServeHandle
+  let serve: RunningServe
   let session: RawSession
   let events: Events
-  let host: HostClient
+  let app: LinkClient
 
-  beforeEach(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'capture-in-app-'))
-    serve = await startServe({
-      port: 0,
-      host: '127.0.0.1',
-      allowedHosts: [],
-      allowedOrigins: [],
-      dccType: 'unknown',
-      registryDir: folder,
-      artefacts: false,
-      resources: true,
-      accessLog: () => {},
-      log: silentLogger,
-      limits: { listChangedIntervalMs: 20, linkCaptureMs: 3000, captureReuseMs: 0 },
-      capture: { mode: 'host' },
-    })
-    host = new HostClient({ app: { dccType: 'paint', mode: 'gui' }, registryDir: folder })
+  before(async () => {
+    const flags = ['--capture', 'host', ...bounds.map(bound => `--bound=${bound}`)]
+    serve = await serveInProcess({ flags })
     session = await RawSession.open(serve.url)
     events = await session.listen()
   })
-  afterEach(async () => {
+  afterEach(() => app.bye())
+  after(async () => {
     events.close()
-    await host.stop()
     await serve.stop()
-    await rm(folder, { recursive: true, force: true })
   })
 
   const isListed = async () => {
@@ -53,33 +38,34 @@ describe('capture://current_window, taken by the application itself', () => {
   }
   const read = (query = '') => session.call('resources/read', { uri: uri + query })
   const reason = async (query = '') => (await read(query)).error?.data?.reason
-  async function begin(): Promise<void> {
-    host.start()
-    await host.connected({ timeoutMs: 10_000 })
+  /** Connects an application with this offer, once it is in the list. */
+  async function begin(capture: object, answer: Answering): Promise<void> {
+    app = await LinkClient.connect(serve, { capture })
+    app.answer = answer
+    await until(isListed, 'the resource in the list')
   }
+  const offer = (capture: object) => app.done({ type: 'app.update', capture })
   const told = () => events.messages.filter(({ method }) => method === listChanged).length
 
   it('is there from the offer to its withdrawal, and clients hear of both', async () => {
-    await begin()
+    app = await LinkClient.connect(serve)
     expect(await isListed()).to.equal(false)
     expect((await read()).error.code).to.equal(-32002)
     const before = told()
-    const withdraw = host.provideCapture(() => pngOf(40, 30))
+    await offer(window)
     await until(isListed, 'the resource in the list')
     await until(() => told() > before, 'the notice of it')
-    withdraw()
+    await offer(nothing)
     await until(async () => !(await isListed()), 'its going')
     await until(() => told() > before + 1, 'the notice of that')
   })
 
   it('brings the bytes of the application, no wider than asked for', async () => {
     const widths: number[] = []
-    host.provideCapture(({ maxWidth }) => {
+    await begin(window, ({ max_width: maxWidth }) => {
       widths.push(maxWidth)
-      return pngOf(Math.min(maxWidth, 400), 30)
+      return { png: pngOf(Math.min(maxWidth, 400), 30) }
     })
-    await begin()
-    await until(isListed, 'the resource in the list')
     const { result } = await read('?max_width=64')
     const [content] = result.contents
     expect(content).to.include({ uri: `${uri}?max_width=64`, mimeType: 'image/png' })
@@ -90,11 +76,7 @@ describe('capture://current_window, taken by the application itself', () => {
   })
 
   it('brings the viewport alone, where the application draws it', async () => {
-    const withdraw = host.provideCapture(({ target }) => pngOf(target === 'window' ? 40 : 20, 10), {
-      targets: ['window', 'viewport'],
-    })
-    await begin()
-    await until(isListed, 'the resource in the list')
+    await begin(both, ({ target }) => ({ png: pngOf(target === 'window' ? 40 : 20, 10) }))
     const widthOf = async (query: string) => {
       const { result, error } = await read(query)
       if (error !== undefined) return error
@@ -115,8 +97,7 @@ describe('capture://current_window, taken by the application itself', () => {
     })
     expect(completed.result.completion.values).to.deep.equal(['viewport'])
 
-    withdraw()
-    host.provideCapture(() => pngOf(40, 10))
+    await offer(window)
     await until(async () => (await templates()).includes(`${uri}{?max_width}`), 'another offer')
     const refused = await widthOf('?view=viewport')
     expect(refused).to.include({ code: -32602 })
@@ -126,17 +107,14 @@ describe('capture://current_window, taken by the application itself', () => {
 
   it('draws the scene from where the reader says, where the application can', async () => {
     const asked: unknown[] = []
-    const draw = ({ target, shot }: PictureQuestion) => {
+    await begin({ ...both, shots: true }, ({ target, shot }) => {
       asked.push(shot)
-      if (shot !== undefined && 'camera' in shot && shot.camera !== 'Camera') {
-        throw new PictureUnavailable('not_found', `there is no camera ${shot.camera}`)
+      if (shot?.camera !== undefined && shot.camera !== 'Camera') {
+        return { code: 'not_found', message: `there is no camera ${shot.camera}` }
       }
       const png = pngOf(target === 'viewport' ? 20 : 40, 10)
-      return shot === undefined ? { png, view: { eye: 7 } } : png
-    }
-    const withdraw = host.provideCapture(draw, { targets: ['window', 'viewport'], shots: true })
-    await begin()
-    await until(isListed, 'the resource in the list')
+      return shot === undefined ? { png, view: { eye: 7 } } : { png }
+    })
     const shotAt = async (query: string) => {
       const { result, error } = await session.call('resources/read', {
         uri: `capture://viewport?${query}`,
@@ -164,29 +142,26 @@ describe('capture://current_window, taken by the application itself', () => {
     )
     expect((await shotAt('view=top')).message).to.include('"view" needs "of"')
 
-    withdraw()
-    host.provideCapture(() => pngOf(40, 10), { targets: ['window', 'viewport'] })
+    await offer(both)
     const plain = async () => (await shotAt('camera=Camera')).data?.reason === 'failed'
     await until(plain, 'an application without shots')
     expect((await shotAt('camera=Camera')).message).to.include('only as it is on the screen')
   })
 
   it('says why there is none, also of what is no picture', async () => {
-    const answers: [() => Buffer, string][] = [
-      [() => throwing(new PictureUnavailable('minimised')), 'minimised'],
-      [() => throwing(new PictureUnavailable('blank')), 'blank'],
-      [() => throwing(new Error('a secret')), 'failed'],
-      [() => Buffer.from('<html>'), 'failed'],
-      [() => pngOf(65, 1), 'failed'],
-      [() => pngOf(10, 10).subarray(0, -1), 'failed'],
+    const answers: [answer: LinkAnswer, reason: string][] = [
+      [{ code: 'minimised', message: '' }, 'minimised'],
+      [{ code: 'blank', message: '' }, 'blank'],
+      [{ code: 'internal', message: 'a secret' }, 'failed'],
+      [{ png: Buffer.from('<html>') }, 'failed'],
+      [{ png: pngOf(65, 1) }, 'failed'],
+      [{ png: pngOf(10, 10).subarray(0, -1) }, 'failed'],
     ]
-    host.provideCapture(() => (answers[at]?.[0] ?? (() => pngOf(1, 1)))())
-    await begin()
-    await until(isListed, 'the resource in the list')
     let at = 0
-    for (const [answer, expected] of answers) {
+    await begin(window, () => answers[at]?.[0] ?? { png: pngOf(1, 1) })
+    for (const [, expected] of answers) {
       const { error } = await read('?max_width=64')
-      expect(error?.data?.reason, String(answer)).to.equal(expected)
+      expect(error?.data?.reason, String(at)).to.equal(expected)
       expect(error.code).to.equal(-32603)
       expect(JSON.stringify(error)).not.to.contain('secret')
       at++
@@ -197,15 +172,12 @@ describe('capture://current_window, taken by the application itself', () => {
   it('lets widths and views that are asked for at once take their turn', async () => {
     let atOnce = 0
     const seen: number[] = []
-    const take = async ({ maxWidth }: PictureQuestion) => {
+    await begin(both, async ({ max_width: maxWidth }) => {
       seen.push(++atOnce)
       await new Promise(resolve => setTimeout(resolve, 30))
       atOnce--
-      return pngOf(maxWidth, 2)
-    }
-    host.provideCapture(take, { targets: ['window', 'viewport'] })
-    await begin()
-    await until(isListed, 'the resource in the list')
+      return { png: pngOf(maxWidth, 2) }
+    })
     const queries = [
       'max_width=10',
       'max_width=20',
@@ -218,48 +190,35 @@ describe('capture://current_window, taken by the application itself', () => {
   })
 
   it('does not hold up other reads, and has a deadline', async () => {
-    const never = Promise.withResolvers<Buffer>()
-    host.provideCapture(() => never.promise)
-    host.setScene({ name: 'shot 010' })
-    await begin()
-    await until(isListed, 'the resource in the list')
+    const late = Promise.withResolvers<{ png: Buffer }>()
+    await begin(window, () => late.promise)
+    await app.done({ type: 'scene.set', scene: { name: 'shot 010' } })
     const reading = reason()
     let answered = false
     void reading.then(() => (answered = true))
     for (let n = 0; n < 3; n++) await session.readJson('scene://current')
     expect(answered).to.equal(false)
     expect(await reading).to.equal('timeout')
-    never.resolve(pngOf(1, 1))
+    late.resolve({ png: pngOf(1, 1) })
     await until(async () => (await read()).error === undefined, 'another picture')
   })
 
   it('is gone with the application, and while it waits for it', async () => {
-    const asked = Promise.withResolvers<void>()
-    host.provideCapture(() => (asked.resolve(), new Promise<Buffer>(() => {})))
-    await begin()
-    await until(isListed, 'the resource in the list')
+    await begin(window, () => undefined)
     const reading = reason()
-    await asked.promise
-    await host.stop()
+    await app.until(() => app.ofType('capture').length > 0, 'the request')
+    await app.bye()
     expect(await reading).to.be.oneOf(['host_disconnected', 'no_window'])
     await until(async () => !(await isListed()), 'its going')
   })
 
   it('is nowhere when the person at the application denies it', async () => {
-    host.provideCapture(() => pngOf(1, 1))
-    await begin()
-    await until(isListed, 'the resource in the list')
-    host.denyCapture(true)
+    await begin(window, () => ({ png: pngOf(1, 1) }))
+    await offer({ ...window, denied: true })
     await until(async () => !(await isListed()), 'its going')
     const { error } = await read()
     expect(error.code).to.equal(-32002)
-    const state = serve.capture?.state
-    expect(state?.ok === false && state.failure.reason).to.equal('denied')
-    host.denyCapture(false)
+    await offer(window)
     await until(isListed, 'its coming back')
   })
 })
-
-function throwing(error: Error): never {
-  throw error
-}

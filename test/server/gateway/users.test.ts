@@ -72,8 +72,8 @@ describe('a gateway whose users see what is theirs', () => {
   const makeToken = async (access: string, scopes: string[]) =>
     (await caller.call('POST', '/tokens', access, { name: 'ws', scopes })).json
   const setTeam = async (name: string, team: string | null) => {
-    const args = [name, ...(team === null ? ['--none'] : [team]), '--data-dir', accounts.dataDir]
-    const { code, stderr } = await runCommand(['registry', 'users', 'set-team', ...args])
+    const args = [name, '--team', team ?? '', '--data-dir', accounts.dataDir]
+    const { code, stderr } = await runCommand(['registry', 'users', 'set', ...args])
     expect(code, stderr).to.equal(0)
   }
   const accessOf = (name: string) => users[name]?.access ?? ''

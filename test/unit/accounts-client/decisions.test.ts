@@ -19,7 +19,6 @@ describe('retryDelayMs', () => {
     ['GET', 1, { code: 'network_failed' }, 600],
     ['GET', 2, { code: 'network_failed' }, null],
     ['GET', 0, { code: 'net_timeout' }, null],
-    ['GET', 0, { code: 'tls_failed' }, null],
     ['GET', 0, { code: 'proxy_failed' }, null],
     ['GET', 0, answer(200), null],
     ['GET', 0, answer(401), null],

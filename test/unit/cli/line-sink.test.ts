@@ -21,15 +21,6 @@ describe('createLineSink', () => {
     expect(writes[1]?.chunk).to.equal('second batch\n')
   })
 
-  it('writes a lone line after the flush time', async () => {
-    const { promise, resolve } = Promise.withResolvers<string>()
-    const sink = createLineSink({ write: chunk => resolve(chunk), notice, flushMs: 1 })
-    const keepAlive = setInterval(() => {}, 1000)
-    sink.write('lone\n')
-    expect(await promise).to.equal('lone\n')
-    clearInterval(keepAlive)
-  })
-
   it('drops lines beyond its bound and says how many once the reader goes on', () => {
     const { writes, write } = slowWriter()
     const sink = createLineSink({ write, notice, maxBytes: 10, batchBytes: 5 })

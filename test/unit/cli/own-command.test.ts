@@ -1,9 +1,10 @@
 import { mkdir, mkdtemp, realpath, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
+import { execFileSync } from 'node:child_process'
 import { expect } from 'chai'
 import { commandNames } from '../../../src/commands/index.ts'
-import { asTyped, firstWords, commandFor } from '../../../src/lib/cli/own-command.ts'
+import { asTyped, commandFor, firstWords, quoteArgument } from '../../../src/lib/cli/own-command.ts'
 
 describe('commandFor', () => {
   let folder: string
@@ -51,5 +52,22 @@ describe('asTyped', () => {
   it('knows the first word of every command', () => {
     const words = new Set(commandNames.map(name => name.split(':')[0]))
     expect(firstWords).to.have.members([...words])
+  })
+})
+
+describe('quoteArgument', () => {
+  it('gives the shell back the very words', () => {
+    const words = ['/tmp/a-1.zip', 'a b', "it's", '$(id)', '`x`', '"', 'a\\b', 'é;&|*?', '-- x', '']
+    const quoted = words.map(word => quoteArgument(word, 'linux')).join(' ')
+    const printed = execFileSync('sh', ['-c', `printf '%s\\n' ${quoted}`], { encoding: 'utf8' })
+    expect(printed).to.equal(words.map(word => `${word}\n`).join(''))
+  })
+
+  it('uses double quotes on Windows, and none where none are needed', () => {
+    expect(quoteArgument('/tmp/a-1.zip', 'linux')).to.equal('/tmp/a-1.zip')
+    const path = String.raw`C:\Users\a.zip`
+    expect(quoteArgument(path, 'win32')).to.equal(path)
+    const spaced = String.raw`C:\My Files\a.zip`
+    expect(quoteArgument(spaced, 'win32')).to.equal(`"${spaced}"`)
   })
 })

@@ -1,17 +1,11 @@
 import { expect } from 'chai'
-import {
-  createProgress,
-  mayShowProgress,
-  type ProgressFacts,
-  progressText,
-} from '../../../src/lib/cli/progress.ts'
+import { createProgress, type ProgressFacts, progressText } from '../../../src/lib/cli/progress.ts'
 import { ManualTime } from '../resources/manual-time.ts'
 
 const half: ProgressFacts = {
   label: 'shot.exr',
   done: 150e6,
   total: 300e6,
-  from: 0,
   elapsedMs: 2000,
   columns: 100,
 }
@@ -23,17 +17,7 @@ describe('progressText', () => {
       {},
       'shot.exr  [===============>              ]   50%  150 MB of 300 MB  75 MB/s  2 s left',
     ],
-    [
-      'the last moment',
-      { done: 299e6 },
-      'shot.exr  [==============================]   99%  299 MB of 300 MB  150 MB/s  1 s left',
-    ],
     ['of no known size', { total: null }, 'shot.exr  150 MB  75 MB/s'],
-    [
-      'what was there before, which was not fast',
-      { from: 140e6 },
-      'shot.exr  [===============>              ]   50%  150 MB of 300 MB  5.0 MB/s  30 s left',
-    ],
     ['a narrow terminal', { columns: 30 }, 'shot.exr   50%  150 MB of 300'],
   ]
   for (const [what, facts, text] of rows) {
@@ -48,16 +32,20 @@ describe('progressText', () => {
 })
 
 describe('createProgress', () => {
-  function shown(enabled = true) {
+  function shown() {
     const clock = new ManualTime()
     const written: string[] = []
     const stream = { columns: 80, write: (text: string) => written.push(text) }
-    return { clock, written, progress: createProgress({ label: 'a', enabled, stream, clock }) }
+    return {
+      clock,
+      written,
+      progress: createProgress({ label: 'a', enabled: true, stream, clock }),
+    }
   }
 
   it('says nothing of what is done at once, and leaves no line behind', () => {
     const { clock, written, progress } = shown()
-    progress.begin(0, 100)
+    progress.begin(100)
     clock.advance(399)
     progress.moved(50)
     progress.end()
@@ -70,30 +58,4 @@ describe('createProgress', () => {
     expect(written[0]).to.match(/^\ra  .*60%/)
     expect(written[1]).to.equal('\r\u001b[K')
   })
-
-  it('says nothing when it is switched off', () => {
-    const { clock, written, progress } = shown(false)
-    progress.begin(0, 100)
-    clock.advance(5000)
-    progress.moved(50)
-    progress.end()
-    expect(written).to.deep.equal([])
-  })
-})
-
-describe('mayShowProgress', () => {
-  const person = { json: false, quiet: false }
-  const rows: [boolean, Parameters<typeof mayShowProgress>][] = [
-    [true, [person, { isTTY: true }, { TERM: 'xterm' }]],
-    [true, [person, { isTTY: true }, { NO_COLOR: '1' }]],
-    [false, [person, {}, {}]],
-    [false, [{ ...person, quiet: true }, { isTTY: true }, {}]],
-    [false, [{ ...person, json: true }, { isTTY: true }, {}]],
-    [false, [person, { isTTY: true }, { TERM: 'dumb' }]],
-  ]
-  for (const [may, facts] of rows) {
-    it(`is ${may} for ${JSON.stringify(facts)}`, () => {
-      expect(mayShowProgress(...facts)).to.equal(may)
-    })
-  }
 })

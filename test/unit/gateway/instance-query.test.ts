@@ -10,10 +10,10 @@ import { instanceRow, type InstanceRow } from '../../../src/server/gateway/insta
 import { parseResourceUri } from '../../../src/server/resources/resource-uri.ts'
 import { entry } from '../../helpers/memory-directory.ts'
 
-function parsed(query: string, maxRows = 1000): InstanceQuery {
+function parsed(query: string): InstanceQuery {
   const uri = parseResourceUri(`gateway://instances${query}`, 2048)
   if (!uri.ok) throw new Error(uri.failure)
-  return parseInstanceQuery(uri.value, maxRows)
+  return parseInstanceQuery(uri.value, 1000)
 }
 
 const row = (...given: Parameters<typeof entry>): InstanceRow => instanceRow(entry(...given))
@@ -52,11 +52,6 @@ describe('parseInstanceQuery', () => {
       expect(parsed(query)).to.deep.equal({ ...usual, ...expected })
     })
   }
-
-  it('takes the greatest limit from the options', () => {
-    expect(parsed('', 10).limit).to.equal(10)
-    expect(parsed('?limit=11', 10).limit).to.equal(10)
-  })
 
   const wrong: [query: string, name: string][] = [
     ['?include_stale=maybe', 'include_stale'],

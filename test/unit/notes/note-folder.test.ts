@@ -5,7 +5,6 @@ import { join } from 'node:path'
 import { ServiceError } from '../../../src/lib/util/errors.ts'
 import { silentLogger } from '../../../src/lib/util/logger.ts'
 import { NoteFolder } from '../../../src/server/notes/note-folder.ts'
-import { type NoteStore, writeNote } from '../../../src/server/notes/note-store.ts'
 import type { Note } from '../../../src/server/notes/note.ts'
 import { failureOf } from '../../helpers/failure.ts'
 import { until } from '../../helpers/until.ts'
@@ -26,8 +25,8 @@ const noteWith = (id: string, number: number, text = 'Too bright'): Note => ({
   entries: [],
 })
 const idOf = (number: number) => number.toString(16).padStart(8, '0')
-const append = (store: NoteStore, id: string, text?: string) =>
-  writeNote(store, notes => noteWith(id, (notes.at(-1)?.number ?? 0) + 1, text))
+const append = (folder: NoteFolder, id: string, text?: string) =>
+  folder.writeOne(notes => noteWith(id, (notes.at(-1)?.number ?? 0) + 1, text))
 
 describe('NoteFolder', () => {
   let root: string
@@ -85,7 +84,7 @@ describe('NoteFolder', () => {
     await append(notes, idOf(1))
     await append(notes, idOf(2))
     const [first, second] = await notes.notes()
-    const changed = await writeNote(notes, ([one]) => ({ ...(one as Note), state: 'closed' }))
+    const changed = await notes.writeOne(([one]) => ({ ...(one as Note), state: 'closed' }))
     expect(changed.state).to.equal('closed')
     const now = await notes.notes()
     expect(now).to.have.length(2)

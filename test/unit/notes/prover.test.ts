@@ -9,13 +9,11 @@ import { ServiceError } from '../../../src/lib/util/errors.ts'
 import type { JsonObject } from '../../../src/lib/util/json.ts'
 import { silentLogger } from '../../../src/lib/util/logger.ts'
 import { systemClock, systemTimer } from '../../../src/lib/util/time.ts'
-import type { CheckpointStore } from '../../../src/server/checkpoints/checkpoint-store.ts'
 import { CheckpointFolder } from '../../../src/server/checkpoints/checkpoint-folder.ts'
 import { Checkpoints } from '../../../src/server/checkpoints/checkpoints.ts'
 import { SceneComparer } from '../../../src/server/checkpoints/scene-comparer.ts'
 import type { Note } from '../../../src/server/notes/note.ts'
 import { NoteFolder } from '../../../src/server/notes/note-folder.ts'
-import type { NoteStore } from '../../../src/server/notes/note-store.ts'
 import { Notes } from '../../../src/server/notes/notes.ts'
 import { type NoteCamera, Prover } from '../../../src/server/notes/prover.ts'
 import type { Unconfirmed } from '../../../src/lib/mcp/unconfirmed.ts'
@@ -89,8 +87,8 @@ describe('Prover', () => {
     heights.push(revision)
     revision++
   }
-  const inFolder = (): CheckpointStore => new CheckpointFolder(join(folder, 'checkpoints'))
-  const prover = (camera: NoteCamera | null = null, store = inFolder) =>
+  const store = () => new CheckpointFolder(join(folder, 'checkpoints'))
+  const prover = (camera: NoteCamera | null = null) =>
     new Prover({
       folder: () => folder,
       scene,
@@ -219,7 +217,7 @@ describe('Prover', () => {
 
   describe('when a note could not be written', () => {
     const failure = new ServiceError('storage_failed', 'the note cannot be kept')
-    const failing = async (writing: (write: NoteStore['write']) => NoteStore['write']) => {
+    const failing = async (writing: (write: NoteFolder['write']) => NoteFolder['write']) => {
       const store = new NoteFolder(join(folder, 'notes'), silentLogger)
       store.write = writing(store.write.bind(store))
       const notes = new Notes({
@@ -296,12 +294,11 @@ describe('Prover', () => {
     expect(no_picture).to.equal(note.no_picture)
   })
 
-  it('keeps no address of a storage that is away', async () => {
-    const reason = 'db.studio.example:5432/notes: the checkpoints were not read'
-    const list = () => Promise.reject(new ServiceError('storage_unavailable', reason))
-    const proves = prover(null, () => ({ ...inFolder(), list }))
-    expect(await proves.prove({ ...open, checkpoint: 'note-0123abcd' }, 1)).to.include({
-      no_changes: 'the server cannot reach its storage now; try again',
+  it('keeps no path of a folder that cannot be read', async () => {
+    await mkdir(folder, { recursive: true })
+    await writeFile(join(folder, 'checkpoints'), 'no folder')
+    expect(await prover().prove({ ...open, checkpoint: 'note-0123abcd' }, 1)).to.include({
+      no_changes: 'the server could not do this; its log has the reason',
     })
   })
 

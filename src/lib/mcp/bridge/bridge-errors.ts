@@ -1,4 +1,4 @@
-import { connectionAdvice } from '../../util/connection-reason.ts'
+import { connectionReason } from '../../util/connection-reason.ts'
 import { cleanText } from '../../util/text.ts'
 import { isJsonObject } from '../../util/json.ts'
 import { jsonRpcCodes, type RpcError } from '../json-rpc.ts'
@@ -132,5 +132,5 @@ export function foreignListener(host: string): Unreachable {
 /** Describes a connection error without its members, which hold the request and its key. */
 export function describeSocketError({ code = '' }: NodeJS.ErrnoException): string {
   if (!/^\w{1,64}$/.test(code)) return 'unknown error'
-  return connectionAdvice(code)
+  return connectionReason(code)
 }

@@ -24,8 +24,6 @@ export interface BridgeParts {
   readonly key: Secret | null
   /** Holds the proxy variables. */
   readonly env: NodeJS.ProcessEnv
-  /** Declare a channel of Claude Code to the client, and send it changes of the scene and notes. */
-  readonly channel?: boolean
   /** Replaced by tests. */
   readonly limits?: BridgeLimits
   readonly timer: Timer
@@ -57,7 +55,6 @@ export async function runBridge(parts: BridgeParts, stop: AbortSignal): Promise<
     random,
     log,
     keyed: key !== null,
-    channel: parts.channel ?? false,
   }
   const conversation = new Conversation(context, locate)
   parts.onMoved?.(() => conversation.moved())

@@ -19,8 +19,6 @@ interface CallParts {
   readonly requests: readonly OpenRequest[]
   /** False for `tools/call`, which may have side effects and is never sent twice. */
   readonly repeatable: boolean
-  /** Replaces an answer before the client sees it. */
-  readonly rewrite?: (text: ServerText) => Buffer
   readonly signal: AbortSignal
 }
 
@@ -90,7 +88,7 @@ export class Call {
     for (const { id } of answered) this.#unanswered.delete(id)
     const waiting = this.#parts.requests
     const wanted = () => waiting.length === 0 || waiting.some(request => request.wanted)
-    await this.#context.output.send(this.#parts.rewrite?.(text) ?? line, wanted)
+    await this.#context.output.send(line, wanted)
   }
 
   /** Answers all unanswered requests with an error. */

@@ -18,8 +18,6 @@ export interface BridgeContext {
   readonly log: Logger
   /** An API key is sent. */
   readonly keyed: boolean
-  /** Tell the client of changes of the scene and notes, as a channel. */
-  readonly channel: boolean
 }
 
 /** Headers of every POST. */

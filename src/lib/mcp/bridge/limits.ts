@@ -21,10 +21,6 @@ export interface BridgeLimits {
   restoreMs: number
   /** Requests of a new session wait at most this long for its stream. */
   streamOpenMs: number
-  /** A change is told on the channel when nothing has changed for this time. */
-  channelSettleMs: number
-  /** Between two notifications on the channel. */
-  channelIntervalMs: number
   /**
    * `serve --stdio` starts its own server when the joined one is away for once to twice this time.
    */
@@ -51,8 +47,6 @@ export const defaultBridgeLimits: Readonly<BridgeLimits> = {
   answerMs: 5 * 60_000,
   restoreMs: 10_000,
   streamOpenMs: 1000,
-  channelSettleMs: 2000,
-  channelIntervalMs: 10_000,
   takeoverMs: 3000,
   finishMs: 10_000,
   stopMs: 1500,

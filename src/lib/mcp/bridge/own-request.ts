@@ -18,8 +18,6 @@ interface OwnRequest {
   readonly headers: Readonly<Record<string, string>>
   readonly method: string
   readonly params: JsonObject
-  /** The server may hold the answer back for this time; 0 by default. */
-  readonly heldMs?: number
   readonly signal: AbortSignal
 }
 
@@ -68,17 +66,13 @@ export async function askOnce(
 /** The bridge consumes the answer; the client never sees it. */
 const ownId = 'service-cli'
 
-/**
- * Sends a request of the bridge itself and returns the answer; fails after `restoreMs`, and
- * `heldMs` more.
- */
+/** Sends a request of the bridge itself and returns the answer; fails after `restoreMs`. */
 export async function askServer(
   context: BridgeContext,
-  { target, heldMs = 0, ...request }: OwnRequest,
+  { target, ...request }: OwnRequest,
 ): Promise<OwnAnswer> {
-  const answerMs = context.limits.restoreMs + heldMs
-  const isHeld = heldMs > 0
-  const question = { ...request, url: target.url, id: ownId, answerMs, isHeld }
+  const answerMs = context.limits.restoreMs
+  const question = { ...request, url: target.url, id: ownId, answerMs }
   const answer = await askOnce(context, question)
   switch (answer.kind) {
     case 'result':
@@ -98,9 +92,8 @@ export function isStateless(params: JsonObject): boolean {
 }
 
 /** The params of an own request of 2026-07-28, which needs no session. */
-export function withMeta(params: JsonObject, more: JsonObject = {}): JsonObject {
+export function withMeta(params: JsonObject): JsonObject {
   const _meta = {
-    ...more,
     [metaKeys.protocolVersion]: '2026-07-28',
     [metaKeys.clientInfo]: { name: 'service-cli', version },
     [metaKeys.clientCapabilities]: {},

@@ -1,6 +1,5 @@
 import { fail, ok, type Result } from '../../util/result.ts'
 import { Call } from './call.ts'
-import { Channel } from './channel.ts'
 import type {
   ClientBatch,
   ClientNotification,
@@ -28,7 +27,6 @@ export class SessionTransport implements Restorable {
   readonly #recovery: Recovery
   readonly #subscriptions: Subscriptions
   readonly #push: SessionPush
-  readonly #channel: Channel | null
   readonly #stop = new AbortController()
   #session: Session | null = null
   /** Where the session was opened. */
@@ -40,7 +38,6 @@ export class SessionTransport implements Restorable {
     this.#context = context
     this.#recovery = recovery
     this.#subscriptions = new Subscriptions(context.limits.maxSubscriptions)
-    this.#channel = context.channel ? new Channel(context, recovery) : null
     this.#push = new SessionPush({
       context,
       recovery,
@@ -53,13 +50,11 @@ export class SessionTransport implements Restorable {
 
   async request(request: ClientRequest, open: OpenRequest): Promise<void> {
     const isFirst = request.method === 'initialize'
-    const channel = isFirst ? this.#channel : null
     const call = new Call(this.#context, {
       body: request.bytes,
       requests: [open],
       repeatable: request.method !== 'tools/call',
       signal: open.signal,
-      ...(channel !== null && { rewrite: text => channel.declare(text) }),
     })
     if (isFirst) return this.#begin(() => this.#initialize(request, call))
     await this.#beginning
@@ -126,7 +121,6 @@ export class SessionTransport implements Restorable {
   /** Ends the session at the server. */
   async end(): Promise<void> {
     this.#stop.abort()
-    this.#channel?.stop()
     const session = this.#session
     this.#session = null
     session?.stream?.close()
@@ -175,7 +169,6 @@ export class SessionTransport implements Restorable {
     if (this.#session !== null) this.#session.initialized = true
     const target = await this.#tell(call)
     if (target !== null && this.#session?.live === true) await this.#push.listen(target)
-    this.#channel?.begin()
   }
 
   /** Sends a request, and sends it again once when the session has ended. */

@@ -10,8 +10,6 @@ import { completeTemplate } from './resources.ts'
 
 /** A running download of an artefact. */
 export interface Download {
-  /** Offset of the first byte; 0 when the server ignores the requested range. */
-  readonly from: number
   readonly total: number | null
   /** The file name sent by the server; untrusted. */
   readonly name: string | null
@@ -25,37 +23,29 @@ interface DownloadWish {
   /** The MCP endpoint; artefact URLs are relative to it. */
   readonly url: URL
   readonly hex: string
-  readonly from: number
   readonly signal: AbortSignal
 }
 
-/** Starts or resumes a download. Rejects with `ServiceError`. */
+/** Starts a download. Rejects with `ServiceError`. */
 export async function openDownload(context: ClientContext, wish: DownloadWish): Promise<Download> {
-  const { hex, from, signal } = wish
+  const { hex, signal } = wish
   const url = new URL(`artefacts/sha256/${hex}`, wish.url)
-  const range: Record<string, string> =
-    from === 0 ? {} : { Range: `bytes=${from}-`, 'If-Range': `"${hex}"` }
-  const answer = await answerOf(context, url, range, signal)
+  const answer = await answerOf(context, url, signal)
   const { statusCode: status = 0, headers } = answer
-  const facts = {
-    name: fileNameOf(headers['content-disposition']),
-    mimeType: headers['content-type'] ?? null,
-    cancel: () => void answer.destroy(),
-  }
-  if (status === 200 || status === 206) {
+  if (status === 200) {
     const length = Number(headers['content-length'] ?? NaN)
-    const begin = status === 206 ? beginOf(headers['content-range']) : 0
-    const total = Number.isSafeInteger(length) ? begin + length : null
-    return { ...facts, from: begin, total, chunks: chunksOf(answer, context, signal) }
+    return {
+      total: Number.isSafeInteger(length) ? length : null,
+      name: fileNameOf(headers['content-disposition']),
+      mimeType: headers['content-type'] ?? null,
+      chunks: chunksOf(answer, context, signal),
+      cancel: () => void answer.destroy(),
+    }
   }
-  if (status === 416 && headers['content-range'] === `bytes */${from}`) {
-    answer.resume()
-    return { ...facts, from, total: from, chunks: none() }
+  if (status === 404) {
+    answer.destroy()
+    throw notStored(hex)
   }
-  if (status === 404 || status === 416) answer.destroy()
-  if (status === 404) throw notStored(hex)
-  if (status === 416)
-    throw new ServiceError('artefact_corrupt', 'the partial file is longer than the artefact')
   const { keyed, limits, link } = context
   const refused = await readRefusal(answer, link.secret)
   const { maxAnswerBytes } = limits
@@ -65,7 +55,6 @@ export async function openDownload(context: ClientContext, wish: DownloadWish): 
 async function answerOf(
   context: ClientContext,
   url: URL,
-  headers: Record<string, string>,
   signal: AbortSignal,
 ): Promise<IncomingMessage> {
   const { answerMs } = context.limits
@@ -73,7 +62,7 @@ async function answerOf(
     return await context.link.ask({
       url,
       method: 'GET',
-      headers,
+      headers: {},
       repeatable: true,
       answerMs,
       signal,
@@ -100,8 +89,6 @@ async function* chunksOf(
   }
 }
 
-async function* none(): AsyncGenerator<Buffer> {}
-
 function broken(error: unknown, url: URL | null, signal: AbortSignal): unknown {
   if (signal.aborted) return new ServiceError('cancelled', 'cancelled')
   if (!(error instanceof Unreachable)) return error
@@ -109,12 +96,8 @@ function broken(error: unknown, url: URL | null, signal: AbortSignal): unknown {
     url === null
       ? `the download is incomplete: ${error.message}`
       : `${shownUrl(url)} cannot be reached: ${error.message}`
-  const hint = url === null ? 'run the command again to resume' : undefined
+  const hint = url === null ? 'run the command again' : undefined
   return new ServiceError('network_failed', message, { cause: error, hint })
-}
-
-function beginOf(range: string | undefined): number {
-  return Number(/^bytes (\d{1,15})-/.exec(range ?? '')?.[1] ?? 0)
 }
 
 /** RFC 6266: prefers the encoded name to the plain one. */

@@ -1,4 +1,4 @@
-import { connectionAdvice } from '../../../lib/util/connection-reason.ts'
+import { connectionReason } from '../../../lib/util/connection-reason.ts'
 import { messageOf, ServiceError } from '../../../lib/util/errors.ts'
 import { SourceFailed } from '../body-source.ts'
 
@@ -61,7 +61,7 @@ function reasonOf(error: Error, status: number | null): string | null {
   if (error.name === 'TimeoutError') return 'no answer in time'
   if (error instanceof BucketAnswerInvalid) return messageOf(error)
   const { code } = error as { code?: unknown }
-  return typeof code === 'string' ? connectionAdvice(code) : null
+  return typeof code === 'string' ? connectionReason(code) : null
 }
 
 /** The bucket sent another answer than was asked for. */

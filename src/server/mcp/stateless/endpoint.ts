@@ -19,13 +19,11 @@ import {
 import { sendAnswer, sendJson } from '../send.ts'
 import { progressOf } from '../progress.ts'
 import type { Caller } from '../tools/tool.ts'
-import { statelessCodes, statelessRpcCodes } from './meta.ts'
+import { statelessCodes } from './meta.ts'
 import type { Activity } from '../client.ts'
 import type { ClientTable } from '../client-table.ts'
 import { checkNotification, checkRequest } from './envelope.ts'
 import type { AnsweredMethod, MethodTable, StreamedMethod } from './methods.ts'
-import { isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
-import { metaKeys } from '../../../lib/mcp/request-metadata.ts'
 
 interface StatelessEndpointParts {
   methods: ByCaller<MethodTable>
@@ -75,9 +73,6 @@ export class StatelessEndpoint {
         client?.opened(res)
       })
     }
-    const required = method.requires?.(message.params)
-    const missing = required === undefined ? null : missingCapabilities(required, message.params)
-    if (missing !== null) return sendJson(res, 400, errorMessage(message.id, missing))
     const answer = this.#run(method, message, activity, {
       reader: new ResponseReader(res),
       principal: notes.principal,
@@ -144,25 +139,6 @@ function answered(
 ): JsonText {
   activity?.end(!text.isFailure)
   return resultMessage(id, text, opening)
-}
-
-/**
- * What a request needs and its `_meta` does not declare, as the error that says so; null when
- * nothing is missing ("basic", `clientCapabilities`: only what was declared may be relied on).
- */
-export function missingCapabilities(required: JsonObject, params: JsonObject): RpcError | null {
-  const meta = isJsonObject(params._meta) ? params._meta : {}
-  const declared = meta[metaKeys.clientCapabilities]
-  const missing = Object.entries(required).filter(
-    ([name]) => !isJsonObject(declared) || !Object.hasOwn(declared, name),
-  )
-  if (missing.length === 0) return null
-  const names = missing.map(([name]) => name).join(', ')
-  return {
-    code: statelessRpcCodes.missingCapability,
-    message: `this request needs capabilities that the client did not declare: ${names}`,
-    data: { requiredCapabilities: Object.fromEntries(missing) },
-  }
 }
 
 /**

@@ -105,11 +105,7 @@ export function namesStatelessRevision(headers: IncomingHttpHeaders): boolean {
 }
 
 /** Codes that revision 2026-07-28 defines ("basic", "Error Codes"). */
-export const statelessRpcCodes = {
-  headerMismatch: -32020,
-  missingCapability: -32021,
-  unsupportedVersion: -32022,
-} as const
+export const statelessRpcCodes = { headerMismatch: -32020, unsupportedVersion: -32022 } as const
 
 /** −32002 must not be sent in this transport: what does not exist is a parameter out of range. */
 export const statelessCodes: RpcCodeTable = {

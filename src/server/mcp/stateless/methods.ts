@@ -6,7 +6,6 @@ import { JsonText, type ResultOpening } from '../json-text.ts'
 import type { ResourceMethods } from '../resource-methods.ts'
 import type { Caller } from '../tools/tool.ts'
 import { type ToolMethods, toolList } from '../tools/tool-methods.ts'
-import type { ExtraMethods } from './extra-methods.ts'
 import { type ResultOpenings, statelessRevisions } from './meta.ts'
 
 /** A method that is answered with one JSON object. */
@@ -16,8 +15,6 @@ export interface AnsweredMethod {
   run(params: JsonObject, caller: Caller): JsonText | Promise<JsonText>
   /** What stands before them. */
   opening(params: JsonObject): ResultOpening
-  /** Capabilities that the client must declare with the request. */
-  requires?(params: JsonObject): JsonObject
 }
 
 /** A method whose answer is a stream. */
@@ -46,16 +43,14 @@ interface MethodParts {
   tools: ToolMethods | null
   /** Of the protocol, which some tools use. */
   extensions?: JsonObject
-  extraMethods?: ExtraMethods
 }
 
 /** The requests of the stateless transport. Without resources only discovery and no tools remain. */
 export function createStatelessMethods(parts: MethodParts): MethodTable {
-  const { identity, openings, resources, tools, extensions, extraMethods } = parts
+  const { identity, openings, resources, tools, extensions } = parts
   const discovered = discoverResult(identity.instructions, resources !== null, {
     ...(tools !== null && { tools: {} }),
     ...(extensions && { extensions }),
-    ...extraMethods?.capabilities,
   })
   const { plain, live, discover, read } = openings
   const discovery: [string, Method][] = [
@@ -70,10 +65,6 @@ export function createStatelessMethods(parts: MethodParts): MethodTable {
       },
     ],
   ]
-  for (const [name, { run, ...rest }] of extraMethods?.methods ?? []) {
-    const members: AnsweredMethod['run'] = params => JsonText.membersOf(run(params))
-    discovery.push([name, { kind: 'answer', run: members, opening: () => plain, ...rest }])
-  }
   if (resources === null) return new Map(discovery)
   const { methods, listen } = resources
   const method = (

@@ -24,7 +24,6 @@ export interface BridgeOptions {
   /** Bytes that the client's end holds before it counts as not reading. */
   readonly room?: number
   readonly timer?: Timer
-  readonly channel?: boolean
 }
 
 const waitMs = 55_000
@@ -47,7 +46,7 @@ export class BridgeClient {
   #waiting: (() => void)[] = []
 
   constructor(url: string, options: BridgeOptions = {}) {
-    const { key, limits, env = {}, room = 16 * 1024, channel = false } = options
+    const { key, limits, env = {}, room = 16 * 1024 } = options
     this.output = new PassThrough({ highWaterMark: room, readableHighWaterMark: room })
     this.output.setEncoding('utf8')
     this.output.on('data', (text: string) => this.#feed(text))
@@ -59,7 +58,6 @@ export class BridgeClient {
         locate,
         key: key === undefined ? null : new Secret(key),
         env,
-        channel,
         limits: { ...defaultBridgeLimits, ...limits },
         timer: options.timer ?? systemTimer,
         random: () => 0,

@@ -130,24 +130,33 @@ describe('administration of accounts', () => {
       expect(failure.hint).to.contain('users enable Alice')
     }))
 
-  it('makes an invitation for one account, for its days', () =>
+  it('invites one user by name, for seven days', () =>
     withAdmin(async ({ admin, clock }) => {
-      const { code } = await makeInvite(admin)
-      const inviteHash = hashOfSecret(code.reveal())
-      const join = (name: string) =>
+      const invited = async (name: string) =>
+        hashOfSecret((await makeInvite(admin, name)).code.reveal())
+      const join = (name: string, inviteHash: string) =>
         admin.store.createAccount(newAccount(name, { createdAtMs: clock.now() }), {
           inviteHash,
           session: newSession(`account-${name}`, name),
         })
-      expect(await join('Carol')).to.equal('created')
-      expect(await join('Dave')).to.equal('invite_invalid')
-      const late = hashOfSecret((await makeInvite(admin)).code.reveal())
+      const [replaced, carol] = [await invited('Carol'), await invited('carol')]
+      expect(await join('Carol', replaced)).to.equal('invite_invalid')
+      expect(await join('Dave', carol)).to.equal('invite_invalid')
+      expect(await join('Carol', carol)).to.equal('created')
+      const late = await invited('Erin')
       clock.advance(7 * day)
-      const account = newAccount('Erin', { createdAtMs: clock.now() })
-      const session = newSession(account.id, 'Erin')
-      expect(await admin.store.createAccount(account, { inviteHash: late, session })).to.equal(
-        'invite_invalid',
-      )
+      expect(await join('Erin', late)).to.equal('invite_invalid')
+    }))
+
+  it('invites no user whose name is taken, reserved or invalid', () =>
+    withAdmin(async ({ admin }) => {
+      for (const [name, code] of [
+        ['alice', 'request_refused'],
+        ['Root', 'usage_invalid'],
+        ['two words', 'usage_invalid'],
+      ] as const) {
+        expect((await failureOf(() => makeInvite(admin, name))).code).to.equal(code)
+      }
     }))
 
   it('deletes an account, keeps its name from others for a time, and its audit', () =>
