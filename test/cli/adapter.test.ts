@@ -52,16 +52,6 @@ describe('service-cli adapter', () => {
     for (const line of lines) expect(line.length, line).to.be.at.most(80)
   })
 
-  it('blender writes the same bytes each time, to a file and to stdout', async () => {
-    const first = await runCommand(['adapter', 'blender', '--out', 'a.zip', '-q'])
-    const stdout = createWriteStream('b.zip')
-    const second = await runCommand(['adapter', 'blender', '-o', '-'], { stdout })
-    const silent = { code: 0, stdout: '', stderr: '' }
-    expect([first, second]).to.deep.equal([silent, silent])
-    const [one, other] = await Promise.all(['a.zip', 'b.zip'].map(name => readFile(name)))
-    expect(one?.equals(other ?? Buffer.alloc(0))).to.equal(true)
-  })
-
   it('blender is one JSON line with --json', async () => {
     const { code, stdout, stderr } = await runCommand(['--json', 'adapter', 'blender'])
     expect([code, stderr]).to.deep.equal([0, ''])

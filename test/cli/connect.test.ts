@@ -61,33 +61,29 @@ describe('service-cli connect', () => {
     await instance({ dcc_type: 'maya' })
     expect(await urlOf('maya')).to.equal('http://127.0.0.1:9002/mcp')
     expect(await urlOf(id.slice(0, 8))).to.equal('http://127.0.0.1:9001/mcp')
-    expect(await urlOf(id.replaceAll('-', ''))).to.equal('http://127.0.0.1:9001/mcp')
   })
 
   it('lists the instances when it is unclear which is meant', async () => {
     await instance()
     await instance({ dcc_type: 'maya', display_name: 'rig\u001b[31m', scene: null })
+    const rows = /\n00000000 +blender +Shot 7 +\/shots\/a\.blend\n00000001 +maya +rig +-$/
     for (const word of [undefined, '0000']) {
-      const [code, error] = await refused(word)
+      const [code, { message, hint }] = await refused(word)
       expect(code).to.equal(2)
-      expect(error.message).to.contain('2 instances are running')
-      expect(error.message).to.match(
-        /\n00000000 +blender +Shot 7 +\/shots\/a\.blend\n00000001 +maya +rig +-$/,
-      )
-      expect(error.hint)
-        .to.contain('connect ID')
-        .and.contain('all of them: service-cli connect gateway')
+      expect(message).to.contain('2 instances are running').and.match(rows)
+      expect(hint).to.contain('connect ID')
+      expect(hint).to.contain('all of them: service-cli connect gateway')
     }
   })
 
   it('says when nothing runs, or nothing of that name', async () => {
-    const [none, error] = await refused()
+    const [none, { hint }] = await refused()
     expect(none).to.equal(5)
-    expect(error.hint).to.contain('service-cli serve')
+    expect(hint).to.contain('service-cli serve')
     await instance()
-    const [other, absent] = await refused('houdini')
+    const [other, { message }] = await refused('houdini')
     expect(other).to.equal(5)
-    expect(absent.message).to.contain('no instance "houdini" is running').and.contain('Shot 7')
+    expect(message).to.contain('no instance "houdini" is running').and.contain('Shot 7')
   })
 
   /** An instance of this process that has given no heartbeat for a minute. */
@@ -131,9 +127,7 @@ describe('service-cli connect', () => {
     ['000', 'too short'],
     ['', 'empty'],
     ['localhost:8765/mcp', 'is not an instance'],
-    ['http://', 'not an address'],
     ['http://u:p@127.0.0.1/mcp', 'must not contain'],
-    ['http://127.0.0.1/mcp#a', 'must not contain'],
   ]
   for (const [word, text] of wrong) {
     it(`refuses "${word}"`, async () => {

@@ -232,11 +232,4 @@ describe('the check of push', () => {
     expect(status).to.equal('fail')
     expect(summary).to.contain('the scene did not come in time')
   })
-
-  it('asks no other machine', async () => {
-    const elsewhere = { ...instance, url: 'http://192.0.2.1/mcp', loopback: false }
-    const { status, summary } = await checkInstance(elsewhere, null)
-    expect(status).to.equal('warn')
-    expect(summary).to.contain('not tested')
-  })
 })

@@ -16,7 +16,6 @@ describe('a command that fails', () => {
     ['serve --port', 2, 'flag --port expects a value'],
     ['serve --port x', 2, '--port: expected an integer'],
     ['serve --port 70000', 2, '--port: expected an integer less than'],
-    ['serve --log-level loud', 2, '--log-level'],
     ['serve --limit maxSesions=1', 2, 'did you mean maxSessions?'],
     ['serve --host 0.0.0.0', 2, '--allow-unauthenticated'],
     ['serve --api-key-file /nonexistent', 2, 'no such file'],
@@ -36,14 +35,6 @@ describe('a command that fails', () => {
       expect(`${error.message} ${error.hint}`).to.contain(message)
     })
   }
-
-  it('ends with 2 when only flags are given', async () => {
-    const json = await runCommand(['--json'])
-    expect(json.code).to.equal(2)
-    expect(json.stdout).to.contain('no command given after --json')
-    const text = await runCommand(['-q'])
-    expect(text.stderr).to.contain('no command given after -q')
-  })
 
   it('shows no word behind a whole command, nor what follows an unknown flag', async () => {
     for (const words of ['whoami s3cret', 'whoami --tokn=s3cret', 'whoami -ps3cret']) {
@@ -85,12 +76,6 @@ describe('describeFailure', () => {
     }
   })
 
-  it('writes message and hint to stderr', () => {
-    const error = new ServiceError('port_in_use', 'port 1 is taken', { hint: 'take another' })
-    const stderr = 'error: port 1 is taken\nhint: take another\n'
-    expect(describeFailure(error, false)).to.deep.equal({ exitCode: 1, stdout: '', stderr })
-  })
-
   it('wraps each line of a message alone, so that a table in it keeps its columns', () => {
     const { isTTY, columns } = process.stderr
     Object.assign(process.stderr, { isTTY: true, columns: 30 })
@@ -111,11 +96,6 @@ describe('describeFailure', () => {
     Object.assign(error, { headers: { authorization: 'Bearer s3cret' } })
     const stdout = '{"error":{"code":"auth_refused","message":"refused","hint":"log in"}}\n'
     expect(describeFailure(error, true)).to.deep.equal({ exitCode: 4, stdout, stderr: '' })
-  })
-
-  it('says nothing when a command ended itself', () => {
-    const silent = { exitCode: 0, stdout: '', stderr: '' }
-    expect(describeFailure(new Errors.ExitError(0), false)).to.deep.equal(silent)
   })
 
   it('marks anything else as internal and hides its stack', () => {

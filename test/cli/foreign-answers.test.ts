@@ -89,17 +89,6 @@ describe('a command whose server is another program', () => {
     })
   }
 
-  it('shows a note whose other members have another form', async () => {
-    const targets = [{ name: hostile, was: hostile }, hostile]
-    answer = { ...note, targets, entries: [{ action: hostile, at: hostile, by: 7, text: hostile }] }
-    const shown = await run('notes show 1')
-    expect(shown.code, shown.stderr).to.equal(0)
-    answer = { notes: [answer] }
-    const listed = await run('notes list')
-    expect(listed.code, listed.stderr).to.equal(0)
-    expect(listed.stdout).to.contain('ada: Higher ({"toString":0,')
-  })
-
   it('shows a note without the control characters of its members', async () => {
     const texts = { state: escapes, id: escapes, author: escapes, text: escapes }
     answer = { number: 1, ...texts, entries: [] }

@@ -2,7 +2,6 @@ import { expect } from 'chai'
 import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { openerOf } from '../../src/commands/page/run.ts'
 import { runCommand } from '../helpers/in-process.ts'
 import { PageBrowser, useLink } from '../helpers/page.ts'
 import { cleanEnv } from '../helpers/program.ts'
@@ -69,12 +68,6 @@ describe('service-cli page', () => {
     const none = await run(['--open'], { PATH: home })
     expect(none.stderr).to.contain('xdg-open: ENOENT').and.contain('without --open')
     expect(failing.stderr + none.stderr).not.to.contain('#login')
-  })
-
-  it('knows what opens an address on each system, without a shell', () => {
-    expect(openerOf('linux')).to.deep.equal(['xdg-open'])
-    expect(openerOf('darwin')).to.deep.equal(['open'])
-    expect(openerOf('win32')).to.deep.equal(['rundll32', 'url.dll,FileProtocolHandler'])
   })
 
   it('chooses one of several servers as other commands do, and refuses --url', async () => {

@@ -1,24 +1,12 @@
 import { expect } from 'chai'
 import { execFileSync } from 'node:child_process'
-import {
-  chmod,
-  chown,
-  mkdir,
-  mkdtemp,
-  readdir,
-  rm,
-  stat,
-  symlink,
-  writeFile,
-} from 'node:fs/promises'
+import { chown, mkdir, mkdtemp, readdir, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { serveInProcess } from '../helpers/in-process-servers.ts'
 import type { Ended } from '../helpers/program.ts'
 import { runServe } from '../helpers/serve-process.ts'
 import { skipBecause } from '../helpers/skip.ts'
-
-const isRoot = process.geteuid?.() === 0
 
 describe('a start of serve is refused', () => {
   let folder: string
@@ -62,22 +50,11 @@ describe('a start of serve is refused', () => {
     expectRefusal(exit, 1, '192.0.2.1', '--host')
   })
 
-  it('for a state directory that is a symbolic link, or a file', async () => {
+  it('for a state directory that is a symbolic link', async () => {
     await mkdir(join(folder, 'real'), { mode: 0o700 })
     await symlink('real', own)
     expectRefusal(await start(), 2, 'symbolic link', '--registry-dir')
     expect(await readdir(join(folder, 'real'))).to.deep.equal([])
-    await rm(own)
-    await writeFile(own, 'kept')
-    expectRefusal(await start(), 2, 'not a folder', '--registry-dir')
-  })
-
-  it('for a state directory that others can enter and that is in use', async () => {
-    await mkdir(own)
-    await writeFile(join(own, 'something'), 'kept')
-    await chmod(own, 0o755)
-    expectRefusal(await start(), 2, '0755', 'chmod 700')
-    expect((await stat(own)).mode & 0o777).to.equal(0o755)
   })
 
   it('for an artefact folder that is a symbolic link', async () => {
@@ -88,26 +65,11 @@ describe('a start of serve is refused', () => {
     expect(await readdir(join(folder, 'real'))).to.deep.equal([])
   })
 
-  it('for a state directory of another user', async () => {
-    const path = isRoot ? join(folder, 'foreign') : '/usr'
-    if (isRoot) {
-      await mkdir(path, { mode: 0o700 })
-      await chown(path, 12_345, 12_345)
-    }
-    const exit = await runServe(['--port', '0', '--registry-dir', path])
-    expectRefusal(exit, 2, 'another user', isRoot ? '12345' : 'uid 0', '--registry-dir')
-  })
-
   it('for an artefact folder of another user', async function () {
-    if (!isRoot) skipBecause(this, 'only root can give a folder away')
+    if (process.geteuid?.() !== 0) skipBecause(this, 'only root can give a folder away')
     await mkdir(join(own, 'dcc-mcp-artefacts'), { recursive: true, mode: 0o700 })
     await chown(join(own, 'dcc-mcp-artefacts'), 12_345, 12_345)
     expectRefusal(await start(), 2, 'another user', '12345')
-  })
-
-  it('for a state directory that cannot be made', async () => {
-    const exit = await runServe(['--port', '0', '--registry-dir', '/proc/service-cli'])
-    expectRefusal(exit, 1, '/proc/service-cli cannot be made or written', '--registry-dir')
   })
 
   it('for a key file that is a pipe, without waiting for its writer', async () => {

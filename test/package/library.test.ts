@@ -210,38 +210,6 @@ describe('the package installed in an empty folder', function () {
     expect(written).to.deep.equal(await readPythonClient())
   })
 
-  it('has types that a strict program compiles against, with skipLibCheck off', async () => {
-    const compilerOptions = {
-      module: 'nodenext',
-      target: 'esnext',
-      lib: ['esnext'],
-      strict: true,
-      exactOptionalPropertyTypes: true,
-      noUncheckedIndexedAccess: true,
-      verbatimModuleSyntax: true,
-      skipLibCheck: false,
-      noEmit: true,
-      types: ['node'],
-      typeRoots: [join(root, 'node_modules', '@types')],
-    }
-    const settings = { compilerOptions, files: [...programs.keys()] }
-    await writeFile(join(folder, 'tsconfig.json'), JSON.stringify(settings))
-    const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc')
-    expect(run(process.execPath, [tsc, '-p', folder], folder)).to.equal('')
-    // A wrong call is an error, so the types above were really looked at.
-    await writeFile(
-      join(folder, 'wrong.ts'),
-      `import { McpHttpServer } from 'service-cli'\nnew McpHttpServer({ port: 'x' })\n`,
-    )
-    const wrong = { compilerOptions, files: ['wrong.ts'] }
-    await writeFile(join(folder, 'tsconfig.json'), JSON.stringify(wrong))
-    const { status, stdout } = spawnSync(process.execPath, [tsc, '-p', folder], {
-      env: childEnv(),
-      encoding: 'utf8',
-    })
-    expect([status === 0, stdout.includes('wrong.ts(2,')]).to.deep.equal([false, true])
-  })
-
   it('serves from plain JavaScript, and keeps the globals of Node', async () => {
     const program = `
       import { McpHttpServer } from 'service-cli'

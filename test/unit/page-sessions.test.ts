@@ -96,14 +96,6 @@ describe('logins of the page', () => {
     expect(oldest).to.equal(false)
     expect(others.every(Boolean)).to.equal(true)
   })
-
-  it('hold no secret as it was given', () => {
-    const code = sessions.createCode()
-    const cookie = sessions.open(byLink)
-    const held = sessions.ofToken(tokenOf(cookie))
-    expect(JSON.stringify(held)).not.to.contain(cookie)
-    expect(JSON.stringify(sessions)).not.to.contain(code)
-  })
 })
 
 describe('UploadQuota', () => {

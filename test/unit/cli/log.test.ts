@@ -81,19 +81,16 @@ describe('createLog', () => {
 })
 
 describe('formatLogLine', () => {
-  it('neutralises control characters from outside', () => {
+  it('neutralises control characters, and colours only the level', () => {
     const line = JSON.stringify({ level: 'warn', msg: 'host \x1b[2J\u009b', host: 'a\nb' })
-    expect(formatLogLine(line, false)).to.equal('warn  host \\u001b[2J\\u009b  host=a\\u000ab\n')
-  })
-
-  it('colours only the level, only when asked', () => {
-    expect(formatLogLine('{"level":"error","msg":"x"}', true)).to.equal('\x1b[31merror\x1b[39m x\n')
+    const text = 'host \\u001b[2J\\u009b  host=a\\u000ab\n'
+    expect(formatLogLine(line, false)).to.equal(`warn  ${text}`)
+    expect(formatLogLine(line, true)).to.equal(`\x1b[33mwarn \x1b[39m ${text}`)
   })
 
   it('shows the stack of an error on its own lines', () => {
     const line = JSON.stringify({ level: 'error', msg: 'x', err: { stack: 'Error: y\n  at z' } })
     expect(formatLogLine(line, false)).to.equal('error x\n         Error: y\n           at z\n')
-    expect(formatLogLine('not JSON\n', false)).to.equal('not JSON\n')
   })
 })
 

@@ -32,19 +32,11 @@ describe('progressText', () => {
 })
 
 describe('createProgress', () => {
-  function shown() {
+  it('says nothing of what is done at once, and leaves no line behind', () => {
     const clock = new ManualTime()
     const written: string[] = []
     const stream = { columns: 80, write: (text: string) => written.push(text) }
-    return {
-      clock,
-      written,
-      progress: createProgress({ label: 'a', enabled: true, stream, clock }),
-    }
-  }
-
-  it('says nothing of what is done at once, and leaves no line behind', () => {
-    const { clock, written, progress } = shown()
+    const progress = createProgress({ label: 'a', enabled: true, stream, clock })
     progress.begin(100)
     clock.advance(399)
     progress.moved(50)

@@ -214,18 +214,4 @@ describe('a report', () => {
     })
     expect(reportJson([fail])).to.include({ ok: false })
   })
-
-  it('breaks lines of a terminal between words, below the label', () => {
-    const words = 'the state directory /tmp/service-cli-1000/with/a/long/name is open to others'
-    const lines = reportText(
-      [{ ...warn, summary: words, details: [words], hint: words }],
-      false,
-      60,
-    )
-    for (const line of lines.split('\n')) expect(line.length).to.be.at.most(60)
-    expect(lines)
-      .to.match(/^ {6}\w/m)
-      .and.match(/^ {8}\w/m)
-    expect(lines.split(/\s+/)).to.include.members(words.split(' '))
-  })
 })

@@ -5,7 +5,6 @@ import {
   instanceTable,
   type ShownRow,
 } from '../../../src/commands/instances/lines.ts'
-import { readInstancesSettings } from '../../../src/commands/instances/settings.ts'
 
 const row: ShownRow = {
   instance_short: '38e471f8',
@@ -77,28 +76,13 @@ describe('changeLine', () => {
 })
 
 describe('emptyText', () => {
-  const nowhere = { dead: 0, registryDir: '/tmp/r', filtered: false }
-
-  it('says what to do', () => {
+  it('says what to do, and tells of those that ended', () => {
+    const nowhere = { dead: 0, registryDir: '/tmp/r', filtered: false }
     const text = emptyText(nowhere)
     expect(text).to.contain('/tmp/r').and.contain('service-cli serve').and.contain('doctor')
     expect(text).not.to.contain('--all')
-  })
-
-  it('tells of those that ended', () => {
     expect(emptyText({ ...nowhere, dead: 2 })).to.contain('2 instances ended; --all')
     const filtered = emptyText({ ...nowhere, dead: 1, filtered: true })
     expect(filtered).to.equal('No instance matches. 1 instance ended; --all shows them.')
-  })
-})
-
-describe('readInstancesSettings', () => {
-  const flags = { all: false, watch: false, json: false, quiet: false }
-
-  it('takes the folder of the flag before that of the variable', () => {
-    const env = { SERVICE_REGISTRY_DIR: '/b' }
-    expect(readInstancesSettings(flags, env).registryDir).to.equal('/b')
-    const named = { ...flags, 'registry-dir': '/a' }
-    expect(readInstancesSettings(named, env).registryDir).to.equal('/a')
   })
 })

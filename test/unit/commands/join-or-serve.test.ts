@@ -29,7 +29,6 @@ describe('joinable', () => {
     ['blender', [unknown, blender], 'blender-1'],
     ['blender', [blender, second], 'several'],
     ['blender', [maya], 'none'],
-    ['unknown', [maya], 'none'],
   ]
   for (const [kind, among, joined] of cases) {
     it(`returns ${joined} for ${kind} among ${among.map(({ id }) => id).join(', ')}`, () => {
@@ -107,6 +106,14 @@ describe('JoinOrServe', () => {
     world.now += 1501
     expect(url(await place.locate())).to.equal(ownUrl)
     expect(world.said).to.deep.equal(['joined blender-1', 'joined blender-1b', 'started'])
+  })
+
+  it('joins a server that another client started', async () => {
+    const place = await world.lost('blender')
+    world.now += 60_000
+    world.live = [second]
+    expect(url(await place.locate())).to.equal(second.url)
+    expect(world.starts).to.equal(0)
   })
 
   it('hands back to the same process after an absence, and to nothing else', async () => {

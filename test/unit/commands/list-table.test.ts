@@ -1,28 +1,18 @@
 import { expect } from 'chai'
 import { artefactTable } from '../../../src/commands/artefacts/list-run.ts'
-import {
-  firstOfEach,
-  fits,
-  resourceTable,
-  templateTable,
-} from '../../../src/commands/resources/list-table.ts'
+import { firstOfEach, fits, resourceTable } from '../../../src/commands/resources/list-table.ts'
 import { parseListed } from '../../../src/lib/mcp/client/ask.ts'
 
 const nowMs = Date.parse('2026-01-02T03:04:05Z')
 
 describe('tables of resources', () => {
   it('shows what is known and keeps the terminal safe', () => {
+    const known = { uri: 'scene://current', title: 'Current scene', size: 1500 }
+    const modified = (lastModified: string) => ({ annotations: { lastModified } })
     const listed = parseListed(
       [
-        {
-          uri: 'scene://current',
-          name: 'scene',
-          title: 'Current scene',
-          size: 1500,
-          mimeType: 'application/json',
-          annotations: { lastModified: '2026-01-02T03:01:05Z' },
-        },
-        { uri: 'x://\u001b[31mred', name: 'a\nb', size: -1, annotations: { lastModified: 'no' } },
+        { ...known, mimeType: 'application/json', ...modified('2026-01-02T03:01:05Z') },
+        { uri: 'x://\u001b[31mred', name: 'a\nb', size: -1, ...modified('no') },
         { name: 'no uri' },
         7,
       ],
@@ -33,11 +23,6 @@ describe('tables of resources', () => {
       'Current scene  application/json  1.5 kB  3 min ago  scene://current',
       'a b            -                 -       -          x://red',
     ])
-  })
-
-  it('shows templates', () => {
-    const listed = parseListed([{ uriTemplate: 'a://{b}', name: 'A' }], 'uriTemplate')
-    expect(templateTable(listed).split('\n').at(-1)).to.equal('A     -     a://{b}')
   })
 
   it('shows artefacts by the beginning of their hash', () => {
@@ -60,10 +45,8 @@ describe('tables of resources', () => {
     const others = ['audit://recent', 'scene://current'].map(uri => ({ uri, name: 'a' }))
     const listed = parseListed(objects.concat(others), 'uri')
     const { shown, left } = firstOfEach(listed)
-    expect(shown.map(({ uri }) => uri).slice(-2)).to.deep.equal([
-      'scene://object/11',
-      'audit://recent',
-    ])
+    const last = shown.map(({ uri }) => uri).slice(-2)
+    expect(last).to.deep.equal(['scene://object/11', 'audit://recent'])
     expect(left).to.deep.equal([{ scheme: 'scene', count: 1989 }])
     expect(listed.filter(fits('LAMP 19')).length).to.equal(111)
     expect(listed.filter(fits('object/7')).length).to.equal(111)

@@ -62,7 +62,6 @@ describe('settings of serve', () => {
   const proxies = ['127.0.0.1', '10.0.0.0/8', '[::1]', 'fd00::/8']
   const accepted: [flags: Partial<ServeFlags>, env: Env, expected: object][] = [
     [{ host: '[::1]' }, {}, { host: '::1' }],
-    [{ 'public-url': 'https://localhost/x' }, {}, { publicUrl: 'https://localhost/x' }],
     [{ 'allowed-host': ['Studio.example:80'] }, {}, { allowedHosts: ['studio.example:80'] }],
     [{ 'allowed-origin': ['https://A.example'] }, {}, { allowedOrigins: ['https://a.example'] }],
     [{ 'trusted-proxy': proxies, 'allow-unauthenticated': true }, {}, { trustedProxies: proxies }],
@@ -85,7 +84,6 @@ describe('settings of serve', () => {
     [{ host: '0.0.0.0' }, { SERVICE_MCP_API_KEY: 'abc' }, { host: '0.0.0.0', auth: keyed('abc') }],
     [{ host: '0.0.0.0', 'allow-unauthenticated': true }, {}, { host: '0.0.0.0' }],
     [{ limit: ['maxSessions=5', 'pageSize=10'] }, {}, { limits: { maxSessions: 5, pageSize: 10 } }],
-    [{ capture: 'off' }, {}, {}],
     [
       { capture: 'x11', 'capture-title': 'shot 010' },
       {},
@@ -114,9 +112,10 @@ describe('settings of serve', () => {
 
   it('say where the bucket and its database are', async () => {
     const database = 'postgres://studio:hidden@db.example/studio'
-    const found = async (env: Env) =>
-      (await read({ artefacts: 's3://renders/a/b/' }, { SERVICE_DATABASE_URL: database, ...env }))
-        .artefacts
+    const found = async (env: Env) => {
+      const all = { SERVICE_DATABASE_URL: database, ...env }
+      return (await read({ artefacts: 's3://renders/a/b/' }, all)).artefacts
+    }
     const bucket = { bucket: 'renders', prefix: 'a/b/', endpoint: undefined, region: undefined }
     const aws = await found({})
     expect(aws).to.have.deep.property('bucket', bucket)
@@ -125,8 +124,8 @@ describe('settings of serve', () => {
     const own = { AWS_ENDPOINT_URL: 'http://a:1', AWS_ENDPOINT_URL_S3: 'https://b:2' }
     const here = { ...bucket, endpoint: 'https://b:2', region: 'us-east-1' }
     expect(await found(own)).to.have.deep.property('bucket', here)
-    const region = await found({ ...own, AWS_REGION: 'eu-1' })
-    expect(region).to.have.nested.property('bucket.region', 'eu-1')
+    const there = { ...here, region: 'eu-1' }
+    expect(await found({ ...own, AWS_REGION: 'eu-1' })).to.have.deep.property('bucket', there)
   })
 
   const database = 'postgres://db.example/studio'
@@ -138,14 +137,10 @@ describe('settings of serve', () => {
     [{ 'tls-cert': 'c.pem' }, {}, '--tls-cert needs --tls-key'],
     [{ 'tls-cert': '', 'tls-key': 'k.pem' }, {}, '--tls-cert is empty'],
     [{ 'trusted-proxy': ['localhost'] }, {}, '--trusted-proxy localhost is neither'],
-    [{ 'trusted-proxy': ['10.0.0.0/33'] }, {}, '--trusted-proxy 10.0.0.0/33 is neither'],
     [{ 'trusted-proxy': ['::/0'] }, {}, '--trusted-proxy ::/0 is neither'],
     [{ 'public-url': 'ftp://a' }, {}, '--public-url'],
     [{ 'public-url': 'https://u:p@a' }, {}, '--public-url'],
-    [{ 'public-url': 'nonsense' }, {}, '--public-url'],
-    [{ 'allowed-host': ['*'] }, {}, '--allowed-host *'],
     [{ 'allowed-host': ['http://a'] }, {}, '--allowed-host http://a'],
-    [{ 'allowed-origin': ['*'] }, {}, '--allowed-origin *'],
     [{ 'allowed-origin': ['null'] }, {}, '--allowed-origin null'],
     [{ 'dcc-type': 'Big App' }, {}, '--dcc-type Big App'],
     [{ name: 'a\nb' }, {}, '--name'],
@@ -164,7 +159,6 @@ describe('settings of serve', () => {
     [{ 'scene-file': '' }, {}, '--scene-file is empty'],
     [{ 'gateway-port': 9000 }, {}, '--gateway-port is for --gateway'],
     [{ aggregate: true }, {}, '--aggregate is for --gateway'],
-    [{ limit: ['pageSize'] }, {}, 'pageSize=NUMBER'],
     [{ limit: ['pageSize=1e3'] }, {}, 'pageSize=NUMBER'],
     [{ 'api-key-file': '/nonexistent/key' }, { SERVICE_MCP_API_KEY: 'abc' }, 'no such file'],
     [{}, { SERVICE_MCP_API_KEY: 'two words' }, 'SERVICE_MCP_API_KEY contains'],
@@ -210,12 +204,6 @@ describe('settings of serve', () => {
       } finally {
         await keys.remove()
       }
-    })
-
-    it('refuse OAuth', async () => {
-      const flags = { auth: 'oauth', 'oauth-issuer': 'https://login.example' } as const
-      const { code } = await failureOf(() => readStdio([], flags))
-      expect(code).to.equal('usage_invalid')
     })
 
     it('choose a free port and any application, unless they are given', async () => {

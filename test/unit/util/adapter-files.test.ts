@@ -25,20 +25,10 @@ describe('the adapters of the package', () => {
     return Object.fromEntries(files.map(({ path, bytes }) => [path, Buffer.from(bytes).toString()]))
   }
 
-  it('is every file of the add-on, with the client beside its modules', async () => {
+  it('is every file of the add-on and the one client, without what others leave behind', async () => {
     await put(addon('__init__.py'), 'init')
     await put(addon('scene/collect.py'), 'collect')
     await put(addon('service_host_link.py'), 'an old copy')
-    await put('python/service_host_link/__init__.py', 'client')
-    expect(await contents()).to.deep.equal({
-      '__init__.py': 'init',
-      'scene/collect.py': 'collect',
-      'service_host_link.py': 'client\n',
-    })
-  })
-
-  it('leaves out what Python, editors and links leave behind', async () => {
-    await put(addon('__init__.py'), 'init')
     await put(addon('__pycache__/__init__.cpython-311.pyc'), 'x')
     await put(addon('scene/__pycache__/note.txt'), 'x')
     for (const name of ['.DS_Store', '.git/config', 'old.pyc', 'old.pyo']) {
@@ -48,7 +38,11 @@ describe('the adapters of the package', () => {
     await put('secret', 'x')
     await symlink(join(adapters, 'secret'), join(adapters, addon('link.py')))
     await symlink(join(adapters, 'python'), join(adapters, addon('folder')))
-    expect(Object.keys(await contents())).to.have.members(['__init__.py', 'service_host_link.py'])
+    expect(await contents()).to.deep.equal({
+      '__init__.py': 'init',
+      'scene/collect.py': 'collect',
+      'service_host_link.py': 'client\n',
+    })
   })
 
   it('says what is missing from a copy that is not whole', async () => {

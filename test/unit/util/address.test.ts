@@ -1,11 +1,5 @@
 import { expect } from 'chai'
-import {
-  isLoopback,
-  isWildcard,
-  localBase,
-  parseOrigin,
-  withoutBrackets,
-} from '../../../src/lib/util/address.ts'
+import { isLoopback, isWildcard, localBase, parseOrigin } from '../../../src/lib/util/address.ts'
 
 describe('isLoopback', () => {
   const cases: [host: string, expected: boolean][] = [
@@ -40,12 +34,6 @@ describe('localBase', () => {
       expect(isWildcard(host)).to.equal(wildcard)
     })
   }
-})
-
-describe('withoutBrackets', () => {
-  it('leaves what has none', () => {
-    expect(['[::1]', '::1', '['].map(withoutBrackets)).to.deep.equal(['::1', '::1', '['])
-  })
 })
 
 describe('parseOrigin', () => {

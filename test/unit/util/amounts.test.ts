@@ -1,16 +1,9 @@
 import { expect } from 'chai'
-import { counted, durationText, expiryText, sizeText } from '../../../src/lib/util/amounts.ts'
+import { durationText, expiryText, sizeText } from '../../../src/lib/util/amounts.ts'
 
 const minute = 60_000
 const hour = 60 * minute
 const day = 24 * hour
-
-describe('counted', () => {
-  it('has a plural', () => {
-    const texts = [0, 1, 2].map(count => counted(count, 'token'))
-    expect(texts).to.deep.equal(['0 tokens', '1 token', '2 tokens'])
-  })
-})
 
 describe('sizeText', () => {
   const cases: [bytes: number, text: string][] = [

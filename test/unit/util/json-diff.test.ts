@@ -14,110 +14,110 @@ const brief = (before: unknown, after: unknown) =>
   })
 
 describe('diffJson', () => {
-  const cases: [what: string, before: unknown, after: unknown, ...changes: string[]][] = [
-    ['nothing for equal values', { a: [1, { b: 2 }] }, { a: [1, { b: 2 }] }],
-    ['nothing for another order of members', { a: 1, b: 2 }, { b: 2, a: 1 }],
-    ['an added member', {}, { a: 1 }, 'added /a 1'],
-    ['a removed member', { a: null }, {}, 'removed /a null'],
-    ['a changed member', { a: 1 }, { a: [1] }, 'changed /a 1 [1]'],
-    ['a name that needs escapes', { 'a/~b': 1 }, { 'a/~b': 2 }, 'changed /a~1~0b 1 2'],
+  // What it names, both values and the changes.
+  const cases: [what: string, before: string, after: string, ...changes: string[]][] = [
+    ['nothing for equal values', '{"a":[1,{"b":2}]}', '{"a":[1,{"b":2}]}'],
+    ['nothing for another order of members', '{"a":1,"b":2}', '{"b":2,"a":1}'],
+    ['an added member', '{}', '{"a":1}', 'added /a 1'],
+    ['a removed member', '{"a":null}', '{}', 'removed /a null'],
+    ['a changed member', '{"a":1}', '{"a":[1]}', 'changed /a 1 [1]'],
+    ['a name that needs escapes', '{"a/~b":1}', '{"a/~b":2}', 'changed /a~1~0b 1 2'],
     [
       'a list of texts as one value',
-      { layers: ['a', 'b'] },
-      { layers: ['a', 'c'] },
-      'changed /layers ["a","b"] ["a","c"]',
+      '{"a":["x","y"]}',
+      '{"a":["x"]}',
+      'changed /a ["x","y"] ["x"]',
     ],
     [
-      'a vector of numbers as one value',
-      { range: [1, 250], same: [1, 2] },
-      { range: [1, 300], same: [1, 2] },
-      'changed /range [1,250] [1,300]',
+      'a vector as one value',
+      '{"a":[1,2],"b":[1]}',
+      '{"a":[1,3],"b":[1]}',
+      'changed /a [1,2] [1,3]',
     ],
     [
-      'a position in other lists of one length',
-      { rows: [[1], null, 'a'] },
-      { rows: [[1], 2, 'a'] },
-      'changed /rows/1 null 2',
+      'a position in other lists',
+      '{"a":[[1],null,"x"]}',
+      '{"a":[[1],2,"x"]}',
+      'changed /a/1 null 2',
     ],
     [
-      'the whole list when lengths differ',
-      { selection: ['a', 1] },
-      { selection: ['a'] },
-      'changed /selection ["a",1] ["a"]',
+      'the whole list of another length',
+      '{"a":["x",1]}',
+      '{"a":["x"]}',
+      'changed /a ["x",1] ["x"]',
     ],
+    ['each object of a new list', '{}', '{"a":[{"x":1}]}', 'added /a/0 {"x":1}'],
     [
       'what was added, removed and changed, with places of the list in which each is',
-      [{ id: 1 }, { id: 2, x: 1 }, { id: 3 }],
-      [{ id: 0 }, { id: 2, x: 2 }],
+      '[{"id":1},{"id":2,"x":1},{"id":3}]',
+      '[{"id":0},{"id":2,"x":2}]',
       'removed /0 {"id":1}',
       'removed /2 {"id":3}',
       'added /0 {"id":0}',
       'changed /1/x 1 2',
     ],
-    ['each object of a new list', {}, { a: [{ x: 1 }] }, 'added /a/0 {"x":1}'],
     [
       'the ids 1 and "1" as different',
-      [{ id: 1 }],
-      [{ id: '1' }],
+      '[{"id":1}]',
+      '[{"id":"1"}]',
       'removed /0 {"id":1}',
       'added /0 {"id":"1"}',
     ],
     [
       'another id of what has the same name alone',
-      [{ id: 4, name: 'Cube', x: 1 }],
-      [{ id: 9, name: 'Cube', x: 2 }],
+      '[{"id":4,"name":"Cube","x":1}]',
+      '[{"id":9,"name":"Cube","x":2}]',
       'changed /0/id 4 9',
       'changed /0/x 1 2',
     ],
     [
       'no other id where several have the name',
-      [
-        { id: 4, name: 'Cube' },
-        { id: 5, name: 'Cube' },
-      ],
-      [
-        { id: 9, name: 'Cube' },
-        { id: 5, name: 'Cube' },
-      ],
+      '[{"id":4,"name":"Cube"},{"id":5,"name":"Cube"}]',
+      '[{"id":9,"name":"Cube"},{"id":5,"name":"Cube"}]',
       'removed /0 {"id":4,"name":"Cube"}',
       'added /0 {"id":9,"name":"Cube"}',
     ],
     [
-      'another id and name of what has the same uid, whatever has its id now',
-      [
-        { uid: 7, id: 'A', x: 1 },
-        { uid: 8, id: 'B', x: 2 },
-      ],
-      [{ uid: 8, id: 'A', x: 3 }],
+      'another id of what has the same uid, whatever has its id now',
+      '[{"uid":7,"id":"A","x":1},{"uid":8,"id":"B","x":2}]',
+      '[{"uid":8,"id":"A","x":3}]',
       'removed /0 {"uid":7,"id":"A","x":1}',
       'changed /0/id "B" "A"',
       'changed /0/x 2 3',
     ],
-    ['no other uid: another run of the application', [{ uid: 1, id: 1 }], [{ uid: 2, id: 1 }]],
+    [
+      'another object under the name of one that was deleted in the same run',
+      '[{"id":"A","uid":"r.1"},{"id":"B","uid":"r.2"}]',
+      '[{"id":"A","uid":"r.3"},{"id":"B","uid":"r.2"}]',
+      'removed /0 {"id":"A","uid":"r.1"}',
+      'added /0 {"id":"A","uid":"r.3"}',
+    ],
+    [
+      'no other uids: another run of the application',
+      '[{"id":"A","uid":"r.1","x":1},{"id":"B","uid":"r.2","x":1}]',
+      '[{"id":"A","uid":"s.7","x":1},{"id":"B","uid":"s.8","x":2}]',
+      'changed /1/x 1 2',
+    ],
     [
       'objects beside other items, which are compared in their order',
-      { objects: [{ id: 'A', x: 1 }, null, { id: 'B' }], things: [{ name: 'A', x: 1 }, 't', 'u'] },
-      { objects: [{ id: 'B' }, null, { id: 'A', x: 2 }], things: ['u', { name: 'A', x: 2 }] },
+      '{"objects":[{"id":"A","x":1},null,{"id":"B"}],"things":[{"name":"A","x":1},"t","u"]}',
+      '{"objects":[{"id":"B"},null,{"id":"A","x":2}],"things":["u",{"name":"A","x":2}]}',
       'changed /objects/2/x 1 2',
       'changed /things/1/x 1 2',
       'removed /things/1 "t"',
     ],
     [
       'no other id where another object has the uuid',
-      [
-        { id: 1, uuid: 'u' },
-        { id: 2, uuid: 'u' },
-      ],
-      [
-        { id: 1, uuid: 'u' },
-        { id: 3, uuid: 'u' },
-      ],
+      '[{"id":1,"uuid":"u"},{"id":2,"uuid":"u"}]',
+      '[{"id":1,"uuid":"u"},{"id":3,"uuid":"u"}]',
       'removed /1 {"id":2,"uuid":"u"}',
       'added /1 {"id":3,"uuid":"u"}',
     ],
   ]
   for (const [what, before, after, ...changes] of cases) {
-    it(`names ${what}`, () => expect(brief(before, after)).to.deep.equal(changes))
+    it(`names ${what}`, () => {
+      expect(brief(JSON.parse(before), JSON.parse(after))).to.deep.equal(changes)
+    })
   }
 
   for (const key of ['id', 'uuid', 'name', 'uid']) {
@@ -156,24 +156,6 @@ describe('diffJson', () => {
       { path: '/0/x', kind: 'changed', before: 1, after: 2, ...by },
       { path: '/1/x', kind: 'changed', before: 1, after: 3, id: 1, member: ['x'], ...by },
     ])
-  })
-
-  it('tells an object that was deleted and added again under its name as another one', () => {
-    const before = [
-      { id: 'Cube', uid: 'a.1', x: 1 },
-      { id: 'Lamp', uid: 'a.2', x: 1 },
-    ]
-    const again = [{ id: 'Cube', uid: 'a.3', x: 1 }, before[1]]
-    const kinds = (after: unknown) =>
-      diffJson({ objects: before }, { objects: after }, { maxChanges: 9 }).changes.map(
-        ({ kind, path }) => `${kind} ${path}`,
-      )
-    expect(kinds(again)).to.deep.equal(['removed /objects/0', 'added /objects/0'])
-    const otherRun = [
-      { id: 'Cube', uid: 'b.7', x: 1 },
-      { id: 'Lamp', uid: 'b.8', x: 2 },
-    ]
-    expect(kinds(otherRun)).to.deep.equal(['changed /objects/1/x'])
   })
 
   it('takes another order of duplicates for no change', () => {

