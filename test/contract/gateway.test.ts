@@ -1,23 +1,20 @@
 import { hostname } from 'node:os'
 import { expect } from 'chai'
-import { monotonicClock, systemClock, systemTimer } from '../../src/lib/util/time.ts'
+import { systemClock, systemTimer } from '../../src/lib/util/time.ts'
 import { bundledCatalog } from '../../src/lib/util/adapter-files.ts'
 import { silentLogger } from '../../src/lib/util/logger.ts'
 import { resolveGatewayLimits } from '../../src/lib/config/gateway-limits.ts'
 import { resolveLimits } from '../../src/lib/config/limits.ts'
 import { CatalogFile } from '../../src/server/gateway/catalog/catalog-file.ts'
 import { EventRing } from '../../src/server/gateway/event-ring.ts'
-import { GatewayResources } from '../../src/server/gateway/gateway-resources.ts'
-import { Instances } from '../../src/server/gateway/relay/instances.ts'
 import { Relays } from '../../src/server/gateway/relay/relays.ts'
+import { openView } from '../../src/server/gateway/views/view.ts'
 import { accessLogOn } from '../../src/server/http/access-log.ts'
 import { openPolicy } from '../../src/server/http/authentication.ts'
 import { listen as listenOn } from '../../src/server/http/listen.ts'
 import { createRequestChecks } from '../../src/server/http/request-checks.ts'
 import { createHandlers } from '../../src/server/mcp/app.ts'
-import { createMcpEndpoint } from '../../src/server/mcp/endpoint.ts'
 import { sessionRevisions } from '../../src/server/mcp/sessions/initialize.ts'
-import { gatewayForms } from '../helpers/gateway-forms.ts'
 import { RawSession } from '../helpers/mcp.ts'
 import { entry, MemoryDirectory } from '../helpers/memory-directory.ts'
 import { callStateless, listenStateless } from '../helpers/stateless.ts'
@@ -45,8 +42,8 @@ const removedTools = [
   'dcc_catalog__describe',
 ]
 
-for (const { form, aggregate } of gatewayForms) {
-  describe(`a gateway ${form}`, () => {
+for (const aggregate of [false, true]) {
+  describe(`a gateway ${aggregate ? 'with' : 'without'} --aggregate`, () => {
     let gateway: Awaited<ReturnType<typeof startGatewayServer>>
     let directory: MemoryDirectory
     let ring: EventRing
@@ -285,56 +282,35 @@ for (const { form, aggregate } of gatewayForms) {
   })
 }
 
-/** The real endpoint on a free port, over the resources of a gateway. */
+/** The real endpoint on a free port, over a directory that the test fills. */
 async function startGatewayServer(aggregate: boolean) {
   const host = '127.0.0.1'
   const limits = { ...resolveLimits(), ...resolveGatewayLimits(), listChangedIntervalMs: 20 }
   const log = silentLogger
   const directory = new MemoryDirectory()
   const ring = new EventRing(limits)
-  const catalog = await CatalogFile.open({ path: bundledCatalog, source: 'bundled', limits, log })
-  const clocks = { clock: systemClock, timer: systemTimer }
-  const instances = aggregate
-    ? new Instances({
-        directory,
-        clock: systemClock,
-        relays: new Relays({
-          ...clocks,
-          directory,
-          hostname: hostname(),
-          instancesDir: '/none',
-          mayUseKey: () => false,
-          isOwn: () => false,
-          limits,
-          log,
-        }),
-        updated: uri => resources.instanceUpdated(uri),
-        listChanged: () => resources.instanceListChanged(),
-      })
-    : undefined
+  const relays = new Relays({
+    clock: systemClock,
+    timer: systemTimer,
+    directory,
+    hostname: hostname(),
+    instancesDir: '/none',
+    mayUseKey: () => false,
+    isOwn: () => false,
+    limits,
+    log,
+  })
   let port = 0
-  const resources = new GatewayResources({
-    instances,
+  const { endpoint, close } = openView({
     directory,
     ring,
-    catalog,
-    limits,
-    self: () => ({
-      host,
-      port,
-      mcpUrl: `http://${host}:${port}/mcp`,
-      startedMs: systemClock.now(),
-    }),
-    activity: () => endpoint.activity(),
+    relays: aggregate ? relays : undefined,
+    catalog: await CatalogFile.open({ path: bundledCatalog, source: 'bundled', limits, log }),
+    tools: false,
+    self: () => ({ host, port, mcpUrl: `http://${host}:${port}/mcp`, startedMs: 0 }),
     probeOf: () => null,
     whyNotProbed: () => null,
-  })
-  const endpoint = createMcpEndpoint({
-    registry: resources,
-    resourcesEnabled: true,
-    instructions: 'Read gateway://instances first.',
     limits,
-    clock: monotonicClock,
     log,
   })
   const handlers = createHandlers({
@@ -354,9 +330,8 @@ async function startGatewayServer(aggregate: boolean) {
     directory,
     ring,
     async stop() {
-      await listening.stop(() => endpoint.close())
-      resources.close()
-      await instances?.close()
+      await listening.stop(close)
+      await relays.close()
     },
   }
 }

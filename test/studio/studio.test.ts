@@ -3,7 +3,7 @@ import { until } from '../helpers/until.ts'
 import type { Agent } from './agent.ts'
 import { type Studio, type StudioInstance, startStudio } from './studio.ts'
 
-/** Links are silent for less long than those of the document: see test/nightly for the real times. */
+/** Links are silent for less long than by default. */
 const bounds = ['joinPingMs=1000', 'joinSilenceMs=2500']
 
 describe('a studio: two gateways behind nginx, and instances on three machines', function () {
