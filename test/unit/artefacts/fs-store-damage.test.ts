@@ -18,8 +18,6 @@ describe('filesystem artefact store with damaged files', () => {
         ['wrong digest', ref => JSON.stringify({ ...ref, digest: `sha256:${'0'.repeat(64)}` })],
         ['bad mime', ref => JSON.stringify({ ...ref, mime: 'a/b\r\nX: y' })],
         ['bad time', ref => JSON.stringify({ ...ref, created_at: 'now' })],
-        ['bad expiry', ref => JSON.stringify({ ...ref, expires_at: 5 })],
-        ['bad size', ref => JSON.stringify({ ...ref, size_bytes: -1 })],
         ['bad name', ref => JSON.stringify({ ...ref, display_name: 'a\nb' })],
         ['too deep', ref => JSON.stringify({ ...ref, metadata: 0 }).replace('0}', deep(200) + '}')],
         ['too large', ref => JSON.stringify({ ...ref, metadata: 'x'.repeat(100_000) })],
@@ -46,62 +44,46 @@ describe('filesystem artefact store with damaged files', () => {
       await store.close()
     }))
 
-  it('hides artefacts whose body is a symlink or missing', () =>
+  it('follows no symlink in place of a body, whether it was there at the start or came later', () =>
     withFolder(async root => {
       fs.writeFileSync(join(root, 'secret'), 'secret')
       const first = await open(root)
-      const linked = (await first.put(Buffer.from('secret'))).ref.digest.slice(7)
-      const missing = (await first.put(randomBytes(8))).ref.digest.slice(7)
-      await first.close()
-      for (const hex of [linked, missing]) fs.rmSync(bodyPath(root, hex))
-      fs.symlinkSync(join(root, 'secret'), bodyPath(root, linked))
-      const store = await open(root)
-      for (const hex of [linked, missing]) {
-        expect(await store.find(hex)).to.equal(null)
-        expect(await store.open(hex)).to.equal(null)
-      }
-      await store.close()
-    }))
-
-  it('refuses a body that became a symlink after it was indexed', () =>
-    withFolder(async root => {
-      const store = await open(root)
-      const hex = (await store.put(Buffer.from('secret'))).ref.digest.slice(7)
+      const hex = (await first.put(Buffer.from('secret'))).ref.digest.slice(7)
       age(root)
-      await store.page(undefined, 1)
-      fs.writeFileSync(join(root, 'secret'), 'secret')
+      await first.page(undefined, 1)
       const path = bodyPath(root, hex)
       const times = fs.statSync(dirname(path))
       fs.rmSync(path)
       fs.symlinkSync(join(root, 'secret'), path)
+      // As if nothing had changed since the folder was read.
       fs.utimesSync(dirname(path), times.atime, times.mtime)
-      expect((await failureOf(() => store.open(hex))).code).to.equal('storage_failed')
+      expect((await failureOf(() => first.open(hex))).code).to.equal('storage_failed')
+      await first.close()
+      const store = await open(root)
+      expect(await store.find(hex)).to.equal(null)
+      expect(await store.open(hex)).to.equal(null)
       await store.close()
     }))
 
-  for (const claimed of [1, 5_000_000]) {
-    it(`serves an undamaged body whose sidecar claims ${claimed} bytes`, () =>
-      withFolder(async root => {
-        const bytes = randomBytes(3000)
-        const hex = sha256(bytes)
-        const writer = await open(root)
-        const { ref } = await writer.put(bytes)
-        await writer.close()
-        const sidecar = `${bodyPath(root, hex)}.json`
-        fs.writeFileSync(sidecar, JSON.stringify({ ...ref, size_bytes: claimed }))
-        const store = await open(root)
-        expect(await store.find(hex)).to.deep.equal(ref)
-        expect((await store.page(undefined, 1)).refs).to.deep.equal([ref])
-        const artefact = await store.open(hex)
-        if (artefact === null) throw new Error('not stored')
-        expect((await collect(artefact.verified())).equals(bytes)).to.equal(true)
-        await artefact.close()
-        expect(fs.readdirSync(join(root, 'quarantine'))).to.deep.equal([])
-        fs.truncateSync(bodyPath(root, hex), 2999)
-        expect((await failureOf(() => store.open(hex))).code).to.equal('artefact_corrupt')
-        await store.close()
-      }))
-  }
+  it('serves an undamaged body whose sidecar claims another size', () =>
+    withFolder(async root => {
+      const bytes = randomBytes(3000)
+      const hex = sha256(bytes)
+      const writer = await open(root)
+      const { ref } = await writer.put(bytes)
+      await writer.close()
+      const sidecar = `${bodyPath(root, hex)}.json`
+      fs.writeFileSync(sidecar, JSON.stringify({ ...ref, size_bytes: 5_000_000 }))
+      const store = await open(root)
+      expect(await store.find(hex)).to.deep.equal(ref)
+      expect((await store.page(undefined, 1)).refs).to.deep.equal([ref])
+      const artefact = await store.open(hex)
+      if (artefact === null) throw new Error('not stored')
+      expect((await collect(artefact.verified())).equals(bytes)).to.equal(true)
+      await artefact.close()
+      expect(fs.readdirSync(join(root, 'quarantine'))).to.deep.equal([])
+      await store.close()
+    }))
 
   it('quarantines truncated bodies within the bound', () =>
     withFolder(async root => {
