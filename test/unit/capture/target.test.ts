@@ -15,7 +15,6 @@ const rows: [
   isOwn: (pid: number) => boolean | null,
   expected: string,
 ][] = [
-  ['nobody was ever linked', { connected: false, app: null }, null, own, 'no_application'],
   ['the application that left', { ...gui, connected: false }, null, own, 'no_application'],
   ['the linked one', gui, null, own, '4711'],
   ['the linked one, where processes are not told apart', gui, null, () => null, '4711'],
@@ -28,7 +27,6 @@ const rows: [
     own,
     'no_window',
   ],
-  ['a title', { connected: false, app: null }, 'Blender', own, 'Blender'],
   ['a title in place of the id', gui, 'Blender', foreign, 'Blender'],
 ]
 
@@ -58,7 +56,7 @@ describe('isOwnProcess', () => {
 
   it('is true for this process and those it starts, false once they are gone', async () => {
     expect(isOwnProcess(process.pid)).to.equal(true)
-    const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'])
+    const child = spawn('sleep', ['60'])
     expect(isOwnProcess(child.pid ?? 0)).to.equal(true)
     child.kill()
     await once(child, 'close')
