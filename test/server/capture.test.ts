@@ -1,50 +1,50 @@
 import { mkdtemp, rm } from 'node:fs/promises'
+import { request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { HostClient, type PictureQuestion, PictureUnavailable } from '../../../src/host-client.ts'
-import { silentLogger } from '../../../src/lib/util/logger.ts'
-import { startServe } from '../../../src/server/serve.ts'
-import type { ServeHandle } from '../../../src/server/host/serve-options.ts'
-import { type Events, RawSession } from '../../helpers/mcp.ts'
-import { pngOf } from '../../helpers/png.ts'
-import { until } from '../../helpers/until.ts'
+import { HostClient, type PictureQuestion, PictureUnavailable } from '../../src/host-client.ts'
+import { silentLogger } from '../../src/lib/util/logger.ts'
+import { ok } from '../../src/lib/util/result.ts'
+import { resolveCaptureLimits } from '../../src/server/capture/limits.ts'
+import { noApplication } from '../../src/server/capture/target.ts'
+import { WindowCapture } from '../../src/server/capture/window-capture.ts'
+import { serveInProcess } from '../helpers/in-process-servers.ts'
+import { type Events, RawSession, rpc, startServer, type TestServer } from '../helpers/mcp.ts'
+import { MemoryBackend } from '../helpers/memory-capture.ts'
+import { pngOf } from '../helpers/png.ts'
+import type { RunningServe } from '../helpers/serve-process.ts'
+import { statelessHeaders, statelessRequest } from '../helpers/stateless.ts'
+import { until } from '../helpers/until.ts'
 
 const uri = 'capture://current_window'
 const listChanged = 'notifications/resources/list_changed'
 
 describe('capture://current_window, taken by the application itself', () => {
   let folder: string
-  let serve: ServeHandle
+  let serve: RunningServe
   let session: RawSession
   let events: Events
   let host: HostClient
 
-  beforeEach(async () => {
+  before(async () => {
     folder = await mkdtemp(join(tmpdir(), 'capture-in-app-'))
-    serve = await startServe({
-      port: 0,
-      host: '127.0.0.1',
-      allowedHosts: [],
-      allowedOrigins: [],
-      dccType: 'unknown',
-      registryDir: folder,
-      artefacts: false,
-      resources: true,
-      accessLog: () => {},
-      log: silentLogger,
-      limits: { listChangedIntervalMs: 20, linkCaptureMs: 3000, captureReuseMs: 0 },
-      capture: { mode: 'host' },
-    })
-    host = new HostClient({ app: { dccType: 'paint', mode: 'gui' }, registryDir: folder })
+    const bounds = ['--bound=listChangedIntervalMs=20', '--bound=captureReuseMs=0']
+    serve = await serveInProcess({ registryDir: folder, flags: ['--capture=host', ...bounds] })
     session = await RawSession.open(serve.url)
     events = await session.listen()
   })
-  afterEach(async () => {
+  after(async () => {
     events.close()
-    await host.stop()
     await serve.stop()
     await rm(folder, { recursive: true, force: true })
+  })
+  beforeEach(() => {
+    host = new HostClient({ app: { dccType: 'paint', mode: 'gui' }, registryDir: folder })
+  })
+  afterEach(async () => {
+    await host.stop()
+    await until(async () => !(await isListed()), 'the end of the resource')
   })
 
   const isListed = async () => {
@@ -52,15 +52,23 @@ describe('capture://current_window, taken by the application itself', () => {
     return result.resources.some((each: { uri: string }) => each.uri === uri)
   }
   const read = (query = '') => session.call('resources/read', { uri: uri + query })
-  const reason = async (query = '') => (await read(query)).error?.data?.reason
-  async function begin(): Promise<void> {
-    host.start()
-    await host.connected({ timeoutMs: 10_000 })
-  }
   const told = () => events.messages.filter(({ method }) => method === listChanged).length
 
+  /** Links the application, whose offer of pictures is listed then. */
+  async function begin(
+    take: Parameters<HostClient['provideCapture']>[0],
+    options?: Parameters<HostClient['provideCapture']>[1],
+  ): Promise<() => void> {
+    const withdraw = host.provideCapture(take, options)
+    host.start()
+    await host.connected({ timeoutMs: 10_000 })
+    await until(isListed, 'the resource in the list')
+    return withdraw
+  }
+
   it('is there from the offer to its withdrawal, and clients hear of both', async () => {
-    await begin()
+    host.start()
+    await host.connected({ timeoutMs: 10_000 })
     expect(await isListed()).to.equal(false)
     expect((await read()).error.code).to.equal(-32002)
     const before = told()
@@ -74,12 +82,10 @@ describe('capture://current_window, taken by the application itself', () => {
 
   it('brings the bytes of the application, no wider than asked for', async () => {
     const widths: number[] = []
-    host.provideCapture(({ maxWidth }) => {
+    await begin(({ maxWidth }) => {
       widths.push(maxWidth)
       return pngOf(Math.min(maxWidth, 400), 30)
     })
-    await begin()
-    await until(isListed, 'the resource in the list')
     const { result } = await read('?max_width=64')
     const [content] = result.contents
     expect(content).to.include({ uri: `${uri}?max_width=64`, mimeType: 'image/png' })
@@ -90,11 +96,9 @@ describe('capture://current_window, taken by the application itself', () => {
   })
 
   it('brings the viewport alone, where the application draws it', async () => {
-    const withdraw = host.provideCapture(({ target }) => pngOf(target === 'window' ? 40 : 20, 10), {
+    const withdraw = await begin(({ target }) => pngOf(target === 'window' ? 40 : 20, 10), {
       targets: ['window', 'viewport'],
     })
-    await begin()
-    await until(isListed, 'the resource in the list')
     const widthOf = async (query: string) => {
       const { result, error } = await read(query)
       if (error !== undefined) return error
@@ -134,19 +138,16 @@ describe('capture://current_window, taken by the application itself', () => {
       const png = pngOf(target === 'viewport' ? 20 : 40, 10)
       return shot === undefined ? { png, view: { eye: 7 } } : png
     }
-    const withdraw = host.provideCapture(draw, { targets: ['window', 'viewport'], shots: true })
-    await begin()
-    await until(isListed, 'the resource in the list')
+    const withdraw = await begin(draw, { targets: ['window', 'viewport'], shots: true })
     const shotAt = async (query: string) => {
       const { result, error } = await session.call('resources/read', {
         uri: `capture://viewport?${query}`,
       })
       return error ?? Buffer.from(result.contents[0].blob, 'base64').readUInt32BE(16)
     }
-    expect(await shotAt('camera=Camera&max_width=30')).to.equal(20)
-    expect(await shotAt('of=Cube,Lamp&view=top')).to.equal(20)
-    expect(await shotAt('of=Cube')).to.equal(20)
-    expect(await shotAt('')).to.equal(20)
+    for (const query of ['camera=Camera&max_width=30', 'of=Cube,Lamp&view=top', 'of=Cube', '']) {
+      expect(await shotAt(query), query).to.equal(20)
+    }
     expect(asked).to.deep.equal([
       { camera: 'Camera' },
       { of: ['Cube', 'Lamp'], from: 'top' },
@@ -159,9 +160,8 @@ describe('capture://current_window, taken by the application itself', () => {
     const none = await shotAt('camera=Other')
     expect(none.data).to.include({ reason: 'not_found' })
     expect(none.message).to.include('there is no camera Other')
-    expect((await shotAt('camera=Camera&of=Cube')).message).to.include(
-      'cannot be combined with "of"',
-    )
+    const both = await shotAt('camera=Camera&of=Cube')
+    expect(both.message).to.include('cannot be combined with "of"')
     expect((await shotAt('view=top')).message).to.include('"view" needs "of"')
 
     withdraw()
@@ -174,16 +174,12 @@ describe('capture://current_window, taken by the application itself', () => {
   it('says why there is none, also of what is no picture', async () => {
     const answers: [() => Buffer, string][] = [
       [() => throwing(new PictureUnavailable('minimised')), 'minimised'],
-      [() => throwing(new PictureUnavailable('blank')), 'blank'],
       [() => throwing(new Error('a secret')), 'failed'],
       [() => Buffer.from('<html>'), 'failed'],
       [() => pngOf(65, 1), 'failed'],
-      [() => pngOf(10, 10).subarray(0, -1), 'failed'],
     ]
-    host.provideCapture(() => (answers[at]?.[0] ?? (() => pngOf(1, 1)))())
-    await begin()
-    await until(isListed, 'the resource in the list')
     let at = 0
+    await begin(() => (answers[at]?.[0] ?? (() => pngOf(1, 1)))())
     for (const [answer, expected] of answers) {
       const { error } = await read('?max_width=64')
       expect(error?.data?.reason, String(answer)).to.equal(expected)
@@ -194,69 +190,98 @@ describe('capture://current_window, taken by the application itself', () => {
     expect((await read('?max_width=64')).error).to.equal(undefined)
   })
 
-  it('lets widths and views that are asked for at once take their turn', async () => {
-    let atOnce = 0
-    const seen: number[] = []
-    const take = async ({ maxWidth }: PictureQuestion) => {
-      seen.push(++atOnce)
-      await new Promise(resolve => setTimeout(resolve, 30))
-      atOnce--
-      return pngOf(maxWidth, 2)
-    }
-    host.provideCapture(take, { targets: ['window', 'viewport'] })
-    await begin()
-    await until(isListed, 'the resource in the list')
-    const queries = [
-      'max_width=10',
-      'max_width=20',
-      'view=viewport&max_width=30',
-      'view=viewport&max_width=5',
-    ]
-    const reading = queries.map(query => read(`?${query}`))
-    for (const answer of await Promise.all(reading)) expect(answer.error).to.equal(undefined)
-    expect(seen).to.deep.equal([1, 1, 1, 1])
-  })
-
-  it('does not hold up other reads, and has a deadline', async () => {
-    const never = Promise.withResolvers<Buffer>()
-    host.provideCapture(() => never.promise)
-    host.setScene({ name: 'shot 010' })
-    await begin()
-    await until(isListed, 'the resource in the list')
-    const reading = reason()
-    let answered = false
-    void reading.then(() => (answered = true))
-    for (let n = 0; n < 3; n++) await session.readJson('scene://current')
-    expect(answered).to.equal(false)
-    expect(await reading).to.equal('timeout')
-    never.resolve(pngOf(1, 1))
-    await until(async () => (await read()).error === undefined, 'another picture')
-  })
-
   it('is gone with the application, and while it waits for it', async () => {
     const asked = Promise.withResolvers<void>()
-    host.provideCapture(() => (asked.resolve(), new Promise<Buffer>(() => {})))
-    await begin()
-    await until(isListed, 'the resource in the list')
-    const reading = reason()
+    await begin(() => (asked.resolve(), new Promise<Buffer>(() => {})))
+    const reading = read()
     await asked.promise
     await host.stop()
-    expect(await reading).to.be.oneOf(['host_disconnected', 'no_window'])
+    expect((await reading).error.data.reason).to.be.oneOf(['host_disconnected', 'no_window'])
     await until(async () => !(await isListed()), 'its going')
   })
 
-  it('is nowhere when the person at the application denies it', async () => {
-    host.provideCapture(() => pngOf(1, 1))
-    await begin()
-    await until(isListed, 'the resource in the list')
+  it('is nowhere while the person at the application denies it', async () => {
+    await begin(() => pngOf(1, 1))
     host.denyCapture(true)
     await until(async () => !(await isListed()), 'its going')
     const { error } = await read()
     expect(error.code).to.equal(-32002)
-    const state = serve.capture?.state
-    expect(state?.ok === false && state.failure.reason).to.equal('denied')
+    expect(error.data.hint).to.contain('shares no picture')
     host.denyCapture(false)
     await until(isListed, 'its coming back')
+  })
+})
+
+describe('reads of the window by many clients', () => {
+  let backend: MemoryBackend
+  let capture: WindowCapture
+  let server: TestServer
+  before(async () => {
+    backend = new MemoryBackend()
+    backend.held = true
+    const limits = resolveCaptureLimits()
+    const parts = { mode: 'auto', backends: [backend], limits, log: silentLogger } as const
+    capture = new WindowCapture(parts, noApplication)
+    capture.aim(ok({ pid: 4711, title: null }))
+    await capture.tried
+    server = await startServer({}, { captureSource: capture })
+  })
+  after(async () => {
+    await capture.close()
+    await server.stop()
+  })
+
+  const readers = (count: number) =>
+    until(() => capture.waiting === count, `${count} readers that wait`)
+
+  it('cost one capture for all who wait, and keep no other read waiting', async () => {
+    const sessions = await Promise.all([1, 2, 3].map(() => RawSession.open(server.url)))
+    const reads = sessions.map(session => session.call('resources/read', { uri }))
+    await readers(3)
+    const [session] = sessions
+    expect(await session?.readJson('scene://current')).to.include({ status: 'no_snapshot' })
+    for (const { form, outcome } of backend.takings) {
+      outcome.resolve(ok(backend.picture(form.maxWidth)))
+    }
+    const blobs = (await Promise.all(reads)).map(({ result }) => result.contents[0].blob)
+    expect(new Set(blobs)).to.have.length(1)
+    expect(backend.takings).to.have.length(1)
+  })
+
+  it('end with the last of them: one cancels, the other hangs up', async () => {
+    backend.takings.length = 0
+    // Of another width: the picture just taken is kept for a moment.
+    const narrow = `${uri}?max_width=7`
+    const session = await RawSession.open(server.url)
+    const cancelled = session.post(rpc('resources/read', { uri: narrow }, 'one'))
+    await readers(1)
+    const method = 'resources/read'
+    const headers = statelessHeaders(method, { uri: narrow })
+    const other = request(server.url, { method: 'POST', headers })
+    other.on('error', () => {})
+    other.end(JSON.stringify(statelessRequest(method, { uri: narrow })))
+    await readers(2)
+    const { signal } = backend.takings[0]?.form ?? expect.fail('not taken')
+    const params = { requestId: 'one' }
+    const notice = { jsonrpc: '2.0', method: 'notifications/cancelled', params }
+    await session.post(JSON.stringify(notice))
+    await cancelled
+    await readers(1)
+    expect(signal.aborted).to.equal(false)
+    other.destroy()
+    await readers(0)
+    expect(signal.aborted).to.equal(true)
+    expect(backend.takings).to.have.length(1)
+  })
+
+  it('are refused with a wrong parameter, and so are subscriptions', async () => {
+    const session = await RawSession.open(server.url)
+    for (const method of ['resources/read', 'resources/subscribe']) {
+      const { error } = await session.call(method, { uri: `${uri}?view=top` })
+      expect(error?.code, method).to.equal(-32602)
+    }
+    const { result } = await session.call('resources/subscribe', { uri: `${uri}?max_width=640` })
+    expect(result).to.deep.equal({})
   })
 })
 
