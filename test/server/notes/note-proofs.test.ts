@@ -96,8 +96,15 @@ describe('the proof of an answer', () => {
       expect(note.no_picture).to.equal(undefined)
       expect(note).to.include({ before: `notes://${note.id}/before` })
       dots = [1, 5, 10]
-      const { content, structuredContent } = await answer(note.id)
-      expect(asked).to.deep.equal([{ view }, { view }])
+      const unseen = await add({ targets: ['Cube'] })
+      const [{ content, structuredContent }, same] = await Promise.all([
+        answer(note.id),
+        answer(unseen.id),
+      ])
+      const side = { of: ['Cube'], from: 'three-quarter' }
+      // One picture serves both answers.
+      expect(asked).to.deep.equal([{ view }, side, { view }])
+      expect(same.structuredContent.proof.difference).to.include({ share: 0, box: null })
       expect(structuredContent.proof).to.deep.include({
         after: `notes://${note.id}/after-1`,
         difference: {

@@ -74,8 +74,7 @@ describe('CheckpointFolder', () => {
 
   it('gives no name of a checkpoint away while its file cannot be read', async () => {
     const store = open(shot)
-    const facts = { created_at: '2026-01-02T03:04:05.000Z', by: 'ada', revision: 1, size: 10 }
-    const checkpoint = { name: 'one', ...facts, stored_bytes: 5 }
+    const checkpoint = checkpointOf('one', 5)
     await store.add(checkpoint, Buffer.from('first'))
     const folder = join(root, shot, 'checkpoints')
     const names = await readdir(folder)

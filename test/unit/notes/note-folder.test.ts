@@ -1,13 +1,11 @@
 import { expect } from 'chai'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { ServiceError } from '../../../src/lib/util/errors.ts'
 import { silentLogger } from '../../../src/lib/util/logger.ts'
 import { NoteFolder } from '../../../src/server/notes/note-folder.ts'
 import { type NoteStore, writeNote } from '../../../src/server/notes/note-store.ts'
 import type { Note } from '../../../src/server/notes/note.ts'
-import { failureOf } from '../../helpers/failure.ts'
 import { until } from '../../helpers/until.ts'
 
 const shot = 'a'.repeat(32)
@@ -37,12 +35,9 @@ describe('NoteFolder', () => {
   /** As another process has it open. */
   const open = (document: string) => new NoteFolder(join(root, document, 'notes'), silentLogger)
 
-  it('has no notes at first', async () => {
-    expect(await open(shot).notes()).to.deep.equal([])
-  })
-
   it('keeps notes of each document apart, by number, for every process', async () => {
     const notes = open(shot)
+    expect(await notes.notes()).to.deep.equal([])
     // The ids are not in the order of the numbers.
     for (const id of [3, 1, 2]) await append(notes, idOf(id), '"\u{1f4a1}" \u2028 \\u0000')
     await append(open(other), idOf(9))
@@ -68,18 +63,6 @@ describe('NoteFolder', () => {
     }
   })
 
-  it('writes several notes at once', async () => {
-    const notes = open(shot)
-    await append(notes, idOf(1))
-    const several = await notes.write(before =>
-      [2, 3].map(number => noteWith(idOf(number), number + before.length)),
-    )
-    expect(several.map(({ number }) => number)).to.deep.equal([3, 4])
-    const found = await open(shot).notes()
-    expect(found).to.deep.equal([noteWith(idOf(1), 1), ...several])
-    expect(notes.known).to.deep.equal(found)
-  })
-
   it('replaces a note, and gives the identical ones that did not change', async () => {
     const notes = open(shot)
     await append(notes, idOf(1))
@@ -95,17 +78,6 @@ describe('NoteFolder', () => {
     expect(notes.known).to.deep.equal(now)
   })
 
-  it('writes nothing when the change is refused', async () => {
-    const notes = open(shot)
-    const refuse = () => {
-      throw new ServiceError('limit_reached', 'refused')
-    }
-    expect((await failureOf(() => notes.write(refuse))).code).to.equal('limit_reached')
-    expect(await notes.notes()).to.deep.equal([])
-    await append(notes, idOf(1))
-    expect(await notes.notes()).to.have.length(1)
-  })
-
   it('notices what another process writes', async () => {
     const notes = open(shot)
     await append(notes, idOf(1))
@@ -119,13 +91,5 @@ describe('NoteFolder', () => {
     const before = notes.known
     const changed = (await notes.notes()).filter(note => !before.includes(note))
     expect(changed.map(({ id }) => id)).to.deep.equal([idOf(2)])
-  })
-
-  it('leaves a damaged note out, and loses no other', async () => {
-    for (const id of [1, 2]) await append(open(shot), idOf(id))
-    await writeFile(join(root, shot, 'notes', `${idOf(1)}.json`), '{"id":')
-    const notes = open(shot)
-    expect((await notes.notes()).map(({ id }) => id)).to.deep.equal([idOf(2)])
-    expect(notes.damaged).to.deep.equal([idOf(1)])
   })
 })
