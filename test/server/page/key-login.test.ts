@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { McpHttpServer } from '../../../src/server/mcp/mcp-http-server.ts'
@@ -55,7 +55,7 @@ describe('logging in to the page with a key', () => {
     expect((await writer.post('/page/artefacts', 'kept', type)).status).to.equal(201)
   })
 
-  it('makes and settles no note with any key, because agents hold keys, too', async () => {
+  it('makes, settles and answers no note with any key, because agents hold keys, too', async () => {
     const writer = await logIn(await keys.create('notes'))
     expect((await writer.askToken()).json.notes).to.equal(false)
     for (const path of ['/page/notes', '/page/notes/1/accept', '/page/notes/1/close']) {
@@ -65,10 +65,6 @@ describe('logging in to the page with a key', () => {
         'a login by key makes and settles no notes',
       ])
     }
-  })
-
-  it('answers no note with any key, which agents do', async () => {
-    const writer = await logIn(await keys.create('answers'))
     const params = { name: 'answer_note', arguments: { id: '1', text: 'done' } }
     const answer = await ask(server.url, {
       method: 'POST',
@@ -138,13 +134,14 @@ describe('logging in to the page with a key', () => {
     }
   })
 
-  it('sets a secure cookie over HTTPS, direct or behind a proxy', async () => {
+  it('sets a secure cookie and an opener policy over HTTPS, direct or behind a proxy', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'page-tls-'))
     const pair = makePair()
     const tls = await writePair(folder, pair)
     const publicUrl = 'https://studio.example'
-    const secure = new McpHttpServer({ enablePage: true, tls })
-    const behind = new McpHttpServer({ enablePage: true, publicUrl })
+    await writeFile(join(folder, 'index.html'), 'the page')
+    const secure = new McpHttpServer({ enablePage: true, tls }, { page: { folder } })
+    const behind = new McpHttpServer({ enablePage: true, publicUrl }, { page: { folder } })
     try {
       const { port } = await secure.start()
       const direct = await ask(`https://127.0.0.1:${port}/page/session`, {
@@ -157,6 +154,14 @@ describe('logging in to the page with a key', () => {
       expect(behind.pageLoginUrl()).to.match(/^https:\/\/studio\.example\/#login=/)
       const headers = { ...fromPage(publicUrl), Host: 'studio.example' }
       const proxied = await useLink(`http://127.0.0.1:${inner}`, behind.pageLoginUrl(), headers)
+      const pages = [
+        await ask(`https://127.0.0.1:${port}/`, { ca: pair.cert }),
+        await ask(`http://127.0.0.1:${inner}/`, { headers: { Host: 'studio.example' } }),
+      ]
+      for (const page of pages) {
+        expect(page.status).to.equal(200)
+        expect(page.headers['cross-origin-opener-policy']).to.equal('same-origin')
+      }
       const cookies = [direct, proxied].map(each => each.headers['set-cookie']?.[0])
       expect(cookies[0]).to.match(new RegExp(`^service-page-${port}=.*; Secure$`))
       expect(cookies[1]).to.match(/^service-page-443=.*; Secure$/)
