@@ -8,7 +8,7 @@ import { withFolder } from '../helpers/folder.ts'
 import { serveInProcess } from '../helpers/in-process-servers.ts'
 import { RawSession } from '../helpers/mcp.ts'
 import { startServeProcess } from '../helpers/serve-process.ts'
-import { collect } from '../unit/artefacts/support.ts'
+import { bytesOf, hexOf } from '../unit/artefacts/support.ts'
 
 const script = join(import.meta.dirname, '../helpers/scripts', 'put-same.ts')
 
@@ -36,10 +36,7 @@ describe('folders that several processes write to', () => {
       expect(total).to.be.within(4 + 1, 4 + workers.length * 20)
       expect(refs.length - shared.length).to.equal(workers.length)
       for (const ref of refs) {
-        const artefact = await watching.open(ref.digest.slice(7))
-        if (artefact === null) throw new Error(`${ref.uri} is listed but cannot be opened`)
-        expect(await collect(artefact.verified())).to.have.length(ref.size_bytes)
-        await artefact.close()
+        expect(await bytesOf(watching, hexOf(ref))).to.have.length(ref.size_bytes)
       }
       expect(readdirSync(join(root, 'tmp'))).to.deep.equal([])
       expect(readdirSync(join(root, 'locks'))).to.deep.equal([])

@@ -3,18 +3,11 @@ import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { join } from 'node:path'
-import { resolveLimits } from '../../src/lib/config/limits.ts'
 import { ServiceError } from '../../src/lib/util/errors.ts'
-import { systemClock } from '../../src/lib/util/time.ts'
-import { openBucketStore } from '../../src/server/artefacts/bucket/open-bucket-store.ts'
-import { parseBucketUrl } from '../../src/server/artefacts/bucket/settings.ts'
-import { noOrigin } from '../../src/server/artefacts/describe.ts'
-import { parseDatabaseUrl } from '../../src/server/database/settings.ts'
-import { recordingLog } from '../helpers/recording-log.ts'
 import { until } from '../helpers/until.ts'
 import { failureOf } from '../helpers/failure.ts'
 import { settableClock } from '../helpers/settable-clock.ts'
-import { collect, hexOf, sha256 } from '../unit/artefacts/support.ts'
+import { bytesOf, collect, hexOf, opened, sha256 } from '../unit/artefacts/support.ts'
 import { newPlace, type Place, useBucketStores } from './bucket-stores.ts'
 import { type Mangled, startManglingProxy } from './mangling-proxy.ts'
 import { type Postgres, startPostgres } from './postgres.ts'
@@ -87,46 +80,6 @@ describe('artefacts in a bucket, when something fails', () => {
     expect(await spare()).to.deep.equal([])
   })
 
-  it('goes by the time of the database, whatever the time of its machine is', async () => {
-    const { store } = await open(place, { clock: systemClock })
-    await store.put(randomBytes(10))
-    await store.put(randomBytes(10), { expiresAt: new Date(Date.now() + day) })
-    const { now } = Date
-    const log = recordingLog()
-    const limits = resolveLimits({ artefactSweepMs: 0 })
-    const where = {
-      bucket: parseBucketUrl(place.bucket, 'the test', swift.env),
-      database: parseDatabaseUrl(place.database, 'the test'),
-    }
-    Date.now = () => now() + 365 * day
-    try {
-      const other = await openBucketStore(where, { limits, log, origin: () => noOrigin })
-      try {
-        await other.sweep()
-        expect((await other.page(undefined, 10)).refs).to.have.length(2)
-        const { ref } = await other.put(randomBytes(10))
-        expect(Math.abs(Date.parse(ref.created_at) - now())).to.be.lessThan(minute)
-      } finally {
-        await other.close()
-      }
-    } finally {
-      Date.now = now
-    }
-    expect((await store.page(undefined, 10)).refs).to.have.length(3)
-  })
-
-  it('says what to do with more bytes than an object can have', async () => {
-    const limits = { maxArtefactBytes: 0, maxArtefactTotalBytes: 0 }
-    const { store } = await open(place, { limits })
-    // Never written to: it takes no memory.
-    const large = new Uint8Array(8_388_608_001)
-    const failure = await failureOf(() => store.put(large))
-    expect([failure.code, failure.hint]).to.deep.equal([
-      'artefact_too_large',
-      'store it in parts: no limit makes an object larger',
-    ])
-  })
-
   it('gives a hash one object when two servers store the same bytes', async () => {
     const stores = [await open(place), await open(place)]
     const bytes = randomBytes(100_000)
@@ -136,10 +89,7 @@ describe('artefacts in a bucket, when something fails', () => {
     expect(puts.filter(({ existed }) => !existed)).to.have.length(1)
     for (const { store, spare } of stores) {
       expect((await store.page(undefined, 10)).refs).to.have.length(1)
-      const artefact = await store.open(sha256(bytes))
-      if (artefact === null) throw new Error('not stored')
-      expect((await collect(artefact.verified())).equals(bytes)).to.equal(true)
-      await artefact.close()
+      expect((await bytesOf(store, sha256(bytes))).equals(bytes)).to.equal(true)
       // The objects that were not used went at once.
       expect(await spare()).to.deep.equal([])
     }
@@ -182,10 +132,7 @@ describe('artefacts in a bucket, when something fails', () => {
       expect(failure.message).to.contain('is missing in s3://')
       expect((await store.put(source())).existed).to.equal(false)
       expect(await keyOf(hex)).to.not.equal(key)
-      const artefact = await store.open(hex)
-      if (artefact === null) throw new Error('not stored')
-      expect((await collect(artefact.verified())).equals(bytes)).to.equal(true)
-      await artefact.close()
+      expect((await bytesOf(store, hex)).equals(bytes)).to.equal(true)
     }
   })
 
@@ -270,13 +217,12 @@ describe('artefacts in a bucket, when something fails', () => {
 
     const size = 3_000_000
     async function stored() {
-      const opened = await open(place, { endpoint: proxy.url })
+      const there = await open(place, { endpoint: proxy.url })
       const bytes = randomBytes(size)
-      await opened.store.put(bytes)
-      const artefact = await opened.store.open(sha256(bytes))
-      if (artefact === null) throw new Error('not stored')
+      await there.store.put(bytes)
+      const artefact = await opened(there.store, sha256(bytes))
       proxy.requests.length = 0
-      return { ...opened, bytes, artefact }
+      return { ...there, bytes, artefact }
     }
     const gets = () => proxy.requests.filter(line => line.startsWith('GET')).length
 
@@ -348,19 +294,6 @@ describe('artefacts in a bucket, when something fails', () => {
       const failure = await failureOf(() => open(other))
       expect(failure.code).to.equal('config_invalid')
       expect(failure.message).to.contain('belongs to another installation')
-    })
-
-    it('names the claim of an installation that was killed meanwhile', async () => {
-      const objects = await swift.open(place.bucket)
-      await objects.writeText('service-cli-claim/x', 'x')
-      const failure = await failureOf(() => open(place))
-      expect([failure.code, failure.hint]).to.deep.equal([
-        'config_invalid',
-        'try again; if no other server starts there, remove the object service-cli-claim/x',
-      ])
-      await objects.remove('service-cli-claim/x')
-      objects.close()
-      await open(place)
     })
 
     it('refuses a bucket without the artefacts of the database', async () => {

@@ -5,7 +5,18 @@ import { dirname, join } from 'node:path'
 import { failureOf } from '../../helpers/failure.ts'
 import { withFolder } from '../../helpers/folder.ts'
 import { recordingLog } from '../../helpers/recording-log.ts'
-import { age, bodyPath, bytesHashedTo, collect, damage, noTimers, open, sha256 } from './support.ts'
+import {
+  age,
+  bodyPath,
+  bytesHashedTo,
+  bytesOf,
+  damage,
+  hexOf,
+  noTimers,
+  open,
+  opened,
+  sha256,
+} from './support.ts'
 
 describe('filesystem artefact store with damaged files', () => {
   it('hides only invalid sidecars and logs each once', () =>
@@ -18,6 +29,8 @@ describe('filesystem artefact store with damaged files', () => {
         ['wrong digest', ref => JSON.stringify({ ...ref, digest: `sha256:${'0'.repeat(64)}` })],
         ['bad mime', ref => JSON.stringify({ ...ref, mime: 'a/b\r\nX: y' })],
         ['bad time', ref => JSON.stringify({ ...ref, created_at: 'now' })],
+        ['bad expiry', ref => JSON.stringify({ ...ref, expires_at: 5 })],
+        ['bad size', ref => JSON.stringify({ ...ref, size_bytes: -1 })],
         ['bad name', ref => JSON.stringify({ ...ref, display_name: 'a\nb' })],
         ['too deep', ref => JSON.stringify({ ...ref, metadata: 0 }).replace('0}', deep(200) + '}')],
         ['too large', ref => JSON.stringify({ ...ref, metadata: 'x'.repeat(100_000) })],
@@ -25,9 +38,9 @@ describe('filesystem artefact store with damaged files', () => {
       const hashes: string[] = []
       for (const [, spoil] of cases) {
         const { ref } = await writer.put(bytesHashedTo('aa'))
-        const path = `${bodyPath(root, ref.digest.slice(7))}.json`
+        const path = `${bodyPath(root, hexOf(ref))}.json`
         fs.writeFileSync(path, spoil({ ...ref }))
-        hashes.push(ref.digest.slice(7))
+        hashes.push(hexOf(ref))
       }
       await writer.close()
 
@@ -48,7 +61,7 @@ describe('filesystem artefact store with damaged files', () => {
     withFolder(async root => {
       fs.writeFileSync(join(root, 'secret'), 'secret')
       const first = await open(root)
-      const hex = (await first.put(Buffer.from('secret'))).ref.digest.slice(7)
+      const hex = hexOf((await first.put(Buffer.from('secret'))).ref)
       age(root)
       await first.page(undefined, 1)
       const path = bodyPath(root, hex)
@@ -77,10 +90,7 @@ describe('filesystem artefact store with damaged files', () => {
       const store = await open(root)
       expect(await store.find(hex)).to.deep.equal(ref)
       expect((await store.page(undefined, 1)).refs).to.deep.equal([ref])
-      const artefact = await store.open(hex)
-      if (artefact === null) throw new Error('not stored')
-      expect((await collect(artefact.verified())).equals(bytes)).to.equal(true)
-      await artefact.close()
+      expect((await bytesOf(store, hex)).equals(bytes)).to.equal(true)
       expect(fs.readdirSync(join(root, 'quarantine'))).to.deep.equal([])
       await store.close()
     }))
@@ -90,7 +100,7 @@ describe('filesystem artefact store with damaged files', () => {
       const bound = { ...noTimers, maxArtefactQuarantineBytes: 8192 }
       const store = await open(root, { limits: bound })
       for (let at = 0; at < 3; at++) {
-        const hex = (await store.put(randomBytes(100))).ref.digest.slice(7)
+        const hex = hexOf((await store.put(randomBytes(100))).ref)
         fs.truncateSync(bodyPath(root, hex), 50)
         expect((await failureOf(() => store.open(hex))).code).to.equal('artefact_corrupt')
         expect(fs.existsSync(bodyPath(root, hex))).to.equal(false)
@@ -109,8 +119,7 @@ describe('filesystem artefact store with damaged files', () => {
       const hex = sha256(bytes)
       await store.put(bytes)
       damage(root, hex)
-      const artefact = await store.open(hex)
-      if (artefact === null) throw new Error('not stored')
+      const artefact = await opened(store, hex)
       await store.put(bytes)
       const failure = await failureOf(() => Array.fromAsync(artefact.verified()))
       await artefact.close()

@@ -25,6 +25,23 @@ export async function collect(pieces: AsyncIterable<Uint8Array>): Promise<Buffer
   return Buffer.concat(await Array.fromAsync(pieces, piece => new Uint8Array(piece)))
 }
 
+/** Opens what a store must have. */
+export async function opened(store: Pick<ArtefactStore, 'open'>, hex: string) {
+  const artefact = await store.open(hex)
+  if (artefact === null) throw new Error(`${hex} is not stored`)
+  return artefact
+}
+
+/** All bytes of an artefact, verified. */
+export async function bytesOf(store: Pick<ArtefactStore, 'open'>, hex: string): Promise<Buffer> {
+  const artefact = await opened(store, hex)
+  try {
+    return await collect(artefact.verified())
+  } finally {
+    await artefact.close()
+  }
+}
+
 /** Random bytes whose hash starts with `start`: so that several artefacts share a shard. */
 export function bytesHashedTo(start: string, length = 32): Buffer {
   for (let round = 0; round < 100_000; round++) {
