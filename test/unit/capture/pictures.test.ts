@@ -3,12 +3,7 @@ import { expect } from 'chai'
 import fc from 'fast-check'
 import { PNG } from 'pngjs'
 import { systemTimer } from '../../../src/lib/util/time.ts'
-import {
-  encodePng,
-  filterRows,
-  makePicture,
-  rowFilters,
-} from '../../../src/server/capture/png/make-picture.ts'
+import { encodePng, makePicture, rowFilters } from '../../../src/server/capture/png/make-picture.ts'
 import { createPictureMaker } from '../../../src/server/capture/png/picture-maker.ts'
 import {
   type PixelLayout,
@@ -52,11 +47,6 @@ describe('encodePng', () => {
       }
     })
   }
-
-  it('makes smaller files than without a filter', () => {
-    const plain = filterRows(slope.bytes, 64 * 3, 'none', 0, 64)
-    expect(encodePng(slope).length).to.be.lessThan(plain.length / 10)
-  })
 })
 
 describe('makePicture', () => {
@@ -69,11 +59,6 @@ describe('makePicture', () => {
     expect(made.value).to.include({ width: 40, height: 30 })
     const expected = raw.bytes.filter((_, index) => index % 4 !== 3)
     expect(Buffer.compare(readPng(made.value.png).bytes, expected)).to.equal(0)
-  })
-
-  it('is no wider than asked for', () => {
-    const made = makePicture(noise(300, 200), { ...form, maxWidth: 90 })
-    expect(made).to.have.property('value').that.includes({ width: 90, height: 60 })
   })
 
   for (const maxBytes of [100_000, 1000]) {
@@ -116,10 +101,8 @@ describe('toRgb', () => {
 
   const cases: [name: string, layout: PixelLayout, bytes: number[], expected: number[]][] = [
     ['RGBA', rgbaLayout, [1, 2, 3, 0], [1, 2, 3]],
-    ['BGRX', layout(4, 'little', 0xff0000, 0xff00, 0xff), [3, 2, 1, 9], [1, 2, 3]],
     ['XRGB', layout(4, 'big', 0xff0000, 0xff00, 0xff), [9, 1, 2, 3], [1, 2, 3]],
     ['BGR', layout(3, 'little', 0xff0000, 0xff00, 0xff), [3, 2, 1], [1, 2, 3]],
-    ['565, red', layout(2, 'little', 0xf800, 0x7e0, 0x1f), [0x00, 0xf8], [255, 0, 0]],
     ['565, half green', layout(2, 'big', 0xf800, 0x7e0, 0x1f), [0x04, 0x00], [0, 130, 0]],
     [
       'ten bits a colour',
@@ -136,13 +119,6 @@ describe('toRgb', () => {
     })
   }
 
-  it('passes over what fills a row up', () => {
-    const bytes = Uint8Array.from([1, 2, 3, 9, 9, 4, 5, 6])
-    const blueLast = layout(3, 'little', 0xff, 0xff00, 0xff0000)
-    const rgb = toRgb({ bytes, width: 1, height: 2, stride: 5, layout: blueLast })
-    expect(rgb.ok && [...rgb.value.bytes]).to.deep.equal([1, 2, 3, 4, 5, 6])
-  })
-
   for (const [name, raw] of [
     ['without pixels', { width: 0 }],
     ['with rows shorter than its width', { stride: 7 }],
@@ -158,11 +134,6 @@ describe('toRgb', () => {
 })
 
 describe('scaleDown', () => {
-  it('gives the same picture when it is narrow enough', () => {
-    const small = picture(2, 1, x => [x, x, x])
-    expect(scaleDown(small, 2)).to.equal(small)
-  })
-
   it('gives the mean of what each pixel covers, also a part of one', () => {
     const four = picture(4, 2, (x, y) => [10 * x + 40 * y, 0, 0])
     expect([...scaleDown(four, 2).bytes]).to.deep.equal([25, 0, 0, 45, 0, 0])

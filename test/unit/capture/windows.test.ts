@@ -44,11 +44,6 @@ describe('chooseWindow', () => {
     ['prefers the active window to a higher one', [facts(1, { active: true }), facts(2)], 1],
     ['takes an active dialog', [facts(1, { active: true, dialog: true }), facts(2)], 1],
     ['takes the highest when none is active', [facts(1), facts(3), facts(2)], 3],
-    [
-      'takes the larger of equally high ones',
-      [facts(1, { z: 5 }), facts(2, { z: 5, width: 900 })],
-      2,
-    ],
     ['passes over dialogs', [facts(1), facts(2, { dialog: true })], 1],
     ['passes over minimised windows', [facts(1), facts(2, { minimised: true })], 1],
     [
@@ -60,11 +55,6 @@ describe('chooseWindow', () => {
       'does not show a left dialog for a minimised main window',
       [facts(1, { minimised: true }), facts(2, { dialog: true })],
       'minimised',
-    ],
-    [
-      'takes a dialog when there is nothing else',
-      [facts(1, { dialog: true }), facts(2, { dialog: true })],
-      2,
     ],
   ]
   for (const [name, windows, expected] of cases) {
