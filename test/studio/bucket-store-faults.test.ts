@@ -3,7 +3,6 @@ import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { join } from 'node:path'
-import { ServiceError } from '../../src/lib/util/errors.ts'
 import { until } from '../helpers/until.ts'
 import { failureOf } from '../helpers/failure.ts'
 import { settableClock } from '../helpers/settable-clock.ts'
@@ -61,21 +60,6 @@ describe('artefacts in a bucket, when something fails', () => {
     clock.advance(2 * minute)
     await store.sweep()
     expect(await openUploads(key)).to.equal(0)
-    expect(await objects.head(key)).to.equal(null)
-    expect(await spare()).to.deep.equal([])
-  })
-
-  it('keeps the object of a removed artefact for a while, then removes it', async () => {
-    const clock = settableClock()
-    const { store, bucket: objects, keyOf, spare } = await open(place, { clock })
-    const hex = hexOf((await store.put(randomBytes(10))).ref)
-    const key = await keyOf(hex)
-    expect(await store.remove(hex)).to.equal(true)
-    clock.advance(14 * minute)
-    await store.sweep()
-    expect(await objects.head(key)).to.not.equal(null)
-    clock.advance(2 * minute)
-    await store.sweep()
     expect(await objects.head(key)).to.equal(null)
     expect(await spare()).to.deep.equal([])
   })
@@ -156,58 +140,6 @@ describe('artefacts in a bucket, when something fails', () => {
     expect((await store.put(bytes)).existed).to.equal(false)
   })
 
-  it('keeps the object of a commit that succeeded without an answer, for those who have it open', async () => {
-    const bytes = randomBytes(100)
-    const other = await open(place)
-    let isLost = false
-    let key = ''
-    const { store } = await open(place, {
-      wrap: database => ({
-        ...database,
-        async transact(what, action) {
-          const value = await database.transact(what, action)
-          if (!isLost) return value
-          key = await other.keyOf(sha256(bytes))
-          await other.store.remove(sha256(bytes))
-          throw new ServiceError('storage_failed', 'the answer was lost')
-        },
-      }),
-    })
-    isLost = true
-    const failure = await failureOf(() => store.put(bytes))
-    expect(failure.message).to.equal('the answer was lost')
-    expect(await other.bucket.head(key)).to.include({ size: 100 })
-  })
-
-  it('refuses an upload that ends after a sweep without the bucket has given up its object', async () => {
-    const clock = settableClock()
-    const proxy = await startManglingProxy(swift.url)
-    proxies.push(proxy)
-    const { store, spare } = await open(place, { clock })
-    const other = await open(place, { clock, endpoint: proxy.url })
-    const { promise: swept, resolve } = Promise.withResolvers<void>()
-    const { promise: begun, resolve: begin } = Promise.withResolvers<void>()
-    async function* slow() {
-      yield randomBytes(10)
-      begin()
-      await swept
-    }
-    const putting = store.put(slow())
-    await begun
-    clock.advance(day + minute)
-    proxy.close()
-    await other.store.sweep().catch(() => {})
-    resolve()
-    const failure = await failureOf(() => putting)
-    expect(failure.message).to.contain('more than a day')
-    expect((await store.page(undefined, 10)).refs).to.deep.equal([])
-    expect(await objectCount()).to.equal(0)
-    // The server that took it may have ended: another one does its work later.
-    clock.advance(11 * minute)
-    await store.sweep()
-    expect(await spare()).to.deep.equal([])
-  })
-
   describe('between it and the bucket', () => {
     let proxy: Mangled
     beforeEach(async () => {
@@ -261,13 +193,6 @@ describe('artefacts in a bucket, when something fails', () => {
       expect(failure.message).to.contain('ends at byte')
       expect(await store.find(sha256(bytes))).to.not.equal(null)
       await artefact.close()
-    })
-
-    it('notices an object of another size before its first byte', async () => {
-      const { store, bucket: objects, keyOf, bytes } = await stored()
-      await objects.put(await keyOf(sha256(bytes)), pieces(bytes.subarray(1)))
-      expect((await failureOf(() => store.open(sha256(bytes)))).code).to.equal('artefact_corrupt')
-      expect(await store.find(sha256(bytes))).to.equal(null)
     })
 
     it('does not mix two objects in one answer', async () => {
