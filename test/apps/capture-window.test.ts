@@ -78,12 +78,6 @@ for (const name of ['native', 'x11'] as const) {
       expect(await reason(2 ** 22 - 1)).to.equal('no_window')
     })
 
-    it('scales it down to the width that is asked for', async () => {
-      const made = await picture(program.pid, { maxWidth: 150 })
-      expect(made).to.deep.include({ width: 150, height: 100 })
-      expect(made.window).to.include({ width: 600, height: 400 })
-    })
-
     it('never takes a window that tells no process, also not by the one that has it', async () => {
       const child = desktop.start('xlogo', '-title', 'silent', '-geometry', '80x80+5+5')
       await desktop.windowOf('silent')
@@ -133,21 +127,6 @@ for (const name of ['native', 'x11'] as const) {
       const made = await picture(program.pid)
       expect(await differingPixels(desktop, made, program.id, folder)).to.equal(0)
       await desktop.end(menu)
-    })
-
-    it('takes the highest of the windows of a process, and the active one before it', async () => {
-      const second = await desktop.program('second', '200x150+20+20')
-      await desktop.tellProcess(second.id, program.pid)
-      const titleNow = async (): Promise<string> => (await picture(program.pid)).window.title
-      for (const [id, title] of [
-        [program.id, 'first'],
-        [second.id, 'second'],
-      ] as const) {
-        await desktop.run('xdotool', 'windowactivate', '--sync', id)
-        await eventually(async () => (await titleNow()) === title, title)
-      }
-      await desktop.end(second.child)
-      await eventually(async () => (await titleNow()) === 'first', 'the first again')
     })
 
     it('refuses a window that is partly outside the screen', async () => {

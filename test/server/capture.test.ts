@@ -80,21 +80,6 @@ describe('capture://current_window, taken by the application itself', () => {
     await until(() => told() > before + 1, 'the notice of that')
   })
 
-  it('brings the bytes of the application, no wider than asked for', async () => {
-    const widths: number[] = []
-    await begin(({ maxWidth }) => {
-      widths.push(maxWidth)
-      return pngOf(Math.min(maxWidth, 400), 30)
-    })
-    const { result } = await read('?max_width=64')
-    const [content] = result.contents
-    expect(content).to.include({ uri: `${uri}?max_width=64`, mimeType: 'image/png' })
-    expect(Buffer.from(content.blob, 'base64').equals(pngOf(64, 30))).to.equal(true)
-    const whole = Buffer.from((await read()).result.contents[0].blob, 'base64')
-    expect(whole.equals(pngOf(400, 30))).to.equal(true)
-    expect(widths).to.deep.equal([64, 8192])
-  })
-
   it('brings the viewport alone, where the application draws it', async () => {
     const withdraw = await begin(({ target }) => pngOf(target === 'window' ? 40 : 20, 10), {
       targets: ['window', 'viewport'],

@@ -5,7 +5,6 @@ import type { AddressInfo } from 'node:net'
 import { once } from 'node:events'
 import type { Bucket } from '../../src/server/artefacts/bucket/bucket.ts'
 import { failureOf } from '../helpers/failure.ts'
-import { freePort } from '../helpers/free-port.ts'
 import { type Swift, useSwift } from './swift.ts'
 
 describe('a bucket', () => {
@@ -81,39 +80,6 @@ describe('a bucket', () => {
     expect(await openUploads()).to.deep.equal(['studio/e'])
     await bucket.remove('e')
     expect(await openUploads()).to.deep.equal([])
-  })
-
-  it('reports a missing bucket, wrong credentials and a server that is away', async () => {
-    const missing = await swift.open('s3://missing-bucket')
-    for (const action of [
-      () => missing.head('x'),
-      () => missing.put('x', pieces(randomBytes(1))),
-    ]) {
-      const failure = await failureOf(action)
-      expect(failure.code).to.equal('storage_failed')
-      expect(failure.message).to.contain('s3://missing-bucket/').and.contain('does not exist')
-    }
-    missing.close()
-
-    process.env.AWS_SECRET_ACCESS_KEY = 'wrong-secret'
-    const refused = await swift.open(address)
-    const failure = await failureOf(() => refused.readText('x'))
-    process.env.AWS_SECRET_ACCESS_KEY = swift.env.AWS_SECRET_ACCESS_KEY
-    expect(failure.message).to.contain('the secret key is wrong')
-    expect(JSON.stringify(failure) + failure.stack).not.to.contain('wrong-secret')
-    refused.close()
-
-    const away = await swift.open(address, `http://127.0.0.1:${await freePort()}`)
-    for (const action of [
-      () => away.head('x'),
-      () => away.put('x', pieces(randomBytes(9_000_000))),
-      () => away.remove('x'),
-    ]) {
-      const gone = await failureOf(action)
-      expect(gone.code).to.equal('storage_unavailable')
-      expect(gone.message).to.contain('connection refused')
-    }
-    away.close()
   })
 
   describe('of a server that answers wrongly', () => {

@@ -10,7 +10,7 @@ import type {
   StreamedBlob,
 } from '../../../src/server/resources/producer.ts'
 import { failureOf } from '../../helpers/failure.ts'
-import { damage, collect, sha256, hexOf, shrink, useStores, withProducer } from './support.ts'
+import { collect, damage, hexOf, shrink, useStores, withProducer } from './support.ts'
 
 function blobOf(contents: readonly Content[]): BlobContent {
   const [content] = contents
@@ -56,17 +56,6 @@ describe('reads of the artefact producer', () => {
       expect(failure).to.be.instanceOf(ResourceNotFound)
       expect(failure.data).to.deep.equal({ uri: absent })
     }))
-
-  for (const size of [0, 1, 2, 49_153, 300_000]) {
-    it(`encodes ${size} bytes`, () =>
-      withProducer(async ({ store, producer }) => {
-        const bytes = randomBytes(size)
-        const { ref } = await store.put(bytes, { mime: 'text/plain' })
-        const contents = await producer.read(ref.uri)
-        expect(blobOf(contents)).to.include({ uri: ref.uri, mimeType: 'text/plain' })
-        expect(encodedOf(contents)).to.equal(bytes.toString('base64'))
-      }))
-  }
 
   it('reads a body once and returns the identical answer with the URI echoed', () =>
     withProducer(async ({ root, store, producer }) => {
@@ -127,16 +116,13 @@ describe('reads of the artefact producer', () => {
         const blob = content.blob as StreamedBlob
         expect(content.mimeType).to.equal('video/mp4')
         expect(blob.size).to.equal(1_000_000)
-        expect((await collect(blob.open(() => {}))).equals(bytes)).to.equal(true)
-        expect(sha256(await collect(blob.open(() => {})))).to.equal(hexOf(ref))
+        const read = () => collect(blob.open(() => {}))
+        expect((await read()).equals(bytes)).to.equal(true)
+        expect((await read()).equals(bytes)).to.equal(true)
         expect(work.bodiesHashed).to.equal(2)
         damage(root, hexOf(ref))
-        expect((await failureOf(() => collect(blob.open(() => {})))).code).to.equal(
-          'artefact_corrupt',
-        )
-        expect(await failureOf(() => collect(blob.open(() => {})))).to.be.instanceOf(
-          ResourceNotFound,
-        )
+        expect((await failureOf(read)).code).to.equal('artefact_corrupt')
+        expect(await failureOf(read)).to.be.instanceOf(ResourceNotFound)
       },
       { maxCachedBlobBytes: 999_999 },
     ))

@@ -142,22 +142,6 @@ describe('WindowCapture', () => {
       expect(capture.unavailable).to.equal(null)
     })
 
-    it('by one backend while another has not answered', async () => {
-      const slow = new MemoryBackend('native')
-      slow.probe = () => new Promise(() => {})
-      open({}, [slow, new MemoryBackend('x11')]).aim(target)
-      await settled()
-      expect(capture.state).to.deep.equal(ok(['x11']))
-    })
-
-    it('not by a backend whose probe throws', async () => {
-      backend.probe = () => {
-        throw new Error('broken')
-      }
-      await ready()
-      expect(capture.unavailable?.reason).to.equal('failed')
-    })
-
     it('not after a failed capture whose cause is lasting, as a probe finds once a second', async () => {
       await ready()
       backend.failure = 'minimised'

@@ -9,7 +9,6 @@ import { ServiceError } from '../../../src/lib/util/errors.ts'
 import type { JsonObject } from '../../../src/lib/util/json.ts'
 import { silentLogger } from '../../../src/lib/util/logger.ts'
 import { systemClock, systemTimer } from '../../../src/lib/util/time.ts'
-import type { CheckpointStore } from '../../../src/server/checkpoints/checkpoint-store.ts'
 import { CheckpointFolder } from '../../../src/server/checkpoints/checkpoint-folder.ts'
 import { Checkpoints } from '../../../src/server/checkpoints/checkpoints.ts'
 import { SceneComparer } from '../../../src/server/checkpoints/scene-comparer.ts'
@@ -21,9 +20,6 @@ import { type NoteCamera, Prover } from '../../../src/server/notes/prover.ts'
 import type { Unconfirmed } from '../../../src/lib/mcp/unconfirmed.ts'
 import type { FreshScene } from '../../../src/server/resources/scene-revision.ts'
 import { AuditLog } from '../../../src/server/resources/audit-log.ts'
-import { createPictureMaker } from '../../../src/server/capture/png/picture-maker.ts'
-import { encodePng } from '../../../src/server/capture/png/make-picture.ts'
-import { windowCaptureLimits } from '../../../src/server/capture/window-limits.ts'
 
 const target = { id: 'Cube', name: 'Cube' }
 const open: Note = {
@@ -39,18 +35,13 @@ const open: Note = {
   checkpoint: null,
 }
 
-/** A picture of 8 by 4 pixels in grey, some of them white. */
-function picture(...white: number[]): Buffer {
-  const bytes = new Uint8Array(8 * 4 * 3).fill(100)
-  for (const at of white) bytes.fill(255, at * 3, at * 3 + 3)
-  return encodePng({ bytes, width: 8, height: 4 })
-}
+const png = Buffer.from('a picture')
 
 describe('Prover', () => {
   let home: string
   let folder: string
   let revision: number
-  let heights: number[]
+  let height: number
   let unconfirmed: Unconfirmed
   /** Further ones of the object in the scene. */
   let members: JsonObject
@@ -61,13 +52,12 @@ describe('Prover', () => {
   /** What happens right after the scene was asked for. */
   let asked: () => void
   const comparer = new SceneComparer(systemTimer)
-  const maker = createPictureMaker({ after: () => () => {} }, windowCaptureLimits)
 
   beforeEach(async () => {
     home = await mkdtemp(join(tmpdir(), 'prover-'))
     folder = join(home, 'document')
     revision = 1
-    heights = [0]
+    height = 0
     unconfirmed = {}
     members = {}
     details = new Map()
@@ -75,10 +65,9 @@ describe('Prover', () => {
     asked = () => {}
   })
   afterEach(() => rm(home, { recursive: true, force: true }))
-  after(() => maker.close())
 
   const scene = async (): Promise<FreshScene> => {
-    const object = { ...target, translate: [0, 0, heights.at(-1)], ...members }
+    const object = { ...target, translate: [0, 0, height], ...members }
     const text = JSON.stringify({ objects: [object] })
     const now = { revision, hasScene: true, text, bytes: text.length, setAtMs: 0 }
     const fresh = { scene: now, unconfirmed }
@@ -86,17 +75,16 @@ describe('Prover', () => {
     return fresh
   }
   const rise = () => {
-    heights.push(revision)
-    revision++
+    height = revision++
   }
-  const inFolder = (): CheckpointStore => new CheckpointFolder(join(folder, 'checkpoints'))
-  const prover = (camera: NoteCamera | null = null, store = inFolder) =>
+  const store = () => new CheckpointFolder(join(folder, 'checkpoints'))
+  const prover = (camera: NoteCamera | null = null) =>
     new Prover({
       folder: () => folder,
       scene,
       checkpoints: new Checkpoints({ store, scene, comparer, clock: systemClock }),
       camera,
-      compare: (before, after) => maker.compare(before, after),
+      compare: async () => null,
       detail: async id => details.get(id) ?? null,
       timer: {
         after: (_ms, run) => {
@@ -171,7 +159,7 @@ describe('Prover', () => {
     const openOther = () => void (folder = join(home, 'other'))
     const shot = async () => {
       if (isOpened) openOther()
-      return { png: picture(), view: {} }
+      return { png, view: {} }
     }
     for (const camera of [null, { shot }]) {
       folder = join(home, 'document')
@@ -194,7 +182,7 @@ describe('Prover', () => {
     const proves = prover({
       shot: async () => {
         folder = other
-        return { png: picture(), view: {} }
+        return { png, view: {} }
       },
     })
     const { checkpoint, before, no_picture } = await made(proves)
@@ -216,7 +204,7 @@ describe('Prover', () => {
         document: () => folder,
         open: () => store,
         revision: () => revision,
-        prover: prover({ shot: async () => ({ png: picture(), view: {} }) }),
+        prover: prover({ shot: async () => ({ png, view: {} }) }),
         audit: new AuditLog(),
         clock: systemClock,
         timer: systemTimer,
@@ -247,7 +235,7 @@ describe('Prover', () => {
   })
 
   it('loses neither note nor proof with what cannot be kept or read', async () => {
-    const proves = prover({ shot: async () => ({ png: picture(3), view: {} }) })
+    const proves = prover({ shot: async () => ({ png, view: {} }) })
     await mkdir(folder)
     await writeFile(join(folder, 'pictures'), 'no folder')
     const note = await made(proves)
@@ -260,15 +248,6 @@ describe('Prover', () => {
     const { no_changes, no_picture } = await proves.prove(note, 1)
     expect(no_changes).to.be.a('string')
     expect(no_picture).to.equal(note.no_picture)
-  })
-
-  it('keeps no address of a storage that is away', async () => {
-    const reason = 'db.studio.example:5432/notes: the checkpoints were not read'
-    const list = () => Promise.reject(new ServiceError('storage_unavailable', reason))
-    const proves = prover(null, () => ({ ...inFolder(), list }))
-    expect(await proves.prove({ ...open, checkpoint: 'note-0123abcd' }, 1)).to.include({
-      no_changes: 'the server cannot reach its storage now; try again',
-    })
   })
 
   describe('of what the scene does not list', () => {
@@ -333,7 +312,7 @@ describe('Prover', () => {
       const asked: object[] = []
       const shot: NoteCamera['shot'] = async wish => {
         asked.push(wish)
-        return { png: picture(), view: { ...view, under: target } }
+        return { png, view: { ...view, under: target } }
       }
       const proves = prover({ shot })
       const note = await made(proves, pointed)
@@ -344,7 +323,7 @@ describe('Prover', () => {
     })
 
     it('says that it names no object where none is shown', async () => {
-      const proves = prover({ shot: async () => ({ png: picture(), view }) })
+      const proves = prover({ shot: async () => ({ png, view }) })
       const note = await made(proves, pointed)
       expect(note.targets).to.deep.equal([])
       const [still] = proofLines(await proves.prove(note, 1))
