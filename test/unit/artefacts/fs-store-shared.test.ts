@@ -2,13 +2,12 @@ import { expect } from 'chai'
 import { randomBytes } from 'node:crypto'
 import * as fs from 'node:fs'
 import { join } from 'node:path'
-import { defaultLimits } from '../../../src/lib/config/limits.ts'
 import { createEntryLocks } from '../../../src/server/artefacts/entry-lock.ts'
 import { markState, ownMark } from '../../../src/server/artefacts/marks.ts'
 import { withFolder } from '../../helpers/folder.ts'
 import { settableClock } from '../../helpers/settable-clock.ts'
 import { skipBecause } from '../../helpers/skip.ts'
-import { age, bytesHashedTo, hexOf, noTimers, open, sha256, writeOrphan } from './support.ts'
+import { bytesHashedTo, hexOf, noTimers, open, sha256, writeOrphan } from './support.ts'
 
 const own = ownMark()
 const [place = ''] = own.split('-')
@@ -77,33 +76,6 @@ describe('filesystem artefact store shared by processes', () => {
       expect(await two.find(hexOf(ref))).to.deep.equal(ref)
       await one.close()
       await two.close()
-    }))
-
-  it('reads no sidecar and no folder for a page of an unchanged store', () =>
-    withFolder(async root => {
-      const writer = await open(root)
-      for (let at = 0; at < 40; at++) await writer.put(randomBytes(8))
-      await writer.close()
-      age(root)
-      const work = { shardChecks: 0, shardScans: 0, sidecarReads: 0, bodiesHashed: 0 }
-      // Without the poll, only the change mark says that there is something to look at.
-      const limits = { ...defaultLimits, artefactPollMs: 0 }
-      const store = await open(root, { work, limits })
-      expect(work.sidecarReads).to.equal(40)
-      const before = { ...work }
-      for (let round = 0; round < 5; round++) await store.page(undefined, 500)
-      expect(work).to.deep.equal(before)
-
-      const other = await open(root)
-      const { ref } = await other.put(bytesHashedTo('7f'))
-      expect((await store.page(undefined, 1)).refs[0]).to.deep.equal(ref)
-      expect(work.shardScans).to.equal(before.shardScans + 1)
-      const checks = work.shardChecks
-      await other.put(bytesHashedTo('7f'))
-      await Promise.all(Array.from({ length: 50 }, () => store.page(undefined, 500)))
-      expect(work.shardChecks, 'one look for all').to.equal(checks + 256)
-      await other.close()
-      await store.close()
     }))
 
   it('removes the files of interrupted processes and keeps those of running ones', () =>

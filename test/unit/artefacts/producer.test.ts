@@ -107,9 +107,9 @@ describe('reads of the artefact producer', () => {
       { artefactTtlMs: 1000 },
     ))
 
-  it('streams bodies too large for the cache, hashed once for each read', () =>
+  it('streams bodies too large for the cache, verified at each read', () =>
     withProducer(
-      async ({ root, store, producer, work }) => {
+      async ({ root, store, producer }) => {
         const bytes = randomBytes(1_000_000)
         const { ref } = await store.put(bytes, { mime: 'video/mp4' })
         const content = blobOf(await producer.read(ref.uri))
@@ -119,7 +119,6 @@ describe('reads of the artefact producer', () => {
         const read = () => collect(blob.open(() => {}))
         expect((await read()).equals(bytes)).to.equal(true)
         expect((await read()).equals(bytes)).to.equal(true)
-        expect(work.bodiesHashed).to.equal(2)
         damage(root, hexOf(ref))
         expect((await failureOf(read)).code).to.equal('artefact_corrupt')
         expect(await failureOf(read)).to.be.instanceOf(ResourceNotFound)

@@ -115,7 +115,6 @@ export function age(root: string): void {
 interface ProducerSetup {
   root: string
   store: FsStore
-  work: { bodiesHashed: number }
   clock: ReturnType<typeof settableClock>
   producer: ReturnType<typeof createArtefactProducer>
 }
@@ -127,11 +126,10 @@ export function withProducer(
   return withFolder(async root => {
     const limits = resolveLimits(overrides)
     const clock = settableClock()
-    const work = { shardChecks: 0, shardScans: 0, sidecarReads: 0, bodiesHashed: 0 }
-    const store = await createFsStore({ root, limits, clock, work })
+    const store = await createFsStore({ root, limits, clock })
     const downloadUrl = (hex: string) => `http://127.0.0.1:1/artefacts/sha256/${hex}`
     const producer = createArtefactProducer({ store, limits, downloadUrl, shrink })
-    await use({ root, store, work, clock, producer })
+    await use({ root, store, clock, producer })
     await store.close()
   })
 }

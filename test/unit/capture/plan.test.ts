@@ -4,8 +4,8 @@ import { fail, ok } from '../../../src/lib/util/result.ts'
 import type { BackendName } from '../../../src/server/capture/backend.ts'
 import { resolveCaptureLimits } from '../../../src/server/capture/limits.ts'
 import { openBackends } from '../../../src/server/capture/open-backends.ts'
-import { type CaptureMode, captureModes } from '../../../src/server/capture/options.ts'
-import { backendOrder, planCapture, type Probed } from '../../../src/server/capture/plan.ts'
+import type { CaptureMode } from '../../../src/server/capture/options.ts'
+import { planCapture, type Probed } from '../../../src/server/capture/plan.ts'
 import { deniedPictures, noApplication } from '../../../src/server/capture/target.ts'
 import { WindowCapture } from '../../../src/server/capture/window-capture.ts'
 
@@ -58,14 +58,6 @@ describe('planCapture', () => {
 describe('openBackends', () => {
   const silent = { reason: 'host_disconnected', message: 'nobody' } as const
   const app = { offered: () => fail(noApplication), ask: async () => fail(silent) }
-
-  it('opens those of the mode', async () => {
-    for (const mode of captureModes) {
-      const backends = await openBackends(mode, app, {})
-      expect(backends.map(({ name }) => name)).to.deep.equal(backendOrder(mode))
-      await Promise.all(backends.map(backend => backend.close?.()))
-    }
-  })
 
   it('makes backends that without a display are not available, and no error', async function () {
     // Elsewhere a desktop needs no variable to be there.
