@@ -9,7 +9,7 @@ import type { RunningServe } from '../helpers/serve-process.ts'
 const MiB = 1024 * 1024
 
 /** `size` bytes, no two MiB alike, never held together. */
-export function* generatedBytes(size: number): Generator<Buffer> {
+function* generatedBytes(size: number): Generator<Buffer> {
   const block = Buffer.alloc(MiB)
   for (let at = 0; at < MiB; at += 32) {
     createHmac('sha256', 'artefact').update(String(at)).digest().copy(block, at)
