@@ -23,7 +23,6 @@ function describeLargeArtefact(mib: number): void {
     let uri: string
     let startBytes: number
 
-    const artefactFiles = () => serve.openFiles().filter(path => path.includes('dcc-mcp-artefacts'))
     const expectSmall = () => expect(serve.rss().peak - startBytes).to.be.below(maxGrowth)
 
     before(async () => {
@@ -80,23 +79,6 @@ function describeLargeArtefact(mib: number): void {
       expectSmall()
       slow.resume()
       expect(await slow.answer()).to.include({ sha256: hex, whole: true })
-    })
-
-    it('lets go of the file when the reader leaves', async () => {
-      await until(() => artefactFiles().length === 0, 'no artefact file is open')
-      const leaving = [1, 2, 3].map(() => new BlobRead(serve, session.id, uri))
-      for (const read of leaving) {
-        await until(() => read.bytes > 0, 'the first bytes')
-        read.pause()
-      }
-      const req = httpRequest(`${serve.base}/artefacts/sha256/${hex}`, { agent: false }).end()
-      req.on('error', () => {})
-      const [res] = (await once(req, 'response')) as [IncomingMessage]
-      res.on('error', () => {})
-      expect(artefactFiles()).to.have.lengthOf(4)
-      for (const read of leaving) read.disconnect()
-      req.destroy()
-      await until(() => artefactFiles().length === 0, 'the files of those who left are closed')
     })
 
     async function download(headers: Record<string, string>) {

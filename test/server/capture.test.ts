@@ -184,17 +184,6 @@ describe('capture://current_window, taken by the application itself', () => {
     expect((await reading).error.data.reason).to.be.oneOf(['host_disconnected', 'no_window'])
     await until(async () => !(await isListed()), 'its going')
   })
-
-  it('is nowhere while the person at the application denies it', async () => {
-    await begin(() => pngOf(1, 1))
-    host.denyCapture(true)
-    await until(async () => !(await isListed()), 'its going')
-    const { error } = await read()
-    expect(error.code).to.equal(-32002)
-    expect(error.data.hint).to.contain('shares no picture')
-    host.denyCapture(false)
-    await until(isListed, 'its coming back')
-  })
 })
 
 describe('reads of the window by many clients', () => {

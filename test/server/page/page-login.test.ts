@@ -127,11 +127,10 @@ describe('logging in to the page', () => {
     expect(await read(own)).to.equal(401)
     const artefact = `${serve.base}/artefacts/sha256/${'a'.repeat(64)}`
     expect((await ask(artefact, { headers: own })).status).to.equal(401)
-    for (const path of ['/page/notes', '/page/notes/1/close', '/page/artefacts']) {
-      const headers = { ...own, 'Content-Type': 'application/json' }
-      const answer = await ask(serve.base + path, { method: 'POST', headers, body: '{"text":"x"}' })
-      expect([answer.status, answer.json.code], path).to.deep.equal([401, 'auth-required'])
-    }
+    const headers = { ...own, 'Content-Type': 'application/json' }
+    const body = '{"text":"x"}'
+    const answer = await ask(`${serve.base}/page/notes`, { method: 'POST', headers, body })
+    expect([answer.status, answer.json.code]).to.deep.equal([401, 'auth-required'])
   })
 
   const strangers: [name: string, change: (base: string, port: number) => object][] = [

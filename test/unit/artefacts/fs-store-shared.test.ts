@@ -115,26 +115,8 @@ describe('filesystem artefact store shared by processes', () => {
     if (own.endsWith('-0')) skipBecause(this, 'the system tells no start times')
     expect(markState(`${place}-${process.pid}-1`)).to.equal('gone')
   })
-})
 
-describe('the lock of an artefact', () => {
-  it('lets one task in at a time, also of two that share only the folder', () =>
-    withFolder(async dir => {
-      const both = [createEntryLocks({ dir, mark: own }), createEntryLocks({ dir, mark: own })]
-      let inside = 0
-      let most = 0
-      const task = async () => {
-        most = Math.max(most, ++inside)
-        await new Promise(resolve => setImmediate(resolve))
-        inside--
-      }
-      const work = both.flatMap(locks => Array.from({ length: 10 }, () => locks.hold('a', task)))
-      await Promise.all(work)
-      expect(most).to.equal(1)
-      expect(fs.readdirSync(dir)).to.deep.equal([])
-    }))
-
-  it('is taken over from a process that is gone, and an empty one after some time', () =>
+  it('takes over the lock of a process that is gone, and an empty one after some time', () =>
     withFolder(async dir => {
       const locks = createEntryLocks({ dir, mark: own, patienceMs: 5 })
       for (const owner of [`${gone} x`, '']) {

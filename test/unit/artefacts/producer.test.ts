@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { randomBytes } from 'node:crypto'
 import { resolveLimits } from '../../../src/lib/config/limits.ts'
 import { createArtefactProducer } from '../../../src/server/artefacts/producer.ts'
-import { ResourceNotFound, ResourceUriInvalid } from '../../../src/server/resources/errors.ts'
+import { ResourceNotFound } from '../../../src/server/resources/errors.ts'
 import type {
   BlobContent,
   Content,
@@ -34,27 +34,6 @@ describe('reads of the artefact producer', () => {
       await store.put(bytes)
       // The identical answer is given for as long as the encoded body is kept.
       expect(await producer.read(ref.uri)).not.to.equal(first)
-    }))
-
-  it('accepts only the canonical URI', () =>
-    withProducer(async ({ producer, store }) => {
-      const hex = hexOf((await store.put(randomBytes(9))).ref)
-      const wrong = [
-        `artefact://sha256/${hex}#part`,
-        `artefact://SHA256/${hex}`,
-        `artefact:///${hex}`,
-        `artefact://sha256/../${hex}`,
-        `artefact://sha256/%30${hex.slice(1)}`,
-        `artefact://sha256/${hex}\n`,
-      ]
-      for (const uri of wrong) {
-        const failure = await failureOf(async () => producer.read(uri))
-        expect(failure, uri).to.be.instanceOf(ResourceUriInvalid)
-      }
-      const absent = `artefact://sha256/${'0'.repeat(64)}`
-      const failure = await failureOf(async () => producer.read(absent))
-      expect(failure).to.be.instanceOf(ResourceNotFound)
-      expect(failure.data).to.deep.equal({ uri: absent })
     }))
 
   it('reads a body once and returns the identical answer with the URI echoed', () =>

@@ -142,6 +142,12 @@ describe('WindowCapture', () => {
       expect(capture.unavailable).to.equal(null)
     })
 
+    it('not by a backend whose probe throws', async () => {
+      backend.probe = () => Promise.reject(new Error('broken'))
+      await ready()
+      expect(capture.unavailable?.reason).to.equal('failed')
+    })
+
     it('not after a failed capture whose cause is lasting, as a probe finds once a second', async () => {
       await ready()
       backend.failure = 'minimised'

@@ -44,6 +44,7 @@ describe('chooseWindow', () => {
     ['prefers the active window to a higher one', [facts(1, { active: true }), facts(2)], 1],
     ['takes an active dialog', [facts(1, { active: true, dialog: true }), facts(2)], 1],
     ['takes the highest when none is active', [facts(1), facts(3), facts(2)], 3],
+    ['takes the larger of equally high ones', [facts(1), facts(2, { z: 1, width: 900 })], 2],
     ['passes over dialogs', [facts(1), facts(2, { dialog: true })], 1],
     ['passes over minimised windows', [facts(1), facts(2, { minimised: true })], 1],
     [
