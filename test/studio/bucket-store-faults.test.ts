@@ -120,26 +120,6 @@ describe('artefacts in a bucket, when something fails', () => {
     }
   })
 
-  it('keeps an object whose commit was not confirmed', async () => {
-    const { store, database, spare } = await open(place)
-    await database.run('a test', queries =>
-      queries.script(`CREATE SEQUENCE cuts;
-        CREATE FUNCTION cut() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-          IF nextval('cuts') = 1 THEN PERFORM pg_terminate_backend(pg_backend_pid()); END IF;
-          RETURN NULL; END $$;
-        CREATE CONSTRAINT TRIGGER cut AFTER INSERT ON artefacts DEFERRABLE INITIALLY DEFERRED
-          FOR EACH ROW EXECUTE FUNCTION cut()`),
-    )
-    const bytes = randomBytes(100)
-    const failure = await failureOf(() => store.put(bytes))
-    expect(failure.message).to.contain('a change was not confirmed')
-    expect(failure.hint).to.contain('may have been made')
-    // Not committed: nothing is listed, and the object went.
-    expect((await store.page(undefined, 10)).refs).to.deep.equal([])
-    expect(await spare()).to.deep.equal([])
-    expect((await store.put(bytes)).existed).to.equal(false)
-  })
-
   describe('between it and the bucket', () => {
     let proxy: Mangled
     beforeEach(async () => {
@@ -182,16 +162,6 @@ describe('artefacts in a bucket, when something fails', () => {
       expect(failure.code).to.equal('storage_unavailable')
       expect(failure.message).to.contain('was changed in transit')
       expect((await collect(artefact.verified())).equals(bytes)).to.equal(true)
-      await artefact.close()
-    })
-
-    it('gives up on a bucket that always sends too few bytes, and keeps the artefact', async () => {
-      const { store, bytes, artefact } = await stored()
-      proxy.mangle = (_, piece, at) => (at > 0 ? null : piece)
-      const failure = await failureOf(() => collect(artefact.verified()))
-      expect(failure.code).to.equal('storage_unavailable')
-      expect(failure.message).to.contain('ends at byte')
-      expect(await store.find(sha256(bytes))).to.not.equal(null)
       await artefact.close()
     })
 

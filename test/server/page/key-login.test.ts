@@ -11,9 +11,9 @@ import {
   startKeyedServer,
   type TestKeys,
 } from '../../helpers/keyed-server.ts'
-import { ask, Events, RawSession, startServer } from '../../helpers/mcp.ts'
+import { ask, Events, RawSession } from '../../helpers/mcp.ts'
 import { codeOf, fromPage, PageBrowser, useKey, useLink } from '../../helpers/page.ts'
-import { callStateless, statelessHeaders, statelessRequest } from '../../helpers/stateless.ts'
+import { statelessHeaders, statelessRequest } from '../../helpers/stateless.ts'
 
 describe('logging in to the page with a key', () => {
   let keys: TestKeys
@@ -114,24 +114,6 @@ describe('logging in to the page with a key', () => {
     expect([refused.status, refused.json.code]).to.deep.equal([401, 'auth-refused'])
     expect(refused.headers['www-authenticate']).to.contain('invalid_token')
     expect(refused.headers).not.to.have.property('set-cookie')
-  })
-
-  it('is not offered by a server whose callers have no keys, as with OAuth', async () => {
-    const holder = { ok: true, principal: 'issuer subject' } as const
-    const tokens = await startServer(
-      { enablePage: true },
-      { auth: { authenticate: () => holder }, page: { keyLogin: false } },
-    )
-    try {
-      const refused = await useKey(tokens.base, 'a-token-of-the-provider')
-      expect(refused.status).to.equal(401)
-      expect(refused.headers).not.to.have.property('set-cookie')
-      const linked = await useLink(tokens.base, tokens.server.pageLoginUrl())
-      expect(linked.status).to.equal(204)
-      expect((await callStateless(tokens.url, 'server/discover')).status).to.equal(200)
-    } finally {
-      await tokens.stop()
-    }
   })
 
   it('sets a secure cookie and an opener policy over HTTPS, direct or behind a proxy', async () => {

@@ -57,12 +57,6 @@ describe('loadLibrary', () => {
       expect(loaded).to.have.nested.property('failure.message').that.includes('another form')
     }
   })
-
-  it('takes the package itself, where it is installed', async () => {
-    const loaded = await loadLibrary(() => import('node-screenshots'))
-    if (!loaded.ok) expect(loaded.failure.hint).to.include('install')
-    else expect(loaded.value.Window.all).to.be.a('function')
-  })
 })
 
 describe('failures of the library', () => {
