@@ -9,6 +9,7 @@ import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { dataKey } from '../src/lib/mcp/call-meta.ts'
 import { end, type Serving, startServe } from '../test/clients/serve.ts'
 import { until } from '../test/helpers/until.ts'
@@ -196,7 +197,8 @@ async function measure(
     shown = await showPosted(serving, ask, count)
   } else {
     const env = { SERVICE_REGISTRY_DIR: registryDir }
-    const blender = await startRemote(addon, { args: background, env })
+    const words = fileURLToPath(new URL('blender-words.py', import.meta.url))
+    const blender = await startRemote(addon, { args: background, env, words })
     used.defer(async () => void (await end(blender.run.child)))
     shown = await showBlender(blender, ask, count)
   }

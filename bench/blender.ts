@@ -24,6 +24,7 @@ import { describeMachine } from './machine.ts'
 import { quantile } from './stats.ts'
 import { formatNumber } from './table.ts'
 
+const words = fileURLToPath(new URL('blender-words.py', import.meta.url))
 const moves = Number(process.argv[2] ?? 30)
 /** Longer than any throttle here: each move is a first change after a pause. */
 const pauseMs = 1500
@@ -74,7 +75,7 @@ async function whileLinked<Found>(
   await client.connect(new StreamableHTTPClientTransport(new URL(serving.url)))
   await client.subscribeResource({ uri: scene })
   const env = { SERVICE_REGISTRY_DIR: registryDir, LIBGL_ALWAYS_SOFTWARE: '1' }
-  const blender = await startRemote(addon, { args, env, command: [...command] })
+  const blender = await startRemote(addon, { args, env, command: [...command], words })
   try {
     for (const word of ['connect', ...prepare]) {
       await blender.tell(word)
@@ -152,9 +153,9 @@ async function cpuOf(
   blender: Remote,
   run: () => Promise<unknown>,
 ): Promise<{ cpuMs: number; tookMs: number }> {
-  const [cpuBefore, began] = [await blender.cpuMs(), performance.now()]
+  const [cpuBefore, began] = [await blender.ask('cpu'), performance.now()]
   await run()
-  return { cpuMs: (await blender.cpuMs()) - cpuBefore, tookMs: performance.now() - began }
+  return { cpuMs: (await blender.ask('cpu')) - cpuBefore, tookMs: performance.now() - began }
 }
 
 /** Main thread for one moved object, measured inside Blender. */

@@ -5,7 +5,7 @@ import type { Measured } from '../table.ts'
 import type { Target } from '../targets.ts'
 
 export const sceneSizes = [1000, 10_000, 100_000] as const
-/** Of a server that takes the largest of them. */
+/** An earlier build takes less than the largest of them by default. */
 export const largeScenes = { serveArguments: ['--limit', `maxMessageBytes=${64 * 1024 * 1024}`] }
 const first = 'of 1000 objects'
 

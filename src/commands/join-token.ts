@@ -23,14 +23,11 @@ export function readJoinToken(
     )
 }
 
-/** The address of a gateway, without `/mcp`. Throws `usage_invalid` naming the flag. */
-export function readGatewayUrl(flag: string, text: string): string {
+/** The address of a gateway to join, without `/mcp`. Throws `usage_invalid`. */
+export function readGatewayUrl(text: string): string {
   const parsed = parseAccountsUrl(text)
   if (!parsed.ok) {
-    throw usage(
-      `--${flag} is not the address of a gateway`,
-      'write it as https://gateway.example.com',
-    )
+    throw usage('--join is not the address of a gateway', 'write it as https://gateway.example.com')
   }
   refuseExposed(parsed.value)
   return parsed.value.url.replace(/\/mcp$/, '')

@@ -9,7 +9,7 @@ export default class Password extends TokenCommand {
   static override description = `Prompts for the current password and twice for the new one, without \
 showing them. Ends every other login of the account; this login and service tokens stay valid.
 
-With --reset-code it prompts for a code from the operator of the accounts server instead of the \
+With --code it prompts for a code from the operator of the accounts server instead of the \
 current password. The code is valid once. Ends every login and service token of the account, lists \
 them, and logs you in.`
 
@@ -19,16 +19,13 @@ them, and logs you in.`
       description: 'in a script: the current password, then the new one, a line each',
       command: 'cat passwords.txt | <%= config.bin %> password --password-stdin',
     },
-    {
-      description: 'after a lost password',
-      command: '<%= config.bin %> password alice --reset-code',
-    },
+    { description: 'after a lost password', command: '<%= config.bin %> password alice --code' },
   ]
 
   static override args = {
     username: Args.string({
       ignoreStdin: true,
-      description: 'with --reset-code: your user name, or email address',
+      description: 'with --code: your user name, or email address',
     }),
   }
 
@@ -36,9 +33,7 @@ them, and logs you in.`
     'password-stdin': Flags.boolean({
       description: 'read the current password (or reset code) and the new one from stdin',
     }),
-    'reset-code': Flags.boolean({
-      description: 'set a new password with a code from the operator',
-    }),
+    code: Flags.boolean({ description: 'set a new password with a code from the operator' }),
     ...noInputFlag,
   }
 

@@ -20,11 +20,6 @@ passwords at least 8; the accounts server may require more.`
       command:
         'pass show registry | <%= config.bin %> register alice --email alice@studio.example --password-stdin',
     },
-    {
-      description: 'with an invitation, in a script: the code, then the password, a line each',
-      command:
-        'cat secrets.txt | <%= config.bin %> register alice --email alice@studio.example --invite --password-stdin',
-    },
   ]
 
   static override args = {
@@ -34,9 +29,6 @@ passwords at least 8; the accounts server may require more.`
   static override flags = {
     email: Flags.string({ description: 'your email address', helpValue: 'EMAIL' }),
     ...passwordFlags,
-    invite: Flags.boolean({
-      description: 'use an invitation code: prompted for, or the first line of stdin',
-    }),
     ...noInputFlag,
   }
 

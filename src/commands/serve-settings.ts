@@ -96,7 +96,7 @@ async function readJoin(flags: ServeFlags, env: NodeJS.ProcessEnv): Promise<Serv
     const flag = file === undefined ? '--visible-to' : '--join-token-file'
     throw usage(`${flag} is for --join`, 'name the gateway with --join')
   }
-  const gateways = [...new Set(join.map(url => readGatewayUrl('join', url)))]
+  const gateways = [...new Set(join.map(url => readGatewayUrl(url)))]
   if (token === null) {
     throw usage(
       '--join needs a token',

@@ -77,7 +77,7 @@ default), SERVICE_JOIN_TOKEN (for --join), SERVICE_REGISTRY_DIR.`
       helpValue: 'DIR',
     }),
     artefacts: Flags.string({
-      description: 'keep artefacts in this bucket; list and notes in --database',
+      description: 'keep artefacts in this bucket, and their list in --database',
       helpValue: 's3://BUCKET/PREFIX',
       exclusive: ['no-artefacts'],
     }),

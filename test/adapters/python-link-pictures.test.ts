@@ -1,9 +1,8 @@
 import { expect } from 'chai'
-import { setTimeout as delay } from 'node:timers/promises'
 import { until } from '../helpers/until.ts'
 import { useLinkedApps } from './linked-app.ts'
 import type { PythonApp } from './python-driver.ts'
-import { type Peer, ScriptedServer, welcome } from './scripted-server.ts'
+import { type Peer, ScriptedServer } from './scripted-server.ts'
 
 describe('the Python link: pictures of the application', () => {
   let server: ScriptedServer
@@ -42,23 +41,9 @@ describe('the Python link: pictures of the application', () => {
     await until(() => peer.binary.length === 1, 'the picture')
     expect(String(peer.binary[0])).to.equal('the window')
     expect(await app.get('asked')).to.deep.equal([['window', 1600, 5000, true]])
-  })
-
-  it('are remembered when the server says that a client was given one', async () => {
-    await begin()
     expect(await app.get('pictured_at')).to.equal(null)
     peer.send({ type: 'captured', target: 'window' })
     await until(async () => Number(await app.get('pictured_at')) > 0, 'the time of the picture')
-  })
-
-  it('may be bytes alone', async () => {
-    await begin()
-    await picture('bytes')
-    capture('s1', { target: 'viewport' })
-    const answer = await peer.answerTo('s1')
-    expect(answer).to.include({ type: 'ok', png_bytes: 10 })
-    expect(answer).not.to.have.property('window')
-    await until(() => String(peer.binary[0]) === 'only bytes', 'the picture')
   })
 
   it('may be made by the thread of the link', async () => {
@@ -70,7 +55,6 @@ describe('the Python link: pictures of the application', () => {
     expect((await app.get('asked')).at(-1)).to.equal('made on the main thread: False')
   })
 
-  const noPicture = 'the capture callback returned no picture (TypeError)'
   const failures = [
     { what: 'minimised', code: 'minimised', message: 'it lies in the task bar', retryable: false },
     { what: 'modal', code: 'busy', message: 'a dialog is open', retryable: true },
@@ -80,11 +64,10 @@ describe('the Python link: pictures of the application', () => {
       message: 'the capture callback failed: KeyError',
       retryable: true,
     },
-    { what: 'nothing', code: 'internal', message: noPicture, retryable: true },
     {
       what: 'wrong',
       code: 'internal',
-      message: noPicture.replace('Type', 'Value'),
+      message: 'the capture callback returned no picture (ValueError)',
       retryable: true,
     },
     {
@@ -117,13 +100,6 @@ describe('the Python link: pictures of the application', () => {
     expect((await second.nth('hello'))['capture']).to.deep.equal(offer)
   })
 
-  it('are not offered by an application that says nothing of them', async () => {
-    await begin(null)
-    expect(await peer.nth('hello')).not.to.have.property('capture')
-    capture('s1')
-    expect(await peer.answerTo('s1')).to.include({ type: 'error', code: 'unsupported' })
-  })
-
   it('are offered, withdrawn and denied in a running application', async () => {
     await begin(null)
     const told = async (n: number) => (await peer.nth('app.update', n))['capture']
@@ -139,32 +115,6 @@ describe('the Python link: pictures of the application', () => {
     expect(await told(3)).to.deep.equal({ targets: [] })
     await expectError(app.call('provide_capture', 'callback', ['hologram']))
     expect(await app.get('asked')).to.deep.equal([])
-  })
-
-  it('are not taken when the question was cancelled or its time is over', async () => {
-    await begin()
-    await app.tell({ pumping: false })
-    capture('s1')
-    capture('s2', { deadline_ms: 50 })
-    peer.send({ type: 'cancel', id: 's1' })
-    capture('s3', { max_width: 3 })
-    await delay(200)
-    await app.tell({ pumping: true })
-    await peer.answerTo('s3')
-    expect(await app.get('asked')).to.deep.equal([['window', 3, 5000, true]])
-    expect(peer.messages.filter(({ id }) => id === 's1' || id === 's2')).to.deep.equal([])
-  })
-
-  it('are answered as busy by heartbeats of an application that can do nothing else', async () => {
-    const quick = { welcome: { ...welcome, heartbeat_ms: 50 } }
-    const constants = { AWAY_SECONDS: 0.3 }
-    ;({ server, app } = await link(quick, {}, { reads: false, start: false, constants }))
-    await app.tell({ pumping: false })
-    await app.tell({ provide: [] })
-    await app.call('start')
-    peer = await server.peer()
-    const away = () => peer.of('heartbeat').some(({ main_idle_ms: idle }) => idle > 300)
-    await until(away, 'a heartbeat of an application whose main thread is away')
   })
 
   it('do not get between the bytes of an artefact', async () => {

@@ -48,14 +48,6 @@ describe('the Python link: what the application tells', () => {
     expect(shown).to.equal(server.url)
   })
 
-  it('does nothing before start', async () => {
-    await begin({}, {}, { start: false })
-    await app.call('set_scene', { frame: 1 })
-    await delay(300)
-    expect(server.attempts).to.equal(0)
-    expect((await app.status()).state).to.equal('off')
-  })
-
   it('sends one scene at a time, and the newest of those that came meanwhile', async () => {
     await begin({ connected: peer => peer.answers.delete('scene.set') })
     for (let frame = 1; frame <= 5; frame++) {
@@ -119,15 +111,6 @@ describe('the Python link: what the application tells', () => {
     fourth.ws.terminate()
     const fifth = await server.peer(5)
     expect(await fifth.nth('scene.set')).to.deep.include({ scene: { frame: 2 } })
-  })
-
-  it('says that a scene is wanted as long as none is on its way', async () => {
-    await begin({ welcome: { ...welcome, need_scene: true } })
-    await app.untilState('connected')
-    expect(await app.get('need_scene')).to.equal(true)
-    await app.call('set_scene', {})
-    await (await server.peer()).nth('scene.set')
-    expect(await app.get('need_scene')).to.equal(false)
   })
 
   it('sends null for numbers that JSON has not, and not what is no JSON or too large', async () => {

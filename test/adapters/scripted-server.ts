@@ -12,7 +12,7 @@ export const welcome = {
   session: 'session-1',
   server: { name: 'service-cli', version: '0.1.0' },
   limits: {
-    max_message_bytes: 8 * 1024 * 1024,
+    max_message_bytes: 64 * 1024 * 1024,
     max_batch: 100,
     max_in_flight: 8,
     max_artefact_bytes: 0,

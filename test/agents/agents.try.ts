@@ -2,10 +2,10 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { expect } from 'chai'
-import { HostClient } from '../../src/host-client.ts'
 import { encodePng } from '../../src/server/capture/png/make-picture.ts'
 import { runOwn } from '../clients/run-program.ts'
 import { type Serving, startServe } from '../clients/serve.ts'
+import { LinkClient } from '../helpers/link.ts'
 import { callStateless } from '../helpers/stateless.ts'
 import { type Program, programs, runProgram } from './programs.ts'
 import { type Call, startStubModel, type Turn } from './stub-model.ts'
@@ -88,7 +88,7 @@ describe('the answer of a tool', function () {
   let folder: string
   let serving: Serving
   let keyed: Serving
-  let host: HostClient
+  let app: LinkClient
   let revision: number
   let open: string[]
   const notes: { id: string; number: number }[] = []
@@ -106,17 +106,14 @@ describe('the answer of a tool', function () {
     keyed = await startServe(join(folder, 'keyed'), ['--api-key-file', keyFile])
     await keyed.post('scene', { objects: [{ name: 'Teapot' }] })
     const token = (await readFile(serving.host_token_file, 'utf8')).trim()
-    const app = { dccType: 'blender', mode: 'gui' } as const
-    host = new HostClient({ app, url: serving.host_url, token })
+    const capture = { targets: ['window', 'viewport'], shots: true }
+    app = await LinkClient.connect({ hostUrl: serving.host_url, token }, { capture })
     let grey = 50
-    const picture = () => {
+    app.answer = () => {
       const [width, height] = [320, 180]
       const bytes = new Uint8Array(width * height * 3).fill(grey)
       return { png: encodePng({ bytes, width, height }), view: {} }
     }
-    host.provideCapture(picture, { targets: ['window', 'viewport'], shots: true })
-    host.start()
-    await host.connected()
     await show(0)
     revision = Number(/revision\D+(\d+)/.exec(textOf(await call('query_scene', {})))?.[1])
     const note = { text: 'Too bright', targets: ['Key Light'], view: {} }
@@ -127,7 +124,7 @@ describe('the answer of a tool', function () {
     await show(0.25)
   })
   after(async () => {
-    await host?.stop()
+    await app?.bye()
     const codes = [await serving?.stop(), await keyed?.stop()]
     await rm(folder, { recursive: true, force: true })
     console.log(rows.join('\n'))
@@ -144,8 +141,8 @@ describe('the answer of a tool', function () {
       const name = `Cube.${index}`
       return { id: name, name, type: 'mesh', location: [index < 20 ? x * index : 0, index, 0] }
     })
-    host.setScene({ objects: [light, ...meshes], selection: { ids: ['Key Light'] } })
-    await host.sceneSettled()
+    const scene = { objects: [light, ...meshes], selection: { ids: ['Key Light'] } }
+    await app.done({ type: 'scene.set', scene })
   }
 
   async function ask(method: string, params: Record<string, unknown> = {}): Promise<any> {

@@ -1,9 +1,6 @@
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { expect } from 'chai'
-import { copyFile, mkdir } from 'node:fs/promises'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { PNG } from 'pngjs'
 import { until } from '../helpers/until.ts'
 import {
@@ -15,7 +12,6 @@ import { boundsOfCube, differingPixels, isInside } from './note-pixels.ts'
 import { toolCall } from '../helpers/mcp.ts'
 
 const waitMs = 30_000
-const results = fileURLToPath(new URL('../../results/', import.meta.url))
 
 describe('a note, from the artist in Blender to the proof and back', function () {
   this.timeout(120_000)
@@ -51,11 +47,31 @@ describe('a note, from the artist in Blender to the proof and back', function ()
   const picture = async (uri: string) =>
     PNG.sync.read(Buffer.from((await read(uri)).blob, 'base64'))
   const shown = async () => (await linked.blender.ask('notes')) as any
-  /** For people to look at. */
-  async function keepScreenshot(name: string): Promise<void> {
-    await linked.blender.tell('outside')
-    await mkdir(results, { recursive: true })
-    await copyFile(join(linked.addon.folder, 'outside.png'), join(results, `${name}.png`))
+  const texts = async (): Promise<string[]> => (await shown()).lines.map((lines: any) => lines[0])
+
+  /** The text that the dialog shows when it is drawn after `press`. */
+  async function drawn(press: string): Promise<string> {
+    const dialog = (): Promise<{ draws: number; text: string }> => linked.blender.ask('dialog')
+    const { draws } = await dialog()
+    await linked.blender.tell(`press ${press}`)
+    await until(async () => (await dialog()).draws > draws, press, waitMs)
+    return (await dialog()).text
+  }
+
+  /** Types into the field, ends it with Return, and takes OK with a second one. */
+  async function write(text: string): Promise<void> {
+    await linked.blender.tell(`press type --delay 50 --args 1 ${text} key Return`)
+    const isTyped = async () => (await linked.blender.ask('dialog')).text === text
+    await until(isTyped, 'the text', waitMs)
+    await linked.blender.tell('press key Return')
+    await until(async () => (await texts()).includes(text), 'the note', waitMs)
+  }
+
+  /** Shows the add-on's panel in the sidebar until it was drawn to its end. */
+  async function drawPanel(): Promise<void> {
+    const draws = (): Promise<number> => linked.blender.ask('panel_draws')
+    const before = await draws()
+    await until(async () => (await draws()) > before, 'the panel', waitMs)
   }
 
   it('wakes the agent that waits, with its objects, its place and a picture', async () => {
@@ -73,7 +89,6 @@ describe('a note, from the artist in Blender to the proof and back', function ()
     expect(made.no_picture).to.equal(undefined)
     expect((await picture(made.before)).width).to.be.above(300)
     await until(async () => (await shown()).pins[0] === '1', 'the pin', waitMs)
-    await keepScreenshot('blender-note-pin')
   })
 
   it('is proved: what was asked for, what else changed, and where in the picture', async () => {
@@ -147,6 +162,44 @@ describe('a note, from the artist in Blender to the proof and back', function ()
     await linked.serving.post('notes/2/reopen', {})
   })
 
+  it('is written in a dialog, which opens without the text of the note before', async () => {
+    await linked.blender.tell('step select Cube')
+    await linked.blender.tell('watch_dialog')
+    expect(await drawn('key F6')).to.equal('')
+    await write('First')
+    await linked.blender.tell('look_at_cube')
+    expect(await drawn('key F7 click 1')).to.equal('')
+    await write('Second')
+  })
+
+  it('made by a click on a surface is about that point and object', async () => {
+    const { position, targets } = (await linked.blender.ask('shown')).at(-1)
+    expect(targets).to.have.length(1)
+    expect(targets[0]).to.include({ id: 'Cube', name: 'Cube' })
+    const middle: number[] = await linked.blender.ask('place_of Cube')
+    // A corner, an edge or a side of the cube of two metres.
+    const apart = middle.map((value, axis) => Math.abs(value - position[axis]))
+    expect(Math.max(...apart)).to.be.closeTo(1, 0.001)
+  })
+
+  it('made by pointing at a picture is about the object there, a lamp by its icon, or says none', async () => {
+    const { view } = (await linked.blender.ask('shown')).at(-1)
+    const middleOf = async (name: string) => {
+      const place = await linked.blender.ask(`place_of ${name}`)
+      const { left, top, width, height } = boundsOfCube(view, place, [0, 0, 0])
+      return [(left + width / 2) / view.width, (top + height / 2) / view.height]
+    }
+    const pins = [await middleOf('Cube'), await middleOf('Light'), [0.001, 0.001]]
+    const pinned: string[][] = []
+    for (const pin of pins) {
+      const made = (await linked.serving.post('notes', { text: 'Red', pin, view })) as any
+      pinned.push(made.note.targets.map(({ name }: any) => name))
+    }
+    expect(pinned).to.deep.equal([['Cube'], ['Light'], []])
+    const last = async () => (await shown()).lines.at(-1)[1]
+    await until(async () => (await last()) === 'About: no object', 'the notes', waitMs)
+  })
+
   it('is not shown while the scene is not shared, and neither is that of another document', async () => {
     await linked.blender.tell('share_scene off')
     const isWithdrawn = async () => (await read('scene://current')).text.includes('no_snapshot')
@@ -156,22 +209,26 @@ describe('a note, from the artist in Blender to the proof and back', function ()
     expect(await shown()).to.deep.include({ states: [], pins: [], none })
     await linked.blender.tell('share_scene on')
     await until(async () => !(await isWithdrawn()), 'the scene shared', waitMs)
-    await until(async () => (await shown()).states.length === 2, 'its notes', waitMs)
-    expect((await shown()).lines.flat()).to.include('The cube is too low')
+    await until(async () => (await texts()).includes('The cube is too low'), 'its notes', waitMs)
   })
 
   it('is not shown while the link is down, and as it is when the link is back', async () => {
     await linked.serving.post('notes/2/answer', { text: 'Done' })
-    await until(async () => (await shown()).states.at(-1) === 'answered', 'the answer', waitMs)
+    const isNow = (state: string) =>
+      until(async () => (await shown()).states[1] === state, state, waitMs)
+    await isNow('answered')
+    await drawPanel()
     await linked.stopServing()
     await until(async () => (await shown()).states.length === 0, 'none shown', waitMs)
     expect(await shown()).to.deep.include({
       pins: [],
       none: 'Not connected: notes are shown while the link is up.',
     })
+    await drawPanel()
     const serving = await linked.serveAgain()
-    await until(async () => (await shown()).states.at(-1) === 'answered', 'all of them', waitMs)
+    await isNow('answered')
     await serving.post('notes/2/close', {})
-    await until(async () => (await shown()).states.at(-1) === 'closed', 'the state', waitMs)
+    await isNow('closed')
+    expect(linked.blender.run.output()).not.to.contain('Traceback')
   })
 })

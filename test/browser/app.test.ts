@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import { gzipSync } from 'node:zlib'
-import { HostClient } from '../../src/host-client.ts'
 import { until } from '../helpers/until.ts'
 import { seriousFaults } from '../helpers/browser.ts'
+import { LinkClient } from '../helpers/link.ts'
 import { pngOf } from '../helpers/png.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { callStateless } from '../helpers/stateless.ts'
@@ -24,19 +24,18 @@ describe('the live view in a chat', function () {
   this.timeout(60_000)
   let host: ChatHost
   let serve: ServeProcess
-  let application: HostClient
+  let application: LinkClient
   let chat: Chat
   let pictureHeight = 90
 
   const startServe = async (flags: string[] = []) => {
     serve = await startServeProcess({ flags: ['--allowed-origin', host.origin, ...flags] })
-    const { hostUrl: url, token } = serve
-    application = new HostClient({ app: { dccType: 'blender', mode: 'gui' }, url, token })
-    application.provideCapture(() => ({ png: pngOf(160, pictureHeight) }))
-    application.start()
-    await application.connected({ timeoutMs: 10_000 })
-    application.setScene(sceneOf(0))
+    application = await LinkClient.connect(serve, { capture: { targets: ['window'] } })
+    application.answer = () => ({ png: pngOf(160, pictureHeight) })
+    await show(0)
   }
+  const show = (...facts: Parameters<typeof sceneOf>) =>
+    application.done({ type: 'scene.set', scene: sceneOf(...facts) })
 
   before(async function () {
     host = await ChatHost.start(this)
@@ -45,12 +44,12 @@ describe('the live view in a chat', function () {
   afterEach(() => chat?.page.close())
   after(async () => {
     await host?.stop()
-    await application?.stop()
+    await application?.bye()
     await serve?.stop()
   })
 
   const open = async (tool = 'look', options: OpenOptions = {}) => {
-    application.setScene(sceneOf(0))
+    await show(0)
     chat = await host.open(serve.url, tool, options)
     await chat.app.getByText('Live', { exact: true }).waitFor()
     // What came before the first read is no change.
@@ -64,7 +63,7 @@ describe('the live view in a chat', function () {
   /** The scene changes, and a client that waits for it hears of it. */
   const changeHeard = async (x: number) => {
     const { revision: since } = await call('query_scene')
-    application.setScene(sceneOf(x))
+    await show(x)
     expect(await call('wait_for_change', { since })).to.include({ changed: true })
   }
 
@@ -84,14 +83,14 @@ describe('the live view in a chat', function () {
     const picture = chat.app.getByAltText('What the application shows')
     const first = await picture.getAttribute('src')
     pictureHeight++
-    application.setScene(sceneOf(0.5))
+    await show(0.5)
     await chat.app.getByText('Cube moved 0.50 along x').waitFor()
     await until(async () => (await picture.getAttribute('src')) !== first, 'another picture')
   })
 
   it('counts as nothing that the client did', async () => {
     await open()
-    application.setScene(sceneOf(2))
+    await show(2)
     await chat.app.getByText('Cube moved 2.00 along x').waitFor()
     const { json } = await callStateless(serve.url, 'resources/read', { uri: 'server://clients' })
     const { clients } = JSON.parse(json.result.contents[0].text)
@@ -101,7 +100,7 @@ describe('the live view in a chat', function () {
 
   it('says that the application has left', async () => {
     await open()
-    await application.stop()
+    await application.bye()
     await chat.app.getByText('This is its last scene').waitFor()
     await chat.app.getByText('Not live', { exact: true }).waitFor()
     await serve.stop()
@@ -122,7 +121,7 @@ describe('the live view in a chat', function () {
 
   it('shows names of a document as text', async () => {
     await open()
-    application.setScene(sceneOf(0, hostile, hostile))
+    await show(0, hostile, hostile)
     await heading(`Your AI can see ${hostile}`).waitFor()
     await chat.app.locator('.changes li', { hasText: hostile }).waitFor()
     expect(await chat.app.locator('img').count()).to.equal(1)
@@ -224,9 +223,9 @@ describe('the live view in a chat', function () {
     await chat.app.getByText('Connection lost', { exact: true }).waitFor()
     await chat.app.getByText('What you see is from before').waitFor()
     await serve.stop()
-    await application.stop()
+    await application.bye()
     await startServe(['--port', String(port)])
-    application.setScene(sceneOf(1, 'shot_020.blend'))
+    await show(1, 'shot_020.blend')
     await heading('Your AI can see shot_020.blend').waitFor()
     await chat.app.getByText('Live', { exact: true }).waitFor()
   })

@@ -6,6 +6,7 @@ import { LinkClient } from '../helpers/link.ts'
 import { runCommand } from '../helpers/in-process.ts'
 import { serveInProcess } from '../helpers/in-process-servers.ts'
 import type { RunningServe } from '../helpers/serve-process.ts'
+import { until } from '../helpers/until.ts'
 
 describe('service-cli resources', () => {
   let registryDir: string
@@ -37,9 +38,6 @@ describe('service-cli resources', () => {
     expect(json).to.deep.include({ list_ok: true, url: serve.url, capped: false })
     const read = await runCommand(['resources', 'read', 'scene://current', folder()])
     expect(read).to.deep.equal({ code: 0, stdout: '{"frame":7}', stderr: '' })
-    const wrong = await runCommand(['resources', 'read', 'scene://curent', folder()])
-    expect(wrong.code).to.equal(3)
-    expect(wrong.stderr).to.contain('did you mean scene://current?')
   })
 
   it('says that the scene may be older than the screen, except of two past scenes', async () => {
@@ -51,32 +49,46 @@ describe('service-cli resources', () => {
     await runCommand(['checkpoint', 'nine', folder()])
     const read = (query: string) =>
       runCommand(['resources', 'read', `scene://delta?since=eight${query}`, folder()])
-    expect((await read('')).stderr).to.match(/does not confirm the scene now; .* as of 20/)
+    expect((await read('')).stderr).to.match(/has not confirmed its scene since 20/)
     const past = await read('&until=nine')
     expect([past.code, past.stderr]).to.deep.equal([0, ''])
     await app.bye()
   })
 
   for (const command of ['read', 'watch']) {
-    it(`${command} says in the words of the server why there is no picture of the window`, async () => {
-      const run = await runCommand(['resources', command, 'capture://current_window', folder()])
-      expect(run.code).to.equal(3)
-      expect(run.stderr).to.contain('hint: no application is connected; press Connect in Blender')
-    })
-  }
+    const ask = (uri: string) => runCommand(['resources', command, uri, folder()])
 
-  for (const command of ['read', 'watch']) {
+    it(`${command} says why there is no picture of the window`, async () => {
+      const { code, stderr } = await ask('capture://current_window')
+      expect(code).to.equal(3)
+      expect(stderr).to.contain('hint: no application is connected; press Connect in Blender')
+    })
+
     it(`${command} names the nearest resource, or the command that lists all`, async () => {
-      const typo = await runCommand(['resources', command, 'sceen://current', folder()])
+      const typo = await ask('sceen://current')
       expect([typo.code, typo.stdout]).to.deep.equal([3, ''])
       expect(typo.stderr).to.contain('hint: did you mean scene://current?')
-      const unknown = await runCommand(['resources', command, 'nosuch://x', folder()])
+      const unknown = await ask('nosuch://x')
       expect([unknown.code, unknown.stdout]).to.deep.equal([3, ''])
       expect(unknown.stderr).to.match(/hint: .*resources list shows all resources/)
     })
   }
 
-  it('says which instances there are when several run, and what to do when none does', async () => {
+  it('says of an application that left without a scene that there is none', async () => {
+    const own = await serveInProcess()
+    try {
+      await (await LinkClient.connect(own)).bye()
+      const read = () => runCommand(['resources', 'read', 'scene://current', `--url=${own.url}`])
+      await until(async () => (await read()).stderr !== '', 'the remark')
+      const { stdout, stderr } = await read()
+      expect(JSON.parse(stdout)).to.include({ status: 'no_snapshot' })
+      expect(stderr).to.match(/^the application is gone since .*Z; it left no scene\n$/)
+    } finally {
+      await own.stop()
+    }
+  })
+
+  it('asks one of several instances by its id, and says what to do when none runs', async () => {
     const second = await start()
     const unclear = await runCommand(['resources', 'list', folder()])
     expect(unclear.code).to.equal(2)
@@ -88,8 +100,6 @@ describe('service-cli resources', () => {
     const none = await runCommand(['resources', 'list', folder()])
     expect(none.code).to.equal(5)
     expect(none.stderr).to.contain('run.js serve')
-    const unknown = await runCommand(['resources', 'list', '--instance=ffffffff', folder()])
-    expect(unknown.code).to.equal(5)
     serve = await start()
   })
 

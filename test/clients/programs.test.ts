@@ -36,63 +36,41 @@ describe('programs that speak MCP', function () {
     const inspect = (method: string, ...more: string[]) =>
       run('mcp-inspector', ['--cli', url, '--transport', 'http', '--method', method, ...more])
 
-    for (const era of ['legacy', 'auto', 'modern']) {
-      it(`lists the resources with --protocol-era ${era}`, async () => {
-        const { code, stdout, stderr } = await inspect('resources/list', '--protocol-era', era)
-        expect(code, stderr).to.equal(0)
-        const { resources } = JSON.parse(stdout) as Listed
-        expect(resources.map(({ uri }) => uri)).to.include('scene://current')
-      })
+    const shown = async (method: string, ...more: string[]): Promise<any> => {
+      const { code, stdout, stderr } = await inspect(method, ...more)
+      expect(code, stderr).to.equal(0)
+      return JSON.parse(stdout)
     }
 
     for (const era of ['legacy', 'auto', 'modern']) {
-      it(`lists the templates and reads text and bytes with --protocol-era ${era}`, async () => {
-        const templates = await inspect('resources/templates/list', '--protocol-era', era)
+      it(`lists, reads and calls with --protocol-era ${era}`, async () => {
+        const given = ['--protocol-era', era]
+        const { resources } = (await shown('resources/list', ...given)) as Listed
+        expect(resources.map(({ uri }) => uri)).to.include('scene://current')
+        const templates = await inspect('resources/templates/list', ...given)
         expect(templates.stdout).to.include('audit://recent{?limit}')
-        const read = async (uri: string) => {
-          const { code, stdout, stderr } = await inspect(
-            'resources/read',
-            '--uri',
-            uri,
-            '--protocol-era',
-            era,
-          )
-          expect(code, stderr).to.equal(0)
-          return (JSON.parse(stdout) as ReadResult).contents
-        }
-        const [scene] = await read('scene://current')
-        expect(scene).to.include({
+
+        const read = async (uri: string) =>
+          ((await shown('resources/read', '--uri', uri, ...given)) as ReadResult).contents[0]
+        expect(await read('scene://current')).to.include({
           uri: 'scene://current',
           mimeType: 'application/json',
           text: '{"dcc":"blender"}',
         })
-        const [image] = await read(prepared.image)
+        const image = await read(prepared.image)
         expect(image).to.include({ uri: prepared.image, mimeType: 'image/x-exr' })
         expect(sha256Uri(image?.blob ?? '')).to.equal(prepared.image)
-      })
 
-      it(`shows the reason when a resource does not exist with --protocol-era ${era}`, async () => {
-        const { code, stderr } = await inspect(
-          'resources/read',
-          '--uri',
-          'scene://nope',
-          '--protocol-era',
-          era,
-        )
-        expect(code).to.equal(1)
-        expect(stderr).to.include('no resource at scene://nope')
-      })
-    }
-
-    for (const era of ['legacy', 'auto', 'modern']) {
-      it(`calls a tool when its era is ${era}`, async () => {
-        const tool = ['--tool-name', 'query_scene', '--protocol-era', era]
-        const { code, stdout, stderr } = await inspect('tools/call', ...tool)
-        expect(code, stderr).to.equal(0)
-        const { content } = JSON.parse(stdout)
+        const { content } = await shown('tools/call', '--tool-name', 'query_scene', ...given)
         expect(JSON.parse(content[0].text)).to.deep.include({ members: { dcc: 'blender' } })
       })
     }
+
+    it('shows the reason when a resource does not exist', async () => {
+      const { code, stderr } = await inspect('resources/read', '--uri', 'scene://nope')
+      expect(code).to.equal(1)
+      expect(stderr).to.include('no resource at scene://nope')
+    })
   })
 
   describe('mcporter', () => {
@@ -102,23 +80,10 @@ describe('programs that speak MCP', function () {
       return run('mcporter', ['--config', config, 'resource', 'dcc', ...args])
     }
 
-    it('lists the resources', async () => {
-      const { code, stdout, stderr } = await port('--json')
-      expect(code, stderr).to.equal(0)
-      const { resources } = JSON.parse(stdout) as Listed
-      expect(resources.map(({ uri }) => uri)).to.include.members([
-        'scene://current',
-        'audit://recent',
-      ])
-    })
-
-    it('reads the scene', async () => {
-      const { code, stdout } = await port('scene://current', '--output', 'text', '--no-oauth')
-      expect(code).to.equal(0)
-      expect(JSON.parse(stdout)).to.deep.equal({ dcc: 'blender' })
-    })
-
-    it('reads bytes', async () => {
+    it('reads text and bytes', async () => {
+      const text = await port('scene://current', '--output', 'text', '--no-oauth')
+      expect(text.code, text.stderr).to.equal(0)
+      expect(JSON.parse(text.stdout)).to.deep.equal({ dcc: 'blender' })
       const { code, stdout, stderr } = await port(prepared.image, '--json', '--no-oauth')
       expect(code, stderr).to.equal(0)
       const [image] = (JSON.parse(stdout) as ReadResult).contents

@@ -1,204 +1,38 @@
+import { hostname } from 'node:os'
 import { expect } from 'chai'
-import type { RawSession } from '../helpers/mcp.ts'
-import { entry } from '../helpers/memory-directory.ts'
-import { callStateless } from '../helpers/stateless.ts'
-import { failure, listAll, listening } from './facts.ts'
-import { gatewayFacts, ids } from './gateway-facts.ts'
+import { systemClock, systemTimer } from '../../src/lib/util/time.ts'
+import { bundledCatalog } from '../../src/lib/util/adapter-files.ts'
+import { silentLogger } from '../../src/lib/util/logger.ts'
+import { resolveGatewayLimits } from '../../src/lib/config/gateway-limits.ts'
+import { resolveLimits } from '../../src/lib/config/limits.ts'
+import { CatalogFile } from '../../src/server/gateway/catalog/catalog-file.ts'
+import { EventRing } from '../../src/server/gateway/event-ring.ts'
+import { Relays } from '../../src/server/gateway/relay/relays.ts'
+import { openView } from '../../src/server/gateway/views/view.ts'
+import { accessLogOn } from '../../src/server/http/access-log.ts'
+import { openPolicy } from '../../src/server/http/authentication.ts'
+import { listen as listenOn } from '../../src/server/http/listen.ts'
+import { createRequestChecks } from '../../src/server/http/request-checks.ts'
+import { createHandlers } from '../../src/server/mcp/app.ts'
+import { sessionRevisions } from '../../src/server/mcp/sessions/initialize.ts'
+import { RawSession } from '../helpers/mcp.ts'
+import { entry, MemoryDirectory } from '../helpers/memory-directory.ts'
+import { callStateless, listenStateless } from '../helpers/stateless.ts'
+import {
+  closeStreams,
+  contentOf,
+  failure,
+  listAll,
+  listChanges,
+  listen,
+  readFailure,
+} from './support.ts'
 
-async function instanceIds(session: RawSession, query = ''): Promise<string[]> {
-  const { instances } = await session.readJson(`gateway://instances${query}`)
-  return instances.map((row: any) => row.instance_id)
+const ids = {
+  blender: 'a1b2c3d4-0000-4000-8000-000000000001',
+  maya: 'a1b2c3d4-0000-4000-8000-000000000002',
+  houdini: 'ffff0000-0000-4000-8000-000000000003',
 }
-
-const read = (session: RawSession, uri: string) => session.call('resources/read', { uri })
-
-gatewayFacts('specification: Gateway-native resources, instances', [
-  [
-    'each row has instance_id, dcc_type, health and status, metadata, and mcp_url',
-    async ({ session, directory }) => {
-      const metadata = { seat: 7 }
-      directory.put(entry({ instanceId: ids.blender, metadata }))
-      const { result } = await read(session, 'gateway://instances')
-      expect(result.contents[0]).to.include({ mimeType: 'application/json' })
-      const [row] = JSON.parse(result.contents[0].text).instances
-      expect(row).to.deep.include({
-        instance_id: ids.blender,
-        dcc_type: 'blender',
-        status: 'available',
-        health: 'live',
-        metadata,
-        mcp_url: 'http://127.0.0.1:8765/mcp',
-      })
-    },
-  ],
-  [
-    'stale rows are shown; include_stale=false hides them',
-    async ({ session }) => {
-      expect(await instanceIds(session)).to.deep.equal([ids.blender, ids.maya])
-      expect(await instanceIds(session, '?include_stale=false')).to.deep.equal([ids.blender])
-    },
-  ],
-  [
-    'include_dead=true adds rows whose owner process has exited',
-    async ({ session }) => {
-      const all = Object.values(ids)
-      expect(await instanceIds(session, '?include_dead=true')).to.deep.equal(all)
-    },
-  ],
-  [
-    'one instance is selected by its full UUID or by a unique prefix',
-    async ({ session }) => {
-      for (const selector of [ids.maya, 'FFFF0000', 'ffff', ids.houdini.replaceAll('-', '')]) {
-        const row = await session.readJson(`gateway://instances/${selector}`)
-        const expected = selector === ids.maya ? ids.maya : ids.houdini
-        expect(row.instance_id, selector).to.equal(expected)
-        expect(row.mcp_url).to.be.a('string')
-      }
-    },
-  ],
-  [
-    'a prefix of several is an error that names the candidates; an unknown one is not found',
-    async ({ session }) => {
-      const uri = 'gateway://instances/a1b2'
-      const several = await failure(session, 'resources/read', { uri })
-      expect(several).to.deep.include({ code: -32602 })
-      expect(several.data).to.include({ uri, total: 2 })
-      const candidates = several.data?.candidates as { instance_id: string }[]
-      expect(candidates.map(each => each.instance_id)).to.deep.equal([ids.blender, ids.maya])
-      const unknown = 'gateway://instances/0123abcd'
-      const none = await failure(session, 'resources/read', { uri: unknown })
-      expect(none).to.deep.include({ code: -32002, data: { uri: unknown } })
-      expect(none.message).to.contain('gateway://instances')
-    },
-  ],
-])
-
-gatewayFacts('specification: Gateway-native resources, diagnostics', [
-  [
-    'process: the process, and counts of live, stale and unhealthy instances',
-    async ({ session, directory, url }) => {
-      directory.put(entry({}, { health: 'unhealthy', reason: 'no answer' }))
-      const payload = await session.readJson('gateway://diagnostics/process')
-      expect(payload.counts).to.deep.equal({ total: 4, live: 1, stale: 1, unhealthy: 1, dead: 1 })
-      expect(payload.gateway).to.include({ pid: process.pid, own_host: '127.0.0.1' })
-      expect(payload.gateway.own_port).to.equal(Number(new URL(url).port))
-    },
-  ],
-  [
-    'process: dcc_type counts one kind alone',
-    async ({ session }) => {
-      const { counts } = await session.readJson('gateway://diagnostics/process?dcc_type=maya')
-      expect(counts).to.deep.equal({ total: 1, live: 0, stale: 1, unhealthy: 0, dead: 0 })
-    },
-  ],
-  [
-    'audit: pending calls and resource subscriptions',
-    async ({ session }) => {
-      const summary = async () => (await session.readJson('gateway://diagnostics/audit')).summary
-      expect(await summary()).to.include({ pending_calls: 0, resource_subscriptions: 0 })
-      await session.call('resources/subscribe', { uri: 'gateway://instances' })
-      expect(await summary()).to.include({
-        resource_subscriptions: 1,
-        resource_subscription_sessions: 1,
-      })
-      // Never pushed, and held by the client all the same.
-      const polled = { uri: 'resources://gateway/events' }
-      await session.call('resources/subscribe', polled)
-      expect(await summary()).to.include({ resource_subscriptions: 2 })
-      await session.call('resources/unsubscribe', polled)
-      expect(await summary()).to.include({ resource_subscriptions: 1 })
-    },
-  ],
-  [
-    'metrics: no local tools, live backends, time-outs, publishes_backend_tools false',
-    async ({ session }) => {
-      const { metrics } = await session.readJson('gateway://diagnostics/metrics')
-      expect(metrics).to.include({
-        gateway_local_tools: 0,
-        live_instances: 1,
-        backend_timeout_ms: 5000,
-        publishes_backend_tools: false,
-      })
-    },
-  ],
-])
-
-gatewayFacts('specification: Gateway-native resources, catalog', [
-  [
-    'gateway://catalog lists packages, ?query= those that fit',
-    async ({ session }) => {
-      const all = await session.readJson('gateway://catalog')
-      expect(all.entries.map((each: any) => each.name)).to.deep.equal([
-        'service-cli-blender',
-        'service-cli-python',
-      ])
-      const found = await session.readJson('gateway://catalog?query=maya')
-      expect(found.entries.map((each: any) => each.name)).to.deep.equal(['service-cli-python'])
-    },
-  ],
-  [
-    'gateway://catalog/{name} is one entry by its exact name',
-    async ({ session }) => {
-      const found = await session.readJson('gateway://catalog/service-cli-blender')
-      expect(found).to.include({ name: 'service-cli-blender' })
-      const uri = 'gateway://catalog/Service-CLI-Blender'
-      const other = await failure(session, 'resources/read', { uri })
-      expect(other).to.deep.include({ code: -32002, data: { uri } })
-      expect(other.message).to.contain('gateway://instances')
-    },
-  ],
-])
-
-gatewayFacts('specification: Gateway-native resources, events', [
-  [
-    'resources://gateway/events is application/jsonl: one object a line, newest last',
-    async ({ session, directory, ring }) => {
-      ring.record({ event: 'election_won' })
-      directory.judge(ids.blender, 'stale', 'silent for 31 s')
-      const { result } = await read(session, 'resources://gateway/events')
-      expect(result.contents[0]).to.include({ mimeType: 'application/jsonl' })
-      const lines: string[] = result.contents[0].text.trimEnd().split('\n')
-      const events = lines.map(line => JSON.parse(line))
-      expect(events.at(-2)).to.include({ event: 'election_won' })
-      expect(events.at(-1)).to.include({
-        event: 'instance_stale',
-        dcc_type: 'blender',
-        instance_id: 'a1b2c3d4',
-        reason: 'silent for 31 s',
-      })
-      expect(events.at(-1).timestamp).to.match(/^\d{4}-\d\d-\d\dT[\d:]+\.\d{3}Z$/)
-    },
-  ],
-  [
-    'events are read, not pushed',
-    async ({ session, ring, directory }) => {
-      const uris = ['resources://gateway/events', 'gateway://instances']
-      await listening(session, uris, async events => {
-        ring.record({ event: 'election_won' })
-        directory.remove(ids.blender)
-        await events.until(() => events.updates.length > 0)
-        expect(events.updates).to.deep.equal(['gateway://instances'])
-      })
-    },
-  ],
-])
-
-gatewayFacts('specification: Gateway listing rule', [
-  [
-    'resources/list has the five root pointers only, however many instances there are',
-    async ({ session }) => {
-      const listed = await listAll(session)
-      expect(listed.map(each => each.uri)).to.deep.equal([
-        'gateway://instances',
-        'gateway://diagnostics/process',
-        'gateway://diagnostics/audit',
-        'gateway://diagnostics/metrics',
-        'gateway://catalog',
-      ])
-      for (const { mimeType } of listed) expect(mimeType).to.equal('application/json')
-    },
-  ],
-])
 
 const removedTools = [
   'list_dcc_instances',
@@ -208,20 +42,296 @@ const removedTools = [
   'dcc_catalog__describe',
 ]
 
-gatewayFacts('specification: Removed legacy gateway tools', [
-  [
-    'calling one is −32601 on every transport, and where tools can be listed there are none',
-    async ({ session, url }) => {
+for (const aggregate of [false, true]) {
+  describe(`a gateway ${aggregate ? 'with' : 'without'} --aggregate`, () => {
+    let gateway: Awaited<ReturnType<typeof startGatewayServer>>
+    let directory: MemoryDirectory
+    let ring: EventRing
+    let url: string
+    let session: RawSession
+
+    before(async () => {
+      gateway = await startGatewayServer(aggregate)
+      ;({ directory, ring, url } = gateway)
+    })
+    // Blender is alive, Maya stale and Houdini dead. An update of this may still be on its way.
+    beforeEach(async () => {
+      for (const { record } of directory.entries) directory.remove(record.instanceId)
+      directory.put(
+        entry({ instanceId: ids.blender }),
+        entry({ instanceId: ids.maya, dccType: 'maya' }, { health: 'stale', reason: 'silent' }),
+        entry({ instanceId: ids.houdini, dccType: 'houdini' }, { health: 'dead', reason: 'ended' }),
+      )
+      session = await RawSession.open(url)
+    })
+    afterEach(async () => {
+      closeStreams()
+      await session.delete()
+    })
+    after(() => gateway.stop())
+
+    async function instanceIds(query = ''): Promise<string[]> {
+      const { instances } = await session.readJson(`gateway://instances${query}`)
+      return instances.map((row: any) => row.instance_id)
+    }
+
+    it('has instance_id, dcc_type, health, status, metadata and mcp_url of each instance', async () => {
+      const metadata = { seat: 7 }
+      directory.put(entry({ instanceId: ids.blender, metadata }))
+      const content = await contentOf(session, 'gateway://instances')
+      expect(content).to.include({ mimeType: 'application/json' })
+      expect(JSON.parse(content.text).instances[0]).to.deep.include({
+        instance_id: ids.blender,
+        dcc_type: 'blender',
+        status: 'available',
+        health: 'live',
+        metadata,
+        mcp_url: 'http://127.0.0.1:8765/mcp',
+      })
+    })
+
+    it('hides stale instances with include_stale=false, shows dead ones with include_dead=true', async () => {
+      expect(await instanceIds()).to.deep.equal([ids.blender, ids.maya])
+      expect(await instanceIds('?include_stale=false')).to.deep.equal([ids.blender])
+      expect(await instanceIds('?include_dead=true')).to.deep.equal(Object.values(ids))
+    })
+
+    it('selects one instance by its full UUID or by a unique prefix', async () => {
+      for (const selector of [ids.maya, 'FFFF0000', 'ffff', ids.houdini.replaceAll('-', '')]) {
+        const row = await session.readJson(`gateway://instances/${selector}`)
+        const expected = selector === ids.maya ? ids.maya : ids.houdini
+        expect(row.instance_id, selector).to.equal(expected)
+        expect(row.mcp_url).to.be.a('string')
+      }
+    })
+
+    it('names the candidates of an ambiguous prefix; an unknown one is not found', async () => {
+      const uri = 'gateway://instances/a1b2'
+      const several = await readFailure(session, uri)
+      expect(several).to.include({ code: -32602 })
+      expect(several.data).to.include({ uri, total: 2 })
+      const candidates = several.data?.candidates as { instance_id: string }[]
+      expect(candidates.map(each => each.instance_id)).to.deep.equal([ids.blender, ids.maya])
+      const unknown = 'gateway://instances/0123abcd'
+      const none = await readFailure(session, unknown)
+      expect(none).to.deep.include({ code: -32002, data: { uri: unknown } })
+      expect(none.message).to.contain('gateway://instances')
+    })
+
+    it('counts live, stale and unhealthy instances beside its process, also of one kind', async () => {
+      directory.put(entry({}, { health: 'unhealthy', reason: 'no answer' }))
+      const uri = 'gateway://diagnostics/process'
+      const payload = await session.readJson(uri)
+      expect(payload.counts).to.deep.equal({ total: 4, live: 1, stale: 1, unhealthy: 1, dead: 1 })
+      expect(payload.gateway).to.include({ pid: process.pid, own_host: '127.0.0.1' })
+      expect(payload.gateway.own_port).to.equal(Number(new URL(url).port))
+      const { counts } = await session.readJson(`${uri}?dcc_type=maya`)
+      expect(counts).to.deep.equal({ total: 1, live: 0, stale: 1, unhealthy: 0, dead: 0 })
+    })
+
+    it('sums up pending calls and resource subscriptions, also of what is never pushed', async () => {
+      const summary = async () => (await session.readJson('gateway://diagnostics/audit')).summary
+      expect(await summary()).to.include({ pending_calls: 0, resource_subscriptions: 0 })
+      await session.call('resources/subscribe', { uri: 'gateway://instances' })
+      expect(await summary()).to.include({
+        resource_subscriptions: 1,
+        resource_subscription_sessions: 1,
+      })
+      await session.call('resources/subscribe', { uri: 'resources://gateway/events' })
+      expect(await summary()).to.include({ resource_subscriptions: 2 })
+    })
+
+    it('has metrics: no local tools, live backends, timeouts, publishes_backend_tools false', async () => {
+      const { metrics } = await session.readJson('gateway://diagnostics/metrics')
+      expect(metrics).to.include({
+        gateway_local_tools: 0,
+        live_instances: 1,
+        backend_timeout_ms: 5000,
+        publishes_backend_tools: false,
+      })
+    })
+
+    it('has a catalog of packages, those for ?query=, and one by its exact name', async () => {
+      const names = async (query: string) => {
+        const { entries } = await session.readJson(`gateway://catalog${query}`)
+        return entries.map((each: any) => each.name)
+      }
+      expect(await names('')).to.deep.equal(['service-cli-blender', 'service-cli-python'])
+      expect(await names('?query=maya')).to.deep.equal(['service-cli-python'])
+      const found = await session.readJson('gateway://catalog/service-cli-blender')
+      expect(found).to.include({ name: 'service-cli-blender' })
+      const uri = 'gateway://catalog/Service-CLI-Blender'
+      expect(await readFailure(session, uri)).to.deep.include({ code: -32002, data: { uri } })
+    })
+
+    it('has its events as application/jsonl, one object a line, newest last, never pushed', async () => {
+      const uri = 'resources://gateway/events'
+      const events = await listen(session, uri, 'gateway://instances')
+      ring.record({ event: 'election_won' })
+      directory.judge(ids.blender, 'stale', 'silent for 31 s')
+      await events.until(() => events.updates.length > 0)
+      expect(new Set(events.updates)).to.deep.equal(new Set(['gateway://instances']))
+      const content = await contentOf(session, uri)
+      expect(content).to.include({ mimeType: 'application/jsonl' })
+      const lines: any[] = content.text
+        .trimEnd()
+        .split('\n')
+        .map((line: string) => JSON.parse(line))
+      expect(lines.at(-2)).to.include({ event: 'election_won' })
+      expect(lines.at(-1)).to.include({
+        event: 'instance_stale',
+        dcc_type: 'blender',
+        instance_id: 'a1b2c3d4',
+        reason: 'silent for 31 s',
+      })
+      expect(lines.at(-1).timestamp).to.match(/^\d{4}-\d\d-\d\dT[\d:]+\.\d{3}Z$/)
+    })
+
+    it('lists the five root pointers only', async () => {
+      const listed = await listAll(session)
+      expect(listed.map(each => each.uri)).to.deep.equal([
+        'gateway://instances',
+        'gateway://diagnostics/process',
+        'gateway://diagnostics/audit',
+        'gateway://diagnostics/metrics',
+        'gateway://catalog',
+      ])
+      for (const { mimeType } of listed) expect(mimeType).to.equal('application/json')
+    })
+
+    it('has none of the removed tools: −32601 on every transport, and an empty list', async () => {
       for (const name of removedTools) {
-        const error = await failure(session, 'tools/call', { name, arguments: {} })
-        expect(error.code, name).to.equal(-32601)
-        const call = await callStateless(url, 'tools/call', { name, arguments: {} })
+        const params = { name, arguments: {} }
+        expect((await failure(session, 'tools/call', params)).code, name).to.equal(-32601)
+        const call = await callStateless(url, 'tools/call', params)
         expect(call.json.error.code, name).to.equal(-32601)
       }
-      const { result } = await session.call('tools/list')
-      expect(result).to.deep.equal({ tools: [] })
+      expect((await session.call('tools/list')).result).to.deep.equal({ tools: [] })
       const stateless = await callStateless(url, 'tools/list', {})
       expect(stateless.json.result.tools).to.deep.equal([])
+    })
+
+    it('pushes instances that appear, change, become stale, die or go', async () => {
+      const uri = 'gateway://instances?verbose=1'
+      const events = await listen(session, uri)
+      const id = '00000000-0000-4000-8000-000000000009'
+      const steps = [
+        () => directory.put(entry({ instanceId: id })),
+        () => directory.put(entry({ instanceId: id, scene: '/other.blend' })),
+        () => directory.judge(id, 'stale', 'silent'),
+        () => directory.judge(id, 'dead', 'its process has ended'),
+        () => directory.remove(id),
+      ]
+      for (const [at, step] of steps.entries()) {
+        step()
+        await events.until(() => events.updates.length > at)
+      }
+      expect(new Set(events.updates)).to.deep.equal(new Set([uri]))
+    })
+
+    it('pushes one instance to those who subscribed to it, by any prefix', async () => {
+      const uri = 'gateway://instances/FFFF-00'
+      const events = await listen(session, uri)
+      directory.judge(ids.maya, 'dead', 'its process has ended')
+      directory.judge(ids.houdini, 'live', 'it is back')
+      await events.until(() => events.updates.length > 0)
+      await session.call('ping')
+      expect(new Set(events.updates)).to.deep.equal(new Set([uri]))
+    })
+
+    it('pushes updates and list_changed to sessions of each revision', async () => {
+      for (const revision of sessionRevisions) {
+        const events = await listen(await RawSession.open(url, revision), 'gateway://instances')
+        directory.put(entry())
+        await events.until(() => events.updates.length > 0, `an update, ${revision}`)
+        await events.until(() => listChanges(events) > 0)
+      }
+    })
+
+    it('pushes both at 2026-07-28, and one instance by a prefix; never events', async () => {
+      const uris = ['gateway://instances', 'gateway://instances/A1-B2-C3']
+      const unpushed = ['resources://gateway/events', 'gateway://diagnostics/audit']
+      const events = await listenStateless(url, {
+        resourcesListChanged: true,
+        resourceSubscriptions: [...uris, ...unpushed],
+      })
+      const { notifications } = events.messages[0].params
+      expect(notifications.resourceSubscriptions).to.deep.equal(uris)
+      directory.judge(ids.blender, 'dead', 'its process has ended')
+      await events.until(() => new Set(events.updates).size === 2)
+      expect(new Set(events.updates)).to.deep.equal(new Set(uris))
+      await events.until(() => listChanges(events) > 0)
+      events.close()
+    })
+
+    it('lists and reads the same at 2026-07-28, where errors are −32602', async () => {
+      const { result } = (await callStateless(url, 'resources/list')).json
+      expect(result.resources).to.deep.equal(await listAll(session))
+      const read = async (uri: string) => (await callStateless(url, 'resources/read', { uri })).json
+      const uri = 'gateway://instances'
+      const [content] = (await read(uri)).result.contents
+      expect(JSON.parse(content.text)).to.deep.equal(await session.readJson(uri))
+      const unknown = 'gateway://instances/0123abcd'
+      const { error } = await read(unknown)
+      expect(error).to.deep.include({ code: -32602, data: { uri: unknown } })
+      const several = await read('gateway://instances/a1b2')
+      expect(several.error).to.include({ code: -32602 })
+      expect(several.error.data.candidates).to.have.length(2)
+      expect((await read(`${uri}?limit=x`)).error).to.include({ code: -32602 })
+    })
+  })
+}
+
+/** The real endpoint on a free port, over a directory that the test fills. */
+async function startGatewayServer(aggregate: boolean) {
+  const host = '127.0.0.1'
+  const limits = { ...resolveLimits(), ...resolveGatewayLimits(), listChangedIntervalMs: 20 }
+  const log = silentLogger
+  const directory = new MemoryDirectory()
+  const ring = new EventRing(limits)
+  const relays = new Relays({
+    clock: systemClock,
+    timer: systemTimer,
+    directory,
+    hostname: hostname(),
+    instancesDir: '/none',
+    mayUseKey: () => false,
+    isOwn: () => false,
+    limits,
+    log,
+  })
+  let port = 0
+  const { endpoint, close } = openView({
+    directory,
+    ring,
+    relays: aggregate ? relays : undefined,
+    catalog: await CatalogFile.open({ path: bundledCatalog, source: 'bundled', limits, log }),
+    tools: false,
+    self: () => ({ host, port, mcpUrl: `http://${host}:${port}/mcp`, startedMs: 0 }),
+    probeOf: () => null,
+    whyNotProbed: () => null,
+    limits,
+    log,
+  })
+  const handlers = createHandlers({
+    ...createRequestChecks({ host }),
+    mcp: endpoint,
+    auth: openPolicy,
+    isReady: () => true,
+    onRefused: () => {},
+    limits,
+    log,
+    accessLog: accessLogOn(log),
+  })
+  const listening = await listenOn({ host, port: 0 }, { ...handlers, limits, log })
+  port = listening.address.port
+  return {
+    url: `http://${host}:${port}/mcp`,
+    directory,
+    ring,
+    async stop() {
+      await listening.stop(close)
+      await relays.close()
     },
-  ],
-])
+  }
+}

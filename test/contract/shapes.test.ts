@@ -9,14 +9,13 @@ import { z } from 'zod'
 import {
   artefactPutBytes,
   AuditLog,
-  type McpHttpServer,
   type ResourceProducer,
   SessionEventBuffer,
 } from '../../src/index.ts'
 import { sessionRevisions } from '../../src/server/mcp/sessions/initialize.ts'
 import { RawSession } from '../helpers/mcp.ts'
 import { callStateless, stateless } from '../helpers/stateless.ts'
-import { facts, inFolder, serving } from './facts.ts'
+import { useArtefacts } from './support.ts'
 
 /**
  * The shapes of a revision's schema, in our words: which members it has, of which type. Older ones
@@ -89,33 +88,27 @@ const photos: ResourceProducer = {
   templates: () => [{ uriTemplate: 'photo://{number}', name: 'By number' }],
 }
 
-/** A server with something of everything. */
-function prepare(server: McpHttpServer): void {
-  const resources = server.resources()
+describe('every answer about resources', () => {
   const log = new AuditLog()
-  resources.wireAuditLog(log)
-  resources.addProducer(photos)
-  resources.setScene({ objects: [{ id: 1, name: 'Cube', type: 'mesh' }] })
-  log.record({ action: 'mesh.create' })
-  const buffer = new SessionEventBuffer({ sessionId: 'render-12' })
-  buffer.append({ source: 'maya', stream: 'stdout', message: 'frame 1' })
-  resources.registerSessionEventBuffer(buffer)
-}
+  const section = useArtefacts({}, server => {
+    server.resources().wireAuditLog(log)
+    server.resources().addProducer(photos)
+  })
+  before(async () => {
+    log.record({ action: 'mesh.create' })
+    const buffer = new SessionEventBuffer({ sessionId: 'render-12' })
+    buffer.append({ source: 'maya', stream: 'stdout', message: 'frame 1' })
+    section.server.resources().registerSessionEventBuffer(buffer)
+    await artefactPutBytes(Buffer.from('a'), { root: section.root })
+  })
 
-facts('every answer about resources has the shape of its revision', [
-  ...[stateless, ...sessionRevisions].map(
-    revision =>
-      [
-        revision,
-        () =>
-          inFolder(async folder => {
-            await artefactPutBytes(Buffer.from('a'), { root: `${folder}/dcc-mcp-artefacts` })
-            const config = { registryDir: folder, enableArtefactResources: true }
-            await serving(({ url }) => checkShapes(url, revision), config, prepare)
-          }),
-      ] as const,
-  ),
-])
+  for (const revision of [stateless, ...sessionRevisions]) {
+    it(`has the shape of ${revision}`, async () => {
+      section.server.resources().setScene({ objects: [{ id: 1, name: 'Cube', type: 'mesh' }] })
+      await checkShapes(section.url, revision)
+    })
+  }
+})
 
 type Call = (method: string, params?: Record<string, unknown>) => Promise<any>
 

@@ -11,7 +11,7 @@ export interface AccountsOwner {
   said(): string
 }
 
-const makesCode = new Set(['reset-code', 'invite'])
+const makesCode = new Set(['reset-code', 'add'])
 
 export function createAccountsOwner(usualDir: string): AccountsOwner {
   let said = ''

@@ -17,18 +17,23 @@ export interface Remote {
   tell(word: string): Promise<number>
   /** The same; resolves with what Blender found. */
   ask(word: string): Promise<any>
-  /** CPU time that Blender has used so far, user and system. */
-  cpuMs(): Promise<number>
   quit(): Promise<number | null>
 }
 
 export async function startRemote(
   addon: InstalledAddon,
-  settings: { args: readonly string[]; env: NodeJS.ProcessEnv; command?: readonly string[] },
+  settings: {
+    args: readonly string[]
+    env: NodeJS.ProcessEnv
+    command?: readonly string[]
+    /** A Python file with more that it can be told. */
+    words?: string
+  },
 ): Promise<Remote> {
-  const { args, env, command } = settings
+  const { args, env, command, words } = settings
   const script = join(insideBlender, 'remote.py')
-  const run = addon.run([...args, '--python', script, '--', addon.folder], env, command)
+  const files = words === undefined ? [] : [words]
+  const run = addon.run([...args, '--python', script, '--', addon.folder, ...files], env, command)
   const waiting: ((said: Said) => void)[] = []
   const heard: Said[] = []
   if (run.child.stdout === null) throw new Error('Blender has no output')
@@ -55,7 +60,6 @@ export async function startRemote(
     run,
     tell: async word => (await ask(word)).at ?? 0,
     ask: async word => (await ask(word)).found,
-    cpuMs: async () => (await ask('cpu')).found ?? 0,
     async quit() {
       run.child.stdin?.write('quit\n')
       return run.exited

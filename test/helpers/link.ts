@@ -12,8 +12,11 @@ export interface Closed {
   readonly reason: string
 }
 
-/** What the application answers to a `read`, `list` or `refresh`; undefined: nothing. */
-export type Answering = (question: any) => object | undefined | Promise<object | undefined>
+/** Members of an answer; with `code` it is an error. `png`: the picture that follows it. */
+export type LinkAnswer = { png?: Buffer; [member: string]: unknown } | undefined
+
+/** What the application answers to a request of the server; undefined: nothing. */
+export type Answering = (question: any) => LinkAnswer | Promise<LinkAnswer>
 
 export const instanceId = 'the-run-of-the-test'
 
@@ -150,7 +153,7 @@ export class LinkClient {
     if (message.type === 'ok' || message.type === 'error') {
       this.#asked.get(message.id)?.(message)
       this.#asked.delete(message.id)
-    } else if (['read', 'list', 'refresh'].includes(message.type)) {
+    } else if (['read', 'list', 'refresh', 'capture'].includes(message.type)) {
       void this.#reply(message)
     }
     this.#wake()
@@ -159,7 +162,10 @@ export class LinkClient {
   async #reply(question: any): Promise<void> {
     const reply = await this.answer(question)
     if (reply === undefined) return
-    this.say({ type: 'code' in reply ? 'error' : 'ok', id: question.id, ...reply })
+    const { png, ...members } = reply
+    const type = 'code' in members ? 'error' : 'ok'
+    this.say({ type, id: question.id, png_bytes: png?.length, ...members })
+    if (png !== undefined) this.ws.send(png)
   }
 
   #wake(): void {

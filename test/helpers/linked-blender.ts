@@ -10,11 +10,8 @@ import { skipBecause } from './skip.ts'
 /** A server, and a Blender with a window whose add-on is connected to it. */
 export interface LinkedBlender {
   readonly addon: InstalledAddon
-  readonly registryDir: string
   readonly serving: Serving
   readonly blender: Remote
-  /** Takes the place of one that was killed, for `stop`. */
-  replace(blender: Remote): void
   stopServing(): Promise<unknown>
   /** A server of the same state directory and data folder. */
   serveAgain(): Promise<Serving>
@@ -26,9 +23,11 @@ const linkMs = 30_000
 const gui = blenderModes.find(({ mode }) => mode === 'gui')!
 
 /** For a `before` hook. */
-export function needWindowedBlender(context: Mocha.Context): void {
-  if (hasPrograms(...gui.needs, 'xdotool', 'import')) return
-  skipBecause(context, `one of ${gui.needs.join(', ')}, xdotool, import is not installed`)
+export function needWindowedBlender(context: Mocha.Context, ...tools: string[]): void {
+  const needed = [...gui.needs, 'xdotool', 'import', ...tools]
+  if (!hasPrograms(...needed)) {
+    skipBecause(context, `one of ${needed.join(', ')} is not installed`)
+  }
 }
 
 /** A Blender that runs for longer than `deadlineMs` is ended. */
@@ -39,13 +38,14 @@ export async function startLinkedBlender({ deadlineMs = 100_000 } = {}): Promise
   const serve = () => startServe(registryDir, ['--dcc-type', 'blender', '--capture', 'host'])
   const first = await serve()
   let serving = first
-  let blender = await startConnected(addon, registryDir)
+  const env = { SERVICE_REGISTRY_DIR: registryDir, LIBGL_ALWAYS_SOFTWARE: '1' }
+  const blender = await startRemote(addon, { args: gui.args, env, command: [...gui.command] })
+  await blender.tell('connect')
+  await until(() => blender.ask('is_connected'), 'the link', linkMs)
   return {
     addon,
-    registryDir,
     serving: first,
     blender,
-    replace: next => void (blender = next),
     stopServing: () => serving.stop(),
     serveAgain: async () => (serving = await serve()),
     async stop() {
@@ -55,13 +55,4 @@ export async function startLinkedBlender({ deadlineMs = 100_000 } = {}): Promise
       if (left !== 0) throw new Error(`Blender ended with ${left}\n${blender.run.output()}`)
     },
   }
-}
-
-/** Another Blender for the server of this state directory. */
-export async function startConnected(addon: InstalledAddon, registryDir: string): Promise<Remote> {
-  const env = { SERVICE_REGISTRY_DIR: registryDir, LIBGL_ALWAYS_SOFTWARE: '1' }
-  const blender = await startRemote(addon, { args: gui.args, env, command: [...gui.command] })
-  await blender.tell('connect')
-  await until(() => blender.ask('is_connected'), 'the link', linkMs)
-  return blender
 }

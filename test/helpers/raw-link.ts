@@ -3,25 +3,22 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { type LinkAddress, helloOf } from './link.ts'
 
-export interface FrameForm {
+interface FrameForm {
   opcode?: number
   fin?: boolean
-  masked?: boolean
-  /** The three reserved bits, as they stand in the first byte. */
-  reserved?: number
   /** Told in place of the true length. */
   declared?: number
 }
 
-export const opcodes = { more: 0, text: 1, binary: 2, close: 8, ping: 9, pong: 10 } as const
+export const opcodes = { more: 0, text: 1, binary: 2, close: 8 } as const
 
-/** One frame, well-formed or not. */
+/** One masked frame, whole or not. */
 export function frameOf(payload: Buffer | string, form: FrameForm = {}): Buffer {
-  const { opcode = opcodes.text, fin = true, masked = true, reserved = 0 } = form
+  const { opcode = opcodes.text, fin = true } = form
   const bytes = Buffer.from(payload)
   const length = form.declared ?? bytes.length
-  const first = (fin ? 0x80 : 0) | reserved | opcode
-  const mask = masked ? 0x80 : 0
+  const first = (fin ? 0x80 : 0) | opcode
+  const mask = 0x80
   let head: Buffer
   if (length < 126) head = Buffer.from([first, mask | length])
   else if (length < 65_536) {
@@ -32,7 +29,6 @@ export function frameOf(payload: Buffer | string, form: FrameForm = {}): Buffer 
     head.set([first, mask | 127])
     head.writeBigUInt64BE(BigInt(length), 2)
   }
-  if (!masked) return Buffer.concat([head, bytes])
   const key = randomBytes(4)
   const body = bytes.map((byte, index) => byte ^ (key[index % 4] ?? 0))
   return Buffer.concat([head, key, body])
@@ -66,17 +62,12 @@ export class RawLink {
     })
   }
 
-  /** Connected, nothing said. */
-  static async dial({ hostUrl }: LinkAddress): Promise<RawLink> {
-    const { hostname, port } = new URL(hostUrl)
-    const socket = connect({ host: hostname, port: Number(port) })
-    await once(socket, 'connect')
-    return new RawLink(socket)
-  }
-
   /** Past the handshake. */
   static async open(serve: LinkAddress): Promise<RawLink> {
-    const link = await RawLink.dial(serve)
+    const { hostname, port } = new URL(serve.hostUrl)
+    const socket = connect({ host: hostname, port: Number(port) })
+    await once(socket, 'connect')
+    const link = new RawLink(socket)
     link.write(handshakeOf(serve))
     await link.until(() => link.#received.includes('\r\n\r\n'), 'the answer to the handshake')
     const end = link.#received.indexOf('\r\n\r\n') + 4
@@ -100,11 +91,6 @@ export class RawLink {
     return link
   }
 
-  /** What came before the link was open, as text. */
-  get answer(): string {
-    return this.#received.toString('latin1')
-  }
-
   get messages(): any[] {
     return this.frames
       .filter(({ opcode }) => opcode === opcodes.text)
@@ -115,11 +101,6 @@ export class RawLink {
   get closeCode(): number | null {
     const frame = this.frames.find(({ opcode }) => opcode === opcodes.close)
     return frame === undefined ? null : frame.payload.readUInt16BE(0)
-  }
-
-  get closeReason(): string {
-    const frame = this.frames.find(({ opcode }) => opcode === opcodes.close)
-    return frame?.payload.toString('utf8', 2) ?? ''
   }
 
   write(bytes: Buffer | string): void {
@@ -176,26 +157,19 @@ export class RawLink {
   }
 }
 
-/** The opening request; headers given replace or, when undefined, remove those of a good one. */
-export function handshakeOf(
-  { hostUrl, token }: LinkAddress,
-  changes: Record<string, string | undefined> = {},
-  path = '/host',
-): string {
-  const headers: Record<string, string | undefined> = {
-    Host: new URL(hostUrl).host,
-    Upgrade: 'websocket',
-    Connection: 'Upgrade',
-    'Sec-WebSocket-Version': '13',
-    'Sec-WebSocket-Key': randomBytes(16).toString('base64'),
-    'Sec-WebSocket-Protocol': 'dcc-host.v1',
-    Authorization: `Bearer ${token}`,
-    ...changes,
-  }
-  const lines = Object.entries(headers).flatMap(([name, value]) =>
-    value === undefined ? [] : [`${name}: ${value}`],
-  )
-  return `GET ${path} HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n`
+/** The opening request. */
+function handshakeOf({ hostUrl, token }: LinkAddress): string {
+  return [
+    'GET /host HTTP/1.1',
+    `Host: ${new URL(hostUrl).host}`,
+    'Upgrade: websocket',
+    'Connection: Upgrade',
+    'Sec-WebSocket-Version: 13',
+    `Sec-WebSocket-Key: ${randomBytes(16).toString('base64')}`,
+    'Sec-WebSocket-Protocol: dcc-host.v1',
+    `Authorization: Bearer ${token}`,
+    '\r\n',
+  ].join('\r\n')
 }
 
 /** The server masks nothing and fragments nothing. */

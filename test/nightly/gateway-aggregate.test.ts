@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { until } from '../helpers/until.ts'
+import { randomOf } from '../helpers/random.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { type GatewayProcess, startGatewayProcess } from '../helpers/gateway-process.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
@@ -39,14 +40,8 @@ describe('clients of a gateway that aggregates', function () {
   const clients: FollowingClient[] = []
   const counts = { changes: 0, ended: 0, started: 0 }
 
-  let state = seed
-  /** From 0 to below `below` (mulberry32). */
-  function random(below: number): number {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
-    return ((mixed ^ (mixed >>> 14)) >>> 0) % below
-  }
+  const drawn = randomOf(seed)
+  const random = (below: number) => Math.floor(drawn() * below)
   const oneOf = <T>(items: readonly T[]): T => items[random(items.length)]!
 
   before(async () => {
@@ -186,6 +181,10 @@ describe('clients of a gateway that aggregates', function () {
     await until(() => failures.length > 0 || behind().length === 0, 'the last state', 60_000).catch(
       () => expect.fail(behind().join('\n')),
     )
+    const { json } = await callStateless(url, 'resources/read', { uri: 'gateway://instances' })
+    const rows: any[] = JSON.parse(json.result.contents[0].text).instances
+    const live = rows.filter(row => row.health === 'live').map(row => row.instance_id)
+    expect(live).to.have.members([...instances.keys()])
     isOver = true
     await Promise.all(following)
     expect(failures).to.deep.equal([])

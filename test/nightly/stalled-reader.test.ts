@@ -29,16 +29,13 @@ describe('a reader that stops reading', () => {
 
   const sockets = () => serve.openFiles().filter(path => path.startsWith('socket:'))
 
-  it('of an artefact holds its file open for a bounded time only', async () => {
+  it('of an artefact or a download holds its file open for a bounded time only', async () => {
     const read = new BlobRead(serve, session.id, `artefact://sha256/${hex}`)
     await until(() => read.bytes > 0, 'the first bytes')
     read.pause()
     await until(() => openBodies().length === 0, 'the server gave it up')
     read.resume()
     expect(await read.answer()).to.include({ whole: false })
-  })
-
-  it('of a download does, too', async () => {
     const raw = await RawSocket.open(serve.port)
     raw.write(requestText([`GET /artefacts/sha256/${hex} HTTP/1.1`, 'Host: localhost']))
     await until(() => raw.received.length > 0, 'the first bytes')

@@ -1,4 +1,4 @@
-import { differing, type Field, type Observation } from './observation.ts'
+import { differing, type Field, type Observation } from './answers.ts'
 
 /** What a field must be: a value, or a form that its text must have. */
 type Expected = { readonly [Name in Field]?: Observation[Name] | RegExp }

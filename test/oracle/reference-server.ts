@@ -136,7 +136,11 @@ function read(uri: string): { contents: { uri: string; mimeType: string; text: s
 }
 
 function initializeRequest(): Request {
-  const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } } // prettier-ignore
+  const params = {
+    protocolVersion: '2025-11-25',
+    capabilities: {},
+    clientInfo: { name: 'test', version: '1' },
+  }
   return new Request('http://localhost/mcp', {
     method: 'POST',
     headers: { 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream' },

@@ -1,4 +1,7 @@
-import { spawnSync } from 'node:child_process'
+import { expect } from 'chai'
+import { unzipSync } from 'fflate'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import {
   copyFile,
@@ -11,21 +14,80 @@ import {
   writeFile,
 } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { expect } from 'chai'
-import { unzipSync } from 'fflate'
+import { delimiter, dirname, join } from 'node:path'
+import { createInterface } from 'node:readline'
 import { readPythonClient } from '../../src/lib/util/adapter-files.ts'
-import { RawSession } from '../helpers/mcp.ts'
-import {
-  childEnv,
-  document,
-  installPackage,
-  programs,
-  root,
-  run,
-  running,
-  urlIn,
-} from './installed.ts'
+import { ask, RawSession } from '../helpers/mcp.ts'
+import { root } from '../helpers/program.ts'
+
+const document = readFileSync(join(root, 'docs', 'library.md'), 'utf8')
+
+/** The programs of the document, by the names it gives them. */
+const programs = new Map(
+  Array.from(document.matchAll(/^```ts (\S+)\n(.*?)^```$/gms), ([, name = '', text = '']) => [
+    name,
+    text,
+  ]),
+)
+
+/** Without what would change a program's decisions; children find the Node of this process first. */
+function childEnv(more: Record<string, string> = {}): NodeJS.ProcessEnv {
+  const { SERVICE_MCP_API_KEY: _, NODE_OPTIONS: __, ...env } = process.env
+  const path = `${dirname(process.execPath)}${delimiter}${process.env.PATH ?? ''}`
+  return {
+    ...env,
+    PATH: path,
+    npm_config_prefer_offline: 'true',
+    npm_config_audit: 'false',
+    ...more,
+  }
+}
+
+function run(command: string, args: readonly string[], cwd: string): string {
+  const options = { cwd, env: childEnv(), encoding: 'utf8', timeout: 120_000 } as const
+  const { status, stdout, stderr, error } = spawnSync(command, args, options)
+  const said = `${command} ${args.join(' ')}: ${error?.message ?? ''}\n${stdout}\n${stderr}`
+  expect(status, said).to.equal(0)
+  return stdout
+}
+
+/** Packs this checkout and installs it, with the programs of the document, in `folder`. Returns the packed paths. */
+async function installPackage(folder: string): Promise<string[]> {
+  const [report] = JSON.parse(
+    run('npm', ['pack', '--ignore-scripts', '--json', '--pack-destination', folder], root),
+  )
+  await writeFile(join(folder, 'package.json'), '{"private":true,"type":"module"}')
+  const flags = ['--no-audit', '--no-fund', '--ignore-scripts', '--prefer-offline']
+  run('npm', ['install', ...flags, `./${report.filename}`], folder)
+  for (const [name, text] of programs) await writeFile(join(folder, name), text)
+  return report.files.map((file: { path: string }) => file.path)
+}
+
+/** Runs a program until it has said a line; the check ends with the signal and a clean exit. */
+async function running(
+  file: string,
+  env: Record<string, string>,
+  check: (line: string) => Promise<void>,
+): Promise<void> {
+  const child = spawn(process.execPath, [file], {
+    cwd: dirname(file),
+    env: childEnv({ PORT: '0', ...env }),
+    stdio: ['ignore', 'pipe', 'inherit'],
+    timeout: 30_000,
+  })
+  const exited = once(child, 'exit')
+  try {
+    const lines = createInterface(child.stdout)
+    const ended = exited.then(() => Promise.reject(new Error(`${file} ended without a word`)))
+    const [line] = (await Promise.race([once(lines, 'line'), ended])) as [string]
+    await check(line)
+  } finally {
+    child.kill('SIGINT')
+  }
+  expect(await exited, 'exit code and signal').to.deep.equal([0, null])
+}
+
+const urlIn = (line: string) => /http:\S+\/mcp/.exec(line)?.[0] ?? `no url in ${line}`
 
 describe('the package installed in an empty folder', function () {
   this.timeout(180_000)
@@ -122,12 +184,6 @@ describe('the package installed in an empty folder', function () {
     }
   })
 
-  it('prints its version', () => {
-    const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
-    const said = run('npx', ['--no-install', 'service-cli', '--version'], folder)
-    expect(said).to.include(`service-cli/${version} `)
-  })
-
   it('writes complete adapters', async () => {
     const adapters = join(root, 'adapters')
     const source = join(adapters, 'blender', 'service_cli_link')
@@ -154,50 +210,124 @@ describe('the package installed in an empty folder', function () {
     expect(written).to.deep.equal(await readPythonClient())
   })
 
-  it('has types that a strict program compiles against, with skipLibCheck off', async () => {
-    const compilerOptions = {
-      module: 'nodenext',
-      target: 'esnext',
-      lib: ['esnext'],
-      strict: true,
-      exactOptionalPropertyTypes: true,
-      noUncheckedIndexedAccess: true,
-      verbatimModuleSyntax: true,
-      skipLibCheck: false,
-      noEmit: true,
-      types: ['node'],
-      typeRoots: [join(root, 'node_modules', '@types')],
-    }
-    const settings = { compilerOptions, files: [...programs.keys()] }
-    await writeFile(join(folder, 'tsconfig.json'), JSON.stringify(settings))
-    const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc')
-    expect(run(process.execPath, [tsc, '-p', folder], folder)).to.equal('')
-    // A wrong call is an error, so the types above were really looked at.
-    await writeFile(
-      join(folder, 'wrong.ts'),
-      `import { McpHttpServer } from 'service-cli'\nnew McpHttpServer({ port: 'x' })\n`,
-    )
-    const wrong = { compilerOptions, files: ['wrong.ts'] }
-    await writeFile(join(folder, 'tsconfig.json'), JSON.stringify(wrong))
-    const { status, stdout } = spawnSync(process.execPath, [tsc, '-p', folder], {
-      env: childEnv(),
-      encoding: 'utf8',
-    })
-    expect([status === 0, stdout.includes('wrong.ts(2,')]).to.deep.equal([false, true])
+  it('serves from plain JavaScript, and keeps the globals of Node', async () => {
+    const program = `
+      import { McpHttpServer } from 'service-cli'
+      const globals = [Request, Response]
+      const server = new McpHttpServer()
+      const { url } = await server.start()
+      const { status } = await fetch(new URL('/readyz', url))
+      await server.stop()
+      console.log(status, globals[0] === Request && globals[1] === Response)`
+    await writeFile(join(folder, 'plain.mjs'), program)
+    expect(run(process.execPath, ['plain.mjs'], folder)).to.equal('200 true\n')
   })
 
-  it('serves from plain JavaScript: list, read, subscribe, and an update that arrives', async () => {
-    const program = join(root, 'test', 'package', 'library-program.mjs')
-    await copyFile(program, join(folder, 'plain.mjs'))
-    const out = run(process.execPath, ['plain.mjs'], folder)
-    expect(JSON.parse(out)).to.deep.equal({
-      uris: ['scene://current', 'audit://recent', 'events://session/s1', 'memo://1', 'artefact:'],
-      memo: 'remember',
-      blob: 'aGVsbG8=',
-      scene: { frame: 1 },
-      subscribed: {},
-      update: 'scene://current',
-      keepsGlobals: true,
+  describe('the programs of docs/library.md', () => {
+    const file = (name: string) => join(folder, name)
+
+    it('are all tested here', () => {
+      const servers = ['minimal.ts', 'state.ts', 'window.ts', 'key.ts', 'policy.ts']
+      const others = ['oauth.ts', 'embedded.ts', 'limits.ts']
+      expect([...programs.keys()]).to.deep.equal([...servers, ...others])
+    })
+
+    it('minimal.ts serves its scene', () =>
+      running(file('minimal.ts'), {}, async line => {
+        const session = await RawSession.open(urlIn(line))
+        expect(await session.readJson('scene://current')).to.deep.equal({ objects: ['Cube'] })
+        const events = await session.listen()
+        expect(events.ended).to.equal(false)
+      }))
+
+    it('state.ts serves every kind of state', async () => {
+      const data = join(folder, 'data')
+      await mkdir(data, { mode: 0o700 })
+      await running(file('state.ts'), { DATA_DIR: data }, async line => {
+        const session = await RawSession.open(urlIn(line))
+        const scene = await session.readJson('scene://current')
+        expect(scene.objects).to.deep.equal([{ id: 'Cube', visible: true }])
+        const { entries } = await session.readJson('audit://recent')
+        expect(entries[0]).to.include({ action: 'mesh.create', actor: 'claude' })
+        const { events } = await session.readJson('events://session/render-12')
+        expect(events[0]).to.include({ source: 'farm', job_id: 'render-12' })
+        const uri = /artefact:\S+/.exec(line)?.[0]
+        const artefact = await session.call('resources/read', { uri })
+        expect(atob(artefact.result.contents[0].blob)).to.equal('frame one')
+        const guide = await session.call('resources/read', { uri: 'guide://rig' })
+        expect(guide.result.contents[0].text).to.equal('# How the new rig works')
+      })
+    })
+
+    it('window.ts serves its picture', () =>
+      running(file('window.ts'), {}, async line => {
+        const session = await RawSession.open(urlIn(line))
+        const uri = 'capture://current_window'
+        const { result } = await session.call('resources/read', { uri })
+        expect(result.contents[0].mimeType).to.equal('image/png')
+        expect(result.contents[0].blob).to.match(/^iVBORw0KGgo/)
+      }))
+
+    it('key.ts requires the key and does not start without one', async () => {
+      const key = 'k'.repeat(43)
+      await running(file('key.ts'), { SERVICE_MCP_API_KEY: key }, async line => {
+        expect((await ask(urlIn(line))).status).to.equal(401)
+        await RawSession.open(urlIn(line), '2025-11-25', { Authorization: `Bearer ${key}` })
+      })
+      const { status, stderr } = spawnSync(process.execPath, [file('key.ts')], {
+        env: childEnv({ PORT: '0' }),
+        encoding: 'utf8',
+        timeout: 20_000,
+      })
+      expect(status).to.equal(2)
+      expect(stderr).to.match(/example to [\w-]{43}$/m)
+    })
+
+    it('policy.ts separates its users', () =>
+      running(file('policy.ts'), {}, async line => {
+        const ada = { Authorization: 'Bearer token-of-ada' }
+        const session = await RawSession.open(urlIn(line), '2025-11-25', ada)
+        const grace = { Authorization: 'Bearer token-of-grace' }
+        const ping = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' })
+        expect((await session.post(ping)).status).to.equal(200)
+        expect((await session.post(ping, grace)).status).to.equal(404)
+        expect((await session.post(ping, { Authorization: 'Bearer x' })).status).to.equal(401)
+      }))
+
+    it('oauth.ts prints the endpoints and the document', () => {
+      const [endpoints, document = ''] = run(process.execPath, [file('oauth.ts')], folder).split(
+        '\n',
+      )
+      const realm = 'https://id.studio.example/realms/film'
+      expect(endpoints).to.equal(`${realm}/authorize ${realm}/token`)
+      expect(JSON.parse(document)).to.deep.equal({
+        client_id: 'https://mcp.studio.example/.well-known/oauth-client-metadata',
+        client_name: 'Blender of Ada',
+        redirect_uris: ['http://127.0.0.1:8765/oauth/callback'],
+        grant_types: ['authorization_code'],
+        response_types: ['code'],
+        token_endpoint_auth_method: 'none',
+        scope: 'openid scene:read',
+      })
+    })
+
+    it('embedded.ts serves its own page and /mcp', () =>
+      running(file('embedded.ts'), {}, async line => {
+        const { port } = JSON.parse(line.slice(line.indexOf('{')))
+        const base = `http://127.0.0.1:${port}`
+        // A connection that is kept open would keep the embedding server, not this one, waiting.
+        const page = await ask(base, { headers: { Connection: 'close' } })
+        expect(page.text).to.equal('the page of the studio')
+        const close = { Connection: 'close' }
+        const session = await RawSession.open(`${base}/mcp`, '2025-11-25', close)
+        expect(await session.readJson('audit://recent')).to.include({ count: 0 })
+        const events = await session.listen()
+        expect(events.ended).to.equal(false)
+      }))
+
+    it('limits.ts prints port_in_use', () => {
+      const said = run(process.execPath, [file('limits.ts')], folder)
+      expect(said).to.match(/^port_in_use: .*--port 0/)
     })
   })
 })

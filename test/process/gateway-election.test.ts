@@ -1,12 +1,11 @@
 import { expect } from 'chai'
 import { once } from 'node:events'
-import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, rename, rm } from 'node:fs/promises'
 import { createServer as createHttpServer } from 'node:http'
-import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { createServer, type Server, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { freePort } from '../helpers/free-port.ts'
-import { gatewayForms } from '../helpers/gateway-forms.ts'
 import {
   type GatewayProcess,
   type RunningGateway,
@@ -21,7 +20,7 @@ import { until } from '../helpers/until.ts'
 describe('the election of a gateway', () => {
   let registryDir: string
   let port: number
-  const ends: (() => Promise<void>)[] = []
+  const ends: (() => unknown)[] = []
 
   beforeEach(async () => {
     registryDir = await mkdtemp(join(tmpdir(), 'gateway-election-'))
@@ -57,15 +56,10 @@ describe('the election of a gateway', () => {
     return lines.map((line: string) => JSON.parse(line).event)
   }
 
-  // The other steps come before a gateway knows what it serves.
-  for (const { form, flags } of gatewayForms) {
-    it(`yields at once when it stops, ${form}`, () => expectYield(flags))
-  }
-
-  async function expectYield(flags: readonly string[]): Promise<void> {
-    const active = start(...flags)
+  it('yields at once when it stops', async () => {
+    const active = start()
     const { url } = await active.line('listening')
-    const standby = start(...flags)
+    const standby = start()
     await standby.line('standby')
     const session = await RawSession.open(url)
     const events = await session.listen()
@@ -73,33 +67,51 @@ describe('the election of a gateway', () => {
     await events.untilEnded()
     await standby.line('listening')
     await logged(standby, `process ${process.pid}, yielded`)
-    expect(await readEvents(url)).to.include.members(['contention', 'takeover'])
+    expect(await readEvents(url)).to.deep.equal(['contention', 'takeover'])
     // Everything that the first one wrote is gone, what the second one wrote is there.
     expect((await readdir(registryDir)).toSorted()).to.deep.equal([
       `gateway-${port}.json`,
       'instances',
     ])
-  }
+  })
 
-  it('elects exactly one of three that stand by, and the others stand by behind it', async () => {
+  it('tells of a hung gateway, and elects exactly one of those that stand by when it is killed', async function () {
+    if (process.platform !== 'linux') skipBecause(this, 'needs SIGSTOP and /proc')
     const active = startProcess()
     await active.line('listening')
-    const standbys = [start(), start(), start()]
+    const standbys = [start('--bound=activeProbeMs=300'), start('--bound=activeProbeMs=300')]
     await Promise.all(standbys.map(standby => standby.line('standby')))
+    active.child.kill('SIGSTOP')
+    for (const standby of standbys) {
+      const said = await standby.line('resident_unresponsive')
+      expect(said.resident.pid).to.equal(active.pid)
+      expect(said.reason).to.contain(`process ${active.pid}`)
+    }
+    // One that comes later knows it without its record, too.
+    const record = join(registryDir, `gateway-${port}.json`)
+    await rename(record, `${record}.away`)
+    const late = start('--bound=activeProbeMs=300')
+    const said = await late.line('resident_unresponsive')
+    expect(said.reason).to.contain(`process ${active.pid}`)
+    await rename(`${record}.away`, record)
+    active.child.kill('SIGCONT')
+    await Promise.all(standbys.map(standby => standby.line('resident_recovered')))
+    await late.line('standby')
+
     await active.kill()
-    const elected = () => standbys.filter(standby => standby.has('listening'))
-    await until(() => elected().length > 0, 'somebody is elected')
+    const all = [...standbys, late]
+    const elected = () => all.filter(standby => standby.has('listening'))
+    await until(() => elected().length > 0, 'one is elected')
     const [winner] = elected()
     if (winner === undefined) throw new Error('none is elected')
-    const { instance_id } = await winner.line('listening')
-    const behind = (standby: RunningGateway) =>
-      standby.lines.some(
-        line => line.event === 'standby' && line.resident.instance_id === instance_id,
-      )
-    const others = standbys.filter(standby => standby !== winner)
-    await until(() => others.every(behind), 'the others stand by behind the winner')
+    const { instance_id, url } = await winner.line('listening')
+    const isBehind = ({ lines }: RunningGateway) =>
+      lines.some(line => line.event === 'standby' && line.resident.instance_id === instance_id)
+    const others = all.filter(standby => standby !== winner)
+    await until(() => others.every(isBehind), 'the others stand by behind the winner')
     expect(elected()).to.deep.equal([winner])
     await logged(winner, `process ${active.pid}, ended without a word`)
+    expect(await readEvents(url)).to.include.members(['resident_unresponsive', 'takeover'])
   })
 
   it('takes over although nobody reads any more what it says', async () => {
@@ -132,77 +144,32 @@ describe('the election of a gateway', () => {
     expect((await fetch(new URL('/readyz', url))).status).to.equal(200)
   })
 
-  it('reports a gateway that is stopped in its tracks, and when it goes on', async function () {
-    if (process.platform === 'win32') skipBecause(this, 'needs SIGSTOP')
-    const active = startProcess()
-    await active.line('listening')
-    const standby = start('--bound=activeProbeMs=300')
-    await standby.line('standby')
-    active.child.kill('SIGSTOP')
-    const said = await standby.line('resident_unresponsive')
-    expect(said.resident.pid).to.equal(active.pid)
-    expect(said.reason).to.contain(`process ${active.pid}`)
-    active.child.kill('SIGCONT')
-    await standby.line('resident_recovered')
-    await active.kill()
-    const { url } = await standby.line('listening')
-    const events = await readEvents(url)
-    expect(events.filter(event => event.startsWith('resident_'))).to.deep.equal([
-      'resident_unresponsive',
-      'resident_recovered',
-    ])
-  })
-
-  it('stands by behind a hung one whose record is gone, and takes over', async function () {
-    if (process.platform !== 'linux') skipBecause(this, 'needs /proc')
-    const active = startProcess()
-    await active.line('listening')
-    active.child.kill('SIGSTOP')
-    await rm(join(registryDir, `gateway-${port}.json`))
-    const other = start('--bound=activeProbeMs=300')
-    const said = await other.line('resident_unresponsive')
-    expect(said.reason).to.contain(`process ${active.pid}`)
-    // Ended by the person, as the message asks.
-    await active.kill()
-    await other.line('listening')
-    expect(other.lines.map(({ event }) => event)).to.deep.equal([
-      'resident_unresponsive',
-      'listening',
-    ])
-  })
-
-  describe('with a stranger on it', () => {
-    const sockets = new Set<Socket>()
-    let close = () => {}
-    afterEach(() => {
-      for (const socket of sockets) socket.destroy()
-      sockets.clear()
-      close()
-    })
+  describe('on a port of another program', () => {
+    async function occupy(server: Server): Promise<void> {
+      const sockets = new Set<Socket>()
+      server.on('connection', (socket: Socket) => sockets.add(socket)).listen(port, '127.0.0.1')
+      await once(server, 'listening')
+      ends.push(() => {
+        for (const socket of sockets) socket.destroy()
+        server.close()
+      })
+    }
 
     it('ends with 1 and names it', async () => {
-      const server = createHttpServer((_req, res) => res.end('{"status":"ok"}'))
-      server.listen(0, '127.0.0.1')
-      await once(server, 'listening')
-      close = () => server.close()
-      const taken = (server.address() as AddressInfo).port
-      const args = ['gateway', `--port=${taken}`, `--registry-dir=${registryDir}`]
+      await occupy(createHttpServer((_req, res) => res.end('{"status":"ok"}')))
+      const args = ['gateway', `--port=${port}`, `--registry-dir=${registryDir}`]
       const { code, stderr } = await runCommand(args)
       expect(code).to.equal(1)
-      expect(stderr).to.contain(`port ${taken} is taken by`)
+      expect(stderr).to.contain(`port ${port} is taken by`)
       if (process.platform === 'linux') expect(stderr).to.contain(`process ${process.pid}`)
     })
 
-    it('fails although the stranger says nothing', async () => {
-      const server = createServer(socket => sockets.add(socket)).listen(0, '127.0.0.1')
-      await once(server, 'listening')
-      close = () => server.close()
-      const taken = (server.address() as AddressInfo).port
-      const flags = ['--bound=activeProbeMs=100']
-      const gateway = gatewayInProcess({ port: taken, registryDir, flags })
+    it('fails although that says nothing', async () => {
+      await occupy(createServer())
+      const gateway = start('--bound=activeProbeMs=100')
       const error: any = await gateway.line('listening').catch((reason: unknown) => reason)
       expect(error).to.include({ code: 'port_in_use' })
-      expect(error.message).to.contain(`port ${taken}`).and.contain('does not answer')
+      expect(error.message).to.contain(`port ${port}`).and.contain('does not answer')
     })
   })
 })

@@ -29,6 +29,8 @@ describe('an instance that joins two gateways', () => {
   let accounts: RunningAccounts
   let port: number
   let first: GatewayProcess
+  /** In its place. */
+  let again: RunningGateway | undefined
   let second: RunningGateway
   let serve: RunningServe
   let uri: string
@@ -40,11 +42,6 @@ describe('an instance that joins two gateways', () => {
     registryDir: join(folder, host),
     flags: ['--host', host, '--aggregate', '--accept-joins', accounts.url, '--auth', 'none'],
   })
-  const startFirst = async () => {
-    first = startGatewayProcess(settings(hosts[0]))
-    await first.line('listening')
-  }
-
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), 'gateways-'))
     accounts = await accountsInProcess({ flags: quickLimits })
@@ -55,7 +52,8 @@ describe('an instance that joins two gateways', () => {
     const tokenFile = join(folder, 'join.token')
     await writeFile(tokenFile, token, { mode: 0o600 })
     port = await freePort()
-    await startFirst()
+    first = startGatewayProcess(settings(hosts[0]))
+    await first.line('listening')
     second = gatewayInProcess(settings(hosts[1]))
     await second.line('listening')
     way = await openCable(port)
@@ -67,6 +65,7 @@ describe('an instance that joins two gateways', () => {
     way?.close()
     await serve?.stop()
     await first?.kill()
+    await again?.stop()
     await second?.stop()
     await accounts?.stop()
     await rm(folder, { recursive: true, force: true })
@@ -108,7 +107,8 @@ describe('an instance that joins two gateways', () => {
     await serve.post('scene', sceneOf(3))
     await after.updated()
 
-    await startFirst()
+    again = gatewayInProcess(settings(hosts[0]))
+    await again.line('listening')
     await until(async () => (await healthAt(hosts[0])) === 'live', 'the link to the new gateway')
     expect(await readAt(hosts[0])).to.deep.equal(sceneOf(3))
   })

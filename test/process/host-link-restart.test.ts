@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -6,7 +7,8 @@ import { LinkClient } from '../helpers/link.ts'
 import { RawSession } from '../helpers/mcp.ts'
 import { serveInProcess } from '../helpers/in-process-servers.ts'
 import { type RunningServe, startServeProcess } from '../helpers/serve-process.ts'
-import { expectHealthy, recordOf } from './host-link-health.ts'
+import { expectHealthy, recordOf } from '../server/host/link-health.ts'
+import { expectCleanExit } from './clean-exit.ts'
 import { until } from '../helpers/until.ts'
 
 describe('a server that ends and is started again', () => {
@@ -36,63 +38,54 @@ describe('a server that ends and is started again', () => {
   }
 
   async function tellAll(app: LinkClient): Promise<void> {
-    if (app.welcome.need_scene) await app.done({ type: 'scene.set', scene: { kept: 'by the app' } })
+    await app.done({ type: 'scene.set', scene: { kept: 'by the app' } })
     const resources = [{ uri: 'restart://a', name: 'a' }]
     await app.done({ type: 'producer.register', scheme: 'restart', resources })
     app.answer = ({ uri }) => ({ contents: [{ uri, text: '"asked"' }] })
   }
 
-  for (const wherever of ['the same port', 'another port']) {
-    it(`on ${wherever} after kill -9 is told everything anew, and the old record stays readable`, async () => {
-      const old = await startServeProcess({ registryDir })
-      serve = old
-      const app = await LinkClient.connect(serve)
-      expect(app.welcome.need_scene).to.equal(true)
-      await tellAll(app)
-      await until(async () => (await recordOf(serve)).host.connected, 'the record says so')
-      old.signal('SIGKILL')
-      expect(await app.closed).to.include({ code: 1006 })
-      expect(await readdir(join(registryDir, 'instances'))).to.include(`${old.instanceId}.json`)
-
-      const again = reconnect()
-      const port = wherever === 'the same port' ? ['--port', String(old.port)] : []
-      serve = await serveInProcess({ registryDir, flags: port })
-      if (port.length > 0) expect(serve.port).to.equal(old.port)
-      const newer = await again
-      expect(newer.welcome).to.include({ need_scene: true })
-      expect(newer.welcome.session).not.to.equal(app.welcome.session)
-      await tellAll(newer)
-      const files = await readdir(join(registryDir, 'instances'))
-      // One that is just being written may stand beside them.
-      const kept = files.filter(file => !file.endsWith('.tmp'))
-      // The old ones stay for a while, for those who ask what became of that instance.
-      const both = [old, serve].flatMap(({ instanceId: id }) => [`${id}.json`, `${id}.token`])
-      expect(kept.sort()).to.deep.equal(both.sort())
-      const session = await RawSession.open(serve.url)
-      expect(await session.readJson('scene://current')).to.deep.equal({ kept: 'by the app' })
-      expect(await session.readJson('restart://a')).to.equal('asked')
-      await newer.bye()
-      await expectHealthy(serve)
-    })
-  }
-
-  it('lets nobody in with the token of the run before', async () => {
-    const { port, token, stop } = await serveInProcess({ registryDir })
-    await stop()
-    serve = await serveInProcess({ registryDir, flags: ['--port', String(port)] })
-    const refused = await LinkClient.connect({ hostUrl: serve.hostUrl, token }).catch(String)
-    expect(refused).to.contain('401')
-    await expectHealthy(serve)
-  })
-
-  it('has nothing to say that is needed when it knows the scene', async () => {
-    serve = await serveInProcess({ registryDir })
+  it('is told everything anew after kill -9, and the old record stays readable', async () => {
+    const old = await startServeProcess({ registryDir })
+    serve = old
     const app = await LinkClient.connect(serve)
     await tellAll(app)
-    app.cut()
-    const again = await LinkClient.connect(serve, { scene_refresh: true })
-    expect(again.welcome.need_scene).to.equal(false)
-    await again.bye()
+    await until(async () => (await recordOf(serve)).host.connected, 'the record says so')
+    old.signal('SIGKILL')
+    expect(await app.closed).to.include({ code: 1006 })
+
+    const again = reconnect()
+    serve = await serveInProcess({ registryDir, flags: ['--port', String(old.port)] })
+    const newer = await again
+    expect(newer.welcome).to.include({ need_scene: true })
+    await tellAll(newer)
+    const files = await readdir(join(registryDir, 'instances'))
+    // One that is just being written may stand beside them.
+    const kept = files.filter(file => !file.endsWith('.tmp'))
+    // The old ones stay for a while, for clients that ask what became of that instance.
+    const both = [old, serve].flatMap(({ instanceId: id }) => [`${id}.json`, `${id}.token`])
+    expect(kept.sort()).to.deep.equal(both.sort())
+    const session = await RawSession.open(serve.url)
+    expect(await session.readJson('scene://current')).to.deep.equal({ kept: 'by the app' })
+    expect(await session.readJson('restart://a')).to.equal('asked')
+    const { hostUrl } = serve
+    const refused = await LinkClient.connect({ hostUrl, token: old.token }).catch(String)
+    expect(refused, 'the token of the run before').to.contain('401')
+    await newer.bye()
+  })
+
+  it('leaves nothing of an upload after SIGTERM, and works', async () => {
+    const program = await startServeProcess({ registryDir, flags: ['--limit=stopGraceMs=60000'] })
+    serve = program
+    const app = await LinkClient.connect(serve)
+    app.say({ type: 'artefact.put', id: 'a', mime: 'image/png', size: 1024 * 1024 })
+    app.ws.send(randomBytes(64 * 1024))
+    const store = join(registryDir, 'dcc-mcp-artefacts')
+    const hasBegun = () => program.openFiles().some(path => path.startsWith(store))
+    await until(hasBegun, 'the upload has begun')
+    program.signal('SIGTERM')
+    await expectCleanExit(program, registryDir)
+    serve = await serveInProcess({ registryDir })
+    await expectHealthy(serve)
   })
 })
 

@@ -57,22 +57,15 @@ export class RawSocket {
   }
 
   /** Waits until `count` whole answers came, or the server closed the connection. */
-  async answers(count: number, deadlineMs?: number): Promise<RawAnswer[]> {
+  async answers(count: number): Promise<RawAnswer[]> {
     const found = () => parseAnswers(this.#received)
-    await this.waitFor(() => found().length >= count, `${count} answers`, deadlineMs)
+    await this.waitFor(() => found().length >= count, `${count} answers`)
     return found()
   }
 
-  /** The same, then forgets all that came: for many rounds on one connection. */
-  async takeAnswers(count: number, deadlineMs?: number): Promise<RawAnswer[]> {
-    const found = await this.answers(count, deadlineMs)
-    this.#received = ''
-    return found
-  }
-
   /** Waits until the server ends the connection. */
-  async untilClosed(deadlineMs?: number): Promise<void> {
-    await this.waitFor(() => false, 'the end of the connection', deadlineMs)
+  async untilClosed(): Promise<void> {
+    await this.waitFor(() => false, 'the end of the connection')
   }
 
   /** Waits for the condition or the end of the connection. */

@@ -1,119 +1,277 @@
+import * as v2 from '@modelcontextprotocol/client'
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
+import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js'
 import { expect } from 'chai'
 import type { ChildProcess } from 'node:child_process'
-import { readdir } from 'node:fs/promises'
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { PassThrough } from 'node:stream'
+import { readConnectSettings } from '../../src/commands/stdio/connect.ts'
+import { runBridge } from '../../src/lib/mcp/bridge/bridge.ts'
+import { silentLogger } from '../../src/lib/util/logger.ts'
+import { systemTimer } from '../../src/lib/util/time.ts'
+import { loadSdk, type Sdk, type StatelessClient, Updates } from '../clients/client-face.ts'
+import { checkPush, readJson } from '../clients/scenario.ts'
+import type { Serving } from '../clients/serve.ts'
 import { runCommand } from '../helpers/in-process.ts'
-import { exitOf } from '../helpers/program.ts'
+import { serveInProcess } from '../helpers/in-process-servers.ts'
+import { cleanEnv, exitOf, root, startProgram } from '../helpers/program.ts'
+import type { RunningServe } from '../helpers/serve-process.ts'
 import { until } from '../helpers/until.ts'
-import { hello, useServers } from './stdio-servers.ts'
+
+const scene = 'scene://current'
+
+/** The `initialize` that a client sends first. */
+const hello = {
+  id: 1,
+  method: 'initialize',
+  params: {
+    protocolVersion: '2025-11-25',
+    capabilities: {},
+    clientInfo: { name: 'x', version: '1' },
+  },
+}
 
 describe('service-cli over stdio', () => {
-  const { stateDir, serve, start } = useServers()
+  /** The state directory of servers and clients. */
+  let folder: string
+  let ends: (() => Promise<unknown>)[]
 
-  const instances = async () =>
-    (await readdir(join(stateDir(), 'instances'))).filter(name => name.endsWith('.json'))
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'stdio-test-'))
+    ends = []
+  })
+  afterEach(async () => {
+    for (const end of ends.toReversed()) await end()
+    await rm(folder, { recursive: true, force: true })
+  })
 
-  async function endOf(child: ChildProcess): Promise<number | null> {
-    child.stdin?.end()
-    return exitOf(child)
+  async function serve(...flags: string[]): Promise<RunningServe> {
+    const server = await serveInProcess({ registryDir: folder, flags })
+    ends.push(() => server.stop())
+    return server
   }
 
-  it('starts a server when none runs; another client joins it and replaces it after its end', async () => {
-    const first = start('serve', '--stdio', '--log-level', 'debug')
-    first.child.stdin?.write('what is no message\n')
-    first.send(hello)
-    expect((await first.answer(1)).result.serverInfo.name).to.equal('service-cli')
-    const startedBy = ({ out }: typeof first) =>
-      until(
-        () => out.stderr.includes('started a server that ends with this client'),
-        'the line on stderr',
-      )
-    await startedBy(first)
-    expect(await instances()).to.have.length(1)
-    const second = start('serve', '--stdio', '--name', 'mine', '--bound=takeoverMs=100')
-    second.send(hello)
-    await second.answer(1)
-    const joined = () => second.out.stderr.includes('joined the running server')
-    await until(() => joined() && second.out.stderr.includes('--name'), 'the lines on stderr')
-    second.send({ method: 'notifications/initialized' })
-    second.send({ id: 2, method: 'resources/subscribe', params: { uri: 'scene://current' } })
-    await second.answer(2)
-    expect(await endOf(first.child)).to.equal(0)
-    expect(first.lines().map(({ id, error }) => error?.code ?? id)).to.deep.equal([-32700, 1])
-    const told = () => second.lines().some(({ method }) => method?.endsWith('updated'))
-    await until(told, 'the update of its own server')
-    await startedBy(second)
-    expect(await endOf(second.child)).to.equal(0)
-    expect(await instances()).to.have.length(0)
-  })
+  const environment = () => cleanEnv({ SERVICE_REGISTRY_DIR: folder, XDG_DATA_HOME: folder })
 
-  it('returns to the replaced server when that is back', async () => {
-    const first = await serve('--dcc-type', 'blender')
-    const program = start('serve', '--stdio', '--bound=takeoverMs=100')
-    program.send(hello)
-    await program.answer(1)
-    program.send({ method: 'notifications/initialized' })
-    program.send({ id: 2, method: 'resources/subscribe', params: { uri: 'scene://current' } })
-    await program.answer(2)
-    await first.stop()
-    const said = (text: string) => program.out.stderr.split(text).length - 1
-    await until(() => said('started a server that ends with this client') === 1, 'its own server')
-    const second = await serve('--dcc-type', 'blender')
-    await until(() => said('connected to the server again') === 2, 'the way back')
-    await until(async () => (await instances()).length === 1, 'the end of its own server')
-    const updates = () => program.lines().filter(({ method }) => method?.endsWith('updated')).length
-    const before = updates()
-    await second.post('scene', { objects: ['Cube'] })
-    await until(() => updates() > before, 'the update of the server that returned')
-    program.send({ id: 3, method: 'resources/read', params: { uri: 'scene://current' } })
-    expect((await program.answer(3)).result.contents[0].text).to.contain('Cube')
-    expect(await endOf(program.child)).to.equal(0)
-  })
+  describe('as a process', () => {
+    interface Program {
+      readonly child: ChildProcess
+      send(message: object): void
+      /** JSON-RPC messages that it wrote. */
+      lines(): any[]
+      answer(id: number): Promise<any>
+      stderr(): string
+    }
 
-  it('starts one server for clients that start together', async () => {
-    const programs = [start('serve', '--stdio'), start('serve', '--stdio')]
-    for (const program of programs) program.send(hello)
-    for (const program of programs) await program.answer(1)
-    expect(await instances()).to.have.length(1)
-    for (const { child } of programs) expect(await endOf(child)).to.equal(0)
-  })
+    function start(...words: string[]): Program {
+      const child = startProgram(words, { env: environment(), stdio: ['pipe', 'pipe', 'pipe'] })
+      ends.push(async () => {
+        child.kill('SIGKILL')
+        await exitOf(child)
+      })
+      let stdout = ''
+      let stderr = ''
+      child.stdout?.on('data', chunk => (stdout += String(chunk)))
+      child.stderr?.on('data', chunk => (stderr += String(chunk)))
+      const lines = () =>
+        stdout
+          .split('\n')
+          .slice(0, -1)
+          .map(line => JSON.parse(line))
+      return {
+        child,
+        lines,
+        stderr: () => stderr,
+        send: message =>
+          void child.stdin?.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`),
+        async answer(id) {
+          const found = () => lines().find(message => message.id === id)
+          await until(() => found() !== undefined, `an answer to ${id}`)
+          return found()
+        },
+      }
+    }
 
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    it(`exits 0 on ${signal} and ends its session`, async () => {
-      const server = await serve('--log-level', 'info')
-      const program = start('connect')
+    const instances = async () =>
+      (await readdir(join(folder, 'instances'))).filter(name => name.endsWith('.json'))
+
+    async function endOf(child: ChildProcess): Promise<number | null> {
+      child.stdin?.end()
+      return exitOf(child)
+    }
+
+    it('starts one server for clients that start together, and another one when that ends', async () => {
+      const flags = ['--name', 'mine', '--log-level', 'debug', '--bound=takeoverMs=100']
+      const programs = [1, 2].map(() => start('serve', '--stdio', ...flags))
+      for (const program of programs) {
+        program.child.stdin?.write('what is no message\n')
+        program.send(hello)
+        expect((await program.answer(1)).result.serverInfo.name).to.equal('service-cli')
+        expect(program.lines().map(({ id, error }) => error?.code ?? id)).to.deep.equal([-32700, 1])
+      }
+      expect(await instances()).to.have.length(1)
+      const started = ({ stderr }: Program) =>
+        stderr().includes('started a server that ends with this client')
+      const joined = ({ stderr }: Program) =>
+        /joined the running server[^]*these flags have no effect/.test(stderr())
+      await until(() => programs.some(started) && programs.some(joined), 'the lines on stderr')
+      const [first, second] = programs.toSorted((one, other) => +started(other) - +started(one))
+      if (first === undefined || second === undefined) throw new Error('no two programs')
+
+      second.send({ method: 'notifications/initialized' })
+      second.send({ id: 2, method: 'resources/subscribe', params: { uri: scene } })
+      await second.answer(2)
+      expect(await endOf(first.child)).to.equal(0)
+      const told = () => second.lines().some(({ method }) => method?.endsWith('updated'))
+      await until(told, 'the update of its own server')
+      await until(() => started(second), 'the line on stderr')
+      expect(await endOf(second.child)).to.equal(0)
+      expect(await instances()).to.have.length(0)
+    })
+
+    it('exits when the client closes stdout', async () => {
+      const program = start('serve', '--stdio')
       program.send(hello)
       await program.answer(1)
-      program.child.kill(signal)
+      program.child.stdout?.destroy()
+      program.child.stdin?.write('what needs an answer\n')
+      expect(await exitOf(program.child)).to.equal(0)
+    })
+
+    it('exits 0 on SIGTERM while the client does not read, and ends its session', async () => {
+      const server = await serve('--log-level', 'info')
+      const program = start('connect', '--bound=maxWaitingMessages=10')
+      program.child.stdin?.on('error', () => {})
+      program.send(hello)
+      await program.answer(1)
+      program.child.stdout?.pause()
+      program.child.stdin?.write('what needs an answer\n'.repeat(50_000))
+      const blocked = () => (program.child.stdin?.writableLength ?? 0) > 0
+      await until(blocked, 'the client to wait')
+      program.child.kill('SIGTERM')
       expect(await exitOf(program.child)).to.equal(0)
       const told = '"method":"DELETE","path":"/mcp","status":204'
       await until(() => server.output().stderr.includes(told), 'the farewell')
     })
-  }
 
-  it('exits when the client closes stdout, and on SIGTERM while the client does not read', async () => {
-    const gone = start('serve', '--stdio')
-    gone.send(hello)
-    await gone.answer(1)
-    gone.child.stdout?.destroy()
-    gone.child.stdin?.write('what needs an answer\n')
-    expect(await exitOf(gone.child)).to.equal(0)
-
-    const stuck = start('serve', '--stdio', '--bound=maxWaitingMessages=10')
-    stuck.child.stdin?.on('error', () => {})
-    stuck.send(hello)
-    await stuck.answer(1)
-    stuck.child.stdout?.pause()
-    stuck.child.stdin?.write('what needs an answer\n'.repeat(50_000))
-    const blocked = () => (stuck.child.stdin?.writableLength ?? 0) > 0
-    await until(blocked, 'the client to wait')
-    stuck.child.kill('SIGTERM')
-    expect(await exitOf(stuck.child)).to.equal(0)
+    it('exits 5 without output on stdout when no server runs', async () => {
+      const ended = await runCommand(['connect', '--registry-dir', folder])
+      expect(ended).to.deep.include({ code: 5, stdout: '' })
+      expect(ended.stderr).to.contain('no service-cli serve of yours is running')
+    })
   })
 
-  it('exits 5 without output on stdout when no server runs', async () => {
-    const ended = await runCommand(['connect', '--registry-dir', stateDir()])
-    expect(ended).to.deep.include({ code: 5, stdout: '' })
-    expect(ended.stderr).to.contain('no service-cli serve of yours is running')
+  describe('with an MCP client', () => {
+    /** How a client speaks to `connect` in this process. */
+    function connect(keyFile?: string) {
+      const [input, output] = [new PassThrough(), new PassThrough()]
+      const stop = new AbortController()
+      const flags = { 'allow-http': false, 'api-key-file': keyFile }
+      const env = { SERVICE_REGISTRY_DIR: folder }
+      const parts = { input, output, env, timer: systemTimer, random: Math.random }
+      const ended = readConnectSettings(undefined, flags, env, silentLogger).then(settings =>
+        runBridge({ ...parts, ...settings, log: silentLogger }, stop.signal),
+      )
+      ends.push(async () => {
+        stop.abort()
+        await ended
+      })
+      return new StdioServerTransport(output, input)
+    }
+
+    async function openV1() {
+      const sdk = await loadSdk('@modelcontextprotocol/sdk', specifier => import(specifier))
+      const client = new sdk.Client({ name: 'v1', version: '1' })
+      ends.push(() => client.close())
+      return client
+    }
+
+    it('serves SDK v1, which starts the program, and follows its server to another port', async () => {
+      const first = await serve('--dcc-type', 'blender')
+      const bytes = Buffer.alloc(1_000_000, 'pixels')
+      const uri = `artefact://sha256/${await first.store(bytes, '', 'image/x-exr')}`
+      const transport = new StdioClientTransport({
+        command: process.execPath,
+        args: [join(root, 'bin/run.js'), 'connect'],
+        env: environment() as Record<string, string>,
+        stderr: 'pipe',
+      })
+      let stderr = ''
+      transport.stderr?.on('data', chunk => (stderr += String(chunk)))
+      const client = await openV1()
+      const updates = new Updates(client)
+      await client.connect(transport)
+      const { resources } = await client.listResources()
+      expect(resources.map(resource => resource.uri)).to.include.members([scene, uri])
+      const [image] = (await client.readResource({ uri })).contents
+      expect(Buffer.from(image?.blob ?? '', 'base64').equals(bytes)).to.equal(true)
+      await checkPush(client, updates, servingOf(first))
+      await client.ping()
+
+      await client.subscribeResource({ uri: scene })
+      const before = updates.count(scene)
+      await first.stop()
+      await until(() => stderr.includes('the server is lost'), 'the loss')
+      const error = await client.readResource({ uri: scene }).catch(cause => cause)
+      expect(error.message).to.contain('cannot be reached').and.contain('repeat the request')
+      const second = await serve('--dcc-type', 'blender')
+      await updates.until(scene, before + 1)
+      await second.post('scene', { objects: ['Cube'] })
+      await updates.until(scene, before + 2)
+      expect((await readJson(client, scene)).objects).to.deep.equal(['Cube'])
+      const lines = () => stderr.split('\n').slice(0, -1)
+      await until(() => lines().length >= 4, 'the lines on stderr')
+      expect(lines().map(line => JSON.parse(line).msg)).to.deep.equal([
+        'messages on stdin go to the endpoint',
+        'session opened',
+        'the server is lost',
+        'connected to the server again',
+      ])
+    })
+
+    it('keeps a 2026-07-28 subscription of SDK v2 over a restart of the server', async () => {
+      const { Client } = v2 as unknown as Sdk
+      const first = await serve()
+      const options = { versionNegotiation: { mode: 'auto' } }
+      const client = new Client({ name: 'v2', version: '1' }, options) as StatelessClient
+      ends.push(() => client.close())
+      const updates = new Updates(client)
+      await client.connect(connect())
+      expect(client.getProtocolEra()).to.equal('modern')
+      const subscription = await client.listen({ resourceSubscriptions: [scene] })
+      await first.post('scene', { objects: ['Cube'] })
+      await updates.until(scene, 1)
+      expect((await readJson(client, scene)).objects).to.deep.equal(['Cube'])
+      await first.stop()
+      const second = await serve()
+      await updates.until(scene, 2)
+      await second.post('scene', { objects: [] })
+      await updates.until(scene, 3)
+      expect((await readJson(client, scene)).objects).to.deep.equal([])
+      const open = await Promise.race([subscription.closed, Promise.resolve('open')])
+      expect(open).to.equal('open')
+    })
+
+    it('sends the key of --api-key-file', async () => {
+      const file = join(folder, 'key')
+      await writeFile(file, 'k'.repeat(40), { mode: 0o600 })
+      await serve('--api-key-file', file)
+      const client = await openV1()
+      await client.connect(connect(file))
+      expect((await client.listResources()).resources).to.not.have.length(0)
+      const keyless = await openV1()
+      const error = await keyless.connect(connect()).then(
+        () => expect.fail('it was let in'),
+        (cause: Error) => cause,
+      )
+      expect(error.message).to.contain('requires a key or token')
+    })
   })
 })
+
+/** The part of a server that the shared checks of the client matrix use. */
+function servingOf({ post }: RunningServe): Serving {
+  return { post: (path: string, body: unknown) => post(path, body) } as unknown as Serving
+}

@@ -1,15 +1,12 @@
-import { mkdtemp, rm } from 'node:fs/promises'
 import { request } from 'node:http'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { expect } from 'chai'
-import { HostClient, type PictureQuestion, PictureUnavailable } from '../../src/host-client.ts'
 import { silentLogger } from '../../src/lib/util/logger.ts'
 import { ok } from '../../src/lib/util/result.ts'
 import { resolveCaptureLimits } from '../../src/server/capture/limits.ts'
 import { noApplication } from '../../src/server/capture/target.ts'
 import { WindowCapture } from '../../src/server/capture/window-capture.ts'
 import { serveInProcess } from '../helpers/in-process-servers.ts'
+import { type Answering, type LinkAnswer, LinkClient } from '../helpers/link.ts'
 import { type Events, RawSession, rpc, startServer, type TestServer } from '../helpers/mcp.ts'
 import { MemoryBackend } from '../helpers/memory-capture.ts'
 import { pngOf } from '../helpers/png.ts'
@@ -19,32 +16,28 @@ import { until } from '../helpers/until.ts'
 
 const uri = 'capture://current_window'
 const listChanged = 'notifications/resources/list_changed'
+const bounds = ['listChangedIntervalMs=20', 'captureReuseMs=0']
+
+const window = { targets: ['window'] }
+const both = { targets: ['window', 'viewport'] }
+const nothing = { targets: [] }
 
 describe('capture://current_window, taken by the application itself', () => {
-  let folder: string
   let serve: RunningServe
   let session: RawSession
   let events: Events
-  let host: HostClient
+  let app: LinkClient
 
   before(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'capture-in-app-'))
-    const bounds = ['--bound=listChangedIntervalMs=20', '--bound=captureReuseMs=0']
-    serve = await serveInProcess({ registryDir: folder, flags: ['--capture=host', ...bounds] })
+    const flags = ['--capture', 'host', ...bounds.map(bound => `--bound=${bound}`)]
+    serve = await serveInProcess({ flags })
     session = await RawSession.open(serve.url)
     events = await session.listen()
   })
+  afterEach(() => app.bye())
   after(async () => {
     events.close()
     await serve.stop()
-    await rm(folder, { recursive: true, force: true })
-  })
-  beforeEach(() => {
-    host = new HostClient({ app: { dccType: 'paint', mode: 'gui' }, registryDir: folder })
-  })
-  afterEach(async () => {
-    await host.stop()
-    await until(async () => !(await isListed()), 'the end of the resource')
   })
 
   const isListed = async () => {
@@ -52,38 +45,30 @@ describe('capture://current_window, taken by the application itself', () => {
     return result.resources.some((each: { uri: string }) => each.uri === uri)
   }
   const read = (query = '') => session.call('resources/read', { uri: uri + query })
+  /** Connects an application with this offer, once it is in the list. */
+  async function begin(capture: object, answer: Answering): Promise<void> {
+    app = await LinkClient.connect(serve, { capture })
+    app.answer = answer
+    await until(isListed, 'the resource in the list')
+  }
+  const offer = (capture: object) => app.done({ type: 'app.update', capture })
   const told = () => events.messages.filter(({ method }) => method === listChanged).length
 
-  /** Links the application, whose offer of pictures is listed then. */
-  async function begin(
-    take: Parameters<HostClient['provideCapture']>[0],
-    options?: Parameters<HostClient['provideCapture']>[1],
-  ): Promise<() => void> {
-    const withdraw = host.provideCapture(take, options)
-    host.start()
-    await host.connected({ timeoutMs: 10_000 })
-    await until(isListed, 'the resource in the list')
-    return withdraw
-  }
-
   it('is there from the offer to its withdrawal, and clients hear of both', async () => {
-    host.start()
-    await host.connected({ timeoutMs: 10_000 })
+    app = await LinkClient.connect(serve)
     expect(await isListed()).to.equal(false)
     expect((await read()).error.code).to.equal(-32002)
     const before = told()
-    const withdraw = host.provideCapture(() => pngOf(40, 30))
+    await offer(window)
     await until(isListed, 'the resource in the list')
     await until(() => told() > before, 'the notice of it')
-    withdraw()
+    await offer(nothing)
     await until(async () => !(await isListed()), 'its going')
     await until(() => told() > before + 1, 'the notice of that')
   })
 
   it('brings the viewport alone, where the application draws it', async () => {
-    const withdraw = await begin(({ target }) => pngOf(target === 'window' ? 40 : 20, 10), {
-      targets: ['window', 'viewport'],
-    })
+    await begin(both, ({ target }) => ({ png: pngOf(target === 'window' ? 40 : 20, 10) }))
     const widthOf = async (query: string) => {
       const { result, error } = await read(query)
       if (error !== undefined) return error
@@ -104,8 +89,7 @@ describe('capture://current_window, taken by the application itself', () => {
     })
     expect(completed.result.completion.values).to.deep.equal(['viewport'])
 
-    withdraw()
-    host.provideCapture(() => pngOf(40, 10))
+    await offer(window)
     await until(async () => (await templates()).includes(`${uri}{?max_width}`), 'another offer')
     const refused = await widthOf('?view=viewport')
     expect(refused).to.include({ code: -32602 })
@@ -115,24 +99,24 @@ describe('capture://current_window, taken by the application itself', () => {
 
   it('draws the scene from where the reader says, where the application can', async () => {
     const asked: unknown[] = []
-    const draw = ({ target, shot }: PictureQuestion) => {
+    await begin({ ...both, shots: true }, ({ target, shot }) => {
       asked.push(shot)
-      if (shot !== undefined && 'camera' in shot && shot.camera !== 'Camera') {
-        throw new PictureUnavailable('not_found', `there is no camera ${shot.camera}`)
+      if (shot?.camera !== undefined && shot.camera !== 'Camera') {
+        return { code: 'not_found', message: `there is no camera ${shot.camera}` }
       }
       const png = pngOf(target === 'viewport' ? 20 : 40, 10)
-      return shot === undefined ? { png, view: { eye: 7 } } : png
-    }
-    const withdraw = await begin(draw, { targets: ['window', 'viewport'], shots: true })
+      return shot === undefined ? { png, view: { eye: 7 } } : { png }
+    })
     const shotAt = async (query: string) => {
       const { result, error } = await session.call('resources/read', {
         uri: `capture://viewport?${query}`,
       })
       return error ?? Buffer.from(result.contents[0].blob, 'base64').readUInt32BE(16)
     }
-    for (const query of ['camera=Camera&max_width=30', 'of=Cube,Lamp&view=top', 'of=Cube', '']) {
-      expect(await shotAt(query), query).to.equal(20)
-    }
+    expect(await shotAt('camera=Camera&max_width=30')).to.equal(20)
+    expect(await shotAt('of=Cube,Lamp&view=top')).to.equal(20)
+    expect(await shotAt('of=Cube')).to.equal(20)
+    expect(await shotAt('')).to.equal(20)
     expect(asked).to.deep.equal([
       { camera: 'Camera' },
       { of: ['Cube', 'Lamp'], from: 'top' },
@@ -145,29 +129,29 @@ describe('capture://current_window, taken by the application itself', () => {
     const none = await shotAt('camera=Other')
     expect(none.data).to.include({ reason: 'not_found' })
     expect(none.message).to.include('there is no camera Other')
-    const both = await shotAt('camera=Camera&of=Cube')
-    expect(both.message).to.include('cannot be combined with "of"')
+    expect((await shotAt('camera=Camera&of=Cube')).message).to.include(
+      'cannot be combined with "of"',
+    )
     expect((await shotAt('view=top')).message).to.include('"view" needs "of"')
 
-    withdraw()
-    host.provideCapture(() => pngOf(40, 10), { targets: ['window', 'viewport'] })
+    await offer(both)
     const plain = async () => (await shotAt('camera=Camera')).data?.reason === 'failed'
     await until(plain, 'an application without shots')
     expect((await shotAt('camera=Camera')).message).to.include('only as it is on the screen')
   })
 
   it('says why there is none, also of what is no picture', async () => {
-    const answers: [() => Buffer, string][] = [
-      [() => throwing(new PictureUnavailable('minimised')), 'minimised'],
-      [() => throwing(new Error('a secret')), 'failed'],
-      [() => Buffer.from('<html>'), 'failed'],
-      [() => pngOf(65, 1), 'failed'],
+    const answers: [answer: LinkAnswer, reason: string][] = [
+      [{ code: 'minimised', message: '' }, 'minimised'],
+      [{ code: 'internal', message: 'a secret' }, 'failed'],
+      [{ png: Buffer.from('<html>') }, 'failed'],
+      [{ png: pngOf(65, 1) }, 'failed'],
     ]
     let at = 0
-    await begin(() => (answers[at]?.[0] ?? (() => pngOf(1, 1)))())
-    for (const [answer, expected] of answers) {
+    await begin(window, () => answers[at]?.[0] ?? { png: pngOf(1, 1) })
+    for (const [, expected] of answers) {
       const { error } = await read('?max_width=64')
-      expect(error?.data?.reason, String(answer)).to.equal(expected)
+      expect(error?.data?.reason, String(at)).to.equal(expected)
       expect(error.code).to.equal(-32603)
       expect(JSON.stringify(error)).not.to.contain('secret')
       at++
@@ -176,11 +160,10 @@ describe('capture://current_window, taken by the application itself', () => {
   })
 
   it('is gone with the application, and while it waits for it', async () => {
-    const asked = Promise.withResolvers<void>()
-    await begin(() => (asked.resolve(), new Promise<Buffer>(() => {})))
+    await begin(window, () => undefined)
     const reading = read()
-    await asked.promise
-    await host.stop()
+    await app.until(() => app.ofType('capture').length > 0, 'the request')
+    await app.bye()
     expect((await reading).error.data.reason).to.be.oneOf(['host_disconnected', 'no_window'])
     await until(async () => !(await isListed()), 'its going')
   })
@@ -241,7 +224,3 @@ describe('reads of the window by many clients', () => {
     expect(result).to.deep.equal({})
   })
 })
-
-function throwing(error: Error): never {
-  throw error
-}

@@ -11,6 +11,19 @@ describe('startServe', () => {
   beforeEach(async () => (folder = await mkdtemp(join(tmpdir(), 'serve-'))))
   afterEach(() => rm(folder, { recursive: true, force: true }))
 
+  const options = () => ({
+    port: 0,
+    host: '127.0.0.1',
+    allowedHosts: [],
+    allowedOrigins: [],
+    dccType: 'unknown',
+    registryDir: folder,
+    artefacts: true,
+    resources: true,
+    accessLog: () => {},
+    log: silentLogger,
+  })
+
   for (const steps of [1, 2, 3]) {
     it(`leaves nothing behind when it is cancelled at look ${steps}`, async () => {
       const reason = new Error('cancelled')
@@ -21,38 +34,14 @@ describe('startServe', () => {
           if (++looks === steps) throw reason
         },
       }
-      const options = {
-        port: 0,
-        host: '127.0.0.1',
-        allowedHosts: [],
-        allowedOrigins: [],
-        dccType: 'unknown',
-        registryDir: folder,
-        artefacts: true,
-        resources: true,
-        accessLog: () => {},
-        log: silentLogger,
-      }
-      const failure: unknown = await startServe(options, cancelled).catch((error: unknown) => error)
+      const failure: unknown = await startServe(options(), cancelled).catch(error => error)
       expect(failure).to.equal(reason)
       expect(await readdir(join(folder, 'instances'))).to.deep.equal([])
     })
   }
 
   it('writes record and host token again when they, or their folder, were removed', async () => {
-    const serve = await startServe({
-      port: 0,
-      host: '127.0.0.1',
-      allowedHosts: [],
-      allowedOrigins: [],
-      dccType: 'unknown',
-      registryDir: folder,
-      artefacts: false,
-      resources: true,
-      accessLog: () => {},
-      log: silentLogger,
-      limits: { heartbeatMs: 50 },
-    })
+    const serve = await startServe({ ...options(), limits: { heartbeatMs: 50 } })
     try {
       const file = serve.hostTokenFile ?? ''
       const token = await readFile(file, 'utf8')

@@ -260,7 +260,7 @@ class SceneReader:
                 self._bytes += len(text) - len(before)
 
     def _is_full(self, text):
-        most = self.limits["max_scene_bytes"] * 0.9
+        most = self.limits["max_message_bytes"] * 0.9
         return (len(self.texts) >= self.limits["max_patched_objects"]
                 or self._bytes + len(text) > most)
 

@@ -45,12 +45,11 @@ CLEARED = "Scene no longer shared. Files and history stay on the server."
 NOT_TOLD = "The server could not be told: it keeps the last scene while it runs."
 
 DEFAULT_LIMITS = {
-    "max_message_bytes": 8 * MiB,
+    "max_message_bytes": 64 * MiB,
     "max_batch": 100,
     "max_in_flight": 8,
     "max_artefact_bytes": 0,
     "max_scene_objects": 2000,
     "max_patched_objects": 2000,
-    "max_scene_bytes": 8 * MiB,
     "scene_min_interval_ms": 0,
 }

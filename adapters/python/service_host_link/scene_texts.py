@@ -7,8 +7,6 @@ from .limits import MAX_DEPTH
 
 # The server takes ids of up to so many characters.
 MAX_ID = 255
-# Of a message, for what is around the texts.
-HEAD_BYTES = 1024
 
 
 class SceneTexts(object):
@@ -65,26 +63,14 @@ class SceneTexts(object):
             '"unset":' + compact_json(unset)])
         return text.encode("ascii") if len(text) * 2 < self.length else None
 
-    def parts(self, most):
-        """The whole scene: the members of a scene.set, and those of patches that follow it, where
-        it is longer than `most`. None when one object, or all other members, are longer."""
+    def whole(self):
+        """The scene as the member of a scene.set, as bytes."""
         if self.members is None:
-            return [b'"scene":null']
+            return b'"scene":null'
         members = [_member(name, text) for name, text in self.members.items()]
-        groups, room = [[]], most - HEAD_BYTES - sum(len(text) + 1 for text in members)
-        for text in (self.objects or {}).values():
-            if len(text) >= room:
-                groups.append([])
-                room = most - HEAD_BYTES
-            room -= len(text) + 1
-            groups[-1].append(text)
-            if room < 0:
-                return None
-        lists = ['"objects":[' + ",".join(group) + "]" for group in groups]
         if self.objects is not None:
-            members.append(lists[0])
-        first = '"scene":{' + ",".join(members) + "}"
-        return [text.encode("ascii") for text in [first] + lists[1:]]
+            members.append('"objects":[' + ",".join(self.objects.values()) + "]")
+        return ('"scene":{' + ",".join(members) + "}").encode("ascii")
 
     def sent(self):
         """What changes from now on is news."""

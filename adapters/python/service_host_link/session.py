@@ -39,7 +39,6 @@ class Session(SessionGreeting, SessionQuestions, SessionApp, SessionScene, Sessi
         self.next_scene = now
         self.patches = False  # the server takes scene.patch
         self.base = None  # the revision of the scene that the server has
-        self.scene_parts = []  # of a scene that is on its way
         self.next_batch = {"audit": now, "events": now}
         self.scene_interval = 0.0
         self.counter = 0

@@ -1,7 +1,7 @@
 """Session: the greeting and heartbeats."""
 
 from .connection_end import ConnectionLost
-from .limits import AWAY_SECONDS, MiB
+from .limits import AWAY_SECONDS
 from .messages import bounded_number
 from .texts import omit_none, one_line
 
@@ -34,9 +34,9 @@ class SessionGreeting(object):
         given = given if isinstance(given, dict) else {}
         limits = self.limits
         for name, least, most in (
-                ("max_message_bytes", 1024, 64 * MiB), ("max_batch", 1, 1000),
+                ("max_message_bytes", 1024, 2 ** 31), ("max_batch", 1, 1000),
                 ("max_in_flight", 1, 64), ("max_scene_objects", 1, 10 ** 9),
-                ("max_patched_objects", 1, 10 ** 9), ("max_scene_bytes", 1024, 2 ** 40),
+                ("max_patched_objects", 1, 10 ** 9),
                 ("scene_min_interval_ms", 0, 60000), ("max_artefact_bytes", 0, 2 ** 53)):
             limits[name] = int(bounded_number(given, name, least, most, limits[name]))
         if "max_artefact_bytes" in given and given["max_artefact_bytes"] is None:

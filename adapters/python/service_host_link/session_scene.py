@@ -4,16 +4,16 @@ import time
 
 from .json_text import NotJson
 from .limits import RETRY_SECONDS
-from .scene_texts import HEAD_BYTES, SceneTexts, encode_members, encode_scene
+from .scene_texts import SceneTexts, encode_members, encode_scene
+
+# Of a message, for what is around the scene.
+ENVELOPE_BYTES = 100
 
 
 class SessionScene(object):
     """Sends the newest scene, one at a time, and of it what the server has not."""
 
     def _send_scene(self, now):
-        if self.scene_parts:
-            self._send_part()
-            return True
         link = self.link
         if now < self.next_scene or any(what == "scene" for (what, _), _ in self.waiting.values()):
             return False
@@ -25,10 +25,9 @@ class SessionScene(object):
         texts = self._take_news(news)
         rest = base = None
         if texts is not None:
-            rest, base = texts.patch() if self.patches else None, self.base
-            rest = None if base is None else rest
-            if rest is None or len(rest) > self._most:
-                rest, base = self._first_part(texts), None
+            rest, base = self._patch_members(texts), self.base
+            if rest is None:
+                rest, base = self._scene_member(texts), None
         with link._lock:
             link._scene_work = False
             link._scene_text = texts
@@ -50,16 +49,9 @@ class SessionScene(object):
         if base is not None:
             self._ask("scene", {"type": "scene.patch", "base": base}, rest,
                       (texts, texts.version, True))
-        elif self.scene_parts:
-            self._send_text(b'{"type":"scene.set","more":true,' + rest + b"}")
         else:
             self._ask("scene", {"type": "scene.set"}, rest, (texts, texts.version, False))
         return True
-
-    @property
-    def _most(self):
-        """Bytes of the members of one message."""
-        return self.limits["max_message_bytes"] - 100
 
     def _take_news(self, news):
         """The scene with what the application handed over since. None: it cannot be sent."""
@@ -90,35 +82,22 @@ class SessionScene(object):
             link._recovered("scene")
         return texts
 
-    def _first_part(self, texts):
-        """The members of a scene.set; the parts that follow wait. None: it cannot be sent."""
-        length, most = texts.length, self.limits["max_message_bytes"]
-        parts = texts.parts(self._most if self.patches else 2 * length + HEAD_BYTES)
-        if self.patches and parts is not None:
-            most = self.limits["max_scene_bytes"]
-        count = len(texts.objects or ()) if parts is not None and len(parts) > 1 else 0
-        reason = None
-        if parts is None or length > most or len(parts[0]) > self._most:
-            reason = "it is %d bytes long and the server takes %d" % (length, most)
-        elif count > self.limits["max_patched_objects"]:
-            reason = "it has %d objects and the server takes %d" % (
-                count, self.limits["max_patched_objects"])
-        if reason is not None:
-            self.link._fail("scene", "the scene was not sent: %s" % reason)
+    def _patch_members(self, texts):
+        """The members of a scene.patch, or None where the whole scene is sent."""
+        count = len(texts.objects or ())
+        if not self.patches or self.base is None or count > self.limits["max_patched_objects"]:
             return None
-        first, self.scene_parts = parts[0], parts[1:]
-        if self.scene_parts:
-            self.scene_parts.append((texts, texts.version, False))
-        return first
+        return texts.patch()
 
-    def _send_part(self):
-        """The next part; the last one is answered."""
-        part = self.scene_parts.pop(0)
-        if len(self.scene_parts) > 1:
-            self._send_text(b'{"type":"scene.patch","more":true,' + part + b"}")
-            return
-        (data,), self.scene_parts = self.scene_parts, []
-        self._ask("scene", {"type": "scene.patch"}, part, data)
+    def _scene_member(self, texts):
+        """The scene of a scene.set. None: the server does not take so much."""
+        rest, most = texts.whole(), self.limits["max_message_bytes"]
+        length = len(rest) + ENVELOPE_BYTES
+        if length <= most:
+            return rest
+        self.link._fail("scene", "the scene was not sent: its message would be %d bytes long and "
+                        "the server takes %d" % (length, most))
+        return None
 
     def _answered_scene(self, message, error, data):
         texts, version, has_base = data

@@ -14,20 +14,20 @@ import {
 import { reportLogin, saveLogin } from './save-login.ts'
 
 interface ChangePasswordFlags extends AccountFlags, PasswordFlags {
-  readonly 'reset-code'?: boolean
+  readonly code?: boolean
 }
 
 /** Changes the password of the login in use, or sets a new one with a code and logs in. */
 export async function changePassword(
   username: string | undefined,
-  { 'reset-code': isReset, ...flags }: ChangePasswordFlags,
+  { code: isReset, ...flags }: ChangePasswordFlags,
   env: NodeJS.ProcessEnv,
 ): Promise<void> {
   refuseCodeArgument(username)
   if (isReset === true) return resetPassword(username, flags, env)
   if (username !== undefined) {
     throw usage(
-      'a user name requires --reset-code',
+      'a user name requires --code',
       'without it the command changes the password of the login in use; see service-cli whoami',
     )
   }
@@ -45,24 +45,21 @@ export async function changePassword(
 
 async function resetPassword(
   username: string | undefined,
-  flags: Omit<ChangePasswordFlags, 'reset-code'>,
+  flags: Omit<ChangePasswordFlags, 'code'>,
   env: NodeJS.ProcessEnv,
 ): Promise<void> {
   if (flags.token !== undefined && flags.token !== '') {
-    throw usage(
-      'password --reset-code takes no --token',
-      'the code says that you may; leave --token out',
-    )
+    throw usage('password --code takes no --token', 'the code says that you may; leave --token out')
   }
   const context = await openContext(flags, env)
   const place = promptPlace(flags)
   const who = await readText(username, {
     place,
     what: 'username',
-    otherWays: 'write it as in service-cli password alice --reset-code --password-stdin',
+    otherWays: 'write it as in service-cli password alice --code --password-stdin',
   })
   const { output } = context
-  const asked = { what: 'reset code', flag: '--reset-code' }
+  const asked = { what: 'reset code', flag: '--code' }
   const { code, password } = await readCodeAndPassword(asked, flags, place)
   const { client } = connect(context)
   const ended = await client.resetPassword({ username: who, code, password }).catch(explainCode)

@@ -101,7 +101,8 @@ async function save(fetch: Fetch): Promise<void> {
     const file = given === null ? await freeName(target) : target
     await writeOutputFile(file, checked(download, fetch), { force: flags.force && given !== null })
     fetch.progress.end()
-    await report(fetch, file, (await stat(file)).size, 'saved')
+    // A device or a pipe has no size.
+    await report(fetch, file, download.total ?? (await stat(file)).size, 'saved')
   } finally {
     download.cancel()
   }

@@ -2,11 +2,11 @@ import * as Args from '@oclif/core/args'
 import { BaseCommand } from '../../lib/cli/base-command.ts'
 import { keyedInstanceFlags } from '../resources/endpoint-flags.ts'
 
-/** Removes artefacts. */
+/** Removes an artefact. */
 export default class ArtefactsRm extends BaseCommand {
-  static override summary = 'Remove artefacts from the running server'
+  static override summary = 'Remove an artefact from the running server'
 
-  static override description = `Removes artefacts from your running service-cli serve, by URI, by \
+  static override description = `Removes an artefact from your running service-cli serve, by URI, by \
 SHA-256 or by a unique start of it. Instances that share an artefact folder share its artefacts, so \
 the artefact disappears from all of them.
 
@@ -20,11 +20,9 @@ SERVICE_HOST_TOKEN (instead of the running instance), SERVICE_REGISTRY_DIR.`
     },
   ]
 
-  static override strict = false
-
   static override args = {
     artefact: Args.string({
-      description: 'URIs, or at least 4 leading characters of each SHA-256',
+      description: 'URI, or at least 4 leading characters of the SHA-256',
       required: true,
       ignoreStdin: true,
     }),
@@ -33,8 +31,8 @@ SERVICE_HOST_TOKEN (instead of the running instance), SERVICE_REGISTRY_DIR.`
   static override flags = keyedInstanceFlags
 
   override async run(): Promise<void> {
-    const { argv, flags } = await this.parse(ArtefactsRm)
+    const { args, flags } = await this.parse(ArtefactsRm)
     const { runRm } = await import('./rm-run.ts')
-    await runRm(argv.map(String), flags, process.env)
+    await runRm(args.artefact, flags, process.env)
   }
 }

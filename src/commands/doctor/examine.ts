@@ -31,15 +31,7 @@ const maxTested = 20
 
 /** Runs all checks and prints the findings. Returns false when one failed. */
 export async function examine({ registryDir, json, env }: Examination): Promise<boolean> {
-  const folder = selectStateDirectory(registryDir, env)
-  return report(await findAll(folder, env), { json, env })
-}
-
-/** Prints the findings. Returns false when a check failed. */
-export async function report(
-  findings: Finding[],
-  { json, env }: Pick<Examination, 'json' | 'env'>,
-): Promise<boolean> {
+  const findings = await findAll(selectStateDirectory(registryDir, env), env)
   const { colour } = describeTerminal(process.stdout.isTTY, env)
   const text = json
     ? JSON.stringify(reportJson(findings))

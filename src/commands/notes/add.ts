@@ -2,7 +2,6 @@ import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../../lib/cli/base-command.ts'
 import { hostEnvironment, instanceFlags } from '../resources/endpoint-flags.ts'
-import { byFlag } from './note-flags.ts'
 
 /** Makes a note. */
 export default class NotesAdd extends BaseCommand {
@@ -30,7 +29,7 @@ ${hostEnvironment}`
       helpValue: 'ID',
       multiple: true,
     }),
-    by: byFlag,
+    by: Flags.string({ description: 'author [default: your user name]', helpValue: 'NAME' }),
     ...instanceFlags,
   }
 

@@ -1,7 +1,7 @@
 import * as Args from '@oclif/core/args'
 import { BaseCommand } from '../../lib/cli/base-command.ts'
 import { hostEnvironment, instanceFlags } from '../resources/endpoint-flags.ts'
-import { byFlag, noteArg } from './note-flags.ts'
+import { noteArg } from './note-arg.ts'
 
 /** Answers a note. */
 export default class NotesAnswer extends BaseCommand {
@@ -28,7 +28,7 @@ ${hostEnvironment}`
     }),
   }
 
-  static override flags = { by: byFlag, ...instanceFlags }
+  static override flags = instanceFlags
 
   override async run(): Promise<void> {
     const { args, flags } = await this.parse(NotesAnswer)

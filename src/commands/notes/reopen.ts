@@ -1,7 +1,7 @@
 import * as Args from '@oclif/core/args'
 import { BaseCommand } from '../../lib/cli/base-command.ts'
 import { hostEnvironment, instanceFlags } from '../resources/endpoint-flags.ts'
-import { byFlag, noteArg } from './note-flags.ts'
+import { noteArg } from './note-arg.ts'
 
 /** Reopens a note. */
 export default class NotesReopen extends BaseCommand {
@@ -23,7 +23,7 @@ ${hostEnvironment}`
     text: Args.string({ description: 'what is missing', required: false, ignoreStdin: true }),
   }
 
-  static override flags = { by: byFlag, ...instanceFlags }
+  static override flags = instanceFlags
 
   override async run(): Promise<void> {
     const { args, flags } = await this.parse(NotesReopen)

@@ -12,10 +12,6 @@ import { asText, cleanText } from '../../lib/util/text.ts'
 import { findHost, type HostFlags } from '../artefacts/host-target.ts'
 import { type ClientFlags, withSession } from '../resources/client.ts'
 
-interface WriteFlags extends HostFlags {
-  by?: string
-}
-
 const maxDepth = 64
 /** What the list has of the text of a note; `notes show` has the rest. */
 const listedChars = 300
@@ -25,16 +21,11 @@ const proofMs = 20_000
 /** Makes a note and prints its number and id. */
 export async function runAdd(
   text: string,
-  flags: WriteFlags & { object?: string[] },
+  flags: HostFlags & { by?: string; object?: string[] },
   env: NodeJS.ProcessEnv,
 ): Promise<void> {
-  const { object: targets = [] } = flags
-  const { output, note } = await write(
-    'v1/notes',
-    { text, author: authorOf(flags), targets },
-    flags,
-    env,
-  )
+  const { by: author = userName(), object: targets = [] } = flags
+  const { output, note } = await write('v1/notes', { text, author, targets }, flags, env)
   for (const target of Array.isArray(note.targets) ? note.targets : []) {
     if (!isJsonObject(target) || target.gone !== true) continue
     output.warn(`the scene has no object "${cleanText(asText(target.name), 255)}"`)
@@ -45,12 +36,12 @@ export async function runAdd(
 export async function runAct(
   action: string,
   { note, text }: { note: string; text?: string },
-  flags: WriteFlags,
+  flags: HostFlags,
   env: NodeJS.ProcessEnv,
 ): Promise<void> {
   const path = `v1/notes/${encodeURIComponent(note)}/${action}`
   const overdueMs = action === 'answer' ? proofMs : undefined
-  await write(path, { by: authorOf(flags), text }, flags, env, overdueMs)
+  await write(path, { by: userName(), text }, flags, env, overdueMs)
 }
 
 export async function runList(
@@ -84,7 +75,7 @@ export async function runShow(
 async function write(
   path: string,
   members: object,
-  flags: WriteFlags,
+  flags: HostFlags,
   env: NodeJS.ProcessEnv,
   overdueMs?: number,
 ): Promise<{ output: Output; note: JsonObject }> {
@@ -143,10 +134,6 @@ function isWholeNote(
   const isEntry = (entry: unknown) =>
     isJsonObject(entry) && (entry.proof === undefined || isNoteProof(entry.proof))
   return isNote(value) && Array.isArray(value.entries) && value.entries.every(isEntry)
-}
-
-function authorOf({ by }: WriteFlags): string {
-  return by ?? userName()
 }
 
 /** `3  answered  3fa1b2c4  ada: "Too bright" (Lamp)` */

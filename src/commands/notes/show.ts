@@ -1,6 +1,6 @@
 import { BaseCommand } from '../../lib/cli/base-command.ts'
 import { endpointFlags } from '../resources/endpoint-flags.ts'
-import { noteArg } from './note-flags.ts'
+import { noteArg } from './note-arg.ts'
 
 /** Shows a note. */
 export default class NotesShow extends BaseCommand {

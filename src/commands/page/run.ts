@@ -55,7 +55,7 @@ async function openBrowser(url: string, platform: NodeJS.Platform): Promise<void
 }
 
 /** The program that opens an address, without a shell that would read it. */
-export function openerOf(platform: NodeJS.Platform): [string, ...string[]] {
+function openerOf(platform: NodeJS.Platform): [string, ...string[]] {
   if (platform === 'darwin') return ['open']
   if (platform === 'win32') return ['rundll32', 'url.dll,FileProtocolHandler']
   return ['xdg-open']

@@ -60,7 +60,7 @@ export const registerRequest = z
       .regex(usernamePattern, 'is 3 to 64 letters and digits, with single . _ - between them'),
     email: z.email().max(maxEmailChars),
     password,
-    /** Asked for when registration is by invitation. */
+    /** The invitation code, where one is needed. */
     invite: plainText(200).optional(),
   })
   .meta({ id: 'RegisterRequest' })

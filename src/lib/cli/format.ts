@@ -1,7 +1,6 @@
 import stringWidth from 'fast-string-width'
 import { cleanText } from '../util/text.ts'
 import { paint, terminalWidth } from './terminal.ts'
-import { isJsonObject } from '../util/json.ts'
 
 interface ColumnsOptions {
   /** Columns that may be dropped, in this order, until the rest fits. */
@@ -80,54 +79,4 @@ export function labelled(label: string, value: string, colour: boolean): string[
   return labelWidth + stringWidth(value) <= bannerWidth
     ? [shown + ' '.repeat(labelWidth - label.length) + value]
     : [shown, `  ${value}`]
-}
-
-/**
- * A JSON value on one line of at most `most` characters, safe on a terminal. Visits only what it
- * shows: the value may be a scene of megabytes.
- */
-export function valueText(value: unknown, most: number): string {
-  const parts: string[] = []
-  write(value, { left: most + 1, parts })
-  return cleanText(parts.join(''), most)
-}
-
-interface TextBuffer {
-  left: number
-  readonly parts: string[]
-}
-
-function write(value: unknown, buffer: TextBuffer): void {
-  if (buffer.left <= 0) return
-  if (Array.isArray(value)) {
-    put(buffer, '[')
-    for (let at = 0; at < value.length && buffer.left > 0; at++) {
-      if (at > 0) put(buffer, ', ')
-      write(value[at], buffer)
-    }
-    return put(buffer, ']')
-  }
-  if (!isJsonObject(value)) return put(buffer, scalarText(value, buffer.left))
-  put(buffer, '{')
-  let first = true
-  for (const name in value) {
-    if (buffer.left <= 0) return
-    put(buffer, `${first ? '' : ', '}${cut(name, buffer.left)}: `)
-    first = false
-    write(value[name], buffer)
-  }
-  put(buffer, '}')
-}
-
-function put(buffer: TextBuffer, text: string): void {
-  buffer.parts.push(text)
-  buffer.left -= text.length
-}
-
-function scalarText(value: unknown, left: number): string {
-  return typeof value === 'string' ? JSON.stringify(cut(value, left)) : String(value)
-}
-
-function cut(text: string, most: number): string {
-  return text.length > most ? text.slice(0, most) : text
 }

@@ -104,7 +104,7 @@ const maxDepth = 6
  * The fields of a log record with secret members replaced, at any depth. Decides by the member
  * name; `host_token_file` holds a path and stays.
  */
-export function redactSecrets(fields: object): Record<string, unknown> {
+function redactSecrets(fields: object): Record<string, unknown> {
   return redactMembers(fields, 0)
 }
 

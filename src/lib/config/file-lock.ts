@@ -11,8 +11,6 @@ const retryMs = { least: 20, most: 50 } as const
 interface LockOptions {
   /** How long to wait for other holders. */
   readonly waitMs: number
-  /** Any number of holders may share it; each keeps out one that is not shared. */
-  readonly shared?: boolean
   /** What names another folder, for the hint of an error. */
   readonly setting?: string
   readonly clock?: Clock
@@ -29,13 +27,13 @@ export async function takeFileLock(
   path: string,
   options: LockOptions,
 ): Promise<Result<() => void, 'busy'>> {
-  const { waitMs, shared = false, clock = monotonicClock } = options
+  const { waitMs, clock = monotonicClock } = options
   try {
     makeFile(path)
     const { DatabaseSync } = await import('node:sqlite')
     const deadline = clock.now() + waitMs
     for (;;) {
-      const release = tryLock(() => new DatabaseSync(path, { timeout: 0 }), shared)
+      const release = tryLock(() => new DatabaseSync(path, { timeout: 0 }))
       if (release !== null) return ok(release)
       const leftMs = deadline - clock.now()
       if (leftMs <= 0) return fail('busy')
@@ -68,13 +66,13 @@ interface Database {
   close(): void
 }
 
-function tryLock(openDatabase: () => Database, shared: boolean): (() => void) | null {
+function tryLock(openDatabase: () => Database): (() => void) | null {
   let database: Database | null = null
   try {
     database = openDatabase()
     // Nothing is ever written: no file for a journal, which would need room on a full disk.
     database.exec('PRAGMA journal_mode = MEMORY')
-    database.exec(shared ? 'BEGIN; SELECT 1 FROM sqlite_schema' : 'BEGIN EXCLUSIVE')
+    database.exec('BEGIN EXCLUSIVE')
     return () => {
       database?.close()
       database = null

@@ -14,7 +14,7 @@ const GiB = 1024 * MiB
 export interface PublicLimits {
   /** Bytes of one POST /mcp body. */
   maxRequestBytes: number
-  /** Bytes of one scene, or of one audit or events post. */
+  /** Bytes of one scene, of one message of the host link, or of one post of the application. */
   maxMessageBytes: number
   /** A body must make progress within this time. */
   bodyTimeoutMs: number
@@ -69,7 +69,7 @@ export interface PublicLimits {
 /** Sizes in bytes, times in milliseconds; frozen. */
 export const defaultPublicLimits: Readonly<PublicLimits> = Object.freeze({
   maxRequestBytes: 1 * MiB,
-  maxMessageBytes: 8 * MiB,
+  maxMessageBytes: 64 * MiB,
   bodyTimeoutMs: 30_000,
   maxSessions: 10_000,
   sessionIdleMs: 60 * 60 * 1000,
@@ -175,9 +175,7 @@ export interface Limits extends PublicLimits, HostLinkLimits, JoinLimits, Artefa
   sceneRevisionMs: number
   /** Bytes of past scenes kept for `scene://delta`: whole texts, or what patches changed. */
   maxSceneRevisionBytes: number
-  /** Bytes of a scene that is patched, or came in parts. */
-  maxPatchedSceneBytes: number
-  /** Objects of such a scene. */
+  /** Objects of a scene that is patched. */
   maxPatchedObjects: number
   /** Changes listed in one delta. */
   maxSceneChanges: number
@@ -258,7 +256,6 @@ export const defaultLimits: Readonly<Limits> = {
 
   sceneRevisionMs: 10 * 60_000,
   maxSceneRevisionBytes: 32 * MiB,
-  maxPatchedSceneBytes: 64 * MiB,
   maxPatchedObjects: 100_000,
   maxSceneChanges: 1000,
   defaultAuditLimit: 50,

@@ -14,12 +14,6 @@ export interface ScenePatch {
   readonly unset: readonly string[]
 }
 
-/** Names of what changed. */
-export interface SceneNames {
-  readonly ids: Set<string>
-  readonly members: Set<string>
-}
-
 /** One thing that a patch changed. Texts of JSON; null: it is not there. */
 export type SceneStep = { readonly before: string | null; readonly after: string | null } & (
   | {
@@ -30,8 +24,6 @@ export type SceneStep = { readonly before: string | null; readonly after: string
     }
   | { readonly kind: 'member'; readonly name: string }
 )
-
-type Before = (name: string) => string | null
 
 /** After so many removals and insertions all places are counted again. */
 const maxShifts = 1000
@@ -81,33 +73,6 @@ export class SceneObjects {
     )
   }
 
-  /** What leads from `old` to this scene; null: it needs another order, or nothing differs. */
-  patchFrom(old: SceneObjects): ScenePatch | null {
-    const removed = old.ids.filter(id => this.place(id) === undefined)
-    const stayed = old.ids.filter(id => this.place(id) !== undefined)
-    if (stayed.some((id, at) => this.#ids[at] !== id)) return null
-    const changed = <Entry extends readonly [string, string]>(entries: Entry[], before: Before) =>
-      new Map(entries.filter(([name, text]) => before(name) !== text))
-    const objects = this.#ids.map((id, at): [string, string] => [id, this.#texts[at] as string])
-    const patch = {
-      objects: changed(objects, id => old.object(id)),
-      removed,
-      members: changed([...this.#members], name => (name === 'objects' ? '' : old.member(name))),
-      unset: [...old.#members.keys()].filter(name => !this.#members.has(name)),
-    }
-    const count = patch.objects.size + removed.length + patch.members.size + patch.unset.length
-    return count === 0 ? null : patch
-  }
-
-  /** What leads to this scene from one that differs in nothing but these. */
-  patchOf({ ids, members }: SceneNames): ScenePatch {
-    const objects = textsOf(ids, id => this.object(id))
-    const others = textsOf(members, name => this.member(name))
-    const removed = [...ids].filter(id => !objects.has(id))
-    const unset = [...members].filter(name => !others.has(name))
-    return { objects, removed, members: others, unset }
-  }
-
   copy(): SceneObjects {
     return new SceneObjects(new Map(this.#members), [...this.#ids], [...this.#texts])
   }
@@ -123,7 +88,12 @@ export class SceneObjects {
   }
 
   get text(): string {
-    return this.textWith(`[${this.#texts.join(',')}]`)
+    const members = Array.from(this.#members, ([name, text]) =>
+      name === 'objects'
+        ? `"objects":[${this.#texts.join(',')}]`
+        : `${JSON.stringify(name)}:${text}`,
+    )
+    return `{${members.join(',')}}`
   }
 
   object(id: string): string | null {
@@ -142,35 +112,6 @@ export class SceneObjects {
     const at = this.#ids.indexOf(id, Math.max(0, known - this.#shifts))
     this.#places.set(id, at)
     return at
-  }
-
-  /**
-   * `objects` of the whole scene in lists of at most `maxBytes`; the first one leaves room for the
-   * other members, which `scene` of a message has beside it. Null: something is longer.
-   */
-  parts(maxBytes: number): readonly string[] | null {
-    const lists: string[][] = [[]]
-    let room = maxBytes - this.#memberBytes - this.#members.size
-    if (room < 0) return null
-    for (const text of this.#texts) {
-      const bytes = Buffer.byteLength(text) + 1
-      if (bytes > room) {
-        lists.push([])
-        room = maxBytes
-      }
-      room -= bytes
-      if (room < 0) return null
-      lists.at(-1)?.push(text)
-    }
-    return lists.map(texts => `[${texts.join(',')}]`)
-  }
-
-  /** The text of the scene with another list of objects. */
-  textWith(objects: string): string {
-    const members = Array.from(this.#members, ([name, text]) =>
-      name === 'objects' ? `"objects":${objects}` : `${JSON.stringify(name)}:${text}`,
-    )
-    return `{${members.join(',')}}`
   }
 
   /** Returns what changed, in its order. */
@@ -242,11 +183,6 @@ export class SceneObjects {
   }
 }
 
-function textsOf(names: Set<string>, textOf: Before): ReadonlyMap<string, string> {
-  const texts = Array.from(names, name => [name, textOf(name)] as const)
-  return new Map(texts.filter((entry): entry is [string, string] => entry[1] !== null))
-}
-
 function bytesOf(text: string | null): number {
   return text === null ? 0 : Buffer.byteLength(text)
 }
@@ -259,9 +195,9 @@ function memberBytes(name: string, text: string): number {
 /** Throws `limit_reached` for a scene that is too large. */
 export function checkObjects(
   scene: SceneObjects,
-  limits: { maxPatchedSceneBytes: number; maxPatchedObjects: number },
+  limits: { maxMessageBytes: number; maxPatchedObjects: number },
 ): void {
-  const { maxPatchedSceneBytes: maxBytes, maxPatchedObjects: maxObjects } = limits
+  const { maxMessageBytes: maxBytes, maxPatchedObjects: maxObjects } = limits
   if (scene.bytes <= maxBytes && scene.ids.length <= maxObjects) return
   const message = `a scene has at most ${maxObjects} objects and ${maxBytes} bytes`
   throw new ServiceError('limit_reached', message)

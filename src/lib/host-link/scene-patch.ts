@@ -62,7 +62,7 @@ export function readScenePatch(reader: MemberReader): ScenePatch {
   return { objects, removed, members, unset }
 }
 
-export function isObjectId(value: unknown): value is string {
+function isObjectId(value: unknown): value is string {
   return typeof value === 'string' && value.length > 0 && value.length <= maxIdChars
 }
 

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../util/json.ts'
 
-/** What both ends of `dcc-host.v1` share of its messages, which docs/host-link.md lists. */
+/** The messages of `dcc-host.v1`, which docs/host-link.md lists, as far as they have one type. */
 
 /** The WebSocket sub-protocol. */
 export const subprotocol = 'dcc-host.v1'
@@ -9,7 +9,6 @@ export const protocolVersion = 1
 export const closeCodes = {
   bye: 1000,
   serverStops: 1001,
-  tooBig: 1009,
   overloaded: 1013,
   badMessage: 4400,
   versionUnknown: 4406,
@@ -18,27 +17,24 @@ export const closeCodes = {
   hostTaken: 4423,
 } as const
 
-export const linkErrorCodes = [
-  'invalid',
-  'unknown_type',
-  'not_found',
-  'scheme_taken',
-  'scheme_reserved',
-  'unsupported',
-  'limit',
-  'busy',
-  'mismatch',
-  'stale',
-  'internal',
-  'host_taken',
+export type LinkErrorCode =
+  | 'invalid'
+  | 'unknown_type'
+  | 'not_found'
+  | 'scheme_taken'
+  | 'scheme_reserved'
+  | 'unsupported'
+  | 'limit'
+  | 'busy'
+  | 'mismatch'
+  | 'stale'
+  | 'internal'
+  | 'host_taken'
   // Only for pictures.
-  'minimised',
-  'no_window',
-  'blank',
-  'permission',
-] as const
-
-export type LinkErrorCode = (typeof linkErrorCodes)[number]
+  | 'minimised'
+  | 'no_window'
+  | 'blank'
+  | 'permission'
 
 export type Mode = 'gui' | 'background'
 
@@ -57,40 +53,14 @@ export type PictureShot =
   /** The view of an earlier picture or a note, as the application gave it. */
   | { readonly view: JsonObject }
 
-/** The pictures that the application can take on request. */
-export interface PictureOffer {
-  readonly targets: readonly PictureTarget[]
-  /** It draws the scene from where it is told, too. */
-  readonly shots?: boolean
-  /** The user forbids all pictures, including those from outside. */
-  readonly denied?: boolean
-}
-
-/** What is open in the application. */
-export interface DocumentState {
-  readonly path?: string
-  readonly name?: string
-  readonly modified?: boolean
-}
-
-export interface AppIdentity {
-  readonly dcc_type: string
-  readonly mode: Mode
-  readonly version?: string
-  readonly pid?: number
-  readonly display_name?: string
-}
-
-export interface LinkLimits {
+interface LinkLimits {
   readonly max_message_bytes: number
   readonly max_batch: number
   readonly max_in_flight: number
   /** 0: no bound; null: artefacts are switched off. */
   readonly max_artefact_bytes: number | null
   readonly max_scene_objects: number
-  /** Bounds a scene that is patched or comes in parts, as `max_patched_objects` does. */
-  readonly max_scene_bytes?: number
-  readonly max_patched_objects?: number
+  readonly max_patched_objects: number
   readonly scene_min_interval_ms: number
 }
 
@@ -102,73 +72,8 @@ export interface Welcome {
   readonly limits: LinkLimits
   readonly heartbeat_ms: number
   readonly need_scene: boolean
-  /** The server takes `scene.patch` and scenes in parts. */
-  readonly scene_patch?: boolean
-}
-
-/** A resource descriptor of MCP, restricted to what an application may send. */
-export interface LinkDescriptor {
-  readonly uri: string
-  readonly name: string
-  readonly title?: string
-  readonly description?: string
-  readonly mimeType?: string
-  readonly size?: number
-  readonly annotations?: LinkAnnotations
-  readonly icons?: readonly LinkIcon[]
-}
-
-export interface LinkTemplate {
-  readonly uriTemplate: string
-  readonly name: string
-  readonly title?: string
-  readonly description?: string
-  readonly mimeType?: string
-  readonly annotations?: LinkAnnotations
-  readonly icons?: readonly LinkIcon[]
-}
-
-export interface LinkAnnotations {
-  readonly audience?: readonly ('user' | 'assistant')[]
-  /** 0 to 1 */
-  readonly priority?: number
-  /** RFC 3339 */
-  readonly lastModified?: string
-}
-
-export interface LinkIcon {
-  /** `https://…`, `http://…` or `data:image/…` */
-  readonly src: string
-  readonly mimeType?: string
-  /** Such as `48x48`, or `any`. */
-  readonly sizes?: readonly string[]
-  readonly theme?: 'light' | 'dark'
-}
-
-export interface LinkAuditRecord {
-  readonly action: string
-  readonly outcome?:
-    | 'success'
-    | 'timeout'
-    | { readonly denied: { readonly reason: string } }
-    | { readonly error: { readonly message: string } }
-  readonly actor?: string
-  readonly params?: unknown
-  readonly duration_ms?: number
-  readonly session_id?: string
-  /** RFC 3339 */
-  readonly timestamp?: string
-}
-
-export interface LinkEvent {
-  readonly source: string
-  readonly stream: string
-  readonly message: string
-  readonly level?: 'trace' | 'debug' | 'info' | 'warning' | 'error'
-  readonly tool_call_id?: string
-  readonly job_id?: string
-  readonly correlation_id?: string
-  readonly metadata?: unknown
+  /** The server takes `scene.patch`. */
+  readonly scene_patch: boolean
 }
 
 export interface Heartbeat {

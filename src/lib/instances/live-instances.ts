@@ -46,7 +46,7 @@ async function isReachable(
 }
 
 /** Whether it is an instance of this machine whose process is gone. */
-export async function hasEnded({ hostname: owner, pid, pidStart }: Instance): Promise<boolean> {
+async function hasEnded({ hostname: owner, pid, pidStart }: Instance): Promise<boolean> {
   return owner === hostname() && isDead(pidStart, isRunning(pid), await processStart(pid))
 }
 

@@ -8,7 +8,7 @@ import { isOwn, isOwnFolder, noFollow, noWait } from '../util/posix.ts'
 import { type InstanceRecord, parseRecord } from './record.ts'
 
 /** An instance record, and when its server last touched it. */
-export interface RecordFile {
+interface RecordFile {
   readonly record: InstanceRecord
   readonly modifiedMs: number
 }

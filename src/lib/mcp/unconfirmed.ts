@@ -21,8 +21,27 @@ export function isPast(uri: string): boolean {
 /** A line for people and models; null when the scene is confirmed. */
 export function unconfirmedLine({ as_of, connected }: Unconfirmed): string | null {
   if (as_of === undefined) return null
-  if (connected === false) {
-    return `the application is not connected; its last scene is used, as of ${as_of}`
-  }
-  return `the application has not confirmed its scene since ${as_of}; later changes are missing`
+  return connected === false ? goneLine({ asOf: as_of }) : doubtLine(as_of)
+}
+
+/** The scene is of an application that has left. */
+export function goneLine({
+  since,
+  asOf,
+  hasScene = true,
+}: {
+  /** When it left. */
+  since?: string
+  /** When it set the scene. */
+  asOf?: string
+  hasScene?: boolean
+}): string {
+  const gone = `the application is gone${since === undefined ? '' : ` since ${since}`}`
+  if (!hasScene) return `${gone}; it left no scene`
+  return `${gone}; the scene is its last${asOf === undefined ? '' : `, of ${asOf}`}`
+}
+
+/** The scene is of a connected application that does not confirm it. */
+export function doubtLine(asOf: string): string {
+  return `the application has not confirmed its scene since ${asOf}; later changes are missing`
 }

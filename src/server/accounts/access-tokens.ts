@@ -10,10 +10,7 @@ import type { KeyStore } from './keys/key-store.ts'
 export interface AccessClaims {
   readonly accountId: string
   readonly sessionId: string
-  readonly tokenId: string
   readonly scopes: readonly Scope[]
-  readonly issuedAtMs: number
-  readonly expiresAtMs: number
 }
 
 interface NewAccessToken {
@@ -101,15 +98,12 @@ export function createAccessTokens(parts: {
   function toClaims(payload: unknown): Result<AccessClaims, AccessFailure> {
     const parsed = claimsShape.safeParse(payload)
     if (!parsed.success) return fail('invalid')
-    const { sub, sid, jti, iat, exp, scope } = parsed.data
+    const { sub, sid, iat, exp, scope } = parsed.data
     if (exp <= iat || exp - iat > lifeSeconds + 3600) return fail('invalid')
     return ok({
       accountId: sub,
       sessionId: sid,
-      tokenId: jti,
       scopes: scopes.filter(name => scope.split(' ').includes(name)),
-      issuedAtMs: iat * 1000,
-      expiresAtMs: exp * 1000,
     })
   }
 

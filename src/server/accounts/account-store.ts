@@ -10,7 +10,7 @@ export interface AccountStore {
   /** A UUID made with the store: names this accounts server for as long as its accounts live. */
   readonly registryId: string
 
-  /** Also uses up the invitation, when one is named. */
+  /** Also uses up the invitation of its user name, when one is named. */
   createAccount(
     account: NewAccount,
     options: { inviteHash?: string; session: NewSession },
@@ -77,9 +77,10 @@ export interface AccountStore {
   countServiceTokens(accountId: string, nowMs: number): Promise<number>
   revokeServiceToken(accountId: string, id: string, nowMs: number): Promise<boolean>
 
-  createInvite(invite: { hash: string; expiresAtMs: number; createdAtMs: number }): Promise<void>
-  /** Whether `createAccount` would accept the invitation. */
-  hasInvite(hash: string, nowMs: number): Promise<boolean>
+  /** Replaces an earlier invitation of the folded user name. */
+  createInvite(invite: { usernameKey: string; hash: string; expiresAtMs: number }): Promise<void>
+  /** Whether `createAccount` would accept the invitation for the folded user name. */
+  hasInvite(usernameKey: string, hash: string, nowMs: number): Promise<boolean>
   /** Replaces codes of the account that were not used. False: no such account. */
   createResetCode(code: { accountId: string; hash: string; expiresAtMs: number }): Promise<boolean>
   /** The account whose usable reset code this is. */

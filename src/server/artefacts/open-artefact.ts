@@ -11,7 +11,7 @@ const pieceBytes = 384 * 1024
 const ringPieces = 3
 
 /** Reads until `target` is full or the bytes end; returns how many there were. */
-export type Fill = (target: Uint8Array, position: number) => Promise<number>
+type Fill = (target: Uint8Array, position: number) => Promise<number>
 
 /** Bytes `start` to `end` (exclusive), or up to where they end. */
 export async function* piecesBetween(

@@ -5,7 +5,7 @@ import { type MemberFailure, MemberReader } from '../../lib/util/member-reader.t
 import type { Result } from '../../lib/util/result.ts'
 import { cleanText } from '../../lib/util/text.ts'
 import { type Clock, toRfc3339 } from '../../lib/util/time.ts'
-import type { Checkpoint, CheckpointStore } from './checkpoint-store.ts'
+import type { Checkpoint, CheckpointFolder } from './checkpoint-folder.ts'
 import type { ComparedScenes, SceneComparison } from './compare-scenes.ts'
 import type { SceneComparer } from './scene-comparer.ts'
 import type { CheckpointSource, NamedRevision } from '../resources/checkpoint-source.ts'
@@ -19,7 +19,7 @@ export interface CheckpointInput {
 
 interface CheckpointsParts {
   /** Of the document that is open in the application. */
-  readonly store: () => CheckpointStore
+  readonly store: () => CheckpointFolder
   readonly scene: () => Promise<FreshScene>
   readonly comparer: Pick<SceneComparer, 'compare'>
   readonly clock: Clock
@@ -84,14 +84,14 @@ export class Checkpoints implements CheckpointSource {
   }
 
   /** Stays that of the document that is open now when another one is opened. */
-  get opened(): CheckpointStore {
+  get opened(): CheckpointFolder {
     return this.#parts.store()
   }
 
   /** Throws `name_taken` for a name in use, `limit_reached` when there is no room. */
   async add(
     { name, by, ofNote = false }: CheckpointInput,
-    into?: CheckpointStore,
+    into?: CheckpointFolder,
   ): Promise<Checkpoint> {
     const { scene, unconfirmed } = await this.#parts.scene()
     const { text, revision, bytes: size } = scene

@@ -1,5 +1,4 @@
 import { type Clock, systemClock, systemTimer, type Timer } from '../../lib/util/time.ts'
-import type { Logger } from '../../lib/util/logger.ts'
 import type { Limits } from '../../lib/config/limits.ts'
 import { ResourceServer } from '../resources/resource-server.ts'
 import { announceCatalog, announceInstances } from './announce-changes.ts'
@@ -38,7 +37,6 @@ interface GatewayParts extends DiagnosticParts {
   readonly clients?: ClientsSource
   readonly clock?: Clock
   readonly timer?: Timer
-  readonly log?: Logger
   /** Absent: the resources of instances are not passed on. */
   readonly instances?: Instances
 }

@@ -15,10 +15,10 @@ interface WholeBodyLimits extends BodyLimits {
 }
 
 /**
- * Bytes of all incomplete bodies that this process holds. It lets eight of the largest scenes
- * arrive at once; a limit raised beyond that still lets two bodies in.
+ * Bytes of all incomplete bodies that this process holds. It lets two of the largest scenes arrive
+ * at once, also where their limit is raised.
  */
-const maxReceivingBytes = 64 * 1024 * 1024
+const maxReceivingBytes = 128 * 1024 * 1024
 /** What a piece costs beside its bytes: a body may come byte by byte. */
 const pieceOverheadBytes = 128
 

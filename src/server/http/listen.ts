@@ -222,14 +222,13 @@ async function stop(
 }
 
 /** Runs `act` at most once in `everyMs`; what comes in between is left out. */
-export function throttle<Argument>(
+function throttle<Argument>(
   everyMs: number,
   act: (argument: Argument) => void,
-  nowMs: () => number = () => performance.now(),
 ): (argument: Argument) => void {
   let lastMs = -Infinity
   return argument => {
-    const now = nowMs()
+    const now = performance.now()
     if (now - lastMs < everyMs) return
     lastMs = now
     act(argument)

@@ -18,8 +18,6 @@ import { joinCloseCodes, joinPath, joinProtocol } from './wire.ts'
 export interface LinkOutcome {
   /** Another attempt fails until the token or a setting has changed. */
   readonly isRefused: boolean
-  /** The gateway refuses the token before the link opens. */
-  readonly isTokenRefused?: boolean
   /** Another link of this instance leads to the same gateway. */
   readonly isReplaced?: boolean
   /** As a clause. */
@@ -122,9 +120,7 @@ async function refusalOf(answer: IncomingMessage, token: Secret): Promise<LinkOu
   }
   const isTemporary = status === 429 || status >= 500
   const redirect = headers.location === undefined ? '' : '; redirects are not followed'
-  const isTokenRefused = headers['www-authenticate']?.startsWith('Bearer') === true
-  const reason = `it answers with HTTP ${status}${said}${redirect}`
-  return { isRefused: !isTemporary, isTokenRefused, reason }
+  return { isRefused: !isTemporary, reason: `it answers with HTTP ${status}${said}${redirect}` }
 }
 
 function reasonOf({ code, message }: NodeJS.ErrnoException): string {

@@ -228,7 +228,7 @@ export function activityGauges(activity: EndpointActivity): readonly Gauge[] {
 }
 
 /** The same methods, counting the calls whose answers take time. */
-export class PendingCalls {
+class PendingCalls {
   #count = 0
 
   get count(): number {

@@ -24,9 +24,9 @@ import { noApplication } from '../capture/target.ts'
 import { WindowCapture } from '../capture/window-capture.ts'
 import { windowCaptureLimits } from '../capture/window-limits.ts'
 import { activityGauges, createMcpEndpoint, type McpEndpoint } from './endpoint.ts'
+import { serverInstructions } from './instructions.ts'
 import { Page, type PageParts } from '../page/page.ts'
 import { applicationTools, type ToolParts, withLiveApp } from './tools/tools.ts'
-import { applicationInstructions } from '../host/instructions.ts'
 import { createLinkListener } from './link-listener.ts'
 import { checkConfig, type McpHttpConfig } from './mcp-http-config.ts'
 import type { ServerParts } from './server-parts.ts'
@@ -198,7 +198,7 @@ export class McpHttpServer {
       ? (parts: ToolParts) => withLiveApp(plainTools(parts))
       : plainTools
     const tools = hasTools ? toolsOf : undefined
-    const instructions = applicationInstructions(hasTools, hasNotes)
+    const instructions = serverInstructions('application', { hasTools, hasNotes })
     const served = { registry, resourcesEnabled, tools, instructions }
     const { clients } = this.#parts
     const endpoint = (this.#endpoint ??= createMcpEndpoint({

@@ -1,15 +1,20 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { z } from 'zod'
 import { changeFolder, namesIn } from '../../lib/config/shared-folder.ts'
 import { messageOf } from '../../lib/util/errors.ts'
 import { FileFollower } from '../../lib/util/file-follower.ts'
+import { parseJson } from '../../lib/util/json.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { replaceFile } from '../../lib/util/replace-file.ts'
-import type { Note } from './note.ts'
-import { inOrder, type NoteStore, parseNote } from './note-store.ts'
+import { type Note, noteStates } from './note.ts'
+
+/** A note with the most entries and the longest texts has less. */
+const maxChars = 16 * 1024 * 1024
+const maxDepth = 16
 
 /** The notes of one document, a file each. Several servers may share it. */
-export class NoteFolder implements NoteStore {
+export class NoteFolder {
   readonly #path: string
   readonly #log: Logger
   readonly #follower: FileFollower
@@ -22,6 +27,7 @@ export class NoteFolder implements NoteStore {
     this.#follower = new FileFollower(path)
   }
 
+  /** By number, the oldest first. */
   async notes(): Promise<readonly Note[]> {
     await this.#follower.look(async () => {
       await this.#read()
@@ -31,18 +37,31 @@ export class NoteFolder implements NoteStore {
     return this.#notes
   }
 
+  /** Those of the last look: the identical ones that did not change since. */
   get known(): readonly Note[] {
     return this.#notes
   }
 
+  /** Ids of those that the last look could not read. */
   get damaged(): readonly string[] {
     return this.#damaged
   }
 
+  /** False when a server, this one included, may have written since `notes` was called. */
   get isUnchanged(): boolean {
     return this.#follower.isUnchanged()
   }
 
+  /** Writes a single note, as `write` does. */
+  async writeOne(change: (notes: readonly Note[]) => Note): Promise<Note> {
+    const [note] = await this.write(notes => [change(notes)])
+    return note as Note
+  }
+
+  /**
+   * Writes the notes that `change` makes of those that are there, in order. No other writer comes
+   * between. Resolves with the notes as they are `known` now.
+   */
   async write(change: (notes: readonly Note[]) => readonly Note[]): Promise<readonly Note[]> {
     return changeFolder(this.#path, 'note', async () => {
       // What another process has written may have the time of what is known.
@@ -60,7 +79,8 @@ export class NoteFolder implements NoteStore {
     const files = names.filter(name => /^[0-9a-f]{8}\.json$/.test(name))
     const known = new Map(this.#notes.map(note => [note.id, note]))
     const read = await Promise.all(files.map(name => this.#readFile(name, known)))
-    this.#notes = inOrder(read)
+    const notes = read.filter(note => note !== null)
+    this.#notes = notes.toSorted((a, b) => a.number - b.number)
     this.#damaged = files.filter((_, at) => read[at] === null).map(idOf)
     return this.#notes
   }
@@ -82,4 +102,24 @@ export class NoteFolder implements NoteStore {
 
 function idOf(name: string): string {
   return name.slice(0, -'.json'.length)
+}
+
+const text = z.string()
+/** Only as much as keeps a damaged text from harm: it was written by a server. */
+const kept = z.object({
+  // Files are named by it.
+  id: text.regex(/^[0-9a-f]{8}$/),
+  number: z.int(),
+  state: z.enum(noteStates),
+  text,
+  author: text,
+  created_at: text,
+  targets: z.array(z.object({ id: text, name: text })),
+  entries: z.array(z.object({ action: text, by: text, at: text, text: text.optional() })),
+})
+
+/** Null: the text is damaged. The other notes are not lost with it. */
+function parseNote(json: string): Note | null {
+  const parsed = parseJson(json.slice(0, maxChars), maxDepth)
+  return parsed.ok && kept.safeParse(parsed.value).success ? (parsed.value as Note) : null
 }

@@ -50,7 +50,7 @@ export interface NoteTarget {
   readonly gone?: true
 }
 
-export interface NoteEntry {
+interface NoteEntry {
   readonly action: NoteAction
   /** The author, or the principal of the endpoint. */
   readonly by: string

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { type Clock, type Timer, toRfc3339 } from '../../lib/util/time.ts'
-import { maxNotes, type NoteStore, writeNote } from './note-store.ts'
+import type { NoteFolder } from './note-folder.ts'
 import type { AuditLog } from '../resources/audit-log.ts'
 import type { BuiltIn } from '../resources/built-in.ts'
 import type { NotesSource } from '../resources/notes-source.ts'
@@ -22,6 +22,8 @@ import {
 } from './note.ts'
 import { NotesProducer } from './notes-producer.ts'
 
+/** Of one document; closed ones count. */
+const maxNotes = 1000
 const maxEntries = 100
 /** In the application, which shows little of what is over. */
 const maxSettledShown = 10
@@ -46,7 +48,7 @@ export interface NoteAct {
 interface NotesParts {
   /** Names the document that is open in the application. */
   readonly document: () => string
-  readonly open: (document: string) => NoteStore
+  readonly open: (document: string) => NoteFolder
   readonly revision: () => number | null
   readonly prover: Prover
   readonly audit: Pick<AuditLog, 'record'>
@@ -59,7 +61,7 @@ interface NotesParts {
 export class Notes implements NotesSource {
   readonly #parts: NotesParts
   readonly #followed = new Set<string>()
-  #opened: { readonly document: string; readonly store: NoteStore } | null = null
+  #opened: { readonly document: string; readonly store: NoteFolder } | null = null
   readonly #watchers = new Set<() => void>()
   /** Those that followers were told of: a read in between does not hide what others have written. */
   readonly #seen = new WeakSet<Note>()
@@ -174,26 +176,28 @@ export class Notes implements NotesSource {
     const id = randomBytes(4).toString('hex')
     // Before agents are told, who would change what is to be kept.
     const kept = await prover.keep(place, id, input)
-    const note = await writeNote(store, notes => {
-      assertRoom(notes)
-      return {
-        id,
-        number: (notes.at(-1)?.number ?? 0) + 1,
-        state: 'open',
-        ...input,
-        created_at: toRfc3339(clock.now()),
-        revision: revision(),
-        ...kept,
-        // The application was asked for its newest scene meanwhile.
-        targets: resolved(kept.targets),
-        entries: [],
-      }
-    }).catch(async (error: unknown) => {
-      const notes = await store.notes().catch(() => null)
-      // Writing may fail after the note was stored.
-      if (notes?.every(note => note.id !== id) === true) await prover.discard(place, id)
-      throw error
-    })
+    const note = await store
+      .writeOne(notes => {
+        assertRoom(notes)
+        return {
+          id,
+          number: (notes.at(-1)?.number ?? 0) + 1,
+          state: 'open',
+          ...input,
+          created_at: toRfc3339(clock.now()),
+          revision: revision(),
+          ...kept,
+          // The application was asked for its newest scene meanwhile.
+          targets: resolved(kept.targets),
+          entries: [],
+        }
+      })
+      .catch(async (error: unknown) => {
+        const notes = await store.notes().catch(() => null)
+        // Writing may fail after the note was stored.
+        if (notes?.every(note => note.id !== id) === true) await prover.discard(place, id)
+        throw error
+      })
     this.#changed(note, 'add', input.author)
     return withTargets(note, this.#scene?.())
   }
@@ -202,7 +206,7 @@ export class Notes implements NotesSource {
   async act(word: string, { action, by, actor = by, text }: NoteAct): Promise<Note> {
     const at = toRfc3339(this.#parts.clock.now())
     const store = this.#store
-    const note = await writeNote(store, notes => {
+    const note = await store.writeOne(notes => {
       const before = findNote(notes, word, store.damaged)
       const state = nextState(before.state, action)
       if (state === null) throw notNow(before, action)
@@ -225,12 +229,12 @@ export class Notes implements NotesSource {
   }
 
   /** The answer is kept already; this adds what it has changed. */
-  async #prove(store: NoteStore, answered: Note): Promise<Note> {
+  async #prove(store: NoteFolder, answered: Note): Promise<Note> {
     const place = answered.entries.length - 1
     const answer = answered.entries.filter(({ action }) => action === 'answer').length
     try {
       const proof = await this.#parts.prover.prove(answered, answer)
-      const note = await writeNote(store, notes => {
+      const note = await store.writeOne(notes => {
         const before = findNote(notes, answered.id, store.damaged)
         const entries = before.entries.map((entry, at) =>
           at === place ? { ...entry, proof } : entry,
@@ -261,7 +265,7 @@ export class Notes implements NotesSource {
     for (const told of this.#watchers) told()
   }
 
-  get #store(): NoteStore {
+  get #store(): NoteFolder {
     const document = this.#parts.document()
     if (this.#opened?.document !== document) {
       this.#opened = { document, store: this.#parts.open(document) }

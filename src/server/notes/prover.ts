@@ -8,7 +8,7 @@ import { fail, ok, type Result } from '../../lib/util/result.ts'
 import { asText } from '../../lib/util/text.ts'
 import type { Timer } from '../../lib/util/time.ts'
 import type { PictureDifference } from '../capture/png/compare.ts'
-import type { CheckpointStore } from '../checkpoints/checkpoint-store.ts'
+import type { CheckpointFolder } from '../checkpoints/checkpoint-folder.ts'
 import type { Checkpoints } from '../checkpoints/checkpoints.ts'
 import type { FreshScene, SceneRevision } from '../resources/scene-revision.ts'
 import { detailChanges } from '../resources/object-detail.ts'
@@ -53,7 +53,7 @@ interface ProverParts {
 interface NotePlace {
   readonly folder: string
   readonly pictures: NotePictures
-  readonly checkpoints: CheckpointStore
+  readonly checkpoints: CheckpointFolder
 }
 
 /** Sees for itself what is there when a note is made, and what an answer has changed. */

@@ -1,4 +1,4 @@
-import type { SceneObjects, ScenePatch } from '../../lib/host-link/scene-objects.ts'
+import type { ScenePatch } from '../../lib/host-link/scene-objects.ts'
 import type { SceneDemand } from './scene-demand.ts'
 import type { SceneRevision } from './scene-revision.ts'
 
@@ -46,6 +46,4 @@ export interface SceneOwnership {
    * no ids; then nothing changes.
    */
   patch(patch: ScenePatch, base: number | null, setBy?: string | null): number
-  /** Replaces the scene by one that came in parts; the caller must not use it any more. */
-  setObjects(scene: SceneObjects, setBy: string): number
 }

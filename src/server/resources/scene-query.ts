@@ -50,6 +50,8 @@ interface Filter {
   matches(item: JsonObject): boolean
   /** For the reader when no item does: what there is instead. */
   hint(items: JsonObject[]): string
+  /** For the reader when some do: what else was asked for and is nowhere. */
+  partHint?(items: JsonObject[]): string
 }
 
 export const defaultSceneItems = 50
@@ -97,10 +99,10 @@ function page(
   query: SceneSelection,
 ): JsonObject {
   const { filters, fields, offset = 0, limit = defaultSceneItems } = query
-  const matching =
-    filters.length === 0
-      ? items
-      : items.filter(item => isJsonObject(item) && filters.every(({ matches }) => matches(item)))
+  const matching = items.filter(item => {
+    const object = asObject(item)
+    return filters.every(({ matches }) => object !== null && matches(object))
+  })
   const shown = matching.slice(offset, offset + limit)
   const end = offset + shown.length
   const hint = pageHint(scene, items, matching, query)
@@ -123,16 +125,23 @@ function pageHint(
 ): string {
   const { length } = matching
   if (length > 0 && offset >= length) return `offset ${offset} is past the last of ${length}`
-  if (length > 0) return fieldsHint(matching, fields)
-  const items = all.filter(isJsonObject)
+  const items = all.map(asObject).filter(item => item !== null)
+  if (length > 0) {
+    const parts = filters.map(({ partHint }) => partHint?.(items) ?? '').filter(Boolean)
+    if (parts.length > 0) parts.push(...listedHint(scene, items))
+    return [...parts, fieldsHint(matching, fields)].filter(Boolean).join('; ')
+  }
   if (items.length === 0) return filters.length > 0 ? 'there are no objects here' : ''
   const alone = filters.filter(({ matches }) => !items.some(matches))
   const hints = alone.map(({ hint }) => hint(items))
   if (alone.length === 0) hints.push('no object matches all of these parameters together')
+  return [...hints, ...listedHint(scene, items)].join('; ')
+}
+
+function listedHint(scene: JsonObject, items: JsonObject[]): string[] {
   const { total } = isJsonObject(scene.truncated) ? scene.truncated : {}
   const isPart = Number(numberOf(total)) > items.length
-  if (isPart) hints.push(`the application lists only ${items.length} of ${asText(total)} objects`)
-  return hints.join('; ')
+  return isPart ? [`the application lists only ${items.length} of ${asText(total)} objects`] : []
 }
 
 function fieldsHint(values: unknown[], fields: readonly string[] | undefined): string {
@@ -189,6 +198,12 @@ export function countsOf(values: unknown[]): readonly (readonly [string, number]
 
 function quoted(text: string): string {
   return JSON.stringify(cleanText(text, 60))
+}
+
+/** A text or a number is the name of an object. */
+function asObject(item: unknown): JsonObject | null {
+  if (isJsonObject(item)) return item
+  return wordOf(item) === undefined ? null : { name: item }
 }
 
 /** The array of objects that filters apply to. */
@@ -270,13 +285,18 @@ function idFilter(ids: readonly string[]): Filter {
   return {
     matches: ({ id, name }) =>
       numbers.has(digitsOf(id) ?? '') || [id, name].some(given => texts.has(wordOf(given))),
-    hint(items) {
-      const known = items.map(({ id, name }) => wordOf(id ?? name))
-      return ids
-        .slice(0, maxHinted)
-        .map(id => `no id is ${quoted(id)}; ${alike(id, known)}`)
-        .join('; ')
-    },
+    hint: unknownIds,
+    partHint: unknownIds,
+  }
+
+  function unknownIds(items: JsonObject[]): string {
+    const found = new Set(items.flatMap(({ id, name }) => [wordOf(id), wordOf(name), digitsOf(id)]))
+    const known = items.map(({ id, name }) => wordOf(id ?? name))
+    return ids
+      .filter(id => !found.has(id) && !found.has(digitsOf(jsonOf(id)) ?? id))
+      .slice(0, maxHinted)
+      .map(id => `no id is ${quoted(id)}; ${alike(id, known)}`)
+      .join('; ')
   }
 }
 

@@ -30,10 +30,7 @@ interface SceneStateOptions {
 }
 
 type StateLimits = SceneLimits &
-  Pick<
-    Limits,
-    'sceneRevisionMs' | 'maxSceneRevisionBytes' | 'maxPatchedSceneBytes' | 'maxPatchedObjects'
-  >
+  Pick<Limits, 'sceneRevisionMs' | 'maxSceneRevisionBytes' | 'maxPatchedObjects'>
 
 /** The scene the application sent last, as JSON text, and the revisions before it. */
 export class SceneState implements SceneOwnership {
@@ -190,14 +187,6 @@ export class SceneState implements SceneOwnership {
     }
     last.undoneBy(steps, () => this.#textAt(last.revision))
     this.#push(objects.bytes, () => objects.text)
-    return this.current.revision
-  }
-
-  setObjects(scene: SceneObjects, setBy: string): number {
-    checkObjects(scene, this.#limits)
-    this.#forget(setBy)
-    this.#objects = scene
-    this.#push(scene.bytes, () => scene.text)
     return this.current.revision
   }
 

@@ -8,11 +8,10 @@ import { asText } from '../../lib/util/text.ts'
 import { KeptAnswers } from './kept-answers.ts'
 import { chain, type MaybePromise } from './maybe-promise.ts'
 import type { Content, Descriptor, Template } from './producer.ts'
-import type { CheckpointSource } from './checkpoint-source.ts'
+import type { CheckpointSource, NamedRevision } from './checkpoint-source.ts'
 import { countParameter, onlyParameters } from './query-parameters.ts'
 import type { ResourceUri } from './resource-uri.ts'
 import { changesBetween, omissionOf, parseScene, patchedChanges } from './scene-changes.ts'
-import { sceneDelta } from './scene-delta.ts'
 import { parseSceneQuery, sceneValues, selectPart } from './scene-query.ts'
 import {
   checkpointsDescriptor,
@@ -291,4 +290,32 @@ function follow(scene: Record<string, unknown>, step: SceneStep): void {
   const objects = scene.objects as unknown[]
   if (value === undefined) objects.splice(step.at, 1)
   else objects[step.at] = value
+}
+
+/** A revision of this run, or a checkpoint, whose number is of another run perhaps. */
+type Endpoint = SceneRevision | NamedRevision
+
+/**
+ * The payload of `scene://delta`: how the scene went from `base` to `until`. A revision without a
+ * scene counts as an empty object. Changes of more than `maxBytes` are left out and summed up.
+ */
+function sceneDelta(
+  base: Endpoint,
+  until: Endpoint,
+  { changes, truncated, summary }: JsonDifferences,
+  maxBytes = Infinity,
+): string {
+  const from =
+    'checkpoint' in base ? { base_checkpoint: base.checkpoint } : { base_revision: base.revision }
+  const to = 'checkpoint' in until ? { checkpoint: until.checkpoint } : { revision: until.revision }
+  const text = JSON.stringify({ ...from, ...to, changes, truncated, ...(truncated && { summary }) })
+  if (Buffer.byteLength(text) <= maxBytes) return text
+  let bytes = 0
+  const fitting = changes.filter(change => {
+    const size = Buffer.byteLength(JSON.stringify(change))
+    if (bytes + size > maxBytes) return false
+    bytes += size
+    return true
+  })
+  return sceneDelta(base, until, { changes: fitting, truncated: true, summary })
 }

@@ -29,7 +29,7 @@ class RecordingLink:
         self.about = dict(about, dcc_type=dcc_type)
         self.on_read = on_read
         self.said = []
-        self.limits = {"max_patched_objects": 100000, "max_scene_bytes": 64 << 20}
+        self.limits = {"max_patched_objects": 100000, "max_message_bytes": 64 << 20}
         self.connected = True
         self.scene_settled = True
         self.need_scene = False
@@ -95,7 +95,7 @@ def collect(detail, limits=None, warnings=(), document=None, identities=None):
 
     from service_cli_link import identity, scene_reader, snapshot
 
-    limits = dict({"max_patched_objects": 100000, "max_scene_bytes": 64 << 20}, **(limits or {}))
+    limits = dict({"max_patched_objects": 100000, "max_message_bytes": 64 << 20}, **(limits or {}))
     identities = identities or identity.Identities()
     reader = scene_reader.SceneReader(detail, limits, time.monotonic, identities)
     reader.forget()

@@ -51,14 +51,6 @@ class Kept(unittest.TestCase):
         bpy.ops.object.delete()
         push("delete")
 
-    def test_when_it_is_renamed_and_moved_and_named_back(self):
-        item = bpy.data.objects["A"]
-        item.name = "Hero"
-        item.location.x = 3
-        self.assertEqual(self.uids()["Hero"], self.first["A"])
-        item.name = "A"
-        self.assertEqual(self.uids(), self.first)
-
     def test_when_names_are_exchanged_between_two_looks(self):
         one, two = bpy.data.objects["A"], bpy.data.objects["B"]
         one.name, two.name, one.name = "away", "A", "B"

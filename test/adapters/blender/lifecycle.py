@@ -89,16 +89,6 @@ class Lifecycle(unittest.TestCase):
             self.assertEqual(session.link.of("stop"), [said])
             addon_utils.disable(harness.ADDON)
 
-    def test_connected_twice_it_is_connected_once(self):
-        harness.enable()
-        bpy.ops.service_cli.connect()
-        once = traces()
-        bpy.ops.service_cli.connect()
-        twice = traces()
-        for name, handlers in once["handlers"].items():
-            self.assertEqual(len(twice["handlers"][name]), len(handlers), name)
-        self.assertEqual(twice["threads"], once["threads"])
-
     def test_registered_anew_from_changed_files_it_works(self):
         import importlib
 
@@ -139,26 +129,6 @@ class Lifecycle(unittest.TestCase):
         # Written without compression: the address is found, so the token would be.
         self.assertIn(b"http://127.0.0.1:9/host", saved)
         self.assertNotIn(b"a-token-that-nobody-may-find", saved)
-
-    def test_without_a_server_it_says_what_it_waits_for(self):
-        harness.enable()
-        bpy.ops.service_cli.connect()
-        self.assertFalse(running().flush(0.3))
-        status = running().session.link.status()
-        self.assertIn(status.state, ("searching", "connecting", "waiting"))
-        self.assertTrue(status.text)
-
-    def test_saved_and_opened_files_leave_it_in_place(self):
-        harness.enable()
-        bpy.ops.service_cli.connect()
-        session = running().session
-        handlers = traces()["handlers"]
-        bpy.ops.wm.read_homefile(use_empty=True)
-        self.assertIs(running().session, session)
-        for name, before in handlers.items():
-            kept = [each for each in before if each.__module__.startswith(harness.ADDON)]
-            now = getattr(bpy.app.handlers, name)
-            self.assertEqual([each for each in kept if each not in now], [], name)
 
 
 harness.main(__name__)

@@ -20,7 +20,7 @@ import harness
 
 service_cli_link = harness.enable()
 bpy.context.preferences.view.show_splash = False
-FOLDER = sys.argv[sys.argv.index("--") + 1]
+FOLDER, *FILES_OF_WORDS = sys.argv[sys.argv.index("--") + 1 :]
 PATH = os.path.join(FOLDER, "shot.blend")
 lines = queue.Queue()
 
@@ -45,14 +45,6 @@ def rename():
     bpy.data.objects["Cube"].name = "Hero"
 
 
-def rename_back():
-    bpy.data.objects["Hero"].name = "Cube"
-
-
-def delete():
-    bpy.data.objects.remove(bpy.data.objects["Light"])
-
-
 def add():
     bpy.ops.ed.undo_push(message="before")
     bpy.ops.object.empty_add(location=(0, 0, 5))
@@ -65,10 +57,7 @@ def undo():
 
 def step(name, *words):
     """What a person does in the 3D view, with its undo step."""
-    window = bpy.context.window_manager.windows[0]
-    area = view_area()
-    region = next(each for each in area.regions if each.type == "WINDOW")
-    with bpy.context.temp_override(window=window, area=area, region=region):
+    with in_view():
         STEPS[name](*words)
         bpy.ops.ed.undo_push(message=name)
 
@@ -162,10 +151,7 @@ def reset():
 
 def operate():
     """As a person does it in the 3D view: such operators get into the history."""
-    window = bpy.context.window_manager.windows[0]
-    area = next(each for each in window.screen.areas if each.type == "VIEW_3D")
-    region = next(each for each in area.regions if each.type == "WINDOW")
-    with bpy.context.temp_override(window=window, area=area, region=region):
+    with in_view():
         bpy.ops.object.select_all("EXEC_DEFAULT", True, action="SELECT")
         bpy.ops.transform.translate("EXEC_DEFAULT", True, value=(0, 0, 2))
 
@@ -227,194 +213,16 @@ def many(count=10000):
         harness.add("Object%05d" % index, mesh)
 
 
-def animate(count):
-    """So many objects that move in each of 250 frames, and as many frames a second as there can be."""
-    mesh = bpy.data.objects["Cube"].data
-    for index in range(int(count)):
-        item = harness.add("Mover%05d" % index, mesh)
-        item.location = (index % 50, index // 50, 0)
-        item.keyframe_insert("location", frame=1)
-        item.location.z = 10
-        item.keyframe_insert("location", frame=250)
-    bpy.context.scene.render.fps = 240
-
-
-_turns = {"depth": 0, "ms": []}
-
-
-def time_turns():
-    """From now on, what each turn of the add-on takes of the main thread."""
-    session = sys.modules[harness.ADDON + ".preferences"].RUNNING.session
-
-    def timed(method):
-        def call(*arguments):
-            before = time.thread_time()
-            _turns["depth"] += 1
-            try:
-                return method(*arguments)
-            finally:
-                _turns["depth"] -= 1
-                if not _turns["depth"]:
-                    _turns["ms"].append((time.thread_time() - before) * 1000)
-
-        return call
-
-    if session is not None:
-        for name in ("tick", "changed", "frame_changed", "happened", "mark"):
-            setattr(session, name, timed(getattr(session, name)))
-
-
-def turns():
-    """Milliseconds of each turn since the last time this was asked."""
-    took = _turns["ms"]
-    _turns["ms"] = []
-    return took
-
-
-_seen = {"reported": [], "turned": []}
-
-
-def watch_blender():
-    """From now on, when Blender reports changes, to this before the add-on, and when its main loop
-    turns again after that: it has drawn by then."""
-    def turned():
-        _seen["turned"].append(time.time() * 1000)
-
-    def report(*_):
-        _seen["reported"].append(time.time() * 1000)
-        if not bpy.app.background:
-            bpy.app.timers.register(turned, first_interval=0)
-
-    bpy.app.handlers.depsgraph_update_post.insert(0, report)
-
-
-def seen():
-    """Times in milliseconds since the last time this was asked."""
-    found = {name: list(times) for name, times in _seen.items()}
-    for times in _seen.values():
-        del times[:]
-    return found
-
-
-def change(kind, number):
-    """To the scene of `many`, as artists do."""
-    item = bpy.data.objects["Object%05d" % (100 + int(number))]
-    if kind == "select":
-        for each in bpy.context.scene.objects:
-            each.select_set(int(number) % 2 == 0)
-    elif kind == "hide":
-        item.hide_set(True)
-    elif kind == "reparent":
-        item.parent = bpy.data.objects["Cube"]
-    elif kind == "add":
-        harness.add("Added%s" % number, item.data)
-    elif kind == "remove":
-        bpy.data.objects.remove(bpy.data.objects["Object%05d" % (200 + int(number))])
-
-
-_playing = {}
-
-
-def play():
-    """Begins, and counts frames, and what the add-on takes of the main thread."""
-    _playing.update(frames=0, began=time.monotonic())
-
-    def frame(*_):
-        _playing["frames"] += 1
-
-    time_turns()
-    turns()
-    _playing["handler"] = frame
-    bpy.app.handlers.frame_change_post.append(frame)
-    toggle_playback()
-
-
-def stop_playing():
-    toggle_playback()
-    bpy.app.handlers.frame_change_post.remove(_playing["handler"])
-    seconds = time.monotonic() - _playing["began"]
-    ours = sum(turns())
-    return {"fps": _playing["frames"] / seconds, "share": ours / 1000 / seconds,
-            "ms": ours / max(_playing["frames"], 1)}
-
-
-def toggle_playback():
-    with bpy.context.temp_override(window=bpy.context.window_manager.windows[0]):
-        bpy.ops.screen.animation_play()
-
-
-def varied(count):
-    """A shot of so many objects, of many kinds and in nested collections; returns its facts.
-
-    They come from what is made here, so that they are a check of the add-on's snapshot.
-    """
-    scene, layer = bpy.context.scene, bpy.context.view_layer
-    bpy.ops.object.select_all(action="DESELECT")
-    bpy.data.objects["Light"].hide_viewport = True
-    hidden, selected, collections = ["Light"], [], [scene.collection]
-    for name in ("Set", "Props", "Backstage"):
-        collections.append(bpy.data.collections.new(name))
-        collections[-2].children.link(collections[-1])
-    collections[-1].hide_viewport = True
-    plank = bpy.data.meshes.new("Plank")
-    plank.from_pydata([(0, 0, 0), (2, 0, 0), (0, 1, 0)], [], [(0, 1, 2)])
-    rig = harness.add("Camera rig")
-    rig.location = (0, 0, 2)
-    bpy.data.objects["Camera"].parent = rig
-    made = (
-        ("Küchenstuhl, Lehne", lambda: plank),
-        ("Lamp", lambda: bpy.data.lights.new("Lamp", "AREA")),
-        ("Cable", lambda: bpy.data.curves.new("Cable", "CURVE")),
-        ("Label", lambda: bpy.data.curves.new("Label", "FONT")),
-        ("Handle", lambda: None),
-    )
-    for index in range(int(count) - len(scene.objects)):
-        kind, data = made[index % 10 if index % 10 < len(made) else 0]
-        item = bpy.data.objects.new("%s.%04d" % (kind, index), data())
-        place = 3 if index % 8 == 5 else index % 3
-        collections[place].objects.link(item)
-        item.location = (index % 40, index // 40, 0)
-        item.parent = rig if index % 9 == 0 else None
-        if place == 3:
-            hidden.append(item.name)
-        elif index % 12 == 7:
-            item.hide_set(True)
-            hidden.append(item.name)
-        elif index % 25 == 3:
-            item.select_set(True)
-            selected.append(item.name)
-    scene.render.engine = "CYCLES"
-    scene.cycles.samples = 1
-    scene.render.resolution_percentage = 10
-    layer.update()
-    camera = [round(value, 3) for value in scene.camera.matrix_world.translation]
-    return {"hidden": hidden, "selected": selected, "camera": camera}
-
-
 def freeze():
     time.sleep(8.0)
-
-
-def is_told():
-    """The server has all of it."""
-    session = sys.modules[harness.ADDON + ".preferences"].RUNNING.session
-    return session.settled and session.link.scene_settled
 
 
 def preferences():
     return bpy.context.preferences.addons[harness.ADDON].preferences
 
 
-def share_no_picture():
-    preferences().share_picture = False
-
-
-def share_picture():
-    preferences().share_picture = True
-
-
-def share_objects(shares):
-    preferences().share_objects = shares == "on"
+def share_picture(shares):
+    preferences().share_picture = shares == "on"
 
 
 def share_scene(shares):
@@ -440,39 +248,6 @@ def traces():
     }
 
 
-def time_shots(count):
-    """Milliseconds of each of so many pictures of 1024 x 576 from elsewhere: what Blender takes to
-    draw and read back, what the add-on takes of the main thread beside it, what packing takes."""
-    pictures = sys.modules[harness.ADDON + ".pictures"]
-    drawn, spent = pictures._drawn, {"draw": [], "ours": [], "pack": []}
-
-    def timed(*arguments):
-        began = time.perf_counter(), time.thread_time()
-        try:
-            return drawn(*arguments)
-        finally:
-            spent["draw"].append((time.perf_counter() - began[0]) * 1000)
-            spent["ours"].append((began[1] - time.thread_time()) * 1000)
-
-    pictures._drawn = timed
-    try:
-        shot = {"of": ["Cube"], "from": "three-quarter"}
-        view = pictures.take("viewport", 1024, 1 << 23, shot).view
-        shot = {"view": dict(view, width=1024, height=576)}
-        for kind in spent.values():
-            del kind[:]
-        for _ in range(int(count)):
-            began = time.thread_time()
-            picture = pictures.take("viewport", 1024, 1 << 23, shot)
-            spent["ours"][-1] += (time.thread_time() - began) * 1000
-            began = time.perf_counter()
-            picture.png()
-            spent["pack"].append((time.perf_counter() - began) * 1000)
-    finally:
-        pictures._drawn = drawn
-    return spent
-
-
 def orbit():
     """As a person does who looks at the scene from somewhere else."""
     view = view_area().spaces.active.region_3d
@@ -485,10 +260,7 @@ def note():
     for each in bpy.context.selected_objects:
         each.select_set(False)
     bpy.data.objects["Cube"].select_set(True)
-    area = view_area()
-    region = next(each for each in area.regions if each.type == "WINDOW")
-    window = bpy.context.window_manager.windows[0]
-    with bpy.context.temp_override(window=window, area=area, region=region):
+    with in_view():
         bpy.ops.service_cli.note_on_selection(text="The cube is too low")
 
 
@@ -516,8 +288,7 @@ def dialog():
 
 def press(*words):
     """Keys or a click with the mouse over the middle of the 3D view: words of xdotool."""
-    area = view_area()
-    region = next(each for each in area.regions if each.type == "WINDOW")
+    region = view_region()
     x, y = region.x + region.width // 2, region.y + region.height // 2
     top = bpy.context.window_manager.windows[0].height - y
     subprocess.run(["xdotool", "mousemove", "--window", window_id(), str(x), str(top)], check=True)
@@ -528,18 +299,6 @@ def look_at_cube():
     """The middle of the 3D view is the middle of the cube, which is not selected."""
     bpy.ops.object.select_all(action="DESELECT")
     view_area().spaces.active.region_3d.view_location = bpy.data.objects["Cube"].location
-
-
-def make_notes(name, count):
-    """One after the other, without waiting for what becomes of them: name.0, name.1, …"""
-    for number in range(int(count)):
-        window = bpy.context.window_manager.windows[0]
-        with bpy.context.temp_override(window=window, area=view_area()):
-            bpy.ops.service_cli.note_on_selection(text="%s.%d" % (name, number))
-
-
-def pid():
-    return os.getpid()
 
 
 def add_box():
@@ -600,15 +359,25 @@ def outside():
     subprocess.run(["import", "-window", window_id(), path], check=True)
 
 
-_panel_draws = []
+_panel = {"draws": 0}
 
 
-def watch_panel():
-    """Opens the sidebar and notes each drawing of the add-on's panel."""
-    module = sys.modules[harness.ADDON + ".preferences"]
-    draw = module.draw_state
-    module.draw_state = lambda layout: _panel_draws.append(time.time()) or draw(layout)
-    view_area().spaces.active.show_region_ui = True
+def panel_draws():
+    """How often the add-on's panel was drawn to its end, in the tab that the sidebar opens with."""
+    if not _panel["draws"] and not view_area().spaces.active.show_region_ui:
+        panel = bpy.types.SERVICE_CLI_PT_sidebar
+        bpy.utils.unregister_class(panel)
+        draw = panel.draw
+
+        def watched(self, context):
+            draw(self, context)
+            _panel["draws"] += 1
+
+        panel.draw, panel.bl_category = watched, "Item"
+        bpy.utils.register_class(panel)
+        view_area().spaces.active.show_region_ui = True
+    view_area().tag_redraw()
+    return _panel["draws"]
 
 
 def view_area():
@@ -616,37 +385,14 @@ def view_area():
     return next(each for each in screen.areas if each.type == "VIEW_3D")
 
 
-def sidebar():
-    """Where it is, in pixels from the top left of the window, and how often the panel was drawn."""
+def view_region():
+    return next(each for each in view_area().regions if each.type == "WINDOW")
+
+
+def in_view():
+    """The context that operators of the 3D view have there."""
     window = bpy.context.window_manager.windows[0]
-    region = next(each for each in view_area().regions if each.type == "UI")
-    view_area().tag_redraw()
-    top = window.height - region.y - region.height
-    return {"x": region.x, "y": top, "width": region.width, "height": region.height,
-            "draws": len(_panel_draws)}
-
-
-def mouse(*steps):
-    """By real events, and without waiting: Blender takes them when it is back in its loop."""
-    words = " sleep 0.3 ".join(steps).replace("mousemove", "mousemove --window " + window_id())
-    subprocess.Popen(["xdotool"] + words.split())
-
-
-def press_tab(height):
-    region = sidebar()
-    at = "mousemove %d %d" % (region["x"] + region["width"] - 10, region["y"] + int(height))
-    mouse(at, "click 1")
-
-
-def widen_sidebar(width):
-    """Drags its edge, which in an overlapping region is some pixels inside of its bounds."""
-    region = sidebar()
-    edge = region["x"] + 5
-    height = region["y"] + 60  # below the panels the region lets events through
-    to = edge + region["width"] - int(width)
-    mouse("mousemove %d %d" % (edge, height), "mousedown 1",
-          "mousemove %d %d" % ((edge + to) // 2, height),
-          "mousemove %d %d" % (to, height), "mouseup 1", "mousemove 5 300")
+    return bpy.context.temp_override(window=window, area=view_area(), region=view_region())
 
 
 def is_connected():
@@ -678,10 +424,7 @@ def uncover():
 
 def modal():
     """The cube hangs at the mouse, as after pressing G; Blender waits for a click."""
-    window = bpy.context.window_manager.windows[0]
-    area = next(each for each in window.screen.areas if each.type == "VIEW_3D")
-    region = next(each for each in area.regions if each.type == "WINDOW")
-    with bpy.context.temp_override(window=window, area=area, region=region):
+    with in_view():
         bpy.ops.transform.translate("INVOKE_DEFAULT")
 
 
@@ -707,11 +450,6 @@ def is_rendering():
 
 def disconnect():
     bpy.ops.service_cli.disconnect()
-
-
-def cpu():
-    """Milliseconds of all threads of this Blender, user and system."""
-    return time.process_time() * 1000
 
 
 def say(**members):
@@ -752,6 +490,9 @@ def tick():
     return None
 
 
+for path in FILES_OF_WORDS:
+    with open(path, encoding="utf-8") as file:
+        exec(compile(file.read(), path, "exec"))
 threading.Thread(target=listen, daemon=True).start()
 say(ready=True)
 if bpy.app.background:

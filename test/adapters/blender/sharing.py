@@ -51,11 +51,6 @@ class Sharing(unittest.TestCase):
         self.assertEqual(len(self.link.of("record")), records)
         self.assert_sent_and_gone("application/x-blender", b"BLENDER")
 
-    def test_a_disconnect_removes_the_note_about_what_was_shared(self):
-        self.running.note = "Shared untitled.blend"
-        self.running.disconnect()
-        self.assertEqual(self.running.note, "")
-
     def test_what_was_said_of_a_document_goes_with_it_or_with_the_link(self):
         self.running.pump()
         self.running.say("Note made")
@@ -114,21 +109,6 @@ class Sharing(unittest.TestCase):
             self.assertEqual(call(), {"CANCELLED"}, words)
         self.assertEqual(self.sent(), [])
 
-    def test_there_is_a_render_to_share_only_after_one(self):
-        bpy.ops.wm.read_factory_settings()  # with an image for the result, which is empty
-        harness.enable()
-        self.assertIsNotNone(share.render_result())
-        self.assertFalse(share.has_render_result())
-        harness.render()
-        self.assertTrue(share.has_render_result())
-
-    def test_the_render_when_asked(self):
-        harness.render()
-        self.assertEqual(self.sent(), [])
-        self.assertEqual(bpy.ops.service_cli.share_render(), {"FINISHED"})
-        self.assertEqual(self.sent()[0]["metadata"]["frame"], 1)
-        self.assert_sent_and_gone("image/png", b"\x89PNG")
-
     def test_every_frame_that_was_written_when_that_is_switched_on(self):
         self.session.apply(self.session.settings._replace(renders=True))
         scene = bpy.context.scene
@@ -157,15 +137,6 @@ class Files(unittest.TestCase):
                 pass
             os.utime(path, (time, time))
         self.assertEqual(share.written_since([old, new, new, "/nowhere"], 1990), [new])
-
-    def test_have_a_type_by_their_name(self):
-        for name, mime in (
-            ("a.PNG", "image/png"),
-            ("a.exr", "image/x-exr"),
-            ("a.blend", "application/x-blender"),
-            ("a.unheard-of", "application/octet-stream"),
-        ):
-            self.assertEqual(share.mime_of(name), mime)
 
 
 def fresh_running():

@@ -68,8 +68,6 @@ def capture(target, max_width, max_bytes):
         raise module.Busy("a dialog is open")
     if picture == "broken":
         raise KeyError("a secret of the application")
-    if picture == "nothing":
-        return None
     if picture == "wrong":
         return module.Picture(b"png", "title", "wide", 1)
     if picture == "later":
@@ -79,8 +77,6 @@ def capture(target, max_width, max_bytes):
             return b"made later"
 
         return module.Picture(make, None, 10, 10)
-    if picture == "bytes":
-        return bytearray(b"only bytes")
     if isinstance(picture, int):
         return b"x" * picture
     return module.Picture(b"the window", u"Bl\u00fcte", 3200, 1960)

@@ -27,29 +27,23 @@ class Thread(threading.Thread):
 
 class Turns(unittest.TestCase):
     def setUp(self):
-        self.turns = link.Turns()
-        self.turns.UNASKED_SECONDS = 60.0
-        self.thread = Thread(self.turns)
-        self.thread.start()
-        self.addCleanup(self.end)
+        self.turns, self.thread = self.begin(60.0)
 
-    def end(self):
-        self.thread.ended = True
-        self.turns.close()
-        self.thread.join(5.0)
+    def begin(self, unasked_seconds):
+        turns = link.Turns()
+        turns.UNASKED_SECONDS = unasked_seconds
+        thread = Thread(turns)
+        thread.start()
+        self.addCleanup(thread.join, 5.0)
+        self.addCleanup(turns.close)
+        self.addCleanup(setattr, thread, "ended", True)
+        return turns, thread
 
     def runs(self, least):
         until = time.monotonic() + 5.0
         while self.thread.runs < least and time.monotonic() < until:
             time.sleep(0.001)
         return self.thread.runs
-
-    def test_come_one_for_each_grant(self):
-        self.turns.grant()
-        self.assertEqual(self.runs(1), 1)
-        time.sleep(0.05)
-        self.turns.grant()
-        self.assertEqual(self.runs(2), 2)
 
     def test_wait_for_the_end_of_what_the_main_thread_does(self):
         with self.turns:
@@ -79,49 +73,20 @@ class Turns(unittest.TestCase):
                 self.assertEqual(self.thread.runs, runs)
         self.assertGreaterEqual(self.runs(1), 1)
 
-    def test_are_not_lost_when_granted_while_one_runs(self):
-        self.thread.work_seconds = 0.1
-        self.turns.grant()
-        self.runs(1)
-        self.turns.grant()
-        self.assertEqual(self.runs(2), 2)
-
-    def test_can_be_lent_inside(self):
-        with self.turns:
-            self.turns.lend(0.1)
-            runs = self.thread.runs
-            self.assertGreaterEqual(runs, 1)
-            time.sleep(0.05)
-            self.assertEqual(self.thread.runs, runs)
-
-
-class UnaskedTurns(unittest.TestCase):
-    def test_come_when_the_main_thread_grants_none_for_long(self):
-        turns = link.Turns()
-        turns.UNASKED_SECONDS = 0.05
-        thread = Thread(turns)
-        thread.start()
+    def test_come_unasked_when_the_main_thread_grants_none_for_long(self):
+        turns, thread = self.begin(0.05)
         with turns:
             time.sleep(0.5)
         self.assertGreater(thread.runs, 2)
-        thread.ended = True
-        turns.close()
-        thread.join(5.0)
 
-    def test_do_not_come_inside_of_what_is_short(self):
-        turns = link.Turns()
-        turns.UNASKED_SECONDS = 0.5
-        thread = Thread(turns)
-        thread.start()
+    def test_do_not_come_unasked_inside_of_what_is_short(self):
+        turns, thread = self.begin(0.5)
         for _ in range(60):  # none of the turns is asked for
             with turns:
                 runs = thread.runs
                 time.sleep(0.03)
                 self.assertEqual(thread.runs, runs)
             time.sleep(0.001)
-        thread.ended = True
-        turns.close()
-        thread.join(5.0)
 
 
 if __name__ == "__main__":

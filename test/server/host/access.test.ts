@@ -1,96 +1,60 @@
-import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { request } from 'node:http'
-import { networkInterfaces, tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { expect } from 'chai'
-import { Harness, bearer, json, smallBounds } from './harness.ts'
-import { skipBecause } from '../../helpers/skip.ts'
+import { LinkServer, bearer, json } from './harness.ts'
+import { serveInProcess } from '../../helpers/in-process-servers.ts'
+import { ask } from '../../helpers/mcp.ts'
 
-const outerAddress = Object.values(networkInterfaces())
-  .flatMap(addresses => addresses ?? [])
-  .find(({ family, internal }) => family === 'IPv4' && !internal)?.address
+const studio = 'https://studio.example'
 
 describe('access to the host routes', () => {
-  let host: Harness
-  beforeEach(async () => (host = await Harness.start(smallBounds)))
-  afterEach(() => host.stop())
+  let host: LinkServer
+  before(async () => (host = await LinkServer.start({ allowedOrigins: [studio] })))
+  beforeEach(() => void host.refused.splice(0))
+  afterEach(() => host.expectNothingArrived())
+  after(() => host.stop())
 
-  for (const path of [
-    '/host/v1/scene',
-    '/host/v1/app',
-    '/host/v1/audit',
-    '/host/v1/events/s',
-    '/host/v1/artefacts',
-    '/host/v1/nowhere',
-  ]) {
-    it(`returns 401 to ${path} without a token`, async () => {
-      const answer = await host.post(path, '{}', { 'Content-Type': 'application/json' })
-      expect(answer.status).to.equal(401)
+  it('returns 401 to every address without a token', async () => {
+    const paths = ['scene', 'app', 'audit', 'events/s', 'artefacts', 'nowhere']
+    for (const path of paths) {
+      const type = { 'Content-Type': 'application/json' }
+      const answer = await host.post(`/host/v1/${path}`, '{}', type)
+      expect(answer.status, path).to.equal(401)
       expect(answer.headers['www-authenticate']).to.equal('Bearer')
       expect(answer.headers['content-type']).to.equal('application/problem+json')
       expect(answer.body.code).to.equal('auth-required')
-      const peer = '127.0.0.1'
-      expect(host.refused).to.deep.equal([{ status: 401, reason: 'token_missing', peer }])
-      host.expectNothingArrived()
-    })
-  }
+    }
+    const refused = { status: 401, reason: 'token_missing', peer: '127.0.0.1' }
+    expect(host.refused).to.deep.equal(Array(paths.length).fill(refused))
+  })
 
   it('returns 401 to a wrong token without repeating it', async () => {
-    const answer = await host.post('/host/v1/scene', '{}', {
-      ...json,
-      Authorization: 'Bearer wrong-and-private',
-    })
+    const Authorization = 'Bearer wrong-and-private'
+    const hex = '0'.repeat(64)
+    const answers = [
+      await host.post('/host/v1/scene', '{}', { ...json, Authorization }),
+      await host.send('DELETE', `/host/v1/artefacts/${hex}`, { Authorization }),
+    ]
+    for (const answer of answers) {
+      expect(answer.status).to.equal(401)
+      expect(answer.headers['www-authenticate']).to.match(/^Bearer/)
+      expect(answer.text).not.to.contain('wrong-and-private')
+    }
+    expect(host.refused.map(({ reason }) => reason)).to.deep.equal(['token_wrong', 'token_wrong'])
+  })
+
+  it('returns 401 to the token in a query or a cookie', async () => {
+    const token = bearer.Authorization.slice('Bearer '.length)
+    const headers = { 'Content-Type': 'application/json', Cookie: `token=${token}` }
+    const answer = await host.post(`/host/v1/scene?token=${token}`, '{}', headers)
     expect(answer.status).to.equal(401)
-    expect(answer.headers['www-authenticate']).to.match(/^Bearer/)
-    expect(answer.text).not.to.contain('wrong-and-private')
-    expect(host.refused.map(({ reason }) => reason)).to.deep.equal(['token_wrong'])
-    host.expectNothingArrived()
   })
 
   it('returns 403 to an Origin header, even with the token', async () => {
-    for (const origin of ['http://localhost:8765', 'null', '']) {
+    for (const origin of [studio, 'http://localhost:8765', 'null', '']) {
       const answer = await host.post('/host/v1/scene', '{}', { ...json, Origin: origin })
       expect(answer.status).to.equal(403)
       expect(answer.body.code).to.equal('request-refused')
     }
-    expect(host.refused.map(({ status }) => status)).to.deep.equal([403, 403, 403])
-    host.expectNothingArrived()
-  })
-
-  it('returns 403 to a peer that is not on the loopback, even with the token', async function () {
-    if (process.platform === 'win32')
-      skipBecause(this, 'owners, modes and links need a POSIX system')
-    const folder = await mkdtemp(join(tmpdir(), 'host-peer-'))
-    const socketPath = join(folder, 'socket')
-    const local = await Harness.start({}, { path: socketPath })
-    const req = request({ socketPath, method: 'POST', path: '/host/v1/scene', headers: json })
-    req.end('{}')
-    const [res] = await once(req, 'response')
-    res.resume()
-    expect(res.statusCode).to.equal(403)
-    const peer = 'unknown'
-    expect(local.refused).to.deep.equal([{ status: 403, reason: 'peer_not_loopback', peer }])
-    expect(local.sink.scenes).to.deep.equal([])
-    await local.stop()
-    await rm(folder, { recursive: true })
-  })
-
-  // Where a machine has no address but the loopback ones there is nothing to try.
-  if (outerAddress !== undefined) {
-    it('accepts a request from this machine to its other address', async () => {
-      const outer = await Harness.start({}, { host: outerAddress })
-      const answer = await outer.post('/host/v1/scene', '{}')
-      expect(answer.status, answer.text).to.equal(200)
-      await outer.stop()
-    })
-  }
-
-  it('removes no artefact without the token', async () => {
-    const path = `/host/v1/artefacts/${'0'.repeat(64)}`
-    for (const headers of [{ Authorization: '' }, { Authorization: 'Bearer another' }]) {
-      expect((await host.send('DELETE', path, headers)).status).to.equal(401)
-    }
+    expect(host.refused[0]).to.include({ reason: 'origin_present' })
   })
 
   it('returns 405 with Allow to other methods', async () => {
@@ -103,28 +67,41 @@ describe('access to the host routes', () => {
   })
 
   it('returns 404 to unknown addresses', async () => {
-    for (const path of [
-      '/host/',
-      '/host/v1',
-      '/host/v1/scene/',
-      '/host/v2/scene',
-      '/host/v1/events/',
-      '/host/v1/events/a/b',
-      '/host/v1/events/../scene',
-      '/host/v1/__proto__',
-    ]) {
-      expect((await host.post(path, '{}')).status, path).to.equal(404)
+    const paths = ['', 'v1', 'v1/scene/', 'v2/scene', 'v1/events/', 'v1/events/a/b', 'v1/__proto__']
+    for (const path of paths) {
+      expect((await host.post(`/host/${path}`, '{}')).status, path).to.equal(404)
     }
   })
 
   it('returns 415 to JSON routes without application/json', async () => {
     for (const path of ['/host/v1/scene', '/host/v1/app', '/host/v1/audit', '/host/v1/events/s']) {
-      for (const type of ['text/plain', 'application/jsonp', 'application/json; charset=latin1']) {
-        const answer = await host.post(path, '{}', { ...bearer, 'Content-Type': type })
-        expect(answer.status).to.equal(415)
+      const text = { ...bearer, 'Content-Type': 'text/plain' }
+      for (const headers of [bearer, text]) {
+        expect((await host.post(path, '{}', headers)).status).to.equal(415)
       }
-      expect((await host.post(path, '{}', bearer)).status).to.equal(415)
     }
-    host.expectNothingArrived()
+  })
+})
+
+describe('the host token and the key of clients', () => {
+  it('do not open what the other one opens', async () => {
+    const key = 'a-key-of-the-clients'
+    const serve = await serveInProcess({ env: { SERVICE_MCP_API_KEY: key } })
+    const post = (url: string, secret: string) =>
+      ask(url, {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json', Authorization: `Bearer ${secret}` },
+        body: '{"jsonrpc":"2.0","id":1,"method":"ping"}',
+      })
+    try {
+      expect((await post(`${serve.hostUrl}/v1/scene`, key)).status).to.equal(401)
+      expect((await post(`${serve.hostUrl}/v1/scene`, serve.token)).status).to.equal(200)
+      expect((await post(serve.url, serve.token)).status).to.equal(401)
+      const url = `${serve.base}/artefacts/sha256/${'a'.repeat(64)}`
+      const headers = { Authorization: `Bearer ${serve.token}` }
+      expect((await ask(url, { headers })).status).to.equal(401)
+    } finally {
+      await serve.stop()
+    }
   })
 })

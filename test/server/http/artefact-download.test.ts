@@ -1,122 +1,212 @@
 import { expect } from 'chai'
 import { randomBytes } from 'node:crypto'
-import { type RequestOptions } from 'node:http'
+import { once } from 'node:events'
+import * as fs from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import {
+  createServer,
+  type IncomingMessage,
+  request,
+  type RequestOptions,
+  type Server,
+} from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { resolveLimits } from '../../../src/lib/config/limits.ts'
+import { createFsStore, type FsStore } from '../../../src/server/artefacts/fs-store.ts'
+import type { ArtefactStore } from '../../../src/server/artefacts/store.ts'
+import { createArtefactDownload } from '../../../src/server/http/artefact-download.ts'
 import { makeProblem } from '../../../src/server/http/problem.ts'
-import { ask, put, withServer } from './download-server.ts'
+import { startServer } from '../../helpers/mcp.ts'
+import { recordingLog } from '../../helpers/recording-log.ts'
+import { settableClock } from '../../helpers/settable-clock.ts'
+import { statelessHeaders, statelessRequest } from '../../helpers/stateless.ts'
+import { until } from '../../helpers/until.ts'
+import { damage, sha256 } from '../../unit/artefacts/support.ts'
+
+/** The store, with its open artefacts counted. */
+class CountingStore {
+  open = 0
+  /** The most that were open at the same time. */
+  most = 0
+  /** All that were opened. */
+  sent = 0
+  readonly store: ArtefactStore
+
+  constructor(store: ArtefactStore) {
+    this.store = { ...store, openToSend: (hex, cut) => this.#open(store, hex, cut) }
+  }
+
+  async #open(store: ArtefactStore, ...args: Parameters<ArtefactStore['openToSend']>) {
+    const artefact = await store.openToSend(...args)
+    if (artefact === null) return null
+    this.sent++
+    this.most = Math.max(this.most, ++this.open)
+    return {
+      ...artefact,
+      close: async () => {
+        await artefact.close()
+        this.open--
+      },
+    }
+  }
+}
 
 describe('artefact download', () => {
-  it('sends the bytes with headers that keep a browser from running them', () =>
-    withServer(async ({ store, port, opened }) => {
-      const bytes = randomBytes(1_000_000)
-      const hex = await put(store, bytes, { mime: 'text/html', displayName: 'page.html' })
-      const { status, headers, body } = await ask(port, hex)
-      expect(status).to.equal(200)
-      expect(body.equals(bytes)).to.equal(true)
-      expect(headers).to.include({
-        'accept-ranges': 'bytes',
-        'cache-control': 'private, no-cache',
-        'content-disposition': 'attachment; filename="page.html"',
-        'content-length': '1000000',
-        'content-security-policy': "sandbox; default-src 'none'",
-        'content-type': 'text/html',
-        'cross-origin-resource-policy': 'same-origin',
-        etag: `"${hex}"`,
-        'last-modified': 'Tue, 01 Jan 2030 00:00:00 GMT',
-        'x-content-type-options': 'nosniff',
+  let root: string
+  let store: FsStore
+  let counted: CountingStore
+  let log: ReturnType<typeof recordingLog>
+  let server: Server
+  let port: number
+  /** Answers that the handler is done with. */
+  let handled = 0
+
+  before(async () => {
+    root = await mkdtemp(join(tmpdir(), 'download-'))
+    store = await createFsStore({ root, clock: settableClock() })
+    counted = new CountingStore(store)
+    log = recordingLog()
+    const limits = resolveLimits({ bodyTimeoutMs: 1000 })
+    const download = createArtefactDownload({ store: counted.store, limits, log })
+    server = createServer((req, res) => {
+      const hex = (req.url ?? '').replace('/artefacts/sha256/', '')
+      void download(req, res, hex).then(() => handled++)
+    })
+    await once(server.listen(0, '127.0.0.1'), 'listening')
+    port = (server.address() as AddressInfo).port
+  })
+  beforeEach(() => {
+    log.lines.length = 0
+    counted.most = counted.sent = handled = 0
+  })
+  afterEach(() => until(() => counted.open === 0, 'every artefact is closed'))
+  after(async () => {
+    server.closeAllConnections()
+    server.close()
+    await store.close()
+    await rm(root, { recursive: true, force: true })
+  })
+
+  async function put(bytes: Uint8Array, options = {}): Promise<string> {
+    await store.put(bytes, options)
+    return sha256(bytes)
+  }
+
+  async function ask(hex: string, options: RequestOptions = {}) {
+    const path = `/artefacts/sha256/${hex}`
+    const req = request({ host: '127.0.0.1', port, path, agent: false, ...options }).end()
+    const [res] = (await once(req, 'response')) as [IncomingMessage]
+    const pieces: Buffer[] = []
+    res.on('data', piece => pieces.push(piece))
+    res.on('error', () => {})
+    await new Promise(resolve => res.on('close', resolve))
+    const { statusCode: status = 0, headers, complete: isComplete } = res
+    return { status, headers, body: Buffer.concat(pieces), isComplete }
+  }
+
+  it('sends the bytes with headers that keep a browser from running them', async () => {
+    const bytes = randomBytes(1_000_000)
+    const hex = await put(bytes, { mime: 'text/html', displayName: 'page.html' })
+    const { status, headers, body } = await ask(hex)
+    expect(status).to.equal(200)
+    expect(body.equals(bytes)).to.equal(true)
+    expect(headers).to.include({
+      'accept-ranges': 'bytes',
+      'cache-control': 'private, no-cache',
+      'content-disposition': 'attachment; filename="page.html"',
+      'content-length': '1000000',
+      'content-security-policy': "sandbox; default-src 'none'",
+      'content-type': 'text/html',
+      'cross-origin-resource-policy': 'same-origin',
+      etag: `"${hex}"`,
+      'last-modified': 'Tue, 01 Jan 2030 00:00:00 GMT',
+      'x-content-type-options': 'nosniff',
+    })
+    const headOnly = await ask(hex, { method: 'HEAD', headers: { Range: 'bytes=0-1' } })
+    expect(headOnly.status).to.equal(200)
+    expect(headOnly.headers).to.include({ 'content-length': '1000000', etag: `"${hex}"` })
+    expect(headOnly.body).to.have.length(0)
+    const empty = await ask(await put(new Uint8Array()))
+    expect([empty.status, empty.headers['content-length']]).to.deep.equal([200, '0'])
+  })
+
+  it('returns 304 for a matching ETag', async () => {
+    const hex = await put(randomBytes(100))
+    for (const tag of [`"${hex}"`, `W/"${hex}"`, `"x", "${hex}"`, '*']) {
+      const answer = await ask(hex, { headers: { 'If-None-Match': tag } })
+      expect([tag, answer.status, answer.body.length]).to.deep.equal([tag, 304, 0])
+      expect(answer.headers).to.include({ etag: `"${hex}"`, 'x-content-type-options': 'nosniff' })
+    }
+    const other = await ask(hex, { headers: { 'If-None-Match': '"x"' } })
+    expect(other.status).to.equal(200)
+    await store.remove(hex)
+    const gone = await ask(hex, { headers: { 'If-None-Match': `"${hex}"` } })
+    expect(gone.status).to.equal(404)
+  })
+
+  it('sends one range, and the whole body for unsupported ranges', async () => {
+    const bytes = randomBytes(1000)
+    const hex = await put(bytes)
+    const etag = `"${hex}"`
+    const cases: [Record<string, string>, number, string | undefined][] = [
+      [{ Range: 'bytes=0-0' }, 206, 'bytes 0-0/1000'],
+      [{ Range: 'bytes=990-' }, 206, 'bytes 990-999/1000'],
+      [{ Range: 'bytes=-10' }, 206, 'bytes 990-999/1000'],
+      [{ Range: 'bytes=500-9999' }, 206, 'bytes 500-999/1000'],
+      [{ Range: 'bytes=10-19', 'If-Range': etag }, 206, 'bytes 10-19/1000'],
+      [{ Range: 'bytes=10-19', 'If-Range': '"x"' }, 200, undefined],
+      [{ Range: 'bytes=10-19', 'If-Range': `W/${etag}` }, 200, undefined],
+      [{ Range: 'bytes=0-1,5-6' }, 200, undefined],
+      [{ Range: 'bytes=20-10' }, 200, undefined],
+      [{ Range: 'lines=1-2' }, 200, undefined],
+      [{ Range: 'bytes=1000-' }, 416, 'bytes */1000'],
+      [{ Range: 'bytes=-0' }, 416, 'bytes */1000'],
+    ]
+    for (const [headers, status, contentRange] of cases) {
+      const answer = await ask(hex, { headers })
+      const name = JSON.stringify(headers)
+      expect([name, answer.status]).to.deep.equal([name, status])
+      expect(answer.headers['content-range'], name).to.equal(contentRange)
+      if (status === 200) expect(answer.body.equals(bytes), name).to.equal(true)
+      if (status !== 206) continue
+      const [, start, end] = /(\d+)-(\d+)/.exec(contentRange ?? '') ?? []
+      const part = bytes.subarray(Number(start), Number(end) + 1)
+      expect(answer.body.equals(part), name).to.equal(true)
+      expect(answer.headers['x-content-type-options'], name).to.equal('nosniff')
+    }
+    const answer = await ask(await put(new Uint8Array()), { headers: { Range: 'bytes=0-' } })
+    expect([answer.status, answer.headers['content-range']]).to.deep.equal([416, 'bytes */0'])
+  })
+
+  it('returns problem documents', async () => {
+    const hex = await put(randomBytes(10))
+    const cases: [string, RequestOptions, number, string][] = [
+      ['0'.repeat(64), {}, 404, 'artefact-not-found'],
+      [hex.toUpperCase(), {}, 404, 'artefact-not-found'],
+      [hex, { method: 'POST' }, 405, 'method-not-allowed'],
+      [hex, { headers: { Range: 'bytes=10-' } }, 416, 'range-not-satisfiable'],
+    ]
+    for (const [name, options, status, code] of cases) {
+      const answer = await ask(name, options)
+      expect(answer.status, name).to.equal(status)
+      expect(answer.headers['content-type']).to.equal('application/problem+json')
+      expect(answer.headers['x-content-type-options']).to.equal('nosniff')
+      const problem = JSON.parse(answer.body.toString())
+      expect(problem).to.deep.equal({
+        ...makeProblem(status, code, problem.detail),
+        type: `urn:service:problem:${code}`,
       })
-      const head = await ask(port, hex, { method: 'HEAD', headers: { Range: 'bytes=0-1' } })
-      expect(head.status).to.equal(200)
-      expect(head.headers).to.include({ 'content-length': '1000000', etag: `"${hex}"` })
-      expect(head.body).to.have.length(0)
-      const empty = await ask(port, await put(store, new Uint8Array()))
-      expect([empty.status, empty.headers['content-length']]).to.deep.equal([200, '0'])
-      expect(opened()).to.equal(0)
-    }))
-
-  it('returns 304 for a matching ETag', () =>
-    withServer(async ({ store, port }) => {
-      const hex = await put(store, randomBytes(100))
-      for (const tag of [`"${hex}"`, `W/"${hex}"`, `"x", "${hex}"`, '*']) {
-        const answer = await ask(port, hex, { headers: { 'If-None-Match': tag } })
-        expect([tag, answer.status, answer.body.length]).to.deep.equal([tag, 304, 0])
-        expect(answer.headers).to.include({ etag: `"${hex}"`, 'x-content-type-options': 'nosniff' })
-      }
-      const other = await ask(port, hex, { headers: { 'If-None-Match': '"x"' } })
-      expect(other.status).to.equal(200)
-      await store.remove(hex)
-      const gone = await ask(port, hex, { headers: { 'If-None-Match': `"${hex}"` } })
-      expect(gone.status).to.equal(404)
-    }))
-
-  it('sends one range, and the whole body for unsupported ranges', () =>
-    withServer(async ({ store, port }) => {
-      const bytes = randomBytes(1000)
-      const hex = await put(store, bytes)
-      const etag = `"${hex}"`
-      const cases: [Record<string, string>, number, string | undefined][] = [
-        [{ Range: 'bytes=0-0' }, 206, 'bytes 0-0/1000'],
-        [{ Range: 'bytes=990-' }, 206, 'bytes 990-999/1000'],
-        [{ Range: 'bytes=-10' }, 206, 'bytes 990-999/1000'],
-        [{ Range: 'bytes=-5000' }, 206, 'bytes 0-999/1000'],
-        [{ Range: 'bytes=500-9999' }, 206, 'bytes 500-999/1000'],
-        [{ Range: 'bytes=10-19', 'If-Range': etag }, 206, 'bytes 10-19/1000'],
-        [{ Range: 'bytes=10-19', 'If-Range': '"x"' }, 200, undefined],
-        [{ Range: 'bytes=10-19', 'If-Range': `W/${etag}` }, 200, undefined],
-        [{ Range: 'bytes=0-1,5-6' }, 200, undefined],
-        [{ Range: 'bytes=20-10' }, 200, undefined],
-        [{ Range: 'bytes=-' }, 200, undefined],
-        [{ Range: 'lines=1-2' }, 200, undefined],
-        [{ Range: 'bytes=1000-' }, 416, 'bytes */1000'],
-        [{ Range: 'bytes=-0' }, 416, 'bytes */1000'],
-      ]
-      for (const [headers, status, contentRange] of cases) {
-        const answer = await ask(port, hex, { headers })
-        const name = JSON.stringify(headers)
-        expect([name, answer.status]).to.deep.equal([name, status])
-        expect(answer.headers['content-range'], name).to.equal(contentRange)
-        if (status === 200) expect(answer.body.equals(bytes), name).to.equal(true)
-        if (status !== 206) continue
-        const [, start, end] = /(\d+)-(\d+)/.exec(contentRange ?? '') ?? []
-        const part = bytes.subarray(Number(start), Number(end) + 1)
-        expect(answer.body.equals(part), name).to.equal(true)
-        expect(answer.headers['x-content-type-options'], name).to.equal('nosniff')
-      }
-      const nothing = await put(store, new Uint8Array())
-      const answer = await ask(port, nothing, { headers: { Range: 'bytes=0-' } })
-      expect([answer.status, answer.headers['content-range']]).to.deep.equal([416, 'bytes */0'])
-    }))
-
-  it('returns problem documents', () =>
-    withServer(async ({ store, port }) => {
-      const hex = await put(store, randomBytes(10))
-      const cases: [string, RequestOptions, number, string][] = [
-        ['0'.repeat(64), {}, 404, 'artefact-not-found'],
-        [hex.toUpperCase(), {}, 404, 'artefact-not-found'],
-        ['..%2f..%2fetc%2fpasswd', {}, 404, 'artefact-not-found'],
-        [hex, { method: 'POST' }, 405, 'method-not-allowed'],
-        [hex, { method: 'DELETE' }, 405, 'method-not-allowed'],
-        [hex, { headers: { Range: 'bytes=10-' } }, 416, 'range-not-satisfiable'],
-      ]
-      for (const [name, options, status, code] of cases) {
-        const answer = await ask(port, name, options)
-        expect(answer.status, name).to.equal(status)
-        expect(answer.headers['content-type']).to.equal('application/problem+json')
-        expect(answer.headers['x-content-type-options']).to.equal('nosniff')
-        const problem = JSON.parse(answer.body.toString())
-        expect(problem).to.deep.equal({
-          ...makeProblem(status, code, problem.detail),
-          type: `urn:service:problem:${code}`,
-        })
-        expect(problem.detail).to.be.a('string')
-        if (status === 405) expect(answer.headers.allow).to.equal('GET, HEAD')
-      }
-      const head = await ask(port, '0'.repeat(64), { method: 'HEAD' })
-      expect([head.status, head.body.length]).to.deep.equal([404, 0])
-    }))
+      expect(problem.detail).to.be.a('string')
+      if (status === 405) expect(answer.headers.allow).to.equal('GET, HEAD')
+    }
+    const headOnly = await ask('0'.repeat(64), { method: 'HEAD' })
+    expect([headOnly.status, headOnly.body.length]).to.deep.equal([404, 0])
+  })
 
   const names: [string | undefined, string][] = [
     [undefined, 'attachment; filename="<hex>"'],
-    ['a b.png', 'attachment; filename="a b.png"'],
     ['../../x"y\\z', 'attachment; filename="_.._x_y_z"'],
     ['.bashrc', 'attachment; filename="bashrc"'],
     ['50%;x', 'attachment; filename="50__x"; filename*=UTF-8\'\'50%25%3Bx'],
@@ -127,12 +217,129 @@ describe('artefact download', () => {
     ['\ud800x\u202egnp.exe', 'attachment; filename="_x_gnp.exe"'],
   ]
   for (const [displayName, expected] of names) {
-    it(`names the file ${JSON.stringify(displayName)} safely`, () =>
-      withServer(async ({ store, port }) => {
-        const options = displayName === undefined ? {} : { displayName }
-        const hex = await put(store, randomBytes(10), options)
-        const { headers } = await ask(port, hex)
-        expect(headers['content-disposition']).to.equal(expected.replace('<hex>', hex))
-      }))
+    it(`names the file ${JSON.stringify(displayName)} safely`, async () => {
+      const hex = await put(randomBytes(10), displayName === undefined ? {} : { displayName })
+      const { headers } = await ask(hex)
+      expect(headers['content-disposition']).to.equal(expected.replace('<hex>', hex))
+    })
   }
+
+  it('cuts the connection before the end of a damaged body', async () => {
+    const hex = await put(randomBytes(2_000_000))
+    damage(root, hex)
+    const { isComplete, body } = await ask(hex)
+    expect(log.lines).to.have.length(1)
+    expect(isComplete).to.equal(false)
+    expect(body.length).to.be.lessThan(2_000_000)
+    expect((await ask(hex)).status).to.equal(404)
+  })
+
+  it('returns 500 for a damaged small body', async () => {
+    const hex = await put(randomBytes(1000))
+    damage(root, hex)
+    const { status, body } = await ask(hex)
+    expect([status, JSON.parse(body.toString()).code]).to.deep.equal([500, 'artefact-corrupt'])
+  })
+
+  it('returns 500 when the file system fails, and logs the reason', async () => {
+    const hex = await put(randomBytes(1000))
+    const shard = join(root, 'sha256', hex.slice(0, 2))
+    fs.rmSync(shard, { recursive: true })
+    // Whatever is looked for in a link to itself fails with ELOOP.
+    fs.symlinkSync(shard, shard)
+    const { status, headers, body } = await ask(hex)
+    fs.rmSync(shard)
+    expect([status, JSON.parse(body.toString()).code]).to.deep.equal([500, 'storage-failed'])
+    expect(body.toString()).not.to.contain(root)
+    expect(headers['x-content-type-options']).to.equal('nosniff')
+    const [line, ...more] = log.lines.filter(({ level }) => level === 'error')
+    expect(more).to.deep.equal([])
+    expect(line?.text).to.contain('an artefact could not be sent').and.contain(hex)
+  })
+
+  it('opens no body for answers without bytes', async () => {
+    const hex = await put(randomBytes(1000))
+    const short = [
+      await ask(hex, { method: 'HEAD' }),
+      await ask(hex, { headers: { 'If-None-Match': `"${hex}"` } }),
+      await ask(hex, { headers: { Range: 'bytes=1000-' } }),
+    ]
+    expect(short.map(({ status }) => status)).to.deep.equal([200, 304, 416])
+    expect(counted.sent).to.equal(0)
+    expect((await ask(hex)).status).to.equal(200)
+    expect(counted.sent).to.equal(1)
+  })
+
+  it('closes the file of a client that goes away or does not read', async () => {
+    const hex = await put(randomBytes(30_000_000))
+    const path = `/artefacts/sha256/${hex}`
+    const req = request({ host: '127.0.0.1', port, path, agent: false }).end()
+    const [res] = (await once(req, 'response')) as [IncomingMessage]
+    expect(counted.open).to.equal(1)
+    res.on('error', () => {})
+    res.destroy()
+    await until(() => handled === 1, 'the end of the first')
+    expect(counted.open).to.equal(0)
+    const socket = connect(port, '127.0.0.1')
+    socket.pause()
+    socket.on('error', () => {})
+    socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`)
+    await until(() => handled === 2, 'the end of the second')
+    expect(counted.open).to.equal(0)
+    socket.destroy()
+  })
+
+  describe('of requests sent ahead on one connection', () => {
+    const count = 12
+    const bytes = randomBytes(300_000)
+    const uri = `artefact://sha256/${sha256(bytes)}`
+    const read = () => {
+      const body = JSON.stringify(statelessRequest('resources/read', { uri }))
+      const headers = {
+        ...statelessHeaders('resources/read', { uri }),
+        'Content-Length': body.length,
+      }
+      const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
+      return `POST /mcp HTTP/1.1\r\nHost: localhost\r\n${lines.join('')}\r\n${body}`
+    }
+    const download = () =>
+      `GET /artefacts/sha256/${sha256(bytes)} HTTP/1.1\r\nHost: localhost\r\n\r\n`
+    const forms: [string, () => string, whole: string][] = [
+      ['reads', read, bytes.toString('base64')],
+      ['downloads', download, bytes.toString('latin1')],
+    ]
+    for (const [name, ahead, whole] of forms) {
+      it(`opens one artefact at a time for ${name}, and lets go when the client is gone`, async () => {
+        await put(bytes)
+        const limits = { maxCachedBlobBytes: 64 * 1024 }
+        let ended = 0
+        const running = await startServer(
+          { enableArtefactResources: true, limits },
+          { store: counted.store, accessLog: () => void ended++ },
+        )
+        const socketPort = Number(new URL(running.url).port)
+        const socket = connect(socketPort, '127.0.0.1')
+        const leaving = connect(socketPort, '127.0.0.1')
+        try {
+          socket.write(ahead().repeat(count))
+          let text = ''
+          for await (const chunk of socket.setEncoding('latin1')) {
+            text += chunk
+            const mayBeAll = text.length >= count * whole.length
+            if (mayBeAll && text.split(whole).length > count) break
+          }
+          expect(counted.most).to.equal(1)
+          leaving.write(ahead().repeat(count))
+          await once(leaving, 'data')
+          leaving.destroy()
+          await until(() => ended === 2 * count, 'the end of every request')
+          await until(() => counted.open === 0, 'the end of every artefact')
+        } finally {
+          socket.destroy()
+          leaving.destroy()
+          await running.stop()
+        }
+      })
+    }
+  })
 })

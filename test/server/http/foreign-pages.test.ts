@@ -1,62 +1,46 @@
 import { expect } from 'chai'
 import { networkInterfaces } from 'node:os'
-import { ask, initializeBody, postHeaders, RawSession } from '../../helpers/mcp.ts'
-import { exchange, requestText } from '../../process/raw-socket.ts'
 import { serveInProcess } from '../../helpers/in-process-servers.ts'
+import { ask, initializeBody, postHeaders, RawSession } from '../../helpers/mcp.ts'
 import type { RunningServe } from '../../helpers/serve-process.ts'
+import { exchange, requestText } from '../../process/raw-socket.ts'
+
+const artefact = `/artefacts/sha256/${'a'.repeat(64)}`
 
 const routes = [
   ['POST', '/mcp'],
   ['GET', '/mcp'],
   ['DELETE', '/mcp'],
-  ['GET', `/artefacts/sha256/${'a'.repeat(64)}`],
+  ['OPTIONS', '/mcp'],
+  ['GET', artefact],
   ['POST', '/host/v1/scene'],
   ['POST', '/host/v1/artefacts'],
   ['GET', '/healthz'],
   ['GET', '/readyz'],
+  ['GET', '/metrics'],
   ['GET', '/.well-known/oauth-protected-resource'],
   ['GET', '/nothing'],
-  ['OPTIONS', '/mcp'],
 ] as const
 
-/** What a page of another site, or a name pointed at 127.0.0.1, sends. */
-const hosts = [
-  'evil.example',
-  'evil.example:8765',
-  '127.0.0.1.evil.example',
-  'localhost.evil.example',
-  'evil-localhost',
-  '127.0.0.2',
-  '0.0.0.0',
-  '2130706433',
-  '[::ffff:127.0.0.1]',
-  'localhost@evil.example',
-  'localhost, evil.example',
-  'localhost.',
-]
-const origins = [
-  'https://evil.example',
-  'http://evil.example:8765',
-  'http://localhost.evil.example',
-  'http://127.0.0.1.evil.example',
-  'http://localhost@evil.example',
-  'null',
-  'file://',
-  'chrome-extension://abcdef',
-  'javascript://localhost',
-  'http://',
-  'localhost',
-  'http://localhost https://evil.example',
-]
+/** What a page of another site, or a name pointed at 127.0.0.1, sends; the guards have a test each. */
+const hosts = ['evil.example', '127.0.0.1.evil.example', '0.0.0.0', 'localhost@evil.example']
+const origins = ['https://evil.example', 'http://localhost.evil.example', 'null', 'file://']
 
 describe('pages of other sites', () => {
+  const page = 'https://studio.example'
   let serve: RunningServe
+  /** Reached from other machines, by one page and under one name. */
+  let exposed: RunningServe
 
   before(async () => {
-    serve = await serveInProcess()
+    const flags = ['--host', '0.0.0.0', '--allow-unauthenticated']
+    const allowed = ['--allowed-origin', `${page}:443`, '--allowed-host', 'proxy.example']
+    ;[serve, exposed] = await Promise.all([
+      serveInProcess(),
+      serveInProcess({ flags: [...flags, ...allowed] }),
+    ])
   })
-
-  after(() => serve.stop())
+  after(() => Promise.all([serve?.stop(), exposed?.stop()]))
 
   for (const [method, path] of routes) {
     it(`are refused on ${method} ${path.slice(0, 24)}, by Host and by Origin`, async () => {
@@ -79,11 +63,19 @@ describe('pages of other sites', () => {
     })
   }
 
+  it('are not let in by headers that a proxy would set', async () => {
+    for (const header of ['X-Forwarded-Host', 'Forwarded', 'X-Original-Host', 'X-Forwarded-For']) {
+      const lines = ['GET /healthz HTTP/1.1', 'Host: evil.example', `${header}: localhost`]
+      expect((await exchange(serve.port, requestText(lines)))?.status, header).to.equal(403)
+    }
+  })
+
   it('on this machine may use /mcp, but never the host link', async () => {
     const origin = { Origin: 'http://localhost:3000' }
     const headers = { ...postHeaders, ...origin }
     const answer = await ask(serve.url, { method: 'POST', headers, body: initializeBody() })
     expect(answer.status).to.equal(200)
+    expect(answer.headers).not.to.have.any.keys('access-control-allow-origin', 'vary')
     for (const value of ['http://localhost:3000', serve.base, 'null']) {
       const refused = await serve.post('scene', {}, { Origin: value })
       expect(refused.status, value).to.equal(403)
@@ -94,66 +86,87 @@ describe('pages of other sites', () => {
     })
     expect(preflight.status).to.equal(403)
     expect(preflight.headers).not.to.have.property('access-control-allow-origin')
-  })
-
-  it('never reached the application state', async () => {
     const session = await RawSession.open(serve.url)
     expect(await session.readJson('scene://current')).to.include({ status: 'no_snapshot' })
   })
 
+  const initialize = async (host: string, origin: string, address = '127.0.0.1') => {
+    const url = `http://${address}:${exposed.port}/mcp`
+    const headers = { ...postHeaders, Host: host, Origin: origin }
+    const answer = await ask(url, { method: 'POST', headers, body: initializeBody() })
+    return [answer.status, answer.headers['access-control-allow-origin']]
+  }
+
   it('named by --allowed-origin and --allowed-host get in, the others do not', async () => {
-    const flags = ['--allowed-origin', 'https://studio.example', '--allowed-host', 'proxy.example']
-    const open = await serveInProcess({ flags })
-    try {
-      const status = async (host: string, origin: string) => {
-        const headers = { ...postHeaders, Host: host, Origin: origin }
-        const answer = await ask(open.url, { method: 'POST', headers, body: initializeBody() })
-        return [answer.status, answer.headers['access-control-allow-origin']]
-      }
-      const good = 'https://studio.example'
-      expect(await status('proxy.example', good)).to.deep.equal([200, good])
-      expect(await status('proxy.example:1', good)).to.deep.equal([200, good])
-      expect(await status('other.example', good)).to.deep.equal([403, undefined])
-      expect(await status('proxy.example', `${good}:444`)).to.deep.equal([403, undefined])
-      expect(await status('proxy.example', 'http://studio.example')).to.deep.equal([403, undefined])
-      expect(await status('proxy.example', `${good}.evil.example`)).to.deep.equal([403, undefined])
-      expect((await open.post('scene', {}, { Origin: good })).status).to.equal(403)
-    } finally {
-      await open.stop()
+    expect(await initialize('proxy.example', page)).to.deep.equal([200, page])
+    expect(await initialize('proxy.example:1', page)).to.deep.equal([200, page])
+    for (const [host, origin] of [
+      ['other.example', page],
+      ['proxy.example', `${page}:444`],
+      ['proxy.example', 'http://studio.example'],
+      ['proxy.example', `${page}.evil.example`],
+    ] as const) {
+      expect(await initialize(host, origin), `${host} ${origin}`).to.deep.equal([403, undefined])
     }
+    expect((await exposed.post('scene', {}, { Origin: page })).status).to.equal(403)
   })
 
   it('on the address of the server itself get in, wherever its Host is accepted', async () => {
-    const reached = Object.values(networkInterfaces())
+    const address = Object.values(networkInterfaces())
       .flatMap(each => each ?? [])
       .find(({ family, internal }) => family === 'IPv4' && !internal)?.address
-    const address = reached ?? '127.0.0.1'
-    const flags = ['--host', '0.0.0.0', '--allow-unauthenticated', '--allowed-host', 'studio.test']
-    const open = await serveInProcess({ flags })
-    try {
-      const status = async (host: string, origin: string) => {
-        const headers = { ...postHeaders, Host: host, Origin: origin }
-        const url = `http://${address}:${open.port}/mcp`
-        return (await ask(url, { method: 'POST', headers, body: initializeBody() })).status
-      }
-      for (const name of [address, 'studio.test']) {
-        const host = `${name}:${open.port}`
-        expect(await status(host, `http://${host}`), host).to.equal(200)
-        expect(await status(host, 'null'), host).to.equal(403)
-        expect(await status(host, 'http://evil.example'), host).to.equal(403)
-      }
-      const host = `studio.test:${open.port}`
-      expect(await status(host, `http://studio.test:${open.port + 1}`)).to.equal(403)
-      expect(await status('evil.example', 'http://evil.example')).to.equal(403)
-    } finally {
-      await open.stop()
+    for (const name of [address ?? '127.0.0.1', 'proxy.example']) {
+      const host = `${name}:${exposed.port}`
+      expect(await initialize(host, `http://${host}`, address), host).to.include(200)
+      expect(await initialize(host, 'null', address), host).to.include(403)
+      expect(await initialize(host, 'http://evil.example', address), host).to.include(403)
     }
+    const host = `proxy.example:${exposed.port}`
+    expect(await initialize(host, `http://proxy.example:${exposed.port + 1}`)).to.include(403)
+    expect(await initialize('evil.example', 'http://evil.example')).to.include(403)
   })
 
-  it('are not let in by headers that a proxy would set', async () => {
-    for (const header of ['X-Forwarded-Host', 'Forwarded', 'X-Original-Host', 'X-Forwarded-For']) {
-      const lines = ['GET /healthz HTTP/1.1', 'Host: evil.example', `${header}: localhost`]
-      expect((await exchange(serve.port, requestText(lines)))?.status, header).to.equal(403)
+  it('that are allowed may send and read what downloads and every revision take', async () => {
+    const preflight = async (url: string, method: string) => {
+      const headers = { Origin: page, 'Access-Control-Request-Method': method }
+      const answer = await ask(url, { method: 'OPTIONS', headers })
+      expect(answer.status).to.equal(204)
+      return answer.headers['access-control-allow-headers']?.split(', ')
+    }
+    const download = exposed.base + artefact
+    expect(await preflight(download, 'GET')).to.include.members([
+      'Authorization',
+      'Range',
+      'If-Range',
+      'If-None-Match',
+    ])
+    expect(await preflight(exposed.url, 'POST')).to.include.members([
+      'Content-Type',
+      'Accept',
+      'Mcp-Session-Id',
+      'MCP-Protocol-Version',
+      'Mcp-Method',
+      'Mcp-Name',
+    ])
+    const { headers } = await ask(download, { headers: { Origin: page } })
+    expect(headers['access-control-allow-origin']).to.equal(page)
+    expect(headers['access-control-expose-headers']?.split(', ')).to.have.members([
+      'Mcp-Session-Id',
+      'WWW-Authenticate',
+      'ETag',
+      'Content-Range',
+      'Accept-Ranges',
+      'Content-Disposition',
+      'Retry-After',
+    ])
+  })
+
+  it('decide about an answer: it says so to caches, to whomever it goes', async () => {
+    for (const url of [exposed.url, exposed.base + artefact]) {
+      for (const origin of [[], [page], ['https://evil.example']]) {
+        const answer = await ask(url, { headers: { Origin: origin } })
+        expect(answer.headers.vary, String(origin)).to.equal('Origin')
+      }
     }
   })
 })

@@ -1,165 +1,130 @@
+import { expect } from 'chai'
 import { once } from 'node:events'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect } from 'chai'
-import { type AccessEntry, silentLogger } from '../../../src/lib/util/logger.ts'
-import { startGateway } from '../../../src/server/gateway.ts'
 import { identityPath } from '../../../src/server/gateway/active-gateway.ts'
-import { startAccountsServer } from '../../../src/server/accounts-server.ts'
-import type { ServeHandle } from '../../../src/server/host/serve-options.ts'
-import { startServe } from '../../../src/server/serve.ts'
-import { until } from '../../helpers/until.ts'
+import {
+  accountsInProcess,
+  gatewayInProcess,
+  serveInProcess,
+} from '../../helpers/in-process-servers.ts'
 import { ask, initializeBody, postHeaders, RawSession } from '../../helpers/mcp.ts'
+import type { RunningServe } from '../../helpers/serve-process.ts'
+import { until } from '../../helpers/until.ts'
 
-const forged = { 'X-Forwarded-For': '203.0.113.7' }
 const everyForm = {
-  ...forged,
+  'X-Forwarded-For': '203.0.113.7',
   'X-Real-IP': '203.0.113.8',
   Forwarded: 'for=203.0.113.9',
   Via: '1.1 proxy',
 }
+const trust = ['--trusted-proxy', '127.0.0.1']
 
 describe('the address of a client', () => {
-  let folder: string
-  let entries: AccessEntry[]
-  let stop: (() => Promise<void>)[]
+  /** One that trusts nobody, and one that trusts a proxy on this machine. */
+  let servers: readonly RunningServe[]
 
-  beforeEach(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'forwarded-'))
-    entries = []
-    stop = []
+  before(async () => {
+    const trusting = [...trust, '--allow-unauthenticated']
+    servers = await Promise.all([serveInProcess(), serveInProcess({ flags: trusting })])
   })
-  afterEach(async () => {
-    for (const end of stop) await end()
-    await rm(folder, { recursive: true, force: true })
-  })
+  after(() => Promise.all(servers.map(server => server.stop())))
 
-  const common = () => ({
-    port: 0,
-    host: '127.0.0.1',
-    allowedHosts: [],
-    allowedOrigins: [],
-    log: silentLogger,
-    accessLog: (entry: AccessEntry) => void entries.push(entry),
-  })
-
-  async function serve(trustedProxies: string[]): Promise<ServeHandle> {
-    const facts = { dccType: 'unknown', artefacts: false, resources: true }
-    const handle = await startServe({ ...common(), ...facts, registryDir: folder, trustedProxies })
-    stop.push(() => handle.stop())
-    return handle
-  }
-
-  async function hostToken({ hostTokenFile }: ServeHandle): Promise<string> {
-    return (await readFile(hostTokenFile ?? '', 'utf8')).trim()
-  }
-
-  const cases: [why: string, trusted: string[], headers: Record<string, string>, peer: string][] = [
+  const cases: [what: string, trusting: 0 | 1, headers: Record<string, string>, peer: string][] = [
+    ['that of the connection, whatever it claims, without a proxy', 0, everyForm, '127.0.0.1'],
     [
-      'that of the connection, whatever it claims, when nobody is trusted',
-      [],
-      everyForm,
-      '127.0.0.1',
-    ],
-    ['that of the connection when others are trusted', ['10.0.0.0/8'], everyForm, '127.0.0.1'],
-    ['what a trusted proxy says', ['127.0.0.0/8'], everyForm, '203.0.113.7'],
-    [
-      'the last that a trusted proxy says, not what the client forged before it',
-      ['127.0.0.1'],
-      { 'X-Forwarded-For': '6.6.6.6, 203.0.113.7' },
+      'the last one a trusted proxy names, not what the client forged before it',
+      1,
+      { ...everyForm, 'X-Forwarded-For': '6.6.6.6, 203.0.113.7' },
       '203.0.113.7',
     ],
     [
       'that of a trusted proxy that names no client',
-      ['127.0.0.1'],
+      1,
       { Forwarded: 'for=203.0.113.9', 'X-Real-IP': '203.0.113.8' },
       '127.0.0.1',
     ],
   ]
-  for (const [what, trusted, headers, peer] of cases) {
+  for (const [what, trusting, headers, peer] of cases) {
     it(`is ${what}: in the access log, and in the audit`, async () => {
-      const { url } = await serve(trusted)
+      const server = servers[trusting]!
+      const before = server.output().stderr.length
       const refused = { ...postHeaders, ...headers, Origin: 'https://evil.example' }
       const init = { method: 'POST', headers: refused, body: initializeBody() }
-      expect((await ask(url, init)).status).to.equal(403)
-      const session = await RawSession.open(url)
-      const { entries: audited } = await session.readJson('audit://recent')
-      expect(audited.map(({ actor }: { actor: string }) => actor)).to.deep.equal([peer])
-      await until(() => entries.some(({ status }) => status === 403), 'the access log')
-      expect(entries.find(({ status }) => status === 403)?.peer).to.equal(peer)
+      expect((await ask(server.url, init)).status).to.equal(403)
+      const logged = () =>
+        server
+          .output()
+          .stderr.slice(before)
+          .split('\n')
+          .find(line => line.includes('"status":403'))
+      await until(() => logged() !== undefined, 'the access log')
+      expect(JSON.parse(logged() ?? '')).to.include({ peer })
+      const session = await RawSession.open(server.url)
+      const { entries } = await session.readJson('audit://recent')
+      expect(entries.at(-1)).to.include({ actor: peer })
     })
   }
 
   it('is what the limits of the registry count, with a trusted proxy and without', async () => {
-    for (const [trustedProxies, last] of [
+    const login = async (url: string, address: string) => {
+      const headers = { 'Content-Type': 'application/json', 'X-Forwarded-For': address }
+      const body = JSON.stringify({ username: 'ada', password: 'wrong password' })
+      return (await ask(`${url}/api/v1/auth/login`, { method: 'POST', headers, body })).status
+    }
+    for (const [flags, last] of [
       [[], 429],
-      [['127.0.0.1'], 401],
+      [trust, 401],
     ] as const) {
-      const registry = await startAccountsServer({
-        ...common(),
-        dataDir: join(folder, `data-${last}`),
-        trustedProxies,
-        limits: { maxLoginFailures: 2 },
-      })
-      stop.push(() => registry.stop())
-      const login = async (user: string, address: string) => {
-        const headers = { 'Content-Type': 'application/json', 'X-Forwarded-For': address }
-        const body = JSON.stringify({ username: user, password: 'wrong password' })
-        return (await ask(`${registry.url}/api/v1/auth/login`, { method: 'POST', headers, body }))
-          .status
-      }
-      for (let at = 0; at < 2; at++) await login('ada', '203.0.113.7')
-      expect(await login('ada', '198.51.100.1')).to.equal(last)
+      const registry = await accountsInProcess({ flags: ['--bound=maxLoginFailures=2', ...flags] })
+      for (let at = 0; at < 2; at++) await login(registry.url, '203.0.113.7')
+      expect(await login(registry.url, '198.51.100.1')).to.equal(last)
+      await registry.stop()
     }
   })
 
-  describe('of a request to /host', () => {
-    for (const [name, value] of Object.entries({
+  it('of a request to /host is not of this machine with a header of a proxy', async () => {
+    const forwarded = {
       ...everyForm,
       'X-Forwarded-Host': 'studio.example',
       'X-Forwarded-Proto': 'https',
-    })) {
-      for (const trusted of [[], ['127.0.0.1']]) {
-        const whom = trusted.length === 0 ? 'nobody is' : 'the proxy is'
-        it(`is not believed to be of this machine with ${name}, when ${whom} trusted`, async () => {
-          const handle = await serve(trusted)
-          const authorization = { Authorization: `Bearer ${await hostToken(handle)}` }
-          const init = { method: 'POST', body: '{}' }
-          const json = { ...authorization, 'Content-Type': 'application/json' }
-          const straight = await ask(`${handle.hostUrl}/v1/scene`, { ...init, headers: json })
-          expect(straight.status).to.equal(200)
-          const over = { ...json, [name]: value }
-          const { status, json: problem } = await ask(`${handle.hostUrl}/v1/scene`, {
-            ...init,
-            headers: over,
-          })
-          expect(status).to.equal(403)
-          expect(problem.detail).to.include(name.toLowerCase())
-          expect(await upgrade(handle, { ...authorization, [name]: value })).to.match(/ 403 /)
-          expect(await upgrade(handle, authorization)).to.match(/ 101 /)
-        })
+    }
+    for (const server of servers) {
+      expect((await server.post('scene', {})).status).to.equal(200)
+      expect(await upgrade(server)).to.match(/ 101 /)
+      for (const [name, value] of Object.entries(forwarded)) {
+        const { status, json } = await server.post('scene', {}, { [name]: value })
+        expect(status, name).to.equal(403)
+        expect(json.detail).to.include(name.toLowerCase())
+        expect(await upgrade(server, { [name]: value }), name).to.match(/ 403 /)
       }
     }
   })
 
   it('of a request for the gateway itself is not of this machine over a proxy', async () => {
-    const rules = { standby: false }
-    const gateway = await startGateway({ ...common(), ...rules, registryDir: folder })
-    stop.push(() => gateway.stop())
-    const url = new URL(identityPath, gateway.url).href
+    const registryDir = await mkdtemp(join(tmpdir(), 'forwarded-'))
+    const gateway = gatewayInProcess({ port: 0, registryDir })
+    const url = new URL(identityPath, (await gateway.line('listening')).url).href
     expect((await ask(url)).status).to.equal(200)
-    expect((await ask(url, { headers: forged })).status).to.equal(404)
+    const headers = { 'X-Forwarded-For': '203.0.113.7' }
+    expect((await ask(url, { headers })).status).to.equal(404)
+    await gateway.stop()
+    await rm(registryDir, { recursive: true, force: true })
   })
 })
 
 /** The status line that an upgrade to the host link gets. */
-async function upgrade({ hostUrl }: ServeHandle, headers: Record<string, string>): Promise<string> {
+async function upgrade(
+  { hostUrl, token }: RunningServe,
+  headers: Record<string, string> = {},
+): Promise<string> {
   const { port, host } = new URL(hostUrl)
   const socket = connect(Number(port), '127.0.0.1')
   const all = {
     Host: host,
+    Authorization: `Bearer ${token}`,
     Upgrade: 'websocket',
     Connection: 'Upgrade',
     'Sec-WebSocket-Version': '13',

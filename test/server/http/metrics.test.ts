@@ -91,7 +91,7 @@ describe('/metrics', () => {
     })
   }
 
-  it('has sessions, streams and subscriptions of now, and how long calls took', async () => {
+  it('has sessions, streams, subscriptions and calls of now, and how long calls took', async () => {
     const session = await RawSession.open(serve.url, '2025-11-25', {
       Authorization: `Bearer ${key}`,
     })
@@ -111,6 +111,12 @@ describe('/metrics', () => {
       'service_cli_call_seconds_bucket{method="resources/read",le="+Inf"}',
       1,
     ])
+    const waiting = session.call('tools/call', { name: 'wait_for_change', arguments: {} })
+    const pending = async () => (await read('serve')).get('service_cli_pending_calls')
+    await until(async () => (await pending()) === 1, 'the wait')
+    await serve.post('scene', { frame: 1 })
+    expect((await waiting).result).to.not.have.property('isError')
+    expect(await pending()).to.equal(0)
     events.close()
     await until(async () => (await read('serve')).get('service_cli_streams') === 0, 'the end')
   })

@@ -4,9 +4,9 @@ import { expect } from 'chai'
 import { ask, postHeaders, rpc, startServer } from '../../helpers/mcp.ts'
 
 const MiB = 1024 * 1024
-const count = 80
-/** The server holds 64 MiB of incomplete bodies. */
-const fitting = 64
+const count = 140
+/** The server holds 128 MiB of incomplete bodies. */
+const fitting = 128
 
 describe('incomplete bodies of many clients', () => {
   it('are bounded in total: 503 with Retry-After, and small requests go on', async () => {

@@ -2,65 +2,119 @@ import { expect } from 'chai'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import { createServer as createSecureServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, connect } from 'node:net'
 import tls from 'node:tls'
 import { Secret } from '../../../src/lib/util/secret.ts'
 import { connectLink } from '../../../src/server/join/connect-link.ts'
 import { makePair } from '../../helpers/certificate.ts'
+import { withEnv } from '../../helpers/in-process.ts'
+import { cleanEnv } from '../../helpers/program.ts'
 import { acceptLinks } from '../../helpers/scripted-gateway.ts'
+
+const portOf = (server: Server) => (server.address() as AddressInfo).port
+
+async function listening(server: Server): Promise<Server> {
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return server
+}
+
+/** Why the link ended, which is closed as soon as it is open. */
+async function outcomeOf(gateway: string, address?: string): Promise<string> {
+  const stop = new AbortController()
+  const { reason } = await connectLink({
+    gateway,
+    address,
+    token: new Secret('svc_a-token-of-an-instance'),
+    limits: { joinPingMs: 5000, joinSilenceMs: 15_000, maxJoinMessageBytes: 1024 * 1024 },
+    opened: () => stop.abort(),
+    signal: stop.signal,
+  })
+  return reason
+}
+const opened = 'the instance stops'
 
 describe('a link that a gateway refuses', () => {
   it('says why, without the token that the gateway repeats', async () => {
-    const token = 'svc_a-token-of-an-instance'
     const gateway = createServer().on('upgrade', ({ headers }, socket) => {
       const detail = `no instance has ${headers.authorization}`
       socket.end(`HTTP/1.1 403 Forbidden\r\n\r\n${JSON.stringify({ detail })}`)
     })
-    gateway.listen(0, '127.0.0.1')
-    await once(gateway, 'listening')
-    try {
-      const { reason } = await connectLink({
-        gateway: `http://127.0.0.1:${(gateway.address() as AddressInfo).port}`,
-        token: new Secret(token),
-        limits: { joinPingMs: 5000, joinSilenceMs: 15_000, maxJoinMessageBytes: 1024 * 1024 },
-        opened: () => {},
-        signal: new AbortController().signal,
-      })
-      expect(reason).to.equal('it answers with HTTP 403: no instance has Bearer [secret]')
-    } finally {
-      gateway.close()
-    }
+    await listening(gateway)
+    expect(await outcomeOf(`http://127.0.0.1:${portOf(gateway)}`)).to.equal(
+      'it answers with HTTP 403: no instance has Bearer [secret]',
+    )
+    gateway.close()
   })
 })
 
-describe('a link to one address of a name', () => {
-  const pair = makePair({ names: ['gateways.test'] })
+describe('a link over TLS', () => {
+  const pair = makePair({ names: ['gateways.test', 'localhost'] })
   const trusted = tls.getCACertificates('default')
-  before(() => tls.setDefaultCACertificates([...trusted, pair.cert]))
-  after(() => tls.setDefaultCACertificates(trusted))
+  let server: Server
+  let joined: readonly unknown[]
 
-  it('is opened when the certificate is for the name, and for no other name', async () => {
-    const server = createSecureServer(pair) as unknown as Server
-    const { joined } = acceptLinks(server)
-    server.listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    const connect = (name: string) => {
-      const stop = new AbortController()
-      return connectLink({
-        gateway: `https://${name}:${(server.address() as AddressInfo).port}`,
-        address: '127.0.0.1',
-        token: new Secret('svc_token'),
-        limits: { joinPingMs: 5000, joinSilenceMs: 15_000, maxJoinMessageBytes: 1024 * 1024 },
-        opened: () => stop.abort(),
-        signal: stop.signal,
+  before(async () => {
+    server = await listening(createSecureServer(pair) as unknown as Server)
+    joined = acceptLinks(server).joined
+  })
+  after(() => server.close())
+  afterEach(() => tls.setDefaultCACertificates(trusted))
+
+  const trust = () => tls.setDefaultCACertificates([...trusted, pair.cert])
+  const at = (name: string) => `https://${name}:${portOf(server)}`
+
+  it('is opened when the certificate is trusted and for the name, and for no other name', async () => {
+    expect(await outcomeOf(at('gateways.test'), '127.0.0.1')).to.include(
+      'TLS failed (DEPTH_ZERO_SELF_SIGNED_CERT)',
+    )
+    trust()
+    expect(await outcomeOf(at('gateways.test'), '127.0.0.1')).to.equal(opened)
+    expect(await outcomeOf(at('other.test'), '127.0.0.1')).to.include('ERR_TLS_CERT_ALTNAME_INVALID')
+    expect(joined).to.have.length(1)
+  })
+
+  describe('with a proxy in the environment', () => {
+    let proxy: Server
+    let asked: string[]
+
+    beforeEach(async () => {
+      asked = []
+      proxy = await listening(createServer())
+      proxy.on('connect', (req, socket) => {
+        asked.push(req.url ?? '')
+        const passed = connect(portOf(server), '127.0.0.1', () => {
+          socket.write('HTTP/1.1 200 OK\r\n\r\n')
+          passed.pipe(socket).pipe(passed)
+        })
+        for (const end of [passed, socket]) end.on('error', () => {})
       })
-    }
-    try {
-      expect((await connect('gateways.test')).reason).to.equal('the instance stops')
-      expect((await connect('other.test')).reason).to.include('ERR_TLS_CERT_ALTNAME_INVALID')
-      expect(joined).to.have.length(1)
-    } finally {
-      server.close()
-    }
+    })
+    afterEach(() => {
+      proxy.closeAllConnections()
+      proxy.close()
+    })
+
+    const outcomeBehind = (name: string, more = {}) =>
+      withEnv(cleanEnv({ HTTPS_PROXY: `http://127.0.0.1:${portOf(proxy)}`, ...more }), () =>
+        outcomeOf(at(name)),
+      )
+
+    it('goes through it to another machine, and checks the certificate behind it', async () => {
+      expect(await outcomeBehind('gateways.test')).to.include('TLS failed')
+      trust()
+      expect(await outcomeBehind('gateways.test')).to.equal(opened)
+      const { host } = new URL(at('gateways.test'))
+      expect(asked).to.deep.equal([host, host])
+    })
+
+    it('does not use it for this machine, nor for a name of NO_PROXY', async () => {
+      trust()
+      expect(await outcomeBehind('localhost')).to.equal(opened)
+      expect(await outcomeBehind('gateways.test', { NO_PROXY: 'gateways.test' })).to.include(
+        'cannot resolve',
+      )
+      expect(asked).to.deep.equal([])
+    })
   })
 })

@@ -1,26 +1,21 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import * as v2 from '@modelcontextprotocol/client'
 import { expect } from 'chai'
+import * as v2 from '@modelcontextprotocol/client'
 import { loadSdk, type Sdk, type StatelessClient } from '../../clients/client-face.ts'
 import { type Connection, type Prepared, prepare, runScenario } from '../../clients/scenario.ts'
+import type { Serving } from '../../clients/serve.ts'
 import { runStatelessScenario, type StatelessConnection } from '../../clients/stateless-scenario.ts'
-import { startServe } from '../../clients/serve.ts'
+import { serveInProcess } from '../../helpers/in-process-servers.ts'
+import type { RunningServe } from '../../helpers/serve-process.ts'
 
 describe('the newest SDK clients', () => {
-  let folder: string
+  let serve: RunningServe
   let prepared: Prepared
 
   before(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'service-cli-newest-'))
-    prepared = await prepare(await startServe(folder))
+    serve = await serveInProcess()
+    prepared = await prepare(servingOf(serve))
   })
-  after(async () => {
-    const code = await prepared?.serving.stop()
-    await rm(folder, { recursive: true, force: true })
-    expect(code).to.equal(0)
-  })
+  after(() => serve.stop())
 
   const info = { name: 'newest', version: '1' }
 
@@ -56,19 +51,13 @@ describe('the newest SDK clients', () => {
   }
 
   it('are told by SDK v2 that the server ended their stream', async () => {
-    const other = await mkdtemp(join(tmpdir(), 'service-cli-newest-'))
-    const serving = await startServe(other)
-    try {
-      const { client, transport } = connection(new URL(serving.url), 'auto')
-      await client.connect(transport)
-      const listening = await client.listen({ resourceSubscriptions: ['scene://current'] })
-      const [code, ending] = await Promise.all([serving.stop(), listening.closed])
-      expect([code, ending]).to.deep.equal([0, 'graceful'])
-      await client.close()
-    } finally {
-      await serving.stop()
-      await rm(other, { recursive: true, force: true })
-    }
+    const stopping = await serveInProcess()
+    const { client, transport } = connection(new URL(stopping.url), 'auto')
+    await client.connect(transport)
+    const listening = await client.listen({ resourceSubscriptions: ['scene://current'] })
+    const [ending] = await Promise.all([listening.closed, stopping.stop()])
+    expect(ending).to.equal('graceful')
+    await client.close()
   })
 
   function connection(url: URL, mode: unknown): StatelessConnection {
@@ -78,3 +67,21 @@ describe('the newest SDK clients', () => {
     }
   }
 })
+
+/** The part of a server that the scenarios use. */
+function servingOf({ url, post, store }: RunningServe): Serving {
+  const serving: Pick<Serving, 'url' | 'post' | 'upload'> = {
+    url,
+    async post(path, body) {
+      const { status, text, json } = await post(path, body)
+      if (status >= 300) throw new Error(`POST ${path}: ${status} ${text}`)
+      return json
+    },
+    async upload(bytes, mime, name) {
+      const query = `?${new URLSearchParams({ display_name: name })}`
+      const sha256 = await store(Buffer.from(bytes), query, mime)
+      return { uri: `artefact://sha256/${sha256}`, sha256 }
+    },
+  }
+  return serving as Serving
+}

@@ -1,7 +1,8 @@
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import { type AddressInfo, connect, type Socket } from 'node:net'
 import { expect } from 'chai'
+import { once } from 'node:events'
+import { createServer, type Server } from 'node:http'
+import { type AddressInfo, connect, type Socket } from 'node:net'
+import type { AccessEntry } from '../../../src/lib/util/logger.ts'
 import { McpHttpServer } from '../../../src/server/mcp/mcp-http-server.ts'
 import { SessionEventBuffer } from '../../../src/server/resources/session-event-buffer.ts'
 import { RawSession, startServer, type TestServer } from '../../helpers/mcp.ts'
@@ -12,18 +13,21 @@ import { until } from '../../helpers/until.ts'
 const padding = 'x'.repeat(1900)
 const scene = `scene://delta?since=${'0'.repeat(1900)}`
 const other = `test://other?pad=${padding}`
+const last = 'test://last'
 
 /** Opens a stream that is told of the URIs, and of changed lists. */
-type Opener = (url: string, uris: readonly string[]) => Promise<Opened>
+type Opener = (url: string) => Promise<Opened>
 
 interface Opened {
-  reader: Reader
+  readonly reader: Reader
   /** Gives up one URI; only a session can. */
   unsubscribe(uri: string): Promise<unknown>
 }
 
+const uris = [scene, other, last]
+
 const openers: Record<string, Opener> = {
-  'a session stream': async (url, uris) => {
+  'a session stream': async url => {
     const session = await RawSession.open(url)
     for (const uri of uris) await session.call('resources/subscribe', { uri })
     const headers = `Accept: text/event-stream\r\nMcp-Session-Id: ${session.id}\r\n`
@@ -32,7 +36,7 @@ const openers: Record<string, Opener> = {
       unsubscribe: uri => session.call('resources/unsubscribe', { uri }),
     }
   },
-  'a listen stream': async (url, uris) => {
+  'a listen stream': async url => {
     const method = 'subscriptions/listen'
     const notifications = { resourceSubscriptions: uris, resourcesListChanged: true }
     const body = JSON.stringify(statelessRequest(method, { notifications }))
@@ -45,119 +49,126 @@ const openers: Record<string, Opener> = {
   },
 }
 
-for (const [kind, open] of Object.entries(openers))
-  describe(`${kind} whose reader is behind`, () => {
-    let running: TestServer
-    let unsubscribe: Opened['unsubscribe']
-    let reader: Reader
+describe('a stream whose reader is behind', () => {
+  let running: TestServer
+  /** One that has little patience, in a server of the host. */
+  let hasty: McpHttpServer
+  let host: Server
+  let cut: () => void = () => {}
 
-    async function start(limits = {}): Promise<void> {
-      running = await startServer(
-        { limits: { maxStreamBufferBytes: 16_384, listChangedIntervalMs: 1, ...limits } },
-        {},
-        server =>
-          server.resources().addProducer({ scheme: 'test', list: () => [], read: () => [] }),
-      )
-      ;({ reader, unsubscribe } = await open(running.url, [scene, other]))
-    }
-
-    afterEach(async () => {
-      reader.socket.destroy()
-      await running.stop()
-    })
-
-    /** 20,000 updates of 2 KB: far more than the system's buffers on both sides take. */
-    async function overfill(who = reader, server = running.server): Promise<void> {
-      who.socket.pause()
-      for (let n = 0; n < 20_000; n++) {
-        server.resources().setScene({ n })
-        // What is written leaves the process only between turns.
-        if (n % 5 === 0) await new Promise(resolve => setImmediate(resolve))
-      }
-    }
-
-    it('keeps a bounded number of updates for it, and goes on once it reads', async () => {
-      await start()
-      const before = process.memoryUsage().arrayBuffers
-      await overfill()
-      const kept = process.memoryUsage().arrayBuffers - before
-      expect(kept).to.be.below(20 * 1024 * 1024)
-      reader.socket.resume()
-      await reader.quiet()
-      // 80 MB were announced; what came is what the system had taken, and the newest state.
-      expect(reader.count(scene)).to.be.within(1, 15_000)
-      const heard = reader.count(scene)
-      running.server.resources().setScene({ n: 'last' })
-      await until(() => reader.count(scene) === heard + 1)
-    })
-
-    it('is told once of every other URI it missed, and of a changed list', async () => {
-      await start()
-      await overfill()
-      for (let n = 0; n < 3; n++) running.server.resources().notifyUpdated('test://other')
-      const buffer = new SessionEventBuffer({ sessionId: 'new' })
-      running.server.resources().registerSessionEventBuffer(buffer)
-      await new Promise(resolve => setTimeout(resolve, 20))
-      reader.socket.resume()
-      await until(() => reader.count(other) > 0 && reader.count('list_changed') > 0)
-      await reader.quiet()
-      expect(reader.count(other)).to.equal(1)
-      expect(reader.count('list_changed')).to.equal(1)
-    })
-
-    // A listen stream is about the same URIs to its end.
-    if (kind === 'a session stream') {
-      it('is not told of what it unsubscribed from meanwhile', async () => {
-        await start()
-        await overfill()
-        running.server.resources().notifyUpdated('test://other')
-        await unsubscribe(other)
-        reader.socket.resume()
-        await reader.quiet()
-        expect(reader.count(other)).to.equal(0)
-      })
-    }
-
-    it('is cut when it takes nothing for long, also inside a server of the host', async () => {
-      await start()
-      const limits = { streamKeepAliveMs: 150, streamStallMs: 300, maxStreamBufferBytes: 16_384 }
-      const embedded = new McpHttpServer({}, { limits })
-      const http = createServer(embedded.requestListener()).listen(0, '127.0.0.1')
-      await once(http, 'listening')
-      const url = `http://127.0.0.1:${(http.address() as AddressInfo).port}/mcp`
-      const { reader: stuck } = await open(url, [scene])
-      try {
-        await overfill(stuck, embedded)
-        // Taking nothing is what is tested: there is no event to wait for.
-        await new Promise(resolve => setTimeout(resolve, 800))
-        stuck.socket.resume()
-        await until(() => stuck.socket.closed)
-      } finally {
-        stuck.socket.destroy()
-        await embedded.stop()
-        http.closeAllConnections()
-        http.close()
-      }
-    })
-
-    it('gets a comment now and then when there is nothing to tell', async () => {
-      await start({ streamKeepAliveMs: 150 })
-      await until(() => reader.text.includes('\n:\n\n') || reader.text.endsWith(':\n\n'))
-    })
+  before(async () => {
+    const limits = { maxStreamBufferBytes: 16_384, streamKeepAliveMs: 150 }
+    const addProducer = (server: McpHttpServer) =>
+      server.resources().addProducer({ scheme: 'test', list: () => [], read: () => [] })
+    const patient = { limits: { ...limits, listChangedIntervalMs: 1 } }
+    running = await startServer(patient, {}, addProducer)
+    const isStream = ({ method, rpc }: AccessEntry) =>
+      method === 'GET' || rpc === 'subscriptions/listen'
+    hasty = new McpHttpServer(
+      {},
+      {
+        limits: { ...limits, streamStallMs: 300 },
+        accessLog: entry => void (isStream(entry) && cut()),
+      },
+    )
+    addProducer(hasty)
+    host = createServer(hasty.requestListener()).listen(0, '127.0.0.1')
+    await once(host, 'listening')
+  })
+  after(async () => {
+    await running.stop()
+    await hasty.stop()
+    host.closeAllConnections()
+    host.close()
   })
 
-/** A GET stream on a bare socket, which reads or does not read as it is told. */
+  /** 24 MB of updates: far more than the system's buffers on both sides take. */
+  const overflow = 12_000
+
+  async function overfill({ socket }: Reader, server = running.server): Promise<void> {
+    socket.pause()
+    for (let n = 0; n < overflow; n++) {
+      server.resources().setScene({ n })
+      // What is written leaves the process only between turns.
+      if (n % 5 === 0) await new Promise(resolve => setImmediate(resolve))
+    }
+  }
+
+  /** Reads all that is on its way: the last URI changes behind everything else. */
+  async function catchUp(reader: Reader): Promise<void> {
+    running.server.resources().notifyUpdated(last)
+    reader.socket.resume()
+    await until(() => reader.count(last) === 1, 'the last update')
+  }
+
+  for (const [kind, open] of Object.entries(openers)) {
+    describe(kind, () => {
+      it('keeps a bounded number of updates for it, and goes on once it reads', async () => {
+        const { reader } = await open(running.url)
+        const before = process.memoryUsage().arrayBuffers
+        await overfill(reader)
+        const kept = process.memoryUsage().arrayBuffers - before
+        expect(kept).to.be.below(20 * 1024 * 1024)
+        await catchUp(reader)
+        // What came is what the system had taken, and the newest state.
+        const heard = reader.count(scene)
+        expect(heard).to.be.within(1, overflow - 1000)
+        running.server.resources().setScene({ n: 'last' })
+        await until(() => reader.count(scene) === heard + 1)
+        reader.socket.destroy()
+      })
+
+      it('tells it once of every other URI it missed, and of a changed list', async () => {
+        const { reader, unsubscribe } = await open(running.url)
+        await overfill(reader)
+        for (let n = 0; n < 3; n++) running.server.resources().notifyUpdated('test://other')
+        const buffer = new SessionEventBuffer({ sessionId: kind.replaceAll(' ', '-') })
+        running.server.resources().registerSessionEventBuffer(buffer)
+        await catchUp(reader)
+        await until(() => reader.count('list_changed') > 0)
+        expect([reader.count(other), reader.count('list_changed')]).to.deep.equal([1, 1])
+        // A listen stream is about the same URIs to its end.
+        if (kind === 'a session stream') {
+          reader.text = ''
+          await overfill(reader)
+          running.server.resources().notifyUpdated('test://other')
+          await unsubscribe(other)
+          await catchUp(reader)
+          expect(reader.count(other)).to.equal(0)
+        }
+        reader.socket.destroy()
+      })
+
+      it('is cut when it takes nothing for long, also inside a server of the host', async () => {
+        hasty.resources().setScene({ n: 0 })
+        const url = `http://127.0.0.1:${(host.address() as AddressInfo).port}/mcp`
+        const { reader } = await open(url)
+        const over = new Promise<void>(resolve => (cut = resolve))
+        await overfill(reader, hasty)
+        await over
+        reader.socket.resume()
+        await until(() => reader.socket.closed)
+      })
+
+      it('gets a comment now and then when there is nothing to tell', async () => {
+        const { reader } = await open(running.url)
+        await until(() => reader.text.includes('\n:\n\n') || reader.text.endsWith(':\n\n'))
+        reader.socket.destroy()
+      })
+    })
+  }
+})
+
+/** A stream on a bare socket, which reads or does not read as it is told. */
 class Reader {
   readonly socket: Socket
   text = ''
-  #bytes = 0
 
   private constructor(socket: Socket) {
     this.socket = socket
     // A stream that is cut ends in a reset.
     socket.on('error', () => {})
     socket.on('data', (bytes: Buffer) => {
-      this.#bytes += bytes.length
       this.text += bytes.toString('latin1').replaceAll(padding, '')
     })
   }
@@ -174,13 +185,5 @@ class Reader {
   /** Messages that mention the text; the padding is not part of what is kept. */
   count(what: string): number {
     return this.text.split(what.replace(padding, '')).length - 1
-  }
-
-  /** Nothing has come for a while. */
-  async quiet(): Promise<void> {
-    for (let last = -1; last !== this.#bytes;) {
-      last = this.#bytes
-      await new Promise(resolve => setTimeout(resolve, 300))
-    }
   }
 }

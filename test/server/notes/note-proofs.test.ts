@@ -2,7 +2,6 @@ import { expect } from 'chai'
 import { glob, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { HostClient } from '../../../src/host-client.ts'
 import { encodePng } from '../../../src/server/capture/png/make-picture.ts'
 import { LinkClient } from '../../helpers/link.ts'
 import { RawSession, toolCall } from '../../helpers/mcp.ts'
@@ -79,19 +78,15 @@ describe('the proof of an answer', () => {
     const view = { matrix: [1, 0, 0] }
     const asked: unknown[] = []
     let dots = [1]
-    const host = new HostClient({ app: { dccType: 'paint', mode: 'gui' }, registryDir: home })
-    host.provideCapture(
-      ({ shot }) => {
-        asked.push(shot)
-        return { png: dotted(dots), view }
-      },
-      { targets: ['viewport'], shots: true },
-    )
-    host.start()
-    await host.connected({ timeoutMs: 10_000 })
+    const capture = { targets: ['viewport'], shots: true }
+    const paint = { dcc_type: 'paint', mode: 'gui', pid: process.pid }
+    const app = await LinkClient.connect(serve, { app: paint, capture })
+    app.answer = ({ shot }) => {
+      asked.push(shot)
+      return { png: dotted(dots), view }
+    }
     try {
-      host.setScene({ objects: [cube(0)] })
-      await until(async () => (await session.readJson('scene://current')).objects, 'a scene')
+      await app.done({ type: 'scene.set', scene: { objects: [cube(0)] } })
       const note = await add({ targets: ['Cube'], view })
       expect(note.no_picture).to.equal(undefined)
       expect(note).to.include({ before: `notes://${note.id}/before` })
@@ -127,13 +122,11 @@ describe('the proof of an answer', () => {
         arguments: { of: ['Cube'], view: 'front' },
       })
       expect(look.result.content[1].text).to.match(/^Cube \(front\), 16 × 8 pixels/)
-      host.denyCapture(true)
-      const denied = async () => (await add({ targets: ['Cube'], view })).before === undefined
-      await until(denied, 'a note without a picture')
+      await app.done({ type: 'app.update', capture: { ...capture, denied: true } })
       const { no_picture } = await add({ targets: ['Cube'], view })
       expect(no_picture).to.include('shares no picture')
     } finally {
-      await host.stop()
+      await app.bye()
     }
   })
 
@@ -147,7 +140,7 @@ describe('the proof of an answer', () => {
     const { as_of } = gone.structuredContent.proof
     expect(gone.structuredContent.proof).to.include({ settled: true, connected: false })
     expect(gone.content[0].text).to.include(
-      `the application is not connected; its last scene is used, as of ${as_of}`,
+      `the application is gone; the scene is its last, of ${as_of}`,
     )
     await setScene({ objects: [] })
     await reply(note.id)

@@ -2,8 +2,10 @@ import { expect } from 'chai'
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { CheckpointFolder } from '../../../src/server/checkpoints/checkpoint-folder.ts'
-import type { Checkpoint } from '../../../src/server/checkpoints/checkpoint-store.ts'
+import {
+  type Checkpoint,
+  CheckpointFolder,
+} from '../../../src/server/checkpoints/checkpoint-folder.ts'
 import { failureOf } from '../../helpers/failure.ts'
 
 const shot = 'a'.repeat(32)

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { leaving } from '../../../src/server/checkpoints/checkpoint-store.ts'
+import { leaving } from '../../../src/server/checkpoints/checkpoint-folder.ts'
 import { isCheckpointName } from '../../../src/server/checkpoints/checkpoints.ts'
 
 const MiB = 1024 * 1024

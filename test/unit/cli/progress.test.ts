@@ -1,10 +1,5 @@
 import { expect } from 'chai'
-import {
-  createProgress,
-  mayShowProgress,
-  type ProgressFacts,
-  progressText,
-} from '../../../src/lib/cli/progress.ts'
+import { createProgress, type ProgressFacts, progressText } from '../../../src/lib/cli/progress.ts'
 import { ManualTime } from '../resources/manual-time.ts'
 
 const half: ProgressFacts = {
@@ -22,11 +17,6 @@ describe('progressText', () => {
       {},
       'shot.exr  [===============>              ]   50%  150 MB of 300 MB  75 MB/s  2 s left',
     ],
-    [
-      'the last moment',
-      { done: 299e6 },
-      'shot.exr  [==============================]   99%  299 MB of 300 MB  150 MB/s  1 s left',
-    ],
     ['of no known size', { total: null }, 'shot.exr  150 MB  75 MB/s'],
     ['a narrow terminal', { columns: 30 }, 'shot.exr   50%  150 MB of 300'],
   ]
@@ -42,15 +32,11 @@ describe('progressText', () => {
 })
 
 describe('createProgress', () => {
-  function shown(enabled = true) {
+  it('says nothing of what is done at once, and leaves no line behind', () => {
     const clock = new ManualTime()
     const written: string[] = []
     const stream = { columns: 80, write: (text: string) => written.push(text) }
-    return { clock, written, progress: createProgress({ label: 'a', enabled, stream, clock }) }
-  }
-
-  it('says nothing of what is done at once, and leaves no line behind', () => {
-    const { clock, written, progress } = shown()
+    const progress = createProgress({ label: 'a', enabled: true, stream, clock })
     progress.begin(100)
     clock.advance(399)
     progress.moved(50)
@@ -64,30 +50,4 @@ describe('createProgress', () => {
     expect(written[0]).to.match(/^\ra  .*60%/)
     expect(written[1]).to.equal('\r\u001b[K')
   })
-
-  it('says nothing when it is switched off', () => {
-    const { clock, written, progress } = shown(false)
-    progress.begin(100)
-    clock.advance(5000)
-    progress.moved(50)
-    progress.end()
-    expect(written).to.deep.equal([])
-  })
-})
-
-describe('mayShowProgress', () => {
-  const person = { json: false, quiet: false }
-  const rows: [boolean, Parameters<typeof mayShowProgress>][] = [
-    [true, [person, { isTTY: true }, { TERM: 'xterm' }]],
-    [true, [person, { isTTY: true }, { NO_COLOR: '1' }]],
-    [false, [person, {}, {}]],
-    [false, [{ ...person, quiet: true }, { isTTY: true }, {}]],
-    [false, [{ ...person, json: true }, { isTTY: true }, {}]],
-    [false, [person, { isTTY: true }, { TERM: 'dumb' }]],
-  ]
-  for (const [may, facts] of rows) {
-    it(`is ${may} for ${JSON.stringify(facts)}`, () => {
-      expect(mayShowProgress(...facts)).to.equal(may)
-    })
-  }
 })

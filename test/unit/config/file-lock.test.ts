@@ -13,28 +13,25 @@ describe('takeFileLock', () => {
   })
   afterEach(() => rm(folder, { recursive: true, force: true }))
 
-  const take = async (shared: boolean) => {
-    const lock = await takeFileLock(path, { waitMs: 0, shared })
+  const take = async () => {
+    const lock = await takeFileLock(path, { waitMs: 0 })
     return lock.ok ? lock.value : null
   }
 
   it('creates a private file', async () => {
-    const release = await take(false)
+    const release = await take()
     expect((await stat(path)).mode & 0o777).to.equal(0o600)
     release?.()
   })
 
-  it('lets holders share it, and keeps out one that is not shared', async () => {
-    const [one, two] = [await take(true), await take(true)]
-    expect(await take(false)).to.equal(null)
-    one?.()
-    expect(await take(false)).to.equal(null)
-    two?.()
-    two?.()
-    const alone = await take(false)
-    expect(alone).not.to.equal(null)
-    expect(await take(true)).to.equal(null)
-    alone?.()
+  it('has one holder', async () => {
+    const release = await take()
+    expect(await take()).to.equal(null)
+    release?.()
+    release?.()
+    const next = await take()
+    expect(next).not.to.equal(null)
+    next?.()
   })
 
   it('is released when the action fails', async () => {

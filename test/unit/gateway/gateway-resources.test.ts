@@ -1,31 +1,23 @@
 import { expect } from 'chai'
 import { ServiceError } from '../../../src/lib/util/errors.ts'
 import { entry } from '../../helpers/memory-directory.ts'
-import { gateway, id, json } from './gateway-harness.ts'
+import { gateway, id, json, other } from './gateway-harness.ts'
 import { failureOf } from '../../helpers/failure.ts'
 
 describe('resources of a gateway', () => {
   const unknown = [
-    'gateway://',
     'gateway://other',
     'gateway://instances/',
     'gateway://instances/xyz',
     'gateway://instances/a1b2/scene',
-    'gateway://diagnostics',
-    'gateway://diagnostics/other',
-    'gateway://catalog/',
     'gateway://catalog/none',
     'gateway://catalog/a/b',
     'gateway:instances',
-    'gateway://instances#a',
     'resources://gateway/',
-    'resources://events',
     'scene://current',
-    'capture://current_window',
-    `artefact://sha256/${'a'.repeat(64)}`,
   ]
   for (const uri of unknown) {
-    it(`throws resource_not_found for ${uri}`, async () => {
+    it(`throw resource_not_found for ${uri}`, async () => {
       const given = gateway()
       given.directory.put(entry({ instanceId: id }))
       const error = await failureOf(() => given.resources.read(uri))
@@ -34,7 +26,7 @@ describe('resources of a gateway', () => {
     })
   }
 
-  it('returns the identical frozen answer until something changes', async () => {
+  it('return the identical frozen answer until something changes', async () => {
     const given = gateway()
     given.directory.put(entry({ instanceId: id }))
     given.catalog.set({ name: 'a', description: 'b' })
@@ -63,18 +55,7 @@ describe('resources of a gateway', () => {
     expect(given.resources.page(undefined)).to.equal(given.resources.page(undefined))
   })
 
-  it('lists a thousand instances at a time and continues with offset', async () => {
-    const given = gateway()
-    given.directory.put(...Array.from({ length: 1200 }, () => entry()))
-    const first = await json(given, 'gateway://instances?limit=5000')
-    expect(first).to.include({ total: 1200, capped: true, limit: 1000 })
-    const second = await json(given, 'gateway://instances?offset=1000')
-    expect(second).to.include({ total: 1200, capped: false, offset: 1000 })
-    const rows = [...first.instances, ...second.instances]
-    expect(new Set(rows.map(row => row.instance_id)).size).to.equal(1200)
-  })
-
-  it('refuses an ambiguous prefix with the number of digits needed', async () => {
+  it('refuse a prefix that is too short, with the number of digits needed', async () => {
     const given = gateway()
     given.directory.put(entry({ instanceId: id }))
     const error = await failureOf(() => given.resources.read('gateway://instances/a1b'))
@@ -83,7 +64,7 @@ describe('resources of a gateway', () => {
     expect(error.data).to.deep.equal({ uri: 'gateway://instances/a1b' })
   })
 
-  it('lists a bounded number of candidates, dead ones too', async () => {
+  it('list a bounded number of candidates, dead ones too', async () => {
     const given = gateway({ maxLookupCandidates: 2 })
     for (let n = 0; n < 5; n++) {
       const instanceId = `abcd000${n}-0000-4000-8000-000000000000`
@@ -105,38 +86,22 @@ describe('resources of a gateway', () => {
     expect(data?.candidates).to.have.length(2)
   })
 
-  it('describes one instance in full', async () => {
-    const given = gateway()
-    given.directory.put(entry({ instanceId: id }))
-    expect(await json(given, `gateway://instances/${id}`)).to.include({
-      pid: 4711,
-      hostname: 'desk',
-    })
-  })
-
-  it('throws resource_uri_invalid for an invalid catalog parameter', async () => {
-    const given = gateway()
-    for (const uri of ['gateway://catalog?limit=x', 'resources://gateway/events?limit=x']) {
-      expect(await failureOf(() => given.resources.read(uri)), uri).to.include({
-        code: 'resource_uri_invalid',
-      })
-    }
-  })
-
-  it('refuses a subscription with an invalid parameter', () => {
+  it('refuse an invalid parameter, at a read and at a subscription', async () => {
     const { resources } = gateway()
     for (const uri of [
       'gateway://instances?limit=x',
       'gateway://catalog?offset=-1',
       'resources://gateway/events?limit=x',
     ]) {
+      const code = 'resource_uri_invalid'
+      expect(await failureOf(() => resources.read(uri)), uri).to.include({ code })
       expect(() => resources.assertSubscribable(uri), uri)
         .to.throw(ServiceError)
-        .with.property('code', 'resource_uri_invalid')
+        .with.property('code', code)
     }
   })
 
-  it('pages the catalog by limit and offset and sets its counts', async () => {
+  it('page the catalog by limit and offset, with its counts, and tell its problem', async () => {
     const given = gateway({ defaultCatalogLimit: 2 })
     given.catalog.set(...['a', 'b', 'c'].map(name => ({ name, description: 'd' })))
     const page = async (query: string) => {
@@ -145,18 +110,139 @@ describe('resources of a gateway', () => {
     }
     expect(await page('')).to.deep.equal(['ab', true, 3])
     expect(await page('?offset=2')).to.deep.equal(['c', false, 3])
-    expect(await page('?limit=3')).to.deep.equal(['abc', false, 3])
     expect(await page('?limit=0')).to.deep.equal(['a', true, 3])
     expect(await page('?query=nothing')).to.deep.equal(['', false, 0])
-  })
-
-  it('reports a catalog problem beside the last good entries', async () => {
-    const given = gateway()
-    given.catalog.state = { version: 2, entries: [], problem: 'it is empty' }
+    given.catalog.state = { version: 9, entries: [], problem: 'it is empty' }
     expect(await json(given, 'gateway://catalog')).to.deep.include({
       source: 'file',
       query: null,
       problem: 'it is empty',
     })
+  })
+})
+
+describe('gateway://diagnostics', () => {
+  it('shows the process, and probe, heartbeat and reason of every instance, dead ones too', async () => {
+    const given = gateway()
+    given.directory.put(
+      entry({ instanceId: id }),
+      entry({ instanceId: other }, { health: 'dead', reason: 'ended', heartbeatAgeMs: null }),
+    )
+    given.directory.fault({ source: 'x.json', reason: 'no JSON' })
+    const payload = await json(given, 'gateway://diagnostics/process')
+    expect(payload).to.deep.include({
+      success: true,
+      index_health: 'degraded',
+      faults: [{ source: 'x.json', reason: 'no JSON' }],
+      message: '1 live, 0 stale, 0 unhealthy, 1 dead, 1 invalid record',
+    })
+    expect(payload.gateway).to.deep.include({
+      server_name: 'service-cli',
+      uptime_seconds: 61,
+      node_version: process.versions.node,
+    })
+    expect(payload.gateway.memory.rss_bytes).to.be.above(1_000_000)
+    expect(payload.instances.map((row: any) => [row.reason, row.diagnostics])).to.deep.equal([
+      [
+        'its heartbeat is fresh',
+        {
+          heartbeat_age_ms: 1200,
+          not_probed: null,
+          probed_at: '2026-01-02T03:04:05.678Z',
+          probe_latency_ms: 3.1,
+          last_error: { message: 'cut', at: '1970-01-01T00:00:00.000Z' },
+        },
+      ],
+      [
+        'ended',
+        {
+          heartbeat_age_ms: null,
+          not_probed: 'it is dead',
+          probed_at: null,
+          probe_latency_ms: null,
+          last_error: null,
+        },
+      ],
+    ])
+  })
+
+  it('shows a bounded number of instances and counts all', async () => {
+    const given = gateway({ maxInstanceRows: 2 })
+    for (let n = 0; n < 5; n++) given.directory.put(entry())
+    const payload = await json(given, 'gateway://diagnostics/process')
+    expect(payload.instances).to.have.length(2)
+    expect(payload).to.deep.include({ capped: true })
+    expect(payload.counts).to.include({ total: 5, live: 5 })
+  })
+
+  it('shows the current calls and subscriptions of the endpoint', async () => {
+    const given = gateway()
+    const uri = 'gateway://diagnostics/audit'
+    expect((await json(given, uri)).summary).to.deep.include({
+      pending_calls: 3,
+      sessions: 2,
+      open_streams: 1,
+      resource_subscriptions: 5,
+      resource_subscription_sessions: 2,
+    })
+    given.activity.pendingCalls = 0
+    expect((await json(given, uri)).summary).to.include({ pending_calls: 0 })
+  })
+
+  it('shows the configured timeouts', async () => {
+    const given = gateway({ probeTimeoutMs: 77, instanceStaleMs: 88, sessionIdleMs: 99 })
+    const { metrics } = await json(given, 'gateway://diagnostics/metrics')
+    expect(metrics).to.include({
+      backend_timeout_ms: 77,
+      stale_after_ms: 88,
+      session_idle_ms: 99,
+      mcp_surface: 'resources',
+    })
+  })
+})
+
+describe('completion at a gateway', () => {
+  const given = gateway()
+  given.directory.put(
+    entry({ instanceId: id, dccType: 'maya' }, { health: 'dead' }),
+    entry({ instanceId: 'a1b2eeee-0000-4000-8000-000000000003', dccType: 'blender' }),
+    entry({ instanceId: other, dccType: 'maya' }),
+  )
+  given.catalog.set({ name: 'rig', description: 'd' }, { name: 'Rope', description: 'd' })
+  const list = given.resources.templates()[0]?.uriTemplate ?? ''
+  const one = 'gateway://instances/{instance_id}'
+  const cases: [ref: string, variable: string, prefix: string, values: string[]][] = [
+    [one, 'instance_id', 'A1-B2', ['a1b2eeee-0000-4000-8000-000000000003', id]],
+    [one, 'instance_id', 'zz', []],
+    [list, 'dcc_type', '', ['blender', 'maya']],
+    [list, 'dcc_type', 'M', ['maya']],
+    [list, 'status', 's', ['stale', 'shutting_down']],
+    [list, 'verbose', 'f', ['false']],
+    [list, 'query', '', []],
+    [list, 'limit', '1', ['1000', '10', '100']],
+    ['gateway://catalog/{name}', 'name', 'r', ['rig', 'Rope']],
+    ['resources://gateway/events{?limit}', 'limit', '', ['1000', '10', '100']],
+    ['gateway://catalog{?query,limit,offset}', 'limit', '', ['100', '10', '1000']],
+  ]
+  for (const [ref, variable, prefix, values] of cases) {
+    it(`completes "${prefix}" of ${variable} in ${ref.slice(0, 40)}`, async () => {
+      expect((await given.resources.complete(ref, variable, prefix)).values).to.deep.equal(values)
+    })
+  }
+
+  it('has a template for everything that is read and not listed, and a title for all', async () => {
+    const templates = given.resources.templates()
+    expect(templates.map(({ uriTemplate }) => uriTemplate.replace(/\{\?.*/, ''))).to.deep.equal([
+      'gateway://instances',
+      'gateway://instances/{instance_id}',
+      'gateway://diagnostics/process',
+      'gateway://catalog',
+      'gateway://catalog/{name}',
+      'resources://gateway/events',
+    ])
+    const { descriptors } = await given.resources.page(undefined)
+    for (const { title, name } of [...descriptors, ...templates]) {
+      expect(title, name).to.be.a('string').and.not.equal('')
+    }
   })
 })

@@ -48,31 +48,6 @@ describe('EventBuffers', () => {
     expect(() => buffers.open('f')).to.throw(ServiceError)
   })
 
-  it('takes one ended again for ended last', () => {
-    open('a', 'b', 'c')
-    for (const id of ['a', 'b', 'a']) buffers.end(id)
-    open('d')
-    expect(readable()).to.deep.equal(['a', 'c', 'd'])
-  })
-
-  it('does not take the place of one that was opened again', () => {
-    open('a', 'b', 'c')
-    buffers.end('a')
-    const again = buffers.open('a')
-    expect(again).to.equal(sink.buffers.get('a'))
-    expect(() => buffers.open('d')).to.throw(ServiceError)
-  })
-
-  it('makes a new buffer for one whose place was taken', () => {
-    const old = buffers.open('a')
-    open('b', 'c')
-    buffers.end('a')
-    open('d')
-    expect(buffers.end('a')).to.equal(false)
-    buffers.end('b')
-    expect(buffers.open('a')).not.to.equal(old)
-  })
-
   it('removes those of a lost application after the grace, unless they are opened again', () => {
     open('a', 'b', 'c')
     buffers.end('a')
@@ -83,19 +58,5 @@ describe('EventBuffers', () => {
     timer.advance(1)
     expect(readable()).to.deep.equal(['c'])
     expect(timer.waiting).to.equal(0)
-  })
-
-  it('makes room with those of a lost application', () => {
-    open('a', 'b', 'c')
-    buffers.abandon('b')
-    open('d')
-    expect(readable()).to.deep.equal(['a', 'c', 'd'])
-    expect(timer.waiting).to.equal(0)
-  })
-
-  it('does not know what was never opened', () => {
-    expect(buffers.end('a')).to.equal(false)
-    open('a', 'b', 'c')
-    expect(() => buffers.open('d')).to.throw(ServiceError)
   })
 })

@@ -78,53 +78,24 @@ describe('SceneFile', () => {
     expect(scenes.items).to.deep.equal([{ n: 1 }, { n: 2 }])
   })
 
-  it('survives the replacement of the file, again and again', async () => {
-    watch()
-    for (let n = 1; n <= 3; n++) {
-      await replace(`{"n":${n}}`)
-      await scenes.length(n)
-    }
-    expect(scenes.items).to.deep.equal([{ n: 1 }, { n: 2 }, { n: 3 }])
-  })
-
-  it('keeps the scene when the file goes, and takes it up when it comes back', async () => {
-    await writeFile(path, '{"n":1}')
-    watch()
-    await scenes.length(1)
-    await rm(path)
-    await writeFile(path, '{"n":2}')
-    await scenes.length(2)
-    expect(scenes.items).to.deep.equal([{ n: 1 }, { n: 2 }])
-    expect(warnings.items).to.deep.equal([])
-  })
-
-  it('clears the scene for null', async () => {
-    await writeFile(path, '{"n":1}')
-    watch()
-    await scenes.length(1)
-    await replace('null\n')
-    expect(await scenes.length(2)).to.deep.equal([{ n: 1 }, null])
-  })
-
-  for (const [what, wrong, message] of [
+  const wrong: [what: string, content: string | Buffer, message: string][] = [
     ['half-written', '{"n":', 'not valid JSON'],
     ['empty', '', 'it is empty'],
     ['an array', '[]', 'must be a JSON object, or null'],
-    ['a text', '"x"', 'must be a JSON object, or null'],
-    ['NaN', '{"n":NaN}', 'not valid JSON'],
     ['a number too large', '{"n":1e999}', 'holds Infinity'],
     ['too large', JSON.stringify({ n: 'x'.repeat(1000) }), 'larger than 1000 bytes'],
     ['too deep', `${'{"a":'.repeat(9)}1${'}'.repeat(9)}`, 'deeper than 8'],
     ['not UTF-8', Buffer.from([0x22, 0xff, 0x22]), 'not valid UTF-8'],
-  ] as const) {
+  ]
+  for (const [what, content, message] of wrong) {
     it(`keeps the scene while the file is ${what}, and says so once`, async () => {
       await writeFile(path, '{"n":1}')
       watch(20)
       await scenes.length(1)
-      await replace(wrong)
+      await replace(content)
       const [warning] = await warnings.length(1)
       expect(warning).to.contain(message)
-      await replace(wrong)
+      await replace(content)
       await replace('{"n":2}')
       await scenes.length(2)
       expect(scenes.items).to.deep.equal([{ n: 1 }, { n: 2 }])

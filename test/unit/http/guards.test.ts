@@ -8,124 +8,39 @@ describe('guards', () => {
     origins: ['https://app.example', 'https://dflt.example:443'],
   })
 
-  const cases: [string, { host?: string; origin?: string }, string][] = [
-    ['accepts localhost with a port', { host: 'localhost:8765' }, 'ok'],
-    ['accepts localhost in capitals', { host: 'LOCALHOST:1' }, 'ok'],
-    ['accepts 127.0.0.1', { host: '127.0.0.1:8765' }, 'ok'],
-    ['accepts [::1]', { host: '[::1]:8765' }, 'ok'],
-    ['accepts the bound address', { host: '192.0.2.7:8765' }, 'ok'],
-    ['accepts a named host whatever its port', { host: 'studio.example' }, 'ok'],
-    ['refuses a missing host', {}, 'host_missing'],
-    ['refuses the address that stands for all', { host: '0.0.0.0:80' }, 'host_not_allowed'],
-    ['refuses that of IPv6', { host: '[::]:80' }, 'host_not_allowed'],
-    ['refuses two ports', { host: 'localhost:80:80@x' }, 'host_malformed'],
-    ['refuses a path behind the port', { host: 'localhost:80/b' }, 'host_malformed'],
-    ['refuses a port of letters', { host: 'localhost:a/b' }, 'host_malformed'],
-    ['refuses a port of nothing', { host: 'localhost:' }, 'host_malformed'],
-    ['refuses a port beyond 65535', { host: 'localhost:65536' }, 'host_malformed'],
-    ['refuses text behind brackets', { host: '[::1]evil' }, 'host_malformed'],
-    ['accepts the highest port', { host: 'localhost:65535' }, 'ok'],
-
-    ['refuses a rebound name', { host: 'evil.example:8765' }, 'host_not_allowed'],
-    [
-      'refuses a name that begins like localhost',
-      { host: 'localhost.evil.example' },
-      'host_not_allowed',
-    ],
-    ['refuses a name that ends like localhost', { host: 'evil-localhost' }, 'host_not_allowed'],
-    [
-      'refuses user information before the host',
-      { host: 'localhost@evil.example' },
-      'host_not_allowed',
-    ],
-    [
-      'accepts a page of this machine',
-      { host: 'localhost', origin: 'http://localhost:3000' },
-      'ok',
-    ],
-    ['accepts a named origin', { host: 'localhost', origin: 'https://app.example' }, 'ok'],
-    [
-      'refuses a named origin of another scheme',
-      { host: 'localhost', origin: 'http://app.example' },
-      'origin_not_allowed',
-    ],
-    [
-      'refuses a foreign origin',
-      { host: 'localhost', origin: 'https://evil.example' },
-      'origin_not_allowed',
-    ],
-    [
-      'refuses a page of a host that only the Host header may name',
-      { host: 'localhost', origin: 'https://studio.example' },
-      'origin_not_allowed',
-    ],
-    [
-      'accepts its own page under a name that only the Host header may carry',
-      { host: 'studio.example:8443', origin: 'https://studio.example:8443' },
-      'ok',
-    ],
-    [
-      'accepts its own page whatever the case of the name, and on the default port',
-      { host: 'STUDIO.example:80', origin: 'http://studio.example' },
-      'ok',
-    ],
-    [
-      'refuses the page of another port of such a name',
-      { host: 'studio.example:8443', origin: 'https://studio.example:8444' },
-      'origin_not_allowed',
-    ],
-    [
-      'refuses the page of the default port where another is asked',
-      { host: 'studio.example:8443', origin: 'https://studio.example' },
-      'origin_not_allowed',
-    ],
-    [
-      'refuses a page of such a name that is not of the web',
-      { host: 'studio.example', origin: 'ftp://studio.example' },
-      'origin_not_allowed',
-    ],
-    [
-      'refuses an origin with user information before such a name',
-      { host: 'studio.example', origin: 'http://evil@studio.example' },
-      'origin_not_allowed',
-    ],
-    [
-      'refuses an origin with a path behind such a name',
-      { host: 'studio.example', origin: 'http://studio.example/a' },
-      'origin_not_allowed',
-    ],
-    [
-      'refuses a rebound name with the origin of itself',
-      { host: 'evil.example:8765', origin: 'http://evil.example:8765' },
-      'host_not_allowed',
-    ],
-    ['accepts a page of the bound one', { host: 'localhost', origin: 'http://192.0.2.7:1' }, 'ok'],
-    [
-      'accepts a page of the public address',
-      { host: 'localhost', origin: 'https://public.example' },
-      'ok',
-    ],
-    [
-      'refuses a page of the address that stands for all',
-      { host: 'localhost', origin: 'http://0.0.0.0:80' },
-      'origin_not_allowed',
-    ],
-    [
-      'accepts an origin named with its default port',
-      { host: 'localhost', origin: 'https://dflt.example' },
-      'ok',
-    ],
-    ['refuses the null origin', { host: 'localhost', origin: 'null' }, 'origin_not_allowed'],
-    ['refuses an empty origin', { host: 'localhost', origin: '' }, 'origin_not_allowed'],
-    [
-      'refuses a non-web origin of localhost',
-      { host: 'localhost', origin: 'file://localhost' },
-      'origin_not_allowed',
-    ],
+  const cases: [host: string | undefined, origin: string | undefined, verdict: string][] = [
+    ['localhost:8765', undefined, 'ok'],
+    ['[::1]:8765', undefined, 'ok'],
+    ['192.0.2.7:8765', undefined, 'ok'],
+    ['studio.example', undefined, 'ok'], // named with a port, which does not count
+    [undefined, undefined, 'host_missing'],
+    ['0.0.0.0:80', undefined, 'host_not_allowed'], // stands for all addresses
+    ['localhost:80:80@x', undefined, 'host_malformed'],
+    ['localhost:65536', undefined, 'host_malformed'],
+    ['[::1]evil', undefined, 'host_malformed'],
+    ['evil.example:8765', undefined, 'host_not_allowed'],
+    ['localhost.evil.example', undefined, 'host_not_allowed'],
+    ['localhost@evil.example', undefined, 'host_not_allowed'],
+    ['localhost', 'http://localhost:3000', 'ok'],
+    ['localhost', 'https://app.example', 'ok'],
+    ['localhost', 'http://app.example', 'origin_not_allowed'], // named, of another scheme
+    ['localhost', 'https://evil.example', 'origin_not_allowed'],
+    // The page of a name in `hosts` is let in at that very Host.
+    ['localhost', 'https://studio.example', 'origin_not_allowed'],
+    ['studio.example:8443', 'https://studio.example:8443', 'ok'],
+    ['STUDIO.example:80', 'http://studio.example', 'ok'],
+    ['studio.example:8443', 'https://studio.example:8444', 'origin_not_allowed'],
+    ['studio.example', 'http://evil@studio.example', 'origin_not_allowed'],
+    ['studio.example', 'http://studio.example/a', 'origin_not_allowed'],
+    // That of the public address is let in everywhere.
+    ['localhost', 'https://public.example', 'ok'],
+    ['localhost', 'https://dflt.example', 'ok'], // named with its default port
+    ['localhost', 'null', 'origin_not_allowed'],
+    ['localhost', 'file://localhost', 'origin_not_allowed'],
   ]
-  for (const [name, headers, expected] of cases) {
-    it(name, () => {
-      const verdict = guard(headers)
+  for (const [host, origin, expected] of cases) {
+    it(`says ${expected} to Host ${host} and Origin ${origin}`, () => {
+      const verdict = guard({ host, origin })
       expect(verdict.ok ? 'ok' : verdict.failure.reason).to.equal(expected)
     })
   }

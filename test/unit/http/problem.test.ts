@@ -5,22 +5,13 @@ import { toProblem } from '../../../src/server/http/problem.ts'
 describe('toProblem', () => {
   const statuses: [ErrorCode, number][] = [
     ['auth_required', 401],
-    ['auth_refused', 401],
     ['request_refused', 403],
     ['body_invalid', 400],
     ['body_too_large', 413],
     ['body_timeout', 408],
-    ['media_type_unsupported', 415],
-    ['method_not_allowed', 405],
-    ['upgrade_required', 426],
     ['route_not_found', 404],
-    ['limit_reached', 429],
     ['overloaded', 503],
-    ['storage_full', 507],
     ['storage_failed', 500],
-    ['resource_not_found', 404],
-    ['artefact_too_large', 413],
-    ['internal', 500],
   ]
   for (const [code, status] of statuses) {
     it(`gives ${code} the status ${status}`, () => {
@@ -57,9 +48,7 @@ describe('toProblem', () => {
 
   for (const error of [
     new Error('ENOENT /home/anna/secret'),
-    new TypeError('/home/anna/secret'),
     '/home/anna/secret',
-    undefined,
     new ServiceError('storage_failed', 'cannot write /home/anna/secret', {
       hint: 'look at /home/anna/secret',
       data: { path: '/home/anna/secret' },

@@ -4,28 +4,18 @@ import { parseTarget } from '../../../src/server/http/request-target.ts'
 describe('parseTarget', () => {
   const cases: [written: string, target: ReturnType<typeof parseTarget>][] = [
     ['/mcp', { path: '/mcp', url: '/mcp' }],
-    ['/a?b=/c?d', { path: '/a', url: '/a?b=/c?d' }],
     ['//evil.example/mcp', { path: '//evil.example/mcp', url: '//evil.example/mcp' }],
     ['*', { path: '*', url: '*' }],
     ['http://localhost/mcp?a', { path: '/mcp', url: '/mcp?a', authority: 'localhost' }],
-    ['HTTPS://[::1]:80/', { path: '/', url: '/', authority: '[::1]:80' }],
     ['http://localhost', { path: '/', url: '/', authority: 'localhost' }],
-    ['http://localhost?a', { path: '/', url: '/?a', authority: 'localhost' }],
-    ['http://localhost/a#b', null],
     ['http://localhost/healthz/..', null],
     ['http://u@evil.example/', { path: '/', url: '/', authority: 'u@evil.example' }],
     ['http:///mcp', { path: '/mcp', url: '/mcp', authority: '' }],
     ['/healthz/../api', null],
     ['/healthz/%2E%2e/api', null],
-    ['/healthz/.%2e', null],
-    ['/./mcp', null],
-    ['/healthz\\..\\api', null],
-    ['/healthz#/', null],
     ['/..a/b../.c/...', { path: '/..a/b../.c/...', url: '/..a/b../.c/...' }],
     ['/a?b=/../#\\', { path: '/a', url: '/a?b=/../#\\' }],
     ['ftp://localhost/mcp', null],
-    ['localhost:80', null],
-    ['mcp', null],
     ['', null],
   ]
   for (const [written, target] of cases) {

@@ -25,14 +25,6 @@ describe('ServerSocket', () => {
     await socket.stop()
   })
 
-  it('stops once', async () => {
-    const socket = await ServerSocket.open({ host, port: 0 }, parts)
-    await socket.bind(handlers)
-    let ended = 0
-    await Promise.all([socket.stop(() => ended++), socket.stop(() => ended++)])
-    expect(ended).to.equal(1)
-  })
-
   it('has the public address without the slashes at its end', async () => {
     const where = { host, port: 8765, publicUrl: 'https://studio.example/mcp//' }
     const socket = await ServerSocket.open(where, parts)

@@ -17,18 +17,13 @@ describe('the peer of a request', () => {
     ['a proxy of a trusted IPv6 network names it', 'fd12::9', '2001:db8::5', '2001:db8::5'],
     ['an IPv4 proxy arrives at an IPv6 socket', '::ffff:10.0.0.1', '203.0.113.7', '203.0.113.7'],
     ['the header is of somebody who is not trusted', '192.0.2.9', '203.0.113.7', '192.0.2.9'],
-    ['an address beside the network claims', '11.0.0.1', '203.0.113.7', '11.0.0.1'],
     ['the client forged what stands before it', '127.0.0.1', '6.6.6.6, 203.0.113.7', '203.0.113.7'],
     ['two proxies stand in a row', '127.0.0.1', '6.6.6.6, 203.0.113.7, 10.0.0.3', '203.0.113.7'],
-    ['the client itself is of the network', '127.0.0.1', '10.0.0.8, 10.0.0.3', '10.0.0.8'],
     ['the last entry is no address', '127.0.0.1', '203.0.113.7, unknown', '127.0.0.1'],
     ['a word stands between proxies', '127.0.0.1', '203.0.113.7, _hidden, 10.0.0.3', '10.0.0.3'],
-    ['it is empty', '127.0.0.1', '', '127.0.0.1'],
-    ['it ends with a comma', '127.0.0.1', '203.0.113.7,', '127.0.0.1'],
     ['a port is behind the address', '127.0.0.1', '203.0.113.7:4711', '203.0.113.7'],
     ['a port is behind an IPv6 address', '127.0.0.1', '[2001:db8::5]:4711', '2001:db8::5'],
     ['a bracket stays open', '127.0.0.1', '[2001:db8::5', '127.0.0.1'],
-    ['markup is sent', '127.0.0.1', '<script>', '127.0.0.1'],
   ]
   for (const [why, remoteAddress, forwarded, peer] of table) {
     it(`is ${peer} when ${why}`, () => {
@@ -37,14 +32,10 @@ describe('the peer of a request', () => {
     })
   }
 
-  it('is the address of the connection without trusted proxies', () => {
+  it('is the address of the connection without trusted proxies, and for any other header', () => {
     const socket = { remoteAddress: '127.0.0.1' }
-    const headers = { 'x-forwarded-for': '203.0.113.7' }
-    expect(createPeerOf([])({ socket, headers })).to.equal('127.0.0.1')
-  })
-
-  it('is not looked for in any other header', () => {
-    const socket = { remoteAddress: '127.0.0.1' }
+    const forwarded = { 'x-forwarded-for': '203.0.113.7' }
+    expect(createPeerOf([])({ socket, headers: forwarded })).to.equal('127.0.0.1')
     const headers = { forwarded: 'for=203.0.113.7', 'x-real-ip': '203.0.113.7' }
     expect(createPeerOf(proxies)({ socket, headers })).to.equal('127.0.0.1')
   })
@@ -57,15 +48,7 @@ describe('the peer of a request', () => {
 })
 
 describe('a header that only proxies write', () => {
-  for (const name of [
-    'forwarded',
-    'via',
-    'x-real-ip',
-    'x-forwarded-for',
-    'x-forwarded-host',
-    'x-forwarded-proto',
-    'x-forwarded-anything',
-  ]) {
+  for (const name of ['forwarded', 'via', 'x-real-ip', 'x-forwarded-for', 'x-forwarded-anything']) {
     it(`is found: ${name}`, () => {
       expect(findForwardingHeader({ host: 'localhost', [name]: '' })).to.equal(name)
     })

@@ -14,18 +14,18 @@ function changed(member: string, before: unknown, after: unknown): SceneChange {
   return { path: `/objects/0/${member}`, kind: 'changed', before, after, ...inCube }
 }
 
+function listed(before: unknown, after: unknown): SceneChange {
+  return { path: '/objects', kind: 'changed', before, after }
+}
+
 describe('a change in words', () => {
   const table: [change: SceneChange, words: string][] = [
     [changed('translate', [0, 0, 0], [0, 0.5, 0]), 'Cube moved 0.50 along y'],
-    [changed('translate', [0, 0, 0], [0.001, 0, 0]), 'Cube moved 0.001 along x'],
     [changed('translate', [1, 1, 1], [2, 1, 0]), 'Cube moved by (1.00, 0.00, -1.00)'],
     [changed('world_translate', [0, 0, 0], [0, 0, 2]), 'Cube moved 2.00 along z in the world'],
     [changed('rotate', [0, 0, 0], [0, 0, 45]), 'Cube rotated 45.00° about z'],
-    [changed('rotate', [0, 0, 0], [10, 0, 45]), 'Cube rotated by (10.00°, 0.00°, 45.00°)'],
     [changed('scale', [1, 1, 1], [2, 2, 2]), 'Cube scale (1, 1, 1) → (2, 2, 2)'],
-    [changed('scale', [1, 1, 1], [1.23456, 1, 1]), 'Cube scale (1, 1, 1) → (1.235, 1, 1)'],
     [changed('energy', 10, 0.1 + 0.2), 'Cube energy 10 → 0.3'],
-    [changed('type', 'POINT', 'SUN'), 'Cube type POINT → SUN'],
     [changed('a~1b', null, { c: 1 }), 'Cube a/b null → {c}'],
     [changed('material', { name: 'Gold' }, { name: 'Iron' }), 'Cube material Gold → Iron'],
     [changed('tags', 'old', ['a', 'b']), 'Cube tags old → a, b'],
@@ -34,37 +34,16 @@ describe('a change in words', () => {
     [{ path: '/objects/0/bevel', kind: 'removed', before: 2, ...inCube }, 'Cube bevel removed'],
     [{ path: '/frame', kind: 'changed', before: 1, after: 2 }, 'frame 1 → 2'],
     [
-      { path: '/camera/location', kind: 'changed', before: [0, 0, 0], after: [1, 0, 0] },
-      'camera.location moved 1.00 along x',
-    ],
-    [
       { path: '/objects/0', kind: 'added', after: { ...inCube, type: 'mesh' } },
       'Cube (mesh) added',
-    ],
-    [
-      { path: '/objects/0/frame', kind: 'changed', before: 1, after: 2, name: 'Cube' },
-      'Cube frame 1 → 2',
     ],
     // `String()` throws for such a name.
     [{ ...changed('energy', 1, 2), name: { toString: 0, valueOf: 0 } }, 'Cube energy 1 → 2'],
     [
-      {
-        path: '/objects',
-        kind: 'changed',
-        before: ['Cube', 'Lamp'],
-        after: ['Cube', 'Key', 'Fill', 'Rim', 'Sun', 'Sky', 'Moon'],
-      },
+      listed(['Cube', 'Lamp'], ['Cube', 'Key', 'Fill', 'Rim', 'Sun', 'Sky', 'Moon']),
       'objects: Key, Fill, Rim, Sun, Sky and 1 more added; Lamp removed',
     ],
-    [
-      {
-        path: '/objects',
-        kind: 'changed',
-        before: [{ name: 'Cube' }],
-        after: [{ name: 'Cube' }, { name: 'Lamp' }],
-      },
-      'objects: Lamp added',
-    ],
+    [listed([{ name: 'Cube' }], [{ name: 'Cube' }, { name: 'Lamp' }]), 'objects: Lamp added'],
     [{ path: '/rows', kind: 'changed', before: [{}], after: [{}, { a: 1 }] }, 'rows: {a} added'],
     [
       { path: '/objects/0', kind: 'omitted', before: inCube },
@@ -97,6 +76,18 @@ describe('a change in words', () => {
 describe('what differs between two scenes in words', () => {
   const mesh = (name: string, more: object = {}) => ({ id: name, name, type: 'mesh', ...more })
   const at = (...translate: number[]) => ({ translate })
+  const both = (one: string, other: string, of: object) =>
+    [one, other].map(name => ({ name, ...of }))
+  const world = (x: number) => ({ world_translate: [x, 0, 0] })
+  const matrix = (x: number) => ({
+    ...at(x, 0, 0),
+    matrix_world: [1, 0, 0, x, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1],
+  })
+  const group = (y: number) => ({
+    uuid: 'g',
+    name: 'Group',
+    children: [{ uuid: 'l', name: 'Lamp', position: [0, y, 0] }],
+  })
   const light = { id: 'Key', name: 'Key', type: 'light', energy: 1 }
   const table: [what: string, before: object, after: object, lines: readonly string[]][] = [
     [
@@ -139,18 +130,9 @@ describe('what differs between two scenes in words', () => {
     ],
     [
       'the selection',
-      { selection: { ids: ['Cube'], active: 'Cube', count: 1 }, objects: [mesh('A')] },
-      {
-        selection: { ids: ['A'], active: 'A', count: 1 },
-        objects: [mesh('A', { selected: true })],
-      },
+      { selection: { ids: ['Cube'], active: 'Cube' }, objects: [mesh('A')] },
+      { selection: { ids: ['A'], active: 'A' }, objects: [mesh('A', { selected: true })] },
       ['selection: A'],
-    ],
-    [
-      'a selection that is not listed whole',
-      { selection: { ids: [], active: null, count: 0, truncated: false } },
-      { selection: { ids: [...'ABCDEFG'], active: 'C', count: 300, truncated: true } },
-      ['active object null → C', 'selection: A, B, C, D, E, …', 'selection.count 0 → 300'],
     ],
     [
       'a removed object, and counts that it explains',
@@ -167,47 +149,17 @@ describe('what differs between two scenes in words', () => {
       ['counts.images 0 → 1', 'Key (light) removed'],
     ],
     [
-      'counts that nothing explains',
-      {
-        collections: [
-          { name: 'A', objects: 2 },
-          { name: 'B', objects: 1 },
-        ],
-        counts: { meshes: 1 },
-      },
-      {
-        collections: [
-          { name: 'A', objects: 1 },
-          { name: 'B', objects: 2 },
-        ],
-        counts: { meshes: 2 },
-      },
-      ['counts.meshes 1 → 2', 'collections: A objects 2 → 1', 'collections: B objects 1 → 2'],
-    ],
-    [
       'amounts beside what they do not count',
       {
         counts: { lights: 2, materials: 1, by_type: { light: 2, mesh: 1 } },
-        materials: [
-          { name: 'Red', users: 2 },
-          { name: 'Blue', users: 2 },
-        ],
-        collections: [
-          { name: 'P', objects: 2 },
-          { name: 'Q', objects: 2 },
-        ],
+        materials: both('Red', 'Blue', { users: 2 }),
+        collections: both('P', 'Q', { objects: 2 }),
         objects: [mesh('A', { materials: ['Red'] })],
       },
       {
         counts: { lights: 1, materials: 0, by_type: { light: 1 } },
-        materials: [
-          { name: 'Red', users: 1 },
-          { name: 'Blue', users: 1 },
-        ],
-        collections: [
-          { name: 'P', objects: 1 },
-          { name: 'Q', objects: 1 },
-        ],
+        materials: both('Red', 'Blue', { users: 1 }),
+        collections: both('P', 'Q', { objects: 1 }),
         objects: [],
       },
       [
@@ -218,12 +170,6 @@ describe('what differs between two scenes in words', () => {
         'materials: Blue users 2 → 1',
         'A (mesh) removed',
       ],
-    ],
-    [
-      'an active object that is not the selected one',
-      { selection: { ids: ['A'], active: 'A', count: 1 } },
-      { selection: { ids: ['B'], active: 'C', count: 1 } },
-      ['active object A → C', 'selection: B'],
     ],
     [
       'another active object of fewer selected ones, and an object that the selection lacks',
@@ -247,14 +193,6 @@ describe('what differs between two scenes in words', () => {
       ['A renamed H', 'C parent B → H'],
     ],
     [
-      'names that differ beyond what is shown of them',
-      { objects: [{ id: `${'x'.repeat(80)}1`, uid: 1, name: `${'x'.repeat(80)}2` }] },
-      { objects: [{ id: `${'y'.repeat(80)}1`, uid: 1, name: `${'y'.repeat(80)}2` }] },
-      [
-        `${'x'.repeat(59)}…: id ${'x'.repeat(59)}… → ${'y'.repeat(59)}…, renamed ${'y'.repeat(59)}…`,
-      ],
-    ],
-    [
       'a way in the world that is not the one in the parent',
       { objects: [mesh('A', { ...at(0, 0, 0), world_translate: [0, 0, 0] })] },
       { objects: [mesh('A', { ...at(1, 0, 0), world_translate: [0, 5, 0] })] },
@@ -262,49 +200,15 @@ describe('what differs between two scenes in words', () => {
     ],
     [
       'a move, without the same in the world',
-      {
-        objects: [
-          mesh('A', { ...at(0, 0, 0), world_translate: [1, 0, 0] }),
-          mesh('B', {
-            ...at(0, 0, 0),
-            matrix_world: [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1],
-          }),
-        ],
-      },
-      {
-        objects: [
-          mesh('A', { ...at(1, 0, 0), world_translate: [2, 0, 0] }),
-          mesh('B', {
-            ...at(1, 0, 0),
-            matrix_world: [1, 0, 0, 1, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1],
-          }),
-        ],
-      },
+      { objects: [mesh('A', { ...at(0, 0, 0), ...world(1) }), mesh('B', matrix(0))] },
+      { objects: [mesh('A', { ...at(1, 0, 0), ...world(2) }), mesh('B', matrix(1))] },
       ['2 objects moved 1.00 along x: A, B'],
     ],
     [
-      'a short way beside a long one',
-      { objects: [mesh('A', at(0, 0, 0))] },
-      { objects: [mesh('A', at(1e6, 0.5, 0))] },
-      ['A moved by (1000000.00, 0.50, 0.00)'],
-    ],
-    [
       'different values of which the same words are said',
-      { objects: [mesh('A'), mesh('B'), mesh('C', { t: '' }), mesh('D', { t: '' })] },
-      {
-        objects: [
-          mesh('A', { m: { a: 1 } }),
-          mesh('B', { m: { a: 2 } }),
-          mesh('C', { t: `${'x'.repeat(80)}1` }),
-          mesh('D', { t: `${'x'.repeat(80)}2` }),
-        ],
-      },
-      [
-        'A m set to {a}',
-        'B m set to {a}',
-        `C t  → ${'x'.repeat(59)}…`,
-        `D t  → ${'x'.repeat(59)}…`,
-      ],
+      { objects: [mesh('A'), mesh('B')] },
+      { objects: [mesh('A', { m: { a: 1 } }), mesh('B', { m: { a: 2 } })] },
+      ['A m set to {a}', 'B m set to {a}'],
     ],
     [
       'equal changes',
@@ -326,48 +230,9 @@ describe('what differs between two scenes in words', () => {
     ],
     [
       'a tree of three.js',
-      {
-        object: {
-          uuid: 'root',
-          children: [
-            {
-              uuid: 'g',
-              name: 'Group',
-              children: [{ uuid: 'l', name: 'Lamp', position: [0, 0, 0] }],
-            },
-          ],
-        },
-      },
-      {
-        object: {
-          uuid: 'root',
-          children: [
-            { uuid: 'm', type: 'Mesh' },
-            {
-              uuid: 'g',
-              name: 'Group',
-              children: [{ uuid: 'l', name: 'Lamp', position: [0, 2, 0] }],
-            },
-          ],
-        },
-      },
+      { object: { uuid: 'root', children: [group(0)] } },
+      { object: { uuid: 'root', children: [{ uuid: 'm', type: 'Mesh' }, group(2)] } },
       ['m (Mesh) added', 'Lamp moved 2.00 along y'],
-    ],
-    [
-      'nodes of a glTF file',
-      {
-        nodes: [
-          { name: 'a', mesh: 0 },
-          { name: 'b', mesh: 1 },
-        ],
-      },
-      {
-        nodes: [
-          { name: 'b', mesh: 2 },
-          { name: 'a', mesh: 0 },
-        ],
-      },
-      ['b mesh 1 → 2'],
     ],
     [
       'items in a list of an object',

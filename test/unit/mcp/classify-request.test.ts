@@ -15,32 +15,19 @@ const notification = { jsonrpc: '2.0', method: 'notifications/cancelled' }
 
 describe('the transport of a POST', () => {
   const cases: [title: string, body: unknown, version: string | undefined, Expected][] = [
-    ['a request without a claim', request, undefined, 'session'],
     ['a request without a claim and an older header', request, '2025-11-25', 'session'],
     ['a request without a claim and a header of its revision', request, stateless, -32602],
-    ['a request without a claim and a header of a later revision', request, '2027-01-01', -32602],
     ['a request with a claim', claiming, stateless, 'stateless'],
     ['a request with a claim and no header', claiming, undefined, 'stateless'],
-    ['a request with a claim and an older header', claiming, '2025-11-25', 'stateless'],
     [
       'a request that claims an older revision',
       withMeta(statelessMeta({ protocolVersion: '2025-11-25' })),
       undefined,
       'stateless',
     ],
-    [
-      'a claim that is no text',
-      withMeta(statelessMeta({ protocolVersion: 1 })),
-      undefined,
-      'stateless',
-    ],
-    ['_meta with other members', withMeta({ progressToken: 1 }), undefined, 'session'],
     ['_meta with other members, header of the transport', withMeta({ a: 1 }), stateless, -32602],
-    ['_meta that is no object', withMeta('x'), undefined, 'session'],
-    ['_meta that is no object, header of the transport', withMeta('x'), stateless, -32602],
 
     ['initialize', initialize, undefined, 'session'],
-    ['initialize with an older header', initialize, '2025-06-18', 'session'],
     ['initialize with a header of its revision', initialize, stateless, -32020],
     [
       'initialize with a whole claim',
@@ -54,15 +41,7 @@ describe('the transport of a POST', () => {
       undefined,
       'session',
     ],
-    [
-      'initialize that claims an older revision',
-      withMeta(statelessMeta({ protocolVersion: '2025-11-25' }), initialize),
-      undefined,
-      'session',
-    ],
 
-    ['a notification', notification, undefined, 'session'],
-    ['a notification with an older header', notification, '2025-11-25', 'session'],
     ['a notification with a header of its revision', notification, stateless, 'stateless'],
     [
       'a notification with a claim',
@@ -71,46 +50,24 @@ describe('the transport of a POST', () => {
       'stateless',
     ],
 
-    ['a response', { jsonrpc: '2.0', id: 1, result: {} }, undefined, 'session'],
-    [
-      'a response with a header of its revision',
-      { jsonrpc: '2.0', id: 1, result: {} },
-      stateless,
-      'session',
-    ],
-
-    ['an empty batch', [], undefined, 'session'],
     ['a batch', [request, notification], undefined, 'session'],
     ['a batch with a header of its revision', [request], stateless, -32600],
     ['a batch with one claim in it', [request, claiming], undefined, -32600],
-    ['a batch of anything', [1, null, [claiming]], undefined, 'session'],
 
-    ['no message', { id: 1 }, undefined, 'session'],
-    ['no message, header of the transport', { id: 1 }, stateless, -32600],
-    ['a null id, header of the transport', { ...claiming, id: null }, stateless, -32600],
     [
-      'an id that cannot be echoed, header of the transport',
+      'an id that cannot be echoed, and the header',
       { ...claiming, id: 2 ** 53 },
       stateless,
       -32600,
     ],
-  ]
-  for (const [title, body, version, expected] of cases) {
-    it(`${title}: ${expected}`, () => {
-      expect(judge(JSON.stringify(body), version)).to.equal(expected)
-    })
-  }
-
-  const bytes: [string, string | Buffer, string | undefined, Expected][] = [
-    ['no JSON', '{', undefined, 'session'],
     ['no JSON, header of the transport', '{', stateless, -32700],
-    ['nothing, header of the transport', '', stateless, -32700],
     ['no UTF-8, header of the transport', Buffer.from([0x22, 0xff, 0x22]), stateless, -32700],
     ['a nesting too deep, header of the transport', '['.repeat(70), stateless, -32600],
   ]
-  for (const [title, body, version, expected] of bytes) {
+  for (const [title, body, version, expected] of cases) {
     it(`${title}: ${expected}`, () => {
-      expect(judge(body, version)).to.equal(expected)
+      const bytes = typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body)
+      expect(judge(bytes, version)).to.equal(expected)
     })
   }
 

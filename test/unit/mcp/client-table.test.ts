@@ -1,8 +1,6 @@
 import { expect } from 'chai'
 import { EventEmitter } from 'node:events'
 import type { ServerResponse } from 'node:http'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import type { Client } from '../../../src/server/mcp/client.ts'
 import { ClientTable } from '../../../src/server/mcp/client-table.ts'
 import { statelessMeta } from '../../helpers/stateless.ts'
@@ -17,6 +15,7 @@ const sessionOf = (other: object = {}) => ({
   ...other,
 })
 
+/** What it tells of real clients is in `test/cli/clients.test.ts`. */
 describe('ClientTable', () => {
   let time: ManualTime
   let table: ClientTable
@@ -46,45 +45,6 @@ describe('ClientTable', () => {
     time.advance(ms)
     await new Promise(resolve => setImmediate(resolve))
   }
-
-  it('tells who is connected and what each last listed, read and called', async () => {
-    const client = table.ofSession(sessionOf({ principal: 'key:ada' }))
-    await advance(1000)
-    act(client, 'tools/list')
-    act(client, 'resources/read', { uri: 'scene://current' })
-    await advance(1000)
-    act(client, 'tools/call', { name: 'look', arguments: {} })
-    act(client, 'ping')
-    const at = (second: number) => `2026-01-02T03:04:0${second}.678Z`
-    expect(page()).to.deep.equal({
-      clients: [
-        {
-          name: 'claude-code',
-          title: 'Claude Code',
-          version: '2.1',
-          protocol_version: '2025-11-25',
-          transport: 'session',
-          principal: 'key:ada',
-          connected_at: at(5),
-          last_seen_at: at(7),
-          streams: 0,
-          last_list: { at: at(6), what: 'tools' },
-          last_read: { at: at(6), uri: 'scene://current' },
-          last_call: { at: at(7), tool: 'look' },
-        },
-      ],
-      total: 1,
-    })
-  })
-
-  it('counts what failed as a sign of life alone', async () => {
-    const client = table.ofSession(sessionOf())
-    await advance(1000)
-    act(client, 'resources/read', { uri: 'scene://nothing' }, false)
-    const [row] = page().clients
-    expect(row).to.not.have.property('last_read')
-    expect(row.last_seen_at).to.not.equal(row.connected_at)
-  })
 
   it('has one row per session, and per name, version and principal without one', () => {
     table.ofSession(sessionOf())
@@ -116,21 +76,6 @@ describe('ClientTable', () => {
     expect(row.last_read.uri).to.have.length(500).and.not.include('hunter2')
   })
 
-  it('keeps nothing of a long name but what is compared and shown', () => {
-    setFlagsFromString('--expose-gc')
-    const collect = runInNewContext('gc') as () => void
-    collect()
-    const before = process.memoryUsage().heapUsed
-    for (let at = 0; at < 50; at++) {
-      const name = JSON.parse(`"${at}${'x'.repeat(1024 * 1024)}"`)
-      stateless({ name, title: name, version: name })
-    }
-    collect()
-    const kept = process.memoryUsage().heapUsed - before
-    expect(page().total).to.equal(50)
-    expect(kept).to.be.below(10 * 1024 * 1024)
-  })
-
   it('tells the newest activity first', async () => {
     const [first, second] = ['first', 'second'].map(name => stateless({ name, version: '1' }))
     await advance(1000)
@@ -145,20 +90,6 @@ describe('ClientTable', () => {
     for (let at = 0; at < 150; at++) table.ofSession(sessionOf())
     expect(page().clients).to.have.length(100)
     expect(page().total).to.equal(150)
-  })
-
-  it('keeps 100 clients without a session: the one that asked longest ago leaves', async () => {
-    const add = async (name: string) => {
-      await advance(1)
-      return stateless({ name, version: '1' })
-    }
-    const streaming = await add('streaming')
-    streaming.opened(stream().res)
-    await add('silent')
-    for (let at = 0; at < 98; at++) await add(`n${at}`)
-    await add('new')
-    expect(page().total).to.equal(100)
-    expect(names()).to.include.members(['streaming', 'n0', 'new']).and.not.include('silent')
   })
 
   it('forgets a client without a session 10 minutes after its last request', async () => {
@@ -183,45 +114,6 @@ describe('ClientTable', () => {
     expect(page().clients[0]).to.include({ streams: 0 })
     await advance(minuteMs)
     expect(page().total).to.equal(0)
-  })
-
-  it('counts no stream of a client that left before it was open', () => {
-    const { res } = stream()
-    stateless().opened(Object.assign(res, { destroyed: true }))
-    expect(page().clients[0]).to.include({ streams: 0 })
-  })
-
-  it('pushes at most once a second, and always after the last change', async () => {
-    const client = table.ofSession(sessionOf())
-    await advance(0)
-    expect(told).to.equal(1)
-    for (let at = 0; at < 5; at++) act(client, 'resources/list')
-    await advance(999)
-    expect(told).to.equal(1)
-    await advance(1)
-    expect(told).to.equal(2)
-    for (let at = 0; at < 3; at++) await advance(1000)
-    expect(told).to.equal(2)
-  })
-
-  it('does not count what asks for server://clients', async () => {
-    const client = table.ofSession(sessionOf())
-    for (let at = 0; at < 3; at++) await advance(1000)
-    const [before, version] = [page(), table.version]
-    const uri = 'Server://clients'
-    const asking: [string, object][] = [
-      ['resources/read', { uri }],
-      ['resources/subscribe', { uri }],
-      ['tools/call', { name: 'read_resource', arguments: { uri } }],
-      ['tools/call', { name: 'wait_for_change', arguments: { uris: ['scene://current', uri] } }],
-      ['subscriptions/listen', { notifications: { resourceSubscriptions: [uri] } }],
-    ]
-    for (const [method, params] of asking) {
-      act(client, method, params)
-      await advance(1000)
-    }
-    expect(page()).to.deep.equal(before)
-    expect([told, table.version]).to.deep.equal([1, version])
   })
 
   it('does not count what the live view in a chat asks for', async () => {

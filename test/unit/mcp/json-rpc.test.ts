@@ -2,47 +2,21 @@ import { expect } from 'chai'
 import fc from 'fast-check'
 import { parseMessage } from '../../../src/server/mcp/json-rpc.ts'
 
+/** The oracle compares what becomes of each kind with the official SDK. */
 describe('parseMessage', () => {
   const request = { jsonrpc: '2.0', id: 1, method: 'ping' }
   const answer = { jsonrpc: '2.0', id: 1 }
   const error = { code: -1, message: 'x' }
   const cases: [string, unknown, string][] = [
     ['a request', request, 'request'],
-    ['a request with a text id', { ...request, id: 'a' }, 'request'],
-    ['a request with id 0', { ...request, id: 0 }, 'request'],
-    ['a request with an empty text id', { ...request, id: '' }, 'request'],
     ['a notification', { jsonrpc: '2.0', method: 'x' }, 'notification'],
     ['a result', { jsonrpc: '2.0', id: 1, result: {} }, 'response'],
-    ['an error', { ...answer, error }, 'response'],
-    ['an error with null id', { ...answer, id: null, error }, 'response'],
-    ['an error without id', { jsonrpc: '2.0', error }, 'response'],
-    ['an error with a boolean id', { ...answer, id: true, error }, 'invalid'],
-    ['an error without code', { ...answer, error: { message: 'x' } }, 'invalid'],
     ['an error with a fractional code', { ...answer, error: { ...error, code: 1.5 } }, 'invalid'],
-    ['an error without message', { ...answer, error: { code: 1 } }, 'invalid'],
-    ['an error that is a text', { ...answer, error: 'x' }, 'invalid'],
     ['a result without id', { jsonrpc: '2.0', result: {} }, 'invalid'],
-    ['a result with null id', { ...answer, id: null, result: {} }, 'invalid'],
-    ['a result with a fractional id', { ...answer, id: 1.5, result: {} }, 'invalid'],
-    ['an array as result', { ...answer, result: [] }, 'invalid'],
-    ['null as result', { ...answer, result: null }, 'invalid'],
     ['result and error', { ...answer, result: {}, error }, 'invalid'],
     ['null', null, 'invalid'],
-    ['a number', 1, 'invalid'],
-    ['an array', [], 'invalid'],
-    ['another version', { ...request, jsonrpc: '1.0' }, 'invalid'],
-    ['a numeric version', { ...request, jsonrpc: 2.0 }, 'invalid'],
-    ['no method', { jsonrpc: '2.0', id: 1 }, 'invalid'],
-    ['a numeric method', { ...request, method: 1 }, 'invalid'],
     ['a null id', { ...request, id: null }, 'invalid'],
-    ['a boolean id', { ...request, id: true }, 'invalid'],
-    ['an object id', { ...request, id: {} }, 'invalid'],
-    ['a fractional id', { ...request, id: 1.5 }, 'invalid'],
     ['an id beyond 2^53', { ...request, id: 2 ** 53 }, 'invalid'],
-    ['params in an array', { ...request, params: [1] }, 'invalid'],
-    ['an empty array of params', { ...request, params: [] }, 'request'],
-    ['null params', { ...request, params: null }, 'request'],
-    ['text params', { ...request, params: 'x' }, 'invalid'],
   ]
   for (const [name, value, kind] of cases) {
     it(`reads ${name} as ${kind}`, () => {

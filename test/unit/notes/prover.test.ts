@@ -14,7 +14,6 @@ import { Checkpoints } from '../../../src/server/checkpoints/checkpoints.ts'
 import { SceneComparer } from '../../../src/server/checkpoints/scene-comparer.ts'
 import type { Note } from '../../../src/server/notes/note.ts'
 import { NoteFolder } from '../../../src/server/notes/note-folder.ts'
-import type { NoteStore } from '../../../src/server/notes/note-store.ts'
 import { Notes } from '../../../src/server/notes/notes.ts'
 import { type NoteCamera, Prover } from '../../../src/server/notes/prover.ts'
 import type { Unconfirmed } from '../../../src/lib/mcp/unconfirmed.ts'
@@ -197,7 +196,7 @@ describe('Prover', () => {
 
   describe('when a note could not be written', () => {
     const failure = new ServiceError('storage_failed', 'the note cannot be kept')
-    const failing = async (writing: (write: NoteStore['write']) => NoteStore['write']) => {
+    const failing = async (writing: (write: NoteFolder['write']) => NoteFolder['write']) => {
       const store = new NoteFolder(join(folder, 'notes'), silentLogger)
       store.write = writing(store.write.bind(store))
       const notes = new Notes({
@@ -248,6 +247,14 @@ describe('Prover', () => {
     const { no_changes, no_picture } = await proves.prove(note, 1)
     expect(no_changes).to.be.a('string')
     expect(no_picture).to.equal(note.no_picture)
+  })
+
+  it('keeps no path of a folder that cannot be read', async () => {
+    await mkdir(folder, { recursive: true })
+    await writeFile(join(folder, 'checkpoints'), 'no folder')
+    expect(await prover().prove({ ...open, checkpoint: 'note-0123abcd' }, 1)).to.include({
+      no_changes: 'the server could not do this; its log has the reason',
+    })
   })
 
   describe('of what the scene does not list', () => {

@@ -155,9 +155,7 @@ describe('an attached source', () => {
     ['docs', 'taken'],
     ['mine', 'taken'],
     ['scene', 'reserved'],
-    ['capture', 'reserved'],
     ['gateway', 'reserved'],
-    ['server', 'reserved'],
     ['ui', 'reserved'],
   ]
   for (const [scheme, state] of states) {

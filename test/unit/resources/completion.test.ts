@@ -1,7 +1,7 @@
 import { expect } from 'chai'
-import { ResourceUriInvalid } from '../../../src/server/resources/errors.ts'
+import fc from 'fast-check'
+import { templateValues } from '../../../src/server/resources/completion.ts'
 import type { PagedProducer, ResourceProducer } from '../../../src/server/resources/producer.ts'
-import type { ResourceRegistry } from '../../../src/server/resources/registry.ts'
 import { SessionEventBuffer } from '../../../src/server/resources/session-event-buffer.ts'
 import { registry } from './support.ts'
 
@@ -21,25 +21,6 @@ const docs: ResourceProducer = {
   complete: async (variable, prefix) => [`${variable}-${prefix}`],
 }
 
-describe('resource templates', () => {
-  it('are those of the enabled resources', () => {
-    const own = [
-      'scene://current{?view,pointer,type,name,ids,where,fields,offset,limit}',
-      'scene://delta{?since,until}',
-      'audit://recent{?limit}',
-      'events://session/{session_id}{?cursor,limit,drain}',
-    ]
-    const uris = (resources: ResourceRegistry) =>
-      resources.templates().map(({ uriTemplate }) => uriTemplate)
-    expect(uris(registry())).to.deep.equal(own)
-    const more = registry({}, artefacts)
-    more.addProducer(docs)
-    expect(uris(more)).to.deep.equal([...own, 'docs://{page}', 'artefact://sha256/{hex}'])
-    expect(more.templates()).to.equal(more.templates())
-    expect(Object.isFrozen(more.templates())).to.equal(true)
-  })
-})
-
 describe('completion', () => {
   const resources = registry({}, artefacts)
   for (let n = 0; n < 150; n++) {
@@ -50,20 +31,15 @@ describe('completion', () => {
   const events = 'events://session/{session_id}{?cursor,limit,drain}'
 
   const cases: [template: string, variable: string, prefix: string, values: string[]][] = [
-    ['scene://delta{?since,until}', 'since', '1', ['12', '11', '10', '1']],
     ['audit://recent{?limit}', 'limit', '', ['50', '10', '100', '500']],
-    ['audit://recent{?limit}', 'limit', '7', []],
     [
       events,
       'session_id',
       's14',
       ['s14', 's140', 's141', 's142', 's143', 's144', 's145', 's146', 's147', 's148', 's149'],
     ],
-    [events, 'session_id', '49', []],
-    [events, 'drain', 't', ['true']],
     [events, 'limit', '1', ['100', '10', '1000']],
     [events, 'cursor', '', ['0']],
-    ['artefact://sha256/{hex}', 'hex', 'abd', ['abd']],
     ['docs://{page}', 'page', 'x', ['page-x']],
   ]
   for (const [template, variable, prefix, values] of cases) {
@@ -90,22 +66,70 @@ describe('completion', () => {
     expect((await resources.complete(events, 'session_id', '')).values[0]).to.equal('chosen')
     resources.removeSessionEventBuffer(buffer)
   })
+})
 
-  it('returns at most 100 values and the total', async () => {
-    const completed = await resources.complete(events, 'session_id', '')
-    expect(completed).to.include({ total: 150, hasMore: true })
-    expect(completed.values).to.have.length(100)
-  })
+type Case = [template: string, variable: string, uris: string[], values: string[]]
 
-  for (const [template, variable] of [
-    ['none://{a}', 'a'],
-    ['audit://recent{?limit}', 'other'],
-  ] as const) {
-    it(`refuses ${variable} of ${template}`, async () => {
-      const error = await resources
-        .complete(template, variable, '')
-        .catch((error: unknown) => error)
-      expect(error).to.be.instanceOf(ResourceUriInvalid)
+describe('templateValues', () => {
+  const cases: Case[] = [
+    ['app://{name}', 'name', ['app://Cube', 'app://Lamp'], ['Cube', 'Lamp']],
+    [
+      'app://{name}',
+      'name',
+      ['app://A%20B', "app://it's", 'app://%E9', 'app://%'],
+      ['A B', "it's"],
+    ],
+    ['app://{name}', 'name', ['app://a/b', 'app://', 'app://a?b', 'app://a#b'], []],
+    ['app://{kind}/{name}', 'kind', ['app://mesh/Cube', 'app://mesh/Cone', 'app://x'], ['mesh']],
+    ['app://{kind}/{name}', 'name', ['app://mesh/Cube', 'app://light/Sun'], ['Cube', 'Sun']],
+    [
+      'app://{name}.json',
+      'name',
+      ['app://a.json', 'app://a.json.json', 'app://b'],
+      ['a', 'a.json'],
+    ],
+    ['app://{name}/v{number}/x', 'number', ['app://a/v1/x', 'app://a/v1/y'], ['1']],
+    ['app://{a}/{a}', 'a', ['app://x/x', 'app://x/y'], ['x']],
+    ['app://{name}{?frame}', 'frame', ['app://Cube', 'app://Cube?frame=1'], []],
+    // What has no one way back.
+    ['app://{a}{b}', 'a', ['app://xy'], []],
+    ['app://{+path}', 'path', ['app://a/b'], []],
+    ['app://{}', '', ['app://a'], []],
+  ]
+  for (const [uriTemplate, variable, uris, values] of cases) {
+    it(`${variable} of ${uriTemplate} in ${uris.join(' ')}: ${values.join(' ') || 'none'}`, () => {
+      const context = { uriTemplate, resolved: new Map<string, string>() }
+      expect(templateValues(context, variable, uris)).to.deep.equal(values)
     })
   }
+
+  it('leaves out what does not go with the values chosen for the other variables', () => {
+    const uriTemplate = 'app://{kind}/{name}'
+    const uris = ['app://mesh/Cube', 'app://light/Sun', 'app://mesh/Cone']
+    const resolved = new Map([
+      ['kind', 'mesh'],
+      ['name', 'Sun'],
+      ['unknown', 'x'],
+    ])
+    expect(templateValues({ uriTemplate, resolved }, 'name', uris)).to.deep.equal(['Cube', 'Cone'])
+  })
+
+  it('finds every value that was put into a template', () => {
+    const value = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 12 })
+    fc.assert(
+      fc.property(value, value, (kind, name) => {
+        const uri = `app://${encodeURIComponent(kind)}/x/${encodeURIComponent(name)}/y`
+        const context = { uriTemplate: 'app://{kind}/x/{name}/y', resolved: new Map() }
+        expect(templateValues(context, 'kind', [uri])).to.deep.equal([kind])
+        expect(templateValues(context, 'name', [uri])).to.deep.equal([name])
+      }),
+    )
+  })
+
+  it('goes through a hostile template once', () => {
+    const uriTemplate = `app://${'{a}/'.repeat(500)}{a}`
+    const uris = Array.from({ length: 200 }, () => `app://${'x/'.repeat(1000)}`)
+    const context = { uriTemplate, resolved: new Map<string, string>() }
+    expect(templateValues(context, 'a', uris)).to.deep.equal([])
+  })
 })

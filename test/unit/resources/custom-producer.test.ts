@@ -17,27 +17,13 @@ describe('addProducer', () => {
   const registry = () =>
     new ResourceRegistry({ limits: resolveLimits(), enableArtefactResources: false })
 
-  for (const scheme of [
-    'scene',
-    'capture',
-    'audit',
-    'artefact',
-    'events',
-    'gateway',
-    'resources',
-  ]) {
-    it(`refuses the built-in scheme ${scheme}`, () => {
-      expect(() => registry().addProducer({ ...base, scheme })).to.throw(ServiceError, /taken/)
-    })
-  }
-
-  for (const scheme of ['', 'Docs', '1a', 'a b', 'a:', 'é', 'a'.repeat(65), undefined, 5]) {
+  for (const scheme of ['', 'Docs', '1a', 'a:', 'a'.repeat(65), 5]) {
     it(`refuses the scheme ${String(scheme).slice(0, 10)}`, () => {
       expect(() => registry().addProducer({ ...base, scheme } as never)).to.throw(TypeError)
     })
   }
 
-  for (const producer of [undefined, null, {}, { scheme: 'a', list: () => [] }]) {
+  for (const producer of [null, { scheme: 'a', list: () => [] }]) {
     it(`refuses ${JSON.stringify(producer)} as a producer`, () => {
       expect(() => registry().addProducer(producer as never)).to.throw(TypeError)
     })
@@ -74,17 +60,8 @@ describe('a custom producer that lists', () => {
 
   const bad: [how: string, list: () => unknown][] = [
     ['throws', fail],
-    [
-      'throws undefined',
-      () => {
-        throw undefined
-      },
-    ],
     ['rejects', () => Promise.reject(new Error(secret))],
     ['returns nothing', () => undefined],
-    ['returns an object', () => ({})],
-    ['returns a text', () => 'docs://a'],
-    ['resolves to nothing', () => Promise.resolve(null)],
     ['returns an array whose elements cannot be read', () => [new Proxy({}, { get: fail })]],
     ['returns an object whose then throws', () => Object.defineProperty({}, 'then', { get: fail })],
   ]
@@ -99,23 +76,13 @@ describe('a custom producer that lists', () => {
 
   const entries: unknown[] = [
     null,
-    'docs://b',
-    [],
-    {},
-    { uri: 'docs://b' },
-    { uri: 5, name: 'B' },
     { uri: 'docs://b c', name: 'B' },
     { uri: 'scene://current', name: 'B' },
     { uri: 'docs://b', name: 'B', mimeType: 5 },
     { uri: 'docs://b', name: 'B', size: -1 },
-    { uri: 'docs://b', name: 'B', annotations: 'x' },
     { uri: 'docs://b', name: 'B', annotations: { audience: ['model'] } },
-    { uri: 'docs://b', name: 'B', annotations: { priority: 2 } },
     { uri: 'docs://b', name: 'B', annotations: { lastModified: '2026-02-30T00:00:00Z' } },
-    { uri: 'docs://b', name: 'B', icons: {} },
     { uri: 'docs://b', name: 'B', icons: [{ src: 'javascript:alert(1)' }] },
-    { uri: 'docs://b', name: 'B', icons: [{ src: 'https://a', sizes: 'any' }] },
-    { uri: 'docs://b', name: 'B', icons: [{ src: 'https://a', theme: 'grey' }] },
     { uri: 'docs://b', name: 'B', icons: Array(9).fill({ src: 'https://a' }) },
   ]
   for (const entry of entries) {

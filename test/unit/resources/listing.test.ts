@@ -80,44 +80,9 @@ function allPages(resources: ResourceRegistry): string[][] {
 }
 
 describe('resource listing', () => {
-  it('holds the built-in resources at first', () => {
-    const page = now(registry().page(undefined))
-    expect(page.descriptors.map(({ uri }) => uri)).to.deep.equal([
-      'scene://current',
-      'scene://delta',
-      'audit://recent',
-    ])
-    expect(page).not.to.have.property('nextCursor')
-    for (const { name, description, mimeType } of page.descriptors) {
-      expect(mimeType).to.equal('application/json')
-      expect(name).not.to.equal('')
-      expect(description).to.be.a('string')
-    }
-  })
-
-  it('continues with buffers, producers in their order, artefacts', () => {
-    const resources = registry({ artefacts: artefacts(2) })
-    resources.addProducer(custom('zeta', 1))
-    resources.addProducer(custom('alpha', 1))
-    resources.registerSessionEventBuffer(new SessionEventBuffer({ sessionId: 'b/c' }))
-    resources.registerSessionEventBuffer(new SessionEventBuffer({ sessionId: 'a' }))
-    expect(allPages(resources).flat().slice(3)).to.deep.equal([
-      'events://session/b%2Fc',
-      'events://session/a',
-      'zeta://0',
-      'alpha://0',
-      'artefact://0',
-      'artefact://1',
-    ])
-  })
-
   for (const [fixed, stored] of [
-    [0, 0],
-    [1, 5],
     [4, 0],
     [4, 7],
-    [5, 6],
-    [14, 1],
     [17, 23],
   ] as const) {
     it(`fills its pages with ${fixed} custom resources and ${stored} artefacts`, () => {
@@ -164,16 +129,6 @@ describe('resource listing', () => {
     expect(await resources.page(undefined)).not.to.equal(first)
   })
 
-  it('builds a new page for a list that is not frozen', () => {
-    const resources = registry()
-    const names = ['a']
-    const list = () => names.map(name => ({ uri: `docs://${name}`, name }))
-    resources.addProducer({ scheme: 'docs', list, read: () => [] })
-    expect(now(resources.page(undefined)).descriptors).to.have.length(4)
-    names.push('b')
-    expect(now(resources.page(undefined)).descriptors).to.have.length(5)
-  })
-
   it('keeps a bounded number of pages', () => {
     const resources = registry({ limits: { pageSize: 1, maxKeptAnswers: 2 } })
     const first = now(resources.page(undefined))
@@ -182,23 +137,13 @@ describe('resource listing', () => {
     expect(now(resources.page(undefined))).not.to.equal(first)
   })
 
-  const cursors: [why: string, cursor: unknown][] = [
-    ['empty', ''],
-    ['a word', 'next'],
-    ['padded', `${Buffer.from('f1').toString('base64')}=`],
-    ['a negative offset', Buffer.from('f-1').toString('base64url')],
-    ['an unknown part', Buffer.from('x1').toString('base64url')],
-    ['an artefact position that is none', Buffer.from('ax').toString('base64url')],
-    ['over-long', 'A'.repeat(5000)],
-    ['a number', 5],
-    ['null', null],
-  ]
-  for (const [why, cursor] of cursors) {
-    it(`refuses a cursor that is ${why}`, () => {
-      const page = () => registry({ artefacts: artefacts(2) }).page(cursor as string)
+  it('refuses a cursor that it did not give', () => {
+    const position = (text: string) => Buffer.from(text).toString('base64url')
+    for (const cursor of [position('f-1'), position('x1'), position('ax')]) {
+      const page = () => registry({ artefacts: artefacts(2) }).page(cursor)
       expect(page).to.throw(ServiceError).with.property('code', 'resource_uri_invalid')
-    })
-  }
+    }
+  })
 
   it('lists the rest when the artefacts cannot be listed', async () => {
     const log = { warn: [], error: [] as object[] }

@@ -1,5 +1,4 @@
 import { expect } from 'chai'
-import fc from 'fast-check'
 import { resolveLimits } from '../../../src/lib/config/limits.ts'
 import { SceneObjects } from '../../../src/lib/host-link/scene-objects.ts'
 import { SceneState } from '../../../src/server/resources/scene-state.ts'
@@ -7,108 +6,7 @@ import { codeOf, payload, registry } from './support.ts'
 
 type Change = Record<string, any>
 
-const id = fc.constantFrom('a', 'b', 'c', 'd', 'e', '__proto__', 'ü"')
-const name = fc.constantFrom('frame', 'selection', 'omitted', '__proto__', 'a/b')
-const object = fc.record(
-  { id, uid: fc.nat(6), name: fc.constantFrom('A', 'B', 'C'), x: fc.nat(3), tags: fc.array(id) },
-  { requiredKeys: ['id'] },
-)
-const objects = fc.uniqueArray(object, { selector: each => each.id })
-/** Large enough that no delta is larger. */
-const pad = 'x'.repeat(20_000)
-const whole = fc.record({ frame: fc.nat(5), pad: fc.constant(pad), objects })
-/** What is left of a patch that contradicts itself is one that does not. */
-const patch = fc
-  .record({
-    objects,
-    removed: fc.uniqueArray(id),
-    members: fc.dictionary(name, fc.jsonValue({ maxDepth: 1 }), { maxKeys: 2 }),
-    unset: fc.uniqueArray(name),
-  })
-  .map(({ objects, removed, members, unset }) => ({
-    objects,
-    removed: removed.filter(each => !objects.some(object => object.id === each)),
-    members: { ...members, always: 1 },
-    unset: unset.filter(each => !Object.hasOwn(members, each)) as string[],
-  }))
-type Patch = typeof patch extends fc.Arbitrary<infer Value> ? Value : never
-
-/** What a patch means, in the plainest way. */
-function patched(scene: any, { objects, removed, members, unset }: Patch): any {
-  const kept = scene.objects.filter((each: any) => !removed.includes(each.id))
-  for (const object of objects) {
-    const at = kept.findIndex((each: any) => each.id === object.id)
-    if (at === -1) kept.push(object)
-    else kept[at] = object
-  }
-  const others = Object.entries(scene).filter(([key]) => !unset.includes(key))
-  return Object.fromEntries([...others, ...Object.entries(members), ['objects', kept]])
-}
-
-const json = (value: unknown) => JSON.parse(JSON.stringify(value))
-
 describe('a scene that is patched', () => {
-  it('has the deltas that it would have if it came whole each time', () => {
-    const step = fc.oneof({ weight: 4, arbitrary: patch }, whole)
-    fc.assert(
-      fc.property(whole, fc.array(step, { maxLength: 8 }), (first, steps) => {
-        const [resources, others] = [registry(), registry()]
-        const scenes = [json(first)]
-        resources.setScene(first)
-        for (const next of steps) {
-          scenes.push('removed' in next ? patched(scenes.at(-1), json(next)) : json(next))
-          if ('removed' in next) resources.patchScene(next)
-          else resources.setScene(next)
-        }
-        for (const scene of scenes) others.setScene(scene)
-        expect(payload(resources, 'scene://current')).to.deep.equal(scenes.at(-1))
-        for (const at of scenes.keys()) {
-          const uri = `scene://delta?since=${at + 1}`
-          expect(payload(resources, uri)).to.deep.equal(payload(others, uri))
-        }
-      }),
-      { numRuns: 300 },
-    )
-  })
-
-  it('can be read at a revision before patches and before whole scenes', () => {
-    fc.assert(
-      fc.property(whole, fc.array(fc.oneof(patch, whole), { maxLength: 6 }), (first, steps) => {
-        const state = new SceneState(resolveLimits())
-        const resources = registry()
-        const texts: any[] = [json(first)]
-        state.set(first)
-        resources.setScene(first)
-        for (const next of steps) {
-          if ('removed' in next) {
-            texts.push(patched(texts.at(-1), json(next)))
-            state.patch(readable(next), null)
-          } else {
-            texts.push(json(next))
-            state.set(next)
-          }
-        }
-        for (const [at, scene] of texts.entries()) {
-          const found = state.find(at + 1)
-          expect(JSON.parse(found?.text ?? 'null')).to.deep.equal(scene)
-          expect(Buffer.byteLength(found?.text ?? '')).to.equal(found?.bytes)
-        }
-      }),
-      { numRuns: 300 },
-    )
-  })
-
-  function readable({ objects, removed, members, unset }: Patch) {
-    const texts = (entries: [string, unknown][]) =>
-      new Map(entries.map(([key, value]) => [key, JSON.stringify(value)]))
-    return {
-      objects: texts(objects.map(each => [each.id, each])),
-      members: texts(Object.entries(members)),
-      removed,
-      unset,
-    }
-  }
-
   const scene = { frame: 1, objects: ['Cube', 'Lamp', 'Rig'].map(each => ({ id: each, x: 0 })) }
 
   it('names the object of each change, also of one that left and came back', () => {
@@ -199,7 +97,7 @@ describe('a scene that is patched', () => {
   })
 
   it('takes the most objects and bytes, and not one more', () => {
-    const resources = registry({ maxPatchedObjects: 4, maxPatchedSceneBytes: 200 })
+    const resources = registry({ maxPatchedObjects: 4, maxMessageBytes: 200 })
     resources.setScene(scene)
     resources.patchScene({ objects: [{ id: 'Fourth' }] })
     const before = payload(resources, 'scene://current')

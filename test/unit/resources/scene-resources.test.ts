@@ -35,14 +35,6 @@ describe('scene://current', () => {
     resources.setScene({ frame: 1 })
     expect(contents(resources, 'scene://current')).not.to.equal(first)
   })
-
-  it('echoes the requested URI', () => {
-    const resources = registry()
-    resources.setScene({ frame: 1 })
-    for (const uri of ['SCENE://current', 'scene://%63urrent']) {
-      expect(payload(resources, uri)).to.deep.equal({ frame: 1 })
-    }
-  })
 })
 
 describe('a scene URI with an unknown query parameter', () => {

@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { readBlenderAddon, readPythonClient } from '../../../src/lib/util/adapter-files.ts'
-import { ServiceError } from '../../../src/lib/util/errors.ts'
+import { failureOf } from '../../helpers/failure.ts'
 
 describe('the adapters of the package', () => {
   let adapters: string
@@ -25,37 +25,10 @@ describe('the adapters of the package', () => {
     return Object.fromEntries(files.map(({ path, bytes }) => [path, Buffer.from(bytes).toString()]))
   }
 
-  async function failure(reading: Promise<unknown>): Promise<ServiceError> {
-    const error: unknown = await reading.then(
-      () => null,
-      error => error,
-    )
-    if (error instanceof ServiceError) return error
-    throw new Error(`expected a ServiceError, not ${String(error)}`)
-  }
-
-  it('is every file of the add-on, with the client beside its modules', async () => {
+  it('is every file of the add-on and the one client, without what others leave behind', async () => {
     await put(addon('__init__.py'), 'init')
     await put(addon('scene/collect.py'), 'collect')
-    await put('python/service_host_link/__init__.py', 'client')
-    expect(await contents()).to.deep.equal({
-      '__init__.py': 'init',
-      'scene/collect.py': 'collect',
-      'service_host_link.py': 'client\n',
-    })
-  })
-
-  it('takes the one client, also when a copy lies in the add-on', async () => {
-    await put(addon('__init__.py'), 'init')
-    await put(addon('service_host_link.py'), 'old')
-    await put('python/service_host_link/__init__.py', 'new')
-    const files = await readBlenderAddon(adapters)
-    expect(files).to.have.length(2)
-    expect((await contents())['service_host_link.py']).to.equal('new\n')
-  })
-
-  it('leaves out what Python, editors and links leave behind', async () => {
-    await put(addon('__init__.py'), 'init')
+    await put(addon('service_host_link.py'), 'an old copy')
     await put(addon('__pycache__/__init__.cpython-311.pyc'), 'x')
     await put(addon('scene/__pycache__/note.txt'), 'x')
     for (const name of ['.DS_Store', '.git/config', 'old.pyc', 'old.pyo']) {
@@ -65,20 +38,24 @@ describe('the adapters of the package', () => {
     await put('secret', 'x')
     await symlink(join(adapters, 'secret'), join(adapters, addon('link.py')))
     await symlink(join(adapters, 'python'), join(adapters, addon('folder')))
-    expect(Object.keys(await contents())).to.have.members(['__init__.py', 'service_host_link.py'])
+    expect(await contents()).to.deep.equal({
+      '__init__.py': 'init',
+      'scene/collect.py': 'collect',
+      'service_host_link.py': 'client\n',
+    })
   })
 
   it('says what is missing from a copy that is not whole', async () => {
     await put('python/service_host_link/__init__.py', 'client')
-    expect((await failure(readBlenderAddon(adapters))).message).to.match(
-      /service_cli_link \(ENOENT/,
-    )
+    const noAddon = await failureOf(() => readBlenderAddon(adapters))
+    expect(noAddon.message).to.match(/service_cli_link \(ENOENT/)
     await put(addon('.keep'), '')
-    expect((await failure(readBlenderAddon(adapters))).message).to.contain('nothing is there')
+    const empty = await failureOf(() => readBlenderAddon(adapters))
+    expect(empty.message).to.contain('nothing is there')
     await put(addon('__init__.py'), 'init')
     await rm(join(adapters, 'python'), { recursive: true })
     for (const read of [readBlenderAddon, readPythonClient]) {
-      const { code, message, hint } = await failure(read(adapters))
+      const { code, message, hint } = await failureOf(() => read(adapters))
       expect(message).to.match(/lacks .*service_host_link \(ENOENT\)$/)
       expect([code, hint]).to.deep.equal(['internal', 'install service-cli anew'])
     }

@@ -1,10 +1,8 @@
-import { chmod, lstat, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { FileFollower, FolderWatch } from '../../../src/lib/util/file-follower.ts'
-import { isOwnFolder } from '../../../src/lib/util/posix.ts'
-import { until } from '../../helpers/until.ts'
+import { FileFollower } from '../../../src/lib/util/file-follower.ts'
 
 describe('FileFollower', () => {
   let folder: string
@@ -31,11 +29,14 @@ describe('FileFollower', () => {
 
   it('reads a file once, and again when it is replaced, removed and back', async () => {
     await writeFile(path, 'one')
+    expect(follower.isUnchanged()).to.equal(false)
     expect([await look(), await look()]).to.deep.equal([1, 1])
+    expect(follower.isUnchanged()).to.equal(true)
     await writeFile(`${path}.new`, 'two')
     await rename(`${path}.new`, path)
     expect([await look(), await look()]).to.deep.equal([2, 2])
     await rm(path)
+    expect(follower.isUnchanged()).to.equal(false)
     expect([await look(), await look()]).to.deep.equal([3, 3])
     await writeFile(path, 'two')
     expect(await look()).to.equal(4)
@@ -53,25 +54,19 @@ describe('FileFollower', () => {
     expect([await look(), await look()]).to.deep.equal([3, 3])
   })
 
-  it('looks once more for all who come while it looks', async () => {
-    await writeFile(path, 'one')
-    result = false
-    await Promise.all([look(), look(), look()])
-    expect(reads).to.equal(2)
-  })
-
-  it('looks one time after the other also for a caller that comes again at once', async () => {
+  it('looks one time after the other, and once more for all who come meanwhile', async () => {
     let running = 0
     let most = 0
-    const again = () =>
+    const slow = () =>
       follower.look(async () => {
         most = Math.max(most, ++running)
+        reads++
         await readFile(folder).catch(() => {})
         running--
         return false
       })
-    await Promise.all([again().then(again), again()])
-    expect(most).to.equal(1)
+    await Promise.all([slow().then(slow), slow(), slow()])
+    expect([most, reads]).to.deep.equal([1, 2])
   })
 
   it('sees for each caller what was written before the call', async () => {
@@ -94,85 +89,5 @@ describe('FileFollower', () => {
     written.resolve()
     await Promise.all([early, late])
     expect(texts).to.deep.equal(['one', 'two'])
-  })
-
-  it('tells whether the file is the one that was read', async () => {
-    await writeFile(path, 'one')
-    expect(follower.isUnchanged()).to.equal(false)
-    await look()
-    expect(follower.isUnchanged()).to.equal(true)
-    await writeFile(path, 'longer')
-    expect(follower.isUnchanged()).to.equal(false)
-    await look()
-    await rm(path)
-    expect(follower.isUnchanged()).to.equal(false)
-  })
-})
-
-describe('FolderWatch', () => {
-  let base: string
-  let folder: string
-  let watch: FolderWatch
-  let names: (string | null)[]
-  beforeEach(async () => {
-    base = await mkdtemp(join(tmpdir(), 'watch-'))
-    folder = join(base, 'instances')
-    names = []
-    watch = new FolderWatch(folder, {
-      stat: lstat,
-      isUsable: isOwnFolder,
-      onName: name => names.push(name),
-      onUnavailable: error => expect.fail(String(error)),
-    })
-  })
-  afterEach(async () => {
-    watch.close()
-    await rm(base, { recursive: true, force: true })
-  })
-
-  async function hears(name: string): Promise<void> {
-    await writeFile(join(folder, name), '')
-    await until(() => names.includes(name), `${name} is heard of`)
-  }
-
-  it('hears of changes in a folder that is made later, removed and made again', async () => {
-    expect(await watch.check()).to.equal(true)
-    await mkdir(folder, { mode: 0o700 })
-    expect(await watch.check()).to.equal(true)
-    await hears('a.json')
-    await rm(folder, { recursive: true })
-    await mkdir(folder, { mode: 0o700 })
-    await watch.check()
-    await hears('b.json')
-  })
-
-  it('hears of changes in a folder that took the place of another', async () => {
-    await mkdir(folder, { mode: 0o700 })
-    await watch.check()
-    await mkdir(`${folder}-new`, { mode: 0o700 })
-    await rename(folder, `${folder}-old`)
-    await rename(`${folder}-new`, folder)
-    await watch.check()
-    await hears('a.json')
-  })
-
-  it('hears of changes in a folder that was open to others for a while', async () => {
-    await mkdir(folder, { mode: 0o700 })
-    await chmod(folder, 0o777)
-    expect(await watch.check()).to.equal(false)
-    await chmod(folder, 0o700)
-    expect(await watch.check()).to.equal(true)
-    await hears('a.json')
-  })
-
-  it('hears nothing once it is closed', async () => {
-    await mkdir(folder, { mode: 0o700 })
-    await watch.check()
-    await hears('a.json')
-    watch.close()
-    names = []
-    await writeFile(join(folder, 'b.json'), '')
-    await new Promise(resolve => setImmediate(resolve))
-    expect(names).to.deep.equal([])
   })
 })

@@ -1,173 +1,139 @@
 import { expect } from 'chai'
-import fc from 'fast-check'
 import { parseExact } from '../../../src/lib/util/exact-json.ts'
 import { diffJson } from '../../../src/lib/util/json-diff.ts'
-import { anyScene, throughJson } from './any-scene.ts'
 
 const changesOf = (before: unknown, after: unknown) =>
   diffJson(before, after, { maxChanges: 100 }).changes
 
-/** Path, kind and the values of each change. */
+/** Kind and path of each change, then its values as JSON. */
 const brief = (before: unknown, after: unknown) =>
-  changesOf(before, after).map(({ path, kind, ...values }) => {
-    const { before: old, after: now } = values
-    return [path, kind, ...('before' in values ? [old] : []), ...('after' in values ? [now] : [])]
+  changesOf(before, after).map(({ kind, path, ...change }) => {
+    const names = ['before', 'after'] as const
+    const values = names.filter(name => name in change).map(name => JSON.stringify(change[name]))
+    return [kind, path, ...values].join(' ')
   })
 
 describe('diffJson', () => {
-  const cases: [what: string, before: unknown, after: unknown, changes: readonly unknown[]][] = [
-    ['nothing for equal values', { a: [1, { b: 2 }] }, { a: [1, { b: 2 }] }, []],
-    ['nothing for another order of members', { a: 1, b: 2 }, { b: 2, a: 1 }, []],
-    ['an added member', {}, { a: 1 }, [['/a', 'added', 1]]],
-    ['a removed member', { a: null }, {}, [['/a', 'removed', null]]],
-    ['a changed member', { a: 1 }, { a: [1] }, [['/a', 'changed', 1, [1]]]],
-    [
-      'a member whose name needs escapes',
-      { 'a/~b': 1 },
-      { 'a/~b': 2 },
-      [['/a~1~0b', 'changed', 1, 2]],
-    ],
+  // What it names, both values and the changes.
+  const cases: [what: string, before: string, after: string, ...changes: string[]][] = [
+    ['nothing for equal values', '{"a":[1,{"b":2}]}', '{"a":[1,{"b":2}]}'],
+    ['nothing for another order of members', '{"a":1,"b":2}', '{"b":2,"a":1}'],
+    ['an added member', '{}', '{"a":1}', 'added /a 1'],
+    ['a removed member', '{"a":null}', '{}', 'removed /a null'],
+    ['a changed member', '{"a":1}', '{"a":[1]}', 'changed /a 1 [1]'],
+    ['a name that needs escapes', '{"a/~b":1}', '{"a/~b":2}', 'changed /a~1~0b 1 2'],
     [
       'a list of texts as one value',
-      { layers: ['a', 'b'] },
-      { layers: ['a', 'c'] },
-      [['/layers', 'changed', ['a', 'b'], ['a', 'c']]],
+      '{"a":["x","y"]}',
+      '{"a":["x"]}',
+      'changed /a ["x","y"] ["x"]',
     ],
     [
-      'a vector of up to 16 numbers as one value, once',
-      { range: [1, 250], same: [1, 2] },
-      { range: [1, 300], same: [1, 2] },
-      [['/range', 'changed', [1, 250], [1, 300]]],
+      'a vector as one value',
+      '{"a":[1,2],"b":[1]}',
+      '{"a":[1,3],"b":[1]}',
+      'changed /a [1,2] [1,3]',
     ],
     [
-      'a position in other lists of one length',
-      { rows: [[1], null, 'a'] },
-      { rows: [[1], 2, 'a'] },
-      [['/rows/1', 'changed', null, 2]],
+      'a position in other lists',
+      '{"a":[[1],null,"x"]}',
+      '{"a":[[1],2,"x"]}',
+      'changed /a/1 null 2',
     ],
     [
-      'the whole list when lengths differ',
-      { selection: ['a', 1] },
-      { selection: ['a'] },
-      [['/selection', 'changed', ['a', 1], ['a']]],
+      'the whole list of another length',
+      '{"a":["x",1]}',
+      '{"a":["x"]}',
+      'changed /a ["x",1] ["x"]',
     ],
+    ['each object of a new list', '{}', '{"a":[{"x":1}]}', 'added /a/0 {"x":1}'],
     [
       'what was added, removed and changed, with places of the list in which each is',
-      [{ id: 1 }, { id: 2, x: 1 }, { id: 3 }],
-      [{ id: 0 }, { id: 2, x: 2 }],
-      [
-        ['/0', 'removed', { id: 1 }],
-        ['/2', 'removed', { id: 3 }],
-        ['/0', 'added', { id: 0 }],
-        ['/1/x', 'changed', 1, 2],
-      ],
+      '[{"id":1},{"id":2,"x":1},{"id":3}]',
+      '[{"id":0},{"id":2,"x":2}]',
+      'removed /0 {"id":1}',
+      'removed /2 {"id":3}',
+      'added /0 {"id":0}',
+      'changed /1/x 1 2',
     ],
-    ['an emptied list of objects', [{ id: 1 }], [], [['/0', 'removed', { id: 1 }]]],
-    ['each object of a new list', {}, { a: [{ x: 1 }] }, [['/a/0', 'added', { x: 1 }]]],
     [
       'the ids 1 and "1" as different',
-      [{ id: 1 }],
-      [{ id: '1' }],
-      [
-        ['/0', 'removed', { id: 1 }],
-        ['/0', 'added', { id: '1' }],
-      ],
+      '[{"id":1}]',
+      '[{"id":"1"}]',
+      'removed /0 {"id":1}',
+      'added /0 {"id":"1"}',
     ],
     [
       'another id of what has the same name alone',
-      [{ id: 4, name: 'Cube', x: 1 }],
-      [{ id: 9, name: 'Cube', x: 2 }],
-      [
-        ['/0/id', 'changed', 4, 9],
-        ['/0/x', 'changed', 1, 2],
-      ],
+      '[{"id":4,"name":"Cube","x":1}]',
+      '[{"id":9,"name":"Cube","x":2}]',
+      'changed /0/id 4 9',
+      'changed /0/x 1 2',
     ],
     [
       'no other id where several have the name',
-      [
-        { id: 4, name: 'Cube', x: 1 },
-        { id: 5, name: 'Cube' },
-      ],
-      [
-        { id: 9, name: 'Cube', x: 2 },
-        { id: 5, name: 'Cube' },
-      ],
-      [
-        ['/0', 'removed', { id: 4, name: 'Cube', x: 1 }],
-        ['/0', 'added', { id: 9, name: 'Cube', x: 2 }],
-      ],
+      '[{"id":4,"name":"Cube"},{"id":5,"name":"Cube"}]',
+      '[{"id":9,"name":"Cube"},{"id":5,"name":"Cube"}]',
+      'removed /0 {"id":4,"name":"Cube"}',
+      'added /0 {"id":9,"name":"Cube"}',
     ],
     [
-      'another id and name of what has the same uid, whatever has its id now',
-      [
-        { uid: 7, id: 'A', name: 'A', x: 1 },
-        { uid: 8, id: 'B', name: 'B', x: 2 },
-      ],
-      [{ uid: 8, id: 'A', name: 'A', x: 3 }],
-      [
-        ['/0', 'removed', { uid: 7, id: 'A', name: 'A', x: 1 }],
-        ['/0/id', 'changed', 'B', 'A'],
-        ['/0/name', 'changed', 'B', 'A'],
-        ['/0/x', 'changed', 2, 3],
-      ],
+      'another id of what has the same uid, whatever has its id now',
+      '[{"uid":7,"id":"A","x":1},{"uid":8,"id":"B","x":2}]',
+      '[{"uid":8,"id":"A","x":3}]',
+      'removed /0 {"uid":7,"id":"A","x":1}',
+      'changed /0/id "B" "A"',
+      'changed /0/x 2 3',
     ],
-    ['no other uid: another run of the application', [{ uid: 1, id: 1 }], [{ uid: 2, id: 1 }], []],
+    [
+      'another object under the name of one that was deleted in the same run',
+      '[{"id":"A","uid":"r.1"},{"id":"B","uid":"r.2"}]',
+      '[{"id":"A","uid":"r.3"},{"id":"B","uid":"r.2"}]',
+      'removed /0 {"id":"A","uid":"r.1"}',
+      'added /0 {"id":"A","uid":"r.3"}',
+    ],
+    [
+      'no other uids: another run of the application',
+      '[{"id":"A","uid":"r.1","x":1},{"id":"B","uid":"r.2","x":1}]',
+      '[{"id":"A","uid":"s.7","x":1},{"id":"B","uid":"s.8","x":2}]',
+      'changed /1/x 1 2',
+    ],
     [
       'objects beside other items, which are compared in their order',
-      { objects: [{ id: 'A', x: 1 }, null, { id: 'B' }], things: [{ name: 'A', x: 1 }, 't', 'u'] },
-      { objects: [{ id: 'B' }, null, { id: 'A', x: 2 }], things: ['u', { name: 'A', x: 2 }] },
-      [
-        ['/objects/2/x', 'changed', 1, 2],
-        ['/things/1/x', 'changed', 1, 2],
-        ['/things/1', 'removed', 't'],
-      ],
+      '{"objects":[{"id":"A","x":1},null,{"id":"B"}],"things":[{"name":"A","x":1},"t","u"]}',
+      '{"objects":[{"id":"B"},null,{"id":"A","x":2}],"things":["u",{"name":"A","x":2}]}',
+      'changed /objects/2/x 1 2',
+      'changed /things/1/x 1 2',
+      'removed /things/1 "t"',
     ],
     [
       'no other id where another object has the uuid',
-      [
-        { id: 1, uuid: 'u' },
-        { id: 2, uuid: 'u' },
-      ],
-      [
-        { id: 1, uuid: 'u' },
-        { id: 3, uuid: 'u' },
-      ],
-      [
-        ['/1', 'removed', { id: 2, uuid: 'u' }],
-        ['/1', 'added', { id: 3, uuid: 'u' }],
-      ],
-    ],
-    [
-      'two objects where neither id nor name is the same',
-      [{ id: 'Bolt', name: 'Bolt', type: 'mesh' }],
-      [{ id: 'Nut', name: 'Nut', type: 'mesh' }],
-      [
-        ['/0', 'removed', { id: 'Bolt', name: 'Bolt', type: 'mesh' }],
-        ['/0', 'added', { id: 'Nut', name: 'Nut', type: 'mesh' }],
-      ],
+      '[{"id":1,"uuid":"u"},{"id":2,"uuid":"u"}]',
+      '[{"id":1,"uuid":"u"},{"id":3,"uuid":"u"}]',
+      'removed /1 {"id":2,"uuid":"u"}',
+      'added /1 {"id":3,"uuid":"u"}',
     ],
   ]
-  for (const [what, before, after, changes] of cases) {
-    it(`names ${what}`, () => expect(brief(before, after)).to.deep.equal(changes))
+  for (const [what, before, after, ...changes] of cases) {
+    it(`names ${what}`, () => {
+      expect(brief(JSON.parse(before), JSON.parse(after))).to.deep.equal(changes)
+    })
   }
 
   for (const key of ['id', 'uuid', 'name', 'uid']) {
-    for (const [one, other] of [
-      ['a', 'b'],
-      [1, 2],
-    ]) {
-      it(`matches objects by ${key} ${JSON.stringify(one)} at any depth, in any order`, () => {
-        const [a, b] = [
-          { [key]: one, x: 1 },
-          { [key]: other, x: 2 },
-        ]
+    it(`matches objects by ${key} at any depth, in any order`, () => {
+      for (const [one, other] of [
+        ['a', 'b'],
+        [1, 2],
+      ]) {
+        const a = { [key]: one, x: 1 }
+        const b = { [key]: other, x: 2 }
         const deep = (...nodes: object[]) => ({ a: [[{ children: nodes }]] })
         expect(changesOf(deep(a, b), deep(b, a))).to.deep.equal([])
-        expect(brief(deep(a, b), deep(b, { ...a, x: 5 }))).to.deep.equal([
-          ['/a/0/0/children/1/x', 'changed', 1, 5],
-        ])
-      })
-    }
+        const changed = brief(deep(a, b), deep(b, { ...a, x: 5 }))
+        expect(changed).to.deep.equal(['changed /a/0/0/children/1/x 1 5'])
+      }
+    })
   }
 
   it('matches by uuid where ids are not unique, and by name where neither is there', () => {
@@ -192,45 +158,13 @@ describe('diffJson', () => {
     ])
   })
 
-  it('tells an object that was deleted and added again under its name as another one', () => {
-    const before = [
-      { id: 'Cube', uid: 'a.1', x: 1 },
-      { id: 'Lamp', uid: 'a.2', x: 1 },
-    ]
-    const again = [{ id: 'Cube', uid: 'a.3', x: 1 }, before[1]]
-    const kinds = (after: unknown) =>
-      diffJson({ objects: before }, { objects: after }, { maxChanges: 9 }).changes.map(
-        ({ kind, path }) => `${kind} ${path}`,
-      )
-    expect(kinds(again)).to.deep.equal(['removed /objects/0', 'added /objects/0'])
-    const otherRun = [
-      { id: 'Cube', uid: 'b.7', x: 1 },
-      { id: 'Lamp', uid: 'b.8', x: 2 },
-    ]
-    expect(kinds(otherRun)).to.deep.equal(['changed /objects/1/x'])
-  })
-
-  it('knows objects apart that have a name only, or other uids', () => {
-    const unsure = (before: unknown, after: unknown) =>
-      changesOf(before, after).map(({ kind, matched }) => [kind, matched])
-    const one = { id: 1, name: 'X' }
-    expect(unsure([one, { name: 'X', a: 1 }], [one, { name: 'X', a: 2 }])).to.deep.equal([
-      ['changed', undefined],
-    ])
-    const uids = (...all: string[]) => all.map(uid => ({ id: uid === 'r.2' ? 'B' : 'A', uid }))
-    expect(unsure(uids('r.1', 'r.2'), uids('r.3', 'r.2'))).to.deep.equal([
-      ['removed', undefined],
-      ['added', undefined],
-    ])
-  })
-
   it('takes another order of duplicates for no change', () => {
     const [one, two] = [
       { id: 'A', x: 1, y: { a: 1, b: [] } },
       { id: 'A', x: 2 },
     ]
     expect(changesOf([one, two], [two, { ...one, y: { b: [], a: 1 } }])).to.deep.equal([])
-    expect(brief([one, two], [two, { ...one, x: 3 }])).to.deep.equal([['/1/x', 'changed', 1, 3]])
+    expect(brief([one, two], [two, { ...one, x: 3 }])).to.deep.equal(['changed /1/x 1 3'])
     const places = changesOf([{ x: 1 }, { x: 2 }], [{ x: 2 }, { x: 1 }])
     expect(places.map(({ path }) => path)).to.deep.equal(['/0/x', '/1/x'])
   })
@@ -271,25 +205,10 @@ describe('diffJson', () => {
     )
   })
 
-  it('finds a difference between any two values, and none between a value and itself', () => {
-    const any = fc.oneof(anyScene, fc.jsonValue()).map(throughJson)
-    fc.assert(
-      fc.property(any, any, (before, after) => {
-        expect(changesOf(before, throughJson(before))).to.deep.equal([])
-        if (JSON.stringify(before) === JSON.stringify(after)) return
-        for (const { path, kind } of changesOf(before, after)) {
-          expect(path).to.match(/^(\/|$)/)
-          expect(kind).to.be.oneOf(['added', 'removed', 'changed'])
-        }
-      }),
-      { numRuns: 500 },
-    )
-  })
-
   it('takes a member named __proto__ for a member', () => {
     const [before, after] = [JSON.parse('{"__proto__":{"a":1}}'), JSON.parse('{"__proto__":2}')]
-    expect(brief(before, after)).to.deep.equal([['/__proto__', 'changed', { a: 1 }, 2]])
-    expect(brief({}, after)).to.deep.equal([['/__proto__', 'added', 2]])
+    expect(brief(before, after)).to.deep.equal(['changed /__proto__ {"a":1} 2'])
+    expect(brief({}, after)).to.deep.equal(['added /__proto__ 2'])
   })
 
   it('lists the first changes, and sums up all: objects by type, settings by their pointers', () => {

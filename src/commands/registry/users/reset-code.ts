@@ -8,7 +8,7 @@ export default class RegistryUsersResetCode extends AdminCommand {
   static override summary = 'Create a code for a lost password'
 
   static override description = `Prints the code alone on stdout: give it to the user. It is valid once, for an hour. The user \
-runs service-cli password NAME --reset-code, which asks for the code and a new password. \
+runs service-cli password NAME --code, which asks for the code and a new password. \
 That ends every login and service token of the account; the output lists them. An earlier code of \
 the account stops working.`
 
@@ -24,7 +24,7 @@ the account stops working.`
       const { code, ...made } = await operations.makeResetCode(admin, args.user)
       const { username, expires_at: end, ends } = made
       output.note(`reset code of "${username}", valid once until ${end}; it is not shown again`)
-      output.note(asTyped(`the user runs: service-cli password ${username} --reset-code`))
+      output.note(asTyped(`the user runs: service-cli password ${username} --code`))
       const what = `${counted(ends.sessions, 'login')} and ${counted(ends.tokens.length, 'service token')}`
       output.note(`using it ends ${what}`)
       for (const token of ends.tokens) {

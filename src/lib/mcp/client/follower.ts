@@ -18,7 +18,7 @@ export interface News {
 }
 
 /** A resource as it is at first. */
-export interface Seen {
+interface Seen {
   /** `revision 12, 5 members` */
   readonly text: string
   readonly facts: JsonObject

@@ -1,5 +1,6 @@
 import { isJsonObject, type JsonObject } from '../../util/json.ts'
 import { asText, cleanText } from '../../util/text.ts'
+import { doubtLine, goneLine } from '../unconfirmed.ts'
 import { type Contents, type Listed, parseContents, parseListed } from './ask.ts'
 import { unexpectedAnswer } from './failure.ts'
 import type { McpClientLimits } from './limits.ts'
@@ -89,11 +90,9 @@ export async function completeTemplate(
 export function staleReason(meta: JsonObject | undefined): string | null {
   const { connected, since, as_of: asOf } = applicationOf(meta)
   if (connected === false) {
-    const left = sceneOf(meta).size === 0 ? 'it left no scene' : 'this is its last scene'
-    return `the application is gone since ${asText(since)}; ${left}`
+    return goneLine({ since: asText(since), hasScene: sceneOf(meta).size !== 0 })
   }
-  if (asOf === undefined) return null
-  return `the application does not confirm the scene now; this is its scene as of ${asText(asOf)}`
+  return asOf === undefined ? null : doubtLine(asText(asOf))
 }
 
 /** What the `_meta` of a scene says of its application. */

@@ -23,7 +23,7 @@ interface WatchParts {
 }
 
 /** Since when, by the monotonic clock, and why a resource cannot be read. */
-export interface Absence {
+interface Absence {
   readonly reason: string
   readonly sinceMs: number
 }

@@ -2,6 +2,9 @@ import { randomBytes } from 'node:crypto'
 import { toRfc3339 } from '../../../lib/util/time.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import { Secret } from '../../../lib/util/secret.ts'
+import { cleanText } from '../../../lib/util/text.ts'
+import { usernamePattern } from '../../../lib/accounts/wire.ts'
+import { foldUsername, isReservedName } from '../names.ts'
 import { hashOfSecret } from '../service-tokens.ts'
 import { findAccount } from './users.ts'
 import type { Admin } from './open-admin.ts'
@@ -38,16 +41,25 @@ export async function makeResetCode(admin: Admin, name: string) {
   return { id, username, expires_at, ends, code }
 }
 
-/** Makes a code for one new account, and stores its hash. */
-export async function makeInvite(admin: Admin) {
+/** Makes a code for a new account of this name, in place of an earlier one, and stores its hash. */
+export async function makeInvite(admin: Admin, username: string) {
+  if (!usernamePattern.test(username) || isReservedName(username)) {
+    throw new ServiceError('usage_invalid', `"${cleanText(username, 100)}" is no user name`, {
+      hint: 'use 3 to 64 letters and digits, with single . _ - between them; admin, root and such are reserved',
+    })
+  }
+  const usernameKey = foldUsername(username)
+  if ((await admin.store.findAccount(usernameKey)) !== null) {
+    throw new ServiceError('request_refused', `there is an account "${username}" already`, {
+      hint: `service-cli registry users reset-code ${username} makes a code for a lost password`,
+    })
+  }
   const code = makeCode('inv_')
-  const createdAtMs = admin.clock.now()
-  const expiresAtMs = createdAtMs + inviteMs
-  const hash = hashOfSecret(code.reveal())
-  await admin.store.createInvite({ hash, createdAtMs, expiresAtMs })
+  const expiresAtMs = admin.clock.now() + inviteMs
+  await admin.store.createInvite({ usernameKey, hash: hashOfSecret(code.reveal()), expiresAtMs })
   const expires_at = toRfc3339(expiresAtMs)
-  await admin.record('invite.created', null, { expires_at })
-  return { expires_at, code }
+  await admin.record('invite.created', null, { username, expires_at })
+  return { username, expires_at, code }
 }
 
 function makeCode(prefix: string): Secret {

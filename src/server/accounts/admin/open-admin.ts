@@ -26,7 +26,6 @@ type AdminAction =
   | 'invite.created'
   | 'keys.rotated'
   | 'registry.backed_up'
-  | 'registry.restored'
   | 'reset_code.created'
 
 interface AdminOptions {

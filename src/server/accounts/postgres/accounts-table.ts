@@ -8,7 +8,7 @@ import { Undone } from '../store-rules.ts'
 const select = `SELECT ${accountColumns} FROM accounts`
 const byKey = `${select} WHERE username_key = $1 OR email_key = $1
   ORDER BY username_key = $1 DESC LIMIT 1`
-const useInvite = 'DELETE FROM invites WHERE hash = $1 AND expires_at_ms > $2'
+const useInvite = 'DELETE FROM invites WHERE username_key = $1 AND hash = $2 AND expires_at_ms > $3'
 const findReserved = 'SELECT 1 FROM reserved_names WHERE username_key = $1 AND until_ms > $2'
 const insert = `INSERT INTO accounts (id, username, username_key, email, email_key, password_hash,
   created_at_ms) VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING`
@@ -30,7 +30,7 @@ export function accountsTable(database: Database) {
         await database.transact('an account was not created', async queries => {
           // First: without an invitation no caller learns which names are taken.
           if (inviteHash !== undefined) {
-            const used = await queries.change(useInvite, inviteHash, createdAtMs)
+            const used = await queries.change(useInvite, usernameKey, inviteHash, createdAtMs)
             if (used === 0) throw new Undone('invite_invalid')
           }
           const { username, email, emailKey, passwordHash } = account

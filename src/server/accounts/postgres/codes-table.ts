@@ -2,8 +2,11 @@ import type { Database } from '../../database/pool.ts'
 import type { AccountRow, AccountStore } from '../account-store.ts'
 import { accountColumns } from './columns.ts'
 
-const invite = 'INSERT INTO invites (hash, created_at_ms, expires_at_ms) VALUES ($1, $2, $3)'
-const hasInvite = 'SELECT 1 FROM invites WHERE hash = $1 AND expires_at_ms > $2'
+const invite = `INSERT INTO invites (username_key, hash, expires_at_ms) VALUES ($1, $2, $3)
+  ON CONFLICT (username_key)
+  DO UPDATE SET hash = excluded.hash, expires_at_ms = excluded.expires_at_ms`
+const hasInvite =
+  'SELECT 1 FROM invites WHERE username_key = $1 AND hash = $2 AND expires_at_ms > $3'
 const reset = `INSERT INTO reset_codes (account_id, hash, expires_at_ms)
   SELECT id, $2, $3::bigint FROM accounts WHERE id = $1 FOR SHARE
   ON CONFLICT (account_id)
@@ -15,13 +18,15 @@ const use = 'DELETE FROM reset_codes WHERE account_id = $1 AND hash = $2 AND exp
 /** Invitations (used up where accounts are created) and codes for a lost password. */
 export function codesTable(database: Database) {
   return {
-    async createInvite({ hash, createdAtMs, expiresAtMs }) {
+    async createInvite({ usernameKey, hash, expiresAtMs }) {
       const what = 'an invitation was not created'
-      await database.change(what, invite, hash, createdAtMs, expiresAtMs)
+      await database.change(what, invite, usernameKey, hash, expiresAtMs)
     },
 
-    hasInvite: async (hash, nowMs) =>
-      (await database.row('an invitation was not found', hasInvite, hash, nowMs)) !== null,
+    async hasInvite(usernameKey, hash, nowMs) {
+      const what = 'an invitation was not found'
+      return (await database.row(what, hasInvite, usernameKey, hash, nowMs)) !== null
+    },
 
     createResetCode: async ({ accountId, hash, expiresAtMs }) =>
       (await database.change('a reset code was not created', reset, accountId, hash, expiresAtMs)) >

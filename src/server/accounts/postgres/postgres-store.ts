@@ -57,7 +57,7 @@ export async function openPostgresStore(database: Database): Promise<AccountStor
 const sweeps = [
   ['sessions', 'id', 'expires_at_ms < $1 OR revoked_at_ms < $1'],
   ['service_tokens', 'id', 'expires_at_ms < $1 OR revoked_at_ms < $1'],
-  ['invites', 'hash', 'expires_at_ms < $1'],
+  ['invites', 'username_key', 'expires_at_ms < $1'],
   ['reset_codes', 'account_id', 'expires_at_ms < $1'],
   ['reserved_names', 'username_key', 'until_ms < $1'],
   ['accounts_audit', 'id', 'keep_until_ms < $1'],

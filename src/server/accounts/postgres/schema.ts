@@ -60,8 +60,8 @@ CREATE TABLE service_tokens (
 CREATE INDEX service_tokens_of_account ON service_tokens (account_id, created_at_ms);
 
 CREATE TABLE invites (
-  hash TEXT COLLATE "C" PRIMARY KEY,
-  created_at_ms BIGINT NOT NULL,
+  username_key TEXT COLLATE "C" PRIMARY KEY,
+  hash TEXT COLLATE "C" NOT NULL,
   expires_at_ms BIGINT NOT NULL
 );
 

@@ -20,22 +20,25 @@ export function registerRoutes(services: AccountServices): Route[] {
   const { store, audit, refusals, clock, credentials, sessions, local, registrations } = services
 
   /** The hash of the invitation to use up; undefined when none is needed. */
-  async function admittance({ invite }: RegisterRequest, call: Call): Promise<string | undefined> {
+  async function admittance(
+    { username, invite }: RegisterRequest,
+    call: Call,
+  ): Promise<string | undefined> {
     if (services.registration === 'open') return undefined
     if (services.registration === 'closed') {
       throw new AccountsProblem('registration-closed', 'this accounts server takes no new accounts')
     }
     if (invite === undefined) {
-      const message =
-        'this accounts server takes new accounts by invitation alone (member "invite")'
-      const detail = 'is required: this accounts server takes new accounts by invitation alone'
+      const message = 'a new account needs an invitation code (member "invite")'
+      const detail = 'is required: a new account needs an invitation code'
       throw new AccountsProblem('registration-closed', message, {
         errors: [{ pointer: '/invite', detail }],
       })
     }
     const hash = hashOfSecret(invite)
     // Before anything is counted or hashed: nothing is spent on a caller without an invitation.
-    if (!(await store.hasInvite(hash, clock.now()))) throw await refusedInvite(call)
+    if (!(await store.hasInvite(foldUsername(username), hash, clock.now())))
+      throw await refusedInvite(call)
     return hash
   }
 
@@ -51,7 +54,7 @@ export function registerRoutes(services: AccountServices): Route[] {
 
   async function refusedInvite(call: Call): Promise<AccountsProblem> {
     await refusals.record('registration.refused', call, null, { reason: 'invite_invalid' })
-    const message = 'the invitation is unknown, used or expired'
+    const message = 'the invitation code is unknown, used, expired or for another user name'
     return new AccountsProblem('registration-closed', message)
   }
 

@@ -15,7 +15,9 @@ export function accountsTable(database: Database) {
   )
   const insert = database.prepare(`INSERT INTO accounts (id, username, username_key, email,
     email_key, password_hash, created_at_ms) VALUES (?, ?, ?, ?, ?, ?, ?)`)
-  const useInvite = database.prepare('DELETE FROM invites WHERE hash = ? AND expires_at_ms > ?')
+  const useInvite = database.prepare(
+    'DELETE FROM invites WHERE username_key = ? AND hash = ? AND expires_at_ms > ?',
+  )
   const reserved = database.prepare(
     'SELECT 1 FROM reserved_names WHERE username_key = ? AND until_ms > ?',
   )
@@ -45,8 +47,9 @@ export function accountsTable(database: Database) {
       try {
         return await database.write('an account was not created', () => {
           // First: without an invitation no caller learns which names are taken.
-          if (inviteHash !== undefined && useInvite.run(inviteHash, createdAtMs).changes === 0) {
-            throw new Undone('invite_invalid')
+          if (inviteHash !== undefined) {
+            const { changes } = useInvite.run(usernameKey, inviteHash, createdAtMs)
+            if (changes === 0) throw new Undone('invite_invalid')
           }
           if (reserved.get(usernameKey, createdAtMs) !== undefined) throw new Undone('taken')
           try {

@@ -1,6 +1,4 @@
 import { backup as copyPages } from 'node:sqlite'
-import type { Logger } from '../../../lib/util/logger.ts'
-import { checkFiles } from './check-files.ts'
 import { errnoOf, ServiceError } from '../../../lib/util/errors.ts'
 import { orStoreError, toStoreError, untilFree } from './database.ts'
 import { accept, checkIntegrity, connect } from './open-database.ts'
@@ -22,32 +20,6 @@ export async function backupDatabase(file: string, target: string, busyMs: numbe
   await makeCopy(file, target, busyMs, async temporary => {
     await verifyBackup(temporary)
   })
-}
-
-/**
- * Puts a checked copy of a backup where there is no database. Every session in it is ended, unless
- * they are to be kept: some of them may have been ended after the backup was taken.
- */
-export async function restoreBackup(
-  source: string,
-  file: string,
-  options: { nowMs: number; busyMs: number; log: Logger; keepSessions?: boolean },
-): Promise<BackupFacts> {
-  const facts = await verifyBackup(source)
-  // Also what is left of an earlier database: SQLite would mix its log into this one.
-  if (await checkFiles(file, options.log)) throw exists(file)
-  await makeCopy(source, file, options.busyMs, async temporary => {
-    if (options.keepSessions === true) return
-    const db = connect(temporary, 'rw')
-    try {
-      const end = db.prepare(`UPDATE sessions SET revoked_at_ms = ?, revoked_reason = 'restored'
-        WHERE revoked_at_ms IS NULL`)
-      end.run(options.nowMs)
-    } finally {
-      db.close()
-    }
-  })
-  return facts
 }
 
 /**

@@ -64,8 +64,8 @@ CREATE TABLE service_tokens (
 CREATE INDEX service_tokens_of_account ON service_tokens (account_id, created_at_ms);
 
 CREATE TABLE invites (
-  hash TEXT PRIMARY KEY,
-  created_at_ms INTEGER NOT NULL,
+  username_key TEXT PRIMARY KEY,
+  hash TEXT NOT NULL,
   expires_at_ms INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 

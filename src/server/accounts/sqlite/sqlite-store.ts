@@ -112,8 +112,8 @@ const sweeps: readonly string[] = [
      UNION SELECT id FROM sessions WHERE revoked_at_ms < ?1 LIMIT ${sweepBatch})`,
   `DELETE FROM service_tokens WHERE id IN (SELECT id FROM service_tokens
      WHERE expires_at_ms < ?1 OR revoked_at_ms < ?1 LIMIT ${sweepBatch})`,
-  `DELETE FROM invites WHERE hash IN
-     (SELECT hash FROM invites WHERE expires_at_ms < ?1 LIMIT ${sweepBatch})`,
+  `DELETE FROM invites WHERE username_key IN
+     (SELECT username_key FROM invites WHERE expires_at_ms < ?1 LIMIT ${sweepBatch})`,
   `DELETE FROM reset_codes WHERE account_id IN
      (SELECT account_id FROM reset_codes WHERE expires_at_ms < ?1 LIMIT ${sweepBatch})`,
   `DELETE FROM reserved_names WHERE username_key IN
@@ -145,10 +145,12 @@ function sweeper(database: Database): Pick<AccountStore, 'sweep'> {
 
 /** Invitations (used up where accounts are created) and codes for a lost password. */
 function codesTable(database: Database) {
-  const invite = database.prepare(
-    'INSERT INTO invites (hash, created_at_ms, expires_at_ms) VALUES (?, ?, ?)',
+  const invite = database.prepare(`INSERT INTO invites (username_key, hash, expires_at_ms)
+    VALUES (?, ?, ?)
+    ON CONFLICT DO UPDATE SET hash = excluded.hash, expires_at_ms = excluded.expires_at_ms`)
+  const hasInvite = database.prepare(
+    'SELECT 1 FROM invites WHERE username_key = ? AND hash = ? AND expires_at_ms > ?',
   )
-  const hasInvite = database.prepare('SELECT 1 FROM invites WHERE hash = ? AND expires_at_ms > ?')
   const reset = database.prepare(`INSERT INTO reset_codes (account_id, hash, expires_at_ms)
     SELECT id, ?2, ?3 FROM accounts WHERE id = ?1
     ON CONFLICT DO UPDATE SET hash = excluded.hash, expires_at_ms = excluded.expires_at_ms`)
@@ -159,13 +161,16 @@ function codesTable(database: Database) {
   )
 
   return {
-    createInvite: ({ hash, createdAtMs, expiresAtMs }) =>
+    createInvite: ({ usernameKey, hash, expiresAtMs }) =>
       database.write('an invitation was not created', () => {
-        invite.run(hash, createdAtMs, expiresAtMs)
+        invite.run(usernameKey, hash, expiresAtMs)
       }),
 
-    hasInvite: (hash, nowMs) =>
-      database.read('an invitation was not found', () => hasInvite.get(hash, nowMs) !== undefined),
+    hasInvite: (usernameKey, hash, nowMs) =>
+      database.read(
+        'an invitation was not found',
+        () => hasInvite.get(usernameKey, hash, nowMs) !== undefined,
+      ),
 
     createResetCode: ({ accountId, hash, expiresAtMs }) =>
       database.write(

@@ -4,7 +4,7 @@ import { boundOf } from '../expiry.ts'
 import { encodeCursor, type ParsedFilter, type Position } from '../listing.ts'
 import { liveAfterMs, type CatalogLimits, type CatalogRow, columns, maxTimeMs } from './rows.ts'
 
-export interface Identity {
+interface Identity {
   /** Id of the installation, made with the database. */
   readonly storeId: string
   /** Number of artefacts. */

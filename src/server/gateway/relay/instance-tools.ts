@@ -17,7 +17,7 @@ import {
   type ToolBox,
   type ToolParts,
 } from '../../mcp/tools/tools.ts'
-import { sinceArgument } from '../../mcp/tools/wait-for-change.ts'
+import { batchRefused, sinceArgument } from '../../mcp/tools/wait-for-change.ts'
 import { writtenUri } from '../../mcp/tools/written-uri.ts'
 import { shortId } from '../instance-rows.ts'
 import { Departure } from './departure.ts'
@@ -66,7 +66,7 @@ function withInstance(tool: Tool, instances: Instances, isName: IsName, waits: O
     ...tool,
     input: tool.input.extend(more),
     call(args, caller) {
-      if (isWait && caller.isBatched) return tool.call(args, caller)
+      if (isWait && caller.isBatched) return batchRefused()
       if (isWait) return wait(tool, args, caller, instances, isName, waits)
       const { instance: word, uri } = args
       if (word !== undefined || isName(uri)) return forward(tool, args, caller, instances)

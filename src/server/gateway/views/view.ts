@@ -5,6 +5,7 @@ import type { Logger } from '../../../lib/util/logger.ts'
 import { monotonicClock, systemClock, systemTimer } from '../../../lib/util/time.ts'
 import { ClientTable } from '../../mcp/client-table.ts'
 import { createMcpEndpoint, type McpEndpoint } from '../../mcp/endpoint.ts'
+import { serverInstructions } from '../../mcp/instructions.ts'
 import { gatewayTools } from '../../mcp/tools/tools.ts'
 import type { CatalogFile } from '../catalog/catalog-file.ts'
 import type { DiagnosticParts } from '../diagnostics.ts'
@@ -12,7 +13,6 @@ import type { Viewer } from '../../http/authentication.ts'
 import { EventRing } from '../event-ring.ts'
 import { GatewayResources } from '../gateway-resources.ts'
 import type { InstanceDirectory } from '../instance-directory.ts'
-import { gatewayInstructions } from '../instructions.ts'
 import { AccessTrail } from '../relay/access-trail.ts'
 import { relayDownload } from '../relay/instance-downloads.ts'
 import { instanceTools } from '../relay/instance-tools.ts'
@@ -116,7 +116,7 @@ export function openView(parts: ViewParts): View {
     tools: tools
       ? toolParts => (instances ? instanceTools(toolParts, instances) : gatewayTools(toolParts))
       : undefined,
-    instructions: gatewayInstructions(tools, instances !== undefined),
+    instructions: serverInstructions(instances ? 'relayed' : 'instances', { hasTools: tools }),
     limits,
     clock: monotonicClock,
     log,

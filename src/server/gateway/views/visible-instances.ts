@@ -83,7 +83,7 @@ export class VisibleInstances implements InstanceDirectory {
   }
 }
 
-export function sees(viewer: Viewer, { record: { joined } }: InstanceEntry): boolean {
+function sees(viewer: Viewer, { record: { joined } }: InstanceEntry): boolean {
   if (joined === null) return false
   if (joined.visibility === 'all' || joined.accountId === viewer.accountId) return true
   return joined.visibility === 'team' && joined.team !== null && joined.team === viewer.team

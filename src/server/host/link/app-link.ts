@@ -141,7 +141,6 @@ export class AppLink {
         max_in_flight: limits.maxLinkRequests,
         max_artefact_bytes: sink.artefacts === null ? null : limits.maxArtefactBytes,
         max_scene_objects: limits.maxSceneObjects,
-        max_scene_bytes: limits.maxPatchedSceneBytes,
         max_patched_objects: limits.maxPatchedObjects,
         scene_min_interval_ms: 0,
       },

@@ -9,7 +9,6 @@ import type { LinkDeps } from './link-deps.ts'
 import type { Incoming } from './message-parsers.ts'
 import { PictureFrame } from './pictures.ts'
 import { isRetryable, LinkRefusal, refusalOf } from './failures.ts'
-import { checkObjects, SceneObjects } from '../../../lib/host-link/scene-objects.ts'
 import { isWorthTelling, sceneIntervalMs, SceneSlot } from './scene-slot.ts'
 
 interface AppSessionDeps extends Pick<
@@ -55,8 +54,6 @@ export class AppSession implements ChannelReader {
   readonly #scenes: SceneSlot
   readonly #artefacts: ArtefactIntake
   readonly #picture = new PictureFrame()
-  /** A scene of which not all parts came yet. */
-  #parts: SceneObjects | null = null
   /** Sessions of events that this connection opened, also those it closed. */
   readonly #sessionIds = new Set<string>()
   #flushing: NodeJS.Immediate | undefined
@@ -131,7 +128,7 @@ export class AppSession implements ChannelReader {
   }
 
   #message(id: string | undefined, message: Incoming): void {
-    if (message.type === 'scene.set' && !message.more) return this.#scene(id, message.text)
+    if (message.type === 'scene.set') return this.#scene(id, message.text)
     // What was said before it holds before it.
     if (message.type !== 'heartbeat') this.#flush()
     if (message.type === 'bye') {
@@ -152,13 +149,13 @@ export class AppSession implements ChannelReader {
     }
   }
 
-  #handle(message: Exclude<Incoming, { type: 'bye' }>): object | Promise<object> {
-    const { sink, buffers } = this.#deps
+  #handle(message: Exclude<Incoming, { type: 'scene.set' | 'bye' }>): object | Promise<object> {
+    const { sink, buffers, instanceId } = this.#deps
     switch (message.type) {
-      case 'scene.set':
-        return this.#firstPart(message.text)
-      case 'scene.patch':
-        return this.#timed(() => this.#patch(message))
+      case 'scene.patch': {
+        const { patch, base } = message
+        return this.#timed(() => ({ revision: sink.scene.patch(patch, base, instanceId) }))
+      }
       case 'hello':
         throw new LinkRefusal('invalid', 'hello was said already')
       case 'audit.record':
@@ -203,33 +200,7 @@ export class AppSession implements ChannelReader {
     this.#sessionIds.clear()
   }
 
-  #firstPart(text: string): object {
-    this.#parts = SceneObjects.of(text)
-    this.#deps.sink.scene.doubt()
-    if (this.#parts === null) {
-      const message = '/scene/objects must be an array of objects, each with its own text id'
-      throw new LinkRefusal('invalid', message)
-    }
-    return {}
-  }
-
-  #patch({ patch, base, more }: Extract<Incoming, { type: 'scene.patch' }>): object {
-    const { sink, instanceId, limits } = this.#deps
-    const parts = this.#parts
-    this.#parts = null
-    if (base !== undefined) {
-      return { revision: sink.scene.patch(patch, base, instanceId) }
-    }
-    if (parts === null) throw new LinkRefusal('stale', 'the first part of the scene is missing')
-    parts.apply(patch)
-    checkObjects(parts, limits)
-    if (!more) return { revision: sink.scene.setObjects(parts, instanceId) }
-    this.#parts = parts
-    return {}
-  }
-
   #scene(id: string | undefined, text: string): void {
-    this.#parts = null
     this.#scenes.put(text, outcome => {
       if (!outcome.ok) return this.#refuse('scene.set', id, outcome.failure)
       const { revision, superseded } = outcome.value
@@ -290,11 +261,7 @@ export class AppSession implements ChannelReader {
   }
 
   #refuse(type: string | undefined, id: string | undefined, { code, message }: Refused): void {
-    if (type === 'scene.set' || type === 'scene.patch') {
-      // The scene lacks this part: the next part is refused as `stale`.
-      this.#parts = null
-      this.#deps.sink.scene.doubt()
-    }
+    if (type === 'scene.set' || type === 'scene.patch') this.#deps.sink.scene.doubt()
     const named = id === undefined ? {} : { id }
     const retryable = isRetryable(code)
     this.#deps.channel.send({ type: 'error', ...named, code, message, retryable })

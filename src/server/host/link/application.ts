@@ -14,6 +14,9 @@ import { noPictures, pictureFailure, type PictureOfferFacts } from './pictures.t
 import type { Presence } from './presence.ts'
 import type { Limits } from '../../../lib/config/limits.ts'
 
+/** Bytes of the notes that are sent to the application; clients of the link take 8 MiB. */
+const maxNotesBytes = 4 * 1024 * 1024
+
 /** Told of every change of what is known of an application. */
 export interface ApplicationListener {
   presence(presence: Presence, from: Application): void
@@ -190,7 +193,7 @@ export class Application {
 
   /** Tells it of the notes of its document, now and whenever they change. Returns the end. */
   #showNotes(channel: Channel): (() => void) | null {
-    const { sink, log, limits } = this.#deps
+    const { sink, log } = this.#deps
     const { notes } = sink
     if (notes === null) return null
     let reads = 0
@@ -203,7 +206,7 @@ export class Application {
         sent = read
         channel.send({ type: 'notes', ...shown })
       }
-      notes.shown(limits.maxMessageBytes / 2).then(send, (error: unknown) => {
+      notes.shown(maxNotesBytes).then(send, (error: unknown) => {
         log.warn({ reason: messageOf(error) }, 'the notes cannot be shown')
         // The application may still show those of another document.
         send({ notes: [], pictures: '' })

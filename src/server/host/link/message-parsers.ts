@@ -41,20 +41,8 @@ interface HeartbeatFacts {
 export type Incoming =
   | HelloFacts
   | HeartbeatFacts
-  | {
-      readonly type: 'scene.set'
-      readonly text: string
-      /** It is only the first part of a scene. */
-      readonly more: boolean
-    }
-  | {
-      readonly type: 'scene.patch'
-      readonly patch: ScenePatch
-      /** Undefined: a part of a scene. */
-      readonly base: number | undefined
-      /** Further parts follow. */
-      readonly more: boolean
-    }
+  | { readonly type: 'scene.set'; readonly text: string }
+  | { readonly type: 'scene.patch'; readonly patch: ScenePatch; readonly base: number }
   | {
       readonly type: 'app.update'
       /** Undefined: as before. */
@@ -120,13 +108,11 @@ export const parsers: Readonly<Record<string, (frame: MessageText) => Incoming>>
     reader.any('scene')
     const scene = memberText(text, 'scene')
     if (scene === undefined) reader.refuse('scene', 'is required')
-    return { type: 'scene.set', text: scene ?? 'null', more: reader.flag('more') ?? false }
+    return { type: 'scene.set', text: scene ?? 'null' }
   },
   'scene.patch': ({ reader }) => {
-    const base = reader.integer('base', 0, Number.MAX_SAFE_INTEGER)
-    const more = reader.flag('more') ?? false
-    if (more && base !== undefined) reader.refuse('more', 'cannot be combined with "base"')
-    return { type: 'scene.patch', patch: readScenePatch(reader), base, more }
+    const base = reader.required('base', reader.integer('base', 0, Number.MAX_SAFE_INTEGER), 0)
+    return { type: 'scene.patch', patch: readScenePatch(reader), base }
   },
   'app.update': ({ value, reader }) => {
     const document = readDocument(reader, 'refuse')

@@ -36,7 +36,7 @@ export function createInitializeResults(
 }
 
 /** InitializeResult. A capability appears only where the revision defines it. */
-export function initializeResult(
+function initializeResult(
   revision: SessionRevision,
   server: ServerIdentity,
   { resourcesEnabled, toolsEnabled, extensions }: Served,

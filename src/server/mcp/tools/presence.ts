@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../../lib/util/json.ts'
+import { doubtLine, goneLine } from '../../../lib/mcp/unconfirmed.ts'
 import { toRfc3339 } from '../../../lib/util/time.ts'
 import type { ServedResources } from '../../resources/schemes.ts'
 
@@ -19,14 +20,14 @@ export function presenceOf(scene: ServedResources['scene'], base?: number): Pres
   const { connected, sinceMs, sinceRevision } = application
   const since = toRfc3339(sinceMs)
   if (!connected) {
-    const left = current?.hasScene === true ? 'the scene is its last' : 'it left no scene'
-    return presence(`the application is gone since ${since}; ${left}`, { connected, since })
+    const line = goneLine({ since, hasScene: current?.hasScene === true })
+    return presence(line, { connected, since })
   }
   const isNew = base !== undefined && base <= sinceRevision
   const news = `the application connected at ${since}`
   if (asOfMs === null) return isNew ? presence(news, { connected, since }) : null
   const as_of = toRfc3339(asOfMs)
-  const doubt = `the application does not confirm the scene now; it is as it was at ${as_of}`
+  const doubt = doubtLine(as_of)
   return isNew
     ? presence(`${news}; ${doubt}`, { connected, since, as_of })
     : presence(doubt, { connected, as_of })

@@ -104,9 +104,7 @@ export class WaitForChange {
     if (since !== undefined && since !== now && sceneUris.some(uri => uris.has(uri))) {
       return this.#sceneChanged(sceneCurrentUri, since)
     }
-    if (caller.isBatched) {
-      return failedResult('argument_invalid', 'a batch cannot wait: send this call alone')
-    }
+    if (caller.isBatched) return batchRefused()
     if (this.#isStopping) return this.#unchanged(stopping)
     if (this.#waits.size >= limits.maxWaits) {
       throw new ServiceError('limit_reached', `${limits.maxWaits} calls wait already`, {
@@ -262,6 +260,11 @@ export class WaitForChange {
     const text = [...lines, `go on with since=${revision}`].join('\n')
     return textResult(text, { ...data, revision })
   }
+}
+
+/** The other answers of a batch would wait, too. */
+export function batchRefused(): ToolResult {
+  return failedResult('argument_invalid', 'a batch cannot wait: send this call alone')
 }
 
 /** Empty: it is not compared. */

@@ -1,7 +1,8 @@
 import { expect } from 'chai'
+import { ServiceError } from '../../../../src/lib/util/errors.ts'
 import type { Notes } from '../../../../src/server/notes/notes.ts'
 import { until } from '../../../helpers/until.ts'
-import { LinkServer, type Message, type Peer } from './link-server.ts'
+import { LinkServer, type Message, type Peer } from '../harness.ts'
 
 const scene = (value: unknown, id?: string): Message => ({ type: 'scene.set', id, scene: value })
 const audit: Message = { type: 'audit.record', records: [{ action: 'file.save' }] }
@@ -37,41 +38,51 @@ describe('what an application tells', () => {
   }
 
   const answers: [message: Message, answer: Message][] = [
-    [scene({ a: 1 }), { type: 'ok', revision: 1 }],
     [scene(null), { type: 'ok', revision: 1 }],
     [audit, { type: 'ok', count: 1 }],
-    [
-      { type: 'audit.record', records: [] },
-      { type: 'ok', count: 0 },
-    ],
     [
       { type: 'events.open', session_id: 'c' },
       { type: 'ok', next_cursor: 0 },
     ],
     [{ type: 'heartbeat', main_idle_ms: 3, dropped: { audit: 1 } }, { type: 'ok' }],
   ]
-  for (const [message, answer] of answers) {
-    it(`is answered ${JSON.stringify(answer)} for ${JSON.stringify(message).slice(0, 50)}`, async () => {
+  it('is answered', async () => {
+    for (const [message, answer] of answers) {
       expect(await peer.ask(message)).to.deep.equal(answer)
-    })
-  }
+    }
+  })
 
-  const internal = 'the server failed to take the scene'
   const refusals: [message: Message, code: string, retryable: boolean, said: string][] = [
     [scene(5), 'invalid', false, '/scene must be a JSON object, or null to clear it'],
-    [scene('explode'), 'internal', true, internal],
+    [scene('explode'), 'internal', true, 'the server failed to take the scene'],
     [{ type: 'events.close', session_id: 'x' }, 'not_found', false, 'no such session'],
     [{ type: 'artefact.abort', upload: 'x' }, 'not_found', false, 'no such artefact'],
     [{ type: 'new' }, 'unknown_type', false, 'there is no message "new"'],
     [{ ...audit, extra: 1 }, 'invalid', false, '/extra is not known here'],
+    [
+      { type: 'audit.record', records: [{ action: 'a' }, { action: 5 }] },
+      'invalid',
+      false,
+      '/records/1/action must be a string',
+    ],
   ]
-  for (const [message, code, retryable, said] of refusals) {
-    it(`is refused as ${code} for ${JSON.stringify(message).slice(0, 50)}`, async () => {
+  it('is refused when it is wrong, and changes nothing', async () => {
+    for (const [message, code, retryable, said] of refusals) {
       const answer = await peer.ask(message)
-      expect(answer).to.include({ type: 'error', code, retryable })
+      expect(answer, said).to.include({ type: 'error', code, retryable })
       expect(answer.message).to.contain(said)
-    })
-  }
+    }
+    expect(journal).to.deep.equal([])
+  })
+
+  it('is refused as an artefact when the disk is full', async () => {
+    const full = new ServiceError('storage_full', 'no space left on /mnt/a')
+    server.sink.memory.put = () => Promise.reject(full)
+    const put = { type: 'artefact.put', mime: 'text/plain', size: 1 }
+    const answer = await peer.ask(put)
+    expect(answer).to.include({ type: 'error', code: 'limit', retryable: true })
+    expect(answer.message).not.to.contain('/mnt')
+  })
 
   it('is not answered without an id, except by an error', async () => {
     sendTogether(audit, { ...audit, extra: 1 }, { type: 'new' }, { type: 'ok', id: 's9' })
@@ -79,13 +90,6 @@ describe('what an application tells', () => {
     const [, error, settled] = peer.received
     expect(error).to.include({ type: 'error', code: 'invalid' }).and.not.to.have.property('id')
     expect(settled).to.have.property('type', 'ok')
-  })
-
-  it('changes nothing when one of many records is wrong', async () => {
-    const records = [{ action: 'a' }, { action: 5 }]
-    const answer = await peer.ask({ type: 'audit.record', records })
-    expect(answer.message).to.equal('/records/1/action must be a string')
-    expect(journal).to.deep.equal([])
   })
 
   it('is taken in the order of its arrival, a scene before the record behind it', async () => {
@@ -111,6 +115,15 @@ describe('what an application tells', () => {
       { type: 'ok', id: '3', revision: 1, superseded: true },
       { type: 'ok', id: '4', revision: 1 },
     ])
+  })
+
+  it('is a scene that holds when a wrong one comes behind it', async () => {
+    sendTogether(scene({ a: 1 }, '1'), scene(5, '2'))
+    await peer.settled()
+    expect(journal).to.deep.equal(['scene {"a":1}'])
+    const answers = peer.received.filter(({ id }) => id === '1' || id === '2')
+    expect(answers[0]).to.deep.equal({ type: 'ok', id: '1', revision: 1 })
+    expect(answers[1]).to.include({ type: 'error', id: '2', code: 'invalid' })
   })
 
   it('is taken as a scene also when the link breaks behind it', async () => {
@@ -141,22 +154,13 @@ describe('what an application tells', () => {
     expect(stored?.options).to.deep.equal({ mime: 'text/plain', displayName: 'x' })
   })
 
-  for (const wrong of [{ id: 5 }, { id: undefined }, { mime: 'png' }, { more: 1 }]) {
-    it(`is refused as an artefact with ${JSON.stringify(wrong)}, and its bytes are dropped`, async () => {
+  it('is refused as a wrong artefact, and its bytes are dropped', async () => {
+    for (const wrong of [{ id: 5 }, { id: undefined }, { mime: 'png' }, { more: 1 }]) {
       peer.send({ type: 'artefact.put', id: 'a', mime: 'text/plain', size: 4, ...wrong })
       peer.send(Buffer.from('abcd'))
       expect(await peer.next()).to.include({ type: 'error', code: 'invalid' })
-      await peer.settled()
-      expect(server.sink.memory.stored.size).to.equal(0)
-    })
-  }
-
-  it('is given up as an artefact when the link is lost', async () => {
-    peer.send({ type: 'artefact.put', id: 'a', mime: 'text/plain', size: 4 })
-    peer.send(Buffer.from('ab'))
+    }
     await peer.settled()
-    peer.ws.terminate()
-    await until(() => server.sink.memory.broken === 1)
     expect(server.sink.memory.stored.size).to.equal(0)
   })
 })
@@ -172,30 +176,6 @@ describe('the session events of a link', () => {
     type: 'events.append',
     session_id: id,
     events: [event, event],
-  })
-
-  it('are appended to the buffer that was opened, in its form', async () => {
-    const peer = await server.join()
-    await peer.ask({ ...open('c'), maxlen: 1 })
-    expect(await peer.ask(append('c'))).to.deep.equal({ type: 'ok', next_cursor: 2, dropped: 1 })
-    expect(await peer.ask(open('c'))).to.deep.equal({ type: 'ok', next_cursor: 2 })
-  })
-
-  it('meet the bound while the others are open', async () => {
-    const peer = await server.join()
-    await peer.ask(append('a'))
-    expect(await peer.ask(open('b'))).to.include({ code: 'limit', retryable: true })
-    await peer.ask({ type: 'events.close', session_id: 'a' })
-    expect(await peer.ask(open('b'))).to.have.property('type', 'ok')
-  })
-
-  it('make room when their application is gone', async () => {
-    const peer = await server.join()
-    await peer.ask(append('a'))
-    peer.ws.terminate()
-    await until(() => server.presence?.connected === false)
-    expect([...server.sink.buffers.keys()]).to.deep.equal(['a'])
-    expect(await (await server.join()).ask(open('b'))).to.have.property('type', 'ok')
   })
 
   it('stay open when a newer link of the instance opened them, however late the older closes', async () => {

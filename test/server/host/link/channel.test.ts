@@ -1,30 +1,8 @@
 import { expect } from 'chai'
-import { randomBytes } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
-import { bearer } from '../harness.ts'
+import { frameOf, opcodes, RawLink } from '../../../helpers/raw-link.ts'
 import { until } from '../../../helpers/until.ts'
-import { LinkServer, hello } from './link-server.ts'
-
-const key = randomBytes(16).toString('base64')
-const opening = [
-  'GET /host HTTP/1.1',
-  'Host: localhost',
-  'Upgrade: websocket',
-  'Connection: Upgrade',
-  'Sec-WebSocket-Version: 13',
-  `Sec-WebSocket-Key: ${key}`,
-  'Sec-WebSocket-Protocol: dcc-host.v1',
-  `Authorization: ${bearer.Authorization}`,
-].join('\r\n')
-
-/** A masked frame, the mask all zeros. */
-function frame(opcode: number, payload: Buffer, { fin = true } = {}): Buffer {
-  const head = Buffer.from([opcode | (fin ? 0x80 : 0), 0x80 | 127, ...Array(12).fill(0)])
-  head.writeBigUInt64BE(BigInt(payload.length), 2)
-  return Buffer.concat([head, payload])
-}
-
-const textFrame = (message: object) => frame(1, Buffer.from(JSON.stringify(message)))
+import { LinkServer } from '../harness.ts'
 
 describe('a link on which nothing arrives', () => {
   let server: LinkServer
@@ -33,39 +11,25 @@ describe('a link on which nothing arrives', () => {
   })
   afterEach(() => server.stop())
 
-  /** Past the hello; answers no ping. */
-  async function deaf() {
-    const connection = await server.raw()
-    connection.socket.write(`${opening}\r\n\r\n`)
-    connection.socket.write(textFrame(hello()))
-    await connection.until('"welcome"')
-    return connection
-  }
-
   it('is cut', async () => {
-    const connection = await deaf()
-    await connection.closed
+    const link = await RawLink.connect(server)
+    await link.until(() => link.ended, 'the cut')
     await until(() => server.presence?.connected === false)
     expect(server.log.lines.map(line => line.text)).to.include(
       'application disconnected {"close_code":1006}',
     )
   })
 
-  it('is not cut while pings are answered', async () => {
-    const peer = await server.join()
-    await until(() => peer.pings >= 8)
-    await peer.settled()
-  })
-
   it('is not cut while a large message comes slowly', async () => {
-    const connection = await deaf()
-    const scene = textFrame({ type: 'scene.set', scene: { name: 'x'.repeat(200) } })
+    const link = await RawLink.connect(server)
+    const scene = frameOf(JSON.stringify({ type: 'scene.set', scene: { name: 'x'.repeat(200) } }))
     for (const byte of scene.subarray(0, 60)) {
-      connection.socket.write(Buffer.from([byte]))
+      link.write(Buffer.from([byte]))
       await new Promise(resolve => setTimeout(resolve, 10))
     }
-    connection.socket.write(scene.subarray(60))
+    link.write(scene.subarray(60))
     await until(() => server.sink.scenes.length === 1)
+    link.reset()
   })
 
   it('is not cut because the server itself did not listen', async () => {
@@ -80,83 +44,34 @@ describe('a link on which nothing arrives', () => {
 
 describe('a message of the host link', () => {
   let server: LinkServer
-  beforeEach(async () => (server = await LinkServer.start({ limits: { maxMessageBytes: 5000 } })))
-  afterEach(() => server.stop())
+  before(async () => (server = await LinkServer.start({ limits: { maxMessageBytes: 5000 } })))
+  after(() => server.stop())
 
   it('may come in fragments', async () => {
-    const connection = await server.raw()
-    connection.socket.write(`${opening}\r\n\r\n`)
-    connection.socket.write(textFrame(hello()))
+    const link = await RawLink.connect(server)
     const scene = Buffer.from('{"type":"scene.set","scene":{"name":"Würfel"}}')
-    for (const [at] of scene.entries()) {
-      const last = at === scene.length - 1
-      connection.socket.write(frame(at === 0 ? 1 : 0, scene.subarray(at, at + 1), { fin: last }))
+    for (const [at, byte] of scene.entries()) {
+      const opcode = at === 0 ? opcodes.text : opcodes.more
+      link.write(frameOf(Buffer.from([byte]), { opcode, fin: at === scene.length - 1 }))
     }
     await until(() => server.sink.scenes.length === 1)
     expect(server.sink.scenes).to.deep.equal([{ name: 'Würfel' }])
+    link.reset()
   })
 
-  const large = 'x'.repeat(5000)
-  const tooLarge: [what: string, bytes: Buffer[]][] = [
-    ['a frame', [frame(1, Buffer.from(`{"type":"new","x":"${large}"}`))]],
-    ['the length a frame announces', [frame(1, Buffer.alloc(5001)).subarray(0, 14)]],
-    ['a binary frame', [frame(2, Buffer.alloc(5001))]],
-    [
-      'what fragments add up to',
-      [
-        frame(1, Buffer.from('{"type":"new","x":"'), { fin: false }),
-        ...Array.from({ length: 5 }, () => frame(0, Buffer.alloc(1000, 'x'), { fin: false })),
-      ],
-    ],
+  const fatal: [what: string, bytes: Buffer, code: number][] = [
+    ['a message over the limit', frameOf(`{"type":"new","x":"${'x'.repeat(5000)}"}`), 1009],
+    ['a frame that announces more, without a byte of it', frameOf('', { declared: 5001 }), 1009],
+    ['text that is no UTF-8', frameOf(Buffer.from([0x22, 0xff, 0x22])), 1007],
   ]
-  for (const [what, bytes] of tooLarge) {
-    it(`closes with 1009 when ${what} is too large`, async () => {
-      const connection = await server.raw()
-      connection.socket.write(`${opening}\r\n\r\n`)
-      connection.socket.write(textFrame(hello()))
-      for (const piece of bytes) connection.socket.write(piece)
-      await connection.until('\x88\x02\x03\xf1')
-      await connection.until('"welcome"')
+  for (const [what, bytes, code] of fatal) {
+    it(`closes the link with ${code} when it is ${what}`, async () => {
+      const link = await RawLink.connect(server)
+      link.write(bytes)
+      expect(await link.untilClosed()).to.equal(code)
+      expect(link.messages.map(({ type }) => type)).to.deep.equal(['welcome'])
     })
   }
-
-  const broken: [what: string, bytes: Buffer, code: number][] = [
-    ['text that is no UTF-8', frame(1, Buffer.from([0x22, 0xff, 0x22])), 1007],
-    ['a frame of an unknown kind', frame(3, Buffer.alloc(1)), 1002],
-    ['a frame that is not masked', Buffer.from([0x81, 0x01, 0x30]), 1002],
-  ]
-  for (const [what, bytes, code] of broken) {
-    it(`closes with ${code} for ${what}`, async () => {
-      const connection = await server.raw()
-      connection.socket.write(`${opening}\r\n\r\n`)
-      connection.socket.write(textFrame(hello()))
-      connection.socket.write(bytes)
-      await connection.until(`\x88\x02\x03${String.fromCharCode(code - 768)}`)
-    })
-  }
-
-  it('may be as large as that', async () => {
-    const peer = await server.join()
-    const message = `{"type":"scene.set","scene":{"x":""}}`
-    const scene = message.replace('""', `"${'x'.repeat(5000 - message.length)}"`)
-    peer.send(scene)
-    await peer.settled()
-    expect(server.sink.scenes).to.have.length(1)
-  })
-
-  it('says why a greeting is not taken', async () => {
-    const peer = await server.open()
-    peer.send(hello('a', { app: { x: 1, mode: 'gui', dcc_type: 5 } }))
-    const reason = '/app/dcc_type must be a string'
-    expect(await peer.closed).to.deep.equal({ code: 4400, reason })
-  })
-
-  it('passes over what a newer application says in its greeting', async () => {
-    const document = { path: '/a.blend', frames: 250 }
-    const peer = await server.join('run-1', { document, colour: 'red' })
-    expect(peer.welcome).to.have.property('type', 'welcome')
-    expect(server.presence?.document).to.deep.equal({ path: '/a.blend' })
-  })
 })
 
 describe('an application that does not take the answers', () => {
@@ -164,27 +79,21 @@ describe('an application that does not take the answers', () => {
   const answers = 30_000
   const wrong = JSON.stringify({ type: 'bye', id: 'i'.repeat(64), ['x'.repeat(64)]: 1 })
 
-  for (const reads of [true, false]) {
-    it(`is ${reads ? 'closed with 1013 when it reads at last' : 'cut when it never reads'}`, async () => {
-      const limits = { maxLinkBacklogBytes: 65_536, stopGraceMs: reads ? 60_000 : 50 }
-      const server = await LinkServer.start({ limits })
-      try {
-        const peer = await server.join()
-        peer.ws.pause()
-        for (let sent = 0; sent < answers; sent++) peer.ws.send(wrong)
-        if (reads) {
-          await until(() => peer.ws.bufferedAmount === 0)
-          // What the system still holds is read by the server, in this process, turn by turn.
-          for (let turn = 0; turn < 1000; turn++) await setImmediate()
-          peer.ws.resume()
-          const reason = 'the answers are not taken'
-          expect(await peer.closed).to.deep.equal({ code: 1013, reason })
-        }
-        await until(() => server.presence?.connected === false)
-        expect(peer.received.length).to.be.below(answers)
-      } finally {
-        await server.stop()
-      }
-    })
-  }
+  it('is closed with 1013 when it reads at last', async () => {
+    const limits = { maxLinkBacklogBytes: 65_536, stopGraceMs: 60_000 }
+    const server = await LinkServer.start({ limits })
+    try {
+      const peer = await server.join()
+      peer.ws.pause()
+      for (let sent = 0; sent < answers; sent++) peer.ws.send(wrong)
+      await until(() => peer.ws.bufferedAmount === 0)
+      // What the system still holds is read by the server, in this process, turn by turn.
+      for (let turn = 0; turn < 1000; turn++) await setImmediate()
+      peer.ws.resume()
+      expect(await peer.closed).to.deep.equal({ code: 1013, reason: 'the answers are not taken' })
+      expect(peer.received.length).to.be.below(answers)
+    } finally {
+      await server.stop()
+    }
+  })
 })

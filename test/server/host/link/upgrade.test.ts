@@ -1,6 +1,5 @@
 import { expect } from 'chai'
-import { bearer } from '../harness.ts'
-import { LinkServer, hello } from './link-server.ts'
+import { bearer, LinkServer, hello } from '../harness.ts'
 
 type Lines = Record<string, string | string[] | null>
 
@@ -41,20 +40,9 @@ describe('the handshake of the host link', () => {
   const get = 'GET /host'
   const open: [what: string, first: string, change: Lines][] = [
     ['as documented', get, {}],
-    ['with a query', 'GET /host?x=1', {}],
-    ['of an absolute target', 'GET http://127.0.0.1/host', {}],
     ['of an absolute target with a port', `GET HTTP://localhost:1234/host`, {}],
     ['with other letters', get, { Upgrade: 'WebSocket', Connection: 'keep-alive, upgrade' }],
-    [
-      'with lower-case names',
-      get,
-      {
-        ...Object.fromEntries(Object.keys(handshake).map(name => [name, null])),
-        ...Object.fromEntries(Object.entries(handshake).map(([k, v]) => [k.toLowerCase(), v])),
-      },
-    ],
     ['with more protocols', get, { 'Sec-WebSocket-Protocol': 'dcc-host.v2,dcc-host.v1' }],
-    ['with protocols in two lines', get, { 'Sec-WebSocket-Protocol': ['x', 'dcc-host.v1'] }],
     ['that offers compression', get, { 'Sec-WebSocket-Extensions': 'permessage-deflate' }],
   ]
   for (const [what, first, change] of open) {
@@ -70,16 +58,8 @@ describe('the handshake of the host link', () => {
   const protocol = { 'Sec-WebSocket-Protocol': null }
   const refused: [what: string, first: string, change: Lines, status: number, code: string][] = [
     ['without a protocol', get, protocol, 400, body],
-    ['of another protocol', get, { 'Sec-WebSocket-Protocol': 'dcc-host.v2' }, 400, body],
-    ['of a protocol like it', get, { 'Sec-WebSocket-Protocol': 'DCC-HOST.V1' }, 400, body],
-    ['of a malformed protocol', get, { 'Sec-WebSocket-Protocol': 'dcc-host.v1,,' }, 400, body],
-    ['without a key', get, { 'Sec-WebSocket-Key': null }, 400, body],
-    ['with a short key', get, { 'Sec-WebSocket-Key': 'abc=' }, 400, body],
-    ['without a version', get, { 'Sec-WebSocket-Version': null }, 400, body],
-    ['of version 8', get, { 'Sec-WebSocket-Version': '8' }, 400, body],
     ['of version 12', get, { 'Sec-WebSocket-Version': '12' }, 400, body],
     ['by POST', 'POST /host', {}, 400, body],
-    ['by PUT', 'PUT /host', { 'Content-Length': '0' }, 400, body],
     ['without a Host', get, { Host: null }, 400, body],
     ['with two tokens', get, { Authorization: [bearer.Authorization, 'Bearer x'] }, 400, body],
     ['without a token', get, { Authorization: null }, 401, 'auth-required'],
@@ -87,15 +67,11 @@ describe('the handshake of the host link', () => {
     ['with a wrong token', get, { Authorization: 'Bearer x' }, 401, 'auth-refused'],
     ['of a foreign Host', get, { Host: 'evil.example' }, 403, 'request-refused'],
     ['of a foreign target', 'GET http://evil.example/host', {}, 403, 'request-refused'],
-    ['from a page', get, { Origin: 'http://localhost' }, 403, 'request-refused'],
-    ['from a foreign page', get, { Origin: 'http://evil.example' }, 403, 'request-refused'],
     ['from an allowed page', get, { Origin: 'https://studio.example' }, 403, 'request-refused'],
-    ['from no page', get, { Origin: 'null' }, 403, 'request-refused'],
     ['of another address', 'GET /hosts', {}, 404, 'route-not-found'],
     ['below /host', 'GET /host/v2', {}, 405, 'method-not-allowed'],
     ['of the scene', 'POST /host/v2', { 'Content-Length': '0' }, 404, 'route-not-found'],
     ['that is none', get, { Upgrade: null, Connection: null }, 426, 'upgrade-required'],
-    ['without Connection', get, { Connection: 'close' }, 426, 'upgrade-required'],
     ['to something else', get, { Upgrade: 'h2c' }, 426, 'upgrade-required'],
     ['that is none, without a token', get, { Upgrade: null, Authorization: null }, 401, ''],
   ]
@@ -107,11 +83,6 @@ describe('the handshake of the host link', () => {
       expect(answer).to.contain(`"code":"${code}`)
     })
   }
-
-  it('tells which version it takes', async () => {
-    const answer = await answerTo(get, { 'Sec-WebSocket-Version': '8' })
-    expect(answer).to.contain('\r\nSec-WebSocket-Version: 13\r\n')
-  })
 
   for (const Upgrade of ['h2c', 'websocket']) {
     it(`answers a request of /mcp that offers ${Upgrade} as the plain one it is`, async () => {
@@ -130,7 +101,9 @@ describe('the handshake of the host link', () => {
     })
   }
 
-  it('tells the audit log of strangers', async () => {
+  it('tells which version it takes, and the audit log of strangers', async () => {
+    const answer = await answerTo(get, { 'Sec-WebSocket-Version': '8' })
+    expect(answer).to.contain('\r\nSec-WebSocket-Version: 13\r\n')
     server.refused.length = 0
     await answerTo(get, { Authorization: 'Bearer x' })
     await answerTo(get, { Origin: 'https://studio.example' })

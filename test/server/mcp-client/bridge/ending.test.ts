@@ -54,27 +54,20 @@ describe('the end of the bridge', () => {
     expect(deletes(endpoint)).to.equal(1)
   })
 
-  it('comes soon when it is told to stop', async () => {
-    const { endpoint, waiting } = await withWaiting()
-    const client = new BridgeClient(endpoint.url, { limits: { finishMs: 3_600_000, stopMs: 50 } })
-    await client.initialize()
-    client.send({ jsonrpc: '2.0', id: 'late', method: 'wait' })
-    await until(() => waiting.length === 1, 'the request')
-    client.stop.abort()
-    await client.ended
-    expect((await client.answer('late')).error.data.reason).to.equal('stopping')
-    expect(deletes(endpoint)).to.equal(1)
-  })
-
-  it('is hastened when it is told to stop while it waits', async () => {
-    const { endpoint, waiting } = await withWaiting()
-    const client = new BridgeClient(endpoint.url, { limits: { finishMs: 3_600_000, stopMs: 50 } })
-    client.send({ jsonrpc: '2.0', id: 'late', method: 'wait' })
-    client.input.end()
-    await until(() => waiting.length === 1, 'the request')
-    client.stop.abort()
-    await client.ended
-  })
+  for (const isEnding of [false, true]) {
+    it(`comes soon when it is told to stop${isEnding ? ' while it waits for an answer' : ''}`, async () => {
+      const { endpoint, waiting } = await withWaiting()
+      const client = new BridgeClient(endpoint.url, { limits: { finishMs: 3_600_000, stopMs: 50 } })
+      await client.initialize()
+      client.send({ jsonrpc: '2.0', id: 'late', method: 'wait' })
+      if (isEnding) client.input.end()
+      await until(() => waiting.length === 1, 'the request')
+      client.stop.abort()
+      await client.ended
+      expect((await client.answer('late')).error.data.reason).to.equal('stopping')
+      expect(deletes(endpoint)).to.equal(1)
+    })
+  }
 
   it('comes when the client reads no more', async () => {
     const { endpoint } = await withWaiting()

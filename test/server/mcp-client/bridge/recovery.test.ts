@@ -1,5 +1,4 @@
 import { expect } from 'chai'
-import { fail, ok } from '../../../../src/lib/util/result.ts'
 import { type TestServer } from '../../../helpers/mcp.ts'
 import { useBridges, events, handshake, json, result } from './bench.ts'
 
@@ -39,38 +38,6 @@ describe('the bridge when its server goes away', () => {
       'warn the server is lost',
       'info connected to the server again',
     ])
-  })
-
-  it('follows the server to another port', async () => {
-    const first = await start()
-    let url: string | null = first.url
-    const locate = async () =>
-      url === null ? fail('it is not running') : ok({ url: new URL(url), name: 'shot 7' })
-    const client = connect('', { locate })
-    await client.initialize()
-    await client.call('resources/subscribe', { uri: 'scene://current' })
-    url = null
-    await first.stop()
-    await client.until(() => client.log.includes('warn the server is lost'), 'the loss')
-    const refused = await client.call('ping')
-    expect(refused.error.message).to.contain('it is not running')
-    url = (await start()).url
-    // What the client asks makes the next attempt at once.
-    expect((await client.call('ping')).result).to.deep.equal({})
-    await client.until(() => client.updates.length === 1, 'the update')
-  })
-
-  it('looks up where the server is for a client without a session, too', async () => {
-    const first = await start()
-    let { url } = first
-    const client = connect('', { locate: async () => ok({ url: new URL(url), name: null }) })
-    await client.call('resources/list', client.stateless())
-    await first.stop()
-    url = (await start()).url
-    const refused = await client.call('resources/list', client.stateless())
-    expect(refused.error.data.reason).to.equal('server_unreachable')
-    const listed = await client.call('resources/list', client.stateless())
-    expect(listed.result.resultType).to.equal('complete')
   })
 
   it('opens another session when the server has ended this one, unnoticed', async () => {

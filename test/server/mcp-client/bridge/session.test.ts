@@ -76,15 +76,6 @@ describe('the bridge in a session', () => {
       expect(bad.error.code).to.equal(-32600)
     })
 
-    it('refuses a batch that holds nothing', async () => {
-      const client = connect(server.url)
-      client.write('[]\n')
-      expect((await client.answer(null)).error).to.deep.equal({
-        code: -32600,
-        message: 'a batch must hold at least one message',
-      })
-    })
-
     it('answers each request of a batch that the server refuses', async () => {
       const client = connect(server.url)
       await client.initialize('2025-11-25')
@@ -211,16 +202,6 @@ describe('the bridge in a session', () => {
       endpoint.seen.filter(({ body }) => body?.method === 'notifications/cancelled')
     await client.end()
     expect(told()).to.have.length(1)
-  })
-
-  it('does without a stream where the server has none', async () => {
-    const endpoint = await scripted((seen, res) => {
-      if (!handshake(seen, res)) json(res, result(seen.body.id, {}))
-    })
-    const client = connect(endpoint.url)
-    await client.initialize()
-    await client.call('ping')
-    expect(endpoint.seen.filter(({ method }) => method === 'GET')).to.have.length(1)
   })
 
   it('begins anew when the client does', async () => {

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { ServerResponse } from 'node:http'
-import { useBridges, events, json, result } from './bench.ts'
+import { type BridgeClient, events, json, result, useBridges } from './bench.ts'
 
 const subscription = 'io.modelcontextprotocol/subscriptionId'
 
@@ -29,23 +29,16 @@ describe('the bridge at 2026-07-28', () => {
   const update = { method: 'notifications/resources/updated', params: { uri: 'scene://current' } }
   const acknowledged = 'notifications/subscriptions/acknowledged'
 
-  it('discovers, lists and reads from the server of this program', async () => {
-    const server = await serve()
-    const client = connect(server.url)
-    const discovered = await client.call('server/discover', client.stateless())
-    expect(discovered.result.supportedVersions).to.include('2026-07-28')
-    const listed = await client.call('resources/list', client.stateless())
-    expect(listed.result.resultType).to.equal('complete')
-    const read = await client.call('resources/read', client.stateless({ uri: 'scene://current' }))
-    expect(read.result.contents[0].uri).to.equal('scene://current')
-    const absent = await client.call('resources/read', client.stateless({ uri: 'none://é' }))
-    expect(absent.error).to.deep.include({ code: -32602 })
-    const gone = await client.call(
-      'resources/subscribe',
-      client.stateless({ uri: 'scene://current' }),
-    )
-    expect(gone.error.code).to.equal(-32601)
-  })
+  /** Sends subscriptions with these ids; resolves when all are acknowledged. */
+  async function subscribe(client: BridgeClient, ...ids: string[]): Promise<void> {
+    const before = client.notified(acknowledged).length
+    const params = client.stateless({ notifications: filter })
+    for (const id of ids) {
+      client.send({ jsonrpc: '2.0', id, method: 'subscriptions/listen', params })
+    }
+    const all = () => client.notified(acknowledged).length === before + ids.length
+    await client.until(all, 'acknowledgements')
+  }
 
   it('repeats in headers what the body says, and sends no session', async () => {
     const endpoint = await scripted(({ body }, res) => json(res, result(body.id, {})))
@@ -75,11 +68,7 @@ describe('the bridge at 2026-07-28', () => {
   it('passes on a subscription while other requests go on', async () => {
     const { endpoint, streams } = await listening()
     const client = connect(endpoint.url)
-    for (const id of ['l1', 'l2']) {
-      const params = client.stateless({ notifications: filter })
-      client.send({ jsonrpc: '2.0', id, method: 'subscriptions/listen', params })
-    }
-    await client.until(() => client.notified(acknowledged).length === 2, 'acknowledgements')
+    await subscribe(client, 'l1', 'l2')
     await client.call('ping', client.stateless())
     streams.get('l2')?.send(update)
     streams.get('l1')?.send(update)
@@ -103,9 +92,7 @@ describe('the bridge at 2026-07-28', () => {
   it('ends a subscription that is cancelled, without a further message', async () => {
     const { endpoint, streams } = await listening()
     const client = connect(endpoint.url)
-    const params = client.stateless({ notifications: filter })
-    client.send({ jsonrpc: '2.0', id: 'l1', method: 'subscriptions/listen', params })
-    await client.until(() => client.notified(acknowledged).length === 1, 'the acknowledgement')
+    await subscribe(client, 'l1')
     const stream = streams.get('l1')
     const closed = new Promise(resolve => stream?.res.once('close', resolve))
     client.send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 'l1' } })
@@ -117,16 +104,13 @@ describe('the bridge at 2026-07-28', () => {
     const posted = endpoint.seen.map(({ body }) => body.method)
     expect(posted).to.deep.equal(['subscriptions/listen', 'ping'])
     // The id is free again.
-    client.send({ jsonrpc: '2.0', id: 'l1', method: 'subscriptions/listen', params })
-    await client.until(() => client.notified(acknowledged).length === 2, 'the second one')
+    await subscribe(client, 'l1')
   })
 
   it('passes on that the server ends a subscription, and does not open it again', async () => {
     const { endpoint, streams } = await listening()
     const client = connect(endpoint.url)
-    const params = client.stateless({ notifications: filter })
-    client.send({ jsonrpc: '2.0', id: 'l1', method: 'subscriptions/listen', params })
-    await client.until(() => client.notified(acknowledged).length === 1, 'the acknowledgement')
+    await subscribe(client, 'l1')
     const res = streams.get('l1')?.res
     const last = result('l1', { resultType: 'complete', _meta: { [subscription]: 'l1' } })
     res?.end(`data: ${JSON.stringify(last)}\n\n`)
@@ -148,23 +132,11 @@ describe('the bridge at 2026-07-28', () => {
     expect(error.data).to.deep.equal({ reason: 'server_refused', status: 400 })
   })
 
-  it('passes on that a subscription is refused', async () => {
-    const error = { code: -32602, message: 'no filter' }
-    const endpoint = await scripted(({ body }, res) =>
-      json(res, { jsonrpc: '2.0', id: body.id, error }),
-    )
-    const client = connect(endpoint.url)
-    const answer = await client.call('subscriptions/listen', client.stateless())
-    expect(answer.error).to.deep.equal(error)
-  })
-
   /** A subscription whose server goes away by `leave` and comes back on the same port. */
   async function overRestart(leave: (res: ServerResponse) => void) {
     const first = await listening()
     const client = connect(first.endpoint.url)
-    const params = client.stateless({ notifications: filter })
-    client.send({ jsonrpc: '2.0', id: 'l1', method: 'subscriptions/listen', params })
-    await client.until(() => client.notified(acknowledged).length === 1, 'the acknowledgement')
+    await subscribe(client, 'l1')
     const res = first.streams.get('l1')?.res
     const closed = first.endpoint.close()
     if (res !== undefined) leave(res)
@@ -206,11 +178,7 @@ describe('the bridge at 2026-07-28', () => {
   it('opens a stream that was cut again, and leaves the rest alone', async () => {
     const { endpoint, streams } = await listening()
     const client = connect(endpoint.url)
-    const params = client.stateless({ notifications: filter })
-    for (const id of ['l1', 'l2']) {
-      client.send({ jsonrpc: '2.0', id, method: 'subscriptions/listen', params })
-    }
-    await client.until(() => client.notified(acknowledged).length === 2, 'acknowledgements')
+    await subscribe(client, 'l1', 'l2')
     streams.get('l1')?.res.destroy()
     await client.until(() => client.updates.length === 1, 'the update after the gap')
     const [told] = client.notified(update.method)
@@ -222,9 +190,7 @@ describe('the bridge at 2026-07-28', () => {
   it('waits for what a server that has just started does not have yet', async () => {
     const first = await listening()
     const client = connect(first.endpoint.url)
-    const params = client.stateless({ notifications: filter })
-    client.send({ jsonrpc: '2.0', id: 'l1', method: 'subscriptions/listen', params })
-    await client.until(() => client.notified(acknowledged).length === 1, 'the acknowledgement')
+    await subscribe(client, 'l1')
     await first.endpoint.close()
     let refusals = 0
     const endpoint = await scripted(({ body }, res) => {
@@ -246,9 +212,7 @@ describe('the bridge at 2026-07-28', () => {
   it('passes on that a restarted server does not do this any more', async () => {
     const first = await listening()
     const client = connect(first.endpoint.url)
-    const params = client.stateless({ notifications: filter })
-    client.send({ jsonrpc: '2.0', id: 'l1', method: 'subscriptions/listen', params })
-    await client.until(() => client.notified(acknowledged).length === 1, 'the acknowledgement')
+    await subscribe(client, 'l1')
     await first.endpoint.close()
     await scripted(({ body }, res) => {
       res.writeHead(404, { 'Content-Type': 'application/json' })
@@ -256,25 +220,5 @@ describe('the bridge at 2026-07-28', () => {
       res.end(JSON.stringify({ jsonrpc: '2.0', id: body.id, error }))
     }, first.endpoint.port)
     expect((await client.answer('l1')).error.code).to.equal(-32601)
-  })
-
-  it('carries the subscriptions of the server of this program over its restart', async () => {
-    const first = await serve()
-    const client = connect(first.url)
-    const params = client.stateless({ notifications: filter })
-    client.send({ jsonrpc: '2.0', id: 1, method: 'subscriptions/listen', params })
-    await client.until(() => client.notified(acknowledged).length === 1, 'the acknowledgement')
-    first.server.resources().setScene({ run: 1 })
-    await client.until(() => client.updates.length === 1, 'the update')
-    await first.stop()
-    await client.until(() => client.log.includes('warn the server is lost'), 'the loss')
-    const second = await serve({ port: Number(new URL(first.url).port) })
-    await client.until(() => client.updates.length === 2, 'the update after the restart')
-    second.server.resources().setScene({ run: 2 })
-    await client.until(() => client.updates.length === 3, 'the update of the new server')
-    expect(client.messages.filter(({ id }) => id === 1)).to.deep.equal([])
-    const ids = client.notified(update.method).map(({ params }) => params._meta[subscription])
-    expect(ids).to.deep.equal([1, 1, 1])
-    client.send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } })
   })
 })

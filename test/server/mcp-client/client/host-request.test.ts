@@ -8,12 +8,11 @@ import { silentLogger } from '../../../../src/lib/util/logger.ts'
 import { Secret } from '../../../../src/lib/util/secret.ts'
 
 describe('hostRequest', () => {
-  let server: Server | undefined
+  const servers: Server[] = []
   let host = ''
 
   afterEach(() => {
-    server?.closeAllConnections()
-    server?.close()
+    for (const server of servers.splice(0)) server.close(() => {}).closeAllConnections()
   })
 
   async function ask(
@@ -21,7 +20,8 @@ describe('hostRequest', () => {
     silenceMs = 60_000,
     secret = 't'.repeat(32),
   ): Promise<unknown> {
-    server = createServer(listener).listen(0, '127.0.0.1')
+    const server = createServer(listener).listen(0, '127.0.0.1')
+    servers.push(server)
     await once(server, 'listening')
     host = `127.0.0.1:${(server.address() as AddressInfo).port}`
     const token = new Secret(secret)
@@ -79,18 +79,18 @@ describe('hostRequest', () => {
     expect(message).to.equal('the server does not accept the host token: not Bearer [secret]')
   })
 
-  for (const [what, secret, name] of [
-    ['hides a token', 't'.repeat(32), '[secret]'],
-    ['keeps a token that may be a word', '17', '17'],
-  ] as const) {
-    it(`${what} in a successful answer`, async () => {
+  it('hides a token in a successful answer, except one that may be a word', async () => {
+    for (const [secret, name] of [
+      ['t'.repeat(32), '[secret]'],
+      ['17', '17'],
+    ] as const) {
       const echo: RequestListener = ({ headers }, res) => {
         const sent = headers.authorization?.replace('Bearer ', '')
         res.end(JSON.stringify({ name: sent, objects: 17 }))
       }
       expect(await ask(echo, 60_000, secret)).to.deep.equal({ name, objects: 17 })
-    })
-  }
+    }
+  })
 
   it('repeats the details of a server that fails', async () => {
     const { message } = await failure((_, res) => res.writeHead(507).end('{"detail":"disk full"}'))

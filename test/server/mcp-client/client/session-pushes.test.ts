@@ -58,7 +58,6 @@ describe('the event stream of the client with a session', () => {
   const refusals: [status: number, code: string, says: string][] = [
     [405, 'request_refused', 'the server has no event stream for updates (HTTP 405)'],
     [404, 'network_failed', 'is lost: it has ended the session'],
-    [503, 'network_failed', 'is lost: it answers with HTTP 503'],
     [401, 'auth_required', 'requires a key or token (HTTP 401)'],
   ]
   for (const [status, code, says] of refusals) {

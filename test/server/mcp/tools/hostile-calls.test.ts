@@ -16,28 +16,21 @@ type Call = (name: unknown, args: object, id?: unknown) => Promise<any>
 
 const wrong: [name: unknown, args: object, expected: RegExp][] = [
   ['list_resources', { query: long }, /^argument_invalid: argument "query" .*at most 200 char/],
-  ['list_resources', { query: 'a '.repeat(101) }, /^argument_invalid: argument "query" must/],
   ['list_resources', { cursor: long }, /^argument_invalid: argument "cursor" must be the one of/],
-  ['list_resources', { cursor: '-1' }, /^argument_invalid: argument "cursor" must be the one/],
   ['list_resources', { limit: 1e308 }, /^argument_invalid: argument "limit" must be an integer/],
   [
     'read_resource',
     { uri: `scene://${long}` },
     /^resource_uri_invalid: uri must have at most 2048/,
   ],
-  ['read_resource', { uri: `artefact://${long}` }, /^resource_uri_invalid: uri must have at most/],
-  ['read_resource', { uri: `capture://${long}` }, /^resource_uri_invalid: uri must have at most/],
   ['read_resource', { uri: `scene://${hostile}` }, /^resource_not_found: no resource at scene:/],
   ['query_scene', { name: long }, /^resource_uri_invalid: the selection is too long/],
-  ['query_scene', { fields: [long] }, /^resource_uri_invalid: the selection is too long/],
   ['query_scene', { pointer: `/${hostile}` }, /^resource_uri_invalid: pointer leads to nothing/],
   ['query_scene', { type: { $ne: 1 } }, /^argument_invalid: argument "type" must be a string/],
-  ['scene_changes', { checkpoint: long }, /^resource_uri_invalid: uri must have at most 2048/],
   ['scene_changes', { since: -1 }, /^argument_invalid: argument "since" must be an integer from 0/],
   ['look', { camera: long }, /^resource_uri_invalid: uri must have at most 2048 characters$/],
   ['look', { of: Array(101).fill('a') }, /^argument_invalid: argument "of" must be an array of at/],
   ['wait_for_change', { uris: [long] }, /^resource_uri_invalid: uri must have at most 2048/],
-  ['wait_for_change', { uris: [hostile] }, /^resource_uri_invalid: uri is malformed/],
   ['wait_for_change', { uris: [noText] }, /^argument_invalid: argument "uris" must be an array of/],
   ['wait_for_change', { uris: Array(21).fill('scene://current') }, /an array of at most 20 str/],
   ['look', { [long]: 1 }, /^argument_invalid: unknown argument "x{60}"; known: target, camera/],
@@ -82,25 +75,6 @@ describe('calls with hostile arguments', () => {
       }
     })
   }
-
-  it('answer each odd id as it was sent, and refuse a value that cannot be an id', async () => {
-    const ping = { name: 'query_scene', arguments: {} }
-    const ids = ['', '__proto__', hostile, 'x'.repeat(1024), 0, -1, 2 ** 53 - 1]
-    for (const id of ids) {
-      const inSession = await session.post(
-        JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/call', params: ping }),
-      )
-      expect(inSession.json.id).to.equal(id)
-      const { json } = await callStateless(server.url, 'tools/call', ping, id)
-      expect(json.id).to.equal(id)
-      expect(json.result.isError).to.equal(undefined)
-    }
-    for (const id of [long, 2 ** 53, 1.5, true, [1], {}]) {
-      const { status, text } = await callStateless(server.url, 'tools/call', ping, id)
-      expect(status).to.equal(400)
-      expect(text.length).to.be.below(400)
-    }
-  })
 })
 
 describe('hostile texts of a document and of an application', () => {

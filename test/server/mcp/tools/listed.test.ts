@@ -39,14 +39,10 @@ const searches: readonly (readonly [query: string, tool: string])[] = [
   ['comments feedback review', 'list_notes'],
   ['notify when the user edits', 'wait_for_change'],
   ['selected object', 'query_scene'],
-  ['list lights', 'query_scene'],
   ['console errors', 'read_resource'],
   ['what changed', 'scene_changes'],
-  ['wait for the artist', 'wait_for_change'],
-  ['look at the viewport', 'look'],
   ['read a file', 'read_resource'],
   ['materials', 'query_scene'],
-  ['notes', 'list_notes'],
 ]
 
 describe('the list of tools', () => {

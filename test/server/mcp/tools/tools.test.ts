@@ -14,8 +14,6 @@ import { pngOf } from '../../../helpers/png.ts'
 import { RawSession, startServer, toolCall } from '../../../helpers/mcp.ts'
 import { callStateless, stateless } from '../../../helpers/stateless.ts'
 
-type Call = (name: string, args?: unknown) => Promise<any>
-
 const scene = {
   schema: 'dcc-scene/1',
   objects: Array.from({ length: 300 }, (_, at) => ({
@@ -70,173 +68,166 @@ describe('tools', () => {
     expect(result.capabilities).to.deep.include({ tools: {} })
   })
 
-  const transports: [string, Call][] = [
+  const call = async (name: string, args: unknown = {}): Promise<any> =>
+    (await session.call('tools/call', toolCall(name, args as object))).result
+  const text = async (name: string, args?: unknown) => (await call(name, args)).content[0].text
+
+  it('answer a stateless request as they answer in a session', async () => {
+    for (const [name, args] of [
+      ['list_resources', { scheme: 'scene' }],
+      ['read_resource', { uri: 'scene://current', max_chars: 500 }],
+      ['query_scene', { type: 'light', limit: 2 }],
+      ['query_scene', { colour: 'red' }],
+      ['scene_changes', { since: 1 }],
+    ] as const) {
+      const { json } = await callStateless(server.url, 'tools/call', toolCall(name, args))
+      expect(json.result, name).to.deep.include(await call(name, args))
+    }
+  })
+
+  it('list_resources has a line for each resource, and templates first', async () => {
+    const result = await call('list_resources')
+    const lines = result.content[0].text.split('\n')
+    expect(lines[0]).to.match(/^scene:\/\/current\{\?view,/)
+    expect(lines.join('\n')).to.contain('scene://current: Current scene (application/json')
+    expect(lines.join('\n')).to.contain('\nevents://session/console: ')
+  })
+
+  it('list_resources finds by word and scheme, page by page', async () => {
+    const only = await text('list_resources', { scheme: 'events', query: 'CONSOLE' })
+    expect(only.split('\n')).to.have.length(1)
+    const all = (await text('list_resources')).split('\n')
+    const first = (await text('list_resources', { limit: 2 })).split('\n')
+    const second = (await text('list_resources', { limit: 2, cursor: '2' })).split('\n')
+    expect([...first, ...second]).to.deep.equal([
+      ...all.slice(0, 2),
+      'more: cursor="2"',
+      ...all.slice(2, 4),
+      'more: cursor="4"',
+    ])
+    expect(await text('list_resources', { query: 'nothing-like-it' })).to.contain('no resource')
+  })
+
+  it('read_resource has the text in slices that join to the whole', async () => {
+    let [whole, offset] = ['', 0]
+    for (;;) {
+      const { content } = await call('read_resource', {
+        uri: 'scene://current',
+        offset,
+        max_chars: 5000,
+      })
+      whole += content[0].text
+      const next = /go on with offset=(\d+)/.exec(content[1].text)?.[1]
+      if (next === undefined) break
+      offset = Number(next)
+    }
+    expect(JSON.parse(whole)).to.deep.equal(scene)
+  })
+
+  it('query_scene has the summary when nothing is selected', async () => {
+    const { content, structuredContent } = await call('query_scene')
+    expect(structuredContent).to.include({ view: 'summary' })
+    expect(structuredContent.revision).to.be.a('number')
+    expect(JSON.parse(content[0].text)).to.deep.equal(structuredContent)
+  })
+
+  it('query_scene never has more than max_chars, and says where to go on', async () => {
+    let [seen, offset] = [0, 0]
+    for (;;) {
+      const { content, structuredContent: part } = await call('query_scene', {
+        type: 'mesh',
+        fields: ['name'],
+        limit: 1000,
+        offset,
+        max_chars: 1000,
+      })
+      expect(content[0].text.length).to.be.at.most(1000)
+      expect(part).to.include({ total: 200, returned: part.items.length })
+      seen += part.items.length
+      if (part.next_offset === undefined) break
+      offset = part.next_offset
+    }
+    expect(seen).to.equal(200)
+  })
+
+  it('query_scene and read_resource find an object by its name', async () => {
+    const resources = server.server.resources()
+    resources.setScene({ objects: [{ id: 42, name: 'Key Light', energy: 10 }] })
+    const found = await call('query_scene', { ids: ['Key Light'] })
+    expect(found.structuredContent.items).to.deep.equal([{ id: 42, name: 'Key Light', energy: 10 }])
+    const read = JSON.parse(await text('read_resource', { uri: 'Key Light' }))
+    expect(read.items).to.deep.equal(found.structuredContent.items)
+    resources.setScene(scene)
+  })
+
+  it('takes null for arguments that are left out', async () => {
+    expect((await call('query_scene', { type: null, limit: 2 })).isError).to.equal(undefined)
+    const params = { name: 'query_scene', arguments: null }
+    const { result } = await session.call('tools/call', params)
+    expect(result.isError).to.equal(undefined)
+  })
+
+  it('look has an image and its facts', async () => {
+    const { content } = await call('look', { max_width: 64 })
+    expect(content[0]).to.include({ type: 'image', mimeType: 'image/png' })
+    expect(content[1].text).to.match(/^window, \d+ × \d+ pixels, scene revision \d+$/)
+  })
+
+  const refused: [name: string, args: unknown, text: RegExp][] = [
+    ['read_resource', {}, /^argument_invalid: argument "uri" is missing$/],
+    ['read_resource', { uri: 'scene://current', max_chars: 1 }, /an integer from 100 to/],
+    ['read_resource', { uri: 'nope://x' }, /^resource_not_found: /],
+    ['read_resource', { uri: 'gateway://instances' }, /served by service-cli gateway/],
+    ['read_resource', { uri: 'events://session/console?drain=true' }, /leave out drain/],
     [
-      'sessions',
-      async (name, args) =>
-        (await session.call('tools/call', toolCall(name, args as object))).result,
+      'list_resources',
+      { cursor: 'x' },
+      /^argument_invalid: argument "cursor" must be the one of an answer$/,
     ],
     [
-      'stateless requests',
-      async (name, args) =>
-        (await callStateless(server.url, 'tools/call', toolCall(name, args as object))).json.result,
+      'read_resource',
+      { uri: 'scene://curent?view=summary' },
+      /; did you mean scene:\/\/current\?$/,
     ],
+    ['query_scene', { colour: 'red' }, /unknown argument "colour"; known: view, pointer/],
+    ['query_scene', { ids: Array(100).fill('x'.repeat(50)) }, /the selection is too long/],
+    [
+      'scene_changes',
+      { since: 1, checkpoint: 'a' },
+      /^argument_invalid: since and checkpoint exclude each other$/,
+    ],
+    ['query_scene', { pointer: '/nowhere' }, /members there: schema, objects/],
+    ['look', { target: 'moon' }, /argument "target" must be one of window, viewport/],
+    ['wait_for_change', { timeout_s: 46 }, /an integer from 1 to 45/],
+    ['wait_for_change', { uris: ['capture://current_window'] }, /never announces changes/],
   ]
-  for (const [transport, call] of transports) {
-    describe(`called in ${transport}`, () => {
-      const text = async (name: string, args?: unknown) => (await call(name, args)).content[0].text
-
-      it('list_resources has a line for each resource, and templates first', async () => {
-        const result = await call('list_resources')
-        const lines = result.content[0].text.split('\n')
-        expect(lines[0]).to.match(/^scene:\/\/current\{\?view,/)
-        expect(lines.join('\n')).to.contain('scene://current: Current scene (application/json')
-        expect(lines.join('\n')).to.contain('\nevents://session/console: ')
-      })
-
-      it('list_resources finds by word and scheme, page by page', async () => {
-        const only = await text('list_resources', { scheme: 'events', query: 'CONSOLE' })
-        expect(only.split('\n')).to.have.length(1)
-        const all = (await text('list_resources')).split('\n')
-        const first = (await text('list_resources', { limit: 2 })).split('\n')
-        const second = (await text('list_resources', { limit: 2, cursor: '2' })).split('\n')
-        expect([...first, ...second]).to.deep.equal([
-          ...all.slice(0, 2),
-          'more: cursor="2"',
-          ...all.slice(2, 4),
-          'more: cursor="4"',
-        ])
-        expect(await text('list_resources', { query: 'nothing-like-it' })).to.contain('no resource')
-      })
-
-      it('read_resource has the text in slices that join to the whole', async () => {
-        let [whole, offset] = ['', 0]
-        for (;;) {
-          const { content } = await call('read_resource', {
-            uri: 'scene://current',
-            offset,
-            max_chars: 5000,
-          })
-          whole += content[0].text
-          const next = /go on with offset=(\d+)/.exec(content[1].text)?.[1]
-          if (next === undefined) break
-          offset = Number(next)
-        }
-        expect(JSON.parse(whole)).to.deep.equal(scene)
-      })
-
-      it('read_resource has a picture as an image', async () => {
-        const { content } = await call('read_resource', { uri: 'capture://current_window' })
-        expect(content[0]).to.include({ type: 'image', mimeType: 'image/png' })
-        expect(Buffer.from(content[0].data, 'base64').subarray(1, 4).toString()).to.equal('PNG')
-      })
-
-      it('query_scene has the summary when nothing is selected', async () => {
-        const { content, structuredContent } = await call('query_scene')
-        expect(structuredContent).to.include({ view: 'summary' })
-        expect(structuredContent.revision).to.be.a('number')
-        expect(JSON.parse(content[0].text)).to.deep.equal(structuredContent)
-      })
-
-      it('query_scene never has more than max_chars, and says where to go on', async () => {
-        let [seen, offset] = [0, 0]
-        for (;;) {
-          const { content, structuredContent: part } = await call('query_scene', {
-            type: 'mesh',
-            fields: ['name'],
-            limit: 1000,
-            offset,
-            max_chars: 1000,
-          })
-          expect(content[0].text.length).to.be.at.most(1000)
-          expect(part).to.include({ total: 200, returned: part.items.length })
-          seen += part.items.length
-          if (part.next_offset === undefined) break
-          offset = part.next_offset
-        }
-        expect(seen).to.equal(200)
-      })
-
-      it('query_scene and read_resource find an object by its name', async () => {
-        const resources = server.server.resources()
-        resources.setScene({ objects: [{ id: 42, name: 'Key Light', energy: 10 }] })
-        const found = await call('query_scene', { ids: ['Key Light'] })
-        expect(found.structuredContent.items).to.deep.equal([
-          { id: 42, name: 'Key Light', energy: 10 },
-        ])
-        const read = JSON.parse(await text('read_resource', { uri: 'Key Light' }))
-        expect(read.items).to.deep.equal(found.structuredContent.items)
-        resources.setScene(scene)
-      })
-
-      it('takes null for arguments that are left out', async () => {
-        expect((await call('query_scene', { type: null, limit: 2 })).isError).to.equal(undefined)
-        const params = { name: 'query_scene', arguments: null }
-        const { result } = await session.call('tools/call', params)
-        expect(result.isError).to.equal(undefined)
-      })
-
-      it('scene_changes has words and data', async () => {
-        const resources = server.server.resources()
-        const before = resources.setScene(scene)
-        const [first, ...rest] = scene.objects
-        resources.setScene({ ...scene, objects: [{ ...first, translate: [0.5, 0, 0] }, ...rest] })
-        const { content, structuredContent } = await call('scene_changes', { since: before })
-        expect(content[0].text).to.contain('Cube.0 moved 0.50 along x')
-        expect(structuredContent).to.include({ base_revision: before, revision: before + 1 })
-        expect(structuredContent.changes).to.have.length(1)
-        expect(await text('scene_changes', { since: 1 })).to.contain('read the scene again')
-        resources.setScene(scene)
-      })
-
-      it('look has an image and its facts', async () => {
-        const { content } = await call('look', { max_width: 64 })
-        expect(content[0]).to.include({ type: 'image', mimeType: 'image/png' })
-        expect(content[1].text).to.match(/^window, \d+ × \d+ pixels, scene revision \d+$/)
-      })
-
-      const refused: [name: string, args: unknown, text: RegExp][] = [
-        ['read_resource', {}, /^argument_invalid: argument "uri" is missing$/],
-        ['read_resource', { uri: 5 }, /argument "uri" must be a string/],
-        ['read_resource', { uri: 'scene://current', max_chars: 1 }, /an integer from 100 to/],
-        ['read_resource', { uri: 'nope://x' }, /^resource_not_found: /],
-        ['read_resource', { uri: 'gateway://instances' }, /served by service-cli gateway/],
-        ['read_resource', { uri: 'events://session/console?drain=true' }, /leave out drain/],
-        [
-          'list_resources',
-          { cursor: 'x' },
-          /^argument_invalid: argument "cursor" must be the one of an answer$/,
-        ],
-        [
-          'read_resource',
-          { uri: 'scene://curent?view=summary' },
-          /; did you mean scene:\/\/current\?$/,
-        ],
-        [
-          'read_resource',
-          { uri: 'events://session/consol' },
-          /mean events:\/\/session\/console\?$/,
-        ],
-        ['query_scene', { colour: 'red' }, /unknown argument "colour"; known: view, pointer/],
-        ['query_scene', { Type: 'mesh' }, /unknown argument "Type"; did you mean "type"\?; known:/],
-        ['query_scene', { ids: Array(100).fill('x'.repeat(50)) }, /the selection is too long/],
-        ['query_scene', { ids: 'Cube' }, /argument "ids" must be an array of at most/],
-        ['query_scene', { pointer: '/nowhere' }, /members there: schema, objects/],
-        ['look', { target: 'moon' }, /argument "target" must be one of window, viewport/],
-        ['look', { target: 'viewport' }, /the application draws no picture of it/],
-        ['wait_for_change', { timeout_s: 46 }, /an integer from 1 to 45/],
-        ['wait_for_change', { uris: ['capture://current_window'] }, /never announces changes/],
-        ['wait_for_change', { uris: ['nope://x'] }, /^resource_not_found: /],
-      ]
-      for (const [name, args, expected] of refused) {
-        it(`${name} of ${JSON.stringify(args)} is a result that says what is wrong`, async () => {
-          const { content, isError } = await call(name, args)
-          expect(isError).to.equal(true)
-          expect(content[0].text).to.match(expected)
-        })
-      }
+  for (const [name, args, expected] of refused) {
+    it(`${name} of ${JSON.stringify(args)} is a result that says what is wrong`, async () => {
+      const { content, isError } = await call(name, args)
+      expect(isError).to.equal(true)
+      expect(content[0].text).to.match(expected)
     })
   }
+
+  it('name the way to a value that does not fit', async () => {
+    const deep = { ['x'.repeat(3000)]: { y: { z: 1 } } }
+    server.server.resources().setScene({ deep })
+    expect(await text('query_scene', { pointer: '/deep', max_chars: 500 })).to.match(
+      /^argument_invalid: .*max_chars \(500\).*choose fields, or a deeper pointer/,
+    )
+    server.server.resources().setScene(scene)
+  })
+
+  it('tell nothing of a failure inside the server', async () => {
+    const resources = server.server.resources()
+    const read = resources.read.bind(resources)
+    resources.read = () => {
+      throw new Error('a secret path')
+    }
+    const told = await text('read_resource', { uri: 'scene://current' })
+    resources.read = read
+    expect(told).to.equal('internal: the tool failed; see the log of the server')
+  })
 
   it('returns −32602 for an unknown tool, naming the known ones', async () => {
     for (const params of [{ name: 'run_python' }, { name: 7 }, {}]) {
@@ -250,13 +241,6 @@ describe('tools', () => {
       const { error } = await session.call('tools/call', { name: 'look', arguments: args })
       expect(error).to.include({ code: -32_602, message: '"arguments" must be an object' })
     }
-  })
-
-  it('does not drain for a caller who may only read', async () => {
-    const args = { uri: 'events://session/console?drain=true' }
-    await session.call('tools/call', { name: 'read_resource', arguments: args })
-    const page = await session.readJson('events://session/console')
-    expect(page.events).to.have.length(1)
   })
 
   it('read stored text files as text, pictures as pictures, and tell the facts of others', async () => {

@@ -1,48 +1,30 @@
 import { expect } from 'chai'
-import { request } from 'node:http'
 import { silentLogger } from '../../../../src/lib/util/logger.ts'
 import { ok } from '../../../../src/lib/util/result.ts'
-import type { Content, Descriptor } from '../../../../src/server/resources/producer.ts'
 import type { SubscriptionHub } from '../../../../src/server/mcp/subscriptions.ts'
 import { applicationTools } from '../../../../src/server/mcp/tools/tools.ts'
-import { until } from '../../../helpers/until.ts'
-import { MemoryBackend } from '../../../helpers/memory-capture.ts'
-import { RawSession, rpc, startServer, type TestServer } from '../../../helpers/mcp.ts'
-import { callStateless, statelessHeaders, statelessRequest } from '../../../helpers/stateless.ts'
+import type { Content, Descriptor } from '../../../../src/server/resources/producer.ts'
 import { serveInProcess } from '../../../helpers/in-process-servers.ts'
-import type { RunningServe } from '../../../helpers/serve-process.ts'
+import { RawSession, rpc, startServer, type TestServer } from '../../../helpers/mcp.ts'
+import { MemoryBackend } from '../../../helpers/memory-capture.ts'
+import { callStateless, statelessHeaders, statelessRequest } from '../../../helpers/stateless.ts'
+import { until } from '../../../helpers/until.ts'
 
-/** A request that the test can cut. */
-interface Sent {
-  cut(): void
-  /** Its text; null when it was cut. */
-  readonly answer: Promise<string | null>
+/** A request that the test can cut; `answer` is its text, or null when it was cut. */
+function send(url: string, headers: Record<string, string>, body: string) {
+  const gone = new AbortController()
+  const answer = fetch(url, { method: 'POST', headers, body, signal: gone.signal }).then(
+    async res => res.text(),
+    () => null,
+  )
+  return { answer, cut: () => gone.abort() }
 }
 
-type Send = (params: { name: string; arguments: object }, id: number) => Sent
-
-function send(url: string, headers: Record<string, string>, body: string): Sent {
-  const call = request(url, { method: 'POST', headers, agent: false })
-  const answer = new Promise<string | null>(resolve => {
-    call.on('error', () => resolve(null))
-    call.on('response', res => {
-      let text = ''
-      res.setEncoding('utf8').on('data', (part: string) => (text += part))
-      res.on('close', () => resolve(res.complete ? text : null))
-    })
-  })
-  call.end(body)
-  return { answer, cut: () => void call.destroy() }
+function sendStateless(url: string, name: string, args: object, id: number) {
+  const params = { name, arguments: args }
+  const body = JSON.stringify(statelessRequest('tools/call', params, id))
+  return send(url, statelessHeaders('tools/call', params), body)
 }
-
-const sendStateless =
-  (url: string): Send =>
-  (params, id) =>
-    send(
-      url,
-      statelessHeaders('tools/call', params),
-      JSON.stringify(statelessRequest('tools/call', params, id)),
-    )
 
 /** What the application is asked for and has not answered. */
 class Questions {
@@ -75,15 +57,12 @@ describe('a caller that leaves in the midst of a call', () => {
   let backend: MemoryBackend
   let hub: SubscriptionHub
   let waits: ReadonlySet<unknown>
-  let errors: unknown[]
-  let logged: (string | number | null | undefined)[]
+  const errors: unknown[] = []
+  /** Statuses of the calls that are over. */
+  let logged: unknown[]
 
-  beforeEach(async () => {
-    questions = new Questions()
+  before(async () => {
     backend = new MemoryBackend()
-    backend.held = true
-    errors = []
-    logged = []
     server = await startServer(
       { enableTools: true },
       {
@@ -105,13 +84,20 @@ describe('a caller that leaves in the midst of a call', () => {
             read: uri => questions.ask<Content[]>([{ uri, text: 'a' }]),
           }),
     )
-    const resources = server.server.resources()
-    resources.scene.tell({ instanceId: 'run', dccType: 'blender', connected: true })
-    resources.setSceneText('{"objects":[]}', 'run')
-    resources.scene.demand.supply({ refresh: () => questions.ask(true), demand: () => {} })
+    const { scene } = server.server.resources()
+    scene.tell({ instanceId: 'run', dccType: 'blender', connected: true })
+    scene.demand.supply({ refresh: () => questions.ask(true), demand: () => {} })
   })
-  afterEach(() => server.stop())
+  beforeEach(() => {
+    questions = new Questions()
+    backend.held = true
+    backend.takings.length = 0
+    logged = []
+    change()
+  })
+  after(() => server.stop())
 
+  const change = () => server.server.resources().setSceneText('{"objects":[]}', 'run')
   const begun = (name: string) => {
     if (name === 'wait_for_change') return () => waits.size > 0
     if (name === 'look') return () => backend.takings.length > 0
@@ -127,7 +113,7 @@ describe('a caller that leaves in the midst of a call', () => {
     [
       'by closing its connection, of 2026-07-28',
       async (name, args) => {
-        const sent = sendStateless(server.url)({ name, arguments: args }, 1)
+        const sent = sendStateless(server.url, name, args, 1)
         await until(begun(name), 'the call')
         sent.cut()
         expect(await sent.answer).to.equal(null)
@@ -139,8 +125,7 @@ describe('a caller that leaves in the midst of a call', () => {
       'by a cancellation, in a session',
       async (name, args) => {
         const session = await RawSession.open(server.url)
-        const body = rpc('tools/call', { name, arguments: args }, 7)
-        const sent = send(server.url, session.headers, body)
+        const sent = session.post(rpc('tools/call', { name, arguments: args }, 7))
         await until(begun(name), 'the call')
         const params = { requestId: 7 }
         await session.post(
@@ -148,21 +133,19 @@ describe('a caller that leaves in the midst of a call', () => {
         )
         // A call whose work would not notice runs to its end, and is answered.
         go()
-        const answer = await sent.answer
-        if (answer !== '') expect(answer).to.contain('"id":7')
+        const { text } = await sent
+        if (text !== '') expect(text).to.contain('"id":7')
       },
     ],
     [
-      'by closing its connection, in a session',
+      'by closing its connection, in a session that it ends',
       async (name, args) => {
         const session = await RawSession.open(server.url)
         const body = rpc('tools/call', { name, arguments: args }, 7)
         const sent = send(server.url, session.headers, body)
         await until(begun(name), 'the call')
         sent.cut()
-        expect(await sent.answer).to.equal(null)
         await until(() => logged.length > 0, 'the server knows')
-        // In this transport the call goes on, until it is cancelled or its session ends.
         await session.delete()
       },
     ],
@@ -175,13 +158,13 @@ describe('a caller that leaves in the midst of a call', () => {
         backend.held = false
         await until(() => waits.size === 0, 'no wait')
         expect(hub.size).to.deep.equal({ subscriptions: 0, subscribers: 0 })
-        const next = sendStateless(server.url)({ name, arguments: { ...args } }, 2)
+        const next = sendStateless(server.url, name, args, 2)
         if (name === 'wait_for_change') await until(() => waits.size > 0, 'a wait')
         let answer: string | null | undefined
         void next.answer.then(text => (answer = text))
         await until(() => {
           questions.answer()
-          if (waits.size > 0) server.server.resources().setSceneText('{"objects":[]}', 'run')
+          if (waits.size > 0) change()
           return answer !== undefined
         }, 'the next answer')
         expect(answer).to.contain('"id":2').and.not.contain('isError')
@@ -192,27 +175,21 @@ describe('a caller that leaves in the midst of a call', () => {
 })
 
 describe('a caller that leaves in the midst of a call about notes', () => {
-  let serve: RunningServe
-  before(async () => {
-    serve = await serveInProcess()
-  })
-  after(() => serve.stop())
-
-  const note = async () => {
-    const { json } = await callStateless(serve.url, 'resources/read', { uri: 'notes://1' })
-    return JSON.parse(json.result.contents[0].text)
-  }
-
   it('has answered the note once, and its proof is made', async () => {
+    const serve = await serveInProcess()
+    const note = async () => {
+      const { json } = await callStateless(serve.url, 'resources/read', { uri: 'notes://1' })
+      return JSON.parse(json.result.contents[0].text)
+    }
     await serve.post('scene', { objects: [] })
     await serve.post('notes', { text: 'Higher' })
-    const args = { id: '1', text: 'done' }
-    const sent = sendStateless(serve.url)({ name: 'answer_note', arguments: args }, 1)
+    const sent = sendStateless(serve.url, 'answer_note', { id: '1', text: 'done' }, 1)
     // Kept at once; the proof waits until the scene is still.
     await until(async () => (await note()).state === 'answered', 'the answer')
     sent.cut()
     expect(await sent.answer).to.equal(null)
     await until(async () => (await note()).entries[0].proof !== undefined, 'the proof')
     expect((await note()).entries).to.have.length(1)
+    await serve.stop()
   })
 })

@@ -88,13 +88,6 @@ describe('AppRequests', () => {
     expect(sent).to.have.length(3)
   })
 
-  it('gives all who read one URI the same failure', async () => {
-    const { requests } = connection()
-    const readers = [requests.read('app://a'), requests.read('app://a')]
-    requests.settle({ type: 'error', id: 's1', code: 'busy', message: '' })
-    expect(await Promise.all(readers.map(outcomeOf))).to.deep.equal(['host_busy', 'host_busy'])
-  })
-
   for (const reason of ['host_busy', 'host_timeout'] as const) {
     it(`is ${reason} past the deadline, and takes the question back`, async () => {
       const { requests, sent, time, link } = connection()
@@ -124,58 +117,6 @@ describe('AppRequests', () => {
     const anew = requests.read('app://a')
     requests.settle(contents('s2', 'app://a'))
     expect(await anew).to.have.length(1)
-  })
-
-  it('keeps a question while a caller waits for it', async () => {
-    const { requests, sent } = connection()
-    const leaving = leaver()
-    const asked = [requests.read('app://a', leaving), requests.read('app://a')]
-    leaving.leave()
-    expect(requests.settle(contents('s1', 'app://a'))).to.equal(true)
-    expect((await Promise.all(asked)).flat()).to.have.length(2)
-    expect(sent).to.have.length(1)
-  })
-
-  it('does not ask on for a reader that had left before', async () => {
-    const { requests, sent } = connection()
-    const gone = { onLeave: (left: () => void) => (left(), () => {}) }
-    await outcomeOf(requests.read('app://a', gone))
-    expect(sent.map(({ type }) => type)).to.deep.equal(['read', 'cancel'])
-    expect(requests.open).to.equal(0)
-  })
-
-  it('remembers no reader of a question that is answered', async () => {
-    const { requests } = connection()
-    const reader = leaver()
-    const asked = requests.read('app://a', reader)
-    requests.settle(contents('s1', 'app://a'))
-    await asked
-    expect(reader.watched).to.equal(false)
-  })
-
-  it('gives up a list after its own deadline', async () => {
-    const { requests, sent, time } = connection()
-    const asked = requests.list('app')
-    time.advance(2000)
-    expect(await asked).to.deep.equal({ ok: false, failure: 'host_timeout' })
-    expect(sent.at(-1)).to.deep.equal({ type: 'cancel', id: 's1' })
-  })
-
-  it('passes over and counts answers that are late, second or to no question', async () => {
-    const { requests, time } = connection()
-    const late = requests.read('app://a')
-    time.advance(5000)
-    expect(requests.settle(contents('s1', 'app://a'))).to.equal(false)
-    expect(await outcomeOf(late)).to.equal('host_timeout')
-    const asked = requests.read('app://a')
-    expect(requests.settle(contents('s2', 'app://a'))).to.equal(true)
-    expect(requests.settle({ type: 'error', id: 's2', code: 'internal', message: '' })).to.equal(
-      false,
-    )
-    for (const id of ['s3', 's0', '17', '__proto__']) {
-      expect(requests.settle({ type: 'ok', id })).to.equal(false)
-    }
-    expect(await asked).to.have.length(1)
   })
 
   it('is host_busy at once when as many questions are open as may be', async () => {
@@ -212,15 +153,6 @@ describe('AppRequests', () => {
     expect(time.waiting).to.equal(0)
   })
 
-  it('lets only so many lists wait', async () => {
-    const { requests } = connection({ maxLinkRequests: 0, maxLinkSchemes: 2 })
-    const lists = [requests.list('a'), requests.list('b'), requests.list('c')]
-    expect(await lists[2]).to.deep.equal({ ok: false, failure: 'host_busy' })
-    requests.disconnect()
-    const gone = { ok: false, failure: 'host_disconnected' }
-    expect(await Promise.all(lists.slice(0, 2))).to.deep.equal([gone, gone])
-  })
-
   it('fails everything, and what comes after, when the link is lost', async () => {
     const { requests, sent, time } = connection({ maxLinkRequests: 2 })
     const asked = [requests.read('app://a'), requests.read('app://b')]
@@ -249,33 +181,5 @@ describe('AppRequests', () => {
     const again = requests.read('app://a')
     requests.settle(contents('s3', 'app://a'))
     expect(await again).to.have.length(1)
-  })
-
-  it('bears a link that is lost, or answers, while it sends', async () => {
-    const answers: (() => void)[] = []
-    const requests = new AppRequests({
-      send: () => (answers.shift()?.(), false),
-      lateReason: () => 'host_timeout',
-      timer: new ManualTime(),
-      limits: resolveLimits(),
-      log: { debug() {}, info() {}, warn() {}, error() {} },
-    })
-    answers.push(() => requests.settle(contents('s1', 'app://a')))
-    expect(await outcomeOf(requests.read('app://a'))).to.have.length(1)
-    answers.push(() => requests.disconnect())
-    expect(await outcomeOf(requests.read('app://a'))).to.equal('host_disconnected')
-  })
-
-  it('logs what an application does wrong, not what it refuses', async () => {
-    const { requests, logged } = connection()
-    const asked = ['a', 'b', 'c'].map(name => outcomeOf(requests.read(`app://${name}`)))
-    requests.settle({ type: 'error', id: 's1', code: 'not_found', message: '' })
-    requests.settle({ type: 'ok', id: 's2', contents: 'x' })
-    requests.settle({ type: 'error', id: 's3', code: 'internal', message: 'boom' })
-    await Promise.all(asked)
-    expect(logged).to.deep.equal([
-      { uri: 'app://b', trouble: 'contents of the wrong form' },
-      { uri: 'app://c', trouble: 'internal: boom' },
-    ])
   })
 })

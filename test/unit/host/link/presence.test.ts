@@ -30,14 +30,17 @@ describe('presencePatch', () => {
   const gone = { connected: false, app_pid: null, version: null, mode: null }
   const changes: [what: string, presence: Partial<Presence>, given: object, patch: object][] = [
     ['the given kind', {}, { dccType: 'maya' }, { dcc_type: 'maya' }],
-    ['the kind for a name', { app }, {}, { display_name: 'blender on rig' }],
     ['busy', { busy: true }, {}, { status: 'busy' }],
     ['nobody as available', { busy: true, connected: false }, {}, { status: 'available' }],
     ['that the link is lost', { connected: false }, {}, { host: gone, dcc_type: 'blender' }],
-    ['nobody at all', { connected: false, app: null }, {}, { host: gone, dcc_type: 'unknown' }],
     ['the name of a document never saved', { document: { name: 'new' } }, {}, { scene: 'new' }],
+    [
+      'no application at all',
+      { connected: false, app: null },
+      {},
+      { host: gone, dcc_type: 'unknown' },
+    ],
     ['no document', { document: null }, {}, { scene: null }],
-    ['a document of which nothing is said', { document: {} }, {}, { scene: null }],
     [
       'what the application does not say as null',
       { app: { dccType: 'x', mode: 'background' } },
@@ -66,21 +69,6 @@ describe('PresenceNews', () => {
     const later = { ...linked, busy: true }
     news.next(later)
     expect(seen).to.deep.equal([linked, later])
-  })
-
-  it('tells nothing before an application was there', () => {
-    const news = new PresenceNews(recordingLog())
-    news.follow(() => expect.fail('nobody was there'))
-  })
-
-  it('logs another mode of the same application', () => {
-    const log = recordingLog()
-    const news = new PresenceNews(log)
-    news.next({ ...linked, document: null })
-    news.next({ ...linked, document: null, app: { ...app, mode: 'background' } })
-    expect(log.lines.map(({ text }) => text)).to.deep.equal([
-      'application runs in another mode {"mode":"background"}',
-    ])
   })
 
   it('logs each new document once', () => {

@@ -4,26 +4,6 @@ import { isStateless, statelessHeaders } from '../../../../src/lib/mcp/bridge/ow
 const version = 'io.modelcontextprotocol/protocolVersion'
 
 describe('statelessHeaders', () => {
-  const _meta = { [version]: '2026-07-28' }
-  const table: [method: string, params: object, headers: object][] = [
-    ['server/discover', {}, {}],
-    ['resources/read', { uri: 'scene://current' }, { 'Mcp-Name': 'scene://current' }],
-    ['resources/read', { uri: 'a://é' }, { 'Mcp-Name': '=?base64?YTovL8Op?=' }],
-    ['resources/read', { uri: 7 }, {}],
-    ['resources/subscribe', { uri: 'a://b' }, {}],
-    ['tools/call', { name: 'render', uri: 'a://b' }, { 'Mcp-Name': 'render' }],
-    ['prompts/get', { name: 'p' }, { 'Mcp-Name': 'p' }],
-  ]
-  for (const [method, params, headers] of table) {
-    it(`repeats what ${method} of ${JSON.stringify(params)} says`, () => {
-      expect(statelessHeaders(method, { ...params, _meta })).to.deep.equal({
-        'MCP-Protocol-Version': '2026-07-28',
-        'Mcp-Method': method,
-        ...headers,
-      })
-    })
-  }
-
   it('leaves out what no header can carry', () => {
     expect(statelessHeaders('a\r\nX: y', { _meta: { [version]: 'a\nb' } })).to.deep.equal({})
     expect(statelessHeaders('ping', { _meta: { [version]: 7 } })).to.deep.equal({

@@ -15,15 +15,12 @@ function parse(text: string, size: number, maxBytes = 1000): unknown[] {
 describe('SseParser', () => {
   const table: [what: string, text: string, events: unknown[]][] = [
     ['a message', 'event: message\ndata: {"a":1}\n\n', ['{"a":1}']],
-    ['a message without type or space', 'data:x\n\n', ['x']],
     ['only one space of several', 'data:  x\n\n', [' x']],
     ['data on several lines', 'data: a\ndata: b\n\n', ['a\nb']],
     ['all three line ends', 'data: a\r\n\r\ndata: b\r\rdata: c\n\n', ['a', 'b', 'c']],
     ['comments, ids and unknown fields', ': hi\nid: 7\nfoo: bar\ndata: a\n\n', ['a']],
-    ['an event without data', 'id: 1\ndata:\n\ndata: a\n\n', ['a']],
     ['an event of another type', 'event: endpoint\ndata: /x\n\ndata: a\n\n', ['a']],
     ['a pause', 'retry: 250\ndata: a\n\n', [{ kind: 'retry', delayMs: 250 }, 'a']],
-    ['a pause that is none', 'retry: soon\ndata: a\n\n', ['a']],
     ['a mark at the beginning', '\ufeffdata: a\n\n', ['a']],
     ['an event that is cut off', 'data: a\n\ndata: b\n', ['a']],
   ]

@@ -34,25 +34,18 @@ function chosen(asked: { url?: string; instance?: string }, live: Instance[]): s
 
 describe('chooseTarget', () => {
   const at = (port: number) => `http://127.0.0.1:${port}/mcp`
+  const several = (other: string) =>
+    `several servers are running: 11111111 (blender, ${at(8765)}), ${other}; choose one with --instance ID or --url URL, or all with --gateway`
   type Row = [asked: { url?: string; instance?: string }, live: Instance[], outcome: string]
   const rows: Row[] = [
     [{}, [], `${at(8765)} as service-cli by ${at(8765)}, assumed`],
     [{}, [blender], `${at(8765)} as blender by blender`],
     [{ instance: '5555' }, [far], `${far.url} as blender by ${far.url}`],
     [{}, [unknown], `${at(8768)} as service-cli by null`],
-    [
-      {},
-      [blender, maya],
-      `several servers are running: 11111111 (blender, ${at(8765)}), 33333333 (maya, ${at(8767)}); choose one with --instance ID or --url URL, or all with --gateway`,
-    ],
-    [{ instance: 'maya' }, [blender, maya], `${at(8767)} as maya by maya`],
+    [{}, [blender, maya], several(`33333333 (maya, ${at(8767)})`)],
     [{ instance: '2222' }, [blender, second], `${at(8766)} as blender by ${at(8766)}`],
     [{ instance: '44444444-dddd' }, [unknown, maya], `${at(8768)} as service-cli by ${at(8768)}`],
-    [
-      { instance: 'blender' },
-      [blender, second],
-      `several servers are running: 11111111 (blender, ${at(8765)}), 22222222 (blender, ${at(8766)}); choose one with --instance ID or --url URL, or all with --gateway`,
-    ],
+    [{ instance: 'blender' }, [blender, second], several(`22222222 (blender, ${at(8766)})`)],
     [
       { instance: '11' },
       [blender],
@@ -64,14 +57,8 @@ describe('chooseTarget', () => {
       'no running server matches --instance nuke; start one with service-cli serve',
     ],
     [{ url: 'http://127.0.0.1:8767/mcp' }, [maya], `${at(8767)} as maya by ${at(8767)}`],
-    [
-      { url: 'https://studio.example/mcp' },
-      [maya],
-      'https://studio.example/mcp as service-cli by https://studio.example/mcp',
-    ],
     [{ url: '' }, [], '--url is empty; a variable may be unset'],
     [{ url: 'http://x/mcp#a' }, [], `--url must not contain a fragment (#); example: ${at(8765)}`],
-    [{ url: 'ftp://x' }, [], `--url ftp://x is not an http or https URL; example: ${at(8765)}`],
     [
       { url: '127.0.0.1:8765' },
       [],
@@ -92,12 +79,12 @@ describe('chooseTarget', () => {
 })
 
 describe('checkName', () => {
-  for (const name of ['blender', 'A_b-9', 'x'.repeat(64)]) {
+  for (const name of ['A_b-9', 'x'.repeat(64)]) {
     it(`accepts ${name}`, () => {
       expect(checkName(name)).to.equal(name)
     })
   }
-  for (const name of ['', 'a b', 'a.b', 'é', '__proto__!', 'x'.repeat(65)]) {
+  for (const name of ['', 'a.b', 'é', 'x'.repeat(65)]) {
     it(`refuses ${JSON.stringify(name)}`, () => {
       expect(() => checkName(name)).to.throw('--name must be 1 to 64 letters')
     })

@@ -147,7 +147,6 @@ describe('the settings file of', () => {
   type Row = [id: string, place: Place, user: string | null, project: string | null]
   const rows: Row[] = [
     ['claude-code', linux, '/home/a/.claude.json', '/projects/shot/.mcp.json'],
-    ['claude-code', windows, 'C:\\Users\\a\\.claude.json', 'C:\\shot\\.mcp.json'],
     ['claude-desktop', linux, null, null],
     [
       'claude-desktop',
@@ -158,15 +157,7 @@ describe('the settings file of', () => {
     ['claude-desktop', windows, 'D:\\Roaming\\Claude\\claude_desktop_config.json', null],
     ['cursor', linux, '/home/a/.cursor/mcp.json', '/projects/shot/.cursor/mcp.json'],
     ['vscode', linux, '/home/a/.config/Code/User/mcp.json', '/projects/shot/.vscode/mcp.json'],
-    [
-      'vscode',
-      mac,
-      '/Users/a/Library/Application Support/Code/User/mcp.json',
-      '/projects/shot/.vscode/mcp.json',
-    ],
     ['vscode', windows, 'D:\\Roaming\\Code\\User\\mcp.json', 'C:\\shot\\.vscode\\mcp.json'],
-    ['gemini-cli', mac, '/Users/a/.gemini/settings.json', '/projects/shot/.gemini/settings.json'],
-    ['codex', linux, '/home/a/.codex/config.toml', '/projects/shot/.codex/config.toml'],
     ['inspector', linux, '/home/a/.mcp-inspector/mcp.json', null],
     ['mcporter', linux, '/home/a/.mcporter/mcporter.json', '/projects/shot/config/mcporter.json'],
     ['opencode', linux, '/home/a/.config/opencode/opencode.jsonc', '/projects/shot/opencode.json'],
@@ -188,16 +179,12 @@ describe('the settings file of', () => {
 
   const moved: [id: string, variable: string, value: string, path: string][] = [
     ['claude-code', 'CLAUDE_CONFIG_DIR', '/c', '/c/.claude.json'],
-    ['vscode', 'XDG_CONFIG_HOME', '/x', '/x/Code/User/mcp.json'],
     ['gemini-cli', 'GEMINI_CLI_HOME', '/g', '/g/.gemini/settings.json'],
     ['codex', 'CODEX_HOME', '/x', '/x/config.toml'],
     ['inspector', 'MCP_CATALOG_PATH', '/i/all.json', '/i/all.json'],
-    ['mcporter', 'XDG_CONFIG_HOME', '/x', '/x/mcporter/mcporter.json'],
     ['mcporter', 'MCPORTER_CONFIG', '/m/m.json', '/m/m.json'],
-    ['opencode', 'XDG_CONFIG_HOME', '/x', '/x/opencode/opencode.jsonc'],
     ['copilot-cli', 'COPILOT_HOME', '/c', '/c/mcp-config.json'],
     ['cline', 'CLINE_MCP_SETTINGS_PATH', '/c/mcp.json', '/c/mcp.json'],
-    ['amp', 'XDG_CONFIG_HOME', '/x', '/x/amp/settings.json'],
   ]
   for (const [id, variable, value, path] of moved) {
     it(`${id} follows ${variable}, unless it is relative`, () => {

@@ -30,12 +30,6 @@ describe('mergeSettings with JSON', () => {
     expect(merge(' \n')).to.deep.equal(['added', text])
   })
 
-  it('keeps the byte order mark', () => {
-    const [change, text = ''] = merge('\uFEFF{"mcpServers":{}}\r\n')
-    expect(change).to.equal('added')
-    expect(text).to.match(/^\uFEFF\{"mcpServers".*\}\r\n$/s)
-  })
-
   it('adds the question that an entry refers to, once', () => {
     const input = { type: 'promptString', id: 'blender-key' }
     const [change, text = ''] = merge('{\n  "inputs": [{"id": "other"}]\n}', { input })
@@ -52,6 +46,50 @@ describe('mergeSettings with JSON', () => {
     const [change, text] = merge(before)
     expect(change).to.equal('updated')
     expect(text).to.equal(before.replace('" // local', '", // local\n    "type": "http"'))
+  })
+
+  const layouts: [what: string, before: string, after: string][] = [
+    ['fills an empty object', '{}', '{\n  "s": {\n    "n": {\n      "u": 1\n    }\n  }\n}'],
+    [
+      'adds the section behind the last member, indented by four spaces',
+      '{\n    "a": 1\n}\n',
+      '{\n    "a": 1,\n    "s": {\n        "n": {\n            "u": 1\n        }\n    }\n}\n',
+    ],
+    ['stays on one line where all is', '{"s":{"m":{}}}', '{"s":{"m":{}, "n": {"u":1}}}'],
+    [
+      'follows tabs and CRLF',
+      '{\r\n\t"s": {\r\n\t\t"m": 1\r\n\t}\r\n}\r\n',
+      '{\r\n\t"s": {\r\n\t\t"m": 1,\r\n\t\t"n": {\r\n\t\t\t"u": 1\r\n\t\t}\r\n\t}\r\n}\r\n',
+    ],
+    [
+      'leaves a comment on the line of the last member',
+      '{\n  "s": {\n    "m": 1 // mine\n    // more\n  }\n}',
+      '{\n  "s": {\n    "m": 1, // mine\n    "n": {\n      "u": 1\n    }\n    // more\n  }\n}',
+    ],
+    [
+      'keeps the last comma last',
+      '{\n  "s": {\n    "m": 1, // mine\n  },\n}',
+      '{\n  "s": {\n    "m": 1, // mine\n    "n": {\n      "u": 1\n    },\n  },\n}',
+    ],
+    [
+      'keeps comments of an empty object',
+      '{\n  "s": {\n    // none yet\n  }\n}',
+      '{\n  "s": {\n    // none yet\n    "n": {\n      "u": 1\n    }\n  }\n}',
+    ],
+  ]
+  for (const [what, before, after] of layouts) {
+    it(what, () => {
+      const parts = { section: 's', name: 'n', entry: { u: 1 } }
+      expect(merge(before, parts)).to.deep.equal(['added', after])
+    })
+  }
+
+  it('replaces an entry of another address in its place, when forced', () => {
+    const before =
+      '{\n  "mcpServers": {\n    "blender": {"url": "http://x/"}, // mine\n    "m": 1\n  }\n}'
+    const entry = `{\n      "type": "http",\n      "url": "${url}"\n    }`
+    const after = before.replace('{"url": "http://x/"}', entry)
+    expect(merge(before, {}, true)).to.deep.equal(['replaced', after])
   })
 
   const refused: [text: string, kind: string][] = [
@@ -133,7 +171,6 @@ describe('mergeSettings with JSON', () => {
         expect(after.startsWith(mark)).to.equal(true)
         expect(merge(after)).to.deep.equal(['unchanged', after])
       }),
-      { numRuns: 500 },
     )
   })
 })

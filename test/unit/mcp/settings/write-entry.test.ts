@@ -19,10 +19,6 @@ import { parseRfc3339 } from '../../../../src/lib/util/time.ts'
 import type { ServiceError } from '../../../../src/lib/util/errors.ts'
 import type { ClientFile } from '../../../../src/lib/mcp/settings/client.ts'
 import { type WriteEntryParts, writeEntry } from '../../../../src/lib/mcp/settings/write-entry.ts'
-import {
-  readSettingsFile,
-  replaceSettingsFile,
-} from '../../../../src/lib/mcp/settings/settings-file.ts'
 import { skipBecause } from '../../../helpers/skip.ts'
 
 const url = 'http://127.0.0.1:8765/mcp'
@@ -108,14 +104,6 @@ describe('writeEntry', () => {
     expect((await readdir(folder)).toSorted()).to.deep.equal(['mcp.json', backupName])
   })
 
-  it('changes nothing the second time', async () => {
-    await writeFile(file.path, '{"servers":{}}')
-    await write()
-    const before = await snapshot()
-    expect(await write()).to.deep.equal({ change: 'unchanged', path: file.path, backup: null })
-    expect(await snapshot()).to.deep.equal(before)
-  })
-
   it('keeps mode and owner, of the copy too', async function () {
     if (process.geteuid?.() !== 0) skipBecause(this, 'only root may give files away')
     await writeFile(file.path, '{}')
@@ -130,14 +118,6 @@ describe('writeEntry', () => {
         mode: 0o640,
       })
     }
-  })
-
-  it('keeps a mode that the umask would not give', async function () {
-    if (!isPosix) skipBecause(this, 'there are no modes')
-    await writeFile(file.path, '{}')
-    await chmod(file.path, 0o666)
-    await write()
-    expect(await mode('mcp.json')).to.equal(0o666)
   })
 
   it('writes the file that the client reads in place of one that is not there', async () => {
@@ -160,11 +140,6 @@ describe('writeEntry', () => {
       'nothing where entries belong',
       '{"servers":null}',
       'config_invalid: /mcp.json has an unexpected value under "servers"',
-    ],
-    [
-      'an entry of another address',
-      '{"servers":{"blender":{"url":"http://x/mcp"}}}',
-      'entry_exists: /mcp.json has an entry "blender" that leads to http://x/mcp',
     ],
   ]
   for (const [what, bytes, told] of malformed) {
@@ -233,18 +208,6 @@ describe('writeEntry', () => {
     expect(await readdir(folder)).to.have.length(2)
   })
 
-  it('merges into what another program made in between', async () => {
-    let turn = 0
-    const clock = {
-      now: () => {
-        if (turn++ === 0) writeFileSync(file.path, '{"x":1}')
-        return nowMs
-      },
-    }
-    await write({ clock })
-    expect(JSON.parse(await read())).to.deep.equal({ x: 1, servers: { blender: { url } } })
-  })
-
   it('gives up when another program never stops writing', async () => {
     await writeFile(file.path, '{}')
     let turn = 0
@@ -258,23 +221,5 @@ describe('writeEntry', () => {
     expect(error).to.equal('config_busy')
     expect(await readdir(folder)).to.deep.equal(['mcp.json'])
     expect(JSON.parse(await read())).to.deep.equal({ turn: turn - 1 })
-  })
-
-  it('leaves what came since it was read', async () => {
-    await writeFile(file.path, '{}')
-    const found = await readSettingsFile(file)
-    await writeFile(file.path, '{"new":1}')
-    const parts = { text: '{"mine":1}', found, backup: at('b.bak'), isPrivate: true }
-    expect(await replaceSettingsFile(file, parts)).to.equal(false)
-    expect(await readdir(folder)).to.deep.equal(['mcp.json'])
-    expect(await read()).to.equal('{"new":1}')
-  })
-
-  it('leaves what came where nothing was', async () => {
-    await writeFile(file.path, '{"new":1}')
-    const parts = { text: '{}', found: null, backup: at('b.bak'), isPrivate: true }
-    expect(await replaceSettingsFile(file, parts)).to.equal(false)
-    expect(await readdir(folder)).to.deep.equal(['mcp.json'])
-    expect(await read()).to.equal('{"new":1}')
   })
 })

@@ -1,0 +1,143 @@
+import { expect } from 'chai'
+import { execFileSync } from 'node:child_process'
+import { createHash, randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { createWriteStream } from 'node:fs'
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { serveInProcess } from '../helpers/in-process-servers.ts'
+import { runCommand } from '../helpers/in-process.ts'
+import type { Ended } from '../helpers/program.ts'
+import type { RunningServe } from '../helpers/serve-process.ts'
+
+const hashOf = (bytes: Buffer | string) => createHash('sha256').update(bytes).digest('hex')
+
+describe('service-cli artefacts', () => {
+  let home: string
+  let serve: RunningServe
+  const bytes = randomBytes(3_000_000)
+  const hex = hashOf(bytes)
+  const path = (name: string) => join(home, name)
+  const run = (...args: string[]): Promise<Ended> =>
+    runCommand(['artefacts', ...args, `--registry-dir=${serve.registryDir}`])
+
+  before(async () => {
+    serve = await serveInProcess()
+  })
+  after(() => serve.stop())
+  beforeEach(async () => {
+    home = await mkdtemp(join(tmpdir(), 'cli-artefacts-'))
+    await writeFile(path('shot.exr'), bytes)
+  })
+  afterEach(() => rm(home, { recursive: true, force: true }))
+
+  it('puts a file, lists it, fetches it and removes it', async () => {
+    const put = await run('put', path('shot.exr'), '--metadata={"frame":24}', '--json')
+    expect(put.code, put.stderr).to.equal(0)
+    const uri = `artefact://sha256/${hex}`
+    const stored = { put_ok: true, uri, sha256: hex, size_bytes: bytes.length, existed: false }
+    expect(JSON.parse(put.stdout)).to.deep.equal(stored)
+    const list = JSON.parse((await run('list', '--json')).stdout)
+    expect(list.artefacts[0]).to.deep.include({
+      sha256: hex,
+      display_name: 'shot.exr',
+      mime: 'image/x-exr',
+      size_bytes: bytes.length,
+      metadata: { frame: 24 },
+      instance_id: serve.instanceId,
+      dcc_type: 'unknown',
+    })
+    expect(list.artefacts[0].created_at).to.match(/^\d{4}-.*Z$/)
+    expect((await run('list')).stdout).to.contain(hex.slice(0, 12))
+    const out = path('out/')
+    await mkdir(out)
+    const got = await run('get', hex.slice(0, 10), '--out', out)
+    expect(got.code, got.stderr).to.equal(0)
+    expect((await readFile(path('out/shot.exr'))).equals(bytes)).to.equal(true)
+    expect((await run('get', hex, '--out', out, '--json')).stdout).to.contain('"existed":true')
+    expect(await readdir(out)).to.deep.equal(['shot.exr'])
+    expect((await run('rm', hex.slice(0, 10))).stdout).to.equal(`removed ${uri}\n`)
+    const gone = await run('get', hex)
+    expect(gone.code).to.equal(3)
+    expect(gone.stderr).to.match(new RegExp(`^error: no artefact ${hex} is stored\n`))
+  })
+
+  it('leaves no file when the transfer is cut or the bytes are wrong', async () => {
+    let cut = true
+    const server = createServer((_, res) => {
+      if (!cut) return void res.end('other bytes')
+      res.writeHead(200, { 'Content-Length': bytes.length })
+      res.write(bytes.subarray(0, 1_000_000), () => res.destroy())
+    })
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`
+    const get = () => runCommand(['artefacts', 'get', hex, '--url', url, '--out', path('a.bin')])
+    try {
+      const incomplete = await get()
+      expect(incomplete.code).to.equal(5)
+      expect(incomplete.stderr).to.contain('the download is incomplete: the connection was cut')
+      cut = false
+      const wrong = await get()
+      expect(wrong.code).to.equal(1)
+      expect(wrong.stderr).to.contain(`the received bytes do not match ${hex}`)
+      expect(await readdir(home)).to.deep.equal(['shot.exr'])
+    } finally {
+      server.close()
+    }
+  })
+
+  it('replaces no file unless it is told to', async () => {
+    await serve.store('one')
+    await writeFile(path('mine'), 'mine')
+    const get = ['get', hashOf('one'), '--out', path('mine')]
+    expect((await run(...get)).code).to.equal(1)
+    expect(await readFile(path('mine'), 'utf8')).to.equal('mine')
+    expect((await run(...get, '--force')).code).to.equal(0)
+    expect(await readFile(path('mine'), 'utf8')).to.equal('one')
+  })
+
+  it('refuses an address, what is no file and what is no name', async () => {
+    execFileSync('mkfifo', [path('pipe')])
+    const rows: [args: string[], code: number, text: string][] = [
+      [['put', path('pipe')], 2, 'is not a regular file'],
+      [['put', path('shot.exr'), `--url=${serve.url}`], 2, 'nonexistent flag: --url'],
+      [['rm', hex, `--url=${serve.url}`], 2, 'nonexistent flag: --url'],
+      [['put', path('nothing')], 2, 'cannot be read'],
+      [['put', home], 2, 'is a folder'],
+      [['put', path('shot.exr'), '--metadata={'], 2, 'is not JSON'],
+      [['get', 'abc'], 2, 'invalid artefact'],
+      [['get', 'ffff'], 3, 'no artefact ffff'],
+    ]
+    for (const [args, code, text] of rows) {
+      const ended = await run(...args)
+      expect([ended.code, ended.stdout], args.join(' ')).to.deep.equal([code, ''])
+      expect(ended.stderr).to.contain(text)
+    }
+  })
+
+  it('resources read saves what is no text for a terminal, and passes it on raw to a pipe', async () => {
+    await serve.store(bytes, '', 'image/png')
+    const terminal = () => Object.assign(createWriteStream(path('screen')), { isTTY: true })
+    const read = ['resources', 'read', `artefact://sha256/${hex}`, `--url=${serve.url}`]
+    const refused = await runCommand([...read, '--out', '-'], { stdout: terminal() })
+    expect(refused.code).to.equal(2)
+    expect(refused.stderr).to.contain('binary contents are not written to a terminal')
+    const cwd = process.cwd()
+    process.chdir(home)
+    try {
+      const saved = await runCommand(read, { stdout: terminal() })
+      const [, name = 'none'] = /saved 3\.0 MB of image\/png to (\S+\.png)/.exec(saved.stderr) ?? []
+      expect((await readFile(name)).equals(bytes)).to.equal(true)
+    } finally {
+      process.chdir(cwd)
+    }
+    expect(await readFile(path('screen'), 'utf8')).to.equal('')
+    const piped = createWriteStream(path('raw'))
+    expect((await runCommand(read, { stdout: piped })).code).to.equal(0)
+    expect((await readFile(path('raw'))).equals(bytes)).to.equal(true)
+  })
+})

@@ -1,0 +1,187 @@
+import { expect } from 'chai'
+import { mkdir, mkdtemp, rm, utimes, writeFile } from 'node:fs/promises'
+import { hostname, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { EndpointFlags } from '../../src/commands/find-endpoint.ts'
+import { readConnectSettings } from '../../src/commands/stdio/connect.ts'
+import { exitCodeOf } from '../../src/lib/cli/exit-codes.ts'
+import type { ServiceError } from '../../src/lib/util/errors.ts'
+import { processStart } from '../../src/lib/util/process.ts'
+import { failureOf } from '../helpers/failure.ts'
+import { runCommand } from '../helpers/in-process.ts'
+import { cleanEnv } from '../helpers/program.ts'
+
+describe('service-cli connect', () => {
+  let dir: string
+  let count = 0
+  beforeEach(async () => {
+    count = 0
+    dir = await mkdtemp(join(tmpdir(), 'connect-'))
+    await mkdir(join(dir, 'instances'), { mode: 0o700 })
+  })
+  afterEach(() => rm(dir, { recursive: true, force: true }))
+
+  async function instance(more: object = {}): Promise<string> {
+    const id = `0000000${count++}-aaaa-4000-8000-000000000000`
+    const url = `http://127.0.0.1:${9000 + count}`
+    const record = {
+      schema_version: 1,
+      instance_id: id,
+      dcc_type: 'blender',
+      display_name: 'Shot 7',
+      pid: process.pid,
+      pid_start: null,
+      hostname: hostname(),
+      mcp_url: `${url}/mcp`,
+      host_url: `${url}/host`,
+      started_at: '2026-01-01T00:00:00Z',
+      scene: '/shots/a.blend',
+      ...more,
+    }
+    await writeFile(join(dir, 'instances', `${id}.json`), JSON.stringify(record))
+    return id
+  }
+
+  const read = (word?: string, flags: Partial<EndpointFlags> = {}, env: NodeJS.ProcessEnv = {}) =>
+    readConnectSettings(word, { 'allow-http': false, 'registry-dir': dir, ...flags }, env)
+
+  async function refused(...args: Parameters<typeof read>): Promise<[number, ServiceError]> {
+    const error = await failureOf(() => read(...args))
+    return [exitCodeOf[error.code], error]
+  }
+
+  async function urlOf(...args: Parameters<typeof read>): Promise<string> {
+    const place = await (await read(...args)).locate()
+    return place.ok ? place.value.url.href : place.failure
+  }
+
+  it('takes the only instance, one by its kind, one by its id', async () => {
+    const id = await instance()
+    expect(await urlOf()).to.equal('http://127.0.0.1:9001/mcp')
+    await instance({ dcc_type: 'maya' })
+    expect(await urlOf('maya')).to.equal('http://127.0.0.1:9002/mcp')
+    expect(await urlOf(id.slice(0, 8))).to.equal('http://127.0.0.1:9001/mcp')
+  })
+
+  it('lists the instances when it is unclear which is meant', async () => {
+    await instance()
+    await instance({ dcc_type: 'maya', display_name: 'rig\u001b[31m', scene: null })
+    const rows = /\n00000000 +blender +Shot 7 +\/shots\/a\.blend\n00000001 +maya +rig +-$/
+    for (const word of [undefined, '0000']) {
+      const [code, { message, hint }] = await refused(word)
+      expect(code).to.equal(2)
+      expect(message).to.contain('2 instances are running').and.match(rows)
+      expect(hint).to.contain('connect ID')
+      expect(hint).to.contain('all of them: service-cli connect gateway')
+    }
+  })
+
+  it('says when nothing runs, or nothing of that name', async () => {
+    const [none, { hint }] = await refused()
+    expect(none).to.equal(5)
+    expect(hint).to.contain('service-cli serve')
+    await instance()
+    const [other, { message }] = await refused('houdini')
+    expect(other).to.equal(5)
+    expect(message).to.contain('no instance "houdini" is running').and.contain('Shot 7')
+  })
+
+  /** An instance of this process that has given no heartbeat for a minute. */
+  async function silentInstance(pid_start: string | null): Promise<void> {
+    const id = await instance({ pid_start })
+    const old = new Date(Date.now() - 60_000)
+    await utimes(join(dir, 'instances', `${id}.json`), old, old)
+  }
+
+  it('names no process that may have the id of an ended server by accident', async () => {
+    await silentInstance(null)
+    const [code, { message }] = await refused()
+    expect([code, message]).to.deep.equal([5, 'no service-cli serve of yours is running'])
+  })
+
+  it('says that a server whose process runs gives no heartbeat, and what to do', async () => {
+    await silentInstance(await processStart(process.pid))
+    const server = `the server of Shot 7 (pid ${process.pid})`
+    const text = `${server} has given no heartbeat for more than 30 s`
+    const end = `if it hangs, continue or end process ${process.pid}`
+    for (const word of [undefined, 'blender', '00000000']) {
+      const [code, { message, hint }] = await refused(word)
+      expect([code, message]).to.deep.equal([5, text])
+      expect(hint).to.contain('doctor').and.contain(end)
+    }
+    // So do a command that writes, and one that would else name the default address.
+    const env = cleanEnv({ HOME: dir, SERVICE_REGISTRY_DIR: dir })
+    for (const words of [['page'], ['mcp-config', 'claude-code']]) {
+      const { code, stderr } = await runCommand(words, { env })
+      expect(code, stderr).to.equal(5)
+      expect(stderr).to.contain(text)
+    }
+    // It does not count for another kind, nor beside one that answers.
+    const [, { message }] = await refused('houdini')
+    expect(message).to.contain('no instance "houdini" is running')
+    await instance()
+    expect(await urlOf()).to.equal('http://127.0.0.1:9002/mcp')
+  })
+
+  const wrong: [word: string, text: string][] = [
+    ['000', 'too short'],
+    ['', 'empty'],
+    ['localhost:8765/mcp', 'is not an instance'],
+    ['http://', 'not an address'],
+    ['http://u:p@127.0.0.1/mcp', 'must not contain'],
+  ]
+  for (const [word, text] of wrong) {
+    it(`refuses "${word}"`, async () => {
+      await instance()
+      const [code, error] = await refused(word)
+      expect(code).to.equal(2)
+      expect(error.message).to.contain(text)
+      expect(error.message).to.not.contain('u:p')
+    })
+  }
+
+  const key = { SERVICE_MCP_API_KEY: 'k'.repeat(40) }
+  const open = { 'allow-http': true }
+  const exposed: [url: string, env: NodeJS.ProcessEnv, flags: typeof open | {}, ok: boolean][] = [
+    ['http://studio.example/mcp', key, {}, false],
+    ['http://10.0.0.7:8765/mcp', key, {}, false],
+    ['http://studio.example/mcp', key, open, true],
+    ['http://studio.example/mcp', {}, {}, true],
+    ['https://studio.example/mcp', key, {}, true],
+    ['http://[::1]:8765/mcp', key, {}, true],
+  ]
+  for (const [url, env, flags, good] of exposed) {
+    const how = `${'SERVICE_MCP_API_KEY' in env ? 'with' : 'without'} a key ${JSON.stringify(flags)}`
+    it(`${good ? 'goes' : 'does not go'} to ${url} ${how}`, async () => {
+      if (good) return expect(await urlOf(url, flags, env)).to.equal(url)
+      const [code, error] = await refused(url, flags, env)
+      expect(code).to.equal(2)
+      expect(error.hint).to.contain('--allow-http')
+      return expect(error.message).to.not.contain('kkkk')
+    })
+  }
+
+  const far = 'http://192.0.2.7:8765'
+  const elsewhere = { hostname: 'elsewhere', mcp_url: `${far}/mcp`, host_url: `${far}/host` }
+
+  it('goes to an instance of another machine only when its id is given', async () => {
+    const id = await instance(elsewhere)
+    expect((await refused())[0]).to.equal(5)
+    expect((await refused('blender'))[0]).to.equal(5)
+    expect(await urlOf(id.slice(0, 8))).to.equal(`${far}/mcp`)
+    // No key goes there in the clear.
+    const [code, error] = await refused(id, {}, key)
+    expect(code).to.equal(2)
+    expect(error.hint).to.contain('--allow-http')
+    expect(await urlOf(id, open, key)).to.equal(`${far}/mcp`)
+  })
+
+  it('refuses --json: stdout is the protocol’s', async () => {
+    for (const words of ['connect --json', '--json serve --stdio']) {
+      const env = cleanEnv({ SERVICE_REGISTRY_DIR: dir })
+      const { code, stdout } = await runCommand(words.split(' '), { env })
+      expect(code).to.equal(2)
+      expect(stdout).to.contain('--json cannot be used')
+    }
+  })
+})

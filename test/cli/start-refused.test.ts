@@ -1,0 +1,82 @@
+import { expect } from 'chai'
+import { execFileSync } from 'node:child_process'
+import { chown, mkdir, mkdtemp, readdir, rm, symlink } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { serveInProcess } from '../helpers/in-process-servers.ts'
+import type { Ended } from '../helpers/program.ts'
+import { runServe } from '../helpers/serve-process.ts'
+import { skipBecause } from '../helpers/skip.ts'
+
+describe('a start of serve is refused', () => {
+  let folder: string
+  let own: string
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'refused-'))
+    own = join(folder, 'own')
+  })
+  afterEach(() => rm(folder, { recursive: true, force: true }))
+
+  const start = (args: string[] = []) => {
+    const port = args.includes('--port') ? [] : ['--port', '0']
+    return runServe(['--registry-dir', own, ...port, ...args])
+  }
+
+  function expectRefusal(exit: Ended, code: number, ...words: string[]): void {
+    expect(exit.code, exit.stderr).to.equal(code)
+    expect(exit.stdout).to.equal('')
+    for (const word of words) expect(exit.stderr).to.contain(word)
+    expect(exit.stderr).not.to.match(/file:\/\/|\n\s+at /)
+  }
+
+  it('for a port that is taken, with the name of its holder and --port 0', async () => {
+    const first = await serveInProcess()
+    try {
+      const port = ['--port', String(first.port)]
+      const holder = process.platform === 'linux' ? ` is taken by process ${process.pid} ` : ''
+      expectRefusal(await start(port), 1, `port ${first.port}${holder}`, '--port 0')
+      // What the failed start made is gone, what the first one made is not.
+      expect(await readdir(join(own, 'instances'))).to.deep.equal([])
+      expectRefusal(await runServe([...port, '--registry-dir', first.registryDir]), 1)
+      const left = await readdir(join(first.registryDir, 'instances'))
+      expect(left).to.have.members([`${first.instanceId}.json`, `${first.instanceId}.token`])
+    } finally {
+      await first.stop()
+    }
+  })
+
+  it('for an address that is not of this machine', async () => {
+    const exit = await start(['--host', '192.0.2.1', '--allow-unauthenticated'])
+    expectRefusal(exit, 1, '192.0.2.1', '--host')
+  })
+
+  it('for a state directory that is a symbolic link', async () => {
+    await mkdir(join(folder, 'real'), { mode: 0o700 })
+    await symlink('real', own)
+    expectRefusal(await start(), 2, 'symbolic link', '--registry-dir')
+    expect(await readdir(join(folder, 'real'))).to.deep.equal([])
+  })
+
+  it('for an artefact folder that is a symbolic link', async () => {
+    await mkdir(join(folder, 'real'), { mode: 0o700 })
+    await mkdir(own, { mode: 0o700 })
+    await symlink('../real', join(own, 'dcc-mcp-artefacts'))
+    expectRefusal(await start(), 2, 'symbolic link')
+    expect(await readdir(join(folder, 'real'))).to.deep.equal([])
+  })
+
+  it('for an artefact folder of another user', async function () {
+    if (process.geteuid?.() !== 0) skipBecause(this, 'only root can give a folder away')
+    await mkdir(join(own, 'dcc-mcp-artefacts'), { recursive: true, mode: 0o700 })
+    await chown(join(own, 'dcc-mcp-artefacts'), 12_345, 12_345)
+    expectRefusal(await start(), 2, 'another user', '12345')
+  })
+
+  it('for a key file that is a pipe, without waiting for its writer', async () => {
+    const file = join(folder, 'pipe')
+    execFileSync('mkfifo', ['-m', '600', file])
+    for (const flag of ['--host-token-file', '--api-key-file']) {
+      expect((await start([flag, file])).code, flag).to.be.above(0)
+    }
+  })
+})

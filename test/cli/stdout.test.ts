@@ -1,0 +1,112 @@
+import { expect } from 'chai'
+import { closeSync, openSync } from 'node:fs'
+import { join } from 'node:path'
+import { Writable } from 'node:stream'
+import { writeStdout } from '../../src/lib/cli/write-stdout.ts'
+import { type AccountHome, createAccountHome } from '../helpers/account-home.ts'
+import { createCaller, password, quickLimits } from '../helpers/accounts-caller.ts'
+import type { RunningAccounts } from '../helpers/accounts-process.ts'
+import { failureOf } from '../helpers/failure.ts'
+import { accountsInProcess } from '../helpers/in-process-servers.ts'
+import { skipBecause } from '../helpers/skip.ts'
+
+/** A stdout that fails with every write. Like that of a process, it is never closed. */
+class FailingStdout extends Writable {
+  readonly #code: string
+
+  constructor(code: string) {
+    super()
+    this.#code = code
+  }
+
+  override _write(_chunk: Buffer, _encoding: string, done: (error: Error) => void): void {
+    done(Object.assign(new Error('write failed'), { code: this.#code, errno: -1 }))
+  }
+
+  override _destroy(error: Error | null, done: (error: Error | null) => void): void {
+    done(error)
+    const { _undestroy }: any = this
+    _undestroy.call(this)
+  }
+}
+
+describe('a command whose stdout cannot be written', () => {
+  let registry: RunningAccounts
+  let home: AccountHome
+
+  before(async () => {
+    registry = await accountsInProcess({ flags: quickLimits })
+    home = createAccountHome(registry.url)
+    await createCaller(registry.url).register('alice')
+    const login = ['login', 'alice', '--password-stdin']
+    expect((await home.run(login, { input: password })).code).to.equal(0)
+  })
+  after(async () => {
+    await registry?.stop()
+    home?.remove()
+  })
+
+  const run = (args: readonly string[], code: string) =>
+    home.run(args, {
+      env: { SERVICE_REGISTRY_DIR: join(home.folder, 'state') },
+      stdout: new FailingStdout(code),
+    })
+
+  const commands = [
+    'whoami',
+    'token list --json',
+    'instances',
+    'keys list --json',
+    'mcp-config cursor',
+    'adapter blender --out -',
+    'doctor --json',
+    'serve --help',
+  ]
+  for (const words of commands) {
+    it(`fails for ${words} on a full disk, and not for a reader that is gone`, async () => {
+      const full = await run(words.split(' '), 'ENOSPC')
+      expect(full.code, full.stderr).to.equal(1)
+      expect(full.stderr).to.contain('cannot write to stdout (ENOSPC)')
+      const closed = await run(words.split(' '), 'EPIPE')
+      expect(closed.stderr).not.to.contain('stdout')
+      if (!words.startsWith('doctor')) expect(closed.code, closed.stderr).to.equal(0)
+    })
+  }
+
+  it('fails for a file descriptor on a full disk', async function () {
+    if (process.platform !== 'linux') skipBecause(this, '/dev/full is a device of Linux')
+    const full = openSync('/dev/full', 'w')
+    const { code, message } = await failureOf(() => writeStdout('text', full))
+    closeSync(full)
+    expect([code, message]).to.deep.equal(['storage_full', 'cannot write to stdout (ENOSPC)'])
+  })
+
+  it('keeps its own exit code, and says what failed beside', async () => {
+    const { code, stderr } = await run(['nonsense', '--json'], 'ENOSPC')
+    expect(code).to.equal(2)
+    expect(stderr).to.contain('cannot write to stdout (ENOSPC)')
+  })
+
+  it('stops a server whose --json line cannot be written', async () => {
+    const words = ['registry', '--port', '0', '--json', '--data-dir', join(home.folder, 'other')]
+    const { code, stderr } = await run(words, 'ENOSPC')
+    expect(code, stderr).to.equal(1)
+    expect(stderr).to.contain('cannot write to stdout (ENOSPC)')
+  })
+
+  const secrets: [name: string, words: () => string][] = [
+    ['service token', () => 'token create ci'],
+    ['invitation', () => `registry users add bob --data-dir ${registry.dataDir}`],
+    ['reset code', () => `registry users reset-code alice --data-dir ${registry.dataDir}`],
+    ['key', () => 'keys create'],
+  ]
+  for (const [name, words] of secrets) {
+    it(`fails when a ${name} cannot be shown, also when the reader is gone`, async () => {
+      for (const failure of ['ENOSPC', 'EPIPE']) {
+        const { code, stderr } = await run(words().split(' '), failure)
+        expect(code, stderr).to.equal(1)
+        expect(stderr).to.contain(`cannot write to stdout (${failure})`)
+      }
+    })
+  }
+})

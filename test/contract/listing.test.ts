@@ -1,0 +1,210 @@
+import { expect } from 'chai'
+import { artefactPutBytes, SessionEventBuffer } from '../../src/index.ts'
+import {
+  builtIn,
+  completed,
+  failure,
+  listAll,
+  listChanges,
+  listedUris,
+  listen,
+  many,
+  scene,
+  templatesOf,
+  useArtefacts,
+  useServer,
+} from './support.ts'
+
+const eventsTemplate = 'events://session/{session_id}{?cursor,limit,drain}'
+
+describe('resources/list', () => {
+  const section = useServer({ limits: { listChangedIntervalMs: 20 } }, server =>
+    server.resources().addProducer(many('item', 1200 - builtIn.length)),
+  )
+
+  it('has descriptors with uri and name, and description and MIME type only as strings', async () => {
+    for (const { uri, name, description, mimeType } of await listAll(section.session)) {
+      expect(uri).to.match(/^[a-z]+:\/\//)
+      expect(name).to.be.a('string').and.not.equal('')
+      for (const text of [description, mimeType]) expect(typeof text).to.match(/string|undef/)
+    }
+  })
+
+  it('gives 1,200 entries on three pages of 500 by opaque cursor, each exactly once', async () => {
+    const sizes: number[] = []
+    const seen: string[] = []
+    let cursor: string | undefined
+    do {
+      const { result } = await section.session.call('resources/list', { cursor })
+      sizes.push(result.resources.length)
+      seen.push(...result.resources.map((each: any) => each.uri))
+      cursor = result.nextCursor
+    } while (cursor !== undefined && sizes.length < 10)
+    expect(sizes).to.deep.equal([500, 500, 200])
+    expect(new Set(seen).size).to.equal(1200)
+  })
+
+  it('is announced with list_changed when session events are added', async () => {
+    const events = await listen(section.session)
+    const buffer = new SessionEventBuffer({ sessionId: 'added' })
+    section.server.resources().registerSessionEventBuffer(buffer)
+    await events.until(() => listChanges(events) > 0)
+    expect(await listedUris(section.session)).to.include(buffer.uri)
+  })
+
+  it('is not changed by a scene', async () => {
+    const events = await listen(section.session, scene)
+    section.server.resources().setScene({})
+    await events.until(() => events.updates.length > 0)
+    await section.session.call('ping')
+    expect(listChanges(events)).to.equal(0)
+  })
+})
+
+describe('resources/list with artefacts', () => {
+  const limits = { pageSize: 2, artefactPollMs: 20, listChangedIntervalMs: 20 }
+  const section = useArtefacts(limits, server => {
+    server.resources().addProducer(many('zeta', 1))
+    server.resources().addProducer(many('alpha', 1))
+  })
+
+  const { root } = section
+
+  it('has built-in resources, producers as they were added, and artefacts newest first', async () => {
+    const stored: string[] = []
+    for (const text of ['first', 'second', 'third']) {
+      const { uri, created_at } = await artefactPutBytes(Buffer.from(text), { root })
+      stored.unshift(uri)
+      // Times are kept in milliseconds: the next one must be newer.
+      while (Date.now() <= Date.parse(created_at)) await new Promise(setImmediate)
+    }
+    const buffer = new SessionEventBuffer({ sessionId: 's' })
+    section.server.resources().registerSessionEventBuffer(buffer)
+    const others = ['events://session/s', 'zeta://0', 'alpha://0']
+    expect(await listedUris(section.session)).to.deep.equal([...builtIn, ...others, ...stored])
+  })
+
+  it('announces artefacts of another writer', async () => {
+    const events = await listen(section.session)
+    await artefactPutBytes(Buffer.from('n'), { root })
+    await events.until(() => listChanges(events) > 0)
+  })
+
+  it('has the templates of all of them', async () => {
+    expect(await templatesOf(section.session)).to.have.members([
+      'scene://current{?view,pointer,type,name,ids,where,fields,offset,limit}',
+      'scene://delta{?since,until}',
+      'audit://recent{?limit}',
+      eventsTemplate,
+      'zeta://{number}',
+      'alpha://{number}',
+      'artefact://sha256/{hex}',
+      'artefact://sha256/{hex}{?as,offset,limit,max_width}',
+    ])
+  })
+})
+
+describe('completion/complete', () => {
+  const section = useArtefacts({}, server => {
+    server.resources().addProducer(many('item', 150))
+    server
+      .resources()
+      .addProducer({
+        scheme: 'shot',
+        list: () => ['a/10', 'a/20', 'b/30'].map(name => ({ uri: `shot://${name}`, name })),
+        read: () => [],
+        templates: () => [{ uriTemplate: 'shot://{sequence}/{shot}', name: 'Shot' }],
+      })
+  })
+  const { root } = section
+  before(() => {
+    const buffer = new SessionEventBuffer({ sessionId: 'render 12' })
+    section.server.resources().registerSessionEventBuffer(buffer)
+    for (let n = 0; n < 7; n++) buffer.append({ source: 's', stream: 't', message: 'm' })
+  })
+
+  it('knows the values of each variable, and their total', async () => {
+    const { digest } = await artefactPutBytes(Buffer.from('c'), { root })
+    const hex = digest.slice('sha256:'.length)
+    const revision = section.server.resources().setScene({})
+    const table: [string, string, string, string[]][] = [
+      ['scene://delta{?since,until}', 'since', `${revision}`, [`${revision}`]],
+      ['audit://recent{?limit}', 'limit', '5', ['50', '500']],
+      [eventsTemplate, 'session_id', 'ren', ['render 12']],
+      [eventsTemplate, 'drain', 't', ['true']],
+      ['artefact://sha256/{hex}', 'hex', hex.slice(0, 6), [hex]],
+      [
+        'item://{number}',
+        'number',
+        '14',
+        ['14', ...Array.from({ length: 10 }, (_, n) => `14${n}`)],
+      ],
+    ]
+    for (const [uri, name, value, values] of table) {
+      const completion = await completed(section.session, uri, name, value)
+      const expected = { values, total: values.length, hasMore: false }
+      expect(completion, `${uri} ${name}`).to.deep.equal(expected)
+    }
+  })
+
+  it('gives at most 100 values, with the total or that there are more', async () => {
+    const items = await completed(section.session, 'item://{number}', 'number')
+    expect(items.values).to.have.length(100)
+    expect(items).to.include({ total: 150, hasMore: true })
+    const put = (n: number) => artefactPutBytes(Buffer.from(`${n}`), { root })
+    await Promise.all(Array.from({ length: 101 }, (_, n) => put(n)))
+    const artefacts = await completed(section.session, 'artefact://sha256/{hex}', 'hex')
+    expect(artefacts.values).to.have.length(100)
+    expect(artefacts).to.include({ hasMore: true }).and.not.have.property('total')
+  })
+
+  it('narrows values by those chosen for the other variables', async () => {
+    const values = async (uri: string, name: string, resolved: object) =>
+      (await completed(section.session, uri, name, '', resolved)).values
+    const cursors = { session_id: 'render 12' }
+    expect(await values(eventsTemplate, 'cursor', cursors)).to.deep.equal(['0', '7'])
+    expect(await values(eventsTemplate, 'cursor', { session_id: 'c' })).to.deep.equal(['0'])
+    const shots = 'shot://{sequence}/{shot}'
+    expect(await values(shots, 'shot', {})).to.deep.equal(['10', '20', '30'])
+    expect(await values(shots, 'shot', { sequence: 'b' })).to.deep.equal(['30'])
+  })
+
+  it('takes a context that is missing or null as none', async () => {
+    const ref = { type: 'ref/resource', uri: eventsTemplate }
+    const params = { ref, argument: { name: 'cursor', value: '' } }
+    for (const context of [{}, { context: null }, { context: {} }]) {
+      const { result } = await section.session.call('completion/complete', {
+        ...params,
+        ...context,
+      })
+      expect(result.completion.values, JSON.stringify(context)).to.deep.equal(['0'])
+    }
+  })
+
+  const wrong: [string, object, RegExp][] = [
+    [
+      'an unknown template',
+      { ref: { type: 'ref/resource', uri: 'none://{a}' } },
+      /templates\/list/,
+    ],
+    ['a resource', { ref: { type: 'ref/resource', uri: scene } }, /templates\/list/],
+    ['a prompt', { ref: { type: 'ref/prompt', name: 'a' } }, /ref\/resource/],
+    [
+      'another variable',
+      { argument: { name: 'id', value: '' } },
+      /session_id, cursor, limit, drain/,
+    ],
+    ['a value that is no string', { argument: { name: 'limit', value: 5 } }, /both strings/],
+    ['a context that is no object', { context: 5 }, /"context" must be/],
+    ['another type of argument', { context: { arguments: { cursor: 5 } } }, /"context" must be/],
+  ]
+  for (const [what, members, message] of wrong) {
+    it(`refuses ${what} with −32602`, async () => {
+      const ref = { type: 'ref/resource', uri: eventsTemplate }
+      const params = { ref, argument: { name: 'session_id', value: '' }, ...members }
+      const error = await failure(section.session, 'completion/complete', params)
+      expect(error).to.include({ code: -32602 })
+      expect(error.message).to.match(message)
+    })
+  }
+})

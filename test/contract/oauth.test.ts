@@ -1,0 +1,293 @@
+import { expect } from 'chai'
+import {
+  CimdDocument,
+  type CimdOptions,
+  McpHttpServer,
+  OAuthConfig,
+  type OAuthOptions,
+} from '../../src/index.ts'
+import { gatewayInProcess, serveInProcess } from '../helpers/in-process-servers.ts'
+import { ask } from '../helpers/mcp.ts'
+import { useFolder } from './support.ts'
+
+const providerUrl = 'https://id.studio.example'
+const redirectUri = 'http://127.0.0.1:8765/oauth/callback'
+const path = '/.well-known/oauth-client-metadata'
+
+const config = (more: Partial<OAuthOptions> = {}) => new OAuthConfig({ providerUrl, ...more })
+const documentOf = (more: Partial<CimdOptions> = {}) =>
+  new CimdDocument({ clientName: 'rig', redirectUris: [redirectUri], ...more })
+
+/** What JavaScript, or a settings file, may hand over. */
+const untyped = (value: unknown) => value as never
+
+/** The document of a public client: PKCE, code grant, no secret. */
+const publicClient = {
+  client_name: 'service-mcp-server',
+  redirect_uris: [redirectUri],
+  grant_types: ['authorization_code'],
+  response_types: ['code'],
+  token_endpoint_auth_method: 'none',
+}
+
+describe('OAuthConfig', () => {
+  it('has defaults for all members but the provider; empty texts count as absent', () => {
+    const empty = { clientId: '', clientName: '', redirectUri: '' }
+    for (const given of [config(), config(empty)]) {
+      expect({ ...given }).to.deep.include({
+        clientId: null,
+        scopes: [],
+        clientName: 'service-mcp-server',
+        redirectUri: null,
+      })
+    }
+  })
+
+  it('keeps members as they were given', () => {
+    const scopes = ['openid', 'scene:read']
+    const given = { clientId: 'studio-7', clientName: 'Rig', redirectUri, scopes }
+    expect(config(given)).to.deep.include({ ...given, providerUrl })
+  })
+
+  it('derives three read-only endpoints from the provider, its path included', () => {
+    for (const slashes of ['', '/', '///']) {
+      const realm = config({ providerUrl: `${providerUrl}/realms/film${slashes}` })
+      expect(realm.authorizationEndpoint).to.equal(`${providerUrl}/realms/film/authorize`)
+      expect(realm.tokenEndpoint).to.equal(`${providerUrl}/realms/film/token`)
+      expect(realm.wellKnownUrl).to.equal(`${providerUrl}/realms/film${path}`)
+    }
+    for (const name of ['authorizationEndpoint', 'tokenEndpoint', 'wellKnownUrl']) {
+      const assign = () => Object.assign(config(), { [name]: 'https://other.example' })
+      expect(assign, name).to.throw(TypeError)
+    }
+  })
+
+  it('accepts plain http, as a provider on this machine has nothing else', () => {
+    const local = config({ providerUrl: 'http://127.0.0.1:9000/' })
+    expect(local.tokenEndpoint).to.equal('http://127.0.0.1:9000/token')
+  })
+
+  const notProviders: [why: string, value: unknown][] = [
+    ['that is missing', undefined],
+    ['that is empty', ''],
+    ['that is no text', 7],
+    ['that is no URL', 'id.studio.example'],
+    ['of another scheme', 'ftp://id.studio.example'],
+    ['with a password', 'https://ada:hunter2@id.studio.example'],
+    ['with a query', 'https://id.studio.example?tenant=1'],
+    ['with a line break', 'https://id.studio.example\n'],
+    ['with a backslash', 'https://id.studio.example\\@other.example'],
+  ]
+  for (const [why, value] of notProviders) {
+    it(`refuses a providerUrl ${why}, without repeating a password`, () => {
+      expect(() => config({ providerUrl: untyped(value) }))
+        .to.throw(TypeError, /^providerUrl must/)
+        .with.property('message')
+        .that.does.not.include('hunter2')
+    })
+  }
+
+  it('refuses a scope that would become two, or none', () => {
+    for (const scopes of [['openid email'], [''], ['a"b'], 'openid', [7]]) {
+      expect(() => config({ scopes: untyped(scopes) })).to.throw(TypeError, /^scopes/)
+    }
+  })
+
+  it('copies the scopes', () => {
+    const scopes = ['openid']
+    const made = config({ scopes })
+    scopes.push('admin')
+    expect(made.scopes).to.deep.equal(['openid'])
+    expect(made.scopes).to.be.frozen
+  })
+})
+
+describe('toCimdDocument', () => {
+  it('is the document of a public client with the given redirect URI, else the default', () => {
+    expect(config().toCimdDocument({ redirectUri })).to.be.instanceOf(CimdDocument)
+    expect(config().toCimdDocument({ redirectUri }).toDict()).to.deep.equal(publicClient)
+    const made = config({ redirectUri })
+    expect(made.toCimdDocument().redirectUris).to.deep.equal([redirectUri])
+    const other = 'https://mcp.studio.example/callback'
+    expect(made.toCimdDocument({ redirectUri: other }).redirectUris).to.deep.equal([other])
+  })
+
+  it('throws without a redirect URI, and for one in the place of the options', () => {
+    for (const options of [undefined, {}, { redirectUri: '' }, { redirectUri: null }]) {
+      expect(() => config().toCimdDocument(options)).to.throw(TypeError, /^missing redirectUri: /)
+    }
+    const call = () => config({ redirectUri }).toCimdDocument(untyped('http://localhost/other'))
+    expect(call).to.throw(TypeError, /\{ redirectUri \}/)
+  })
+
+  it('has the name of the configuration and its scopes with spaces between them', () => {
+    const made = config({ clientName: 'Rig', scopes: ['openid', 'scene:read'], redirectUri })
+    expect(made.toCimdDocument()).to.include({ clientName: 'Rig', scope: 'openid scene:read' })
+    expect(config({ redirectUri }).toCimdDocument().scope).to.equal(null)
+  })
+
+  const clientIds: [publicUrl: string | null, clientId: string | undefined][] = [
+    ['https://mcp.studio.example', `https://mcp.studio.example${path}`],
+    ['https://mcp.studio.example/scene//', `https://mcp.studio.example/scene${path}`],
+    ['HTTPS://MCP.studio.example:443/a/../b', `https://mcp.studio.example/b${path}`],
+    ['http://mcp.studio.example', undefined],
+    ['https://localhost:8443', undefined],
+    ['https://[::1]', undefined],
+    ['', undefined],
+    [null, undefined],
+  ]
+  for (const [publicUrl, clientId] of clientIds) {
+    it(`has ${clientId ?? 'no client_id'} for the public URL ${publicUrl}`, () => {
+      const made = config({ clientId: 'studio-7', redirectUri })
+      const dict = made.toCimdDocument({ publicUrl }).toDict()
+      expect(dict).to.deep.equal({ ...(clientId && { client_id: clientId }), ...publicClient })
+    })
+  }
+
+  it('refuses a public address that is no URL', () => {
+    const call = () => config({ redirectUri }).toCimdDocument({ publicUrl: 'mcp.studio.example' })
+    expect(call).to.throw(TypeError, /^publicUrl must/)
+  })
+})
+
+describe('CimdDocument', () => {
+  it('has defaults for all members but name and redirect URIs', () => {
+    expect({ ...documentOf() }).to.deep.equal({
+      clientName: 'rig',
+      redirectUris: [redirectUri],
+      grantTypes: ['authorization_code'],
+      responseTypes: ['code'],
+      tokenEndpointAuthMethod: 'none',
+      scope: null,
+      logoUri: null,
+      clientUri: null,
+      contacts: [],
+      clientId: null,
+    })
+  })
+
+  it('serialises its members as they are on the wire', () => {
+    const document = documentOf({
+      redirectUris: [redirectUri, 'https://a.example/cb?x=1', 'cursor://mcp/callback'],
+      grantTypes: ['authorization_code', 'refresh_token'],
+      responseTypes: ['code', 'none'],
+      tokenEndpointAuthMethod: 'private_key_jwt',
+      scope: 'openid email',
+      logoUri: 'https://a.example/logo.png',
+      clientUri: 'https://a.example',
+      contacts: ['td@a.example'],
+      clientId: `https://a.example${path}`,
+    })
+    expect(document.toDict()).to.deep.equal({
+      client_id: `https://a.example${path}`,
+      client_name: 'rig',
+      redirect_uris: [redirectUri, 'https://a.example/cb?x=1', 'cursor://mcp/callback'],
+      grant_types: ['authorization_code', 'refresh_token'],
+      response_types: ['code', 'none'],
+      token_endpoint_auth_method: 'private_key_jwt',
+      scope: 'openid email',
+      logo_uri: 'https://a.example/logo.png',
+      client_uri: 'https://a.example',
+      contacts: ['td@a.example'],
+    })
+    expect(JSON.parse(JSON.stringify(document))).to.deep.equal(document.toDict())
+  })
+
+  it('leaves optional members out that are null or empty', () => {
+    const empty = { scope: '', logoUri: '', clientUri: '', contacts: [], clientId: '' }
+    const nothing = { scope: null, logoUri: null, clientUri: null, clientId: null }
+    for (const more of [{}, empty, nothing]) {
+      expect(Object.keys(documentOf(more).toDict())).to.deep.equal(Object.keys(publicClient))
+    }
+  })
+
+  const refused: [member: keyof CimdOptions, values: unknown[]][] = [
+    ['clientName', [undefined, null, '', ' ', 7]],
+    ['redirectUris', [undefined, null, [], redirectUri]],
+    [
+      'redirectUris',
+      ['/callback', 'https://a.example/#x', 'https://a.example/a b', 7].map(one => [one]),
+    ],
+    ['tokenEndpointAuthMethod', ['client_secret_basic', 'client_secret_jwt', '']],
+    [
+      'clientId',
+      ['studio-7', 'http://a.example/x', 'https://a.example/', 'https://ada@a.example/x'],
+    ],
+  ]
+  for (const [member, values] of refused) {
+    it(`refuses ${member} like ${JSON.stringify(values.at(-1))}`, () => {
+      for (const value of values) {
+        const call = () => documentOf({ [member]: untyped(value) })
+        expect(call, String(value)).to.throw(TypeError, new RegExp(`^${member}`))
+      }
+    })
+  }
+
+  it('does not change with the lists that were handed in or out', () => {
+    const redirectUris = [redirectUri]
+    const document = documentOf({ redirectUris, contacts: ['td@a.example'] })
+    const before = JSON.stringify(document)
+    redirectUris.push('https://other.example')
+    const dict = document.toDict()
+    for (const list of [dict.redirect_uris, dict.grant_types, dict.contacts]) list?.push('x')
+    expect(JSON.stringify(document)).to.equal(before)
+  })
+})
+
+describe(`GET ${path}`, () => {
+  const scopes = ['openid', 'scene:read']
+  const oauth = config({ scopes, redirectUri })
+  const registryDir = useFolder()
+
+  /** Answers of a server of its own to a GET, or to another method. */
+  async function answerOf(publicUrl: string | undefined, oauth?: OAuthConfig, method = 'GET') {
+    const server = new McpHttpServer({ publicUrl }, { oauth })
+    const { port } = await server.start()
+    const answer = await ask(`http://127.0.0.1:${port}${path}`, { method })
+    await server.stop()
+    return answer
+  }
+
+  it('serves the document, with its own https URL as client_id where that is public', async () => {
+    const described = { ...publicClient, scope: 'openid scene:read' }
+    const { status, headers, json } = await answerOf(undefined, oauth)
+    expect(status).to.equal(200)
+    expect(headers['content-type']).to.equal('application/json')
+    expect(json).to.deep.equal(described)
+    const client_id = `https://mcp.studio.example/dcc${path}`
+    const named = await answerOf('https://mcp.studio.example/dcc/', oauth)
+    expect(named.json).to.deep.equal({ client_id, ...described })
+  })
+
+  it('is 405 in JSON for another method', async () => {
+    const { status, headers, json } = await answerOf(undefined, oauth, 'POST')
+    expect(status).to.equal(405)
+    expect(headers.allow).to.equal('GET, HEAD')
+    expect(json).to.include({ code: 'method-not-allowed' })
+  })
+
+  it('is 404 in JSON without OAuth, and without a redirect URI', async () => {
+    for (const none of [undefined, config()]) {
+      const { status, headers, json } = await answerOf(undefined, none)
+      expect(status).to.equal(404)
+      expect(headers['content-type']).to.equal('application/problem+json')
+      expect(json).to.deep.include({ code: 'route-not-found', status: 404 })
+      expect(json.detail).to.match(/OAuth is not configured/)
+    }
+  })
+
+  it('is that of the flags at serve and gateway', async () => {
+    const flags = ['--auth', 'oauth', '--oauth-issuer', providerUrl]
+    flags.push('--oauth-scope', 'scene:read', '--oauth-redirect-uri', redirectUri)
+    const serve = await serveInProcess({ flags })
+    const gateway = gatewayInProcess({ port: 0, registryDir, flags })
+    const { url } = await gateway.line('listening')
+    const answers = await Promise.all([serve.base, url].map(each => ask(new URL(path, each).href)))
+    await gateway.stop()
+    await serve.stop()
+    for (const { status, json } of answers) {
+      expect(status).to.equal(200)
+      expect(json).to.deep.equal({ ...publicClient, scope: 'scene:read' })
+    }
+  })
+})

@@ -1,0 +1,140 @@
+import { expect } from 'chai'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { GatewayHandle } from '../../../src/server/gateway/options.ts'
+import { serveInProcess } from '../../helpers/in-process-servers.ts'
+import { ask, RawSession, rpc, toolCall } from '../../helpers/mcp.ts'
+import type { RunningServe } from '../../helpers/serve-process.ts'
+import { callStateless } from '../../helpers/stateless.ts'
+import { until } from '../../helpers/until.ts'
+import { at, startAggregating } from './aggregating.ts'
+
+const sceneOf = (x: number) => ({
+  schema: 'dcc-scene/1',
+  document: { name: 'shot_010.blend' },
+  objects: [{ id: 'Cube', name: 'Cube', type: 'mesh', translate: [x, 0, 0] }],
+})
+
+describe('the tools of a gateway that aggregates', () => {
+  let registryDir: string
+  let gateway: GatewayHandle
+  let blender: RunningServe
+  let maya: RunningServe
+
+  before(async () => {
+    registryDir = await mkdtemp(join(tmpdir(), 'gateway-tools-'))
+    const start = (dccType: string) =>
+      serveInProcess({ registryDir, flags: ['--dcc-type', dccType, '--name', `my ${dccType}`] })
+    ;[blender, maya] = await Promise.all([start('blender'), start('maya')])
+    gateway = await startAggregating(registryDir)
+    await blender.post('scene', sceneOf(0))
+    await maya.post('scene', sceneOf(5))
+  })
+  after(async () => {
+    await gateway?.stop()
+    await Promise.all([blender?.stop(), maya?.stop()])
+    await rm(registryDir, { recursive: true, force: true })
+  })
+
+  const call = async (name: string, args: object) =>
+    (await callStateless(gateway.url, 'tools/call', toolCall(name, args))).json.result
+  /** Calls that wait at the instance. */
+  const waitsAt = async ({ base }: RunningServe) => {
+    const { text } = await ask(`${base}/metrics`, { method: 'GET', headers: {} })
+    return Number(/^service_cli_pending_calls (\d+)$/m.exec(text)?.[1])
+  }
+
+  it('read the instance that is named by its kind, its name or its id', async () => {
+    for (const instance of ['Blender', 'my blender', blender.instanceId.slice(0, 5)]) {
+      const { content, structuredContent } = await call('query_scene', { instance })
+      expect(structuredContent.document.name).to.equal('shot_010.blend')
+      expect(content.at(-1).text).to.include('blender, my blender')
+    }
+  })
+
+  it('name those that run when it is not clear which one is meant', async () => {
+    for (const args of [{}, { instance: 'houdini' }]) {
+      const { isError, content } = await call('query_scene', args)
+      expect(isError).to.equal(true)
+      expect(content[0].text)
+        .to.include(blender.instanceId.slice(0, 8))
+        .and.include(maya.instanceId.slice(0, 8))
+    }
+  })
+
+  it('repeat little of what was asked for, and no line breaks', async () => {
+    const { content } = await call('query_scene', { instance: `a\n\u202e${'b'.repeat(10_000)}` })
+    expect(content[0].text).to.match(/no instance runs as "a b{90,}…?";/)
+    expect(content[0].text.length).to.be.below(1000)
+  })
+
+  it('read, list and follow by addresses of either kind', async () => {
+    const inner = { instance: 'maya', uri: 'scene://current?pointer=/document/name' }
+    const outer = { uri: at(maya, 'scene/current?pointer=/document/name') }
+    const [first, second] = [await call('read_resource', inner), await call('read_resource', outer)]
+    expect(first.content[0].text).to.include('shot_010.blend')
+    expect(second.content).to.deep.equal(first.content)
+    const listed = await call('list_resources', { instance: 'maya', scheme: 'scene' })
+    expect(listed.content[0].text).to.include('scene://current')
+    const own = await call('list_resources', {})
+    expect(own.content[0].text).to.include('gateway://instances')
+  })
+
+  it('ask which instance has the object that is called so', async () => {
+    for (const [name, args] of [
+      ['read_resource', { uri: 'Cube' }],
+      ['wait_for_change', { uris: ['Cube'] }],
+    ] as const) {
+      const { content, isError } = await call(name, args)
+      expect(isError).to.equal(true)
+      expect(content[0].text).to.contain('2 instances run; name one of them as "instance":')
+    }
+  })
+
+  it('refuse to wait for an object in a batch', async () => {
+    const old = await RawSession.open(gateway.url, '2025-03-26')
+    const wait = rpc('tools/call', toolCall('wait_for_change', { uris: ['Cube'] }), 1)
+    const { json } = await old.post(`[${wait},${rpc('ping', {}, 2)}]`)
+    expect(json[0].result.content[0].text).to.match(/^argument_invalid: a batch cannot wait/)
+  })
+
+  it('wait for one instance since a revision, and for several at once', async () => {
+    const { revision } = (await call('query_scene', { instance: 'blender' })).structuredContent
+    await blender.post('scene', sceneOf(2))
+    const since = await call('wait_for_change', { instance: 'blender', since: revision })
+    expect(since.content[0].text).to.include('Cube moved')
+    const waiting = call('wait_for_change', { uris: [at(blender), at(maya)] })
+    await until(async () => (await waitsAt(maya)) === 1, 'the wait at Maya')
+    await until(async () => (await waitsAt(blender)) === 1, 'the wait at Blender')
+    await blender.post('scene', sceneOf(3))
+    const { content, structuredContent } = await waiting
+    expect(content[0].text).to.match(new RegExp(`^changed: ${at(blender)}\n`))
+    expect(structuredContent).to.include({ changed: true })
+    expect(structuredContent.uris).to.deep.equal([at(blender)])
+    await until(async () => (await waitsAt(maya)) === 0, 'the end of the wait at Maya')
+  })
+
+  it('wait at the instance that is named for its addresses of either kind', async () => {
+    const uris = [at(maya), 'scene://delta']
+    const waiting = call('wait_for_change', { instance: 'maya', uris })
+    await until(async () => (await waitsAt(maya)) === 1, 'the wait')
+    await maya.post('scene', sceneOf(8))
+    expect((await waiting).structuredContent).to.include({ changed: true })
+  })
+
+  it('tell those who wait that the gateway stops', async () => {
+    const stopping = await startAggregating(registryDir)
+    const waits = [{ uris: [at(maya)] }, { uris: [at(blender), at(maya)] }, { instance: 'maya' }]
+    const waiting = waits.map(args =>
+      callStateless(stopping.url, 'tools/call', toolCall('wait_for_change', args)),
+    )
+    await until(async () => (await waitsAt(maya)) === 3, 'the waits')
+    await stopping.stop()
+    for (const { json } of await Promise.all(waiting)) {
+      const reason = 'the server is stopping'
+      expect(json.result.structuredContent).to.deep.equal({ changed: false, reason })
+    }
+    await until(async () => (await waitsAt(maya)) === 0, 'the end of the waits at Maya')
+  })
+})

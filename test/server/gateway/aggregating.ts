@@ -1,0 +1,27 @@
+import { silentLogger } from '../../../src/lib/util/logger.ts'
+import type { GatewayHandle, GatewayOptions } from '../../../src/server/gateway/options.ts'
+import { startGateway } from '../../../src/server/gateway.ts'
+
+/** A gateway on a free port that passes on what the instances of a state directory have. */
+export function startAggregating(
+  registryDir: string,
+  options: Partial<GatewayOptions> = {},
+): Promise<GatewayHandle> {
+  return startGateway({
+    port: 0,
+    host: '127.0.0.1',
+    allowedHosts: [],
+    allowedOrigins: [],
+    registryDir,
+    standby: true,
+    tools: true,
+    aggregate: true,
+    accessLog: () => {},
+    log: silentLogger,
+    ...options,
+  })
+}
+
+/** The URI at a gateway of what an instance has. */
+export const at = ({ instanceId }: { readonly instanceId: string }, path = 'scene/current') =>
+  `instance://${instanceId}/${path}`

@@ -1,0 +1,300 @@
+import { expect } from 'chai'
+import { once } from 'node:events'
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type AccessEntry, type Logger, silentLogger } from '../../../src/lib/util/logger.ts'
+import type { GatewayHandle, GatewayOptions } from '../../../src/server/gateway/options.ts'
+import { startGateway } from '../../../src/server/gateway.ts'
+import type { ServeHandle, ServeOptions } from '../../../src/server/host/serve-options.ts'
+import { startServe } from '../../../src/server/serve.ts'
+import { freePort } from '../../helpers/free-port.ts'
+import { writeInstance } from '../../helpers/instance-files.ts'
+import { ask, initializeBody, postHeaders, RawSession, toolCall } from '../../helpers/mcp.ts'
+import { PageBrowser, useLink } from '../../helpers/page.ts'
+import { statelessHeaders, statelessRequest } from '../../helpers/stateless.ts'
+import { until } from '../../helpers/until.ts'
+
+const identityPath = '/gateway/v1/resident'
+const keyed = { mode: 'api-key', key: 'the-key-of-clients', keysFile: '/none/keys.json' } as const
+
+const baseOf = ({ url }: { url: string }) => url.slice(0, -'/mcp'.length)
+
+function createMemoryLog(): Logger & { lines: { event?: unknown }[] } {
+  const lines: { event?: unknown }[] = []
+  const add = (fields: object): void => void lines.push(fields)
+  return { lines, debug: () => {}, info: add, warn: add, error: add }
+}
+
+async function isReady(url: string): Promise<boolean> {
+  const answer = await ask(url.replace(/mcp$/, 'readyz')).catch(() => null)
+  return answer?.status === 200
+}
+
+describe('startGateway', () => {
+  let registryDir: string
+  const started = new Set<{ stop(): Promise<void> }>()
+
+  beforeEach(async () => (registryDir = await mkdtemp(join(tmpdir(), 'gateway-'))))
+  afterEach(async () => {
+    await Promise.all([...started].map(handle => handle.stop()))
+    started.clear()
+    await rm(registryDir, { recursive: true, force: true })
+  })
+
+  const common = () => ({
+    host: '127.0.0.1',
+    allowedHosts: [],
+    allowedOrigins: [],
+    registryDir,
+    accessLog: () => {},
+    log: silentLogger,
+  })
+  async function start(
+    options: Partial<GatewayOptions> = {},
+    cancelled?: AbortSignal,
+  ): Promise<GatewayHandle> {
+    const rules = { standby: true, port: 0 }
+    const handle = await startGateway({ ...common(), ...rules, ...options }, cancelled)
+    started.add(handle)
+    return handle
+  }
+  async function serve(options: Partial<ServeOptions> = {}): Promise<ServeHandle> {
+    const kind = { port: 0, dccType: 'maya', artefacts: false, resources: true }
+    const handle = await startServe({ ...common(), ...kind, ...options })
+    started.add(handle)
+    return handle
+  }
+  const files = async () => (await readdir(registryDir)).toSorted()
+  const instancesAt = async (session: RawSession) =>
+    (await session.readJson('gateway://instances')).instances as any[]
+
+  it('serves the instances, describes itself by path and file, and leaves no file behind', async () => {
+    const instance = await serve()
+    const log = createMemoryLog()
+    const gateway = await start({ log })
+    const [row, ...more] = await instancesAt(await RawSession.open(gateway.url))
+    expect(more).to.deep.equal([])
+    expect(row).to.include({ instance_id: instance.instanceId, mcp_url: instance.url })
+
+    const { status, json } = await ask(`${baseOf(gateway)}${identityPath}`)
+    expect(status).to.equal(200)
+    const { instanceId: instance_id, url, port } = gateway
+    expect(json).to.include({ service: 'service-cli', role: 'gateway', instance_id, url })
+    expect(json.pid).to.equal(process.pid)
+    const file = join(registryDir, `gateway-${port}.json`)
+    expect(JSON.parse(await readFile(file, 'utf8'))).to.deep.equal(json)
+    expect((await stat(file)).mode & 0o777).to.equal(0o600)
+    expect(JSON.stringify(json)).not.to.contain(registryDir)
+    expect((await ask(`${baseOf(gateway)}/readyz`)).json).to.deep.equal({ status: 'ready' })
+    expect((await ask(`${baseOf(instance)}${identityPath}`)).status).to.equal(404)
+
+    await gateway.stop()
+    await gateway.closed
+    expect(await files()).to.deep.equal(['instances'])
+    const events = log.lines.map(({ event }) => event).filter(event => event !== undefined)
+    expect(events).to.deep.equal(['election_won', 'voluntary_yield'])
+  })
+
+  it('identifies itself without a key, never to web pages, and logs no access', async () => {
+    const entries: AccessEntry[] = []
+    const accessLog = (entry: AccessEntry) => void entries.push(entry)
+    const gateway = await start({ auth: keyed, accessLog })
+    const url = `${baseOf(gateway)}${identityPath}`
+    expect((await ask(url)).status).to.equal(200)
+    expect((await ask(url, { method: 'POST' })).status).to.equal(405)
+    expect((await ask(url, { headers: { Host: 'evil.example' } })).status).to.equal(403)
+    expect((await ask(url, { headers: { Origin: 'https://evil.example' } })).status).to.equal(403)
+    expect((await ask(gateway.url, { method: 'POST' })).status).to.equal(401)
+    await until(() => entries.some(({ path }) => path === '/mcp'), 'the request to /mcp is logged')
+    expect(entries.filter(({ status }) => status === 200)).to.deep.equal([])
+  })
+
+  it('rejects an invalid catalog before it stands by', async () => {
+    const catalog = join(registryDir, 'catalog.json')
+    await writeFile(catalog, 'no catalog')
+    const { port } = await start()
+    const error = await start({ port, catalog }).catch((cause: unknown) => cause)
+    expect(error).to.include({ code: 'config_invalid' })
+  })
+
+  it('stands by until it is cancelled and leaves no file behind', async () => {
+    const first = await start()
+    const before = await files()
+    const cancel = new AbortController()
+    const said = Promise.withResolvers<string>()
+    const waiting = start(
+      { port: first.port, onElection: ({ event }) => said.resolve(event) },
+      cancel.signal,
+    ).catch((error: unknown) => error)
+    expect(await said.promise).to.equal('standby')
+    const reason = new Error('cancelled')
+    cancel.abort(reason)
+    expect(await waiting).to.equal(reason)
+    expect(await files()).to.deep.equal(before)
+    expect(await isReady(first.url)).to.equal(true)
+  })
+
+  describe('with an instance that takes connections and says nothing', () => {
+    const sockets = new Set<Socket>()
+    const silent = createTcpServer(socket => sockets.add(socket))
+    let instance: Awaited<ReturnType<typeof writeInstance>>
+
+    beforeEach(async () => {
+      silent.listen(0, '127.0.0.1')
+      await once(silent, 'listening')
+      const url = `http://127.0.0.1:${(silent.address() as AddressInfo).port}/mcp`
+      instance = await writeInstance(registryDir, { url })
+    })
+    afterEach(async () => {
+      await instance.remove()
+      for (const socket of sockets) socket.destroy()
+      sockets.clear()
+      silent.close()
+    })
+
+    it('shows it as unhealthy and unreachable', async () => {
+      const gateway = await start({ limits: { probeIntervalMs: 20, probeTimeoutMs: 100 } })
+      const session = await RawSession.open(gateway.url)
+      const health = async () => (await instancesAt(session))[0].health
+      await until(async () => (await health()) === 'unhealthy', 'it is unhealthy')
+      expect((await instancesAt(session))[0]).to.include({ status: 'unreachable' })
+      const { counts } = await session.readJson('gateway://diagnostics/process')
+      expect(counts).to.include({ live: 0, unhealthy: 1 })
+    })
+
+    it('stops without waiting for an answer', async () => {
+      const gateway = await start({ limits: { probeTimeoutMs: 600_000 } })
+      await until(() => sockets.size > 0, 'the probe')
+      await gateway.stop()
+    })
+  })
+
+  it('removes the record of a dead process and reports it once', async () => {
+    const pid = 2 ** 22 + 5
+    const instance = await writeInstance(registryDir, { pid, heartbeatMs: 600_000 })
+    const gateway = await start({ limits: { reapAfterMs: 0, recordScanMs: 20 } })
+    const session = await RawSession.open(gateway.url)
+    const uri = 'resources://gateway/events'
+    const events = async () =>
+      (await session.call('resources/read', { uri })).result.contents[0].text as string
+    await until(async () => (await events()).includes('"ghost_reaped"'), 'it is removed')
+    expect((await events()).match(/"ghost_reaped"/g)).to.have.length(1)
+    expect(await readdir(join(registryDir, 'instances'))).to.deep.equal([])
+    await instance.remove()
+  })
+
+  for (const tools of [true, false]) {
+    it(`offers ${tools ? 'its tools, which wait for instances' : 'no tools'}, and says so`, async () => {
+      const { url } = await start({ tools })
+      const body = initializeBody()
+      const { json } = await ask(url, { method: 'POST', headers: postHeaders, body })
+      const session = await RawSession.open(url)
+      const listed = (await session.call('tools/list')).result.tools
+      const own = ['list_resources', 'read_resource', 'wait_for_change']
+      expect(listed.map(({ name }: any) => name)).to.deep.equal(tools ? own : [])
+      expect(json.result.instructions.includes('wait_for_change')).to.equal(tools)
+      if (!tools) return
+      const removed = await session.call('tools/call', { name: 'list_dcc_instances' })
+      expect(removed.error.code).to.equal(-32602)
+      const waiting = session.call('tools/call', toolCall('wait_for_change'))
+      await serve()
+      const { structuredContent } = (await waiting).result
+      expect(structuredContent).to.deep.equal({ changed: true, uris: ['gateway://instances'] })
+    })
+  }
+
+  describe('in serve', () => {
+    it('has its own port and sessions, and passes on what instances have when it is to', async () => {
+      const port = await freePort()
+      const instance = await serve({ gateway: { port, aggregate: true } })
+      const url = `http://127.0.0.1:${port}/mcp`
+      await until(() => isReady(url), 'the gateway listens')
+      const session = await RawSession.open(url)
+      const [row] = await instancesAt(session)
+      expect(row).to.include({ instance_id: instance.instanceId })
+      const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' })
+      const foreign = await ask(instance.url, { method: 'POST', headers: session.headers, body })
+      expect(foreign.status).to.equal(404)
+      const uri = `instance://${instance.instanceId}/scene/current`
+      expect((await session.call('resources/read', { uri })).error).to.equal(undefined)
+      await instance.stop()
+      expect(await isReady(url)).to.equal(false)
+      expect(await files()).to.deep.equal(['instances'])
+    })
+
+    it('requires the key of the server', async () => {
+      const port = await freePort()
+      await serve({ gateway: { port }, auth: keyed })
+      const url = `http://127.0.0.1:${port}/mcp`
+      await until(() => isReady(url), 'the gateway listens')
+      expect((await ask(url, { method: 'POST' })).status).to.equal(401)
+    })
+
+    it('stands by while another gateway is active and takes over', async () => {
+      const { port, url, stop } = await start()
+      const log = createMemoryLog()
+      const second = await serve({ gateway: { port }, log })
+      await until(() => log.lines.some(({ event }) => event === 'contention'), 'it stands by')
+      await stop()
+      await until(() => log.lines.some(({ event }) => event === 'takeover'), 'it takes over')
+      await until(() => isReady(url), 'the gateway listens')
+      const rows = await instancesAt(await RawSession.open(url))
+      expect(rows.map(row => row.instance_id)).to.deep.equal([second.instanceId])
+    })
+
+    it('leaves serve running when the port is taken', async () => {
+      const stranger = createServer((_req, res) => res.end('hello')).listen(0, '127.0.0.1')
+      await once(stranger, 'listening')
+      const { port } = stranger.address() as AddressInfo
+      const log = createMemoryLog()
+      try {
+        const instance = await serve({ gateway: { port }, log })
+        await until(() => log.lines.some(({ event }) => event === 'port_taken'), 'it is logged')
+        expect(await isReady(instance.url)).to.equal(true)
+      } finally {
+        stranger.closeAllConnections()
+        stranger.close()
+      }
+    })
+  })
+
+  describe('with a page', () => {
+    const readInstances = (url: string, headers: Record<string, string>) => {
+      const params = { uri: 'gateway://instances' }
+      return ask(url, {
+        method: 'POST',
+        headers: { ...statelessHeaders('resources/read', params), ...headers },
+        body: JSON.stringify(statelessRequest('resources/read', params)),
+      })
+    }
+
+    it('lets a browser in by a link, which reads the instances, and writes nothing', async () => {
+      await serve()
+      const gateway = await start({ auth: keyed, page: true })
+      const base = baseOf(gateway)
+      const link = gateway.pageLogin()
+      expect(link).to.match(new RegExp(`^${base}/#login=`))
+      const own = new PageBrowser(base, await useLink(base, link))
+      expect((await useLink(base, link)).status).to.equal(403)
+      const bearer = await own.bearer()
+      expect((await readInstances(gateway.url, {})).status).to.equal(401)
+      const { json } = await readInstances(gateway.url, bearer)
+      expect(JSON.parse(json.result.contents[0].text).instances).to.have.length(1)
+      for (const path of ['/page/notes', '/page/artefacts', '/host/v1/page-login']) {
+        const answer = await own.post(path, { text: 'x' })
+        expect([answer.status, answer.json.code], path).to.deep.equal([404, 'route-not-found'])
+      }
+      await own.logOut()
+      expect((await readInstances(gateway.url, bearer)).status).to.equal(401)
+    })
+
+    it('has none unless it is asked for', async () => {
+      const gateway = await start()
+      expect(gateway.pageLogin()).to.equal(null)
+      expect((await ask(`${baseOf(gateway)}/`)).status).to.equal(404)
+    })
+  })
+})

@@ -1,0 +1,395 @@
+import { expect } from 'chai'
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { Agent, get, type IncomingMessage, type RequestListener } from 'node:http'
+import { constants, type Http2ServerResponse, type ServerHttp2Stream } from 'node:http2'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { createCaller, quickLimits } from '../../helpers/accounts-caller.ts'
+import type { RunningAccounts } from '../../helpers/accounts-process.ts'
+import { openCable } from '../../helpers/cable.ts'
+import type { RunningGateway } from '../../helpers/gateway-process.ts'
+import { joinAs, toldRecord, withRecord } from '../../helpers/hostile-instance.ts'
+import {
+  accountsInProcess,
+  gatewayInProcess,
+  serveInProcess,
+} from '../../helpers/in-process-servers.ts'
+import { ask, type Events, RawSession } from '../../helpers/mcp.ts'
+import type { RunningServe } from '../../helpers/serve-process.ts'
+import { callStateless } from '../../helpers/stateless.ts'
+import { runCommand } from '../../helpers/in-process.ts'
+import { cleanEnv } from '../../helpers/program.ts'
+import { until } from '../../helpers/until.ts'
+
+const sceneOf = (x: number) => ({ document: { name: 'shot.blend' }, objects: [{ id: 'Cube', x }] })
+
+describe('a gateway that instances join', () => {
+  let folder: string
+  let accounts: RunningAccounts
+  let caller: ReturnType<typeof createCaller>
+  let gateway: RunningGateway
+  let base: string
+  let session: RawSession
+  let events: Events
+  /** Access tokens of the users. */
+  const users: Record<string, string> = {}
+  /** Service tokens of the scope `instance`. */
+  const tokens: Record<string, { id: string; token: string }> = {}
+  const started: RunningServe[] = []
+
+  const makeToken = async (user: string, scopes = ['instance']) =>
+    (await caller.call('POST', '/tokens', users[user], { name: `${user}-ws`, scopes })).json
+
+  before(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'gateway-joins-'))
+    accounts = await accountsInProcess({ flags: quickLimits })
+    caller = createCaller(accounts.url)
+    for (const name of ['ada', 'ben']) {
+      users[name] = (await caller.register(name)).access_token
+      tokens[name] = await makeToken(name)
+    }
+    const bounds = ['joinTokenCheckMs=200', 'joinPingMs=1000', 'joinSilenceMs=2500']
+    gateway = gatewayInProcess({
+      port: 0,
+      registryDir: join(folder, 'gateway'),
+      flags: [...acceptFlags(), ...bounds.map(bound => `--bound=${bound}`)],
+    })
+    base = new URL((await gateway.line('listening')).url).origin
+    session = await RawSession.open(`${base}/mcp`)
+    events = await session.listen()
+  })
+  after(async () => {
+    await Promise.all(started.map(serve => serve.stop()))
+    await gateway?.stop()
+    await accounts?.stop()
+    await rm(folder, { recursive: true, force: true })
+  })
+
+  const joinFlags = () => ['--aggregate', '--accept-joins', accounts.url]
+  const acceptFlags = () => [...joinFlags(), '--auth', 'none']
+
+  const tokenOf = (user: string) => tokens[user]?.token ?? ''
+
+  /** On a machine of its own, so far as the gateway can tell: another state directory. */
+  const startJoined = async (to = base, flags: string[] = []) => {
+    const serve = await serveInProcess({
+      flags: ['--join', to, '--dcc-type', 'blender', ...flags],
+      env: { SERVICE_JOIN_TOKEN: tokenOf('ada') },
+    })
+    started.push(serve)
+    await joined(serve.instanceId)
+    return serve
+  }
+  const at = (id: string, path = 'scene/current') => `instance://${id}/${path}`
+  const read = async (uri: string) =>
+    (await callStateless(`${base}/mcp`, 'resources/read', { uri })).json
+  const rowOf = async (id: string) => {
+    const { result } = await read('gateway://instances?include_dead=true')
+    const { instances } = JSON.parse(result.contents[0].text)
+    return instances.find((row: any) => row.instance_id === id)
+  }
+  const joined = (id: string) =>
+    until(async () => (await rowOf(id))?.health === 'live', 'the joined instance')
+  const lost = (id: string) => until(async () => (await rowOf(id))?.health === 'stale', 'the loss')
+  const gone = (id: string) => until(async () => (await rowOf(id)) === undefined, 'the end')
+  /** An instance whose answers the test writes. */
+  const joinScripted = async (
+    { user = 'ada', token = tokenOf(user), id = randomUUID() as string, record = {} },
+    others?: RequestListener,
+  ) => ({ id, ...(await joinAs(base, token, withRecord(toldRecord(id, record), others))) })
+  const refusalOf = (token: string, headers = {}) =>
+    joinAs(base, token, () => {}, headers).then(
+      () => 'joined',
+      (error: Error) => error.message,
+    )
+
+  it('is refused by a gateway that asks its clients for no key, unless that is said', async () => {
+    const state = ['--registry-dir', join(folder, 'unused'), '--port', '0']
+    const env = cleanEnv({ HOME: folder, XDG_CONFIG_HOME: folder })
+    const { code, stderr } = await runCommand(['gateway', ...joinFlags(), ...state], { env })
+    expect([code, stderr.includes('every user of this machine')], stderr).to.deep.equal([2, true])
+  })
+
+  it('lists it beside those of its own machine, with owner and token, and without an address', async () => {
+    const local = await serveInProcess({ registryDir: join(folder, 'gateway') })
+    const far = await startJoined(base, ['--name', 'far away'])
+    await until(async () => (await rowOf(local.instanceId)) !== undefined, 'the local one')
+    const row = await rowOf(far.instanceId)
+    const ofAda = { owner: 'ada', team: null, name: 'ada-ws' }
+    expect([row.origin, row.source, row.joined, row.display_name]).to.deep.equal([
+      'joined',
+      'link',
+      { ...ofAda, visible_to: 'owner' },
+      'far away',
+    ])
+    expect([row.mcp_url, row.host, row.port]).to.deep.equal([null, null, null])
+    expect(row.instance_status.recommended_next_action).to.include(at(far.instanceId))
+    const other = await rowOf(local.instanceId)
+    expect([other.origin, other.joined, other.mcp_url]).to.deep.equal([
+      'local',
+      undefined,
+      local.url,
+    ])
+    const { text } = await ask(`${base}/metrics`, { method: 'GET', headers: {} })
+    expect(text).to.match(/^service_cli_join_links [1-9]/m)
+    await local.stop()
+  })
+
+  it('reads, subscribes and calls tools over the link, until the instance stops', async () => {
+    const far = await startJoined()
+    const uri = at(far.instanceId)
+    await far.post('scene', sceneOf(1))
+    const [content] = (await read(uri)).result.contents
+    expect([content.uri, JSON.parse(content.text)]).to.deep.equal([uri, sceneOf(1)])
+    const { error } = await read(at(far.instanceId, 'nothing/here'))
+    expect(error.data.uri).to.equal(at(far.instanceId, 'nothing/here'))
+    await session.call('resources/subscribe', { uri })
+    await far.post('scene', sceneOf(2))
+    await events.until(() => events.updates.includes(uri), 'the update')
+    const tool = await callStateless(`${base}/mcp`, 'tools/call', {
+      name: 'query_scene',
+      arguments: { instance: far.instanceId },
+    })
+    expect(tool.json.result.content.at(-1).text).to.include(far.instanceId.slice(0, 8))
+    await session.call('resources/unsubscribe', { uri })
+    await far.stop()
+    await gone(far.instanceId)
+    expect((await read(uri)).error.message)
+      .to.include('has ended')
+      .and.include('cause: it stopped')
+  })
+
+  it('shows an instance with a silent link as stale, and gives it back with its subscribers', async () => {
+    const cable = await openCable(Number(new URL(base).port))
+    const far = await startJoined(`http://127.0.0.1:${cable.port}`)
+    const uri = at(far.instanceId)
+    await far.post('scene', sceneOf(1))
+    await session.call('resources/subscribe', { uri })
+    const before = events.updates.length
+    cable.silence()
+    await lost(far.instanceId)
+    const { reason } = await rowOf(far.instanceId)
+    expect(reason).to.include('its link is lost').and.include('nothing came for 2.5 s')
+    expect((await read(uri)).error.data.reason).to.equal('instance_unreachable')
+    await far.post('scene', sceneOf(2))
+    cable.cut()
+    cable.mend()
+    await joined(far.instanceId)
+    await events.until(() => events.updates.slice(before).includes(uri), 'the made-up update')
+    expect(JSON.parse((await read(uri)).result.contents[0].text)).to.deep.equal(sceneOf(2))
+    const made = events.updates.length
+    await far.post('scene', sceneOf(3))
+    await events.until(() => events.updates.slice(made).includes(uri), 'the update')
+    await session.call('resources/unsubscribe', { uri })
+    cable.close()
+  })
+
+  it('refuses another protocol or version of the link, and says which it needs', async () => {
+    const handshake = (protocol: string, version: string) =>
+      ask(`${base}/join`, {
+        headers: {
+          Connection: 'Upgrade',
+          Upgrade: 'websocket',
+          'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZQ==',
+          'Sec-WebSocket-Protocol': protocol,
+          'Sec-WebSocket-Version': version,
+        },
+      })
+    const other = await handshake('service-join.v0', '13')
+    expect([other.status, other.json.detail]).to.deep.equal([
+      400,
+      'a link needs "Sec-WebSocket-Protocol: service-join.v1"',
+    ])
+    const older = await handshake('service-join.v1', '8')
+    expect([older.status, older.headers['sec-websocket-version']]).to.deep.equal([400, '13'])
+  })
+
+  it('refuses tokens without the scope, of no account, of logins, and web pages', async () => {
+    const reader = await makeToken('ada', ['read', 'publish'])
+    expect(await refusalOf(reader.token)).to.match(/^HTTP 403.*scope \\"instance\\"/)
+    expect(await refusalOf(`svc_${'x'.repeat(40)}`)).to.match(/^HTTP 401/)
+    expect(await refusalOf(users.ada ?? '')).to.match(/^HTTP 401/)
+    expect(await refusalOf('')).to.match(/^HTTP 401/)
+    expect(await refusalOf(tokenOf('ada'), { Origin: base })).to.match(/^HTTP 403.*web pages/)
+    expect(await refusalOf(tokenOf('ada'), { Host: 'evil.example' })).to.match(/^HTTP 403/)
+  })
+
+  it('cuts the link of a revoked token, and shows its instance no more, lost or not', async () => {
+    const revoked = await makeToken('ada')
+    const { id, link } = await joinScripted({ token: revoked.token })
+    const other = await joinScripted({ token: revoked.token })
+    for (const each of [id, other.id]) await joined(each)
+    other.socket.destroy()
+    await lost(other.id)
+    // As after kill -9 of an instance: the system closes its socket.
+    expect((await rowOf(other.id)).reason).to.include('the connection was cut')
+    await caller.call('DELETE', `/tokens/${revoked.id}`, users.ada)
+    expect(await link.ended).to.deep.equal({
+      code: 4003,
+      reason: 'the token is not accepted any more',
+    })
+    for (const each of [id, other.id]) {
+      await gone(each)
+      expect((await read(at(each))).error.message).to.include('its token was revoked')
+    }
+  })
+
+  it('gives an id to one user for as long as it knows the instance, and none of its own machine', async () => {
+    const first = await joinScripted({})
+    const { id } = first
+    await joined(id)
+    const refused = { code: 4001, reason: 'its id is that of another user' }
+    const second = await joinScripted({ user: 'ben', id })
+    expect(await second.link.ended).to.deep.equal(refused)
+    first.socket.destroy()
+    await lost(id)
+    const third = await joinScripted({ user: 'ben', id })
+    expect(await third.link.ended).to.deep.equal(refused)
+    const again = await joinScripted({ id })
+    await joined(id)
+    expect((await rowOf(id)).joined.owner).to.equal('ada')
+    again.link.close(1001, 'stopped')
+    await gone(id)
+    const later = await joinScripted({ user: 'ben', id })
+    await joined(id)
+    expect((await rowOf(id)).joined.owner).to.equal('ben')
+    later.link.close(1001, 'stopped')
+    const local = await serveInProcess({ registryDir: join(folder, 'gateway') })
+    const taken = await joinScripted({ user: 'ben', id: local.instanceId })
+    expect((await taken.link.ended).reason).to.include('the machine of the gateway')
+    await local.stop()
+  })
+
+  it('closes the older link of an instance that joins twice', async () => {
+    const first = await joinScripted({})
+    const { id } = first
+    await joined(id)
+    const second = await joinScripted({ id })
+    expect(await first.link.ended).to.deep.equal({ code: 4009, reason: 'a newer link replaced it' })
+    expect((await rowOf(id)).health).to.equal('live')
+    second.link.close(1001, 'stopped')
+  })
+
+  it('bounds links and instances of a user, and links of all', async () => {
+    const small = gatewayInProcess({
+      port: 0,
+      registryDir: join(folder, 'small'),
+      flags: [...acceptFlags(), '--bound=maxJoinsPerUser=2', '--bound=maxJoinLinks=3'],
+    })
+    const { url } = await small.line('listening')
+    const to = url.slice(0, -'/mcp'.length)
+    const openLink = (user: string) =>
+      joinAs(to, tokenOf(user), withRecord(toldRecord(randomUUID())))
+    const refusal = (user: string) =>
+      openLink(user).then(
+        ({ link }) => link.ended.then(({ reason }) => reason),
+        (error: Error) => error.message,
+      )
+    const first = await openLink('ada')
+    const second = await openLink('ada')
+    expect(await refusal('ada')).to.match(/^HTTP 503.*the user has 2 links/)
+    const other = await openLink('ben')
+    expect(await refusal('ben')).to.match(/^HTTP 503.*3 links are open/)
+    const { text } = await ask(`${to}/metrics`, { method: 'GET', headers: {} })
+    expect(text).to.include('service_cli_join_links 3')
+    const list = async () => {
+      const uri = 'gateway://instances'
+      const { json } = await callStateless(url, 'resources/read', { uri })
+      return JSON.parse(json.result.contents[0].text)
+    }
+    await until(async () => (await list()).total === 3, 'the instances')
+    // Lost ones count, or a user could fill the list with them.
+    for (const { socket } of [first, second]) socket.destroy()
+    await until(async () => (await list()).stale_count === 2, 'the losses')
+    expect(await refusal('ada')).to.include('the user has 2 instances')
+    await small.stop()
+    expect(await other.link.ended).to.deep.equal({ code: 1001, reason: 'the gateway stops' })
+  })
+
+  it('takes no address from a record, and shows its texts in bounds', async () => {
+    const record = {
+      display_name: 'a\u001b[31m\u202ename',
+      mcp_url: 'http://169.254.169.254/latest',
+      host_url: 'http://127.0.0.1:1/host',
+      metadata: { token: 'secret', x: 'y' },
+    }
+    const { id, link } = await joinScripted({ record })
+    await joined(id)
+    const row = JSON.stringify(await rowOf(id))
+    expect(row).to.not.include('169.254').and.not.include('secret').and.not.include('\\u001b')
+    link.close(1001, 'stopped')
+  })
+
+  it('closes links that bring no record, a wrong one, one without end, or another id', async () => {
+    const id = randomUUID()
+    const ends: [string, Parameters<typeof joinAs>[2], string][] = [
+      ['none', (_req, res) => void res.writeHead(404).end('{}\n'), 'instance_id must be a UUID'],
+      ['ended', (_req, res) => void res.writeHead(404).end(), 'has ended its record'],
+      ['wrong', withRecord({ ...toldRecord(id), schema_version: 9 }), 'schema_version 9'],
+      [
+        'endless',
+        (_req, res) => void res.writeHead(200).write('x'.repeat(200_000)),
+        'larger than 65536 bytes',
+      ],
+      [
+        'another',
+        (req, res) => {
+          if (req.url !== '/join/v1/record') return void res.writeHead(204).end()
+          res.writeHead(200)
+          for (const each of [id, randomUUID()]) res.write(`${JSON.stringify(toldRecord(each))}\n`)
+        },
+        'another instance',
+      ],
+    ]
+    for (const [name, listener, said] of ends) {
+      const { link } = await joinAs(base, tokenOf('ada'), listener)
+      const { code, reason } = await link.ended
+      expect(code, name).to.equal(4001)
+      expect(reason, name).to.include(said)
+    }
+    expect(await rowOf(id)).to.equal(undefined)
+  })
+
+  it('keeps an instance whose record breaks off as one with a lost link', async () => {
+    const id = randomUUID()
+    let record: ServerHttp2Stream | undefined
+    const { link } = await joinAs(base, tokenOf('ada'), (req, res) => {
+      if (req.url !== '/join/v1/record') return void res.writeHead(204).end()
+      record = (res as unknown as Http2ServerResponse).stream
+      res.writeHead(200).write(`${JSON.stringify(toldRecord(id))}\n`)
+    })
+    await joined(id)
+    record?.close(constants.NGHTTP2_INTERNAL_ERROR)
+    expect((await link.ended).code).to.equal(1013)
+    // The end of the link reaches the client first.
+    await lost(id)
+    expect((await rowOf(id)).reason).to.include('the link was cut')
+  })
+
+  it('cuts a download with its link, but not the connection of one that has every byte', async () => {
+    const { id, link, socket } = await joinScripted({}, (req, res) => {
+      const bytes = req.url?.endsWith('f') === true ? 5 : 6
+      res.writeHead(200, { 'Content-Length': bytes }).write('whole')
+    })
+    await joined(id)
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    const download = async (hex: string, of: Agent) => {
+      const req = get(`${base}/instances/${id}/artefacts/sha256/${hex}`, { agent: of })
+      const [res] = (await once(req, 'response')) as [IncomingMessage]
+      return { req, res }
+    }
+    const part = await download('0'.repeat(64), new Agent())
+    const cut = text(part.res).catch((error: NodeJS.ErrnoException) => error.code)
+    expect(await text((await download('f'.repeat(64), agent)).res)).to.equal('whole')
+    socket.destroy()
+    await link.ended
+    expect(await cut).to.equal('ECONNRESET')
+    await lost(id)
+    const { req, res } = await download('f'.repeat(64), agent)
+    expect([res.statusCode, req.reusedSocket]).to.deep.equal([503, true])
+    agent.destroy()
+  })
+})

@@ -1,0 +1,148 @@
+import { expect } from 'chai'
+import { serveInProcess } from '../../../helpers/in-process-servers.ts'
+import { LinkClient } from '../../../helpers/link.ts'
+import { type Events, RawSession } from '../../../helpers/mcp.ts'
+import type { RunningServe } from '../../../helpers/serve-process.ts'
+import { until } from '../../../helpers/until.ts'
+import { connectWhenFree, expectHealthy, failureOf } from '../link-health.ts'
+
+const listChanged = 'notifications/resources/list_changed'
+/** Long enough for what has to happen within them on a machine at work. */
+const graceMs = 1500
+const listMs = 1500
+
+describe('schemes of an application over the host link', () => {
+  let serve: RunningServe
+  let session: RawSession
+  let events: Events
+  let app: LinkClient
+
+  before(async () => {
+    const limits = ['listChangedIntervalMs=20', `linkGraceMs=${graceMs}`, `linkListMs=${listMs}`]
+    serve = await serveInProcess({ flags: limits.map(limit => `--bound=${limit}`) })
+  })
+
+  beforeEach(async () => {
+    session = await RawSession.open(serve.url)
+    events = await session.listen()
+    app = await LinkClient.connect(serve)
+  })
+
+  afterEach(async () => {
+    events.close()
+    await session.delete()
+    if (app.ws.readyState === app.ws.OPEN) await app.bye()
+    await expectHealthy(serve)
+  })
+
+  after(async () => {
+    await serve.stop()
+    expect(serve.output().stderr).not.to.match(/"level":"error"|\n\s+at /)
+  })
+
+  const changes = () => events.messages.filter(({ method }) => method === listChanged).length
+
+  const listed = async (): Promise<string[]> => {
+    const { result } = await session.call('resources/list')
+    return result.resources
+      .map(({ uri }: any) => uri)
+      .filter((uri: string) => uri.startsWith('app'))
+  }
+
+  const descriptors = (...names: string[]) => names.map(name => ({ uri: `app://${name}`, name }))
+
+  const register = (...names: string[]) =>
+    app.done({ type: 'producer.register', scheme: 'app', resources: descriptors(...names) })
+
+  /** Waits for a change of the listing that what `act` does announces. */
+  async function expectChange(act: () => Promise<unknown>): Promise<void> {
+    const sofar = changes()
+    await act()
+    await events.until(() => changes() > sofar, 'list_changed')
+  }
+
+  it('come and go, and every client hears of it', async () => {
+    expect(await listed()).to.deep.equal([])
+    await expectChange(() => register('Cube', 'Light'))
+    expect(await listed()).to.deep.equal(['app://Cube', 'app://Light'])
+    const resources = descriptors('Light', 'Suzanne')
+    await expectChange(() => app.done({ type: 'producer.list_changed', scheme: 'app', resources }))
+    expect(await listed()).to.deep.equal(['app://Light', 'app://Suzanne'])
+    await expectChange(() => app.done({ type: 'producer.unregister', scheme: 'app' }))
+    expect(await listed()).to.deep.equal([])
+    expect(await failureOf(session, 'app://Cube')).to.equal(-32002)
+  })
+
+  it('are asked for their list, which nobody waits for', async () => {
+    await expectChange(() => register('Cube'))
+    const asked = Promise.withResolvers<void>()
+    app.answer = async ({ type }) => {
+      if (type !== 'list') return undefined
+      await asked.promise
+      return { resources: descriptors('Plane') }
+    }
+    await app.done({ type: 'producer.list_changed', scheme: 'app' })
+    await app.until(() => app.ofType('list').length > 0, 'the question')
+    expect(app.ofType('list')[0]).to.include({ scheme: 'app', deadline_ms: listMs })
+    expect(await listed()).to.deep.equal(['app://Cube'])
+    await expectChange(async () => asked.resolve())
+    expect(await listed()).to.deep.equal(['app://Plane'])
+  })
+
+  it('tell clients that subscribed to a resource, and no others', async () => {
+    await register('Cube', 'Light')
+    await session.call('resources/subscribe', { uri: 'app://Cube' })
+    await app.done({ type: 'resource.updated', uri: 'app://Light' })
+    await app.done({ type: 'resource.updated', uri: 'app://Cube' })
+    await events.until(() => events.updates.length > 0, 'the update')
+    await app.done({ type: 'scene.set', scene: {} })
+    expect(events.updates).to.deep.equal(['app://Cube'])
+    const foreign = await app.ask({ type: 'resource.updated', uri: 'scene://current' })
+    expect(foreign).to.include({ type: 'error', code: 'not_found' })
+  })
+
+  it('that went leave subscriptions that wait for them, and can be given up', async () => {
+    const uri = 'app://Cube'
+    const subscribe = (to: string) => session.call('resources/subscribe', { uri: to })
+    const unregister = () => app.done({ type: 'producer.unregister', scheme: 'app' })
+    await register()
+    await subscribe(uri)
+    await unregister()
+    expect((await subscribe(uri)).error.code).to.equal(-32002)
+    await register()
+    await app.done({ type: 'resource.updated', uri })
+    await events.until(() => events.updates.includes(uri), 'the update')
+    await unregister()
+    const unsubscribed = await session.call('resources/unsubscribe', { uri })
+    expect(unsubscribed.result).to.deep.equal({})
+    const again = await session.call('resources/unsubscribe', { uri })
+    expect(again.error.code).to.equal(-32002)
+  })
+
+  it('stay listed for the grace time after the link is lost, then go', async () => {
+    await expectChange(() => register('Cube'))
+    const seen = new Set<unknown>()
+    await expectChange(async () => {
+      app.cut()
+      await until(async () => {
+        const failure = await failureOf(session, 'app://Cube')
+        seen.add(failure)
+        return failure === -32002
+      }, 'the scheme is gone')
+    })
+    expect([...seen]).to.deep.equal(['host_disconnected', -32002])
+    expect(await listed()).to.deep.equal([])
+  })
+
+  it('go at once after bye, and for the next application', async () => {
+    await expectChange(() => register('Cube'))
+    await expectChange(() => app.bye())
+    expect(await listed()).to.deep.equal([])
+    app = await LinkClient.connect(serve)
+    await expectChange(() => register('Cube'))
+    app.cut()
+    await app.closed
+    app = await connectWhenFree(serve, { instance_id: 'other' })
+    expect(await listed()).to.deep.equal([])
+  })
+})

@@ -1,0 +1,175 @@
+import { expect } from 'chai'
+import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { serveInProcess } from '../../helpers/in-process-servers.ts'
+import { type RunningServe, runServe } from '../../helpers/serve-process.ts'
+import { ask } from '../../helpers/mcp.ts'
+import { accept, acceptLinks, type Joined, linkRequest } from '../../helpers/scripted-gateway.ts'
+import { statelessHeaders, statelessRequest } from '../../helpers/stateless.ts'
+import { until } from '../../helpers/until.ts'
+
+const token = 'svc_a-token-of-the-scope-instance'
+const read = async ({ client }: Joined, uri: string) => {
+  const answer = await client.ask({
+    ...linkRequest('/mcp'),
+    method: 'POST',
+    headers: statelessHeaders('resources/read', { uri }),
+    body: JSON.stringify(statelessRequest('resources/read', { uri })),
+  })
+  return JSON.parse(String(Buffer.concat(await answer.toArray())))
+}
+
+describe('serve --join', () => {
+  let folder: string
+  let tokenFile: string
+  let server: Server
+  let gateway: ReturnType<typeof acceptLinks>
+  let status: number | null
+  let base: string
+  let serve: RunningServe | undefined
+
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'serve-join-'))
+    tokenFile = join(folder, 'join.token')
+    await writeFile(tokenFile, `${token}\n`, { mode: 0o600 })
+    status = null
+    server = createServer()
+    gateway = acceptLinks(server, () => status)
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  })
+  afterEach(async () => {
+    await serve?.stop()
+    serve = undefined
+    server.close()
+    server.closeAllConnections()
+    await rm(folder, { recursive: true, force: true })
+  })
+
+  const start = async (to: string, flags: string[] = []) => {
+    const join = ['--join', to, '--join-token-file', tokenFile, '--name', 'my scene']
+    serve = await serveInProcess({ flags: [...join, ...flags] })
+    return serve
+  }
+  const state = async ({ base }: RunningServe) =>
+    (await ask(`${base}/readyz`, { method: 'GET', headers: {} })).json.join?.[0]?.state
+  const joinedAt = async (index: number) => {
+    await until(() => gateway.joined.length > index, 'the link')
+    const joined = gateway.joined[index]
+    if (joined === undefined) throw new Error('no link')
+    return joined
+  }
+  /** Lines of the record, as they come. */
+  const follow = async ({ client }: Joined) => {
+    const lines: any[] = []
+    const answer = await client.ask(linkRequest('/join/v1/record'))
+    let text = ''
+    answer.on('data', chunk => {
+      const [rest = '', ...whole] = `${text}${chunk}`.split('\n').toReversed()
+      text = rest
+      lines.push(...whole.toReversed().map(line => JSON.parse(line)))
+    })
+    return lines
+  }
+
+  it('tells its record and its changes, and answers reads, with no address and no secret of the host link', async () => {
+    const instance = await start(`${base}/mcp`, ['--visible-to', 'team'])
+    const joined = await joinedAt(0)
+    expect(joined.headers.authorization).to.equal(`Bearer ${token}`)
+    const lines = await follow(joined)
+    await until(() => lines.length > 0, 'the record')
+    const [record] = lines
+    expect([record.instance_id, record.display_name, record.dcc_type]).to.deep.equal([
+      instance.instanceId,
+      'my scene',
+      'unknown',
+    ])
+    expect(record.visible_to).to.equal('team')
+    expect(record).to.not.have.any.keys('host_url', 'host_token_file', 'pid_start')
+    expect(JSON.stringify(record)).to.not.include(instance.token)
+    await instance.post('scene', { objects: [{ id: 'Cube' }] })
+    await until(() => lines.at(-1).scene_set_at !== null, 'the change of the record')
+    const { result } = await read(joined, 'scene://current')
+    expect(JSON.parse(result.contents[0].text).objects).to.deep.equal([{ id: 'Cube' }])
+  })
+
+  it('says its state on the terminal, in /readyz and in /metrics, and joins again after a cut', async () => {
+    const instance = await start(base)
+    const first = await joinedAt(0)
+    expect(await state(instance)).to.equal('connecting')
+    await accept(first)
+    expect(await state(instance)).to.equal('joined')
+    first.socket.destroy()
+    const second = await joinedAt(1)
+    expect(await state(instance)).to.equal('lost')
+    const { text } = await ask(`${instance.base}/metrics`, { method: 'GET', headers: {} })
+    expect(text).to.include('service_cli_join{state="lost"} 1')
+    await accept(second)
+    expect(await state(instance)).to.equal('joined')
+    const said = () => instance.output().stderr
+    await until(() => said().match(/joined the gateway/g)?.length === 2, 'both lines')
+    const stderr = said()
+    expect(stderr).to.include('"owner":"ada"').and.include('the link to the gateway is lost')
+    expect(stderr).to.not.include(token)
+  })
+
+  it('writes nothing and drains nothing for the gateway', async () => {
+    const instance = await start(base)
+    const joined = await joinedAt(0)
+    const events = { events: [{ source: 'test', stream: 'stdout', message: 'hello' }] }
+    await instance.post('events/one', events)
+    const drained = await read(joined, 'events://session/one?drain=true')
+    expect(JSON.stringify(drained)).to.include('insufficient_scope')
+    const kept = await read(joined, 'events://session/one')
+    expect(JSON.parse(kept.result.contents[0].text).events).to.have.length(1)
+    for (const path of ['/host/v1/scene', '/metrics', '/', '/page/session']) {
+      const answer = await joined.client.ask({ ...linkRequest(path), method: 'POST', body: '{}' })
+      expect([404, 405], path).to.include(answer.statusCode)
+      answer.destroy()
+    }
+  })
+
+  it('states a refusal with what the gateway says, and goes on serving', async () => {
+    status = 401
+    const instance = await start(base)
+    await until(async () => (await state(instance)) === 'refused', 'the refusal')
+    const said = () => instance.output().stderr
+    await until(() => said().includes('HTTP 401: the token was revoked'), 'the reason')
+    expect(said()).to.include('trying again every 60 s')
+    expect(gateway.attempts()).to.equal(1)
+    status = 503
+    const answer = await ask(`${instance.base}/healthz`, { method: 'GET', headers: {} })
+    expect(answer.status).to.equal(200)
+  })
+
+  it('says that it stops', async () => {
+    const instance = await start(base)
+    const joined = await joinedAt(0)
+    // Before its answer the instance may not know yet that it has a link.
+    await accept(joined)
+    await instance.stop()
+    serve = undefined
+    expect(await joined.link.ended).to.deep.equal({ code: 1001, reason: 'the instance stops' })
+  })
+
+  it('refuses an address where others read the token, and a start without a token', async () => {
+    const file = ['--join-token-file', tokenFile]
+    const cases: [string[], string][] = [
+      [['--join', 'http://gateway.example.com', ...file], 'would receive secrets over plain http'],
+      [['--join', 'ftp://gateway.example.com', ...file], '--join is not the address of a gateway'],
+      [['--join', 'https://gateway.example.com'], '--join needs a token'],
+      [file, '--join-token-file is for --join'],
+      [['--visible-to', 'all'], '--visible-to is for --join'],
+      [['--join', base, '--join-token-file', join(folder, 'none')], 'cannot be read'],
+    ]
+    for (const [flags, said] of cases) {
+      const { code, stderr } = await runServe(flags)
+      expect([code, stderr.includes(said)], stderr).to.deep.equal([2, true])
+    }
+  })
+})

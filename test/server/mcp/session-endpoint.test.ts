@@ -1,0 +1,108 @@
+import { expect } from 'chai'
+import { silentLogger } from '../../../src/lib/util/logger.ts'
+import {
+  ask,
+  initializeBody,
+  postHeaders,
+  RawSession,
+  rpc,
+  startServer,
+  type TestServer,
+} from '../../helpers/mcp.ts'
+
+/** What the official SDK answers in the same way is in `test/oracle`. */
+describe('the session endpoint', () => {
+  let running: TestServer
+  let session: RawSession
+  const errors: object[] = []
+
+  before(async () => {
+    const limits = { maxRequestBytes: 10_000, maxSubscriptionsPerSession: 1 }
+    const log = { ...silentLogger, error: (fields: object) => void errors.push(fields) }
+    running = await startServer({ limits }, { log })
+    session = await RawSession.open(running.url)
+  })
+  after(() => running.stop())
+
+  const post = (body: string | Buffer, headers: Record<string, string> = {}) =>
+    ask(running.url, { method: 'POST', headers: { ...postHeaders, ...headers }, body })
+
+  it('names itself, and has completions where the revision has them', async () => {
+    for (const revision of ['2024-11-05', '2025-03-26']) {
+      const { json } = await post(initializeBody(revision))
+      const { serverInfo, capabilities } = json.result
+      expect(serverInfo).to.include({ name: 'service-cli' }).and.to.have.property('version')
+      expect('completions' in capabilities, revision).to.equal(revision !== '2024-11-05')
+    }
+  })
+
+  it('names the supported versions in the refusal of another one', async () => {
+    const { json } = await session.post(rpc('ping'), { 'MCP-Protocol-Version': '1999-01-01' })
+    expect(json.error.message).to.include('2025-11-25').and.include('2024-11-05')
+  })
+
+  it('takes a body that is not encoded, and returns 415 to another one', async () => {
+    for (const coding of ['identity', 'Identity', '']) {
+      const answer = await session.post(rpc('ping'), { 'Content-Encoding': coding })
+      expect(answer.json, coding).to.have.property('result')
+    }
+    for (const coding of ['gzip', 'identity, gzip']) {
+      const answer = await session.post(rpc('ping'), { 'Content-Encoding': coding })
+      expect([answer.status, answer.json.error.code], coding).to.deep.equal([415, -32000])
+      expect(answer.json.error.message).to.match(/Content-Encoding/)
+      expect(answer.headers['accept-encoding']).to.equal('identity')
+    }
+  })
+
+  it('returns 413 to a body over the limit, declared or not, and the session lives', async () => {
+    const body = rpc('ping', { filler: 'x'.repeat(20_000) })
+    expect((await session.post(body)).status).to.equal(413)
+    expect((await session.post(body, { 'Transfer-Encoding': 'chunked' })).status).to.equal(413)
+    expect((await session.post(rpc('ping'))).status).to.equal(200)
+  })
+
+  it('takes a message for what it says when it names a member twice or __proto__', async () => {
+    const twice = '{"jsonrpc":"2.0","id":1,"method":"resources/list","method":"ping"}'
+    expect((await session.post(twice)).json.result).to.deep.equal({})
+    const inherited =
+      '{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"__proto__":{"uri":"scene://current"}}}'
+    expect((await session.post(inherited)).json.error.code).to.equal(-32602)
+  })
+
+  it('returns the id of half a surrogate pair as it was sent', async () => {
+    for (const method of ['ping', 'none']) {
+      const { text } = await session.post(`{"jsonrpc":"2.0","id":"\\udc80","method":"${method}"}`)
+      expect(JSON.parse(text)).to.include({ id: '\udc80' })
+    }
+  })
+
+  it('returns an empty list of tools when none are offered', async () => {
+    const { json } = await session.post(rpc('tools/list'))
+    expect(json.result).to.deep.equal({ tools: [] })
+  })
+
+  it('answers a batch of 2025-03-26 with one array, notifications without an answer', async () => {
+    const old = await RawSession.open(running.url, '2025-03-26')
+    const notification = '{"jsonrpc":"2.0","method":"notifications/x"}'
+    const mixed = await old.post(
+      `[${rpc('ping', undefined, 1)},${notification},${rpc('nope', {}, 'b')},7]`,
+    )
+    expect(mixed.json.map((each: any) => [each.id, each.error?.code])).to.deep.equal([
+      [1, undefined],
+      ['b', -32601],
+      [null, -32600],
+    ])
+    const silent = await old.post(`[${notification}]`)
+    expect([silent.status, silent.text]).to.deep.equal([202, ''])
+    expect((await old.post(`[${initializeBody()}]`)).json.error.code).to.equal(-32600)
+    expect((await old.post(`[${Array(101).fill(notification).join()}]`)).status).to.equal(400)
+  })
+
+  it('says when a client has reached a limit of its own, and the error log does not', async () => {
+    const own = await RawSession.open(running.url)
+    await own.call('resources/subscribe', { uri: 'scene://current' })
+    const { error } = await own.call('resources/subscribe', { uri: 'scene://delta' })
+    expect(error).to.deep.include({ code: -32603, data: { reason: 'subscription_limit' } })
+    expect(errors).to.deep.equal([])
+  })
+})

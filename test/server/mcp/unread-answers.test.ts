@@ -1,0 +1,242 @@
+import { expect } from 'chai'
+import { once } from 'node:events'
+import { Agent, createServer, request } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import type { AccessEntry } from '../../../src/lib/util/logger.ts'
+import { McpHttpServer } from '../../../src/server/mcp/mcp-http-server.ts'
+import { ask, RawSession, rpc, startServer, type TestServer } from '../../helpers/mcp.ts'
+import { callStateless, statelessHeaders, statelessRequest } from '../../helpers/stateless.ts'
+import { until } from '../../helpers/until.ts'
+
+const chars = 200_000
+
+/** A producer whose answers come when the test says so. */
+class Waiting {
+  readonly scheme = 'waiting'
+  readonly #waiting: (() => void)[] = []
+  #arrived: () => void = () => {}
+
+  list(): [] {
+    return []
+  }
+
+  async read(uri: string): Promise<{ uri: string; text: string }[]> {
+    await new Promise<void>(resolve => {
+      this.#waiting.push(resolve)
+      this.#arrived()
+    })
+    return [{ uri, text: 'x'.repeat(chars) }]
+  }
+
+  /** Resolves when a reader waits. */
+  async asked(): Promise<void> {
+    if (this.#waiting.length > 0) return
+    await new Promise<void>(resolve => (this.#arrived = resolve))
+  }
+
+  answer(): void {
+    for (const resolve of this.#waiting.splice(0)) resolve()
+  }
+}
+
+interface Asked {
+  readonly headers: Record<string, string>
+  readonly body: string
+}
+
+/** How a resource is read, by transport. */
+const transports: Record<string, (url: string) => Promise<(uri: string) => Asked>> = {
+  'in a session': async url => {
+    const { headers } = await RawSession.open(url)
+    return uri => ({ headers, body: rpc('resources/read', { uri }) })
+  },
+  'of 2026-07-28': async () => uri => statelessOf('resources/read', { uri }),
+}
+
+const textOf = ({ headers, body }: Asked) => {
+  const all = { Host: 'localhost', ...headers, 'Content-Length': body.length }
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`)
+  return `POST /mcp HTTP/1.1\r\n${lines.join('')}\r\n${body}`
+}
+
+const statelessOf = (method: string, params: Record<string, unknown>, id = 1) => ({
+  headers: statelessHeaders(method, params),
+  body: JSON.stringify({ ...statelessRequest(method, params), id }),
+})
+
+describe('an answer that is not taken', () => {
+  let running: TestServer
+  const producer = new Waiting()
+  let onCut: () => void = () => {}
+
+  before(async () => {
+    running = await startServer(
+      // Room for one large answer at a time, and not for two.
+      { enableTools: true, limits: { maxSubscriptions: 1, maxHeldAnswerBytes: 1.5 * chars } },
+      { accessLog: ({ status }) => void (status === null && onCut()) },
+      server => server.resources().addProducer(producer),
+    )
+  })
+  after(() => running.stop())
+
+  for (const [transport, open] of Object.entries(transports)) {
+    it(`occupies no capacity of other clients when its own leaves, ${transport}`, async () => {
+      const reading = await open(running.url)
+      for (const name of ['a', 'b']) {
+        const { headers, body } = reading(`waiting://${name}`)
+        const left = request(running.url, { method: 'POST', headers, agent: false })
+        left.on('error', () => {})
+        left.end(body)
+        await producer.asked()
+        const gone = new Promise<void>(resolve => (onCut = resolve))
+        left.destroy()
+        await gone
+        producer.answer()
+      }
+      const staying = ask(running.url, { method: 'POST', ...reading('waiting://c') })
+      await producer.asked()
+      producer.answer()
+      const { json } = await staying
+      expect(json.error).to.equal(undefined)
+      expect(json.result.contents[0].text).to.have.length(chars)
+    })
+  }
+
+  it('ends the rest of its batch with its session', async () => {
+    const session = await RawSession.open(running.url, '2025-03-26')
+    const read = (id: number) => rpc('resources/read', { uri: 'waiting://d' }, id)
+    const subscribe = rpc('resources/subscribe', { uri: 'scene://current' }, 3)
+    const body = `[${read(1)},${subscribe}]`
+    const { hostname, port } = new URL(running.url)
+    const socket = connect(Number(port), hostname)
+    socket.write(textOf({ headers: { ...session.headers, Connection: 'close' }, body }))
+    await producer.asked()
+    expect((await session.delete()).status).to.equal(204)
+    producer.answer()
+    await once(socket.resume(), 'close')
+    const other = await RawSession.open(running.url)
+    const answer = await other.call('resources/subscribe', { uri: 'scene://current' })
+    expect(answer.result, 'the one subscription there is room for').to.deep.equal({})
+    await other.delete()
+  })
+
+  it('is cut when it is large and stands still, also inside a server of the host', async () => {
+    const cut = Promise.withResolvers<void>()
+    const accessLog = ({ rpc }: AccessEntry) => void (rpc === 'resources/read' && cut.resolve())
+    const limits = { streamStallMs: 200, streamKeepAliveMs: 100 }
+    const server = new McpHttpServer({}, { limits, accessLog })
+    server.resources().setScene({ big: 'x'.repeat(7_000_000) })
+    const host = createServer(server.requestListener())
+    host.listen(0, '127.0.0.1')
+    await once(host, 'listening')
+    const socket = connect((host.address() as AddressInfo).port, '127.0.0.1')
+    try {
+      const read = await transports['of 2026-07-28']!('')
+      socket.on('error', () => {})
+      socket.write(textOf(read('scene://current')))
+      await once(socket, 'readable')
+      await cut.promise
+    } finally {
+      socket.destroy()
+      host.closeAllConnections()
+      host.close()
+      await server.stop()
+    }
+  })
+})
+
+describe('a request that stays open', () => {
+  const count = 20
+  const padding = 'x'.repeat(300_000)
+  const wait = { name: 'wait_for_change', arguments: {}, padding }
+  const listen = { notifications: { resourceSubscriptions: ['scene://current'] }, uri: padding }
+  let running: TestServer
+  let agent: Agent
+  /** Requests that wait for a change. */
+  let waiting = 0
+
+  before(async () => {
+    running = await startServer({ enableTools: true })
+    const resources = running.server.resources()
+    const assertSubscribable = resources.assertSubscribable.bind(resources)
+    resources.assertSubscribable = uri => {
+      waiting++
+      return assertSubscribable(uri)
+    }
+  })
+  beforeEach(() => {
+    waiting = 0
+    agent = new Agent()
+  })
+  afterEach(() => agent.destroy())
+  after(() => running.stop())
+
+  const open: [what: string, open: () => Promise<Asked>][] = [
+    [
+      'a call that waits in a session',
+      async () => {
+        const { headers } = await RawSession.open(running.url)
+        return { headers, body: rpc('tools/call', wait) }
+      },
+    ],
+    ['a call that waits of 2026-07-28', async () => statelessOf('tools/call', wait)],
+    ['a stream of 2026-07-28', async () => statelessOf('subscriptions/listen', listen)],
+  ]
+  for (const [what, ask] of open) {
+    it(`keeps no body of ${what}`, async () => {
+      const { headers, body } = await ask()
+      const bytes = Buffer.from(body)
+      const before = await bytesInUse()
+      for (let opened = 0; opened < count; opened++) {
+        const open = request(running.url, { method: 'POST', headers, agent })
+        open.on('error', () => {}).end(bytes)
+      }
+      await until(() => waiting >= count, 'open requests')
+      expect((await bytesInUse()) - before).to.be.lessThan(count * 100_000)
+    })
+  }
+})
+
+describe('calls that a client sends at once without reading answers', () => {
+  it('run when their answers can be sent, and are answered in their order', async () => {
+    const count = 200
+    const params = { name: 'read_resource', arguments: { uri: 'app://large', max_chars: chars } }
+    let reads = 0
+    const read = (uri: string) => [{ uri, text: `${++reads}`.padEnd(chars) }]
+    const { url, stop } = await startServer({ enableTools: true }, {}, server =>
+      server.resources().addProducer({ scheme: 'app', list: () => [], read }),
+    )
+    const client = connect(Number(new URL(url).port), '127.0.0.1')
+    try {
+      const ids = Array.from({ length: count }, (_, at) => at)
+      client.write(ids.map(id => textOf(statelessOf('tools/call', params, id))).join(''))
+      // Both what came and what the system takes for a client that does not read is done by then.
+      for (let round = 0; round < count; round++) await callStateless(url, 'ping')
+      expect(reads).to.be.within(1, count / 2)
+      let text = ''
+      client.setEncoding('latin1').on('data', (chunk: string) => {
+        text += chunk.replaceAll(/ {2,}/g, ' ')
+      })
+      await until(() => text.includes(`"id":${count - 1},`), 'the last answer')
+      const answered = Array.from(text.matchAll(/"jsonrpc":"2.0","id":(\d+),/g), ([, id]) => id)
+      expect(answered.map(Number)).to.deep.equal(ids)
+    } finally {
+      client.destroy()
+      await stop()
+    }
+  })
+})
+
+/** After collections: what is left is held by somebody. */
+async function bytesInUse(): Promise<number> {
+  setFlagsFromString('--expose-gc')
+  for (let round = 0; round < 2; round++) {
+    runInNewContext('gc')()
+    await nextTurn()
+  }
+  const { heapUsed, external } = process.memoryUsage()
+  return heapUsed + external
+}

@@ -1,0 +1,109 @@
+import { expect } from 'chai'
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { serveInProcess } from '../helpers/in-process-servers.ts'
+import { RawSession } from '../helpers/mcp.ts'
+import { openFilesOf, type RunningServe } from '../helpers/serve-process.ts'
+import { until } from '../helpers/until.ts'
+import { BlobRead, uploadGenerated } from '../nightly/artefact-bytes.ts'
+import { exchange, RawSocket, requestText } from '../process/raw-socket.ts'
+
+const MiB = 1024 * 1024
+const healthz = requestText(['GET /healthz HTTP/1.1', 'Host: localhost'])
+
+describe('stopping a server', () => {
+  let serve: RunningServe
+  let registryDir: string
+
+  beforeEach(async () => {
+    registryDir = await mkdtemp(join(tmpdir(), 'stop-'))
+  })
+  afterEach(async () => {
+    await serve.stop()
+    await rm(registryDir, { recursive: true, force: true })
+  })
+
+  /** By default so long that no test passes because of the cut at its end. */
+  async function start(graceMs = 60_000): Promise<void> {
+    serve = await serveInProcess({ registryDir, flags: [`--limit=stopGraceMs=${graceMs}`] })
+  }
+
+  async function expectCleanStop(stopped: Promise<unknown>): Promise<void> {
+    await stopped
+    expect(await readdir(join(registryDir, 'instances'))).to.deep.equal([])
+    expect(serve.output().stderr).not.to.match(/"level":"error"|\n\s+at /)
+  }
+
+  /** A read of 16 MiB whose first bytes have come. */
+  async function beginRead(): Promise<{ read: BlobRead; hex: string }> {
+    const hex = await uploadGenerated(serve, 16 * MiB)
+    const session = await RawSession.open(serve.url)
+    const read = new BlobRead(serve, session.id, `artefact://sha256/${hex}`)
+    await until(() => read.bytes > 0, 'the first bytes')
+    read.pause()
+    return { read, hex }
+  }
+
+  it('does not wait for idle connections', async () => {
+    await start()
+    const idle = [await RawSocket.open(serve.port)]
+    for (let number = 0; number < 5; number++) {
+      const raw = await RawSocket.open(serve.port)
+      raw.write(healthz)
+      await raw.answers(1)
+      idle.push(raw)
+    }
+    const stopped = serve.stop()
+    for (const raw of idle) await raw.untilClosed()
+    await expectCleanStop(stopped)
+  })
+
+  it('ends every stream properly', async () => {
+    await start()
+    const streams = []
+    for (let number = 0; number < 5; number++) {
+      const session = await RawSession.open(serve.url)
+      await session.call('resources/subscribe', { uri: 'scene://current' })
+      streams.push(await session.listen())
+    }
+    const session = await RawSession.open(serve.url)
+    const raw = await RawSocket.open(serve.port)
+    const lines = ['GET /mcp HTTP/1.1', 'Host: localhost', `Mcp-Session-Id: ${session.id}`]
+    raw.write(requestText(lines))
+    await until(() => raw.received.includes('\r\n\r\n'), 'the stream is open')
+    const stopped = serve.stop()
+    for (const stream of streams) await stream.untilEnded()
+    await raw.untilClosed()
+    expect(raw.wasReset, 'an end, not a connection cut off').to.equal(false)
+    await expectCleanStop(stopped)
+  })
+
+  it('lets a running read finish, and refuses new connections meanwhile', async () => {
+    await start()
+    const { read, hex } = await beginRead()
+    const stopped = serve.stop()
+    const refused = () =>
+      exchange(serve.port, healthz).then(
+        () => false,
+        (error: NodeJS.ErrnoException) => error.code === 'ECONNREFUSED',
+      )
+    await until(refused, 'new connections are refused')
+    read.resume()
+    expect(await read.answer()).to.include({ sha256: hex, whole: true })
+    await expectCleanStop(stopped)
+  })
+
+  it('cuts readers that stopped reading, and uploads that stopped coming', async () => {
+    await start(500)
+    const { read } = await beginRead()
+    const upload = await RawSocket.open(serve.port)
+    const lines = ['POST /host/v1/artefacts HTTP/1.1', 'Host: localhost', 'Content-Length: 99999']
+    upload.write(requestText([...lines, `Authorization: Bearer ${serve.token}`], 'begun'))
+    const unfinished = join(registryDir, 'dcc-mcp-artefacts', 'tmp')
+    const begun = () => openFilesOf(process.pid).some(path => path.startsWith(unfinished))
+    await until(begun, 'the upload has begun')
+    await expectCleanStop(serve.stop())
+    read.disconnect()
+  })
+})

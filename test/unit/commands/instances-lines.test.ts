@@ -1,0 +1,88 @@
+import { expect } from 'chai'
+import {
+  changeLine,
+  emptyText,
+  instanceTable,
+  type ShownRow,
+} from '../../../src/commands/instances/lines.ts'
+
+const row: ShownRow = {
+  instance_short: '38e471f8',
+  dcc_type: 'blender',
+  version: '4.2.0',
+  display_name: 'Blender on desk',
+  status: 'available',
+  health: 'live',
+  reason: 'its process runs',
+  scene: '/shots/a.blend',
+  mcp_url: 'http://127.0.0.1:8765/mcp',
+}
+
+const since = '2026-03-04T05:06:07.250Z'
+const gone = { ...row, version: null, application: { connected: false, since } }
+
+describe('instanceTable', () => {
+  const stale = { ...row, health: 'stale', status: 'stale', reason: 'no heartbeat for 45 s' }
+
+  it('says why something is not well, and not why it is', () => {
+    const [head, first, , trouble] = instanceTable([row, stale]).split('\n')
+    expect(head).to.match(/^ID +APPLICATION +NAME +STATUS +HEALTH +SCENE +URL$/)
+    expect(first).to.contain('blender 4.2.0').and.not.contain('its process runs')
+    expect(trouble).to.equal('38e471f8  stale: no heartbeat for 45 s')
+  })
+
+  it('keeps its columns at every width when the application of an instance goes', () => {
+    for (const width of [80, 100, 139]) {
+      const [head] = instanceTable([row], width).split('\n')
+      const [headLeft, , trouble] = instanceTable([gone], width).split('\n')
+      expect(headLeft, String(width)).to.equal(head)
+      expect(trouble).to.equal(`38e471f8  live: application gone since ${since}`)
+    }
+  })
+
+  it('fits 80 columns and keeps the id and the address', () => {
+    const scene = `/projects/${'a'.repeat(80)}/shot.blend`
+    const lines = instanceTable([{ ...row, scene }, stale], 80).split('\n')
+    for (const line of lines) expect(line.length).to.be.at.most(80)
+    expect(lines[1]).to.contain('38e471f8').and.contain('http://127.0.0.1:8765/mcp')
+  })
+
+  it('says when a scene without a document was set', () => {
+    const set = { ...row, scene: null, scene_set_at: since }
+    const nowMs = Date.parse(since) + 180_000
+    expect(instanceTable([set], Infinity, nowMs)).to.contain('  set 3 min ago  http')
+    expect(changeLine('changed', set, new Date(nowMs))).to.contain('  set 3 min ago  http')
+    expect(instanceTable([{ ...row, scene_set_at: since }])).to.contain('/shots/a.blend')
+  })
+
+  it('is safe on a terminal, whoever wrote the record', () => {
+    const hostile = { ...row, display_name: '\u001b[2Jx\n', scene: '/a\u001b]0;t\u0007\nb' }
+    const text = instanceTable([hostile]) + changeLine('changed', hostile, new Date(0))
+    expect(text).not.to.match(/[\u0000-\u0009\u000b-\u001f]/)
+    expect(text.split('\n')).to.have.length(2)
+  })
+})
+
+describe('changeLine', () => {
+  it('continues on further lines at 80 columns, and loses nothing', () => {
+    const time = new Date(2026, 0, 2, 3, 4, 5)
+    const whole = changeLine('changed', gone, time)
+    const lines = changeLine('changed', gone, time, 80).split('\n')
+    expect(whole).not.to.contain('\n')
+    expect(lines.length).to.be.above(1)
+    for (const line of lines) expect(line.length).to.be.at.most(80)
+    expect(lines.map(line => line.trim()).join('  ')).to.equal(whole)
+  })
+})
+
+describe('emptyText', () => {
+  it('says what to do, and tells of those that ended', () => {
+    const nowhere = { dead: 0, registryDir: '/tmp/r', filtered: false }
+    const text = emptyText(nowhere)
+    expect(text).to.contain('/tmp/r').and.contain('service-cli serve').and.contain('doctor')
+    expect(text).not.to.contain('--all')
+    expect(emptyText({ ...nowhere, dead: 2 })).to.contain('2 instances ended; --all')
+    const filtered = emptyText({ ...nowhere, dead: 1, filtered: true })
+    expect(filtered).to.equal('No instance matches. 1 instance ended; --all shows them.')
+  })
+})

@@ -1,0 +1,172 @@
+import { expect } from 'chai'
+import { JoinOrServe, joinable } from '../../../src/commands/stdio/join-or-serve.ts'
+import { locateInstance } from '../../../src/commands/stdio/locate-instance.ts'
+import type { Instance } from '../../../src/lib/instances/instance.ts'
+import type { Target } from '../../../src/lib/mcp/bridge/context.ts'
+import type { Result } from '../../../src/lib/util/result.ts'
+import type { ServeHandle } from '../../../src/server/host/serve-options.ts'
+
+function instance(id: string, more: Partial<Instance> = {}): Instance {
+  const url = `http://127.0.0.1:1/${id}`
+  const owner = { pid: 1, pidStart: null, hostname: 'here', startedMs: 0 }
+  return { id, dccType: 'blender', displayName: id, scene: null, url, ...owner, ...more }
+}
+
+const blender = instance('blender-1')
+const second = instance('blender-2')
+const maya = instance('maya-1', { dccType: 'maya' })
+const unknown = instance('unknown-1', { dccType: 'unknown' })
+const ownUrl = 'http://127.0.0.1:9/mcp'
+
+const url = (place: Result<Target, string>) => (place.ok ? place.value.url.href : place.failure)
+
+describe('joinable', () => {
+  const cases: [kind: string | undefined, among: Instance[], joined: string][] = [
+    [undefined, [], 'none'],
+    [undefined, [maya], 'maya-1'],
+    [undefined, [maya, blender], 'several'],
+    ['blender', [maya, unknown], 'unknown-1'],
+    ['blender', [unknown, blender], 'blender-1'],
+    ['blender', [blender, second], 'several'],
+    ['blender', [maya], 'none'],
+  ]
+  for (const [kind, among, joined] of cases) {
+    it(`returns ${joined} for ${kind} among ${among.map(({ id }) => id).join(', ')}`, () => {
+      const selection = joinable(among, kind)
+      expect(selection.kind === 'one' ? selection.instance.id : selection.kind).to.equal(joined)
+    })
+  }
+})
+
+/** Running instances and a clock that the test moves. */
+class World {
+  live: Instance[] = [blender]
+  now = 1_000_000
+  starts = 0
+  stops = 0
+  said: string[] = []
+  end = Promise.withResolvers<void>()
+  failure: Error | null = null
+
+  place(dccType?: string): JoinOrServe {
+    return new JoinOrServe({
+      dccType,
+      live: async () => this.live,
+      locked: work => work(),
+      start: async () => {
+        if (this.failure !== null) throw this.failure
+        this.starts++
+        return this.#handle()
+      },
+      joined: ({ id }) => this.said.push(`joined ${id}`),
+      started: () => this.said.push('started'),
+      now: () => this.now,
+      random: () => 0.5,
+      takeoverMs: 1000,
+    })
+  }
+
+  /** A place that has joined `blender` and then lost it. */
+  async lost(dccType?: string): Promise<JoinOrServe> {
+    const place = this.place(dccType)
+    await place.open()
+    await place.locate()
+    this.live = []
+    expect(url(await place.locate())).to.contain('does not answer')
+    return place
+  }
+
+  #handle(): ServeHandle {
+    return {
+      url: 'https://studio.example/mcp',
+      hostUrl: 'http://127.0.0.1:9/host',
+      hostTokenFile: null,
+      instanceId: 'own',
+      pageLogin: () => null,
+      gatewayPageLogin: async () => null,
+      capture: null,
+      closed: this.end.promise,
+      stop: async () => void this.stops++,
+    }
+  }
+}
+
+describe('JoinOrServe', () => {
+  let world: World
+  beforeEach(() => (world = new World()))
+
+  it('waits for the joined server to return, then starts its own', async () => {
+    const place = await world.lost()
+    world.now += 1499
+    expect(url(await place.locate())).to.contain('does not answer')
+    world.live = [instance('blender-1b', { displayName: 'blender-1', startedMs: world.now })]
+    expect(url(await place.locate())).to.equal('http://127.0.0.1:1/blender-1b')
+    world.live = []
+    expect(url(await place.locate())).to.contain('does not answer')
+    world.now += 1501
+    for (let time = 0; time < 2; time++) expect(url(await place.locate())).to.equal(ownUrl)
+    expect(world.said).to.deep.equal(['joined blender-1', 'joined blender-1b', 'started'])
+  })
+
+  it('joins a server that another client started', async () => {
+    const place = await world.lost('blender')
+    world.now += 60_000
+    world.live = [second]
+    expect(url(await place.locate())).to.equal(second.url)
+    expect(world.starts).to.equal(0)
+  })
+
+  it('hands back to the same process after an absence, and to nothing else', async () => {
+    const place = await world.lost()
+    world.now += 1501
+    expect(url(await place.locate())).to.equal(ownUrl)
+    world.live = [second, { ...maya, startedMs: world.now }]
+    await place.handBack(() => expect.fail('moved'))
+    const moves: string[] = []
+    world.live = [instance('own', { startedMs: world.now }), blender]
+    await place.handBack(() => void moves.push('moved'))
+    expect(moves).to.deep.equal(['moved'])
+    expect(url(await place.locate())).to.equal(blender.url)
+    expect(world).to.include({ starts: 1, stops: 1 })
+  })
+
+  it('reports why the start failed and retries', async () => {
+    const place = await world.lost()
+    world.now += 60_000
+    world.failure = new Error('port 8765 is taken')
+    expect(url(await place.locate())).to.contain('port 8765 is taken')
+    world.failure = null
+    expect(url(await place.locate())).to.equal(ownUrl)
+  })
+
+  it('rejects broken when its own server fails', async () => {
+    world.live = []
+    const place = world.place()
+    await place.open()
+    world.end.reject(new Error('it broke'))
+    const error = await place.broken.catch(cause => cause)
+    expect(error.message).to.equal('it broke')
+  })
+})
+
+describe('locateInstance', () => {
+  const next = instance('blender-1b', { displayName: 'blender-1', startedMs: 2_000_000 })
+  const nowhere = 'the instance blender-1 does not run or does not answer'
+  const cases: [word: string | undefined, live: Instance[], place: string][] = [
+    [undefined, [blender, maya], blender.url],
+    [undefined, [], nowhere],
+    [undefined, [maya], maya.url],
+    ['blender', [second], second.url],
+    ['blen', [second], nowhere],
+    ['blen', [second, next], next.url],
+  ]
+  for (const [word, live, place] of cases) {
+    const names = live.map(({ id }) => id).join(', ')
+    it(`returns ${place} for ${word} among ${names}`, async () => {
+      const parts = { first: blender, word, live: async () => live, now: () => 2e6 }
+      const locate = locateInstance(parts)
+      await locate()
+      expect(url(await locate())).to.equal(place)
+    })
+  }
+})

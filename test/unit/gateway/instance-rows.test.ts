@@ -1,0 +1,125 @@
+import { expect } from 'chai'
+import { instanceRow, rowStatus, verboseRow } from '../../../src/server/gateway/instance-rows.ts'
+import { entry } from '../../helpers/memory-directory.ts'
+
+const instanceId = 'a1b2c3d4-0000-4000-8000-000000000001'
+
+describe('instanceRow', () => {
+  it('says what the instance is, in which state, and how to reach it', () => {
+    expect(instanceRow(entry({ instanceId, metadata: { shot: '010' } }))).to.deep.equal({
+      instance_id: instanceId,
+      instance_short: 'a1b2c3d4',
+      display_id: 'blender@4.2.0-a1b2c3d4',
+      display_name: 'Blender on desk',
+      dcc_type: 'blender',
+      version: '4.2.0',
+      host: '127.0.0.1',
+      port: 8765,
+      host_pid: 4712,
+      application: { connected: true, since: null },
+      mcp_url: 'http://127.0.0.1:8765/mcp',
+      origin: 'local',
+      source: 'file',
+      status: 'available',
+      health: 'live',
+      reason: 'its heartbeat is fresh',
+      stale: false,
+      scene: '/shots/010/layout.blend',
+      scene_set_at: null,
+      metadata: { shot: '010' },
+      instance_status: {
+        status: 'available',
+        retryable: false,
+        recommended_next_action: 'open an MCP session at mcp_url',
+      },
+    })
+  })
+
+  it('adds processes and versions when asked for more', () => {
+    const given = entry({ instanceId })
+    const { lifecycle, ...row } = verboseRow(given)
+    expect(row).to.deep.equal({
+      ...instanceRow(given),
+      pid: 4711,
+      hostname: 'desk',
+      server_version: '0.1.0',
+      started_at: '2026-01-02T03:04:05.678Z',
+    })
+    expect(lifecycle).to.deep.equal({
+      service_pid: 4711,
+      host_pid: 4712,
+      host_bound: true,
+      host_mode: 'gui',
+    })
+  })
+
+  it('says unknown in the id and null elsewhere as long as no application is connected', () => {
+    const host = { connected: false, appPid: null, version: null, mode: null }
+    expect(verboseRow(entry({ instanceId, host, scene: null }))).to.deep.include({
+      display_id: 'blender@unknown-a1b2c3d4',
+      version: null,
+      host_pid: null,
+      scene: null,
+    })
+  })
+
+  it('says whether an application is connected, since when it is gone, and what to do', () => {
+    const never = { connected: false, appPid: null, version: null, mode: null }
+    const row = instanceRow(entry({ instanceId, host: never }))
+    expect(row.application).to.deep.equal({ connected: false, since: null })
+    expect(row.instance_status.recommended_next_action).to.equal(
+      'open an MCP session at mcp_url; no application has connected yet: open the application and press Connect',
+    )
+    const gone = instanceRow(entry({ instanceId, host: { ...never, sinceMs: 0 } }))
+    const since = '1970-01-01T00:00:00.000Z'
+    expect(gone.application).to.deep.equal({ connected: false, since })
+    expect(gone.instance_status.recommended_next_action).to.contain(
+      `application gone since ${since}`,
+    )
+  })
+
+  it('says when a scene was set without an application, which is then not missed', () => {
+    const never = { connected: false, appPid: null, version: null, mode: null }
+    const row = instanceRow(entry({ instanceId, host: never, scene: null, sceneSetMs: 0 }))
+    expect(row.scene_set_at).to.equal('1970-01-01T00:00:00.000Z')
+    expect(row.instance_status.recommended_next_action).to.equal('open an MCP session at mcp_url')
+  })
+
+  const addresses: [mcpUrl: string, host: string | null, port: number | null][] = [
+    ['http://127.0.0.1:8765/mcp', '127.0.0.1', 8765],
+    ['http://[::1]:9000/mcp', '::1', 9000],
+    ['https://studio.example/x/mcp', 'studio.example', 443],
+    ['no url', null, null],
+  ]
+  for (const [mcpUrl, host, port] of addresses) {
+    it(`takes host and port out of ${mcpUrl}`, () => {
+      expect(instanceRow(entry({ mcpUrl }))).to.include({ host, port, mcp_url: mcpUrl })
+    })
+  }
+
+  it('never has the address nor the token file of the host link', () => {
+    const record = { host_url: 'ws://127.0.0.1/host', host_token_file: '/secret.token' }
+    const text = JSON.stringify(verboseRow(entry(record as object)))
+    expect(text).not.to.match(/host_url|hostUrl|token|secret|\/host/)
+  })
+})
+
+describe('rowStatus', () => {
+  const cases: [health: 'live' | 'stale' | 'unhealthy' | 'dead', said: any, expected: string][] = [
+    ['live', 'available', 'available'],
+    ['live', 'busy', 'busy'],
+    ['live', 'booting', 'booting'],
+    ['live', 'shutting_down', 'shutting_down'],
+    ['stale', 'available', 'stale'],
+    ['unhealthy', 'available', 'unreachable'],
+    ['dead', 'available', 'dead'],
+  ]
+  for (const [health, said, expected] of cases) {
+    it(`is ${expected} for one that is ${health} and says ${said}`, () => {
+      const given = entry({ status: said }, { health })
+      expect(rowStatus(given)).to.equal(expected)
+      expect(instanceRow(given).instance_status).to.include({ status: expected })
+      expect(instanceRow(given).stale).to.equal(expected === 'stale')
+    })
+  }
+})

@@ -1,0 +1,125 @@
+import { expect } from 'chai'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Viewer } from '../../../src/server/http/authentication.ts'
+import type { View } from '../../../src/server/gateway/views/view.ts'
+import type { OpenRequests } from '../../../src/server/gateway/relay/open-requests.ts'
+import { Views } from '../../../src/server/gateway/views/views.ts'
+
+const idle = {
+  pendingCalls: 0,
+  tools: 0,
+  sessions: 0,
+  streams: 0,
+  subscriptions: 0,
+  subscribers: 0,
+}
+
+describe('the views of users', () => {
+  let nowMs: number
+  /** Names of the views that were asked, opened and closed, in order. */
+  let log: string[]
+  let busy: Set<string>
+  /** The open requests that each view counts. */
+  let shared: Map<string, OpenRequests>
+  let views: Views
+  let sweep: () => void
+  let limits: { maxViews: number; viewIdleMs: number }
+
+  beforeEach(() => {
+    ;[nowMs, log, busy] = [0, [], new Set()]
+    limits = { maxViews: 2, viewIdleMs: 1000 }
+    shared = new Map()
+    const view = (name: string): View => ({
+      endpoint: {
+        handle: () => void log.push(name),
+        activity: () => ({ ...idle, sessions: busy.has(name) ? 1 : 0 }),
+        endWaits() {},
+        close() {},
+      },
+      download: undefined,
+      close: () => void log.push(`close ${name}`),
+    })
+    views = new Views({
+      all: view('all'),
+      open(viewer, open) {
+        const name = `${viewer.accountId} ${viewer.team} ${viewer.schemes?.join() ?? '*'}`
+        log.push(`open ${name}`)
+        shared.set(name, open)
+        return view(name)
+      },
+      limits,
+      ticks: { now: () => nowMs },
+      timer: {
+        after(_delayMs, run) {
+          sweep = run
+          return () => {}
+        },
+      },
+    })
+  })
+
+  const ask = (viewer?: Partial<Viewer>, principal = 'user:x'): void => {
+    const all = { accountId: 'ada', username: 'ada', team: 'fx', schemes: null, ...viewer }
+    const rights = { principal, mayWrite: true, mayAnswer: true, rpc: undefined, uri: undefined }
+    void views.handle({} as IncomingMessage, {} as ServerResponse, {
+      ...rights,
+      ...(viewer && { viewer: all }),
+    })
+  }
+
+  it('are shared by the tokens of one account with equal rights, and by no other', () => {
+    ask({}, 'user:ada')
+    ask({}, 'user:ada token:ci')
+    ask({ schemes: ['scene'] })
+    ask()
+    expect(log).to.deep.equal([
+      'open ada fx *',
+      'ada fx *',
+      'ada fx *',
+      'open ada fx scene',
+      'ada fx scene',
+      'all',
+    ])
+    expect(views.size).to.equal(2)
+  })
+
+  it('are different ones for users of another provider', () => {
+    ask({ accountId: null }, 'https://idp ada')
+    ask({ accountId: null }, 'https://idp ben')
+    expect(log.filter(each => each.startsWith('open'))).to.have.length(2)
+  })
+
+  it('are new ones in another team, without what was before', () => {
+    ask()
+    ask({})
+    ask({ team: 'lighting' })
+    ask({})
+    expect(log.slice(1)).to.deep.equal([
+      'open ada fx *',
+      'ada fx *',
+      'close ada fx *',
+      'open ada lighting *',
+      'ada lighting *',
+      'close ada lighting *',
+      'open ada fx *',
+      'ada fx *',
+    ])
+  })
+
+  it('make room when nothing is open in them, the least recently used first', () => {
+    for (const accountId of ['a', 'b', 'a', 'c']) ask({ accountId })
+    expect(log.filter(each => each.startsWith('close'))).to.deep.equal(['close b fx *'])
+    busy = new Set(['a fx *', 'c fx *'])
+    expect(() => ask({ accountId: 'd' })).to.throw('too many users are connected')
+    expect(views.size).to.equal(2)
+  })
+
+  it('go after a while without anything open', async () => {
+    ask({ accountId: 'a' })
+    ask({ accountId: 'b' })
+    busy = new Set(['a fx *'])
+    nowMs = 1001
+    sweep()
+    expect(log.filter(each => each.startsWith('close'))).to.deep.equal(['close b fx *'])
+  })
+})

@@ -1,0 +1,244 @@
+import { expect } from 'chai'
+import { chmod, mkdir, mkdtemp, rename, rm, symlink, utimes, writeFile } from 'node:fs/promises'
+import { hostname, networkInterfaces, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type Instance, instanceOf, isDead } from '../../src/lib/instances/instance.ts'
+import { findNextRun, liveInstances } from '../../src/lib/instances/live-instances.ts'
+import { parseRecord } from '../../src/lib/instances/record.ts'
+import { selectInstance, shortIds } from '../../src/lib/instances/select-instance.ts'
+import { silentLogger } from '../../src/lib/util/logger.ts'
+import { processStart } from '../../src/lib/util/process.ts'
+
+/** TEST-NET-1 (RFC 5737) is no address of any machine. */
+const at = (url: string) => ({ mcp_url: `${url}/mcp`, host_url: `${url}/host` })
+
+const record = {
+  schema_version: 1,
+  instance_id: '3f2a91c0-0000-4000-8000-000000000001',
+  dcc_type: 'blender',
+  display_name: 'blender on here',
+  pid: process.pid,
+  pid_start: null,
+  hostname: hostname(),
+  mcp_url: 'http://127.0.0.1:8765/mcp',
+  host_url: 'http://127.0.0.1:8765/host',
+  scene: '/shots/a.blend',
+  started_at: '2026-01-01T00:00:00.000Z',
+}
+
+function instance(more: Partial<Instance> = {}): Instance {
+  return {
+    id: record.instance_id,
+    dccType: 'blender',
+    displayName: 'blender on here',
+    scene: null,
+    url: record.mcp_url,
+    pid: 1,
+    pidStart: null,
+    hostname: 'here',
+    startedMs: 0,
+    ...more,
+  }
+}
+
+describe('the instance of a record', () => {
+  const parse = (more: object) => {
+    const text = JSON.stringify({ ...record, ...more })
+    const parsed = parseRecord(Buffer.from(text), record.instance_id)
+    return parsed.ok ? instanceOf(parsed.value) : null
+  }
+
+  it('takes what a client needs', () => {
+    expect(parse({})).to.deep.equal({
+      ...instance({ scene: '/shots/a.blend', pid: process.pid, hostname: hostname() }),
+      startedMs: Date.parse(record.started_at),
+    })
+  })
+
+  const urls: [mcp: unknown, host: unknown, url: string | undefined][] = [
+    ['https://studio.example/x/mcp', 'http://127.0.0.1:5/host', 'http://127.0.0.1:5/mcp'],
+    ['http://10.0.0.7:5/mcp', 'http://10.0.0.7:5/host', 'http://10.0.0.7:5/mcp'],
+    ['http://127.0.0.1:5/mcp', 7, 'http://127.0.0.1:5/mcp'],
+    ['ftp://127.0.0.1/mcp', 'http://127.0.0.1:5/host', undefined],
+    ['http://u:p@127.0.0.1/mcp', 'http://127.0.0.1:5/host', undefined],
+  ]
+  for (const [mcp_url, host_url, url] of urls) {
+    it(`goes to ${url} for ${mcp_url} of ${host_url}`, () => {
+      expect(parse({ mcp_url, host_url })?.url).to.equal(url)
+    })
+  }
+})
+
+describe('liveInstances', () => {
+  let dir: string
+  beforeEach(async () => {
+    dir = await mkdtemp(join(tmpdir(), 'live-instances-'))
+    await mkdir(join(dir, 'instances'), { mode: 0o700 })
+  })
+  afterEach(() => rm(dir, { recursive: true, force: true }))
+
+  async function write(id: string, more: object = {}, ageMs = 0): Promise<void> {
+    const path = join(dir, 'instances', `${id}.json`)
+    await writeFile(path, JSON.stringify({ ...record, instance_id: id, ...more }))
+    const at = new Date(Date.now() - ageMs)
+    await utimes(path, at, at)
+  }
+
+  const live = async (also?: (instance: Instance) => boolean) => {
+    const parts = { registryDir: dir, log: silentLogger, nowMs: Date.now() }
+    const found = await liveInstances({ ...parts, also })
+    return found.map(({ id }) => id)
+  }
+
+  it('are none without a folder, and those that run, oldest first', async () => {
+    expect(await live()).to.deep.equal([])
+    await write('young', { started_at: '2026-03-01T00:00:00Z' })
+    await write('old')
+    expect(await live()).to.deep.equal(['old', 'young'])
+  })
+
+  const dead: [what: string, more: object, ageMs?: number][] = [
+    ['whose process ended', { pid: 2 ** 22 + 5 }],
+    ['whose process id is another process by now', { pid_start: 'another:1' }],
+    ['that nobody has touched for long', {}, 31_000],
+    ['of another machine', { hostname: 'elsewhere' }],
+    ['that lead out of this machine', at('http://192.0.2.7:8765')],
+  ]
+  for (const [what, more, ageMs] of dead) {
+    it(`are none ${what}`, async function () {
+      if ('pid_start' in more && (await processStart(process.pid)) === null) this.skip()
+      await write('dead', more, ageMs)
+      await write('good')
+      expect(await live()).to.deep.equal(['good'])
+    })
+  }
+
+  it('are none of what is no record', async () => {
+    const instances = join(dir, 'instances')
+    await writeFile(join(instances, 'half.json'), '{"dcc_type":')
+    await writeFile(join(instances, 'list.json'), '[]')
+    await write('large', { metadata: { text: 'x'.repeat(70_000) } })
+    await mkdir(join(instances, 'folder.json'))
+    await write('good')
+    expect(await live()).to.deep.equal(['good'])
+  })
+
+  it('are none in a folder that others can change', async function () {
+    if (process.getuid === undefined) this.skip()
+    await write('good')
+    for (const folder of [dir, join(dir, 'instances')]) {
+      await chmod(folder, 0o770)
+      expect(await live(), folder).to.deep.equal([])
+      await chmod(folder, 0o700)
+    }
+    expect(await live()).to.deep.equal(['good'])
+  })
+
+  it('are none behind a symbolic link', async function () {
+    if (process.getuid === undefined) this.skip()
+    await write('good')
+    const instances = join(dir, 'instances')
+    await rename(join(instances, 'good.json'), join(dir, 'good.json'))
+    await symlink(join(dir, 'good.json'), join(instances, 'good.json'))
+    expect(await live()).to.deep.equal([])
+    await rename(join(dir, 'good.json'), join(instances, 'good.json'))
+    await rename(instances, join(dir, 'elsewhere'))
+    await symlink(join(dir, 'elsewhere'), instances)
+    expect(await live()).to.deep.equal([])
+  })
+
+  it('may lead to any address of this machine', async () => {
+    const own = Object.values(networkInterfaces()).flatMap(list => list ?? [])
+    const hosts = own.map(({ address, family }) => (family === 'IPv6' ? `[${address}]` : address))
+    for (const [index, host] of ['localhost', ...hosts].entries()) {
+      await write(`a${index}`, at(`http://${host}:8765`))
+    }
+    expect(await live()).to.have.length(hosts.length + 1)
+  })
+
+  it('may be of another machine when that is meant, and they can be reached from here', async () => {
+    await write('far', { hostname: 'elsewhere', ...at('http://192.0.2.7:8765') })
+    await write('unreachable', { hostname: 'elsewhere' })
+    expect(await live()).to.deep.equal([])
+    expect(await live(() => true)).to.deep.equal(['far'])
+    expect(await live(({ id }) => id === 'other')).to.deep.equal([])
+  })
+})
+
+describe('selectInstance', () => {
+  const a = instance({ id: 'abcd1234-0000-4000-8000-000000000001' })
+  const b = instance({ id: 'abcd5678-0000-4000-8000-000000000002' })
+  const maya = instance({ id: 'fade0000-0000-4000-8000-000000000003', dccType: 'maya' })
+  const all = [a, b, maya]
+  const one = (found: Instance) => ({ kind: 'one', instance: found })
+  const none = { kind: 'none' }
+  const table: [word: string | undefined, among: Instance[], selection: object][] = [
+    [undefined, [], none],
+    [undefined, [a], one(a)],
+    [undefined, [a, b], { kind: 'several', instances: [a, b] }],
+    [a.id.replaceAll('-', '').toUpperCase(), all, one(a)],
+    ['abcd1234-00', all, one(a)],
+    ['abcd', all, { kind: 'several', instances: [a, b] }],
+    ['abc', all, { kind: 'too_short' }],
+    ['fade', all, one(maya)],
+    ['Maya', all, one(maya)],
+    ['blender', all, { kind: 'several', instances: [a, b] }],
+    ['houdini', all, none],
+    // A kind that is also the beginning of an id is both.
+    ['fade', [maya, instance({ dccType: 'fade' })], { kind: 'several' }],
+  ]
+  for (const [word, among, selection] of table) {
+    it(`of ${word} among ${among.length} is ${JSON.stringify(selection).slice(0, 60)}`, () => {
+      expect(selectInstance(among, word)).to.deep.include(selection)
+    })
+  }
+
+  it('shows ids as short as they name one alone', () => {
+    const twin = instance({ id: 'abcd1234-0000-4000-8000-000000000009' })
+    expect(shortIds([a, b])).to.deep.equal(['abcd1234', 'abcd5678'])
+    expect(shortIds([a, twin])).to.deep.equal([
+      'abcd1234000040008000000000000001',
+      'abcd1234000040008000000000000009',
+    ])
+    const near = ['abcd1234-1', 'abcd5678-1', 'abcd1234-2'].map(id => instance({ id }))
+    expect(shortIds(near)).to.deep.equal(['abcd12341', 'abcd5678', 'abcd12342'])
+  })
+})
+
+describe('findNextRun', () => {
+  const lostMs = 100_000
+  const previous = instance({ id: 'first', startedMs: 5000 })
+  const next = instance({ id: 'next', startedMs: lostMs + 50 })
+  const table: [what: string, among: Instance[], id: string | undefined][] = [
+    ['the same one', [previous, next], 'first'],
+    ['what started since', [next], 'next'],
+    ['what started shortly before', [{ ...next, startedMs: lostMs - 9000 }], 'next'],
+    ['not what ran beside it', [{ ...next, startedMs: lostMs - 11_000 }], undefined],
+    ['not another kind', [{ ...next, dccType: 'maya' }], undefined],
+    ['not what has no kind yet', [{ ...next, dccType: 'unknown' }], undefined],
+    ['of two the one of the same name', [next, { ...next, id: 'x', displayName: 'x' }], 'next'],
+    ['neither of two alike', [next, { ...next, id: 'x' }], undefined],
+  ]
+  for (const [what, among, id] of table) {
+    it(`is ${what}`, () => expect(findNextRun(among, { previous, lostMs })?.id).to.equal(id))
+  }
+
+  it('is of any kind when the kind was not known', () => {
+    const unknown = { ...previous, dccType: 'unknown' }
+    expect(findNextRun([next], { previous: unknown, lostMs })?.id).to.equal('next')
+  })
+})
+
+describe('isDead', () => {
+  for (const [recorded, running, now, dead] of [
+    [null, false, null, true],
+    ['a', true, 'a', false],
+    ['a', true, 'b', true],
+    ['a', true, null, false],
+    [null, true, 'b', false],
+  ] as const) {
+    it(`is ${dead} for a start ${recorded}, running ${running}, started ${now}`, () => {
+      expect(isDead(recorded, running, now)).to.equal(dead)
+    })
+  }
+})

@@ -1,0 +1,83 @@
+import { expect } from 'chai'
+import type { EventStream } from '../../../src/server/mcp/event-stream.ts'
+import { Sessions } from '../../../src/server/mcp/sessions/sessions.ts'
+import { SubscriptionHub } from '../../../src/server/mcp/subscriptions.ts'
+
+describe('Sessions', () => {
+  const stream = { end() {}, forget() {} } as unknown as EventStream
+
+  function setUp(maxSessions = 3) {
+    const clock = { timeMs: 0, now: () => clock.timeMs }
+    const hub = new SubscriptionHub({ maxSubscriptions: 100, maxSubscriptionsPerSession: 10 })
+    const sessions = new Sessions({ hub, clock, limits: { maxSessions, sessionIdleMs: 1000 } })
+    after(() => sessions.close())
+    const open = (principal = 'p') => {
+      const session = sessions.open('2025-11-25', principal)
+      if (session === null) throw new Error('full')
+      return session
+    }
+    return { clock, hub, sessions, open }
+  }
+
+  it('belong to the principal that opened them', () => {
+    const { sessions, open } = setUp()
+    const { id } = open('one')
+    expect(sessions.find(id, 'one')).not.to.equal(null)
+    expect(sessions.find(id, 'two')).to.equal(null)
+  })
+
+  it('end when idle, counted from their last use, with their subscriptions', () => {
+    const { clock, sessions, open, hub } = setUp()
+    const session = open()
+    void hub.subscribe(session, 'a://b')
+    for (const timeMs of [999, 1998]) {
+      clock.timeMs = timeMs
+      expect(sessions.find(session.id, 'p')).to.equal(session)
+    }
+    clock.timeMs = 2998
+    expect(sessions.find(session.id, 'p')).to.equal(null)
+    expect(hub.size.subscriptions).to.equal(0)
+  })
+
+  it('are swept without being asked for, except those with an open stream', () => {
+    const { clock, sessions, open } = setUp()
+    open()
+    const streaming = open()
+    streaming.stream = stream
+    clock.timeMs = 1_000_000
+    sessions.sweep()
+    expect(sessions.size).to.equal(1)
+    expect(sessions.find(streaming.id, 'p')).to.equal(streaming)
+  })
+
+  it('make room by ending the longest idle one without a stream, each time', () => {
+    const { clock, sessions, open } = setUp(6)
+    const all = Array.from({ length: 6 }, () => {
+      clock.timeMs++
+      return open()
+    })
+    const isLive = () => all.map(session => sessions.isLive(session))
+    open()
+    expect(isLive()).to.deep.equal([false, true, true, true, true, true])
+    clock.timeMs++
+    // Used, streaming, and ended by its client.
+    sessions.find(all[1]!.id, 'p')
+    all[2]!.stream = stream
+    sessions.end(all[3]!)
+    for (let count = 0; count < 2; count++) open()
+    expect(isLive()).to.deep.equal([false, true, true, false, false, true])
+    for (let count = 0; count < 2; count++) open()
+    expect(isLive()).to.deep.equal([false, true, true, false, false, false])
+    for (let count = 0; count < 4; count++) {
+      clock.timeMs++
+      open()
+    }
+    expect(isLive()).to.deep.equal([false, false, true, false, false, false])
+  })
+
+  it('have no room when every one has a stream', () => {
+    const { sessions, open } = setUp(2)
+    for (const session of [open(), open()]) session.stream = stream
+    expect(sessions.open('2025-11-25', 'p')).to.equal(null)
+  })
+})

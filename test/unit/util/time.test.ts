@@ -1,0 +1,25 @@
+import { expect } from 'chai'
+import { parseRfc3339, toRfc3339 } from '../../../src/lib/util/time.ts'
+
+describe('parseRfc3339', () => {
+  const cases: [text: string, time: string | null][] = [
+    ['2026-03-04T05:06:07.5z', '2026-03-04T05:06:07.500Z'],
+    ['2026-03-04 05:06:07.123456789+01:00', '2026-03-04T04:06:07.123Z'],
+    ['2028-02-29T00:00:00Z', '2028-02-29T00:00:00.000Z'],
+    ['9999-12-31T23:59:59-05:00', null],
+    ['0000-01-01T00:00:00+01:00', null],
+    ['2026-02-30T23:00:00-05:00', null],
+    ['2026-03-04T05:06:07.1234567890Z', null],
+    ['2026-04-31T00:00:00Z', null],
+    ['2026-03-04T25:00:00Z', null],
+    ['2026-03-04T05:06:07', null],
+    ['2026-03-04', null],
+    ['', null],
+  ]
+  for (const [text, time] of cases) {
+    it(`${time === null ? 'refuses' : 'reads'} "${text}"`, () => {
+      const timeMs = parseRfc3339(text)
+      expect(timeMs === null ? null : toRfc3339(timeMs)).to.equal(time)
+    })
+  }
+})
