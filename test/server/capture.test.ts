@@ -1,14 +1,22 @@
+import { request } from 'node:http'
 import { expect } from 'chai'
-import { serveInProcess } from '../../helpers/in-process-servers.ts'
-import { type Answering, type LinkAnswer, LinkClient } from '../../helpers/link.ts'
-import { type Events, RawSession } from '../../helpers/mcp.ts'
-import { pngOf } from '../../helpers/png.ts'
-import type { RunningServe } from '../../helpers/serve-process.ts'
-import { until } from '../../helpers/until.ts'
+import { silentLogger } from '../../src/lib/util/logger.ts'
+import { ok } from '../../src/lib/util/result.ts'
+import { resolveCaptureLimits } from '../../src/server/capture/limits.ts'
+import { noApplication } from '../../src/server/capture/target.ts'
+import { WindowCapture } from '../../src/server/capture/window-capture.ts'
+import { serveInProcess } from '../helpers/in-process-servers.ts'
+import { type Answering, type LinkAnswer, LinkClient } from '../helpers/link.ts'
+import { type Events, RawSession, rpc, startServer, type TestServer } from '../helpers/mcp.ts'
+import { MemoryBackend } from '../helpers/memory-capture.ts'
+import { pngOf } from '../helpers/png.ts'
+import type { RunningServe } from '../helpers/serve-process.ts'
+import { statelessHeaders, statelessRequest } from '../helpers/stateless.ts'
+import { until } from '../helpers/until.ts'
 
 const uri = 'capture://current_window'
 const listChanged = 'notifications/resources/list_changed'
-const bounds = ['listChangedIntervalMs=20', 'linkCaptureMs=3000', 'captureReuseMs=0']
+const bounds = ['listChangedIntervalMs=20', 'captureReuseMs=0']
 
 const window = { targets: ['window'] }
 const both = { targets: ['window', 'viewport'] }
@@ -37,7 +45,6 @@ describe('capture://current_window, taken by the application itself', () => {
     return result.resources.some((each: { uri: string }) => each.uri === uri)
   }
   const read = (query = '') => session.call('resources/read', { uri: uri + query })
-  const reason = async (query = '') => (await read(query)).error?.data?.reason
   /** Connects an application with this offer, once it is in the list. */
   async function begin(capture: object, answer: Answering): Promise<void> {
     app = await LinkClient.connect(serve, { capture })
@@ -58,21 +65,6 @@ describe('capture://current_window, taken by the application itself', () => {
     await offer(nothing)
     await until(async () => !(await isListed()), 'its going')
     await until(() => told() > before + 1, 'the notice of that')
-  })
-
-  it('brings the bytes of the application, no wider than asked for', async () => {
-    const widths: number[] = []
-    await begin(window, ({ max_width: maxWidth }) => {
-      widths.push(maxWidth)
-      return { png: pngOf(Math.min(maxWidth, 400), 30) }
-    })
-    const { result } = await read('?max_width=64')
-    const [content] = result.contents
-    expect(content).to.include({ uri: `${uri}?max_width=64`, mimeType: 'image/png' })
-    expect(Buffer.from(content.blob, 'base64').equals(pngOf(64, 30))).to.equal(true)
-    const whole = Buffer.from((await read()).result.contents[0].blob, 'base64')
-    expect(whole.equals(pngOf(400, 30))).to.equal(true)
-    expect(widths).to.deep.equal([64, 8192])
   })
 
   it('brings the viewport alone, where the application draws it', async () => {
@@ -151,11 +143,9 @@ describe('capture://current_window, taken by the application itself', () => {
   it('says why there is none, also of what is no picture', async () => {
     const answers: [answer: LinkAnswer, reason: string][] = [
       [{ code: 'minimised', message: '' }, 'minimised'],
-      [{ code: 'blank', message: '' }, 'blank'],
       [{ code: 'internal', message: 'a secret' }, 'failed'],
       [{ png: Buffer.from('<html>') }, 'failed'],
       [{ png: pngOf(65, 1) }, 'failed'],
-      [{ png: pngOf(10, 10).subarray(0, -1) }, 'failed'],
     ]
     let at = 0
     await begin(window, () => answers[at]?.[0] ?? { png: pngOf(1, 1) })
@@ -169,56 +159,68 @@ describe('capture://current_window, taken by the application itself', () => {
     expect((await read('?max_width=64')).error).to.equal(undefined)
   })
 
-  it('lets widths and views that are asked for at once take their turn', async () => {
-    let atOnce = 0
-    const seen: number[] = []
-    await begin(both, async ({ max_width: maxWidth }) => {
-      seen.push(++atOnce)
-      await new Promise(resolve => setTimeout(resolve, 30))
-      atOnce--
-      return { png: pngOf(maxWidth, 2) }
-    })
-    const queries = [
-      'max_width=10',
-      'max_width=20',
-      'view=viewport&max_width=30',
-      'view=viewport&max_width=5',
-    ]
-    const reading = queries.map(query => read(`?${query}`))
-    for (const answer of await Promise.all(reading)) expect(answer.error).to.equal(undefined)
-    expect(seen).to.deep.equal([1, 1, 1, 1])
-  })
-
-  it('does not hold up other reads, and has a deadline', async () => {
-    const late = Promise.withResolvers<{ png: Buffer }>()
-    await begin(window, () => late.promise)
-    await app.done({ type: 'scene.set', scene: { name: 'shot 010' } })
-    const reading = reason()
-    let answered = false
-    void reading.then(() => (answered = true))
-    for (let n = 0; n < 3; n++) await session.readJson('scene://current')
-    expect(answered).to.equal(false)
-    expect(await reading).to.equal('timeout')
-    late.resolve({ png: pngOf(1, 1) })
-    await until(async () => (await read()).error === undefined, 'another picture')
-  })
-
   it('is gone with the application, and while it waits for it', async () => {
     await begin(window, () => undefined)
-    const reading = reason()
+    const reading = read()
     await app.until(() => app.ofType('capture').length > 0, 'the request')
     await app.bye()
-    expect(await reading).to.be.oneOf(['host_disconnected', 'no_window'])
+    expect((await reading).error.data.reason).to.be.oneOf(['host_disconnected', 'no_window'])
     await until(async () => !(await isListed()), 'its going')
   })
+})
 
-  it('is nowhere when the person at the application denies it', async () => {
-    await begin(window, () => ({ png: pngOf(1, 1) }))
-    await offer({ ...window, denied: true })
-    await until(async () => !(await isListed()), 'its going')
-    const { error } = await read()
-    expect(error.code).to.equal(-32002)
-    await offer(window)
-    await until(isListed, 'its coming back')
+describe('reads of the window by many clients', () => {
+  let backend: MemoryBackend
+  let capture: WindowCapture
+  let server: TestServer
+  before(async () => {
+    backend = new MemoryBackend()
+    backend.held = true
+    const limits = resolveCaptureLimits()
+    const parts = { mode: 'auto', backends: [backend], limits, log: silentLogger } as const
+    capture = new WindowCapture(parts, noApplication)
+    capture.aim(ok({ pid: 4711, title: null }))
+    await capture.tried
+    server = await startServer({}, { captureSource: capture })
+  })
+  after(async () => {
+    await capture.close()
+    await server.stop()
+  })
+
+  const readers = (count: number) =>
+    until(() => capture.waiting === count, `${count} readers that wait`)
+
+  it('end with the last of them: one cancels, the other hangs up', async () => {
+    const session = await RawSession.open(server.url)
+    const cancelled = session.post(rpc('resources/read', { uri }, 'one'))
+    await readers(1)
+    const method = 'resources/read'
+    const headers = statelessHeaders(method, { uri })
+    const other = request(server.url, { method: 'POST', headers })
+    other.on('error', () => {})
+    other.end(JSON.stringify(statelessRequest(method, { uri })))
+    await readers(2)
+    const { signal } = backend.takings[0]?.form ?? expect.fail('not taken')
+    const params = { requestId: 'one' }
+    const notice = { jsonrpc: '2.0', method: 'notifications/cancelled', params }
+    await session.post(JSON.stringify(notice))
+    await cancelled
+    await readers(1)
+    expect(signal.aborted).to.equal(false)
+    other.destroy()
+    await readers(0)
+    expect(signal.aborted).to.equal(true)
+    expect(backend.takings).to.have.length(1)
+  })
+
+  it('are refused with a wrong parameter, and so are subscriptions', async () => {
+    const session = await RawSession.open(server.url)
+    for (const method of ['resources/read', 'resources/subscribe']) {
+      const { error } = await session.call(method, { uri: `${uri}?view=top` })
+      expect(error?.code, method).to.equal(-32602)
+    }
+    const { result } = await session.call('resources/subscribe', { uri: `${uri}?max_width=640` })
+    expect(result).to.deep.equal({})
   })
 })
