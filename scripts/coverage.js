@@ -3,18 +3,20 @@
 import { readFileSync } from 'node:fs'
 
 const floors = JSON.parse(readFileSync(new URL('coverage-floors.json', import.meta.url), 'utf8'))
-const { total, ...files } = JSON.parse(readFileSync(process.argv[2] ?? '', 'utf8'))
-const folders = Map.groupBy(Object.entries(files), ([file]) => {
+const { total: all, ...files } = JSON.parse(readFileSync(process.argv[2] ?? '', 'utf8'))
+const folders = {}
+for (const [file, { branches }] of Object.entries(files)) {
   const [first, ...rest] = file.slice(file.lastIndexOf('/src/') + '/src/'.length).split('/')
-  return first === 'commands' || rest.length < 2 ? first : `${first}/${rest[0]}`
-})
-const sum = (entries, figure) =>
-  entries.reduce((count, [, { branches }]) => count + branches[figure], 0)
-for (const [folder, entries] of [...folders].sort()) {
-  const percent = (100 * sum(entries, 'covered')) / sum(entries, 'total')
-  const floor = floors[folder] ?? 0
+  const name = first === 'commands' || rest.length < 2 ? first : `${first}/${rest[0]}`
+  const folder = (folders[name] ??= { total: 0, covered: 0 })
+  folder.total += branches.total
+  folder.covered += branches.covered
+}
+for (const [name, { total, covered }] of Object.entries(folders).sort()) {
+  const percent = (100 * covered) / total
+  const floor = floors[name] ?? 0
   const verdict = percent < floor ? `, below ${floor} %` : ''
   if (percent < floor) process.exitCode = 1
-  console.log(`${percent.toFixed(1)} % of the branches in src/${folder}${verdict}`)
+  console.log(`${percent.toFixed(1)} % of the branches in src/${name}${verdict}`)
 }
-console.log(`${total.branches.pct} % of all`)
+console.log(`${all.branches.pct} % of all`)
