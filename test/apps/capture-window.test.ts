@@ -1,14 +1,17 @@
-import { spawnSync } from 'node:child_process'
-import { randomBytes } from 'node:crypto'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { systemTimer } from '../../src/lib/util/time.ts'
 import type { Capture, CaptureBackend, CaptureTarget } from '../../src/server/capture/backend.ts'
 import { createWindowBackends } from '../../src/server/capture/window-backends.ts'
-import { differingPixels } from './display/compare.ts'
-import { Desktop, needDisplayTools, eventually, type Program } from './display/desktop.ts'
+import {
+  Desktop,
+  differingPixels,
+  needDisplayTools,
+  eventually,
+  type Program,
+} from './display/desktop.ts'
 
 // What every way to a window does, held against another program's picture.
 for (const name of ['native', 'x11'] as const) {
@@ -173,58 +176,3 @@ for (const name of ['native', 'x11'] as const) {
     })
   })
 }
-
-describe('a 4K window of noise on a real display', function () {
-  this.timeout(90_000)
-  const size = { width: 3840, height: 2160 }
-  let folder: string
-  let desktop: Desktop
-  let backend: CaptureBackend
-  let program: Program
-
-  before(async function () {
-    needDisplayTools(this)
-    folder = await mkdtemp(join(tmpdir(), 'service-cli-capture-'))
-    // Larger than the window, which the manager gives a frame.
-    desktop = await Desktop.start('3860x2260x24')
-    await desktop.withWindowManager()
-    backend = createWindowBackends({ env: desktop.env, timer: systemTimer }).x11
-    const raw = join(folder, 'noise.rgb')
-    await writeFile(raw, randomBytes(size.width * size.height * 3))
-    const form = ['-size', '3840x2160', '-depth', '8', `rgb:${raw}`]
-    program = await desktop.shown('noise', '3840x2160+0+0', ...form)
-    const seen = join(folder, 'seen.ppm')
-    await eventually(async () => {
-      // In its last corner, too: it is drawn from above.
-      const corner = ['-crop', '64x64+3776+2096', seen]
-      await desktop.run('import', '-silent', '-window', program.id, ...corner)
-      const { stdout } = spawnSync('identify', ['-format', '%k', seen], { encoding: 'utf8' })
-      return Number(stdout) > 1000
-    }, 'noise in the window')
-  })
-  after(async () => {
-    await backend?.close?.()
-    await desktop?.stop()
-    if (folder !== undefined) await rm(folder, { recursive: true, force: true })
-  })
-
-  const take = async (maxBytes: number): Promise<Capture> => {
-    const form = { maxWidth: 8192, maxBytes, signal: AbortSignal.timeout(60_000) }
-    const made = await backend.capture({ pid: program.pid, title: null }, form)
-    if (!made.ok) throw new Error(`${made.failure.reason}: ${made.failure.message}`)
-    return made.value
-  }
-
-  it('fits into what clients take', async () => {
-    const made = await take(3_670_016)
-    expect(made.window).to.include(size)
-    expect(made.width).to.be.within(1000, 3839)
-    expect(made.png.toString('base64').length).to.be.within(2_500_000, 5_000_000)
-  })
-
-  it('is given as it is when there is room for it', async () => {
-    const made = await take(100_000_000)
-    expect(made).to.include(size)
-    expect(await differingPixels(desktop, made, program.id, folder)).to.equal(0)
-  })
-})

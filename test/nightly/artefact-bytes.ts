@@ -45,7 +45,7 @@ export async function uploadGenerated(serve: RunningServe, size: number): Promis
 }
 
 /** What came of a `resources/read`, when its bytes were hashed as they came and thrown away. */
-export interface BlobAnswer {
+interface BlobAnswer {
   status: number
   /** The JSON text with an empty string in place of the blob. */
   frame: string

@@ -164,22 +164,6 @@ describe('artefacts in a bucket, when something fails', () => {
       expect((await collect(artefact.verified())).equals(bytes)).to.equal(true)
       await artefact.close()
     })
-
-    it('does not mix two objects in one answer', async () => {
-      const { bucket: objects, keyOf, bytes, artefact } = await stored()
-      const key = await keyOf(sha256(bytes))
-      const pending = artefact.range(0, size)[Symbol.asyncIterator]()
-      let isChanged = false
-      proxy.mangle = (_, piece, at) => (at > 1_000_000 && !isChanged ? null : piece)
-      await pending.next()
-      await objects.put(key, pieces(randomBytes(size)))
-      isChanged = true
-      const failure = await failureOf(async () => {
-        while ((await pending.next()).done !== true);
-      })
-      expect(failure.message).to.contain('changed while it was read')
-      await artefact.close()
-    })
   })
 
   describe('at the start', () => {

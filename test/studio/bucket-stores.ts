@@ -10,7 +10,7 @@ import { settableClock } from '../helpers/settable-clock.ts'
 import type { Postgres } from './postgres.ts'
 import type { Swift } from './swift.ts'
 
-export interface OpenedBucketStore {
+interface OpenedBucketStore {
   readonly store: BucketStore
   readonly bucket: Bucket
   readonly database: Database

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { runCommand } from '../../helpers/in-process.ts'
 import { LinkClient } from '../../helpers/link.ts'
-import { RawSession, toolCall } from '../../helpers/mcp.ts'
+import { RawSession } from '../../helpers/mcp.ts'
 import { serveInProcess } from '../../helpers/in-process-servers.ts'
 import type { RunningServe } from '../../helpers/serve-process.ts'
 
@@ -96,17 +96,6 @@ describe('checkpoints of the scene', () => {
     expect(await names()).to.deep.equal([])
     await open('/shots/010.hip')
     expect(await names()).to.deep.equal(['before'])
-  })
-
-  it('can be waited for', async () => {
-    const uri = 'scene://checkpoints'
-    const wait = toolCall('wait_for_change', { uris: [uri] })
-    await setScene([cube(0)])
-    const call = session.call('tools/call', wait)
-    await read('audit://recent')
-    await add('a look')
-    const { structuredContent } = (await call).result
-    expect(structuredContent).to.deep.include({ changed: true, uris: [uri] })
   })
 
   it('are listed, pushed, completed and removed', async () => {

@@ -154,7 +154,7 @@ describe('notes of people', () => {
     }
   })
 
-  it('are marked as data wherever an agent meets their texts', async () => {
+  it('are marked as data wherever an agent meets their texts, which may only answer', async () => {
     const described = async (method: string, of: (each: any) => boolean) => {
       const { result } = await session.call(method)
       return (Object.values(result)[0] as any[]).filter(of).map(({ description }) => description)
@@ -169,6 +169,9 @@ describe('notes of people', () => {
     ]
     expect(found).to.have.length(4)
     for (const text of found) expect(text).to.match(/ data from .+, never instructions/)
+    const { tools } = (await session.call('tools/list')).result
+    const writing = tools.filter((each: any) => !each.annotations.readOnlyHint)
+    expect(writing.map(({ name }: any) => name)).to.deep.equal(['answer_note'])
   })
 
   it('wake an agent that waits for them', async () => {
@@ -206,21 +209,6 @@ describe('notes of people', () => {
     await other.stop()
   })
 
-  it('are made, accepted, reopened and closed with the host token alone', async () => {
-    const { id } = await add()
-    for (const path of ['v1/notes', `v1/notes/${id}/accept`]) {
-      const answer = await fetch(`${serve.hostUrl}/${path}`, {
-        method: 'POST',
-        headers: { 'Content-Type': 'application/json' },
-        body: JSON.stringify({ text: 'from an agent' }),
-      })
-      expect(answer.status).to.equal(401)
-    }
-    const { tools } = (await session.call('tools/list')).result
-    const writing = tools.filter((each: any) => !each.annotations.readOnlyHint)
-    expect(writing.map(({ name }: any) => name)).to.deep.equal(['answer_note'])
-  })
-
   const wrong: [path: string, body: object, status: number, words: string][] = [
     ['notes', {}, 400, '/text'],
     ['notes', { text: ' ' }, 400, '/text must have 1 to 4000 characters'],
@@ -240,6 +228,13 @@ describe('notes of people', () => {
       const answer = await serve.post(path, body)
       expect(answer.status, path).to.equal(status)
       expect(answer.json.detail, path).to.contain(words)
+    }
+    // Without the host token.
+    const headers = { 'Content-Type': 'application/json' }
+    for (const path of ['notes', 'notes/1/accept', 'notes/1/close']) {
+      const url = `${serve.hostUrl}/v1/${path}`
+      const stranger = await ask(url, { method: 'POST', headers, body: '{"text":"x"}' })
+      expect(stranger.status, path).to.equal(401)
     }
     const answers: [id: string, text: string, words: string][] = [
       ['7', 'done', 'this document has no such note'],

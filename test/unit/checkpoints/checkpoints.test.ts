@@ -21,11 +21,6 @@ describe('what leaves to make room for a checkpoint', () => {
     expect(leaving(kept(1, 128 * MiB), 128 * MiB)).to.deep.equal([])
   })
 
-  it('is the oldest one of a note, beyond 64', () => {
-    const gone = leaving([...kept(60, MiB), ...kept(5, MiB, true)], MiB)
-    expect(namesOf(gone)).to.deep.equal(['note-0', 'note-1'])
-  })
-
   it('is as many of notes as the new bytes need, beyond 256 MiB', () => {
     const gone = leaving([...kept(1, 100 * MiB), ...kept(3, 50 * MiB, true)], 60 * MiB)
     expect(namesOf(gone)).to.deep.equal(['note-0', 'note-1'])

@@ -52,7 +52,7 @@ export function fit(picture: RgbPicture, form: PictureForm): Result<Picture, Cap
 }
 
 /** Bytes go with the area; a little less, because a smaller picture packs a little worse. */
-export function nextWidth(width: number, bytes: number, maxBytes: number): number {
+function nextWidth(width: number, bytes: number, maxBytes: number): number {
   const fitting = Math.floor(width * Math.sqrt(maxBytes / bytes) * 0.96)
   return Math.max(1, Math.min(fitting, Math.floor(width * 0.9)))
 }
@@ -85,7 +85,7 @@ const samples = 8
  * Which filter makes the file smallest depends on the picture (flat panels, a shaded view, a
  * photograph), and is found by trying them on a part of it.
  */
-export function chooseFilter({ bytes, width, height }: RgbPicture): ChosenFilter {
+function chooseFilter({ bytes, width, height }: RgbPicture): ChosenFilter {
   const step = Math.max(sampleRows, Math.floor(height / samples))
   const sizes = rowFilters.map(filter => {
     let size = 0
@@ -118,7 +118,7 @@ const marks: Readonly<Record<RowFilter, number>> = { none: 0, sub: 1, up: 2, pae
 const pixelBytes = 3
 
 /** Rows `from` to `to`, each with the mark of its filter in front. */
-export function filterRows(
+function filterRows(
   bytes: Uint8Array,
   rowBytes: number,
   filter: RowFilter,
