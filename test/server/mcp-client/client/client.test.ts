@@ -32,7 +32,7 @@ import {
   noteUri,
   pictureBytes,
   startForeign,
-} from '../../../process/foreign-server.ts'
+} from './foreign-server.ts'
 
 const { signal } = new AbortController()
 const limits = defaultMcpClientLimits
