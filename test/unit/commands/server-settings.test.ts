@@ -82,7 +82,6 @@ describe('settings of serve', () => {
     [{ 'host-token-file': 't' }, {}, { hostTokenFile: resolve('t') }],
     [{}, { SERVICE_HOST_TOKEN: 'abc' }, { hostTokenEnv: 'abc' }],
     [{ host: '0.0.0.0' }, { SERVICE_MCP_API_KEY: 'abc' }, { host: '0.0.0.0', auth: keyed('abc') }],
-    [{ host: '0.0.0.0', 'allow-unauthenticated': true }, {}, { host: '0.0.0.0' }],
     [{ limit: ['maxSessions=5', 'pageSize=10'] }, {}, { limits: { maxSessions: 5, pageSize: 10 } }],
     [
       { capture: 'x11', 'capture-title': 'shot 010' },
@@ -148,14 +147,8 @@ describe('settings of serve', () => {
     [{ name: 'a\nb' }, {}, '--name'],
     [{ artefacts: 's3://renders' }, {}, '--artefacts needs a PostgreSQL database'],
     [{ database }, {}, '--database is for --artefacts'],
-    [{ database, artefacts: '/renders' }, {}, '--artefacts is not the address of a bucket'],
     [{ database, artefacts: 's3://a:b@renders' }, {}, '--artefacts is not the address'],
     [{ database, artefacts: 's3://renders/../x' }, {}, '--artefacts has an invalid prefix'],
-    [
-      { database, artefacts: 's3://renders' },
-      { AWS_ENDPOINT_URL: 'http://user:word@host' },
-      'AWS_ENDPOINT_URL is not the address of a server',
-    ],
     [{ capture: 'host', 'capture-title': 'a' }, {}, '--capture-title is not for --capture host'],
     [{ capture: 'auto', 'capture-title': '' }, {}, '--capture-title must be'],
     [{ 'scene-file': '' }, {}, '--scene-file is empty'],

@@ -27,12 +27,7 @@ import { McpHttpServer } from '../../../../src/server/mcp/mcp-http-server.ts'
 import { until } from '../../../helpers/until.ts'
 import { startServer } from '../../../helpers/mcp.ts'
 import { apiKeyPolicy } from '../../../../src/server/http/authentication.ts'
-import {
-  type ForeignServer,
-  noteUri,
-  pictureBytes,
-  startForeign,
-} from '../../../process/foreign-server.ts'
+import { type ForeignServer, noteUri, pictureBytes, startForeign } from './foreign-server.ts'
 
 const { signal } = new AbortController()
 const limits = defaultMcpClientLimits
