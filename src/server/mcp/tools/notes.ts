@@ -40,9 +40,9 @@ const answerNoteDefinition = {
   description:
     'Answer a note when you have done what it asks for, or when you need to know more. The person ' +
     'sees the answer in the application and accepts it or replies; until then it is not answered ' +
-    'again. The result proves the difference since the note was made, also of what the note does ' +
-    'not name; it waits until the scene is still. This is the only tool that writes, and it writes ' +
-    'notes alone.',
+    'again. The result proves the difference since the note was made: changes of what the scene ' +
+    'lists, and details (materials, lights, modifiers) of the objects of the note alone. It waits ' +
+    'until the scene is still. This is the only tool that writes, and it writes notes alone.',
   searchHint: 'reply to a comment, resolve feedback, report a note as done',
   annotations: { readOnlyHint: false },
   input: z.strictObject({
