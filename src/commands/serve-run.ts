@@ -30,6 +30,7 @@ export async function runServe(settings: ServeSettings, output: OutputFlags): Pr
           url,
           hostUrl,
           hostTokenFile,
+          namedDir: settings.registryDir,
           page: pageLogin(),
           joins: settings.join?.gateways ?? [],
           capture: capture === null ? null : await describeCapture(capture),
