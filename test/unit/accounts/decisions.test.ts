@@ -14,9 +14,27 @@ import {
   isReservedName,
 } from '../../../src/server/accounts/names.ts'
 import { findPasswordFlaw } from '../../../src/server/accounts/admit-password.ts'
+import { describeRefusal } from '../../../src/lib/accounts/refusal.ts'
+import { wrongLogin } from '../../../src/lib/accounts/protocol.ts'
+import { requireAccountsUrl } from '../../../src/lib/config/accounts-url.ts'
+import { Secret } from '../../../src/lib/util/secret.ts'
 import { decideRefresh } from '../../../src/server/accounts/refresh-decision.ts'
 
 const minute = 60_000
+
+describe('describeRefusal', () => {
+  const server = requireAccountsUrl('https://r.example', 'x')
+
+  it('hides a password that the server repeats, and no word of its own sentence', () => {
+    const said = (detail: string) =>
+      describeRefusal(
+        { status: 401, json: { detail }, retryAfterMs: null, redirectsTo: null },
+        { server, action: 'login', secrets: [new Secret('wrong')] },
+      ).message
+    expect(said(wrongLogin)).to.contain(wrongLogin)
+    expect(said('wrong is wrong')).to.contain('[secret] is [secret]')
+  })
+})
 
 describe('loginDelayMs', () => {
   const now = 1000 * minute
