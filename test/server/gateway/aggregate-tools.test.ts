@@ -63,6 +63,11 @@ describe('the tools of a gateway that aggregates', () => {
     }
   })
 
+  it('say that notes are answered at the instance', async () => {
+    const { content } = await call('list_notes', { instance: 'maya' })
+    expect(content.at(-1).text).to.contain('Notes are answered at the instance itself')
+  })
+
   it('repeat little of what was asked for, and no line breaks', async () => {
     const { content } = await call('query_scene', { instance: `a\n\u202e${'b'.repeat(10_000)}` })
     expect(content[0].text).to.match(/no instance runs as "a b{90,}…?";/)
