@@ -142,6 +142,10 @@ export async function startServe(
           detail: id => readDetail(registry, id),
           timer: systemTimer,
         }),
+        isShared: () => {
+          const { app = null, connected = false, document: now = null } = presences.current ?? {}
+          return app === null || connected || now !== null || registry.scene.current.hasScene
+        },
         revision: () => (registry.scene.current.hasScene ? registry.scene.current.revision : null),
         audit,
         clock: systemClock,

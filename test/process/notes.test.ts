@@ -225,6 +225,18 @@ describe('notes of people', () => {
     await app.bye()
   })
 
+  it('are not made once the application has ended the sharing', async () => {
+    const app = await LinkClient.connect(serve, { document: { path: '/shots/030.blend' } })
+    await app.done({ type: 'scene.set', scene: { objects: [{ id: 'Cube' }] } })
+    app.say({ type: 'bye', clear: true })
+    await app.closed
+    const refused = await command('add', 'Too bright')
+    expect(refused.code).not.to.equal(0)
+    expect(refused.stderr).to.contain('no document is shared')
+    expect((await command('list')).stderr).to.equal('no document is shared\n')
+    expect((await tool('list_notes')).content[0].text).to.equal('no document is shared')
+  })
+
   it('are shared by the servers of a document: each change once, each number once', async () => {
     const other = await startServeProcess({ env: env() })
     await other.post('app', { document })
@@ -289,7 +301,7 @@ describe('notes of people', () => {
     ['notes/1/answer', {}, 400, '/text is missing'],
     ['notes/1/delete', {}, 400, 'answer, accept, reopen, close'],
     ['notes/1/accept', {}, 409, 'note 1 is open: accept does not apply'],
-    ['notes/99/close', {}, 404, 'no such note; open: 1'],
+    ['notes/99/close', {}, 404, 'no such note; unsettled: 1'],
   ]
   it('refuse what is wrong with a reason, and change nothing', async () => {
     await add()
@@ -425,7 +437,7 @@ describe('notes of people', () => {
     const answered = await tool('answer_note', { id, text: 'Dimmed' })
     expect(answered.content[0].text).to.contain(`note ${id} cannot be read`)
     const numbered = await tool('answer_note', { id: '7', text: 'Dimmed' })
-    const known = `open: 1 (${next.id}); cannot be read: ${id}`
+    const known = `unsettled: 1 (${next.id}); cannot be read: ${id}`
     expect(numbered.content[0].text).to.contain(`no such note; ${known}`)
     expect((await command('list')).stderr).to.contain(`note ${id} cannot be read; the log`)
     await writeFile(file, whole)
@@ -458,7 +470,7 @@ describe('notes of people', () => {
   it('name an object that the scene does not have in a warning, and are made all the same', async () => {
     await serve.post('scene', { objects: [{ id: 'Light' }] })
     const made = await command('add', 'Too bright', '--object', 'Lamp', '--object', 'Light')
-    expect(made.stdout).to.contain(': Too bright (Lamp, gone, Light)\n')
+    expect(made.stdout).to.contain(': Too bright (Lamp, not in the scene, Light)\n')
     expect(made.stderr).to.equal('warning: the scene has no object "Lamp"\n')
     expect((await command('add', 'Too bright', '--object', 'Light')).stderr).to.equal('')
     expect((await read(open))['total']).to.equal(2)

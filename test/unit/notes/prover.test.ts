@@ -221,6 +221,7 @@ describe('Prover', () => {
       const store = new NoteFolder(join(folder, 'notes'), silentLogger)
       store.write = writing(store.write.bind(store))
       const notes = new Notes({
+        isShared: () => true,
         document: () => folder,
         open: () => store,
         revision: () => revision,

@@ -4,7 +4,7 @@ import { cleanText } from '../../../lib/util/text.ts'
 import { type NoteProof, proofLines } from '../../../lib/mcp/note-proof.ts'
 import { isOpen, type Note } from '../../notes/note.ts'
 import { keptText, maxNoteTextChars } from '../../notes/note-posts.ts'
-import type { Notes } from '../../notes/notes.ts'
+import { noDocument, type Notes } from '../../notes/notes.ts'
 import { summary } from '../../notes/notes-producer.ts'
 import { kinds } from './arguments.ts'
 import { fitting, maxChars, sliceText } from './pages.ts'
@@ -68,7 +68,8 @@ function listNotesTool(notes: Notes): Tool {
     const kind = state === 'open' ? 'open note' : 'note'
     const part = shown.length === wanted.length ? '' : `${shown.length} of `
     const count = wanted.length === 0 ? `no ${kind}s` : counted(wanted.length, kind)
-    const lines = [part + count, ...shown.map(lineOf)]
+    const head = notes.isShared ? part + count : noDocument
+    const lines = [head, ...shown.map(lineOf)]
     if (next < wanted.length) {
       lines.push(`… ${wanted.length - next} more: call list_notes with offset ${next}`)
     }
