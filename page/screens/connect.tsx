@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals'
 import { type ClientEntry, clientEntries } from '../build-facts.ts'
 import { type ClientRow, lastDone } from '../live/clients.ts'
 import type { Live } from '../live/live.ts'
-import { entryName } from '../../src/lib/mcp/settings/entry-name.ts'
+import { entryName } from '../../src/lib/mcp/entry-name.ts'
 import { Ago, Copyable } from '../parts/small.tsx'
 
 /** How to connect each AI client, and whether it really has read something. */

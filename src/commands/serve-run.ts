@@ -1,5 +1,5 @@
 import { type CaptureFacts, pageLines, renderBanner } from '../lib/cli/banner.ts'
-import { entryName } from '../lib/mcp/settings/entry-name.ts'
+import { entryName } from '../lib/mcp/entry-name.ts'
 import { pause, systemTimer } from '../lib/util/time.ts'
 import type { OutputFlags } from '../lib/cli/log-level.ts'
 import type { ServeCaptureState } from '../server/host/serve-options.ts'

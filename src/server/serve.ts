@@ -142,10 +142,7 @@ export async function startServe(
           detail: id => readDetail(registry, id),
           timer: systemTimer,
         }),
-        isShared: () => {
-          const { app = null, connected = false, document: now = null } = presences.current ?? {}
-          return app === null || connected || now !== null || registry.scene.current.hasScene
-        },
+        isShared: () => presences.current?.cleared !== true || registry.scene.current.hasScene,
         revision: () => (registry.scene.current.hasScene ? registry.scene.current.revision : null),
         audit,
         clock: systemClock,

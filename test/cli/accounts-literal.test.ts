@@ -52,33 +52,17 @@ describe('service-cli against a registry that answers literally as the specifica
     ])
   })
 
-  it('says the same for a token before the command and after it', async () => {
+  it('takes the option before SERVICE_TOKEN before the file, wherever the option stands', async () => {
     const token = registry.secrets.at(-1) ?? ''
-    const [before, after] = await Promise.all([
-      home.run(['--token', token, 'whoami', '--json']),
-      home.run(['whoami', '--json', '--token', token]),
-    ])
-    expect(before.code).to.equal(0)
-    expect(JSON.parse(before.stdout)).to.include({ username: 'alice', source: 'option' })
-    expect(after.stdout).to.equal(before.stdout)
-  })
-
-  it('takes the option before SERVICE_TOKEN before the file, and names the source', async () => {
-    const token = registry.secrets.at(-1) ?? ''
-    const sources = await Promise.all(
-      [
-        home.run(['whoami', '--json', '--token', token], { env: { SERVICE_TOKEN: 'refused' } }),
-        home.run(['whoami', '--json'], { env: { SERVICE_TOKEN: token } }),
-        home.run(['whoami', '--json'], { env: { SERVICE_TOKEN: '' } }),
-      ].map(async ended => JSON.parse((await ended).stdout).source_name),
-    )
-    expect(sources).to.deep.equal(['--token', 'SERVICE_TOKEN', home.configPath])
-  })
-
-  it('names the place of a token that is refused, with 4', async () => {
-    const { code, stderr } = await home.run(['whoami'], { env: { SERVICE_TOKEN: 'not-a-token' } })
-    expect(code).to.equal(4)
-    expect(stderr).to.contain('SERVICE_TOKEN').and.not.contain('not-a-token')
+    const source = async (args: readonly string[], env: NodeJS.ProcessEnv = {}) => {
+      const said = JSON.parse((await home.run([...args, '--json'], { env })).stdout)
+      return said.source_name
+    }
+    const given = { SERVICE_TOKEN: token }
+    expect(await source(['--token', token, 'whoami'], given)).to.equal('--token')
+    expect(await source(['whoami', '--token', token], given)).to.equal('--token')
+    expect(await source(['whoami'], given)).to.equal('SERVICE_TOKEN')
+    expect(await source(['whoami'], { SERVICE_TOKEN: '' })).to.equal(home.configPath)
   })
 
   it('refuses a wrong password with 4, and leaves the saved login as it was', async () => {
@@ -91,31 +75,18 @@ describe('service-cli against a registry that answers literally as the specifica
     expect(home.config()).to.equal(before)
   })
 
-  it('refuses a taken name with 3', async () => {
-    const args = ['register', 'alice', '--email', 'a@studio.example', '--password', 'another one 8']
-    expect((await home.run(args)).code).to.equal(3)
-  })
-
-  it('logs in with --password, warning of SERVICE_TOKEN but not of the flag in a pipeline', async () => {
-    const { code, stderr } = await home.run(['login', 'alice', '--password', password], {
-      env: { SERVICE_TOKEN: 'something-else' },
-    })
+  it('logs in with --password, warning of SERVICE_TOKEN, and on a terminal of the flag', async () => {
+    const args = ['login', 'alice', '--password', password]
+    const piped = await home.run(args, { env: { SERVICE_TOKEN: 'something-else' } })
+    expect(piped.code).to.equal(0)
+    expect(piped.stderr).to.contain('logged in').and.contain('unset SERVICE_TOKEN')
+    expect(piped.stderr).not.to.contain('shell history')
+    const { code, stderr } = await home.run(args, { typed: [] })
     expect(code).to.equal(0)
-    expect(stderr).to.contain('logged in').and.contain('unset SERVICE_TOKEN')
-    expect(stderr).not.to.contain('shell history')
-  })
-
-  it('refreshes a token that is about to end by presenting it, and once after a 401', async () => {
-    registry.tokenSeconds(60)
-    await home.run(['login', 'alice', '--password-stdin'], { input: password })
-    registry.tokenSeconds(86_400)
-    const before = refreshes(registry)
-    const { code, stdout } = await home.run(['whoami', '--json'])
-    expect(code).to.equal(0)
-    expect(refreshes(registry)).to.equal(before + 1)
-    expect(Date.parse(JSON.parse(stdout).expires_at)).to.be.greaterThan(Date.now() + 3_600_000)
-    expect((await home.run(['whoami'])).code).to.equal(0)
-    expect(refreshes(registry)).to.equal(before + 1)
+    expect(stderr.match(/shell history/g)).to.have.length(1)
+    const mistaken = await home.run(['login', 'alice', '--password-stdin'], { typed: [] })
+    expect(mistaken.code).to.equal(2)
+    expect(mistaken.stderr).to.contain('stdin is a terminal')
   })
 
   it('ends with 4 and the command to run when the login has ended', async () => {
@@ -124,25 +95,6 @@ describe('service-cli against a registry that answers literally as the specifica
     expect(code).to.equal(4)
     expect(stderr).to.contain('run.js login')
     await home.run(['login', 'alice', '--password-stdin'], { input: password })
-  })
-
-  it('says with 3 that there is no publishing, whatever the source of the token', async () => {
-    const ended = await Promise.all([
-      home.run(['publish', '--json']),
-      home.run(['publish', '--json'], { env: { SERVICE_TOKEN: 'x' } }),
-      home.run(['--token', 'x', 'publish', '--json']),
-    ])
-    for (const { code, stdout } of ended) {
-      expect(code).to.equal(3)
-      expect(JSON.parse(stdout).error.message).to.contain('offers no publishing')
-    }
-    expect(JSON.parse(ended[1]?.stdout ?? '').error.hint).to.contain('SERVICE_TOKEN')
-  })
-
-  it('says with 3 that it has no service tokens', async () => {
-    const { code, stderr } = await home.run(['token', 'create', 'ci'])
-    expect(code).to.equal(3)
-    expect(stderr).to.contain('does not offer')
   })
 
   it('saves a token from a pipe once the registry knows it', async () => {
@@ -185,7 +137,3 @@ describe('service-cli against a registry that answers literally as the specifica
     expect(home.leaks(registry.secrets)).to.deep.equal([])
   })
 })
-
-function refreshes({ asked }: LiteralAccounts): number {
-  return asked.filter(route => route === 'POST /api/v1/auth/refresh').length
-}

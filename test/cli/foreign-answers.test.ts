@@ -66,10 +66,8 @@ describe('a command whose server is another program', () => {
 
   const entry = (proof: unknown) => ({ ...note, entries: [{ action: 'answer', proof }] })
   const forms: [words: string, told: string, answer: unknown][] = [
-    ['notes list', '/mcp to notes://open', {}],
     ['notes list', '/mcp to notes://open', { notes: [{ ...note, author: hostile }] }],
     ['notes show 1', '/mcp to notes://1', note],
-    ['notes show 1', '/mcp to notes://1', entry({ asked: 'nothing' })],
     ['notes show 1', '/mcp to notes://1', entry({ as_of: hostile })],
     ['resources list', '/mcp to resources/list', { resources: hostile }],
     ['resources read x://y', '/mcp to x://y', { contents: [hostile] }],

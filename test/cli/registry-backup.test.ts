@@ -7,6 +7,8 @@ import { createCaller, quickLimits } from '../helpers/accounts-caller.ts'
 import { type AccountsOwner, createAccountsOwner } from '../helpers/accounts-owner.ts'
 import type { RunningAccounts } from '../helpers/accounts-process.ts'
 import { until } from '../helpers/until.ts'
+import { runCommand } from '../helpers/in-process.ts'
+import { cleanEnv } from '../helpers/program.ts'
 import { accountsInProcess } from '../helpers/in-process-servers.ts'
 
 describe('backup of a registry that runs', () => {
@@ -106,42 +108,15 @@ describe('backup of a registry that runs', () => {
     expect(again.code).to.equal(1)
     expect(again.stderr).to.contain('not empty')
   })
-})
 
-describe('the data folder of a registry', () => {
-  let folder: string
-
-  before(() => {
-    folder = fs.mkdtempSync(join(tmpdir(), 'registry-folder-'))
-  })
-
-  after(() => fs.rmSync(folder, { recursive: true, force: true }))
-
-  it('is not made by its administration', async () => {
-    const dataDir = join(folder, 'none')
-    const { code, stderr } = await createAccountsOwner(dataDir).run(['users', 'list'])
+  it('is not made of a registry that is not there, nor is one made for it', async () => {
+    const none = join(folder, 'none')
+    const { code, stderr } = await owner.run(['backup', '--out', join(folder, 'x')], none)
     expect(code).to.equal(1)
-    expect(stderr).to.contain(`there is no accounts server in ${dataDir}`).and.contain('--data-dir')
-    expect(fs.existsSync(dataDir)).to.equal(false)
-  })
-
-  it('is refused as a symbolic link, and so is a file of it', async () => {
-    const dataDir = join(folder, 'data')
-    const owner = createAccountsOwner(dataDir)
-    await (await accountsInProcess({ dataDir })).stop()
-    fs.symlinkSync(dataDir, join(folder, 'link'))
-    const linked = await owner.run(['users', 'list'], join(folder, 'link'))
-    expect(linked.code).to.equal(2)
-    expect(linked.stderr).to.contain('is a symbolic link')
-    for (const name of ['registry.db', 'keys.json']) {
-      const file = join(dataDir, name)
-      fs.renameSync(file, join(folder, name))
-      fs.symlinkSync(join(folder, name), file)
-      const { code, stderr } = await owner.run(['rotate-key'])
-      expect(code, stderr).to.equal(2)
-      expect(stderr).to.contain(`${file} is a symbolic link`)
-      fs.renameSync(join(folder, name), file)
-    }
-    expect((await owner.run(['rotate-key'])).code).to.equal(0)
+    expect(stderr).to.contain(`there is no accounts server in ${none}`).and.contain('--data-dir')
+    expect(fs.existsSync(none)).to.equal(false)
+    const env = cleanEnv({ HOME: none })
+    const usual = await runCommand(['registry', 'users', 'list'], { env })
+    expect(usual.stderr).to.contain(join(none, '.local/share/service-cli/registry'))
   })
 })

@@ -1,34 +1,11 @@
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
-import {
-  type AccountsServer,
-  auth,
-  password,
-  withAccountsServer,
-} from '../server/accounts/harness.ts'
+import { auth, password, sharedAccountsServer } from '../server/accounts/harness.ts'
 
 const dayMs = 24 * 60 * 60 * 1000
 
 describe('the accounts server', () => {
-  const over = Promise.withResolvers<void>()
-  let stopped: Promise<void>
-  let accounts: AccountsServer
-
-  before(
-    () =>
-      new Promise<void>((resolve, reject) => {
-        stopped = withAccountsServer(server => {
-          accounts = server
-          resolve()
-          return over.promise
-        })
-        stopped.catch(reject)
-      }),
-  )
-  after(() => {
-    over.resolve()
-    return stopped
-  })
+  const accounts = sharedAccountsServer()
 
   const register = (body: object) => accounts.call('POST', `${auth}/register`, { body })
   const login = (username: string) =>

@@ -2,7 +2,7 @@ import { run } from '@oclif/core'
 import { settings } from '@oclif/core/settings'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { Readable, Writable } from 'node:stream'
+import { PassThrough, Readable, Writable } from 'node:stream'
 import { pathToFileURL } from 'node:url'
 import { commandNames, loadCommands } from '../../src/commands/index.ts'
 import { leadingFlags } from '../../src/lib/cli/base-command.ts'
@@ -10,6 +10,7 @@ import { hoistGlobalFlags } from '../../src/lib/cli/argv.ts'
 import { type Failure, describeFailure } from '../../src/lib/cli/failure.ts'
 import { perform } from '../../src/main.ts'
 import { type Ended, cleanEnv, root } from './program.ts'
+import type { Step } from './pseudo-terminal.ts'
 
 /** The package with the commands of the sources. */
 export const pjson = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
@@ -22,6 +23,8 @@ export interface CommandOptions {
   readonly input?: string
   /** Written to in place of the collected `stdout`, which stays empty. */
   readonly stdout?: Writable
+  /** Makes stdin and stderr a terminal, on which this is typed. No key is echoed there. */
+  readonly typed?: readonly Step[]
 }
 
 let previous: Promise<unknown> = Promise.resolve()
@@ -54,13 +57,14 @@ function oneByOne<T>(step: () => Promise<T>): Promise<T> {
 
 async function runAlone(
   argv: readonly string[],
-  { env = cleanEnv(), input, stdout: target }: CommandOptions,
+  { env = cleanEnv(), input, stdout: target, typed }: CommandOptions,
 ): Promise<Ended> {
   const stdout = new TextCollector()
-  const stderr = new TextCollector()
-  const stdin = Readable.from(input === undefined ? [] : [Buffer.from(input)], {
+  const stderr = typed === undefined ? new TextCollector() : new Terminal(typed)
+  const piped = Readable.from(input === undefined ? [] : [Buffer.from(input)], {
     objectMode: false,
   })
+  const stdin = stderr instanceof Terminal ? stderr.keyboard : piped
   const { exitCode, argv: ownArgv } = process
   const restoreEnv = replaceEnv(env)
   const restoreStreams = replaceStreams({ stdin, stdout: target ?? stdout, stderr })
@@ -87,6 +91,30 @@ class TextCollector extends Writable {
 
   text(): string {
     return Buffer.concat(this.#chunks).toString()
+  }
+}
+
+/** Types each step once its text has appeared after what was typed before. */
+class Terminal extends TextCollector {
+  readonly isTTY = true
+  /** Node closes no such stream when what was piped into it ends. */
+  readonly _isStdio = true
+  readonly keyboard = Object.assign(new PassThrough(), { isTTY: true, setRawMode() {} })
+  readonly #steps: Step[]
+  #shown = 0
+
+  constructor(steps: readonly Step[]) {
+    super()
+    this.#steps = [...steps]
+  }
+
+  override _write(chunk: Buffer, encoding: string, done: () => void): void {
+    super._write(chunk, encoding, done)
+    const [step] = this.#steps
+    if (step === undefined || !this.text().includes(step.await, this.#shown)) return
+    this.#steps.shift()
+    this.#shown = this.text().length
+    setImmediate(() => this.keyboard.write(step.send))
   }
 }
 

@@ -1,17 +1,15 @@
 import { createHash, createHmac } from 'node:crypto'
-import { request as httpRequest } from 'node:http'
+import { type IncomingMessage, request as httpRequest } from 'node:http'
 import { once } from 'node:events'
-import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { connect } from 'node:net'
-import { rpc } from '../helpers/mcp.ts'
+import { postHeaders, rpc } from '../helpers/mcp.ts'
 import type { RunningServe } from '../helpers/serve-process.ts'
 
 const MiB = 1024 * 1024
 
 /** `size` bytes, no two MiB alike, never held together. */
-export function* generatedBytes(size: number): Generator<Buffer> {
+function* generatedBytes(size: number): Generator<Buffer> {
   const block = Buffer.alloc(MiB)
   for (let at = 0; at < MiB; at += 32) {
     createHmac('sha256', 'artefact').update(String(at)).digest().copy(block, at)
@@ -54,38 +52,36 @@ export interface BlobAnswer {
   /** Of the decoded blob. */
   sha256: string
   bytes: number
-  /** The announced length arrived and nothing after it. */
+  /** The announced length arrived. */
   whole: boolean
 }
 
 /**
- * A `resources/read` over a socket of its own. The answer is taken apart as it comes: nothing of
- * its size is ever held here, so what it costs is the server's alone.
+ * A `resources/read` over a connection of its own. The answer is taken apart as it comes: nothing
+ * of its size is ever held here, so what it costs is the server's alone.
  */
 export class BlobRead {
-  readonly #socket
+  readonly #request
   readonly #hash = createHash('sha256')
   readonly #done = Promise.withResolvers<void>()
-  #state: 'head' | 'frame' | 'blob' | 'rest' = 'head'
-  #text = ''
+  #response: IncomingMessage | null = null
+  #part: 'before' | 'blob' | 'after' = 'before'
   #frame = ''
-  #status = 0
-  #announced = 0
-  #bodyBytes = 0
   #digits = ''
   #bytes = 0
 
   constructor(serve: RunningServe, sessionId: string, uri: string) {
-    const body = rpc('resources/read', { uri }, 7)
-    this.#socket = connect({ host: '127.0.0.1', port: serve.port })
-    this.#socket.setEncoding('latin1')
-    this.#socket.on('data', text => this.#feed(String(text)))
-    this.#socket.on('error', () => {})
-    this.#socket.on('close', () => this.#done.resolve())
-    this.#socket.write(
-      `POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n` +
-        `Mcp-Session-Id: ${sessionId}\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
-    )
+    const headers = { ...postHeaders, 'Mcp-Session-Id': sessionId }
+    this.#request = httpRequest(serve.url, { method: 'POST', agent: false, headers })
+    this.#request.on('error', () => this.#done.resolve())
+    this.#request.on('response', response => {
+      this.#response = response
+      response.setEncoding('latin1')
+      response.on('data', text => this.#feed(String(text)))
+      response.on('error', () => {})
+      response.on('close', () => this.#done.resolve())
+    })
+    this.#request.end(rpc('resources/read', { uri }, 7))
   }
 
   /** Decoded bytes so far. */
@@ -94,67 +90,46 @@ export class BlobRead {
   }
 
   pause(): void {
-    this.#socket.pause()
+    this.#response?.pause()
   }
 
   resume(): void {
-    this.#socket.resume()
+    this.#response?.resume()
   }
 
   disconnect(): void {
-    this.#socket.destroy()
+    this.#request.destroy()
   }
 
   /** Resolves when the whole answer came or the connection ended. */
   async answer(): Promise<BlobAnswer> {
     await this.#done.promise
-    this.#socket.destroy()
     return {
-      status: this.#status,
+      status: this.#response?.statusCode ?? 0,
       frame: this.#frame,
       sha256: this.#hash.digest('hex'),
       bytes: this.#bytes,
-      whole: this.#bodyBytes === this.#announced,
+      whole: this.#response?.complete ?? false,
     }
   }
 
   #feed(text: string): void {
-    if (this.#state !== 'head') return this.#body(text)
-    this.#text += text
-    const end = this.#text.indexOf('\r\n\r\n')
-    if (end === -1) return
-    const head = this.#text.slice(0, end)
-    this.#status = Number(head.slice(9, 12))
-    this.#announced = Number(/^content-length: (\d+)/im.exec(head)?.[1])
-    this.#state = 'frame'
-    const rest = this.#text.slice(end + 4)
-    this.#text = ''
-    this.#body(rest)
-  }
-
-  #body(text: string): void {
-    this.#bodyBytes += text.length
-    this.#part(text)
-    if (this.#bodyBytes >= this.#announced) this.#done.resolve()
-  }
-
-  #part(text: string): void {
-    if (this.#state === 'blob') {
+    if (this.#part === 'blob') {
       const end = text.indexOf('"')
       this.#decode(end === -1 ? text : text.slice(0, end))
       if (end === -1) return
-      this.#state = 'rest'
+      this.#part = 'after'
       this.#frame += text.slice(end)
       return
     }
     this.#frame += text
     const opening = this.#frame.indexOf('"blob":"')
-    if (this.#state === 'rest' || opening === -1) return
-    this.#state = 'blob'
+    if (this.#part === 'after' || opening === -1) return
+    this.#part = 'blob'
     const start = opening + '"blob":"'.length
     const rest = this.#frame.slice(start)
     this.#frame = this.#frame.slice(0, start)
-    this.#part(rest)
+    this.#feed(rest)
   }
 
   #decode(text: string): void {

@@ -1,7 +1,12 @@
 import { expect } from 'chai'
-import { join } from 'node:path'
-import { killRounds } from './config-kill-rounds.ts'
+import { readdirSync, statSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { createConfigStore } from '../../src/lib/config/config-store.ts'
+import { silentLogger } from '../../src/lib/util/logger.ts'
+import { killAfterLines, startScript } from './support.ts'
 import { withFolder } from '../helpers/folder.ts'
+
+const script = join(import.meta.dirname, '../helpers/scripts', 'save-loop.ts')
 
 describe('configuration under many kills', () => {
   it('leaves the old file or the new one', () => {
@@ -12,3 +17,44 @@ describe('configuration under many kills', () => {
     })
   })
 })
+
+/**
+ * Kills a process in the middle of its saves, `rounds` times on one file. After each kill the file
+ * holds one login as a whole: the last that was acknowledged, or one that was on its way. Returns
+ * how many saves were cut in the middle.
+ */
+async function killRounds(path: string, rounds: number): Promise<number> {
+  const store = createConfigStore({ path, log: silentLogger, lockWaitMs: 5000 })
+  let leftovers = 0
+  let next = 0
+  for (let round = 0; round < rounds; round++) {
+    const child = startScript(script, [path, String(next)])
+    let looks = 0
+    // In the middle of a save, and in some rounds a little later.
+    const lines = await killAfterLines(child, 1 + (round % 3), () => {
+      if (looks > 0 || isSaving(path)) looks++
+      return looks > (round % 4) * 5
+    })
+    const acknowledged = Number(lines.at(-1))
+    leftovers += tempFiles(path)
+    const entry = (await store.read()).servers.get('https://registry.example')?.login
+    const saved = Number(/^user-(\d+)$/.exec(entry?.username ?? '')?.[1])
+    expect(saved).to.be.within(acknowledged, acknowledged + 1, `round ${round}`)
+    expect(entry?.accessToken?.reveal()).to.equal(`token-${saved}-${'x'.repeat(20_000)}`)
+    expect(statSync(path).mode & 0o777).to.equal(0o600)
+    next = saved + 1
+  }
+  // The next writer takes the lock of the dead one and clears up after it.
+  await store.update(config => ({ ...config, defaultServer: 'https://other.example' }))
+  expect(tempFiles(path)).to.equal(0)
+  return leftovers
+}
+
+/** A file on its way, or the file itself not whole. */
+function isSaving(path: string): boolean {
+  return tempFiles(path) > 0 || statSync(path).size < 20_000
+}
+
+function tempFiles(path: string): number {
+  return readdirSync(dirname(path)).filter(name => name.endsWith('.tmp')).length
+}

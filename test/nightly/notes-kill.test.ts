@@ -4,13 +4,12 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { withFolder } from '../helpers/folder.ts'
 import { RawSession } from '../helpers/mcp.ts'
-import { runProgram } from '../helpers/program.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 
 const rounds = Number(process.env['KILL_ROUNDS'] ?? 2)
 /** A document has at most 1,000 notes: a few rounds share one. */
 const roundsPerDocument = 5
-const notesPerRound = 90
+const notesPerRound = 60
 
 /** What a server said that it has kept, by id. */
 type Kept = Map<string, { number: number; text: string; answer?: string }>
@@ -36,20 +35,17 @@ async function writeAndKill(data: string, count: number): Promise<void> {
     for (let round = 0; round < count; round++) {
       const server = await startServeProcess({ env })
       const isKilled = new AbortController()
-      const written = Promise.withResolvers<void>()
       const kill = async () => {
-        await written.promise
-        await sleep(Math.random() * 300)
+        await sleep(100 + Math.random() * 500)
         isKilled.abort()
         server.signal('SIGKILL')
         await server.exited
       }
-      const { signal } = isKilled
       await Promise.all([
         kill(),
-        post(server, kept, `posted ${round}`, signal),
-        command(server, kept, `of a command ${round}`, { signal, onKept: written.resolve }),
-        post(survivor, kept, `posted beside it ${round}`, signal),
+        post(server, kept, `posted ${round}`, isKilled.signal),
+        post(server, kept, `posted at once ${round}`, isKilled.signal),
+        post(survivor, kept, `posted beside it ${round}`, isKilled.signal),
       ])
       // What the dead one had locked is free.
       const after = await survivor.post('notes', { text: `after ${round}` })
@@ -65,44 +61,31 @@ async function writeAndKill(data: string, count: number): Promise<void> {
   }
 }
 
-/** Makes notes and answers each, until the server is killed. */
+/** Makes notes one after the other, and answers each, until the server is killed. */
 async function post(
   server: ServeProcess,
   kept: Kept,
   what: string,
   killed: AbortSignal,
 ): Promise<void> {
+  const gone = () => undefined
+  const answers: Promise<unknown>[] = []
   for (let at = 0; at < notesPerRound && !killed.aborted; at++) {
     const text = `${what} ${at} ${'x'.repeat(2000)}`
-    try {
-      const made = await server.post('notes', { text })
-      if (made.status !== 200) continue
-      const { id, number } = made.json.note
-      kept.set(id, { number, text })
-      const answer = `answer to ${what} ${at}`
-      const answered = await server.post(`notes/${id}/answer`, { text: answer })
-      if (answered.status === 200) kept.set(id, { number, text, answer })
-    } catch {
-      // The server is gone, or goes right now.
-    }
-  }
-}
-
-async function command(
-  server: ServeProcess,
-  kept: Kept,
-  what: string,
-  { signal: killed, onKept }: { signal: AbortSignal; onKept: () => void },
-): Promise<void> {
-  const env = { SERVICE_HOST_URL: server.hostUrl, SERVICE_HOST_TOKEN: server.token }
-  for (let at = 0; at < notesPerRound && !killed.aborted; at++) {
-    const text = `${what} ${at}`
-    const ended = await runProgram(['notes', 'add', text, '--json'], { env })
-    if (ended.code !== 0) continue
-    const { id, number } = JSON.parse(ended.stdout)
+    const made = await server.post('notes', { text }).catch(gone)
+    if (made?.status !== 200) continue
+    const { id, number } = made.json.note
     kept.set(id, { number, text })
-    onKept()
+    // It is acknowledged only when it is proved.
+    const answer = `answer to ${what} ${at}`
+    const answering = server.post(`notes/${id}/answer`, { text: answer }).catch(gone)
+    answers.push(
+      answering.then(answered => {
+        if (answered?.status === 200) kept.set(id, { number, text, answer })
+      }),
+    )
   }
+  await Promise.all(answers)
 }
 
 async function checkNotes(server: ServeProcess, kept: Kept): Promise<void> {

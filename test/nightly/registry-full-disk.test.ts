@@ -80,6 +80,7 @@ describe('a registry on a full disk', () => {
           expect(await caller.me(good)).to.equal('200')
         }
         expect((await ask(`${registry.url}/healthz`)).status).to.equal(200)
+        expect((await ask(`${registry.url}/readyz`)).status).to.equal(503)
 
         rmSync(filler)
         expect((await signUp('late')).status).to.equal(201)

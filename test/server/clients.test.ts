@@ -87,6 +87,8 @@ describe('server://clients of serve', () => {
     await agent.call('resources/read', { uri: 'scene://nothing' })
     const page = await pageOf(agent)
     expect(page.total).to.equal(page.clients.length)
+    const called = await agent.call('tools/call', { name: 'read_resource', arguments: { uri } })
+    expect(called.result.content[0].text).to.contain('"agent"')
     const [one, other] = [named(page, 'test'), named(page, 'agent')]
     expect(one).to.deep.include({ transport: 'session', protocol_version: '2025-06-18' })
     expect(one).to.include({ version: '1', streams: 1 }).and.not.have.property('principal')
@@ -123,14 +125,6 @@ describe('server://clients of serve', () => {
       expect(named(page, name).last_call.tool).to.equal('query_scene')
     }
     await session.delete()
-  })
-
-  it('is listed once and read by tools, too', async () => {
-    const agent = statelessClient(serve.url, 'lister')
-    const { resources } = (await agent.call('resources/list')).result
-    expect(resources.filter((each: any) => each.uri === uri)).to.have.length(1)
-    const called = await agent.call('tools/call', { name: 'read_resource', arguments: { uri } })
-    expect(called.result.content[0].text).to.contain('"lister"')
   })
 
   it('pushes what a client did, and that a session comes and goes', async () => {

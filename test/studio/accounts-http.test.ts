@@ -8,8 +8,7 @@ const suites = [
   'http',
   'login',
   'passwords-and-tokens',
-  'refresh',
-  'registration-modes',
+  'registration',
   'sessions',
 ]
 

@@ -3,18 +3,10 @@ import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { join } from 'node:path'
-import { resolveLimits } from '../../src/lib/config/limits.ts'
-import { ServiceError } from '../../src/lib/util/errors.ts'
-import { systemClock } from '../../src/lib/util/time.ts'
-import { openBucketStore } from '../../src/server/artefacts/bucket/open-bucket-store.ts'
-import { parseBucketUrl } from '../../src/server/artefacts/bucket/settings.ts'
-import { noOrigin } from '../../src/server/artefacts/describe.ts'
-import { parseDatabaseUrl } from '../../src/server/database/settings.ts'
-import { recordingLog } from '../helpers/recording-log.ts'
 import { until } from '../helpers/until.ts'
 import { failureOf } from '../helpers/failure.ts'
 import { settableClock } from '../helpers/settable-clock.ts'
-import { collect, hexOf, sha256 } from '../unit/artefacts/support.ts'
+import { bytesOf, collect, hexOf, opened, sha256 } from '../unit/artefacts/support.ts'
 import { newPlace, type Place, useBucketStores } from './bucket-stores.ts'
 import { type Mangled, startManglingProxy } from './mangling-proxy.ts'
 import { type Postgres, startPostgres } from './postgres.ts'
@@ -72,83 +64,6 @@ describe('artefacts in a bucket, when something fails', () => {
     expect(await spare()).to.deep.equal([])
   })
 
-  it('keeps the object of a removed artefact for a while, then removes it', async () => {
-    const clock = settableClock()
-    const { store, bucket: objects, keyOf, spare } = await open(place, { clock })
-    const hex = hexOf((await store.put(randomBytes(10))).ref)
-    const key = await keyOf(hex)
-    expect(await store.remove(hex)).to.equal(true)
-    clock.advance(14 * minute)
-    await store.sweep()
-    expect(await objects.head(key)).to.not.equal(null)
-    clock.advance(2 * minute)
-    await store.sweep()
-    expect(await objects.head(key)).to.equal(null)
-    expect(await spare()).to.deep.equal([])
-  })
-
-  it('goes by the time of the database, whatever the time of its machine is', async () => {
-    const { store } = await open(place, { clock: systemClock })
-    await store.put(randomBytes(10))
-    await store.put(randomBytes(10), { expiresAt: new Date(Date.now() + day) })
-    const { now } = Date
-    const log = recordingLog()
-    const limits = resolveLimits({ artefactSweepMs: 0 })
-    const where = {
-      bucket: parseBucketUrl(place.bucket, 'the test', swift.env),
-      database: parseDatabaseUrl(place.database, 'the test'),
-    }
-    Date.now = () => now() + 365 * day
-    try {
-      const other = await openBucketStore(where, { limits, log, origin: () => noOrigin })
-      try {
-        await other.sweep()
-        expect((await other.page(undefined, 10)).refs).to.have.length(2)
-        const { ref } = await other.put(randomBytes(10))
-        expect(Math.abs(Date.parse(ref.created_at) - now())).to.be.lessThan(minute)
-      } finally {
-        await other.close()
-      }
-    } finally {
-      Date.now = now
-    }
-    expect((await store.page(undefined, 10)).refs).to.have.length(3)
-  })
-
-  it('removes what is beyond lower bounds in small transactions', async () => {
-    const { database } = await open(place)
-    const count = 1200
-    await database.run('a test', queries =>
-      queries.script(`INSERT INTO artefacts
-          (hex, object, size_bytes, created_at_ms, mime, sidecar, change)
-        SELECT encode(sha256(at::text::bytea), 'hex'), 'n' || at, 1, 1893456000000 - at, 'image/png',
-          '{}', 1 FROM generate_series(1, ${count}) AS at;
-        UPDATE artefact_totals SET entries = ${count}, bytes = ${count}, change = 1`),
-    )
-    const totals = () =>
-      database.run('a test', queries =>
-        queries.row<{ entries: number; change: number }>(
-          'SELECT entries, change FROM artefact_totals',
-        ),
-      )
-    const { store } = await open(place, { limits: { maxArtefacts: 10 } })
-    await store.sweep()
-    // 500 at most in each.
-    expect(await totals()).to.deep.equal({ entries: 10, change: 4 })
-  })
-
-  it('says what to do with more bytes than an object can have', async () => {
-    const limits = { maxArtefactBytes: 0, maxArtefactTotalBytes: 0 }
-    const { store } = await open(place, { limits })
-    // Never written to: it takes no memory.
-    const large = new Uint8Array(8_388_608_001)
-    const failure = await failureOf(() => store.put(large))
-    expect([failure.code, failure.hint]).to.deep.equal([
-      'artefact_too_large',
-      'store it in parts: no limit makes an object larger',
-    ])
-  })
-
   it('gives a hash one object when two servers store the same bytes', async () => {
     const stores = [await open(place), await open(place)]
     const bytes = randomBytes(100_000)
@@ -158,10 +73,7 @@ describe('artefacts in a bucket, when something fails', () => {
     expect(puts.filter(({ existed }) => !existed)).to.have.length(1)
     for (const { store, spare } of stores) {
       expect((await store.page(undefined, 10)).refs).to.have.length(1)
-      const artefact = await store.open(sha256(bytes))
-      if (artefact === null) throw new Error('not stored')
-      expect((await collect(artefact.verified())).equals(bytes)).to.equal(true)
-      await artefact.close()
+      expect((await bytesOf(store, sha256(bytes))).equals(bytes)).to.equal(true)
       // The objects that were not used went at once.
       expect(await spare()).to.deep.equal([])
     }
@@ -204,141 +116,9 @@ describe('artefacts in a bucket, when something fails', () => {
       expect(failure.message).to.contain('is missing in s3://')
       expect((await store.put(source())).existed).to.equal(false)
       expect(await keyOf(hex)).to.not.equal(key)
-      const artefact = await store.open(hex)
-      if (artefact === null) throw new Error('not stored')
-      expect((await collect(artefact.verified())).equals(bytes)).to.equal(true)
-      await artefact.close()
+      expect((await bytesOf(store, hex)).equals(bytes)).to.equal(true)
     }
   })
-
-  it('lists while the bucket is away, refuses the rest, and goes on when it is back', async () => {
-    const { store, spare } = await open(place)
-    const bytes = randomBytes(1000)
-    await store.put(bytes)
-    await swift.stop()
-    try {
-      expect((await store.page(undefined, 10)).refs).to.have.length(1)
-      for (const action of [
-        () => store.put(randomBytes(10)),
-        () => store.put(pieces(randomBytes(10))),
-        () => store.open(sha256(bytes)),
-      ]) {
-        const failure = await failureOf(action)
-        expect(failure.code).to.equal('storage_unavailable')
-        expect(failure.message).to.contain(`${place.bucket}/: `)
-      }
-    } finally {
-      await swift.start()
-    }
-    expect((await store.put(randomBytes(10))).existed).to.equal(false)
-    // The two that failed are left to the sweep, which never fails for objects that are not there.
-    expect(await spare()).to.have.length(2)
-    const artefact = await store.open(sha256(bytes))
-    if (artefact === null) throw new Error('not stored')
-    expect((await collect(artefact.verified())).equals(bytes)).to.equal(true)
-    await artefact.close()
-  })
-
-  it('refuses everything while the database is away, and goes on when it is back', async () => {
-    const { store } = await open(place)
-    const hex = hexOf((await store.put(randomBytes(10))).ref)
-    postgres.stop()
-    try {
-      for (const action of [
-        () => store.put(randomBytes(10)),
-        () => store.open(hex),
-        () => store.find(hex),
-        () => store.page(undefined, 10),
-        () => store.remove(hex),
-        () => store.sweep(),
-      ]) {
-        expect((await failureOf(action)).code).to.equal('storage_unavailable')
-      }
-    } finally {
-      postgres.start()
-    }
-    expect(await store.find(hex)).to.not.equal(null)
-    expect((await store.put(randomBytes(10))).existed).to.equal(false)
-  })
-
-  it('keeps an object whose commit was not confirmed', async () => {
-    const { store, database, spare } = await open(place)
-    await database.run('a test', queries =>
-      queries.script(`CREATE SEQUENCE cuts;
-        CREATE FUNCTION cut() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-          IF nextval('cuts') = 1 THEN PERFORM pg_terminate_backend(pg_backend_pid()); END IF;
-          RETURN NULL; END $$;
-        CREATE CONSTRAINT TRIGGER cut AFTER INSERT ON artefacts DEFERRABLE INITIALLY DEFERRED
-          FOR EACH ROW EXECUTE FUNCTION cut()`),
-    )
-    const bytes = randomBytes(100)
-    const failure = await failureOf(() => store.put(bytes))
-    expect(failure.message).to.contain('a change was not confirmed')
-    expect(failure.hint).to.contain('may have been made')
-    // Not committed: nothing is listed, and the object went.
-    expect((await store.page(undefined, 10)).refs).to.deep.equal([])
-    expect(await spare()).to.deep.equal([])
-    expect((await store.put(bytes)).existed).to.equal(false)
-  })
-
-  for (const isRemoved of [false, true]) {
-    const then = isRemoved ? ' and was then removed, for those who have it open' : ''
-    it(`keeps the object of an artefact whose commit succeeded without an answer${then}`, async () => {
-      const bytes = randomBytes(100)
-      const other = await open(place)
-      let isLost = false
-      const { store } = await open(place, {
-        wrap: database => ({
-          ...database,
-          async transact(what, action) {
-            const value = await database.transact(what, action)
-            if (!isLost) return value
-            key = await other.keyOf(sha256(bytes))
-            if (isRemoved) await other.store.remove(sha256(bytes))
-            throw new ServiceError('storage_failed', 'the answer was lost')
-          },
-        }),
-      })
-      let key = ''
-      isLost = true
-      const failure = await failureOf(() => store.put(bytes))
-      expect(failure.message).to.equal('the answer was lost')
-      expect((await other.store.find(sha256(bytes))) === null).to.equal(isRemoved)
-      expect(await other.bucket.head(key)).to.include({ size: 100 })
-    })
-  }
-
-  for (const isAway of [false, true]) {
-    const state = isAway ? 'and could not remove it' : 'and removed it'
-    it(`refuses an upload that ends after the sweep has taken its object ${state}`, async () => {
-      const clock = settableClock()
-      const proxy = await startManglingProxy(swift.url)
-      proxies.push(proxy)
-      const { store, spare } = await open(place, { clock })
-      const other = await open(place, { clock, endpoint: proxy.url })
-      const { promise: swept, resolve } = Promise.withResolvers<void>()
-      const { promise: begun, resolve: begin } = Promise.withResolvers<void>()
-      async function* slow() {
-        yield randomBytes(10)
-        begin()
-        await swept
-      }
-      const putting = store.put(slow())
-      await begun
-      clock.advance(day + minute)
-      if (isAway) proxy.close()
-      await other.store.sweep().catch(() => {})
-      resolve()
-      const failure = await failureOf(() => putting)
-      expect(failure.message).to.contain('more than a day')
-      expect((await store.page(undefined, 10)).refs).to.deep.equal([])
-      expect(await objectCount()).to.equal(0)
-      // The server that took it may have ended: another one does its work later.
-      clock.advance(11 * minute)
-      await store.sweep()
-      expect(await spare()).to.deep.equal([])
-    })
-  }
 
   describe('between it and the bucket', () => {
     let proxy: Mangled
@@ -349,13 +129,12 @@ describe('artefacts in a bucket, when something fails', () => {
 
     const size = 3_000_000
     async function stored() {
-      const opened = await open(place, { endpoint: proxy.url })
+      const there = await open(place, { endpoint: proxy.url })
       const bytes = randomBytes(size)
-      await opened.store.put(bytes)
-      const artefact = await opened.store.open(sha256(bytes))
-      if (artefact === null) throw new Error('not stored')
+      await there.store.put(bytes)
+      const artefact = await opened(there.store, sha256(bytes))
       proxy.requests.length = 0
-      return { ...opened, bytes, artefact }
+      return { ...there, bytes, artefact }
     }
     const gets = () => proxy.requests.filter(line => line.startsWith('GET')).length
 
@@ -368,35 +147,6 @@ describe('artefacts in a bucket, when something fails', () => {
       cuts = 0
       const part = await collect(artefact.range(100, 2_900_000))
       expect(part.equals(bytes.subarray(100, 2_900_000))).to.equal(true)
-      await artefact.close()
-    })
-
-    it('reads small parts that follow each other with few requests', async () => {
-      const { bytes, artefact } = await stored()
-      const read = Buffer.alloc(size)
-      for (let at = 0; at < size; at += 300_000) {
-        expect(await artefact.fill(read.subarray(at, at + 300_000), at)).to.equal(300_000)
-      }
-      expect(read.equals(bytes)).to.equal(true)
-      expect(gets()).to.equal(2)
-      expect(await artefact.fill(read, size)).to.equal(0)
-      expect(await artefact.fill(read, size - 5)).to.equal(5)
-      await artefact.close()
-    })
-
-    it('notices other bytes by their hash, and never gives the last ones', async () => {
-      const { store, bytes, artefact } = await stored()
-      proxy.mangle = (req, piece) => {
-        if (req.method === 'GET') piece[0] = (piece[0] ?? 0) ^ 1
-        return piece
-      }
-      let received = 0
-      const failure = await failureOf(async () => {
-        for await (const piece of artefact.verified()) received += piece.length
-      })
-      expect(failure.code).to.equal('artefact_corrupt')
-      expect(received).to.be.lessThan(size)
-      expect(await store.find(sha256(bytes))).to.equal(null)
       await artefact.close()
     })
 
@@ -413,23 +163,6 @@ describe('artefacts in a bucket, when something fails', () => {
       expect(failure.message).to.contain('was changed in transit')
       expect((await collect(artefact.verified())).equals(bytes)).to.equal(true)
       await artefact.close()
-    })
-
-    it('gives up on a bucket that always sends too few bytes, and keeps the artefact', async () => {
-      const { store, bytes, artefact } = await stored()
-      proxy.mangle = (_, piece, at) => (at > 0 ? null : piece)
-      const failure = await failureOf(() => collect(artefact.verified()))
-      expect(failure.code).to.equal('storage_unavailable')
-      expect(failure.message).to.contain('ends at byte')
-      expect(await store.find(sha256(bytes))).to.not.equal(null)
-      await artefact.close()
-    })
-
-    it('notices an object of another size before its first byte', async () => {
-      const { store, bucket: objects, keyOf, bytes } = await stored()
-      await objects.put(await keyOf(sha256(bytes)), pieces(bytes.subarray(1)))
-      expect((await failureOf(() => store.open(sha256(bytes)))).code).to.equal('artefact_corrupt')
-      expect(await store.find(sha256(bytes))).to.equal(null)
     })
 
     it('does not mix two objects in one answer', async () => {
@@ -456,35 +189,6 @@ describe('artefacts in a bucket, when something fails', () => {
       const failure = await failureOf(() => open(other))
       expect(failure.code).to.equal('config_invalid')
       expect(failure.message).to.contain('belongs to another installation')
-    })
-
-    it('gives it to one of two installations that begin there at once', async () => {
-      for (let round = 0; round < 4; round++) {
-        const { bucket: shared } = await newPlace(postgres, bucket)
-        const rivals = await Promise.all([0, 1].map(() => postgres.schema()))
-        const places = rivals.map(database => ({ bucket: shared, database }))
-        const opened = await Promise.allSettled(places.map(each => open(each)))
-        const refused = opened.filter(({ status }) => status === 'rejected')
-        expect(refused).to.have.length(1)
-        const { reason } = refused[0] as PromiseRejectedResult
-        expect(reason.message).to.contain('belongs to another installation')
-        const winner = places[opened.findIndex(({ status }) => status === 'fulfilled')] ?? place
-        const { bucket: objects } = await open(winner)
-        expect(await objects.list('service-cli-claim/')).to.deep.equal([])
-      }
-    })
-
-    it('names the claim of an installation that was killed meanwhile', async () => {
-      const objects = await swift.open(place.bucket)
-      await objects.writeText('service-cli-claim/x', 'x')
-      const failure = await failureOf(() => open(place))
-      expect([failure.code, failure.hint]).to.deep.equal([
-        'config_invalid',
-        'try again; if no other server starts there, remove the object service-cli-claim/x',
-      ])
-      await objects.remove('service-cli-claim/x')
-      objects.close()
-      await open(place)
     })
 
     it('refuses a bucket without the artefacts of the database', async () => {

@@ -1,4 +1,3 @@
-import { describeStoreBounds } from './store-bounds-suite.ts'
 import { describeArtefactStore } from './store-suite.ts'
 import type { CreateStore } from '../unit/artefacts/support.ts'
 import { newPlace, useBucketStores } from './bucket-stores.ts'
@@ -22,5 +21,4 @@ describe('artefacts in a bucket', () => {
     return open(place, { limits, ...(clock && { clock }) })
   }
   describeArtefactStore('a bucket', create)
-  describeStoreBounds('a bucket', create)
 })

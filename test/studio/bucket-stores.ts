@@ -6,7 +6,6 @@ import {
   createBucketStore,
 } from '../../src/server/artefacts/bucket/bucket-store.ts'
 import type { Database } from '../../src/server/database/pool.ts'
-import { recordingLog } from '../helpers/recording-log.ts'
 import { settableClock } from '../helpers/settable-clock.ts'
 import type { Postgres } from './postgres.ts'
 import type { Swift } from './swift.ts'
@@ -15,7 +14,6 @@ export interface OpenedBucketStore {
   readonly store: BucketStore
   readonly bucket: Bucket
   readonly database: Database
-  readonly log: ReturnType<typeof recordingLog>
   /** Key of the object of an artefact. */
   keyOf(hex: string): Promise<string>
   /** Objects that no artefact has, and which the sweep removes when they are due. */
@@ -44,21 +42,14 @@ export function useBucketStores(servers: () => { postgres: Postgres; swift: Swif
   })
   return async (
     place: Place,
-    given: {
-      limits?: Partial<Limits>
-      clock?: Clock
-      endpoint?: string
-      wrap?: (database: Database) => Database
-    } = {},
+    given: { limits?: Partial<Limits>; clock?: Clock; endpoint?: string } = {},
   ): Promise<OpenedBucketStore> => {
     const { postgres, swift } = servers()
-    const log = recordingLog()
-    const opening = await postgres.open(place.database)
-    const database = given.wrap?.(opening) ?? opening
+    const database = await postgres.open(place.database)
     const bucket = await swift.open(place.bucket, given.endpoint)
     const { clock = settableClock() } = given
     const limits = resolveLimits({ artefactSweepMs: 0, ...given.limits })
-    const store = await createBucketStore({ bucket, database, limits, clock, log }).catch(
+    const store = await createBucketStore({ bucket, database, limits, clock }).catch(
       async error => {
         bucket.close()
         await database.close()
@@ -77,7 +68,6 @@ export function useBucketStores(servers: () => { postgres: Postgres; swift: Swif
       store,
       bucket,
       database,
-      log,
       keyOf,
       spare: () => objects('SELECT object FROM artefact_objects ORDER BY object'),
       async damage(hex) {

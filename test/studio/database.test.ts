@@ -1,6 +1,4 @@
-import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
-import { type AddressInfo, connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -31,13 +29,6 @@ describe('a pool of connections to PostgreSQL', () => {
 
   const one = (on = database) =>
     on.run('a question was not answered', queries => queries.row<{ x: number }>('SELECT 1 AS x'))
-
-  it('returns numbers for counts and times', async () => {
-    const row = await database.run('x', queries =>
-      queries.row('SELECT count(*) AS count, 1767225600000::bigint AS "atMs"'),
-    )
-    expect(row).to.deep.equal({ count: 1, atMs: 1_767_225_600_000 })
-  })
 
   it('rolls back a transaction that failed, and keeps its connection', async () => {
     await database.run('x', queries => queries.script('CREATE TABLE t (x INTEGER PRIMARY KEY)'))
@@ -94,18 +85,6 @@ describe('a pool of connections to PostgreSQL', () => {
     await frozen.close()
   })
 
-  it('reads what others have committed, whatever the default of the database', async () => {
-    const url = postgres.url(
-      `options=${encodeURIComponent('-c default_transaction_isolation=serializable')}`,
-    )
-    const strict = await postgres.open(url)
-    const level = (queries: Queries) => queries.row('SHOW transaction_isolation')
-    const expected = { transaction_isolation: 'read committed' }
-    expect(await strict.run('x', level)).to.deep.equal(expected)
-    expect(await strict.transact('x', level)).to.deep.equal(expected)
-    await strict.close()
-  })
-
   it('runs a transaction again after a deadlock', async () => {
     await database.run('x', queries =>
       queries.script('CREATE TABLE t (id INTEGER, x INTEGER); INSERT INTO t VALUES (1, 0), (2, 0)'),
@@ -140,27 +119,6 @@ describe('a pool of connections to PostgreSQL', () => {
     expect(failure.message).to.contain(`${database.name}: a question was not answered`)
     postgres.start()
     await until(async () => (await one().catch(() => null)) !== null, 'an answer')
-  })
-
-  it('fails only the statement whose connection was ended', async () => {
-    const slow = database.run('x', queries => queries.rows('SELECT pg_sleep(60)'))
-    const failed = failureOf(() => slow)
-    await until(async () => {
-      const rows = await one().then(() =>
-        database.run('x', q =>
-          q.rows(`SELECT 1 FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%'`),
-        ),
-      )
-      return rows.length > 0
-    }, 'the statement that waits')
-    await postgres.cutAll()
-    expect((await failed).code).to.equal('storage_failed')
-  })
-
-  it('refuses statements after it was closed; closing it twice is fine', async () => {
-    await database.close()
-    await database.close()
-    expect((await failureOf(() => one())).message).to.contain('it is closed')
   })
 
   describe('that cannot be opened', () => {
@@ -201,20 +159,6 @@ describe('a pool of connections to PostgreSQL', () => {
       const failure = await open(`postgres://app:${word}@127.0.0.1:${await freePort()}/postgres`)
       expect(failure.message).to.contain('connection refused')
       expect(String(failure.stack)).not.to.contain(word)
-    })
-
-    it('reports that all connections which PostgreSQL allows are in use', async () => {
-      await database.run('x', queries =>
-        queries.script('CREATE ROLE narrow LOGIN CONNECTION LIMIT 1'),
-      )
-      const url = postgres.url().replace('//app@', '//narrow@')
-      const first = await postgres.open(url)
-      const failure = await open(url)
-      expect(failure.code).to.equal('storage_failed')
-      expect(failure.message).to.contain('too many connections')
-      expect(failure.hint).to.contain('max_connections')
-      await first.close()
-      await (await postgres.open(url)).close()
     })
 
     it('reports a server without TLS', async () => {
@@ -300,38 +244,6 @@ describe('a pool of connections to PostgreSQL', () => {
       }
       expect(await rows()).to.have.length(1)
     })
-  })
-
-  it('survives a connection that PostgreSQL ends in the moment in which it opens', async () => {
-    const { port, pathname } = new URL(postgres.url())
-    const ready = Buffer.from('Z\0\0\0\x05I')
-    const fields = 'SFATAL\0C57P01\0Mterminating connection due to administrator command\0\0'
-    const fatal = Buffer.from(`E\0\0\0${String.fromCharCode(4 + fields.length)}${fields}`)
-    let isEnding = false
-    const proxy = createServer(near => {
-      const far = connect(Number(port), '127.0.0.1')
-      near.pipe(far)
-      far.on('data', bytes => {
-        const isReady = isEnding && bytes.subarray(-ready.length).equals(ready)
-        near.write(isReady ? Buffer.concat([bytes, fatal]) : bytes)
-      })
-      for (const end of [near, far]) end.on('error', () => {})
-      near.on('close', () => far.destroy())
-    })
-    proxy.listen(0, '127.0.0.1')
-    await once(proxy, 'listening')
-    const at = (proxy.address() as AddressInfo).port
-    const through = await postgres.open(`postgres://app@127.0.0.1:${at}${pathname}`)
-    try {
-      isEnding = true
-      const client = await through.connect()
-      const said = await client.query('SELECT 1').catch((error: Error) => error.message)
-      expect(said).to.contain('not queryable')
-      await client.end()
-    } finally {
-      await through.close()
-      proxy.close()
-    }
   })
 
   it('rereads after a notice, and after its connection was replaced', async () => {

@@ -201,16 +201,6 @@ export function describeSessions({ store: current, again, add, now }: Context): 
       expect(await store.listFailures('nobody')).to.deep.equal([])
     })
 
-    it('starts anew when all is forgotten, or the clock was set back', async () => {
-      for (const laterMs of [5000, -day]) {
-        await fail('nobody', ['a'])
-        await fail('nobody', ['a'])
-        await fail('nobody', ['a'], now + laterMs)
-        expect(await forgottenAfter('nobody', 'a')).to.equal(laterMs + 1000)
-        await store.clearFailures('nobody')
-      }
-    })
-
     it('loses none of 60 simultaneous ones, and shows them to a store opened later', async () => {
       const stores = [store, await again()]
       const all = Array.from({ length: 60 }, (_, at) =>
@@ -225,19 +215,16 @@ export function describeSessions({ store: current, again, add, now }: Context): 
     it('are listed once each, of the account alone, also when the session has ended', async () => {
       for (const who of ['Alice', 'bob']) await add(who)
       const id = 'account-Alice'
-      const from = (name: string, address: string | null) =>
-        store.createSession(newSession(id, name, { address }))
-      await from('one', '192.0.2.1')
-      await from('two', '192.0.2.1')
-      await from('three', null)
+      const address = '192.0.2.1'
+      for (const name of ['one', 'two']) {
+        await store.createSession(newSession(id, name, { address }))
+        await store.revokeSession(id, name, 'logout', now)
+      }
+      await store.createSession(newSession(id, 'three', { address: null }))
       await store.createSession(newSession('account-bob', 'of bob', { address: '192.0.2.9' }))
-      await store.revokeSession(id, 'one', 'logout', now)
-      await store.revokeSession(id, 'two', 'logout', now)
-      expect(await store.listSessionAddresses(id)).to.include('192.0.2.1')
-      expect(await store.listSessionAddresses(id)).not.to.include('192.0.2.9')
-      expect(new Set(await store.listSessionAddresses(id)).size).to.equal(
-        (await store.listSessionAddresses(id)).length,
-      )
+      const listed = await store.listSessionAddresses(id)
+      expect(listed.filter(one => one === address)).to.have.length(1)
+      expect(listed).not.to.include('192.0.2.9')
     })
   })
 

@@ -1,27 +1,23 @@
 import { expect } from 'chai'
-import { createHash, pbkdf2, randomBytes } from 'node:crypto'
-import { promisify } from 'node:util'
+import { createHash, randomBytes } from 'node:crypto'
 import type { ArtefactStore } from '../../src/server/artefacts/store.ts'
 import { failureOf } from '../helpers/failure.ts'
 import { settableClock } from '../helpers/settable-clock.ts'
-import { collect, type CreateStore, sha256 } from '../unit/artefacts/support.ts'
+import {
+  bytesOf,
+  collect,
+  type CreateStore,
+  hexOf,
+  opened,
+  sha256,
+} from '../unit/artefacts/support.ts'
 
-const derive = promisify(pbkdf2)
-
-/** What every artefact store does. `create` opens a new one. */
+/** What every artefact store does, also about its bounds and about damage. `create` opens a new one. */
 export function describeArtefactStore(title: string, create: CreateStore): void {
   describe(`an artefact store: ${title}`, () => describeStore(create))
 }
 
 function describeStore(create: CreateStore): void {
-  it('refuses an expiry after the year 9999, which it could not read again', async () => {
-    const { store } = await create()
-    for (const expiresAt of [new Date(8.64e15), '9999-12-31T23:59:59-05:00']) {
-      const refused = await store.put(randomBytes(9), { expiresAt }).catch(error => error)
-      expect(refused).to.include({ code: 'body_invalid', option: 'expiresAt' })
-    }
-  })
-
   it('returns the bytes and the metadata that were put', async () => {
     const { store } = await create()
     const bytes = randomBytes(1_000_000)
@@ -76,25 +72,18 @@ function describeStore(create: CreateStore): void {
     expect(ref.digest).to.equal(`sha256:${sha256(Buffer.concat(pieces))}`)
     const empty = await store.put(new Uint8Array())
     expect(empty.ref.size_bytes).to.equal(0)
-    const artefact = await store.open(sha256(Buffer.alloc(0)))
-    if (artefact === null) throw new Error('not stored')
-    expect(await collect(artefact.verified())).to.have.length(0)
-    await artefact.close()
+    expect(await bytesOf(store, sha256(Buffer.alloc(0)))).to.have.length(0)
   })
 
   it('stores the hashed bytes when the caller changes its buffer during the put', async () => {
     const { store } = await create()
-    const bytes = randomBytes(3_000_000)
-    const busy = keepThreadsBusy()
+    // Many pieces: each can change between its hash and its write.
+    const bytes = randomBytes(20_000_000)
     const putting = store.put(bytes)
     const changing = setInterval(() => bytes.fill((bytes[0] ?? 0) + 1), 1)
     const { ref } = await putting
     clearInterval(changing)
-    await busy.stop()
-    const artefact = await store.open(ref.digest.slice(7))
-    if (artefact === null) throw new Error('not stored')
-    expect(`sha256:${sha256(await collect(artefact.verified()))}`).to.equal(ref.digest)
-    await artefact.close()
+    expect(`sha256:${sha256(await bytesOf(store, hexOf(ref)))}`).to.equal(ref.digest)
   })
 
   it('stores the bytes that a stream had when it gave them, though it uses its memory again', async () => {
@@ -110,10 +99,7 @@ function describeStore(create: CreateStore): void {
       })(),
     )
     expect(ref.digest).to.equal(`sha256:${hash.digest('hex')}`)
-    const artefact = await store.open(ref.digest.slice(7))
-    if (artefact === null) throw new Error('not stored')
-    expect(`sha256:${sha256(await collect(artefact.verified()))}`).to.equal(ref.digest)
-    await artefact.close()
+    expect(`sha256:${sha256(await bytesOf(store, hexOf(ref)))}`).to.equal(ref.digest)
   })
 
   it('finds nothing for an unknown or malformed hash', async () => {
@@ -152,10 +138,7 @@ function describeStore(create: CreateStore): void {
     const { refs } = await store.page(undefined, 10)
     expect(refs).to.have.length(1)
     expect(refs[0]?.expires_at).to.equal('2030-02-20T00:00:00.000Z')
-    const artefact = await store.open(sha256(bytes))
-    if (artefact === null) throw new Error('not stored')
-    expect((await collect(artefact.verified())).equals(bytes)).to.equal(true)
-    await artefact.close()
+    expect((await bytesOf(store, sha256(bytes))).equals(bytes)).to.equal(true)
   })
 
   it('refuses invalid options and stores nothing', async () => {
@@ -172,6 +155,9 @@ function describeStore(create: CreateStore): void {
       { expiresAt: '2031-02-30T00:00:00Z' },
       { expiresAt: '2029-12-31T23:59:59Z' },
       { expiresAt: new Date(Number.NaN) },
+      // After the year 9999, which could not be read again.
+      { expiresAt: new Date(8.64e15) },
+      { expiresAt: '9999-12-31T23:59:59-05:00' },
       { metadata: 'x'.repeat(99) },
       { metadata: cyclic },
       { metadata: () => 1 },
@@ -235,17 +221,6 @@ function describeStore(create: CreateStore): void {
     }
   })
 
-  it('returns the identical page until something changes', async () => {
-    const { store } = await create()
-    await store.put(randomBytes(8))
-    const page = await store.page(undefined, 3)
-    expect(await store.page(undefined, 3)).to.equal(page)
-    await store.put(randomBytes(8))
-    const changed = await store.page(undefined, 3)
-    expect(changed.refs).to.have.length(2)
-    expect(changed.refs).to.include(page.refs[0])
-  })
-
   it('shortens a page of large sidecars and loses none', async () => {
     const { store } = await create({ maxArtefactPageBytes: 100_000 })
     for (let at = 0; at < 5; at++) {
@@ -285,8 +260,7 @@ function describeStore(create: CreateStore): void {
   it('finds hashes by prefix', async () => {
     const { store } = await create()
     const hashes: string[] = []
-    for (let at = 0; at < 30; at++)
-      hashes.push((await store.put(randomBytes(8))).ref.digest.slice(7))
+    for (let at = 0; at < 30; at++) hashes.push(hexOf((await store.put(randomBytes(8))).ref))
     for (const prefix of ['', hashes[0]?.slice(0, 1), hashes[1]?.slice(0, 5), hashes[2]]) {
       const expected = hashes.filter(hex => hex.startsWith(prefix ?? ''))
       const found = await store.startingWith(prefix ?? '', 100)
@@ -294,18 +268,90 @@ function describeStore(create: CreateStore): void {
     }
     expect(await store.startingWith('', 4)).to.have.length(4)
   })
-}
 
-/** Makes reads and writes wait for a thread, so that a change between hash and write can happen. */
-function keepThreadsBusy() {
-  let isOn = true
-  const work = Array.from({ length: 8 }, async () => {
-    while (isOn) await derive('x', 'x', 5_000, 32, 'sha256')
+  it('never serves an expired artefact and removes it at the sweep', async () => {
+    const clock = settableClock()
+    const { store } = await create({ artefactTtlMs: 10_000 }, clock)
+    const own = hexOf((await store.put(randomBytes(8))).ref)
+    const dated = await store.put(randomBytes(8), { expiresAt: new Date(clock.now() + 20_000) })
+    const hex = hexOf(dated.ref)
+    clock.advance(9_999)
+    expect(await store.find(own)).to.not.equal(null)
+    clock.advance(1)
+    expect(await store.find(own)).to.equal(null)
+    expect(await store.open(own)).to.equal(null)
+    expect((await store.page(undefined, 10)).refs).to.deep.equal([dated.ref])
+    expect(await store.startingWith('', 10)).to.deep.equal([hex])
+    let changes = 0
+    store.onChange(() => changes++)
+    await store.sweep()
+    expect(changes).to.equal(1)
+    expect(await store.remove(own)).to.equal(false)
+    clock.advance(10_000)
+    expect(await store.find(hex)).to.equal(null)
+    expect((await store.put(randomBytes(8))).existed).to.equal(false)
   })
-  return {
-    async stop() {
-      isOn = false
-      await Promise.all(work)
-    },
+
+  it('keeps everything when the bounds are 0', async () => {
+    const clock = settableClock()
+    const bounds = { artefactTtlMs: 0, maxArtefacts: 0, maxArtefactTotalBytes: 0 }
+    const { store } = await create({ ...bounds, maxArtefactBytes: 0 }, clock)
+    const bytes = randomBytes(8)
+    await store.put(bytes)
+    const { ref } = await store.put(bytes, { expiresAt: new Date(clock.now() + 1000) })
+    clock.advance(100 * 365 * 24 * 3600_000)
+    await store.sweep()
+    expect(await store.find(hexOf(ref))).to.deep.equal(ref)
+  })
+
+  it('removes the oldest artefacts beyond the number or the total bytes', async () => {
+    const clock = settableClock()
+    const { store } = await create({ maxArtefacts: 3, maxArtefactTotalBytes: 1000 }, clock)
+    const names = async () => (await store.page(undefined, 9)).refs.map(ref => ref.display_name)
+    const put = async (displayName: string, size: number) => {
+      clock.advance(1)
+      await store.put(randomBytes(size), { displayName })
+    }
+    for (const name of ['a', 'b', 'c', 'd']) await put(name, 10)
+    expect(await names()).to.deep.equal(['d', 'c', 'b'])
+    await put('e', 985)
+    expect(await names()).to.deep.equal(['e', 'd'])
+    await put('f', 1000)
+    expect(await names()).to.deep.equal(['f'])
+    const failure = await failureOf(() => store.put(randomBytes(1001)))
+    expect(failure.code).to.equal('artefact_too_large')
+    expect(await names()).to.deep.equal(['f'])
+  })
+
+  for (const size of [16, 2_000_000]) {
+    it(`never completes a damaged body of ${size} bytes and removes it`, async () => {
+      const { store, damage } = await create()
+      const bytes = randomBytes(size)
+      const hex = sha256(bytes)
+      await store.put(bytes)
+      await damage(hex)
+      const artefact = await opened(store, hex)
+      let received = 0
+      const failure = await failureOf(async () => {
+        for await (const piece of artefact.verified()) received += piece.byteLength
+      })
+      await artefact.close()
+      expect(failure.code).to.equal('artefact_corrupt')
+      expect(received).to.be.lessThan(size)
+      expect(await store.find(hex)).to.equal(null)
+      expect((await store.page(undefined, 10)).refs).to.deep.equal([])
+      expect((await store.put(bytes)).existed).to.equal(false)
+      expect(await store.find(hex)).to.not.equal(null)
+    })
   }
+
+  it('reads an open artefact to its end after its removal', async () => {
+    const { store } = await create()
+    const bytes = randomBytes(900_000)
+    await store.put(bytes)
+    const artefact = await opened(store, sha256(bytes))
+    await store.remove(sha256(bytes))
+    expect((await collect(artefact.verified())).equals(bytes)).to.equal(true)
+    await artefact.close()
+  })
 }

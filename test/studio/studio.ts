@@ -16,7 +16,6 @@ import { type ServeProcess, startServeProcess } from '../helpers/serve-process.t
 import { skipBecause } from '../helpers/skip.ts'
 import { statelessHeaders, statelessRequest } from '../helpers/stateless.ts'
 import { until } from '../helpers/until.ts'
-import { Agent, type AgentKind } from './agent.ts'
 import { type Network, openNetwork } from './network.ts'
 
 /** A gateway at an address of its own. */
@@ -43,7 +42,6 @@ export interface Studio {
   readonly base: string
   /** A key for each gateway, which nginx sends there while both run. */
   readonly keys: readonly string[]
-  agents(kinds: readonly AgentKind[]): Agent[]
   restart(gateway: StudioGateway): Promise<void>
   /** The row of the instance, as this gateway has it, or that to which nginx sends the first key. */
   rowOf(instance: StudioInstance, gateway?: StudioGateway): Promise<any>
@@ -185,22 +183,12 @@ export async function startStudio(
       })
       return json
     }
-    const agents: Agent[] = []
-    ends.push(() => Promise.all(agents.map(agent => agent.close())))
     return {
       network,
       gateways,
       instances,
       base,
       keys: keys.filter(key => key !== undefined),
-      agents(kinds) {
-        const uris = instances.map(({ uri }) => uri)
-        const made = keys.flatMap(key =>
-          kinds.map(kind => new Agent(`${base}/mcp`, key ?? '', kind, uris)),
-        )
-        agents.push(...made)
-        return made
-      },
       async restart(gateway) {
         gateway.process = startGateway(gateway.address)
         await gateway.process.line('listening')

@@ -89,7 +89,7 @@ export function createEntryLocks(options: EntryLockOptions): EntryLocks {
 }
 
 /** A running owner is waited for, however slow its disk is. */
-export function mayBreak(owner: string, unchangedMs: number, patienceMs: number): boolean {
+function mayBreak(owner: string, unchangedMs: number, patienceMs: number): boolean {
   const state = stateOf(owner)
   return state === 'gone' || (state === 'unknown' && unchangedMs > patienceMs)
 }

@@ -6,7 +6,7 @@ import { ensurePrivateDirectory, fsyncDirectory } from '../../lib/util/posix.ts'
 import type { Limits } from '../../lib/config/limits.ts'
 import type { EntryIndex } from './entry-index.ts'
 import type { EntryLocks } from './entry-lock.ts'
-import type { FsWork, ShardTable } from './shard-table.ts'
+import type { ShardTable } from './shard-table.ts'
 import type { ArtefactOrigin } from './store.ts'
 
 /** Folders of a store. */
@@ -30,7 +30,6 @@ export interface FsContext {
   readonly locks: EntryLocks
   readonly index: EntryIndex
   readonly shards: ShardTable
-  readonly work: FsWork
   readonly mark: string
   readonly origin: () => ArtefactOrigin
 }

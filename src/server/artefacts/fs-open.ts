@@ -15,32 +15,25 @@ export async function openBody(path: string): Promise<FileHandle | null> {
   }
 }
 
-interface BodyEvents {
-  /** Runs before `artefact_corrupt` is thrown. */
-  onDamage(inode: number): Promise<void>
-  /** Runs once for each body that was hashed to its end. */
-  onHash(): void
-}
-
 /**
  * Reads from an opened body, after a check of its size; with `isDisputed` also of its hash.
- * Throws `artefact_corrupt`. Closes the body when it throws.
+ * Throws `artefact_corrupt`, after `whenDamaged`. Closes the body when it throws.
  */
 export async function openChecked(
   body: FileHandle,
   ref: ArtefactRef,
   isDisputed: boolean,
-  events: BodyEvents,
+  whenDamaged: (inode: number) => Promise<void>,
 ): Promise<OpenArtefact> {
   try {
     const stats = await body.stat({ bigint: true })
-    const onDamage = () => events.onDamage(Number(stats.ino))
+    const onDamage = () => whenDamaged(Number(stats.ino))
     if (!stats.isFile() || Number(stats.size) !== ref.size_bytes) {
       await onDamage()
       throw corrupt(ref)
     }
     const state = `${stats.ino}:${stats.size}:${stats.mtimeNs}:${stats.ctimeNs}`
-    const artefact = createOpenArtefact(body, { ref, state }, { ...events, onDamage })
+    const artefact = createOpenArtefact(body, { ref, state }, onDamage)
     if (isDisputed) for await (const _ of artefact.verified());
     return artefact
   } catch (error) {
@@ -52,7 +45,7 @@ export async function openChecked(
 function createOpenArtefact(
   file: FileHandle,
   { ref, state }: Pick<OpenArtefact, 'ref' | 'state'>,
-  events: { onDamage(): Promise<void>; onHash(): void },
+  onDamage: () => Promise<void>,
 ): OpenArtefact {
   let closing: Promise<void> | undefined
 
@@ -72,7 +65,7 @@ function createOpenArtefact(
     state,
     fill,
     range: (start, end) => piecesBetween(Math.max(0, start), Math.min(end, ref.size_bytes), fill),
-    verified: () => verifiedPieces(ref, piecesBetween(0, ref.size_bytes, fill), events),
+    verified: () => verifiedPieces(ref, piecesBetween(0, ref.size_bytes, fill), onDamage),
     close: () => (closing ??= file.close()),
   }
 }

@@ -17,7 +17,7 @@ import { putArtefact } from './fs-put.ts'
 import { PageMemory, parseCursor } from './listing.ts'
 import { createOpenToSend } from './open-to-send.ts'
 import { parsePutOptions } from './put-options.ts'
-import { type FsWork, ShardTable } from './shard-table.ts'
+import { ShardTable } from './shard-table.ts'
 import type { ArtefactOrigin, ArtefactStore, OpenArtefact } from './store.ts'
 import { ChangeListeners, createUpkeep, every, ExpiryTimer } from './upkeep.ts'
 import { isArtefactHex } from '../../lib/mcp/uris.ts'
@@ -30,7 +30,6 @@ export interface FsStoreOptions {
   log?: Logger
   /** Asked at each put. Default: none. */
   origin?: () => ArtefactOrigin
-  work?: FsWork
 }
 
 export interface FsStore extends ArtefactStore {
@@ -48,14 +47,13 @@ const sliceMs = 8
 /** Artefacts as files under `root` (docs/artefacts.md). Ready when the folder has been read. */
 export async function createFsStore(options: FsStoreOptions): Promise<FsStore> {
   const { limits = defaultLimits, clock = systemClock, log = silentLogger } = options
-  const { work = { shardChecks: 0, shardScans: 0, sidecarReads: 0, bodiesHashed: 0 } } = options
   const { origin = () => noOrigin } = options
   const root = resolve(options.root)
   const layout = await createLayout(root, log).catch(error => {
     throw toStorageError(error, `cannot open the artefact folder ${root}`)
   })
   const index = new EntryIndex()
-  const shards = new ShardTable({ dir: layout.bodies, index, limits, log, work })
+  const shards = new ShardTable({ dir: layout.bodies, index, limits, log })
   const mark = ownMark()
   let lookedMark = ''
   const changes = createChangeMark(join(layout.root, 'changes'))
@@ -63,7 +61,7 @@ export async function createFsStore(options: FsStoreOptions): Promise<FsStore> {
     // What this process changed is in its index already: only others' changes need a look.
     lookedMark = changes.bump(lookedMark) ?? lookedMark
   })
-  const store: FsContext = { layout, limits, clock, log, locks, index, shards, work, mark, origin }
+  const store: FsContext = { layout, limits, clock, log, locks, index, shards, mark, origin }
   const pages = new PageMemory()
   const listeners = new ChangeListeners(log)
   const inBackground = createUpkeep(log)
@@ -186,10 +184,9 @@ export async function createFsStore(options: FsStoreOptions): Promise<FsStore> {
     const body = ref === null ? null : await openBody(`${dir}/${hex}`)
     if (ref === null || body === null) return null
     const isDisputed = entry.sizeDisputed && !sizeChecked.has(entry)
-    const artefact = await openChecked(body, ref, isDisputed, {
-      onDamage: inode => quarantine(store, hex, inode).then(announce),
-      onHash: () => void work.bodiesHashed++,
-    })
+    const artefact = await openChecked(body, ref, isDisputed, inode =>
+      quarantine(store, hex, inode).then(announce),
+    )
     if (isDisputed) sizeChecked.add(entry)
     return artefact
   }

@@ -30,21 +30,14 @@ export async function* piecesBetween(
   }
 }
 
-interface HashEvents {
-  /** Runs before `artefact_corrupt` is thrown. */
-  onDamage(): Promise<void>
-  /** Runs once for each body that was hashed to its end. */
-  onHash(): void
-}
-
 /**
  * All bytes of an artefact, one piece behind: the last one is handed out only after the hash was
- * found right. Throws `artefact_corrupt`.
+ * found right. Throws `artefact_corrupt`, after `onDamage`.
  */
 export async function* verifiedPieces(
   ref: ArtefactRef,
   pieces: AsyncIterable<Uint8Array>,
-  events: HashEvents,
+  onDamage: () => Promise<void>,
 ): AsyncGenerator<Uint8Array> {
   const hash = createHash('sha256')
   let held: Uint8Array | undefined
@@ -53,9 +46,8 @@ export async function* verifiedPieces(
     if (held !== undefined) yield held
     held = piece
   }
-  events.onHash()
   if (`sha256:${hash.digest('hex')}` !== ref.digest) {
-    await events.onDamage()
+    await onDamage()
     throw corrupt(ref)
   }
   if (held !== undefined) yield held

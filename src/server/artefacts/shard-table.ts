@@ -5,14 +5,6 @@ import { type Entry, type EntryLimits, fileKey, readEntry, sidecarPath } from '.
 import type { EntryIndex } from './entry-index.ts'
 import { isArtefactHex } from '../../lib/mcp/uris.ts'
 
-/** How much the store read from disk; counted so that a test can hold work against work. */
-export interface FsWork {
-  shardChecks: number
-  shardScans: number
-  sidecarReads: number
-  bodiesHashed: number
-}
-
 interface Shard {
   readonly name: string
   readonly dir: string
@@ -38,7 +30,6 @@ interface ShardTableOptions {
   index: EntryIndex
   limits: EntryLimits
   log: Logger
-  work: FsWork
 }
 
 /** The 256 folders of a store: notices which of them changed and reads only those again. */
@@ -78,8 +69,7 @@ export class ShardTable {
   refresh(at: number, into?: Entry[]): void {
     const shard = this.#shards[at]
     if (shard === undefined) return
-    const { index, work } = this.#options
-    work.shardChecks++
+    const { index } = this.#options
     const stats = fs.statSync(shard.dir, { bigint: true, throwIfNoEntry: false })
     const mtimeNs = stats?.mtimeNs ?? 0n
     // The first put of a shard creates its folder, and indexes its own entry.
@@ -96,8 +86,7 @@ export class ShardTable {
   }
 
   #scan(shard: Shard, exists: boolean): { found: Entry[]; gone: string[] } {
-    const { index, work } = this.#options
-    work.shardScans++
+    const { index } = this.#options
     const known = index.shard(shard.name)
     const names = exists ? new Set(fs.readdirSync(shard.dir)) : new Set<string>()
     const found: Entry[] = []
@@ -122,14 +111,13 @@ export class ShardTable {
 
   /** The entry when it is new or changed; undefined when it is as known, or no entry. */
   #look(shard: Shard, hex: string, known: Entry | undefined, hasBody: boolean): Entry | undefined {
-    const { limits, work } = this.#options
+    const { limits } = this.#options
     const badKey = shard.bad.get(hex)
     if (hasBody && (known !== undefined || badKey !== undefined)) {
       const stats = fs.lstatSync(sidecarPath(shard.dir, hex), { throwIfNoEntry: false })
       const isOld = stats !== undefined && Date.now() - stats.mtimeMs > settleMs
       if (isOld && fileKey(stats) === (known?.key ?? badKey)) return undefined
     }
-    work.sidecarReads++
     const reading = readEntry(shard.dir, hex, limits)
     if (reading.state === 'entry') {
       shard.bad.delete(hex)

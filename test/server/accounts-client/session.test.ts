@@ -1,14 +1,140 @@
 import { expect } from 'chai'
 import * as fs from 'node:fs'
 import { join } from 'node:path'
+import { connectAccounts } from '../../../src/lib/accounts/connect.ts'
+import { withSavedToken } from '../../../src/lib/accounts/session.ts'
+import type { SavedLogin } from '../../../src/lib/config/config-file.ts'
+import { createConfigStore } from '../../../src/lib/config/config-store.ts'
 import { takeFileLock } from '../../../src/lib/config/file-lock.ts'
-import { withGivenToken, withSavedToken } from '../../../src/lib/accounts/session.ts'
+import { withLogin } from '../../../src/lib/config/saved-logins.ts'
+import { silentLogger } from '../../../src/lib/util/logger.ts'
 import { Secret } from '../../../src/lib/util/secret.ts'
-import { recordingLog } from '../../helpers/recording-log.ts'
-import { exitOf, firstLine } from '../../helpers/program.ts'
-import { startScript } from '../../nightly/support.ts'
-import { login, minuteMs, withCase } from './saved-login.ts'
-import { clientOf, expectNoLeak, jwt, thrownBy } from './support.ts'
+import { withFolder } from '../../helpers/folder.ts'
+import { type LogLine, recordingLog } from '../../helpers/recording-log.ts'
+import { withAccountsServer } from '../accounts/harness.ts'
+import {
+  accountsUrlOf,
+  clientOf,
+  expectNoLeak,
+  jwt,
+  sendJson,
+  thrownBy,
+  withServer,
+} from './support.ts'
+
+/** A registry with refresh tokens that are good for one use; a second use ends the session. */
+interface RotatingAccounts {
+  readonly url: string
+  /** What is valid now. */
+  access: string
+  refresh: string
+  rotations: number
+  reissues: number
+  reused: boolean
+  /** What answers 503. */
+  broken: 'no' | 'refresh' | 'all'
+  readonly calls: string[]
+}
+
+const hourMs = 3_600_000
+
+function withRotatingAccounts<T>(run: (registry: RotatingAccounts) => Promise<T>): Promise<T> {
+  const state: RotatingAccounts = {
+    url: '',
+    access: jwt(Date.now() + hourMs, 'first'),
+    refresh: 'srt_first',
+    rotations: 0,
+    reissues: 0,
+    reused: false,
+    broken: 'no',
+    calls: [],
+  }
+  return withServer(
+    ({ path, authorization, body }, res) => {
+      const call = path.split('/').at(-1) ?? ''
+      state.calls.push(call)
+      const refreshing = call === 'refresh'
+      if (state.broken === 'all' || (refreshing && state.broken === 'refresh')) {
+        return sendJson(res, 503, { code: 'overloaded' })
+      }
+      const refused = () => sendJson(res, 401, { code: 'token-invalid', detail: 'no such token' })
+      if (!refreshing) {
+        if (authorization !== `Bearer ${state.access}`) return refused()
+        return sendJson(res, 200, { username: 'alice', email: 'alice@x.example' })
+      }
+      if (body?.refresh_token !== undefined) {
+        if (state.reused || body.refresh_token !== state.refresh) {
+          state.reused = true
+          return refused()
+        }
+        state.rotations++
+        state.access = jwt(Date.now() + hourMs, `access-${state.rotations}`)
+        state.refresh = `srt_${state.rotations}`
+        const { access, refresh } = state
+        return sendJson(res, 200, {
+          access_token: access,
+          refresh_token: refresh,
+          expires_in: 3600,
+          refresh_expires_in: 86_400,
+        })
+      }
+      if (authorization !== `Bearer ${state.access}`) return refused()
+      state.reissues++
+      state.access = jwt(Date.now() + hourMs, `reissue-${state.reissues}`)
+      return sendJson(res, 200, { access_token: state.access })
+    },
+    ({ url }) => run(Object.assign(state, { url })),
+  )
+}
+
+const minuteMs = 60_000
+
+interface Case {
+  readonly registry: RotatingAccounts
+  readonly path: string
+  readonly store: ReturnType<typeof createConfigStore>
+  readonly lines: readonly LogLine[]
+  save(entry: SavedLogin): Promise<unknown>
+  saved(): Promise<SavedLogin | undefined>
+  /** Who is logged in, by the saved token. */
+  whoami(): Promise<string>
+}
+
+function withCase(run: (parts: Case) => Promise<void>): Promise<void> {
+  return withFolder(folder =>
+    withRotatingAccounts(async registry => {
+      const path = join(folder, 'service-cli', 'config.toml')
+      const log = recordingLog()
+      const { lines } = log
+      const store = createConfigStore({ path, log, lockWaitMs: 100 })
+      const client = clientOf(registry.url)
+      const parts = { client, store, log, refreshMarginMs: 5 * minuteMs }
+      await run({
+        registry,
+        path,
+        store,
+        lines,
+        save: entry =>
+          store.update(config => ({
+            ...config,
+            servers: new Map(config.servers).set(registry.url, { login: entry }),
+          })),
+        saved: async () => (await store.read()).servers.get(registry.url)?.login,
+        whoami: async () => (await withSavedToken(parts, token => client.me(token))).username,
+      })
+    }),
+  )
+}
+
+/** What a login an hour ago left: valid for so long. */
+function login({ access, refresh }: RotatingAccounts, leftMs: number): SavedLogin {
+  return {
+    username: 'alice',
+    accessToken: new Secret(access),
+    accessExpiresAtMs: Date.now() + leftMs,
+    refreshToken: new Secret(refresh),
+  }
+}
 
 describe('saved login', () => {
   it('is used without a lock and without a write while it is fresh', () =>
@@ -58,26 +184,6 @@ describe('saved login', () => {
       expect(registry.calls).to.deep.equal(['me', 'refresh', 'me'])
     }))
 
-  it('takes what another process saved instead of refreshing', () =>
-    withCase(async ({ registry, store, save, saved, whoami }) => {
-      await save(login(registry, 4 * minuteMs))
-      const old = await saved()
-      const read = store.read.bind(store)
-      // The other process is done between our look and our lock.
-      let looks = 0
-      Object.assign(store, {
-        read: async () => {
-          const config = await read()
-          if (looks++ > 0 || old === undefined) return config
-          registry.access = jwt(Date.now() + 60 * minuteMs, 'of-another')
-          await save({ ...old, accessToken: new Secret(registry.access) })
-          return config
-        },
-      })
-      expect(await whoami()).to.equal('alice')
-      expect(registry.calls).to.deep.equal(['me'])
-    }))
-
   it('goes on with the old token when the refresh fails for a reason that passes', () =>
     withCase(async ({ registry, save, saved, whoami, lines }) => {
       await save(login(registry, 4 * minuteMs))
@@ -115,60 +221,6 @@ describe('saved login', () => {
       })
     }))
 
-  it('is not cleared by a refused refresh while the old token may still be good', () =>
-    withCase(async ({ registry, save, saved, whoami }) => {
-      await save(login(registry, 4 * minuteMs))
-      registry.broken = 'no_refresh'
-      expect(await whoami()).to.equal('alice')
-      expect(registry.calls).to.deep.equal(['refresh', 'refresh', 'me'])
-      expect((await saved())?.accessToken?.reveal()).to.equal(registry.access)
-    }))
-
-  it('leaves the login that someone made while it was refused', () =>
-    withCase(async ({ registry, store, save, saved }) => {
-      await save(login(registry, 60 * minuteMs))
-      const client = clientOf(registry.url)
-      const log = recordingLog()
-      registry.access = jwt(Date.now() + 60 * minuteMs, 'of-a-new-login')
-      let calls = 0
-      const result = await withSavedToken(
-        { client, store, log, refreshMarginMs: 0 },
-        async token => {
-          if (calls++ === 0) {
-            const failure = await thrownBy(() => client.me(token))
-            await save({ ...login(registry, 60 * minuteMs), username: 'carol' })
-            throw failure
-          }
-          return (await client.me(token)).username
-        },
-      )
-      expect(result).to.equal('alice')
-      expect((await saved())?.username).to.equal('carol')
-      expect(registry.calls).to.deep.equal(['me', 'me'])
-    }))
-
-  it('leaves a login that came in spite of the lock, as on some network folders', () =>
-    withCase(async ({ registry, store, save, saved, whoami }) => {
-      await save(login(registry, -minuteMs))
-      const entry = { ...login(registry, 60 * minuteMs), accessToken: new Secret('of-carol') }
-      registry.broken = 'no_refresh'
-      const locked = store.locked.bind(store)
-      Object.assign(store, {
-        locked: (run: Parameters<typeof locked>[0]) =>
-          locked(async held => {
-            const before = await held.read()
-            const servers = new Map([[registry.url, { login: { ...entry, username: 'carol' } }]])
-            let reads = 0
-            // The first look finds the old login, the next one that of carol.
-            const read = () => (reads++ === 0 ? Promise.resolve(before) : held.read())
-            await held.write({ ...before, servers })
-            return run({ ...held, read })
-          }),
-      })
-      expectNoLeak(await thrownBy(whoami), [registry.access])
-      expect((await saved())?.accessToken?.reveal()).to.equal('of-carol')
-    }))
-
   it('is not taken for that of another user who logged in meanwhile', () =>
     withCase(async ({ registry, store, save }) => {
       await save({ ...login(registry, 60 * minuteMs), username: 'carol' })
@@ -192,14 +244,6 @@ describe('saved login', () => {
       const failure = expectNoLeak(await thrownBy(whoami), ['svc_1'])
       expect(failure.code).to.equal('auth_required')
       expect(registry.calls).to.deep.equal(['me', 'me'])
-    }))
-
-  it('says auth_required when nobody is logged in', () =>
-    withCase(async ({ registry, whoami }) => {
-      const failure = expectNoLeak(await thrownBy(whoami), [])
-      expect(failure.code).to.equal('auth_required')
-      expect(failure.message).to.equal(`not logged in to ${registry.url}`)
-      expect(registry.calls).to.deep.equal([])
     }))
 
   it('uses the old token when the lock is not to be had', () =>
@@ -240,34 +284,51 @@ describe('saved login', () => {
       expect(failure.hint).to.include('log in again')
     }))
 
-  it('is rotated once by three processes that start at the same time', () =>
+  it('is rotated once by three that start at the same time', () =>
     withCase(async ({ registry, save, saved, path }) => {
       await save(login(registry, -minuteMs))
-      const script = join(import.meta.dirname, '../../helpers/scripts', 'whoami.ts')
-      const running = Array.from({ length: 3 }, () => startScript(script, [path, registry.url]))
-      await Promise.all(running.map(child => firstLine(child.stdout)))
-      for (const child of running) child.stdin?.write('go\n')
-      expect(await Promise.all(running.map(exitOf))).to.deep.equal(Array(3).fill(0))
+      const names = await Promise.all(
+        [1, 2, 3].map(() => {
+          const log = recordingLog()
+          const store = createConfigStore({ path, log, lockWaitMs: 20_000 })
+          const client = clientOf(registry.url)
+          const parts = { client, store, log, refreshMarginMs: 5 * minuteMs }
+          return withSavedToken(parts, async token => (await client.me(token)).username)
+        }),
+      )
+      expect(names).to.deep.equal(['alice', 'alice', 'alice'])
       expect(registry).to.include({ rotations: 1, reused: false, reissues: 0 })
-      const entry = await saved()
-      expect(entry?.accessToken?.reveal()).to.equal(registry.access)
-      expect(entry?.refreshToken?.reveal()).to.equal(registry.refresh)
+      expect((await saved())?.refreshToken?.reveal()).to.equal(registry.refresh)
       expect(fs.statSync(path).mode & 0o777).to.equal(0o600)
     }))
-})
 
-describe('given token', () => {
-  it('is named by its source when it is refused, never refreshed and never saved', () =>
-    withCase(async ({ registry, path }) => {
-      const client = clientOf(registry.url)
-      const token = new Secret('svc_unknown')
-      const choice = { source: 'variable', name: 'SERVICE_TOKEN' } as const
-      const run = () => withGivenToken(token, choice, given => client.me(given))
-      const failure = expectNoLeak(await thrownBy(run), ['svc_unknown'])
-      expect(failure.code).to.equal('auth_refused')
-      expect(failure.message).to.include('the token of SERVICE_TOKEN')
-      expect(failure.hint).to.include('take SERVICE_TOKEN away')
-      expect(registry.calls).to.deep.equal(['me'])
-      expect(fs.existsSync(path)).to.equal(false)
-    }))
+  it('lasts for thirty days at our registry, and then says so', () =>
+    withAccountsServer(registry =>
+      withFolder(async folder => {
+        const { clock, base } = registry
+        const server = accountsUrlOf(base)
+        const configPath = join(folder, 'service-cli', 'config.toml')
+        const client = connectAccounts({ server, entry: undefined, configPath, env: {}, clock })
+        const store = createConfigStore({ path: configPath, log: silentLogger })
+        const password = new Secret('a long and honest phrase')
+        const account = { username: 'alice', email: 'alice@studio.example', password }
+        const tokens = await client.register(account)
+        await store.update(config => withLogin(config, base, { ...account, ...tokens }))
+        const parts = { client, store, log: silentLogger, refreshMarginMs: 5 * minuteMs, clock }
+        const whoami = async () => (await withSavedToken(parts, token => client.me(token))).username
+        const saved = async () => (await store.read()).servers.get(base)?.login
+        const dayMs = 24 * 60 * minuteMs
+
+        clock.nowMs += dayMs - minuteMs
+        expect(await whoami()).to.equal('alice')
+        expect((await saved())?.accessToken?.equals(tokens.accessToken.reveal())).to.equal(false)
+        // The laptop was closed for a week: only the refresh token is still good.
+        clock.nowMs += 7 * dayMs
+        expect(await whoami()).to.equal('alice')
+        clock.nowMs += 24 * dayMs
+        expect(expectNoLeak(await thrownBy(whoami), []).code).to.equal('auth_required')
+        expect((await saved())?.accessToken).to.equal(undefined)
+        expect((await saved())?.username).to.equal('alice')
+      }),
+    ))
 })

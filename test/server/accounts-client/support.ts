@@ -28,7 +28,7 @@ export interface TestAccounts {
 export async function withServer<T>(
   handle: Handler,
   run: (registry: TestAccounts) => Promise<T>,
-  tls?: { readonly key: Buffer; readonly cert: Buffer },
+  tls?: { readonly key: string; readonly cert: string },
 ): Promise<T> {
   const requests: Seen[] = []
   const listener = async (req: IncomingMessage, res: ServerResponse) => {

@@ -1,14 +1,8 @@
 import { expect } from 'chai'
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
-import { connect } from 'node:net'
-import { ServiceError } from '../../../src/lib/util/errors.ts'
-import { createTransport } from '../../../src/lib/accounts/transport.ts'
-import { defaultClientLimits } from '../../../src/lib/accounts/client-limits.ts'
 import { Secret } from '../../../src/lib/util/secret.ts'
 import { freePort } from '../../helpers/free-port.ts'
-import { clientOf, expectNoLeak, accountsUrlOf, sendJson, thrownBy, withServer } from './support.ts'
+import { clientOf, expectNoLeak, sendJson, thrownBy, withServer } from './support.ts'
 
 const token = 'svc_THE-TOKEN-OF-THIS-TEST'
 const password = 'The Password Of This Test'
@@ -36,54 +30,16 @@ describe('transport of the registry client', () => {
     }
   })
 
-  it('says network_failed when there is no such host', async () => {
-    for (const failure of await failures('https://no-such-host.invalid')) {
-      expect(failure.code).to.equal('network_failed')
-      expect(failure.message).to.match(/ENOTFOUND|EAI_AGAIN/)
-    }
-  })
-
-  it('says net_timeout when no answer comes', () =>
+  it('says net_timeout when no answer comes, or one that never ends', () =>
     withServer(
-      () => {},
+      ({ path }, res) => void (path.endsWith('/me') && res.writeHead(200).write('{')),
       async ({ url, requests }) => {
-        for (const failure of await failures(url, { limits: { requestTimeoutMs: 1000 } })) {
+        for (const failure of await failures(url, { limits: { requestTimeoutMs: 300 } })) {
           expect(failure.code).to.equal('net_timeout')
           expect(failure.message).to.equal(`${url} did not answer in time`)
           expect(failure.hint).to.equal('try again')
         }
         expect(requests).to.have.length(3)
-      },
-    ))
-
-  it('says net_timeout when no connection comes', async () => {
-    // Its queue takes two connections; the third gets no answer to its first packet.
-    const script = `
-      require('node:net').createServer().listen({ port: 0, host: '127.0.0.1', backlog: 1 }, function () {
-        require('node:fs').writeSync(1, String(this.address().port))
-        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)
-      })`
-    const frozen = spawn(process.execPath, ['--eval', script])
-    const [chunk] = await once(frozen.stdout, 'data')
-    const port = Number(chunk)
-    const queued = [connect(port, '127.0.0.1'), connect(port, '127.0.0.1')]
-    try {
-      await Promise.all(queued.map(socket => once(socket, 'connect')))
-      const client = clientOf(`http://127.0.0.1:${port}`, { limits: { connectTimeoutMs: 150 } })
-      const error = await thrownBy(() => client.me(new Secret(token)))
-      expect(expectNoLeak(error, secrets).code).to.equal('net_timeout')
-    } finally {
-      for (const socket of queued) socket.destroy()
-      frozen.kill('SIGKILL')
-    }
-  })
-
-  it('says net_timeout when an answer never ends', () =>
-    withServer(
-      (_, res) => void res.writeHead(200).write('{'),
-      async ({ url }) => {
-        const [failure] = await failures(url, { limits: { requestTimeoutMs: 150 } })
-        expect(failure?.code).to.equal('net_timeout')
       },
     ))
 
@@ -95,16 +51,6 @@ describe('transport of the registry client', () => {
           res.writeHead(200, { 'Content-Length': '1000' })
           res.write('{"access_token":', () => res.destroy())
         }
-      },
-      async ({ url }) => {
-        for (const failure of await failures(url)) expect(failure.code).to.equal('network_failed')
-      },
-    ))
-
-  it('says network_failed when the server answers with another protocol', () =>
-    withServer(
-      (_, { socket }) => {
-        socket?.end('HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n')
       },
       async ({ url }) => {
         for (const failure of await failures(url)) expect(failure.code).to.equal('network_failed')
@@ -134,18 +80,12 @@ describe('transport of the registry client', () => {
     ))
 
   const statuses: [status: number, code: string][] = [
-    [400, 'request_refused'],
     [401, 'auth_refused'],
-    [403, 'request_refused'],
     [404, 'request_refused'],
-    [405, 'request_refused'],
     [408, 'registry_failed'],
-    [409, 'request_refused'],
-    [422, 'request_refused'],
     [429, 'rate_limited'],
     [500, 'registry_failed'],
     [501, 'request_refused'],
-    [503, 'registry_failed'],
   ]
   for (const [status, code] of statuses) {
     it(`says ${code} for ${status}, also when the answer repeats the secrets`, () =>
@@ -232,23 +172,6 @@ describe('transport of the registry client', () => {
         expect(failure?.data).to.include({ retry_after: 120 })
         expect(requests).to.have.length(3)
         expect(pauses).to.deep.equal([])
-      },
-    ))
-
-  it('refuses plain http to another machine before anything is sent', () => {
-    const server = accountsUrlOf('http://registry.example')
-    const run = () => createTransport({ server, env: {}, limits: defaultClientLimits })
-    expect(run).to.throw(ServiceError, 'plain http')
-  })
-
-  it('asks for no compression and does not unpack any', () =>
-    withServer(
-      (_, res, req) => {
-        expect(req.headers['accept-encoding']).to.equal(undefined)
-        res.writeHead(200, { 'Content-Encoding': 'gzip' }).end('{"username":"a"}')
-      },
-      async ({ url }) => {
-        expect((await clientOf(url).me(new Secret(token))).username).to.equal('a')
       },
     ))
 })

@@ -1,6 +1,4 @@
 import { Metrics } from '../../../src/server/http/metrics.ts'
-import { expect } from 'chai'
-import { connect } from 'node:net'
 import { createSecretKey, randomBytes } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -32,7 +30,6 @@ export interface AccountsSettings {
   local?: boolean
   limits?: Partial<AccountLimits>
   serverLimits?: Partial<Limits>
-  keys?: KeySource
   passwords?: Passwords
   audit?: AuditTrail
   /** The store as the server is to see it. */
@@ -54,9 +51,10 @@ export interface AccountsServer {
   readonly accessed: AccessEntry[]
   /** An object is sent as JSON; every answer is held against the OpenAPI document. */
   call(method: string, path: string, options?: CallOptions): Promise<Answer>
-  /** A registered account with its tokens. */
-  register(username: string, password?: string): Promise<any>
-  audited(action?: string): Promise<AuditRow[]>
+  /** A registered account with its tokens; of a new name where none is given. */
+  register(username?: string, password?: string): Promise<any>
+  /** The newest entries first, of one action and one account where they are named. */
+  audited(action?: string, accountId?: string): Promise<AuditRow[]>
 }
 
 export interface CallOptions {
@@ -110,15 +108,34 @@ export async function withAccountsServer(
   check: (registry: AccountsServer) => Promise<unknown>,
   settings: AccountsSettings = {},
 ): Promise<void> {
-  const folder = await mkdtemp(join(tmpdir(), 'registry-test-'))
   await using opened = new AsyncDisposableStack()
+  await check(await open(settings, opened))
+}
+
+/**
+ * One registry for all tests of a suite, open from its first test on. Each test has users of its
+ * own, and moves time forward alone.
+ */
+export function sharedAccountsServer(settings: AccountsSettings = {}): AccountsServer {
+  const registry = {} as AccountsServer
+  const opened = new AsyncDisposableStack()
+  before(async () => void Object.assign(registry, await open(settings, opened)))
+  after(() => opened.disposeAsync())
+  return registry
+}
+
+async function open(
+  settings: AccountsSettings,
+  opened: AsyncDisposableStack,
+): Promise<AccountsServer> {
+  const folder = await mkdtemp(join(tmpdir(), 'registry-test-'))
   opened.defer(() => rm(folder, { recursive: true, force: true }))
   const clock = { nowMs: Date.UTC(2026, 0, 15, 12), now: () => clock.nowMs }
   const { log, logged } = recordingLog()
   const stored = await stores.open(folder, clock, log)
   opened.defer(() => stored.close())
   const store = settings.wrap?.(stored) ?? stored
-  const keys = settings.keys ?? (await makeKeys())
+  const keys = await makeKeys()
   const accessed: AccessEntry[] = []
   const { passwords } = settings
   const made = createAccountServices({
@@ -148,6 +165,8 @@ export async function withAccountsServer(
   opened.defer(() => listening.stop(() => {}))
   const base = `http://127.0.0.1:${listening.address.port}`
 
+  let registered = 0
+
   async function call(
     method: string,
     path: string,
@@ -166,7 +185,7 @@ export async function withAccountsServer(
     return answer
   }
 
-  await check({
+  return {
     base,
     folder,
     store,
@@ -175,17 +194,17 @@ export async function withAccountsServer(
     logged,
     accessed,
     call,
-    async register(username, secret = password) {
+    async register(username = `user-${++registered}`, secret = password) {
       const body = { username, email: `${username}@studio.example`, password: secret }
       const answer = await call('POST', `${auth}/register`, { body })
       if (answer.status !== 201) throw new Error(`register: HTTP ${answer.status} ${answer.text}`)
       return answer.json
     },
-    async audited(action) {
-      const rows = await stored.listAudit({ limit: 1000 })
+    async audited(action, accountId) {
+      const rows = await stored.listAudit({ limit: 1000, accountId })
       return rows.filter(row => action === undefined || row.action === action)
     },
-  })
+  }
 }
 
 function asBody(body: unknown): string | Buffer {
@@ -200,21 +219,18 @@ function recordingLog() {
   return { log, logged }
 }
 
-/** Keys in memory; what is added later is seen by the next request. */
-export async function makeKeys(): Promise<KeySource & { set: KeySet }> {
+/** Keys in memory. */
+export async function makeKeys(): Promise<KeySource> {
   const { kid, privateKey, publicKey, jwk } = await makeSigningKey()
   const refresh = { id: 1, key: createSecretKey(randomBytes(32)) }
-  const source = {
-    set: {
-      signing: { kid, alg: 'ES256' as const, key: privateKey },
-      verifying: new Map([[kid, publicKey]]),
-      jwks: { keys: [jwk] },
-      refresh,
-      refreshKeys: new Map([[refresh.id, refresh.key]]),
-    } as KeySet,
-    current: () => source.set,
+  const keys: KeySet = {
+    signing: { kid, alg: 'ES256', key: privateKey },
+    verifying: new Map([[kid, publicKey]]),
+    jwks: { keys: [jwk] },
+    refresh,
+    refreshKeys: new Map([[refresh.id, refresh.key]]),
   }
-  return source
+  return { current: () => keys }
 }
 
 export async function makeSigningKey() {
@@ -222,25 +238,6 @@ export async function makeSigningKey() {
   const shown = await exportJWK(publicKey)
   const kid = await calculateJwkThumbprint(shown)
   return { kid, privateKey, publicKey, jwk: { ...shown, kid, alg: 'ES256', use: 'sig' } }
-}
-
-/** Sends raw bytes. Resolves with everything received until the server closes. */
-export function exchange({ base }: AccountsServer, text: string): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const socket = connect(Number(new URL(base).port), '127.0.0.1')
-    let answer = ''
-    socket.setEncoding('latin1').on('data', piece => (answer += piece))
-    socket.on('close', () => resolve(answer)).on('error', reject)
-    socket.write(text)
-  })
-}
-
-export const raw = (line: string, headers: string[] = [], body = '') =>
-  [line, ...headers, 'Connection: close', '', body].join('\r\n')
-
-export function problemIn(answer: string): { status: number; code: string } {
-  expect(answer).to.match(/content-type: application\/problem\+json/i)
-  return JSON.parse(answer.slice(answer.indexOf('\r\n\r\n') + 4))
 }
 
 /** Status and problem code of an answer. */

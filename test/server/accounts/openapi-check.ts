@@ -17,7 +17,7 @@ const shapes = new WeakMap<object, { readonly inlined: object; readonly type: z.
 /** Operations and statuses that were seen, by all checks so far. */
 export const exercised = new Set<string>()
 
-export function documentOf(base: string): Promise<Document> {
+function documentOf(base: string): Promise<Document> {
   fetched ??= ask(`${base}/openapi.json`).then(({ json }) => json as Document)
   return fetched
 }

@@ -1,70 +1,103 @@
 import { expect } from 'chai'
 import { hashOfSecret } from '../../../src/server/accounts/service-tokens.ts'
 import {
+  auth,
+  logIn,
   loggedIn,
   meCode,
-  refresh,
-  auth,
+  outcome,
   password,
+  refresh,
+  sharedAccountsServer,
   type AccountsServer,
   withAccountsServer,
 } from './harness.ts'
 
 const day = 86_400_000
+const better = 'another honest phrase'
+
+/** Makes the code valid for the account, for a minute. */
+const makeCode = ({ store, clock }: AccountsServer, accountId: string, code: string) =>
+  store.createResetCode({ accountId, hash: hashOfSecret(code), expiresAtMs: clock.nowMs + 60_000 })
+
+const reset = ({ call }: AccountsServer, username: string, code: string, next = better) =>
+  call('POST', `${auth}/reset`, { body: { username, code, new_password: next } })
+
+const make = ({ call }: AccountsServer, token: string, body: object = { name: 'ci' }) =>
+  call('POST', `${auth}/tokens`, { token, body })
 
 describe('password', () => {
-  const better = 'another honest phrase'
-  const change = ({ call }: AccountsServer, token: string, current: string, next = better) =>
-    call('PUT', `${auth}/password`, {
+  const registry = sharedAccountsServer()
+
+  const change = (token: string, current: string, next = better) =>
+    registry.call('PUT', `${auth}/password`, {
       token,
       body: { current_password: current, new_password: next },
     })
 
-  it('changes, and every other session ends', () =>
-    withAccountsServer(async registry => {
-      const [here, there] = [await registry.register('alice'), await loggedIn(registry)]
-      expect((await change(registry, here.access_token, password)).status).to.equal(204)
-      expect(await meCode(registry, here.access_token)).to.equal('ok')
-      expect(await meCode(registry, there.access_token)).to.equal('token-revoked')
-      await loggedIn(registry, 'alice', better)
-      expect(await registry.audited('password.changed')).to.have.length(1)
-    }))
+  it('changes, and every other session ends', async () => {
+    const here = await registry.register()
+    const { username, id } = here.account
+    const there = await loggedIn(registry, username)
+    expect((await change(here.access_token, password)).status).to.equal(204)
+    expect(await meCode(registry, here.access_token)).to.equal('ok')
+    expect(await meCode(registry, there.access_token)).to.equal('token-revoked')
+    await loggedIn(registry, username, better)
+    expect(await registry.audited('password.changed', id)).to.have.length(1)
+  })
 
-  it('stays when the current one is wrong, and tries of a session are counted', () =>
-    withAccountsServer(async registry => {
-      const { access_token } = await registry.register('alice')
-      for (let count = 0; count < 10; count++) {
-        const answer = await change(registry, access_token, 'wrong')
-        expect([answer.status, answer.json.code]).to.deep.equal([401, 'invalid-credentials'])
-      }
-      expect((await change(registry, access_token, password)).status).to.equal(429)
-      const other = await loggedIn(registry)
-      expect((await change(registry, other.access_token, password)).status).to.equal(204)
-    }))
+  it('stays when the current one is wrong, and tries of a session are counted', async () => {
+    const { access_token, account } = await registry.register()
+    for (let count = 0; count < 10; count++) {
+      const answer = await change(access_token, 'wrong')
+      expect(outcome(answer)).to.deep.equal([401, 'invalid-credentials'])
+    }
+    expect((await change(access_token, password)).status).to.equal(429)
+    const other = await loggedIn(registry, account.username)
+    expect((await change(other.access_token, password)).status).to.equal(204)
+  })
 
-  it('changes for a session while its address is refused at logins of the account', () =>
-    withAccountsServer(async registry => {
-      const { access_token } = await registry.register('alice')
-      const logIn = (secret: string) =>
-        registry.call('POST', `${auth}/login`, { body: { username: 'alice', password: secret } })
-      for (let count = 0; count < 10; count++) await logIn('wrong')
-      expect((await logIn(password)).status).to.equal(429)
-      expect((await change(registry, access_token, password)).status).to.equal(204)
-    }))
+  it('changes for a session while its address is refused at logins of the account', async () => {
+    const { access_token, account } = await registry.register()
+    for (let count = 0; count < 10; count++) await logIn(registry, account.username, 'wrong')
+    expect((await logIn(registry, account.username)).status).to.equal(429)
+    expect((await change(access_token, password)).status).to.equal(204)
+  })
+
+  it('is set anew with a reset code, once; every session and service token ends and is named', async () => {
+    const { access_token, account } = await registry.register()
+    const { token: secret, ...view } = (await make(registry, access_token)).json
+    const { username, id } = account
+    await makeCode(registry, id, 'rst_once')
+    for (const answer of [
+      await reset(registry, username, 'rst_wrong'),
+      await reset(registry, 'nobody', 'rst_once'),
+    ]) {
+      expect(outcome(answer)).to.deep.equal([401, 'invalid-credentials'])
+    }
+    const done = await reset(registry, username, 'rst_once')
+    expect(done.status).to.equal(200)
+    expect(done.json).to.deep.equal({ ended_sessions: 1, ended_tokens: [view] })
+    expect(await meCode(registry, access_token)).to.equal('token-revoked')
+    expect(await meCode(registry, secret)).to.equal('token-revoked')
+    const [entry] = await registry.audited('password.reset', id)
+    expect(entry?.details).to.include({ ended_sessions: 1, ended_tokens: 1 })
+    await loggedIn(registry, username, better)
+    expect((await reset(registry, username, 'rst_once')).status).to.equal(401)
+  })
 
   it('does the same work for a wrong reset code whether the name exists or not', async () => {
     const used: string[][] = []
     await withAccountsServer(
-      async registry => {
-        await registry.register('alice')
+      async other => {
+        await other.register('alice')
         for (const username of ['alice', 'alice@studio.example', 'nobody']) {
           used.push([])
-          const body = { username, code: 'rst_wrong', new_password: better }
-          await registry.call('POST', `${auth}/reset`, { body })
+          await reset(other, username, 'rst_wrong')
         }
         expect(used[0]).to.deep.equal(used[2])
         expect(used[1]).to.deep.equal(used[2])
-        const rows = await registry.audited('password.reset_failed')
+        const rows = await other.audited('password.reset_failed')
         expect(rows.map(({ accountId }) => accountId)).to.deep.equal([null, null, null])
       },
       {
@@ -85,153 +118,110 @@ describe('password', () => {
 
   it('reveals no name or address without a reset code', () =>
     withAccountsServer(
-      async registry => {
-        await registry.register('alice-smith')
-        const reset = async (username: string, new_password: string, code = 'rst_wrong') => {
-          const body = { username, code, new_password }
-          const { status, json } = await registry.call('POST', `${auth}/reset`, { body })
-          return [status, json?.code]
-        }
-        const refused = [401, 'invalid-credentials']
+      async other => {
+        const { account } = await other.register('alice-smith')
         for (const guess of ['alice-smith', 'alice-smith@studio.example']) {
-          expect(await reset('alice-smith', guess)).to.deep.equal(refused)
-          expect(await reset('alice-smith@studio.example', guess)).to.deep.equal(refused)
-          expect(await reset('nobody-else', guess)).to.deep.equal(refused)
+          for (const name of ['alice-smith', 'nobody-else']) {
+            const answer = await reset(other, name, 'rst_wrong', guess)
+            expect(outcome(answer)).to.deep.equal([401, 'invalid-credentials'])
+          }
         }
-        const account = await registry.store.findAccount('alice-smith')
-        const accountId = account?.id ?? ''
-        const expiresAtMs = registry.clock.nowMs + 60_000
-        await registry.store.createResetCode({
-          accountId,
-          hash: hashOfSecret('rst_code'),
-          expiresAtMs,
-        })
-        const blocked = [422, 'password-blocked']
-        expect(await reset('alice-smith', 'alice-smith', 'rst_code')).to.deep.equal(blocked)
-        expect((await reset('alice-smith', 'a new honest phrase', 'rst_code'))[0]).to.equal(200)
+        await makeCode(other, account.id, 'rst_code')
+        const blocked = await reset(other, 'alice-smith', 'rst_code', 'alice-smith')
+        expect(outcome(blocked)).to.deep.equal([422, 'password-blocked'])
+        expect((await reset(other, 'alice-smith', 'rst_code')).status).to.equal(200)
       },
       { local: false },
     ))
-
-  it('is set anew with a reset code, once, and every session ends', () =>
-    withAccountsServer(async registry => {
-      const { access_token, account } = await registry.register('alice')
-      const expiresAtMs = registry.clock.nowMs + 60_000
-      const hash = hashOfSecret('rst_code')
-      await registry.store.createResetCode({ accountId: account.id, hash, expiresAtMs })
-      const reset = (code: string, username = 'alice') =>
-        registry.call('POST', `${auth}/reset`, { body: { username, code, new_password: better } })
-      for (const answer of [await reset('rst_wrong'), await reset('rst_code', 'nobody')]) {
-        expect([answer.status, answer.json.code]).to.deep.equal([401, 'invalid-credentials'])
-      }
-      expect((await reset('rst_code')).status).to.equal(200)
-      expect(await meCode(registry, access_token)).to.equal('token-revoked')
-      await loggedIn(registry, 'alice', better)
-      expect((await reset('rst_code')).status).to.equal(401)
-      expect(await registry.audited('password.reset_failed')).to.have.length(3)
-    }))
-
-  it('set anew with a reset code ends service tokens, and names them', () =>
-    withAccountsServer(async registry => {
-      const { access_token: token, account } = await registry.register('alice')
-      const body = { name: 'render farm' }
-      const made = await registry.call('POST', `${auth}/tokens`, { token, body })
-      const { token: secret, ...view } = made.json
-      const expiresAtMs = registry.clock.nowMs + 60_000
-      const hash = hashOfSecret('rst_code')
-      await registry.store.createResetCode({ accountId: account.id, hash, expiresAtMs })
-      const reset = { username: 'alice', code: 'rst_code', new_password: better }
-      const answer = await registry.call('POST', `${auth}/reset`, { body: reset })
-      expect(answer.status).to.equal(200)
-      expect(answer.json).to.deep.equal({ ended_sessions: 1, ended_tokens: [view] })
-      expect(await meCode(registry, secret)).to.equal('token-revoked')
-      const [entry] = await registry.audited('password.reset')
-      expect(entry?.details).to.include({ ended_sessions: 1, ended_tokens: 1 })
-    }))
 })
 
 describe('service tokens', () => {
-  const make = ({ call }: AccountsServer, token: string, body: object = { name: 'ci' }) =>
-    call('POST', `${auth}/tokens`, { token, body })
+  const registry = sharedAccountsServer({ limits: { maxServiceTokens: 2 } })
 
-  it('are shown once, and say whose they are', () =>
-    withAccountsServer(async registry => {
-      const { access_token } = await registry.register('alice')
-      const made = await make(registry, access_token, { name: 'ci', scopes: ['publish'] })
-      expect(made.status).to.equal(201)
-      expect(made.json.token).to.match(/^svc_/)
-      expect(Date.parse(made.json.expires_at) - registry.clock.nowMs).to.equal(90 * day)
-      const listed = await registry.call('GET', `${auth}/tokens`, { token: access_token })
-      expect(listed.text).not.to.include('svc_')
-      const me = await registry.call('GET', `${auth}/me`, { token: made.json.token })
-      expect(me.json).to.deep.include({ username: 'alice', scopes: ['publish'], session: null })
-      expect(me.json.token).to.include({ id: made.json.id, name: 'ci' })
-    }))
+  it('are shown once, and say whose they are', async () => {
+    const { access_token, account } = await registry.register()
+    const made = await make(registry, access_token, { name: 'ci', scopes: ['publish'] })
+    expect(made.status).to.equal(201)
+    expect(made.json.token).to.match(/^svc_/)
+    expect(Date.parse(made.json.expires_at) - registry.clock.nowMs).to.equal(90 * day)
+    const listed = await registry.call('GET', `${auth}/tokens`, { token: access_token })
+    expect(listed.text).not.to.include('svc_')
+    const { json } = await registry.call('GET', `${auth}/me`, { token: made.json.token })
+    const { username } = account
+    expect(json).to.deep.include({ username, scopes: ['publish'], session: null })
+    expect(json.token).to.include({ id: made.json.id, name: 'ci' })
+  })
 
-  it('need a name that can be seen', () =>
-    withAccountsServer(async registry => {
-      const { access_token } = await registry.register('alice')
-      for (const name of ['', '  ', '\u2003', 'a\u001b[31m']) {
-        const answer = await make(registry, access_token, { name })
-        expect([answer.status, answer.json.errors[0].pointer]).to.deep.equal([422, '/name'])
-      }
-    }))
+  it('need a name that can be seen, and are as many as the bound allows', async () => {
+    const { access_token } = await registry.register()
+    for (const name of ['', '\u2003', 'a\u001b[31m']) {
+      const answer = await make(registry, access_token, { name })
+      expect([answer.status, answer.json.errors[0].pointer]).to.deep.equal([422, '/name'])
+    }
+    for (let count = 0; count < 2; count++) {
+      expect((await make(registry, access_token)).status).to.equal(201)
+    }
+    const answer = await make(registry, access_token)
+    expect(outcome(answer)).to.deep.equal([409, 'too-many-tokens'])
+  })
 
-  it('cannot refresh, manage the account, or make tokens', () =>
-    withAccountsServer(async registry => {
-      const { access_token, refresh_token } = await registry.register('alice')
-      const { token } = (await make(registry, access_token)).json
-      const body = { current_password: password, new_password: 'another honest phrase' }
-      const tried: [method: string, path: string, body?: object][] = [
-        ['PUT', 'password', body],
-        ['POST', 'tokens', { name: 'more' }],
-        ['GET', 'tokens'],
-        ['POST', 'logout', { all: true }],
-      ]
-      for (const [method, path, sent] of tried) {
-        const options = { token, ...(sent === undefined ? {} : { body: sent }) }
-        const answer = await registry.call(method, `${auth}/${path}`, options)
-        expect([answer.status, answer.json.code], path).to.deep.equal([403, 'insufficient-scope'])
-        expect(answer.headers['www-authenticate']).to.include('scope="account"')
-      }
-      for (const sent of [undefined, { refresh_token }]) {
-        const answer = await refresh(registry, token, sent)
-        expect([answer.status, answer.json.code]).to.deep.equal([401, 'token-invalid'])
-      }
-      expect((await refresh(registry, token)).json.detail).to.include('is not refreshed')
-    }))
+  it('cannot refresh, manage the account, or make tokens', async () => {
+    const { access_token, refresh_token } = await registry.register()
+    const { token } = (await make(registry, access_token)).json
+    const body = { current_password: password, new_password: better }
+    const tried: [method: string, path: string, body?: object][] = [
+      ['PUT', 'password', body],
+      ['POST', 'tokens', { name: 'more' }],
+      ['GET', 'tokens'],
+      ['POST', 'logout', { all: true }],
+    ]
+    for (const [method, path, sent] of tried) {
+      const options = { token, ...(sent === undefined ? {} : { body: sent }) }
+      const answer = await registry.call(method, `${auth}/${path}`, options)
+      expect(outcome(answer), path).to.deep.equal([403, 'insufficient-scope'])
+      expect(answer.headers['www-authenticate']).to.include('scope="account"')
+    }
+    for (const sent of [undefined, { refresh_token }]) {
+      const answer = await refresh(registry, token, sent)
+      expect(outcome(answer)).to.deep.equal([401, 'token-invalid'])
+    }
+    expect((await refresh(registry, token)).json.detail).to.include('is not refreshed')
+  })
 
-  it('end by time, by hand, and with the account', () =>
-    withAccountsServer(async registry => {
-      const { access_token, account } = await registry.register('alice')
-      const short = (await make(registry, access_token, { name: 'a', expires_in_days: 1 })).json
-      const long = (await make(registry, access_token, { name: 'b', expires_in_days: 365 })).json
-      registry.clock.nowMs += day - 1
-      expect(await meCode(registry, short.token)).to.equal('ok')
-      registry.clock.nowMs += 1
-      expect(await meCode(registry, short.token)).to.equal('token-expired')
-      const { json } = await registry.call('GET', `${auth}/me`, { token: short.token })
-      expect(json.detail).to.equal('the service token has expired; create a new one')
-      await registry.store.setDisabled(account.id, 1)
-      expect(await meCode(registry, long.token)).to.equal('token-revoked')
-      await registry.store.setDisabled(account.id, null)
-      const { access_token: token } = await loggedIn(registry)
-      const path = `${auth}/tokens/${long.id}`
-      expect((await registry.call('DELETE', path, { token })).status).to.equal(204)
-      expect(await meCode(registry, long.token)).to.equal('token-revoked')
-      expect((await registry.call('DELETE', path, { token })).status).to.equal(404)
-      const actions = (await registry.audited()).map(({ action }) => action)
-      expect(actions).to.include.members(['token.created', 'token.revoked'])
-    }))
+  it('end by time, by hand, and with the account', async () => {
+    const { access_token, account } = await registry.register()
+    const short = (await make(registry, access_token, { name: 'a', expires_in_days: 1 })).json
+    const long = (await make(registry, access_token, { name: 'b', expires_in_days: 365 })).json
+    registry.clock.nowMs += day - 1
+    expect(await meCode(registry, short.token)).to.equal('ok')
+    registry.clock.nowMs += 1
+    expect(await meCode(registry, short.token)).to.equal('token-expired')
+    const { json } = await registry.call('GET', `${auth}/me`, { token: short.token })
+    expect(json.detail).to.equal('the service token has expired; create a new one')
+    await registry.store.setDisabled(account.id, 1)
+    expect(await meCode(registry, long.token)).to.equal('token-revoked')
+    await registry.store.setDisabled(account.id, null)
+    const { access_token: token } = await loggedIn(registry, account.username)
+    const path = `${auth}/tokens/${long.id}`
+    expect((await registry.call('DELETE', path, { token })).status).to.equal(204)
+    expect(await meCode(registry, long.token)).to.equal('token-revoked')
+    expect((await registry.call('DELETE', path, { token })).status).to.equal(404)
+    const actions = (await registry.audited(undefined, account.id)).map(({ action }) => action)
+    expect(actions).to.include.members(['token.created', 'token.revoked'])
+  })
 
-  it('are as many as the bound allows', () =>
+  it('work when their use cannot be noted', () =>
     withAccountsServer(
-      async registry => {
-        const { access_token } = await registry.register('alice')
-        expect((await make(registry, access_token)).status).to.equal(201)
-        const answer = await make(registry, access_token)
-        expect([answer.status, answer.json.code]).to.deep.equal([409, 'too-many-tokens'])
+      async other => {
+        const { access_token } = await other.register()
+        const { token } = (await make(other, access_token)).json
+        expect(await meCode(other, token)).to.equal('ok')
       },
-      { limits: { maxServiceTokens: 1 } },
+      {
+        wrap: store => ({
+          ...store,
+          touchServiceToken: () => Promise.reject(new Error('no room')),
+        }),
+      },
     ))
 })

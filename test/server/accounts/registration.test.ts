@@ -1,192 +1,169 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { usernamePattern } from '../../../src/lib/accounts/wire.ts'
+import { hashOfSecret } from '../../../src/server/accounts/service-tokens.ts'
 import { codePoint } from '../../helpers/code-point.ts'
-import { auth, signUp, password, type AccountsServer, withAccountsServer } from './harness.ts'
+import {
+  auth,
+  outcome,
+  sharedAccountsServer,
+  signUp,
+  type AccountsServer,
+  withAccountsServer,
+} from './harness.ts'
 
 const minute = 60_000
 
 describe('registration', () => {
-  it('returns tokens, the account and its location', () =>
-    withAccountsServer(async registry => {
-      const answer = await signUp(registry, 'Alice')
-      expect(answer.status).to.equal(201)
-      expect(answer.headers).to.include({ location: `${auth}/me`, 'cache-control': 'no-store' })
-      expect(answer.json).to.include({ expires_in: 86_400, refresh_expires_in: 30 * 86_400 })
-      expect(answer.json.account.id).to.match(/^[0-9a-f]{8}-[0-9a-f]{4}-7/)
-      expect(await registry.audited('account.registered')).to.have.length(1)
-    }))
+  const registry = sharedAccountsServer()
 
-  it('creates one account when many requests use one name', () =>
-    withAccountsServer(async registry => {
-      const names = ['alice', 'ALICE', 'Alice', 'aLiCe']
-      const all = await Promise.all(
-        Array.from({ length: 40 }, (_, at) => {
-          const email = `a${at}@studio.example`
-          return signUp(registry, names[at % names.length], { email })
-        }),
-      )
-      const statuses = all.map(({ status }) => status).toSorted()
-      expect(statuses).to.deep.equal([201, ...Array.from({ length: 39 }, () => 409)])
-      expect(await registry.store.listAccounts({ limit: 9 })).to.have.length(1)
-    }))
+  it('returns tokens, the account and its location', async () => {
+    const answer = await signUp(registry, 'Alice')
+    expect(answer.status).to.equal(201)
+    expect(answer.headers).to.include({ location: `${auth}/me`, 'cache-control': 'no-store' })
+    expect(answer.json).to.include({ expires_in: 86_400, refresh_expires_in: 30 * 86_400 })
+    expect(answer.json.account.id).to.match(/^[0-9a-f]{8}-[0-9a-f]{4}-7/)
+    const { id } = answer.json.account
+    expect(await registry.audited('account.registered', id)).to.have.length(1)
+  })
 
-  it('returns the same refusal for a taken name and a taken address', () =>
-    withAccountsServer(async registry => {
-      await signUp(registry, 'alice')
-      const name = await signUp(registry, 'ALICE', { email: 'other@studio.example' })
-      const email = await signUp(registry, 'bob', { email: 'Someone@Studio.Example' })
-      expect([name.status, name.json.code]).to.deep.equal([409, 'account-exists'])
-      const { instance: _, ...first } = name.json
-      const { instance: __, ...second } = email.json
-      expect(first).to.deep.equal(second)
-    }))
+  it('creates one account when many requests use one name', async () => {
+    const names = ['carol', 'CAROL', 'Carol', 'cArOl']
+    const all = await Promise.all(
+      Array.from({ length: 40 }, (_, at) => {
+        const email = `a${at}@studio.example`
+        return signUp(registry, names[at % names.length], { email })
+      }),
+    )
+    const statuses = all.map(({ status }) => status).toSorted()
+    expect(statuses).to.deep.equal([201, ...Array.from({ length: 39 }, () => 409)])
+  })
 
-  const wrongNames = [
-    'ab',
-    'a'.repeat(65),
-    '\u0430lice',
-    '\uff21lice',
-    'ali\u200bce',
-    'ali\u202ece',
-    'e\u0301ric',
-    '\u0130stanbul',
-    'a\u0000b',
-    'a\ud800b',
-    ' alice',
-    'alice ',
-    'al ice',
-    'alice\n',
-    '-alice',
-    'alice.',
-    'al..ice',
-    "' OR 1=1--",
-    '"; DROP TABLE accounts',
-    'al%ice',
-    '<script>',
-    '\u001b[31mred',
-    'admin',
-    'Root',
-    null,
-    7,
-    ['alice'],
-    { $ne: null },
+  it('returns the same refusal for a taken name and a taken address', async () => {
+    await signUp(registry, 'dave', { email: 'dave@studio.example' })
+    const name = await signUp(registry, 'DAVE', { email: 'other@studio.example' })
+    const email = await signUp(registry, 'bob', { email: 'Dave@Studio.Example' })
+    expect(outcome(name)).to.deep.equal([409, 'account-exists'])
+    const { instance: _, ...first } = name.json
+    const { instance: __, ...second } = email.json
+    expect(first).to.deep.equal(second)
+  })
+
+  const refused: [member: string, values: readonly unknown[]][] = [
+    ['username', ['ab', 'a'.repeat(65), ' alice', 'al ice', '-alice', 'al..ice', 'al%ice']],
+    // Confusable, reserved, and no texts.
+    ['username', ['\u0430lice', 'ali\u200bce', 'e\u0301ric', 'admin', 'Root', null, 7, ['alice']]],
+    ['email', ['', 'a@b', 'a..b@x.example', 'a b@x.example', 'a@x.example\r\nBcc: b@x.example']],
+    ['email', [`${'a'.repeat(65)}@x.example`, `a@${'x'.repeat(250)}.example`, null]],
+    ['password', ['', 'seven77', 'a'.repeat(1025), 'lone \ud800 surrogate', null, 12345678]],
   ]
-  it('refuses invalid, confusable and reserved names', () =>
-    withAccountsServer(async registry => {
-      for (const name of wrongNames) {
-        const answer = await signUp(registry, name)
-        expect([answer.status, answer.json.code], String(name)).to.deep.equal([
-          422,
-          'validation-failed',
-        ])
-        expect(answer.json.errors[0].pointer).to.equal('/username')
+  for (const [member, values] of refused) {
+    it(`refuses a ${member} such as ${JSON.stringify(values[1])}, without repeating a password`, async () => {
+      for (const value of values) {
+        const email = { email: 'refused@studio.example' }
+        const answer = await signUp(registry, 'refused', { ...email, [member]: value })
+        expect(outcome(answer), String(value)).to.deep.equal([422, 'validation-failed'])
+        expect(answer.json.errors[0].pointer).to.equal(`/${member}`)
+        if (member === 'password' && value) expect(answer.text).not.to.include(value)
       }
-      expect(await registry.store.listAccounts({ limit: 9 })).to.have.length(0)
-    }))
-
-  it('returns 422 for any text outside the name pattern', () =>
-    withAccountsServer(async registry => {
-      const strange = fc.string({ unit: codePoint, maxLength: 80 })
-      await fc.assert(
-        fc.asyncProperty(strange, async name => {
-          fc.pre(!usernamePattern.test(name))
-          expect((await signUp(registry, name)).status).to.equal(422)
-        }),
-        { numRuns: 60 },
-      )
-    }))
-
-  const wrongEmails = [
-    '',
-    'a@b',
-    'a@localhost',
-    'a..b@x.example',
-    'a b@x.example',
-    'a@x.example\r\nBcc: b@x.example',
-    `${'a'.repeat(65)}@x.example`,
-    `a@${'x'.repeat(250)}.example`,
-    '\u00e4@x.example',
-    null,
-  ]
-  it('refuses invalid email addresses', () =>
-    withAccountsServer(async registry => {
-      for (const email of wrongEmails) {
-        const answer = await signUp(registry, 'alice', { email })
-        expect(answer.status, String(email)).to.equal(422)
-        expect(answer.json.errors[0].pointer).to.equal('/email')
-      }
-    }))
-
-  const wrongPasswords = ['', 'seven77', 'a'.repeat(1025), 'lone \ud800 surrogate', null, 12345678]
-  it('refuses passwords too short or too long without repeating them', () =>
-    withAccountsServer(async registry => {
-      for (const secret of wrongPasswords) {
-        const answer = await signUp(registry, 'alice', { password: secret })
-        expect(answer.status).to.equal(422)
-        expect(answer.json.errors[0].pointer).to.equal('/password')
-        if (typeof secret === 'string' && secret !== '') expect(answer.text).not.to.include(secret)
-      }
-    }))
-
-  const assigned = ['is_admin', 'id', 'kind', 'email_verified', '__proto__', 'constructor', 'role']
-  for (const name of assigned) {
-    it(`refuses the member ${name}`, () =>
-      withAccountsServer(async registry => {
-        const body = `{"username":"alice","email":"a@x.example","password":"${password}","${name}":{"admin":true}}`
-        const answer = await registry.call('POST', `${auth}/register`, { body })
-        expect([answer.status, answer.json.code]).to.deep.equal([422, 'validation-failed'])
-        expect(answer.json.errors[0].detail).to.include(name)
-        expect(({} as Record<string, unknown>).admin).to.equal(undefined)
-        expect(await registry.store.listAccounts({ limit: 9 })).to.have.length(0)
-      }))
+    })
   }
 
+  it('returns 422 for any text outside the name pattern', async () => {
+    const strange = fc.string({ unit: codePoint, maxLength: 80 })
+    await fc.assert(
+      fc.asyncProperty(strange, async name => {
+        fc.pre(!usernamePattern.test(name))
+        expect((await signUp(registry, name)).status).to.equal(422)
+      }),
+      { numRuns: 60 },
+    )
+  })
+
   it('warns about a common password on loopback and refuses it elsewhere', async () => {
-    const bad: [secret: string, more?: object][] = [
-      ['password123'],
-      ['alice-alice', { username: 'alice-alice' }],
-      ['someone@studio.example'],
-    ]
-    await withAccountsServer(async registry => {
-      expect((await signUp(registry, 'alice', { password: 'password123' })).status).to.equal(201)
-      const [warning] = registry.logged.filter(({ level }) => level === 'warn')
-      expect(warning?.fields).to.deep.equal({ username: 'alice', flaw: 'common' })
-    })
+    const common = { email: 'common@studio.example', password: 'password123' }
+    expect((await signUp(registry, 'common', common)).status).to.equal(201)
+    const [warning] = registry.logged.filter(({ level }) => level === 'warn')
+    expect(warning?.fields).to.deep.equal({ username: 'common', flaw: 'common' })
     await withAccountsServer(
-      async registry => {
-        for (const [secret, more] of bad) {
-          const answer = await signUp(registry, 'alice', { password: secret, ...more })
-          expect([answer.status, answer.json.code]).to.deep.equal([422, 'password-blocked'])
+      async other => {
+        const bad = [
+          { password: 'password123' },
+          { username: 'alice-alice', password: 'alice-alice' },
+          { password: 'someone@studio.example' },
+        ]
+        for (const more of bad) {
+          const answer = await signUp(other, 'alice', more)
+          expect(outcome(answer)).to.deep.equal([422, 'password-blocked'])
           expect(answer.json.errors[0].pointer).to.equal('/password')
         }
-        expect((await signUp(registry, 'alice')).status).to.equal(201)
+        expect((await signUp(other, 'alice')).status).to.equal(201)
       },
       { local: false },
     )
   })
 
   it('limits registrations by address, except on loopback', async () => {
-    const many = async (registry: AccountsServer) => {
+    const many = async (server: AccountsServer) => {
       const statuses = []
       for (let at = 0; at < 4; at++) {
-        const more = { email: `a${at}@studio.example` }
-        statuses.push((await signUp(registry, `alice${at}`, more)).status)
+        const more = { email: `many${at}@studio.example` }
+        statuses.push((await signUp(server, `many${at}`, more)).status)
       }
       return statuses
     }
     const limits = { maxRegistrations: 3 }
     await withAccountsServer(
-      async registry => {
-        expect(await many(registry)).to.deep.equal([201, 201, 201, 429])
-        registry.clock.nowMs += 60 * minute
-        expect((await signUp(registry, 'late')).status).to.equal(201)
+      async other => {
+        expect(await many(other)).to.deep.equal([201, 201, 201, 429])
+        other.clock.nowMs += 60 * minute
+        expect((await signUp(other, 'late')).status).to.equal(201)
       },
       { local: false, limits },
     )
     await withAccountsServer(
-      async registry => expect(await many(registry)).to.deep.equal([201, 201, 201, 201]),
+      async other => expect(await many(other)).to.deep.equal([201, 201, 201, 201]),
       { limits },
     )
   })
+})
+
+describe('registration by invitation', () => {
+  const registry = sharedAccountsServer({ registration: 'invite' })
+
+  it('accepts each invitation once, for its user name, and reports taken names only with one', async () => {
+    const invite = (usernameKey: string, code: string) =>
+      registry.store.createInvite({
+        usernameKey,
+        hash: hashOfSecret(code),
+        expiresAtMs: registry.clock.nowMs + minute,
+      })
+    await invite('alice', 'inv_one')
+    const closed = [403, 'registration-closed']
+    for (const more of [{}, { invite: 'inv_two' }]) {
+      expect(outcome(await signUp(registry, 'alice', more))).to.deep.equal(closed)
+    }
+    expect(await registry.audited('registration.refused')).to.have.length(1)
+    expect((await signUp(registry, 'alice', { invite: 'inv_one' })).status).to.equal(201)
+    const guessed = await signUp(registry, 'alice', { invite: 'inv_guessed' })
+    expect(outcome(guessed)).to.deep.equal(closed)
+    await invite('bob', 'inv_two')
+    const email = 'bob@studio.example'
+    const other = await signUp(registry, 'bob', { invite: 'inv_one', email })
+    expect(outcome(other)).to.deep.equal(closed)
+    const taken = await signUp(registry, 'bob', { invite: 'inv_two' })
+    expect(taken.json.code).to.equal('account-exists')
+    expect((await signUp(registry, 'bob', { invite: 'inv_two', email })).status).to.equal(201)
+  })
+})
+
+describe('closed registration', () => {
+  it('refuses every registration', () =>
+    withAccountsServer(
+      async registry => {
+        const answer = await signUp(registry, 'alice', { invite: 'inv_one' })
+        expect(outcome(answer)).to.deep.equal([403, 'registration-closed'])
+      },
+      { registration: 'closed' },
+    ))
 })

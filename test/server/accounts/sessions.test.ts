@@ -1,53 +1,196 @@
 import { expect } from 'chai'
-import { loggedIn, meCode, refresh, auth, withAccountsServer } from './harness.ts'
+import { decodeJwt } from 'jose'
+import {
+  auth,
+  loggedIn,
+  meCode,
+  outcome,
+  refresh,
+  sharedAccountsServer,
+  withAccountsServer,
+} from './harness.ts'
+
+const day = 86_400_000
+
+describe('refresh', () => {
+  const registry = sharedAccountsServer()
+
+  it('gives a further access token for an access token, and never a refresh token', async () => {
+    const first = await registry.register()
+    registry.clock.nowMs += 60_000
+    const again = await refresh(registry, first.access_token)
+    expect(again.status).to.equal(200)
+    expect(again.headers['cache-control']).to.equal('no-store')
+    expect(again.json).to.have.all.keys('access_token', 'token_type', 'expires_in', 'scope')
+    const [before, after] = [decodeJwt(first.access_token), decodeJwt(again.json.access_token)]
+    expect(after).to.include({ sid: before.sid, auth_time: before.auth_time })
+    expect(after.jti).not.to.equal(before.jti)
+    expect(after.exp).to.equal((before.exp ?? 0) + 60)
+    expect(await meCode(registry, first.access_token)).to.equal('ok')
+    expect((await refresh(registry, first.access_token, {})).status).to.equal(200)
+  })
+
+  it('rotates a refresh token sent as Bearer, or in the body, alone or beside its access token', async () => {
+    let { refresh_token, access_token } = await registry.register()
+    const forms = [
+      () => refresh(registry, refresh_token),
+      () => registry.call('POST', `${auth}/refresh`, { body: { refresh_token } }),
+      () => refresh(registry, access_token, { refresh_token }),
+      () => refresh(registry, refresh_token, { refresh_token }),
+    ]
+    for (const form of forms) {
+      const answer = await form()
+      expect(answer.status, answer.text).to.equal(200)
+      expect(answer.json.refresh_token).to.match(/^srt_/).and.not.equal(refresh_token)
+      ;({ refresh_token } = answer.json)
+      expect(await meCode(registry, answer.json.access_token)).to.equal('ok')
+    }
+    // The access token beside may be expired by then.
+    registry.clock.nowMs += 2 * day
+    expect((await refresh(registry, access_token, { refresh_token })).status).to.equal(200)
+  })
+
+  it('refuses two tokens that disagree, and writes it down', async () => {
+    const [one, other] = [await registry.register(), await registry.register()]
+    const second = await loggedIn(registry, one.account.username)
+    for (const token of [other.access_token, second.access_token, second.refresh_token, 'none']) {
+      const answer = await refresh(registry, token, { refresh_token: one.refresh_token })
+      expect(outcome(answer)).to.deep.equal([401, 'token-invalid'])
+    }
+    expect(await registry.audited('refresh.mismatch')).to.have.length(2)
+    expect((await refresh(registry, one.refresh_token)).status).to.equal(200)
+  })
+
+  it('returns the same pair again for a minute after a lost answer', async () => {
+    const { refresh_token } = await registry.register()
+    const first = await refresh(registry, refresh_token)
+    registry.clock.nowMs += 59_999
+    const again = await refresh(registry, refresh_token)
+    expect(again.json.refresh_token).to.equal(first.json.refresh_token)
+    const claims = decodeJwt(again.json.access_token)
+    expect(claims).to.deep.equal(decodeJwt(first.json.access_token))
+    expect((await refresh(registry, first.json.refresh_token)).status).to.equal(200)
+  })
+
+  it('ends the session when a used token comes back later', async () => {
+    const { refresh_token, account } = await registry.register()
+    const elsewhere = await loggedIn(registry, account.username)
+    const next = await refresh(registry, refresh_token)
+    registry.clock.nowMs += 61_000
+    const replay = await refresh(registry, refresh_token)
+    expect(outcome(replay)).to.deep.equal([401, 'refresh-reused'])
+    expect((await refresh(registry, next.json.refresh_token)).json.code).to.equal('token-revoked')
+    expect(await meCode(registry, next.json.access_token)).to.equal('token-revoked')
+    expect(await meCode(registry, elsewhere.access_token)).to.equal('ok')
+    const [entry] = await registry.audited('refresh.reused')
+    expect(entry).to.include({ accountId: account.id, address: '127.0.0.1' })
+  })
+
+  it('ends the session at once when the token is two steps old', async () => {
+    const { refresh_token } = await registry.register()
+    const second = await refresh(registry, refresh_token)
+    const third = await refresh(registry, second.json.refresh_token)
+    expect((await refresh(registry, refresh_token)).json.code).to.equal('refresh-reused')
+    expect(await meCode(registry, third.json.access_token)).to.equal('token-revoked')
+  })
+
+  it('makes one step when fifty ask with one token at the same time', async () => {
+    const { refresh_token, access_token } = await registry.register()
+    const all = await Promise.all(
+      Array.from({ length: 50 }, () => refresh(registry, refresh_token)),
+    )
+    expect(new Set(all.map(({ status }) => status))).to.deep.equal(new Set([200]))
+    expect(new Set(all.map(({ json }) => json.refresh_token)).size).to.equal(1)
+    const { sid } = decodeJwt(access_token)
+    expect((await registry.store.findSession(String(sid)))?.session.counter).to.equal(1)
+  })
+
+  it('stops at the end of the session, however often it was done', async () => {
+    let { access_token } = await registry.register()
+    const endMs = registry.clock.nowMs + 30 * day
+    while (registry.clock.nowMs < endMs - day / 2) {
+      registry.clock.nowMs += day / 2
+      const answer = await refresh(registry, access_token)
+      expect(answer.status).to.equal(200)
+      ;({ access_token } = answer.json)
+      expect(decodeJwt(access_token).exp).to.be.at.most(endMs / 1000)
+    }
+    registry.clock.nowMs = endMs
+    expect((await refresh(registry, access_token)).json.code).to.equal('token-revoked')
+    registry.clock.nowMs = endMs + 6000
+    expect((await refresh(registry, access_token)).json.code).to.equal('token-expired')
+  })
+
+  it('works from an address whose other refreshes were refused', async () => {
+    const { access_token, refresh_token } = await registry.register()
+    for (let count = 0; count < 30; count++) {
+      const answer = await refresh(registry, count % 2 === 0 ? 'nonsense' : 'srt_x')
+      expect(answer.status).to.equal(401)
+    }
+    expect((await refresh(registry, access_token)).status).to.equal(200)
+    expect((await refresh(registry, refresh_token)).status).to.equal(200)
+  })
+
+  it('gives nothing when the session ends while it is under way', () =>
+    withAccountsServer(
+      async other => {
+        const { refresh_token } = await other.register()
+        const answer = await refresh(other, refresh_token)
+        expect(outcome(answer)).to.deep.equal([401, 'token-revoked'])
+      },
+      {
+        wrap: store => ({
+          ...store,
+          async rotateSession(id, counter, nowMs) {
+            const state = await store.findSession(id)
+            await store.revokeSession(state?.account.id ?? '', id, 'logout', nowMs)
+            return store.rotateSession(id, counter, nowMs)
+          },
+        }),
+      },
+    ))
+})
 
 describe('sessions', () => {
-  it('end with logout, this one or all of them', () =>
-    withAccountsServer(async registry => {
-      const [first, second] = [await registry.register('alice'), await loggedIn(registry)]
-      const out = (token: string, body?: object) =>
-        registry.call('POST', `${auth}/logout`, { token, ...(body === undefined ? {} : { body }) })
-      expect((await out(first.access_token)).status).to.equal(204)
-      expect(await meCode(registry, first.access_token)).to.equal('token-revoked')
-      expect(await meCode(registry, second.access_token)).to.equal('ok')
-      const third = await loggedIn(registry)
-      expect((await out(second.access_token, { all: true })).status).to.equal(204)
-      for (const { access_token, refresh_token } of [second, third]) {
-        expect(await meCode(registry, access_token)).to.equal('token-revoked')
-        expect((await refresh(registry, refresh_token)).json.code).to.equal('token-revoked')
-      }
-    }))
+  const registry = sharedAccountsServer({ limits: { maxAccountSessions: 3 } })
 
-  it('are out at once when the account is disabled, and in again when it is not', () =>
-    withAccountsServer(async registry => {
-      const { access_token, refresh_token, account } = await registry.register('alice')
-      await registry.store.setDisabled(account.id, registry.clock.nowMs)
+  it('end with logout, this one or all of them', async () => {
+    const first = await registry.register()
+    const { username } = first.account
+    const second = await loggedIn(registry, username)
+    const out = (token: string, body?: object) =>
+      registry.call('POST', `${auth}/logout`, { token, ...(body === undefined ? {} : { body }) })
+    expect((await out(first.access_token)).status).to.equal(204)
+    expect(await meCode(registry, first.access_token)).to.equal('token-revoked')
+    expect(await meCode(registry, second.access_token)).to.equal('ok')
+    const third = await loggedIn(registry, username)
+    expect((await out(second.access_token, { all: true })).status).to.equal(204)
+    for (const { access_token, refresh_token } of [second, third]) {
       expect(await meCode(registry, access_token)).to.equal('token-revoked')
       expect((await refresh(registry, refresh_token)).json.code).to.equal('token-revoked')
-      await registry.store.setDisabled(account.id, null)
-      expect(await meCode(registry, access_token)).to.equal('ok')
-    }))
+    }
+  })
 
-  it('are out at once when the account is deleted', () =>
-    withAccountsServer(async registry => {
-      const { access_token, account } = await registry.register('alice')
-      await registry.store.deleteAccount(account.id, 0)
-      expect(await meCode(registry, access_token)).to.equal('token-revoked')
-    }))
+  it('are out at once when the account is disabled, and in again when it is not', async () => {
+    const { access_token, refresh_token, account } = await registry.register()
+    await registry.store.setDisabled(account.id, registry.clock.nowMs)
+    expect(await meCode(registry, access_token)).to.equal('token-revoked')
+    expect((await refresh(registry, refresh_token)).json.code).to.equal('token-revoked')
+    await registry.store.setDisabled(account.id, null)
+    expect(await meCode(registry, access_token)).to.equal('ok')
+    await registry.store.deleteAccount(account.id, 0)
+    expect(await meCode(registry, access_token)).to.equal('token-revoked')
+  })
 
-  it('beyond the bound end, the oldest first', () =>
-    withAccountsServer(
-      async registry => {
-        const tokens = [await registry.register('alice')]
-        for (let count = 0; count < 2; count++) {
-          registry.clock.nowMs += 1000
-          tokens.push(await loggedIn(registry))
-        }
-        const codes = await Promise.all(
-          tokens.map(({ access_token }) => meCode(registry, access_token)),
-        )
-        expect(codes).to.deep.equal(['token-revoked', 'ok', 'ok'])
-      },
-      { limits: { maxAccountSessions: 2 } },
-    ))
+  it('beyond the bound end, the oldest first', async () => {
+    const tokens = [await registry.register()]
+    for (let count = 0; count < 3; count++) {
+      registry.clock.nowMs += 1000
+      tokens.push(await loggedIn(registry, tokens[0].account.username))
+    }
+    const codes = await Promise.all(
+      tokens.map(({ access_token }) => meCode(registry, access_token)),
+    )
+    expect(codes).to.deep.equal(['token-revoked', 'ok', 'ok', 'ok'])
+  })
 })

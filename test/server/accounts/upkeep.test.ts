@@ -1,6 +1,4 @@
 import { expect } from 'chai'
-import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
 import { silentLogger } from '../../../src/lib/util/logger.ts'
 import { sweepRegularly } from '../../../src/server/accounts/audit-trail.ts'
 import { ManualTime } from '../../unit/resources/manual-time.ts'
@@ -25,55 +23,6 @@ describe('audit', () => {
       { limits: { maxAuditRows: 3 } },
     ))
 
-  it('loses nothing of others to an account that makes and revokes tokens without end', () =>
-    withAccountsServer(async registry => {
-      await registry.register('bob')
-      await fail(registry)
-      const { access_token: token, account } = await registry.register('alice')
-      const most = 1000
-      const db = new DatabaseSync(join(registry.folder, 'registry.db'))
-      const insert = db.prepare(`WITH RECURSIVE n(i) AS
-        (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT ${most})
-        INSERT INTO audit (at_ms, action, account_id, details, keep_until_ms)
-        SELECT ?1, ?2, ?3, '{"old":true}', ?1 + 1 FROM n`)
-      for (const action of ['token.created', 'token.revoked'])
-        insert.run(registry.clock.nowMs, action, account.id)
-      for (let count = 0; count < 3; count++) {
-        const made = await registry.call('POST', `${auth}/tokens`, { token, body: { name: 'ci' } })
-        await registry.call('DELETE', `${auth}/tokens/${made.json.id}`, { token })
-      }
-      const counts = db.prepare(`SELECT action, count(*) AS count,
-        sum(details <> '{"old":true}') AS fresh FROM audit GROUP BY action`)
-      const found = counts.all().map(row => [row['action'], row['count'], row['fresh']])
-      db.close()
-      expect(found).to.have.deep.members([
-        ['account.registered', 2, 2],
-        ['login.failed', 1, 1],
-        ['token.created', most, 3],
-        ['token.revoked', most, 3],
-      ])
-    }))
-
-  it('keeps all entries of an account while others have more', () =>
-    withAccountsServer(
-      async registry => {
-        await registry.register('victim')
-        const flooders = [await registry.register('alice'), await registry.register('bob')]
-        for (let count = 0; count < 8; count++) {
-          for (const { access_token: token } of flooders) {
-            const body = { name: 'ci' }
-            const made = await registry.call('POST', `${auth}/tokens`, { token, body })
-            await registry.call('DELETE', `${auth}/tokens/${made.json.id}`, { token })
-          }
-        }
-        const entries = await registry.audited()
-        expect(entries).to.have.lengthOf(20)
-        const named = entries.flatMap(({ details }) => details['username'] ?? [])
-        expect(named).to.include('victim')
-      },
-      { limits: { maxAuditRows: 20 } },
-    ))
-
   it('says who, from where, and in which request', () =>
     withAccountsServer(async registry => {
       const { account } = await registry.register('alice')
@@ -96,43 +45,6 @@ describe('audit', () => {
         expect(line?.fields).to.include({ action: 'account.registered' })
       },
       { wrap: store => ({ ...store, audit: () => Promise.reject(new Error('no room')) }) },
-    ))
-})
-
-describe('service tokens', () => {
-  it('that were revoked are kept up to a bound, the newest', () =>
-    withAccountsServer(async registry => {
-      const { access_token: token, account } = await registry.register('alice')
-      const made = await registry.call('POST', `${auth}/tokens`, { token, body: { name: 'ci' } })
-      const db = new DatabaseSync(join(registry.folder, 'registry.db'))
-      db.prepare(
-        `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 600)
-        INSERT INTO service_tokens (id, account_id, name, secret_hash, scopes, created_at_ms,
-          expires_at_ms, revoked_at_ms) SELECT i, ?, 'old', i, '[]', 0, 1, i FROM n`,
-      ).run(account.id)
-      await registry.call('DELETE', `${auth}/tokens/${made.json.id}`, { token })
-      const count = db.prepare('SELECT count(*) AS count FROM service_tokens').get()
-      db.close()
-      expect(count).to.deep.include({ count: 500 })
-      const me = await registry.call('GET', `${auth}/me`, { token: made.json.token })
-      expect(me.json.code).to.equal('token-revoked')
-    }))
-
-  it('work when their use cannot be noted', () =>
-    withAccountsServer(
-      async registry => {
-        const { access_token } = await registry.register('alice')
-        const body = { name: 'ci' }
-        const made = await registry.call('POST', `${auth}/tokens`, { token: access_token, body })
-        const me = await registry.call('GET', `${auth}/me`, { token: made.json.token })
-        expect(me.status).to.equal(200)
-      },
-      {
-        wrap: store => ({
-          ...store,
-          touchServiceToken: () => Promise.reject(new Error('no room')),
-        }),
-      },
     ))
 })
 

@@ -1,106 +1,342 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { expect } from 'chai'
+import { newKey } from '../../../src/lib/auth/keys-file.ts'
+import { monotonicClock, systemClock, systemTimer } from '../../../src/lib/util/time.ts'
 import { silentLogger } from '../../../src/lib/util/logger.ts'
-import type { GatewayHandle } from '../../../src/server/gateway/options.ts'
-import { startGateway } from '../../../src/server/gateway.ts'
-import { bearer, makeKeys, type TestKeys } from '../../helpers/keyed-server.ts'
-import { RawSession } from '../../helpers/mcp.ts'
+import { createAuth } from '../../../src/server/auth/create-auth.ts'
+import { resolveAuthLimits } from '../../../src/server/auth/limits.ts'
+import { gatewayInProcess, serveInProcess } from '../../helpers/in-process-servers.ts'
 import { runCommand } from '../../helpers/in-process.ts'
+import {
+  bearer,
+  type KeyedServer,
+  makeKeys,
+  startKeyedServer,
+  type TestKeys,
+} from '../../helpers/keyed-server.ts'
+import { ask, Events, initializeBody, postHeaders, RawSession, rpc } from '../../helpers/mcp.ts'
 import { cleanEnv } from '../../helpers/program.ts'
-import { type RunningServe, runServe } from '../../helpers/serve-process.ts'
+import { statelessHeaders, statelessRequest } from '../../helpers/stateless.ts'
 import { until } from '../../helpers/until.ts'
-import { serveInProcess } from '../../helpers/in-process-servers.ts'
 
-/** Is the key good for a new session? */
-async function letsIn(url: string, key: string): Promise<boolean> {
-  return RawSession.open(url, '2025-11-25', bearer(key)).then(
+const revision = '2025-11-25'
+const event = { source: 'test', stream: 'out', message: 'hello' }
+const drain = 'events://session/s?drain=true'
+
+/** One request of 2026-07-28. */
+function call(url: string, key: string, method: string, params: Record<string, unknown> = {}) {
+  const headers = { ...statelessHeaders(method, params), ...bearer(key) }
+  return ask(url, {
+    method: 'POST',
+    headers,
+    body: JSON.stringify(statelessRequest(method, params)),
+  })
+}
+
+const discover = async (url: string, key: string) =>
+  (await call(url, key, 'server/discover')).status
+
+/** Whether a new session is opened with the key, or without any. */
+const letsIn = (url: string, key?: string) =>
+  RawSession.open(url, revision, key === undefined ? {} : bearer(key)).then(
     () => true,
     () => false,
   )
-}
 
-describe('keys made and revoked beside a running server', () => {
-  let registryDir: string
-  let serve: RunningServe
-
-  before(async () => (registryDir = await mkdtemp(join(tmpdir(), 'named-keys-'))))
-  after(async () => {
-    await serve?.stop()
-    await rm(registryDir, { recursive: true, force: true })
-  })
-
-  async function keys(...words: string[]) {
-    return runCommand(['keys', ...words], { env: cleanEnv({ HOME: registryDir }) })
-  }
-
-  it('are asked for from the first one on, rotated without a restart, and in no output', async () => {
-    serve = await serveInProcess({ registryDir })
-    const anyone = await RawSession.open(serve.url, '2025-11-25')
-    const openStream = await anyone.listen()
-    const first = (await keys('create', 'first')).stdout.trim()
-    await until(() => openStream.ended, 'the stream of a caller without a key is cut')
-    expect(await letsIn(serve.url, 'nonsense')).to.equal(false)
-    const session = await RawSession.open(serve.url, '2025-11-25', bearer(first))
-    const stream = await session.listen()
-
-    const second = (await keys('create', 'second')).stdout.trim()
-    expect(await letsIn(serve.url, second)).to.equal(true)
-    expect((await keys('revoke', 'first')).code).to.equal(0)
-    await until(() => stream.ended, 'the stream of the revoked key is cut')
-    expect(await letsIn(serve.url, first)).to.equal(false)
-    expect(await letsIn(serve.url, second)).to.equal(true)
-
-    const { stdout, stderr } = serve.output()
-    expect(stderr).to.contain('key:second')
-    const kept = await readFile(join(registryDir, '.config/service-cli/keys.json'), 'utf8')
-    for (const text of [stdout, stderr, kept]) {
-      expect(text).not.to.contain(first)
-      expect(text).not.to.contain(second)
-    }
-  })
-
-  it('and a start without any says how to make one', async () => {
-    const { code, stderr } = await runServe(['--auth', 'api-key', '--port', '0'])
-    expect(code).to.equal(2)
-    expect(stderr).to.contain('run.js keys create')
-  })
-})
-
-describe('a gateway with named keys', () => {
+describe('a server with named keys', () => {
   let keys: TestKeys
-  let gateway: GatewayHandle
+  let server: KeyedServer
 
-  beforeEach(async () => {
+  before(async () => {
     keys = await makeKeys()
-    await keys.create('other')
-    gateway = await startGateway({
-      port: 0,
-      host: '127.0.0.1',
-      allowedHosts: [],
-      allowedOrigins: [],
-      registryDir: keys.folder,
-      standby: true,
-      auth: { mode: 'api-key', keysFile: keys.store.path },
-      limits: { keysPollMs: 50 },
-      accessLog: () => {},
-      log: silentLogger,
-    })
+    await keys.create('first')
+    server = await startKeyedServer(keys, { limits: { maxAuthFailures: 10_000 } })
   })
-  afterEach(async () => {
-    await gateway.stop()
+  after(async () => {
+    await server.stop()
     await keys.remove()
   })
 
-  it('takes new ones, and cuts what a revoked one has open', async () => {
-    const key = await keys.create('anna', { scope: 'read' })
-    const session = await RawSession.open(gateway.url, '2025-11-25', bearer(key))
-    const { total } = await session.readJson('gateway://instances')
-    expect(total).to.equal(0)
-    const stream = await session.listen()
+  function listen(key: string): Promise<Events> {
+    const method = 'subscriptions/listen'
+    const params = { notifications: { resourceSubscriptions: ['scene://current'] } }
+    const body = JSON.stringify(statelessRequest(method, params))
+    return Events.open(server.url, { ...statelessHeaders(method), ...bearer(key) }, body)
+  }
+  const open = (key: string, spoken = revision) => RawSession.open(server.url, spoken, bearer(key))
+
+  it('accepts exactly the keys of the file on every route of both transports', async () => {
+    const [anna, ben] = [await keys.create('anna'), await keys.create('ben')]
+    const artefact = `${server.base}/artefacts/sha256/${'0'.repeat(64)}`
+    for (const key of [anna, ben]) {
+      expect(await discover(server.url, key)).to.equal(200)
+      expect(await (await open(key)).call('ping')).to.deep.include({ result: {} })
+      expect((await ask(artefact, { headers: bearer(key) })).status).to.equal(404)
+    }
+    for (const key of [newKey(), `${anna}x`, anna.toUpperCase()]) {
+      expect(await discover(server.url, key)).to.equal(401)
+      for (const method of ['POST', 'GET', 'DELETE']) {
+        const headers = { ...postHeaders, ...bearer(key) }
+        const body = method === 'POST' ? initializeBody() : undefined
+        const answer = await ask(server.url, { method, headers, ...(body && { body }) })
+        expect(answer.status, method).to.equal(401)
+        expect(answer.json.error).to.equal('invalid_token')
+        expect(answer.headers['www-authenticate']).to.match(/^Bearer realm=.*error="invalid_token"/)
+      }
+      expect((await ask(artefact, { headers: bearer(key) })).status).to.equal(401)
+    }
+  })
+
+  it('refuses a revoked key and cuts its open streams without a request, and no other', async () => {
+    const [carol, dave] = [await keys.create('carol'), await keys.create('dave')]
+    const ofCarol = [await listen(carol), await (await open(carol)).listen()]
+    const session = await open(dave)
+    await session.call('resources/subscribe', { uri: 'scene://current' })
+    const ofDave = [await listen(dave), await session.listen()]
+    await keys.revoke('carol')
+    await until(() => ofCarol.every(stream => stream.ended), 'streams cut')
+    expect(await discover(server.url, carol)).to.equal(401)
+    server.setScene({ a: 1 })
+    for (const stream of ofDave) {
+      await stream.until(() => stream.updates.length > 0)
+      stream.close()
+    }
+  })
+
+  it('refuses an expired key, and cuts its streams', async () => {
+    const openFor = async (lifeMs: number) => {
+      const expiresAt = new Date(Date.now() + lifeMs).toISOString()
+      const key = await keys.create(`for-${lifeMs}-ms`, { expiresAt })
+      return { key, streams: [await listen(key), await (await open(key)).listen()] }
+    }
+    // On a busy machine a key may expire before both are open.
+    const { key, streams } = await openFor(1000).catch(() => openFor(10_000))
+    await until(() => streams.every(stream => stream.ended), 'streams cut')
+    const { status, json } = await call(server.url, key, 'server/discover')
+    expect(status).to.equal(401)
+    expect(json.error_description).to.contain('expired')
+  })
+
+  for (const [what, spoil] of [
+    ['removed', (path: string) => rm(path)],
+    ['damaged', (path: string) => writeFile(path, '{"form":1,"keys":[{}]}')],
+    ['open to others', (path: string) => chmod(path, 0o666)],
+  ] as const) {
+    it(`refuses every key while the file is ${what}, and accepts its keys afterwards`, async () => {
+      const key = await keys.create(`while-${what.replaceAll(' ', '-')}`)
+      const stream = await listen(key)
+      const { path } = keys.store
+      const before = await readFile(path, 'utf8')
+      await spoil(path)
+      await until(async () => (await discover(server.url, key)) === 401, 'refused')
+      await until(() => stream.ended, 'stream cut')
+      expect((await ask(server.url, { headers: postHeaders })).status).to.equal(401)
+      await rm(path, { force: true })
+      await writeFile(path, before, { mode: 0o600 })
+      expect(await discover(server.url, key)).to.equal(200)
+    })
+  }
+
+  describe('one of which may only read', () => {
+    let reader: string
+    before(async () => {
+      reader = await keys.create('reader', { scope: 'read' })
+      server.events.append(event)
+    })
+    const buffered = () => server.events.retainedCount
+
+    it('reads, lists and subscribes on both transports', async () => {
+      const session = await open(reader)
+      expect(await session.call('resources/list')).to.have.property('result')
+      for (const uri of ['scene://current', 'events://session/s?drain=false']) {
+        expect(await session.call('resources/read', { uri })).to.have.property('result')
+        const { status } = await call(server.url, reader, 'resources/read', { uri })
+        expect(status).to.equal(200)
+      }
+      const subscribed = await session.call('resources/subscribe', { uri: 'scene://current' })
+      expect(subscribed).to.have.property('result')
+      const stream = await listen(reader)
+      await stream.until(() => stream.messages.length > 0)
+      stream.close()
+    })
+
+    for (const uri of [drain, 'EVENTS://session/s?drain=1', 'events://session/s?%64rain=%74rue']) {
+      it(`gets 403 insufficient_scope for ${uri}, and drains nothing`, async () => {
+        const answers = [
+          await (await open(reader)).post(rpc('resources/read', { uri })),
+          await call(server.url, reader, 'resources/read', { uri }),
+        ]
+        for (const { status, json, headers } of answers) {
+          expect(status).to.equal(403)
+          expect(json.error).to.equal('insufficient_scope')
+          expect(headers['www-authenticate']).to.match(/error="insufficient_scope".*scope="write"/)
+        }
+        expect(buffered()).to.equal(1)
+      })
+    }
+
+    it('gets an error for it inside a batch, whose other requests are answered', async () => {
+      const session = await open(reader, '2025-03-26')
+      const batch = [rpc('ping', {}, 1), rpc('resources/read', { uri: drain }, 2)].join(',')
+      const { status, json } = await session.post(`[${batch}]`)
+      expect(status).to.equal(200)
+      expect(json[0]).to.deep.include({ id: 1, result: {} })
+      expect(json[1]).to.have.nested.property('error.code', -32000)
+      expect(buffered()).to.equal(1)
+    })
+
+    it('and another one drains', async () => {
+      const session = await open(await keys.create('writer'))
+      expect(await session.call('resources/read', { uri: drain })).to.have.property('result')
+      expect(buffered()).to.equal(0)
+    })
+  })
+})
+
+describe('a server with named keys and settings of its own', () => {
+  let keys: TestKeys
+  let server: KeyedServer | null = null
+  beforeEach(async () => (keys = await makeKeys()))
+  afterEach(async () => {
+    await server?.stop()
+    server = null
+    await keys.remove()
+  })
+
+  const start = async (options: Parameters<typeof startKeyedServer>[1]) =>
+    (server = await startKeyedServer(keys, options))
+
+  it('takes the key of its configuration too; one that is also a named one only reads', async () => {
+    const reader = await keys.create('reader', { scope: 'read' })
+    const { url } = await start({ key: reader })
+    const session = await RawSession.open(url, revision, bearer(reader))
+    const answer = await session.post(rpc('resources/read', { uri: drain }))
+    expect(answer.status).to.equal(403)
+    await server?.stop()
+    const key = 'the-key-of-the-configuration'
+    const other = await start({ key })
+    expect(await discover(other.url, key)).to.equal(200)
+    expect(await discover(other.url, await keys.create('anna'))).to.equal(200)
+    expect(await discover(other.url, newKey())).to.equal(401)
+  })
+
+  it('counts wrong keys, answers 429 beyond the limit, and lets valid ones pass', async () => {
+    const key = await keys.create('anna')
+    const { url } = await start({ limits: { maxAuthFailures: 3 } })
+    for (let at = 0; at < 3; at++) expect(await discover(url, newKey())).to.equal(401)
+    const limited = await call(url, newKey(), 'server/discover')
+    expect(limited.status).to.equal(429)
+    expect(Number(limited.headers['retry-after'])).to.be.within(1, 60)
+    expect(limited.headers['www-authenticate']).to.match(/^Bearer /)
+    expect(await discover(url, key)).to.equal(200)
+    expect((await ask(url, { headers: postHeaders })).status, 'without any key').to.equal(401)
+  })
+
+  it('does not start on a damaged file', async () => {
+    await keys.create('anna')
+    await writeFile(keys.store.path, '{')
+    const error = await start({ key: 'k'.repeat(32) }).catch(cause => cause)
+    expect(error).to.include({ code: 'config_invalid' })
+  })
+
+  it('stays open where the last key had been revoked before, until there is one again', async () => {
+    await keys.create('anna')
     await keys.revoke('anna')
-    await until(() => stream.ended, 'the stream is cut')
-    expect(await letsIn(gateway.url, key)).to.equal(false)
+    const { url } = await start({ mode: 'none' })
+    expect(await letsIn(url)).to.equal(true)
+    await keys.create('ben')
+    await until(async () => !(await letsIn(url)), 'a key is asked for')
+  })
+
+  it('that started open refuses every request while the keys file is unusable', async () => {
+    const { url } = await start({ mode: 'none' })
+    await mkdir(dirname(keys.store.path), { recursive: true, mode: 0o700 })
+    await writeFile(keys.store.path, '{', { mode: 0o600 })
+    await until(async () => !(await letsIn(url)), 'nobody is let in')
+    await rm(keys.store.path)
+    await until(() => letsIn(url), 'the server is open again, as it never had a key')
+  })
+
+  it('warns of a key that can be guessed, and when the keys file disappears', async () => {
+    await keys.create('anna')
+    const warnings: string[] = []
+    const warn = (_: object, message = '') => void warnings.push(message)
+    const settings = { mode: 'api-key', keysFile: keys.store.path } as const
+    const parts = {
+      mcpUrl: () => 'http://127.0.0.1:1/mcp',
+      limits: resolveAuthLimits({ keysPollMs: 20 }),
+      clock: systemClock,
+      ticks: monotonicClock,
+      timer: systemTimer,
+      log: { ...silentLogger, warn },
+    }
+    const strong = await createAuth({ ...settings, key: 'sixteen-letters!' }, parts)
+    expect(warnings).to.deep.equal([])
+    const weak = await createAuth({ ...settings, key: 'blender1' }, parts)
+    await strong.close()
+    expect(warnings.splice(0).join()).to.contain('can be guessed').and.not.contain('blender1')
+    await rm(keys.store.path)
+    await until(() => warnings.length > 0, 'a warning')
+    await weak.close()
+    expect(warnings[0]).to.contain('the keys file is missing').and.contain('--auth api-key')
+  })
+})
+
+describe('keys made and revoked beside a running server', () => {
+  let folder: string
+  before(async () => (folder = await mkdtemp(join(tmpdir(), 'named-keys-'))))
+  after(() => rm(folder, { recursive: true, force: true }))
+
+  const keys = (...words: string[]) =>
+    runCommand(['keys', ...words], { env: cleanEnv({ HOME: folder }) })
+  const make = async (name: string) => (await keys('create', name)).stdout.trim()
+
+  it('are asked for from the first one on, rotated without a restart, and in no output', async () => {
+    const { url, output, stop } = await serveInProcess({ registryDir: folder })
+    try {
+      const openStream = await (await RawSession.open(url, revision)).listen()
+      const first = await make('first')
+      await until(() => openStream.ended, 'the stream of a caller without a key is cut')
+      expect(await letsIn(url, 'nonsense')).to.equal(false)
+      const stream = await (await RawSession.open(url, revision, bearer(first))).listen()
+
+      const second = await make('second')
+      expect(await letsIn(url, second)).to.equal(true)
+      expect((await keys('revoke', 'first')).code).to.equal(0)
+      await until(() => stream.ended, 'the stream of the revoked key is cut')
+      expect(await letsIn(url, first)).to.equal(false)
+      expect(await letsIn(url, second)).to.equal(true)
+      await keys('revoke', 'second')
+      await until(async () => !(await letsIn(url, second)), 'the last key is refused')
+      expect(await letsIn(url), 'the last key is gone').to.equal(false)
+
+      const file = join(folder, '.config/service-cli/keys.json')
+      const { stdout, stderr } = output()
+      expect(stderr).to.contain('key:second')
+      const told = stdout + stderr + (await readFile(file, 'utf8'))
+      for (const key of [first, second]) expect(told).not.to.contain(key)
+    } finally {
+      await stop()
+    }
+  })
+
+  it('hold for a gateway, too', async () => {
+    await make('other')
+    const flags = ['--bound=keysPollMs=50']
+    const gateway = gatewayInProcess({ port: 0, registryDir: folder, flags })
+    try {
+      const { url } = await gateway.line('listening')
+      const key = await make('anna')
+      const session = await RawSession.open(url, revision, bearer(key))
+      expect((await session.readJson('gateway://instances')).total).to.equal(0)
+      const stream = await session.listen()
+      await keys('revoke', 'anna')
+      await until(() => stream.ended, 'the stream is cut')
+      expect(await letsIn(url, key)).to.equal(false)
+    } finally {
+      await gateway.stop()
+    }
   })
 })

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
-import { type CryptoKey, decodeJwt, exportSPKI, importJWK, type JWK } from 'jose'
+import { decodeJwt, type JWK } from 'jose'
 import type { RawSession } from '../../helpers/mcp.ts'
 import { encode, newKey, publicOf, sign, signAs } from '../../helpers/openid.ts'
 import { OAuthServers } from './oauth-servers.ts'
@@ -43,7 +43,6 @@ describe('a forged token', () => {
   // The numbers are those of the list of attacks that all doors of the program are held against.
   const forged: [title: string, make: () => string | Promise<string>, why: RegExp][] = [
     ['1: alg none', () => unsigned('none'), /accepted algorithm/],
-    ['1: alg None', () => unsigned('None'), /accepted algorithm/],
     ['1: alg nOnE with the old signature', () => resigned({ alg: 'nOnE' }), /accepted algorithm/],
     ['1: no signature at all', () => `${parts()[0]}.${parts()[1]}.`, /not a signed JWT/],
     [
@@ -51,22 +50,11 @@ describe('a forged token', () => {
       () => symmetric(JSON.stringify(publicOf(key))),
       /accepted alg/,
     ],
-    ['2: HS256 with the public key as PEM', async () => symmetric(await pem()), /accepted alg/],
     ['3: expired ten seconds ago', () => sign(span(-600, -10), key), /has expired/],
     ['4: another issuer', () => sign({ ...claims, iss: trapUrl }, key), /another issuer/],
     [
-      '4: the issuer with a slash',
-      () => sign({ ...claims, iss: `${claims['iss']}/` }, key),
-      /issuer/,
-    ],
-    [
       '4: for another server',
       () => servers.provider.token('http://127.0.0.1:1/mcp'),
-      /not for this server/,
-    ],
-    [
-      '4: for the origin alone',
-      () => sign({ ...claims, aud: servers.serving.base }, key),
       /not for this server/,
     ],
     [
@@ -81,22 +69,10 @@ describe('a forged token', () => {
       /access token/,
     ],
     [
-      '5: an ID token that names this server',
-      () => sign({ ...claims, scope: undefined }, key, { typ: undefined }),
-      /access token/,
-    ],
-    [
       '5: an ID token that is marked as an access token',
       () => sign({ ...claims, nonce: 'x' }, key),
       /not an access token/,
     ],
-    [
-      '5: a logout token',
-      () => sign({ ...claims, events: {} }, key, { typ: 'logout+jwt' }),
-      /access token/,
-    ],
-    ['5: an opaque token', () => 'srt_0123456789abcdef', /not a signed JWT/],
-    ['6: another header', () => [flipped(parts()[0]), parts()[1], parts()[2]].join('.'), /./],
     [
       '6: other claims',
       () => [parts()[0], encode(JSON.stringify({ ...claims, sub: 'root' })), parts()[2]].join('.'),
@@ -107,16 +83,8 @@ describe('a forged token', () => {
       () => [parts()[0], parts()[1], flipped(parts()[2])].join('.'),
       /signature/,
     ],
-    ['6: a cut signature', () => token.slice(0, -6), /signature/],
-    ['6: a fourth part', () => `${token}.e30`, /not a signed JWT/],
-    ['6: padding', () => `${token}==`, /not a signed JWT/],
     ['7: spare bits', () => withSpareBits(), /canonical/],
-    ['8: the kid of a path', () => resigned({ kid: '../../etc/passwd' }), /key of the provider/],
-    ['8: the kid of a query', () => resigned({ kid: "' OR 1=1--" }), /key of the provider/],
     ['8: the kid __proto__', () => resigned({ kid: '__proto__' }), /key of the provider/],
-    ['8: the kid constructor', () => resigned({ kid: 'constructor' }), /key of the provider/],
-    ['8: a NUL in the kid', () => resigned({ kid: 'signing\0' }), /key of the provider/],
-    ['8: a kid of 5 KB', () => resigned({ kid: 'k'.repeat(5000) }), /key id/],
     [
       '8: the kid of a key for another algorithm',
       () => resigned({ kid: 'other' }),
@@ -124,7 +92,6 @@ describe('a forged token', () => {
     ],
     ['9: an own key', async () => withOwnKey('jwk'), /contains a key/],
     ['9: the address of a key', async () => withOwnKey('jku'), /contains a key/],
-    ['9: the address of a certificate', async () => withOwnKey('x5u'), /contains a key/],
     [
       '9: an own key under a known name',
       async () => sign(claims, await newKey('signing')),
@@ -132,17 +99,9 @@ describe('a forged token', () => {
     ],
     ['9: an unknown demand', () => resigned({ crit: ['x'], x: 1 }), /extension/],
     ['10: an expiry as text', () => sign({ ...claims, exp: `${claims['exp']}` }, key), /exp/],
-    [
-      '10: an expiry with a fraction',
-      () => sign({ ...claims, exp: claims['exp'] + 0.5 }, key),
-      /exp/,
-    ],
-    ['10: a negative expiry', () => sign({ ...claims, exp: -1 }, key), /exp/],
-    ['10: an endless expiry', () => sign({ ...claims, exp: 1e308 }, key), /exp/],
     ['10: no expiry', () => sign({ ...claims, exp: undefined }, key), /exp/],
     ['10: issued in the future', () => sign(span(60, 600), key), /not valid yet/],
     ['10: not to be used yet', () => sign({ ...claims, nbf: now() + 60 }, key), /not valid yet/],
-    ['10: claims that are no object', () => sign('null', key), /claims/],
     ['of 9 KB', () => sign({ ...claims, extra: 'x'.repeat(7000) }, key), /too long/],
   ]
   for (const [title, make, why] of forged) {
@@ -181,11 +140,7 @@ describe('a forged token', () => {
     return `${input}.${createHmac('sha256', secret).update(input).digest('base64url')}`
   }
 
-  async function pem(): Promise<string> {
-    return exportSPKI((await importJWK(publicOf(key), 'ES256')) as CryptoKey)
-  }
-
-  async function withOwnKey(member: 'jwk' | 'jku' | 'x5u'): Promise<string> {
+  async function withOwnKey(member: 'jwk' | 'jku'): Promise<string> {
     const own = await newKey('own')
     return sign(claims, own, { [member]: member === 'jwk' ? publicOf(own) : trapUrl })
   }

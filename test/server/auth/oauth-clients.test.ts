@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto'
 import { createServer, type Server } from 'node:http'
 import { once } from 'node:events'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
@@ -13,9 +12,107 @@ import { startServe } from '../../../src/server/serve.ts'
 import { loadSdk, type Sdk, type SdkClient, Updates } from '../../clients/client-face.ts'
 import { writeInstance } from '../../helpers/instance-files.ts'
 import { ask, initializeBody, postHeaders, RawSession } from '../../helpers/mcp.ts'
-import { authorise, ClientStore } from '../../helpers/oauth-person.ts'
 import { newKey, OpenIdServer, redirectUri } from '../../helpers/openid.ts'
 import { until } from '../../helpers/until.ts'
+
+const maxPages = 20
+
+/**
+ * A person with a browser: follows the address that a client opened, logs in, agrees, and comes
+ * back with what the provider tells the client. Cookies are kept as a browser does.
+ */
+async function authorise(address: URL, name = 'ada'): Promise<URLSearchParams> {
+  const cookies = new Map<string, string>()
+  let url = address
+  let form: URLSearchParams | null = null
+  for (let page = 0; page < maxPages; page++) {
+    if (url.href.startsWith(redirectUri)) return url.searchParams
+    const answer = await ask(url.href, {
+      method: form === null ? 'GET' : 'POST',
+      headers: {
+        Cookie: Array.from(cookies, ([name, value]) => `${name}=${value}`).join('; '),
+        ...(form !== null && { 'Content-Type': 'application/x-www-form-urlencoded' }),
+      },
+      ...(form !== null && { body: form.toString() }),
+    })
+    form = null
+    for (const line of answer.headers['set-cookie'] ?? []) {
+      const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? []
+      if (value === '') cookies.delete(name)
+      else cookies.set(name, value)
+    }
+    const { location } = answer.headers
+    if (location !== undefined) {
+      url = new URL(location, url)
+      continue
+    }
+    const action = / action="([^"]+)"/.exec(answer.text)?.[1]
+    const prompt = /name="prompt" value="(\w+)"/.exec(answer.text)?.[1]
+    if (action === undefined || prompt === undefined) {
+      throw new Error(`${url.pathname}: ${answer.status} ${answer.text}`)
+    }
+    url = new URL(action, url)
+    form = new URLSearchParams({ prompt, login: name, password: 'anything' })
+  }
+  throw new Error(`the login did not end within ${maxPages} pages`)
+}
+
+/** What a client has to keep between the steps; the names are those of the SDKs. */
+class ClientStore {
+  readonly redirectUrl = redirectUri
+  /** Addresses that the client wanted opened. */
+  readonly opened: URL[] = []
+  /** Every token it was given. */
+  readonly issued: any[] = []
+  #information: unknown
+  #verifier = ''
+  #discovered: unknown
+
+  /** Without an id the client has to register. */
+  constructor(issuer: string, clientId?: string) {
+    this.#information = clientId === undefined ? undefined : { client_id: clientId, issuer }
+  }
+
+  get clientMetadata() {
+    return {
+      client_name: 'an agent of the tests',
+      redirect_uris: [redirectUri],
+      application_type: 'native',
+      grant_types: ['authorization_code', 'refresh_token'],
+      response_types: ['code'],
+      token_endpoint_auth_method: 'none',
+      id_token_signed_response_alg: 'ES256',
+    }
+  }
+
+  clientInformation() {
+    return this.#information
+  }
+  saveClientInformation(information: unknown) {
+    this.#information = information
+  }
+  tokens() {
+    return this.issued.at(-1)
+  }
+  saveTokens(tokens: unknown) {
+    this.issued.push(tokens)
+  }
+  redirectToAuthorization(url: URL) {
+    this.opened.push(url)
+  }
+  saveDiscoveryState(state: unknown) {
+    this.#discovered = state
+  }
+  discoveryState() {
+    return this.#discovered
+  }
+  saveCodeVerifier(verifier: string) {
+    this.#verifier = verifier
+  }
+  codeVerifier() {
+    return this.#verifier
+  }
+}
 
 /** A transport as both SDKs have it, with the last step of the login. */
 interface LoginTransport {
@@ -175,44 +272,6 @@ describe('clients with a provider in front', () => {
     expect(elsewhere.json.error_description).to.contain('not for this server')
   })
 
-  it('get no further with an ID token of the same login', async () => {
-    const registered = { client_id: 'known-agent', redirect_uri: redirectUri }
-    const verifier = 'v'.repeat(43)
-    const address = new URL(`${provider.issuer}/auth`)
-    for (const [name, value] of Object.entries({
-      ...registered,
-      response_type: 'code',
-      scope: 'openid mcp:read',
-      resource: serving.url,
-      code_challenge: hash('sha256', verifier, 'base64url'),
-      code_challenge_method: 'S256',
-    })) {
-      address.searchParams.set(name, value)
-    }
-    const code = (await authorise(address)).get('code') ?? ''
-    const tokens = await ask(`${provider.issuer}/token`, {
-      method: 'POST',
-      headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
-      body: new URLSearchParams({
-        ...registered,
-        grant_type: 'authorization_code',
-        code,
-        code_verifier: verifier,
-        resource: serving.url,
-      }).toString(),
-    })
-    const { id_token: idToken, access_token: accessToken } = tokens.json
-    issued.push(idToken, accessToken)
-    const open = (token: string) =>
-      ask(serving.url, {
-        method: 'POST',
-        headers: { ...postHeaders, Authorization: `Bearer ${token}` },
-        body: initializeBody(),
-      })
-    expect((await open(accessToken)).status).to.equal(200)
-    expect((await open(idToken)).status).to.equal(401)
-  })
-
   it('find their tokens in no log, in no probe of an instance and in no request to the provider', async () => {
     const session = await RawSession.open(gateway.url, '2025-11-25', {
       Authorization: `Bearer ${await provider.token(gateway.url, 'mcp:read')}`,
@@ -220,7 +279,7 @@ describe('clients with a provider in front', () => {
     const before = instanceHeard.length
     await session.readJson('gateway://instances')
     await until(() => instanceHeard.length > before + 1, 'further probes')
-    expect(issued).to.have.length.at.least(7)
+    expect(issued).to.have.length.at.least(6)
     expect(written.join('\n')).to.contain('/mcp')
     for (const text of [...written, ...instanceHeard, ...provider.asked]) {
       expect(text.toLowerCase()).not.to.contain('bearer ey')

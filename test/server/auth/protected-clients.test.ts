@@ -1,11 +1,5 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import * as v2 from '@modelcontextprotocol/client'
 import { expect } from 'chai'
-import { silentLogger } from '../../../src/lib/util/logger.ts'
-import type { ServeHandle } from '../../../src/server/host/serve-options.ts'
-import { startServe } from '../../../src/server/serve.ts'
 import {
   loadSdk,
   type Sdk,
@@ -16,46 +10,20 @@ import {
 } from '../../clients/client-face.ts'
 import { readJson } from '../../clients/scenario.ts'
 import { tapFetch } from '../../clients/wire.ts'
-import { ask } from '../../helpers/mcp.ts'
+import { serveInProcess } from '../../helpers/in-process-servers.ts'
+import type { RunningServe } from '../../helpers/serve-process.ts'
 
 const key = 'an-api-key-of-thirty-two-characters'
 const scene = 'scene://current'
 const info = { name: 'newest', version: '1' }
 
 describe('the newest SDK clients at a server with a key', () => {
-  let folder: string
-  let serve: ServeHandle
-  let setScene: (scene: object) => Promise<void>
+  let serve: RunningServe
+  before(async () => (serve = await serveInProcess({ env: { SERVICE_MCP_API_KEY: key } })))
+  after(() => serve.stop())
 
-  before(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'protected-clients-'))
-    serve = await startServe({
-      port: 0,
-      host: '127.0.0.1',
-      allowedHosts: [],
-      allowedOrigins: [],
-      registryDir: folder,
-      accessLog: () => {},
-      log: silentLogger,
-      dccType: 'maya',
-      artefacts: true,
-      resources: true,
-      auth: { mode: 'api-key', key, keysFile: join(folder, 'keys.json') },
-    })
-    const token = await readFile(serve.hostTokenFile ?? '', 'utf8')
-    setScene = async body => {
-      const answer = await ask(`${serve.hostUrl}/v1/scene`, {
-        method: 'POST',
-        headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
-        body: JSON.stringify(body),
-      })
-      expect(answer.status).to.equal(200)
-    }
-  })
-  after(async () => {
-    await serve.stop()
-    await rm(folder, { recursive: true, force: true })
-  })
+  const setScene = async (scene: object) =>
+    expect((await serve.post('scene', scene)).status).to.equal(200)
 
   interface Way {
     client: SdkClient
@@ -111,16 +79,12 @@ describe('the newest SDK clients at a server with a key', () => {
       }
     })
 
-    it(`tell the person what is missing with ${title} and no key`, async () => {
-      const said = await failureOf(await open())
-      expect(said).to.contain('an API key is required')
-      expect(said).to.contain('Authorization: Bearer')
-    })
-
-    it(`tell the person what is wrong with ${title} and another key`, async () => {
-      const said = await failureOf(await open({ Authorization: 'Bearer another-key' }))
-      expect(said).to.match(/this server does not know the API key/)
-      expect(said).not.to.contain('another-key')
+    it(`tell the person what is missing or wrong with ${title}`, async () => {
+      const missing = await failureOf(await open())
+      expect(missing).to.contain('an API key is required').and.contain('Authorization: Bearer')
+      const wrong = await failureOf(await open({ Authorization: 'Bearer another-key' }))
+      expect(wrong).to.match(/this server does not know the API key/)
+      expect(wrong).not.to.contain('another-key')
     })
   }
 })

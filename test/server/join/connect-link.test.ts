@@ -46,6 +46,33 @@ describe('a link that a gateway refuses', () => {
     )
     gateway.close()
   })
+
+  const answers = [
+    ['404 Not Found\r\n\r\n', 'it accepts no instances (HTTP 404)'],
+    [
+      '302 Found\r\nLocation: http://127.0.0.1:1/\r\n\r\n',
+      'it answers with HTTP 302; redirects are not followed',
+    ],
+    ['503 Service Unavailable\r\n\r\nno JSON', 'it answers with HTTP 503'],
+    ['200 OK\r\n\r\n{"detail": 7}', 'it answers with HTTP 200'],
+  ] as const
+  for (const [answer, reason] of answers) {
+    it(`says ${reason}`, async () => {
+      const gateway = createServer().on('upgrade', (_req, socket) => {
+        socket.end(`HTTP/1.1 ${answer}`)
+      })
+      await listening(gateway)
+      expect(await outcomeOf(`http://127.0.0.1:${portOf(gateway)}`)).to.equal(reason)
+      gateway.close()
+    })
+  }
+
+  it('says that nothing listens there', async () => {
+    const gateway = await listening(createServer())
+    const port = portOf(gateway)
+    gateway.close()
+    expect(await outcomeOf(`http://127.0.0.1:${port}`)).to.include('ECONNREFUSED')
+  })
 })
 
 describe('a link over TLS', () => {
@@ -70,7 +97,9 @@ describe('a link over TLS', () => {
     )
     trust()
     expect(await outcomeOf(at('gateways.test'), '127.0.0.1')).to.equal(opened)
-    expect(await outcomeOf(at('other.test'), '127.0.0.1')).to.include('ERR_TLS_CERT_ALTNAME_INVALID')
+    expect(await outcomeOf(at('other.test'), '127.0.0.1')).to.include(
+      'ERR_TLS_CERT_ALTNAME_INVALID',
+    )
     expect(joined).to.have.length(1)
   })
 

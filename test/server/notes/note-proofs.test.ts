@@ -93,8 +93,15 @@ describe('the proof of an answer', () => {
       expect(note.no_picture).to.equal(undefined)
       expect(note).to.include({ before: `notes://${note.id}/before` })
       dots = [1, 5, 10]
-      const { content, structuredContent } = await answer(note.id)
-      expect(asked).to.deep.equal([{ view }, { view }])
+      const unseen = await add({ targets: ['Cube'] })
+      const [{ content, structuredContent }, same] = await Promise.all([
+        answer(note.id),
+        answer(unseen.id),
+      ])
+      const side = { of: ['Cube'], from: 'three-quarter' }
+      // One picture serves both answers.
+      expect(asked).to.deep.equal([{ view }, side, { view }])
+      expect(same.structuredContent.proof.difference).to.include({ share: 0, box: null })
       expect(structuredContent.proof).to.deep.include({
         after: `notes://${note.id}/after-1`,
         difference: {
@@ -125,29 +132,16 @@ describe('the proof of an answer', () => {
     }
   })
 
-  it('has what an application sends once it is no longer busy, and says when it is gone', async () => {
+  it('says when the application is gone, until another scene is sent', async () => {
     const app = await LinkClient.connect(serve, { scene_refresh: true })
     await app.done({ type: 'scene.set', scene: { objects: [lamp(1000)] } })
     app.answer = () => ({})
     const note = await add({ targets: ['Lamp'] })
-    let asked = 0
-    app.answer = () => {
-      if (++asked < 4) return { code: 'busy', message: 'rendering' }
-      if (asked === 4) app.say({ type: 'scene.set', scene: { objects: [lamp(10)] } })
-      return {}
-    }
-    const { structuredContent } = await answer(note.id)
-    expect(structuredContent.proof).to.deep.include({
-      asked: ['Lamp light.energy 1000 → 10'],
-      settled: true,
-    })
-    expect(structuredContent.proof).not.to.have.property('as_of')
     await app.bye()
-    await reply(note.id)
-    const later = await answer(note.id)
-    const { as_of } = later.structuredContent.proof
-    expect(later.structuredContent.proof).to.include({ settled: true, connected: false })
-    expect(later.content[0].text).to.include(
+    const gone = await answer(note.id)
+    const { as_of } = gone.structuredContent.proof
+    expect(gone.structuredContent.proof).to.include({ settled: true, connected: false })
+    expect(gone.content[0].text).to.include(
       `the application is gone; the scene is its last, of ${as_of}`,
     )
     await setScene({ objects: [] })
@@ -177,13 +171,12 @@ describe('the proof of an answer', () => {
       headers: { Authorization: `Bearer ${serve.token}`, 'Content-Type': 'application/json' },
       body: 'null',
     })
-    const { text } = (await answer(note.id)).content[0]
-    expect(text).to.include('no changes are known: the application does not share its scene now')
     const early = await add({ targets: ['Cube'] })
     expect(early).to.include({ checkpoint: null })
-    expect((await answer(early.id)).content[0].text).to.include(
-      'no changes are known: there was no scene when the note was made',
-    )
+    const answers = await Promise.all([answer(note.id), answer(early.id)])
+    const [unshared, none] = answers.map(({ content }) => content[0].text)
+    expect(unshared).to.include('the application does not share its scene now')
+    expect(none).to.include('there was no scene when the note was made')
   })
 
   it('is not that of an earlier answer with the same words', async () => {

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { McpHttpServer } from '../../../src/server/mcp/mcp-http-server.ts'
@@ -11,9 +11,9 @@ import {
   startKeyedServer,
   type TestKeys,
 } from '../../helpers/keyed-server.ts'
-import { ask, Events, RawSession, startServer } from '../../helpers/mcp.ts'
+import { ask, Events, RawSession } from '../../helpers/mcp.ts'
 import { codeOf, fromPage, PageBrowser, useKey, useLink } from '../../helpers/page.ts'
-import { callStateless, statelessHeaders, statelessRequest } from '../../helpers/stateless.ts'
+import { statelessHeaders, statelessRequest } from '../../helpers/stateless.ts'
 
 describe('logging in to the page with a key', () => {
   let keys: TestKeys
@@ -55,7 +55,7 @@ describe('logging in to the page with a key', () => {
     expect((await writer.post('/page/artefacts', 'kept', type)).status).to.equal(201)
   })
 
-  it('makes and settles no note with any key, because agents hold keys, too', async () => {
+  it('makes, settles and answers no note with any key, because agents hold keys, too', async () => {
     const writer = await logIn(await keys.create('notes'))
     expect((await writer.askToken()).json.notes).to.equal(false)
     for (const path of ['/page/notes', '/page/notes/1/accept', '/page/notes/1/close']) {
@@ -65,10 +65,6 @@ describe('logging in to the page with a key', () => {
         'a login by key makes and settles no notes',
       ])
     }
-  })
-
-  it('answers no note with any key, which agents do', async () => {
-    const writer = await logIn(await keys.create('answers'))
     const params = { name: 'answer_note', arguments: { id: '1', text: 'done' } }
     const answer = await ask(server.url, {
       method: 'POST',
@@ -120,31 +116,14 @@ describe('logging in to the page with a key', () => {
     expect(refused.headers).not.to.have.property('set-cookie')
   })
 
-  it('is not offered by a server whose callers have no keys, as with OAuth', async () => {
-    const holder = { ok: true, principal: 'issuer subject' } as const
-    const tokens = await startServer(
-      { enablePage: true },
-      { auth: { authenticate: () => holder }, page: { keyLogin: false } },
-    )
-    try {
-      const refused = await useKey(tokens.base, 'a-token-of-the-provider')
-      expect(refused.status).to.equal(401)
-      expect(refused.headers).not.to.have.property('set-cookie')
-      const linked = await useLink(tokens.base, tokens.server.pageLoginUrl())
-      expect(linked.status).to.equal(204)
-      expect((await callStateless(tokens.url, 'server/discover')).status).to.equal(200)
-    } finally {
-      await tokens.stop()
-    }
-  })
-
-  it('sets a secure cookie over HTTPS, direct or behind a proxy', async () => {
+  it('sets a secure cookie and an opener policy over HTTPS, direct or behind a proxy', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'page-tls-'))
     const pair = makePair()
     const tls = await writePair(folder, pair)
     const publicUrl = 'https://studio.example'
-    const secure = new McpHttpServer({ enablePage: true, tls })
-    const behind = new McpHttpServer({ enablePage: true, publicUrl })
+    await writeFile(join(folder, 'index.html'), 'the page')
+    const secure = new McpHttpServer({ enablePage: true, tls }, { page: { folder } })
+    const behind = new McpHttpServer({ enablePage: true, publicUrl }, { page: { folder } })
     try {
       const { port } = await secure.start()
       const direct = await ask(`https://127.0.0.1:${port}/page/session`, {
@@ -157,6 +136,14 @@ describe('logging in to the page with a key', () => {
       expect(behind.pageLoginUrl()).to.match(/^https:\/\/studio\.example\/#login=/)
       const headers = { ...fromPage(publicUrl), Host: 'studio.example' }
       const proxied = await useLink(`http://127.0.0.1:${inner}`, behind.pageLoginUrl(), headers)
+      const pages = [
+        await ask(`https://127.0.0.1:${port}/`, { ca: pair.cert }),
+        await ask(`http://127.0.0.1:${inner}/`, { headers: { Host: 'studio.example' } }),
+      ]
+      for (const page of pages) {
+        expect(page.status).to.equal(200)
+        expect(page.headers['cross-origin-opener-policy']).to.equal('same-origin')
+      }
       const cookies = [direct, proxied].map(each => each.headers['set-cookie']?.[0])
       expect(cookies[0]).to.match(new RegExp(`^service-page-${port}=.*; Secure$`))
       expect(cookies[1]).to.match(/^service-page-443=.*; Secure$/)

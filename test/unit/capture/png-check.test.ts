@@ -43,33 +43,19 @@ describe('checkPng', () => {
   const refused: [what: string, png: Buffer, why: string][] = [
     ['nothing at all', Buffer.alloc(0), 'not a PNG file'],
     ['a JPEG', Buffer.from('ffd8ffe000104a46494600', 'hex'), 'not a PNG file'],
-    ['a text', Buffer.from('<svg onload="x"/>'), 'not a PNG file'],
-    ['a signature alone', pngSignature, noHeader],
     ['another chunk first', file(pixels, pngHeader(1, 1), end), noHeader],
-    ['half a header', good.subarray(0, 30), noHeader],
     ['a header with a wrong checksum', spoilt(29), 'the checksum of its header is wrong'],
-    ['a header that was changed', spoilt(19), 'the checksum of its header is wrong'],
     ['no width', file(pngHeader(0, 1), pixels, end), nothing],
-    ['no height', file(pngHeader(1, 0), pixels, end), nothing],
     ['an unknown colour type', file(pngHeader(1, 1, [8, 5, 0, 0, 0]), pixels, end), nothing],
-    [
-      'a depth of another colour type',
-      file(pngHeader(1, 1, [4, 2, 0, 0, 0]), pixels, end),
-      nothing,
-    ],
     ['an unknown compression', file(pngHeader(1, 1, [8, 2, 1, 0, 0]), pixels, end), nothing],
-    ['an unknown filter', file(pngHeader(1, 1, [8, 2, 0, 1, 0]), pixels, end), nothing],
-    ['an unknown interlacing', file(pngHeader(1, 1, [8, 2, 0, 0, 2]), pixels, end), nothing],
     ['one that is too wide', pngOf(101, 2), wide],
     ['a huge width', file(pngHeader(0xffff_ffff, 1), pixels, end), 'it is 4294967295 pixels wide'],
     ['a huge height', file(pngHeader(1, 0x7fff_ffff), pixels, end), 'it is 2147483647 pixels high'],
     ['one that is too large', Buffer.concat([good, Buffer.alloc(10_000)]), 'it has 1'],
     ['one without pixels', file(pngHeader(1, 1), end), 'it has no pixels'],
-    ['one without an end', file(pngHeader(1, 1), pixels), cut],
     ['one that was cut', good.subarray(0, -1), cut],
     ['a chunk that leads nowhere', file(pngHeader(1, 1), Buffer.alloc(12, 0xff)), cut],
     ['something behind the end', Buffer.concat([good, Buffer.of(0)]), 'there is something behind'],
-    ['a page behind the end', Buffer.concat([good, Buffer.from('<script>')]), 'there is something'],
   ]
   for (const [what, png, why] of refused) {
     it(`refuses ${what}`, () => {

@@ -1,130 +1,286 @@
 import { expect } from 'chai'
+import { silentLogger } from '../../../src/lib/util/logger.ts'
 import { fail, ok } from '../../../src/lib/util/result.ts'
+import { resolveCaptureLimits } from '../../../src/server/capture/limits.ts'
 import { noApplication } from '../../../src/server/capture/target.ts'
+import { WindowCapture } from '../../../src/server/capture/window-capture.ts'
+import type { Reader } from '../../../src/server/resources/producer.ts'
 import { MemoryBackend, noDisplay } from '../../helpers/memory-capture.ts'
-import { another, CaptureBench, reasonOf, settled, target } from './capture-bench.ts'
+import { ManualTime } from '../resources/manual-time.ts'
 
-describe('availability of WindowCapture', () => {
-  let bench: CaptureBench
-  beforeEach(() => void (bench = new CaptureBench()))
-  afterEach(() => bench.capture.close())
+const target = ok({ pid: 4711, title: null })
+const another = ok({ pid: 4712, title: null })
 
-  it('starts when an application connects and its backend answers', async () => {
-    bench.open()
-    expect(bench.capture.unavailable?.reason).to.equal('no_application')
-    bench.capture.aim(target)
-    expect(bench.capture.unavailable?.reason).to.equal('not_tried')
-    await bench.capture.tried
-    expect(bench.capture.unavailable).to.equal(null)
-    expect(bench.changes).to.equal(1)
+/** Resolves after every promise that can settle now has settled. */
+const settled = () => new Promise<void>(resolve => setImmediate(resolve))
+
+/** 'a picture', or the reason why there is none. */
+const reasonOf = (read: Promise<unknown>) =>
+  read.then(
+    () => 'a picture',
+    error => error.data.reason as string,
+  )
+
+/** A reader that leaves when it is told to. */
+function leaving(): Reader & { leave(): void } {
+  let told = () => {}
+  return {
+    onLeave(left) {
+      told = left
+      return () => (told = () => {})
+    },
+    leave: () => told(),
+  }
+}
+
+describe('WindowCapture', () => {
+  let time: ManualTime
+  let backend: MemoryBackend
+  let capture: WindowCapture
+  let changes: number
+  let taken: string[]
+
+  beforeEach(() => {
+    time = new ManualTime()
+    backend = new MemoryBackend()
+    changes = 0
+    taken = []
   })
+  afterEach(() => capture.close())
 
-  it('ends with the application and is announced once', async () => {
-    bench.open().aim(target)
-    await bench.capture.tried
-    bench.capture.aim(fail(noApplication))
-    expect(bench.capture.unavailable?.reason).to.equal('no_application')
-    expect(bench.changes).to.equal(2)
-  })
-
-  it('reports a missing display before an application connects', async () => {
-    bench.backend.state = fail(noDisplay)
-    bench.open().aim(fail(noApplication))
-    await bench.capture.tried
-    expect(bench.capture.unavailable?.reason).to.equal('no_application')
-    expect(bench.capture.outside).to.equal(noDisplay)
-    expect(bench.backend.probed).to.deep.equal([{ pid: process.pid, title: null }])
-  })
-
-  it('is probed again every 30 s while an application is connected', async () => {
-    bench.backend.state = fail(noDisplay)
-    bench.open().aim(target)
-    await settled()
-    expect(bench.capture.unavailable).to.equal(noDisplay)
-    bench.backend.state = ok(null)
-    bench.time.advance(29_999)
-    await settled()
-    expect(bench.capture.unavailable).to.equal(noDisplay)
-    bench.time.advance(1)
-    await settled()
-    expect(bench.capture.unavailable).to.equal(null)
-    expect(bench.changes).to.equal(1)
-  })
-
-  it('is probed again when the application connects, leaves or changes process', async () => {
-    bench.open().aim(target)
-    await settled()
-    bench.capture.aim(another)
-    await settled()
-    bench.capture.aim(fail(noApplication))
-    await settled()
-    expect(bench.backend.probed.map(({ pid }) => pid)).to.deep.equal([4711, 4712, process.pid])
-    bench.time.advance(600_000)
-    await settled()
-    expect(bench.backend.probed).to.have.length(3)
-  })
-
-  it('times out a silent backend and does not probe it again until it answers', async () => {
-    const answer = Promise.withResolvers<Awaited<ReturnType<MemoryBackend['probe']>>>()
-    let probes = 0
-    bench.backend.probe = () => {
-      probes++
-      return answer.promise
+  function open(limits = {}, backends = [backend]): WindowCapture {
+    const parts = {
+      mode: 'auto' as const,
+      backends,
+      log: silentLogger,
+      ticks: time,
+      timer: time,
+      onTaken: (view: string) => void taken.push(view),
+      limits: resolveCaptureLimits(limits),
     }
-    bench.open().aim(target)
-    bench.time.advance(6000)
-    await bench.capture.tried
-    expect(bench.capture.unavailable?.reason).to.equal('timeout')
-    bench.time.advance(30_000)
-    await settled()
-    expect(probes).to.equal(1)
-    answer.resolve(ok(null))
-    await settled()
-    bench.time.advance(30_000)
-    await settled()
-    expect(probes).to.equal(2)
-    expect(bench.capture.unavailable).to.equal(null)
+    capture = new WindowCapture(parts, noApplication)
+    capture.onChange(() => changes++)
+    return capture
+  }
+
+  /** Its backend works and an application is linked. */
+  async function ready(limits = {}): Promise<void> {
+    open(limits).aim(target)
+    await capture.tried
+  }
+
+  describe('is available', () => {
+    it('from the link of an application on, once its backend answers, until that leaves', async () => {
+      open()
+      expect(capture.unavailable?.reason).to.equal('no_application')
+      capture.aim(target)
+      expect(capture.unavailable?.reason).to.equal('not_tried')
+      await capture.tried
+      expect(capture.unavailable).to.equal(null)
+      expect(changes).to.equal(1)
+      capture.aim(fail(noApplication))
+      expect(capture.unavailable?.reason).to.equal('no_application')
+      expect(changes).to.equal(2)
+    })
+
+    it('only with a display, which is looked for before an application connects', async () => {
+      backend.state = fail(noDisplay)
+      open().aim(fail(noApplication))
+      await capture.tried
+      expect(capture.unavailable?.reason).to.equal('no_application')
+      expect(capture.outside).to.equal(noDisplay)
+      expect(backend.probed).to.deep.equal([{ pid: process.pid, title: null }])
+    })
+
+    it('when one of the probes that come every 30 s while an application is linked succeeds', async () => {
+      backend.state = fail(noDisplay)
+      open().aim(target)
+      await settled()
+      expect(capture.unavailable).to.equal(noDisplay)
+      backend.state = ok(null)
+      time.advance(29_999)
+      await settled()
+      expect(capture.unavailable).to.equal(noDisplay)
+      time.advance(1)
+      await settled()
+      expect(capture.unavailable).to.equal(null)
+      expect(changes).to.equal(1)
+    })
+
+    it('after a probe for each application, and none after it left', async () => {
+      open().aim(target)
+      await settled()
+      capture.aim(another)
+      await settled()
+      capture.aim(fail(noApplication))
+      await settled()
+      expect(backend.probed.map(({ pid }) => pid)).to.deep.equal([4711, 4712, process.pid])
+      time.advance(600_000)
+      await settled()
+      expect(backend.probed).to.have.length(3)
+    })
+
+    it('not while its backend is silent, which is not probed again until it answers', async () => {
+      const answer = Promise.withResolvers<Awaited<ReturnType<MemoryBackend['probe']>>>()
+      let probes = 0
+      backend.probe = () => {
+        probes++
+        return answer.promise
+      }
+      open().aim(target)
+      time.advance(6000)
+      await capture.tried
+      expect(capture.unavailable?.reason).to.equal('timeout')
+      time.advance(30_000)
+      await settled()
+      expect(probes).to.equal(1)
+      answer.resolve(ok(null))
+      await settled()
+      time.advance(30_000)
+      await settled()
+      expect(probes).to.equal(2)
+      expect(capture.unavailable).to.equal(null)
+    })
+
+    it('not by a backend whose probe throws', async () => {
+      backend.probe = () => Promise.reject(new Error('broken'))
+      await ready()
+      expect(capture.unavailable?.reason).to.equal('failed')
+    })
+
+    it('not after a failed capture whose cause is lasting, as a probe finds once a second', async () => {
+      await ready()
+      backend.failure = 'minimised'
+      expect(await reasonOf(capture.read(100))).to.equal('minimised')
+      await settled()
+      expect(backend.probed).to.have.length(1)
+      backend.failure = 'no_display'
+      backend.state = fail(noDisplay)
+      expect(await reasonOf(capture.read(100))).to.equal('no_display')
+      await settled()
+      expect(capture.unavailable).to.equal(noDisplay)
+      expect(backend.probed).to.have.length(2)
+      await reasonOf(capture.read(100))
+      await settled()
+      expect(backend.probed).to.have.length(2)
+    })
   })
 
-  it('uses a working backend while another has not answered', async () => {
-    const slow = new MemoryBackend('native')
-    slow.probe = () => new Promise(() => {})
-    const quick = new MemoryBackend('x11')
-    bench.open({}, [slow, quick])
-    bench.capture.aim(target)
-    await settled()
-    expect(bench.capture.state).to.deep.equal(ok(['x11']))
-  })
-
-  it('survives a backend whose probe throws', async () => {
-    bench.backend.probe = () => {
-      throw new Error('broken')
+  describe('read', () => {
+    function finish(at: number): void {
+      const { form, outcome } = backend.takings[at] ?? expect.fail('not taken')
+      outcome.resolve(ok(backend.picture(form.maxWidth)))
     }
-    bench.open().aim(target)
-    await bench.capture.tried
-    expect(bench.capture.unavailable?.reason).to.equal('failed')
-  })
+    const widths = () => backend.takings.map(({ form }) => form.maxWidth)
 
-  it('is probed again after a failed capture, at most once a second', async () => {
-    bench.open().aim(target)
-    await bench.capture.tried
-    bench.backend.failure = 'no_display'
-    bench.backend.state = fail(noDisplay)
-    expect(await reasonOf(bench.capture.read(100))).to.equal('no_display')
-    await settled()
-    expect(bench.capture.unavailable).to.equal(noDisplay)
-    expect(bench.backend.probed).to.have.length(2)
-    await reasonOf(bench.capture.read(100))
-    await settled()
-    expect(bench.backend.probed).to.have.length(2)
-  })
+    it('reports each picture, and no failure, which is not reused', async () => {
+      await ready({ captureReuseMs: 0 })
+      backend.failure = 'minimised'
+      expect(await reasonOf(capture.read(100))).to.equal('minimised')
+      expect(taken).to.deep.equal([])
+      backend.failure = null
+      expect(await reasonOf(capture.read(100))).to.equal('a picture')
+      expect(taken).to.deep.equal(['window'])
+    })
 
-  it('is not probed again when the window is minimised', async () => {
-    bench.open().aim(target)
-    await bench.capture.tried
-    bench.backend.failure = 'minimised'
-    expect(await reasonOf(bench.capture.read(100))).to.equal('minimised')
-    await settled()
-    expect(bench.backend.probed).to.have.length(1)
+    it('takes one picture for all waiting reads and for those within 250 ms', async () => {
+      await ready()
+      backend.held = true
+      const reads = [capture.read(100), capture.read(100), capture.read(100)]
+      finish(0)
+      const [first, ...others] = await Promise.all(reads)
+      for (const other of others) expect(other).to.equal(first)
+      time.advance(249)
+      expect(await capture.read(100)).to.equal(first)
+      time.advance(1)
+      capture.read(100).catch(() => {})
+      expect(backend.takings).to.have.length(2)
+    })
+
+    it('returns the base64 of a picture within the byte limit', async () => {
+      await ready({ maxCaptureBytes: 5000 })
+      const { base64 } = (await capture.read(100)).blob
+      const png = Buffer.from(Buffer.from(base64).toString('latin1'), 'base64')
+      expect(png.toString('hex')).to.match(/^89504e47/)
+      expect(backend.takings[0]?.form).to.include({ maxBytes: 5000, maxWidth: 100 })
+    })
+
+    it('aborts the capture when the last reader leaves', async () => {
+      await ready()
+      backend.held = true
+      const [one, other] = [leaving(), leaving()]
+      void reasonOf(capture.read(100, one))
+      void reasonOf(capture.read(100, other))
+      const { signal } = backend.takings[0]?.form ?? expect.fail('not taken')
+      one.leave()
+      expect(signal.aborted).to.equal(false)
+      other.leave()
+      expect(signal.aborted).to.equal(true)
+      // A later read gets a picture of its own, not the end of that one.
+      const next = capture.read(100)
+      finish(0)
+      await settled()
+      finish(1)
+      expect(await reasonOf(next)).to.equal('a picture')
+    })
+
+    it('takes a bounded number at once, of which an aborted one counts until it ends', async () => {
+      await ready({ maxCapturesAtOnce: 2 })
+      backend.held = true
+      const one = leaving()
+      void reasonOf(capture.read(101, one))
+      one.leave()
+      const reads = [102, 103, 104].map(width => capture.read(width))
+      expect(widths()).to.deep.equal([101, 102])
+      finish(0)
+      await settled()
+      expect(widths()).to.deep.equal([101, 102, 103])
+      finish(1)
+      await settled()
+      finish(2)
+      finish(3)
+      await Promise.all(reads)
+    })
+
+    it('fails immediately when too many reads wait', async () => {
+      await ready({ maxCaptureReaders: 2 })
+      backend.held = true
+      const one = leaving()
+      void reasonOf(capture.read(100))
+      void reasonOf(capture.read(101, one))
+      expect(await reasonOf(capture.read(100))).to.equal('busy')
+      one.leave()
+      void reasonOf(capture.read(100))
+      expect(await reasonOf(capture.read(100))).to.equal('busy')
+    })
+
+    it('returns no picture of an application that left', async () => {
+      await ready()
+      expect(await reasonOf(capture.read(100))).to.equal('a picture')
+      backend.held = true
+      const waiting = reasonOf(capture.read(101))
+      capture.aim(another)
+      expect(backend.takings[1]?.form.signal.aborted).to.equal(true)
+      expect(await waiting).to.equal('no_window')
+      finish(1)
+      await settled()
+      void reasonOf(capture.read(100))
+      expect(backend.takings.at(-1)?.target.pid).to.equal(4712)
+      expect(backend.takings).to.have.length(3)
+    })
+
+    it('ends when it is closed, and nothing is probed any more', async () => {
+      await ready()
+      backend.held = true
+      const waiting = reasonOf(capture.read(100))
+      await capture.close()
+      expect(backend.takings[0]?.form.signal.aborted).to.equal(true)
+      expect(await waiting).to.equal('no_window')
+      expect(backend.closed).to.equal(1)
+      capture.aim(another)
+      time.advance(600_000)
+      await settled()
+      expect(backend.probed).to.have.length(1)
+    })
   })
 })

@@ -9,7 +9,6 @@ import {
 import { failureOf } from '../../helpers/failure.ts'
 
 const shot = 'a'.repeat(32)
-const other = 'b'.repeat(32)
 
 const checkpointOf = (name: string, second: number, of_note = false): Checkpoint => ({
   name,
@@ -30,17 +29,6 @@ describe('CheckpointFolder', () => {
   /** As another process has it open. */
   const open = (document: string) => new CheckpointFolder(join(root, document, 'checkpoints'))
 
-  it('keeps checkpoints of each document, the oldest first, for every process', async () => {
-    const checkpoints = open(shot)
-    expect(await checkpoints.list()).to.deep.equal([])
-    await checkpoints.add(checkpointOf('zebra', 1), scene)
-    await checkpoints.add(checkpointOf('ape', 2), Buffer.from('ape'))
-    await open(other).add(checkpointOf('zebra', 3), Buffer.from('other'))
-    const again = open(shot)
-    expect(await again.list()).to.deep.equal([checkpointOf('zebra', 1), checkpointOf('ape', 2)])
-    expect((await again.read('zebra')).equals(scene)).to.equal(true)
-  })
-
   it('gives a name to one checkpoint, however many processes want it', async () => {
     const all = [open(shot), open(shot)]
     const added = await Promise.allSettled(
@@ -49,17 +37,6 @@ describe('CheckpointFolder', () => {
     const refused = added.flatMap(each => (each.status === 'rejected' ? [each.reason.code] : []))
     expect(refused).to.deep.equal(['name_taken'])
     expect(await all[0]?.list()).to.have.length(1)
-  })
-
-  it('removes a checkpoint, and then gives its name again', async () => {
-    const checkpoints = open(shot)
-    await checkpoints.add(checkpointOf('one', 1), scene)
-    expect(await checkpoints.remove('one')).to.equal(true)
-    expect(await checkpoints.remove('one')).to.equal(false)
-    const reading = checkpoints.read('one')
-    expect(await reading.catch(() => 'nothing')).to.equal('nothing')
-    await checkpoints.add(checkpointOf('one', 2), Buffer.from('new'))
-    expect((await checkpoints.read('one')).toString()).to.equal('new')
   })
 
   it('makes room with checkpoints of notes, and refuses one more of a person', async () => {
@@ -76,8 +53,7 @@ describe('CheckpointFolder', () => {
 
   it('gives no name of a checkpoint away while its file cannot be read', async () => {
     const store = open(shot)
-    const facts = { created_at: '2026-01-02T03:04:05.000Z', by: 'ada', revision: 1, size: 10 }
-    const checkpoint = { name: 'one', ...facts, stored_bytes: 5 }
+    const checkpoint = checkpointOf('one', 5)
     await store.add(checkpoint, Buffer.from('first'))
     const folder = join(root, shot, 'checkpoints')
     const names = await readdir(folder)

@@ -26,25 +26,17 @@ describe('SceneComparer', () => {
   const options = { maxChanges: 100, targets: [{ id: 'Prop.1', name: 'Prop.1' }] }
   const moved = { 1: { translate: [9, 0, 0] }, 3: { parent: 'Prop.1' }, 5: { visible: true } }
 
-  for (const [about, count] of [
-    ['small', 10],
-    ['large', 20_000],
-  ] as const) {
-    it(`finds what changed in ${about} scenes, and what belongs to the targets`, async () => {
-      const { changes, ofTargets, truncated } = await comparer.compare({
-        base: scene(count),
-        current: scene(count, moved),
-        ...options,
-      })
-      expect(changes.map(({ path }) => path)).to.deep.equal([
-        '/objects/1/translate',
-        '/objects/3/parent',
-        '/objects/5/visible',
-      ])
-      expect(ofTargets).to.deep.equal([true, true, false])
-      expect(truncated).to.equal(false)
-    })
-  }
+  it('finds what changed, and what belongs to the targets', async () => {
+    const compared = { base: scene(10), current: scene(10, moved), ...options }
+    const { changes, ofTargets, truncated } = await comparer.compare(compared)
+    expect(changes.map(({ path }) => path)).to.deep.equal([
+      '/objects/1/translate',
+      '/objects/3/parent',
+      '/objects/5/visible',
+    ])
+    expect(ofTargets).to.deep.equal([true, true, false])
+    expect(truncated).to.equal(false)
+  })
 
   it('lets the server go on while it compares large scenes', async () => {
     const compared = { base: scene(20_000), current: scene(20_000, moved), ...options }

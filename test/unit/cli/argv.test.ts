@@ -28,11 +28,6 @@ describe('hoistGlobalFlags', () => {
     })
   }
 
-  it('keeps a value with spaces in one piece', () => {
-    const hoisted = hoistGlobalFlags(['--token', 'a b', 'whoami'], flags)
-    expect(hoisted).to.deep.equal(['whoami', '--token', 'a b'])
-  })
-
   const refused: [given: string, message: string][] = [
     ['--json -q', 'no command given after --json -q'],
     ['--token X', 'no command given after --token'],

@@ -8,7 +8,7 @@ import {
   renderBanner,
   renderGatewayBanner,
 } from '../../../src/lib/cli/banner.ts'
-import { entryName } from '../../../src/lib/mcp/settings/entry-name.ts'
+import { entryName } from '../../../src/lib/mcp/entry-name.ts'
 
 const page = `http://127.0.0.1:8765/#login=${'A'.repeat(43)}`
 const access = { keyed: false, loopback: true, page: null }

@@ -15,6 +15,7 @@ describe('nameOfUri', () => {
     ['file:///tmp/shot.mov', 'application/octet-stream', 'shot.mov'],
     ['x://a/%2e%2e%2fetc%2fpasswd', null, 'passwd.bin'],
     ['x://a/..', null, 'resource.bin'],
+    ['x://a/%E0%A4', 'text/plain', '%E0%A4.txt'],
   ]
   for (const [uri, mime, name] of rows) {
     it(`is ${name} for ${uri}`, () => expect(nameOfUri(uri, mime)).to.equal(name))

@@ -36,6 +36,7 @@ describe('createLog', () => {
     expect(await lines({ readable: true }, 401)).to.equal(1)
     expect(await lines({ readable: true, level: 'debug' }, 200)).to.equal(1)
     expect(await lines({}, 200)).to.equal(1)
+    expect(await lines({ level: 'warn' }, 200)).to.equal(0)
     const picture = { ...own, status: 200, uri: 'capture://current_window' }
     expect(await logged({ readable: true }, log => log.access(picture))).to.contain(picture.uri)
   })
@@ -91,6 +92,7 @@ describe('formatLogLine', () => {
   it('shows the stack of an error on its own lines', () => {
     const line = JSON.stringify({ level: 'error', msg: 'x', err: { stack: 'Error: y\n  at z' } })
     expect(formatLogLine(line, false)).to.equal('error x\n         Error: y\n           at z\n')
+    expect(formatLogLine('not JSON\n', false)).to.equal('not JSON\n')
   })
 })
 

@@ -22,7 +22,6 @@ describe('mayShowProgress', () => {
   const person = { json: false, quiet: false }
   const cases: [may: boolean, facts: Parameters<typeof mayShowProgress>][] = [
     [true, [person, { isTTY: true }, { TERM: 'xterm' }]],
-    [true, [person, { isTTY: true }, { NO_COLOR: '1' }]],
     [false, [person, {}, {}]],
     [false, [{ ...person, quiet: true }, { isTTY: true }, {}]],
     [false, [{ ...person, json: true }, { isTTY: true }, {}]],

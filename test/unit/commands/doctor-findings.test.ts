@@ -26,7 +26,6 @@ describe('checkNode', () => {
   const cases: [version: string, platform: string, status: Status][] = [
     ['24.15.0', 'linux-x64', 'ok'],
     ['24.14.9', 'linux-x64', 'fail'],
-    ['20.20.2', 'linux-x64', 'fail'],
     ['24.15.0', 'darwin-arm64', 'warn'],
   ]
   for (const [version, platform, status] of cases) {

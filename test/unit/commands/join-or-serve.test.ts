@@ -104,7 +104,7 @@ describe('JoinOrServe', () => {
     world.live = []
     expect(url(await place.locate())).to.contain('does not answer')
     world.now += 1501
-    expect(url(await place.locate())).to.equal(ownUrl)
+    for (let time = 0; time < 2; time++) expect(url(await place.locate())).to.equal(ownUrl)
     expect(world.said).to.deep.equal(['joined blender-1', 'joined blender-1b', 'started'])
   })
 

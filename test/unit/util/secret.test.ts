@@ -26,8 +26,6 @@ describe('Secret', () => {
     expect(`${secret}`).to.equal('[secret]')
   })
 
-  it('reveals its text on request', () => expect(secret.reveal()).to.equal('s3cr3t-ä'))
-
   it('equals its own text alone', () => {
     expect(secret.equals('s3cr3t-ä')).to.equal(true)
     for (const other of ['s3cr3t-a', 'S3CR3T-Ä', 's3cr3t-', 's3cr3t-ä ', '']) {

@@ -41,6 +41,7 @@ describe('nearest', () => {
     ['pagesiez', 'pageSize'],
     ['colour', undefined],
     ['', undefined],
+    ['maxSessions'.repeat(20), undefined],
   ]
   for (const [word, expected] of cases) {
     it(`finds ${expected} for "${word}"`, () => expect(nearest(word, known)).to.equal(expected))

@@ -2,7 +2,7 @@ import { isLoopback } from '../../util/address.ts'
 import type { Instance } from '../../instances/instance.ts'
 import { selectInstance, shortIds } from '../../instances/select-instance.ts'
 import { usage } from '../../util/errors.ts'
-import { entryName } from './entry-name.ts'
+import { entryName } from '../entry-name.ts'
 
 /** The server of the entry. */
 export interface Target {

@@ -47,8 +47,7 @@ export function openObject({ bucket, key, facts, ref, onDamage }: ObjectOptions)
     state: `${key} ${facts.etag}`,
     fill: (target, position) => reader.fill(target, position),
     range: (start, end) => between(Math.max(0, start), Math.min(end, facts.size)),
-    verified: () =>
-      verifiedPieces(ref, between(0, facts.size), { onDamage: checkAgain, onHash() {} }),
+    verified: () => verifiedPieces(ref, between(0, facts.size), checkAgain),
     async close() {
       for (const each of readers) each.close()
     },

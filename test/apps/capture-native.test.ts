@@ -1,3 +1,0 @@
-import { describeWindowBackend } from './display/backend-suite.ts'
-
-describeWindowBackend('native')

@@ -1,0 +1,140 @@
+import { expect } from 'chai'
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { PassThrough } from 'node:stream'
+import { userName } from '../../src/lib/util/posix.ts'
+import { serveInProcess } from '../helpers/in-process-servers.ts'
+import { runCommand } from '../helpers/in-process.ts'
+import { LinkClient } from '../helpers/link.ts'
+import type { RunningServe } from '../helpers/serve-process.ts'
+
+describe('service-cli notes and checkpoint', () => {
+  let home: string
+  let serve: RunningServe
+  let document: { path: string }
+  let shots = 0
+  const env = () => ({ HOME: home, XDG_DATA_HOME: join(home, 'data'), SERVICE_REGISTRY_DIR: home })
+
+  before(async () => {
+    home = await mkdtemp(join(tmpdir(), 'cli-notes-'))
+    serve = await serveInProcess({ env: env(), registryDir: home })
+  })
+  /** Notes are of a document: each test has one of its own. */
+  beforeEach(async () => {
+    document = { path: `/shots/new-${shots++}.blend` }
+    await serve.post('app', { document })
+  })
+  after(async () => {
+    await serve.stop()
+    await rm(home, { recursive: true, force: true })
+  })
+
+  const run = (...words: string[]) =>
+    runCommand([...words, `--registry-dir=${home}`], { env: env() })
+  const notes = (...words: string[]) => run('notes', ...words)
+  const add = async (text: string) => (await serve.post('notes', { text })).json.note
+
+  it('makes a note, shows it and settles it', async () => {
+    const made = await notes('add', 'Too bright', '--object', 'Lamp', '--by', 'ada')
+    expect(made.stderr).to.equal('')
+    expect(made.stdout).to.match(/^1 {2}open {6}[0-9a-f]{8} {2}ada: Too bright \(Lamp\)\n$/)
+    expect((await notes('list')).stdout).to.equal(made.stdout)
+    expect((await notes('accept', '1')).stderr).to.contain('only an answered note can be accepted')
+    expect((await notes('answer', '1', 'dimmed')).code).to.equal(0)
+    expect((await notes('accept', '1')).stdout).to.contain('accepted')
+    expect((await notes('list')).stderr).to.equal('no open notes\n')
+    expect((await notes('list', '--all')).stdout).to.contain('accepted')
+    const shown = await notes('show', '1')
+    expect(shown.stdout).to.contain(`answer  by ${userName()}: dimmed\n`)
+    expect(shown.stdout).to.contain(`accept  by ${userName()}\n`)
+    expect(shown.stdout).to.contain('\n     no changes are known: there was no scene')
+    const again = await notes('accept', '1')
+    expect(again.code).not.to.equal(0)
+    expect(again.stderr).to.contain('note 1 is accepted: accept does not apply')
+    expect((await notes('reopen', '1', 'not yet')).stdout).to.contain('reopened')
+    expect((await notes('close', '1')).stdout).to.contain('closed')
+    const { stderr } = await notes('answer', '1', 'done')
+    expect(stderr).to.contain('a person reopens a settled note before it is answered again')
+    expect(stderr).not.to.contain('can be accepted')
+  })
+
+  it('makes none once the application has ended the sharing', async () => {
+    const app = await LinkClient.connect(serve, { document })
+    await app.done({ type: 'scene.set', scene: { objects: [{ id: 'Cube' }] } })
+    app.say({ type: 'bye', clear: true })
+    await app.closed
+    const refused = await notes('add', 'Too bright')
+    expect(refused.code).not.to.equal(0)
+    expect(refused.stderr).to.contain('no document is shared')
+    expect((await notes('list')).stderr).to.equal('no document is shared\n')
+  })
+
+  it('settles a note with long answers', async () => {
+    const note = await add('Too bright')
+    const documents = join(home, 'data/service-cli/documents')
+    const paths = await readdir(documents, { recursive: true })
+    const file = paths.find(path => path.endsWith(`${note.id}.json`)) ?? ''
+    const entry = { action: 'answer', by: 'agent', at: note.created_at, text: '☃'.repeat(4000) }
+    const entries = Array.from({ length: 6 }, () => entry)
+    const answered = { ...note, state: 'answered', entries }
+    await writeFile(join(documents, file), JSON.stringify(answered))
+    const { code, stdout, stderr } = await notes('accept', note.id)
+    expect([code, stderr]).to.deep.equal([0, ''])
+    expect(stdout).to.contain('accepted')
+  })
+
+  it('warns of an object that the scene does not have, and makes the note all the same', async () => {
+    await serve.post('scene', { objects: [{ id: 'Light' }] })
+    const made = await notes('add', 'Too bright', '--object', 'Lamp', '--object', 'Light')
+    expect(made.stdout).to.contain(': Too bright (Lamp, not in the scene, Light)\n')
+    expect(made.stderr).to.equal('warning: the scene has no object "Lamp"\n')
+    expect((await notes('add', 'Too bright', '--object', 'Light')).stderr).to.equal('')
+    expect((await notes('list')).stdout.trimEnd().split('\n')).to.have.length(2)
+    // The scene may have it and not list it.
+    for (const more of [{ omitted: ['Lamp'] }, { truncated: { objects: true, total: 2 } }]) {
+      await serve.post('scene', { objects: [{ id: 'Light' }], ...more })
+      const unlisted = await notes('add', 'Too bright', '--object', 'Lamp')
+      expect(unlisted.stdout).to.contain(': Too bright (Lamp)\n')
+      expect(unlisted.stderr).to.equal('')
+    }
+  })
+
+  it('warns of no object that the application sends when it is asked', async () => {
+    const app = await LinkClient.connect(serve, { scene_refresh: true, document })
+    const sceneOf = (...ids: string[]) => ({
+      type: 'scene.set',
+      scene: { objects: ids.map(id => ({ id })) },
+    })
+    await app.done(sceneOf('Light'))
+    app.answer = ({ type }) => {
+      if (type !== 'refresh') return undefined
+      app.say(sceneOf('Light', 'Lamp'))
+      return {}
+    }
+    const { stderr } = await notes('add', 'Too bright', '--object', 'Lamp')
+    await app.bye()
+    expect(stderr).to.equal('')
+  })
+
+  it('wraps notes on a terminal', async () => {
+    await add('Too bright, too far to the left, and too close to the camera of the shot')
+    const { stdout } = await notes('list')
+    const screen = Object.assign(new PassThrough(), { isTTY: true, columns: 80 })
+    const words = ['notes', 'list', `--registry-dir=${home}`]
+    await runCommand(words, { env: env(), stdout: screen })
+    expect(String(screen.read())).to.equal(stdout.replace(' to the camera', '\n  to the camera'))
+  })
+
+  it('makes and removes a checkpoint', async () => {
+    await serve.post('scene', { objects: [{ id: 'Cube' }] })
+    const made = await run('checkpoint', 'before lights')
+    expect(made.stdout).to.equal('checkpoint "before lights" made\n')
+    const shown = await run('resources', 'read', 'scene://delta?since=before%20lights')
+    expect(shown.stdout).to.include('before lights')
+    const again = await run('checkpoint', 'before lights')
+    expect(again.stderr).to.include('already').and.to.include('--remove')
+    const removed = await run('checkpoint', 'before lights', '--remove')
+    expect(removed.stdout).to.equal('removed checkpoint "before lights"\n')
+  })
+})

@@ -1,0 +1,129 @@
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { serveInProcess } from '../../helpers/in-process-servers.ts'
+import { bearer } from '../../helpers/keyed-server.ts'
+import { ask, initializeBody, postHeaders, RawSession, rpc } from '../../helpers/mcp.ts'
+import type { RunningServe } from '../../helpers/serve-process.ts'
+import { until } from '../../helpers/until.ts'
+
+const key = 'k3y-0f-the-Clients_that-nobody-may-see'
+
+const wrong: [string, Record<string, string>][] = [
+  ['no key', {}],
+  ['only the scheme', { Authorization: 'Bearer' }],
+  ['a longer key', { Authorization: `Bearer ${key}x` }],
+  ['a shorter key', { Authorization: `Bearer ${key.slice(0, -1)}` }],
+  ['another scheme', { Authorization: `Basic ${key}` }],
+  ['two keys in one', { Authorization: `Bearer x, Bearer ${key}` }],
+  ['another header', { 'X-Api-Key': key }],
+  ['a cookie', { Cookie: `key=${key}` }],
+]
+
+describe('serve with a key', () => {
+  let folder: string
+  let serve: RunningServe
+  let session: RawSession
+  let artefact: string
+
+  before(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'key-'))
+    const file = join(folder, 'key')
+    await writeFile(file, `${key}\n`, { mode: 0o600 })
+    // The file counts, not the variable.
+    const env = { SERVICE_MCP_API_KEY: 'another' }
+    serve = await serveInProcess({ flags: ['--api-key-file', file], env })
+    session = await RawSession.open(serve.url, '2025-11-25', bearer(key))
+    artefact = `${serve.base}/artefacts/sha256/${await serve.store('a body')}`
+  })
+
+  after(async () => {
+    await serve.stop()
+    await rm(folder, { recursive: true, force: true })
+  })
+
+  for (const [title, headers] of wrong) {
+    it(`does not let in ${title}, on any route`, async () => {
+      const { Authorization: _, ...rest } = session.headers
+      const inSession = { ...rest, ...headers }
+      const posted = { method: 'POST', headers: inSession, body: rpc('ping') }
+      const first = { ...posted, headers: { ...postHeaders, ...headers }, body: initializeBody() }
+      const answers = [
+        await ask(serve.url, first),
+        await ask(serve.url, posted),
+        await ask(serve.url, { headers: inSession }),
+        await ask(serve.url, { method: 'DELETE', headers: inSession }),
+        await ask(`${serve.url}?key=${key}&access_token=${key}`, posted),
+        await ask(artefact, { headers }),
+        await ask(artefact, { method: 'HEAD', headers }),
+        await ask(artefact, { headers: { ...headers, Range: 'bytes=0-1' } }),
+      ]
+      for (const answer of answers) {
+        expect(answer.status, answer.text).to.equal(401)
+        expect(answer.headers['www-authenticate']).to.match(/^Bearer realm=/)
+        expect(answer.text).not.to.contain(key).and.not.to.contain('a body')
+        expect(answer.headers).not.to.have.property('mcp-session-id')
+      }
+    })
+  }
+
+  it('lets in who has it, and the session lives', async () => {
+    expect((await ask(artefact, { headers: bearer(key) })).text).to.equal('a body')
+    expect(await session.call('ping')).to.deep.include({ result: {} })
+    const stream = await session.listen()
+    stream.close()
+  })
+
+  it('records refusals in audit://recent, one for a second of them', async () => {
+    const { entries } = await session.readJson('audit://recent?limit=500')
+    const denied = entries.filter((entry: any) => entry.outcome.denied !== undefined)
+    expect(denied[0]).to.deep.include({ action: 'http.request', params: { status: 401 } })
+    const times = denied.map((entry: any) => Date.parse(entry.timestamp))
+    for (let at = 1; at < times.length; at++) {
+      expect(times[at] - times[at - 1]).to.be.at.least(1000)
+    }
+    expect(denied.length).to.be.below(wrong.length * 8)
+    expect(JSON.stringify(entries)).not.to.contain(key)
+  })
+
+  it('shows neither it nor the host token in any output or record', async () => {
+    const { stdout, stderr } = serve.output()
+    expect(stderr).to.contain('"path":"/mcp"')
+    const texts = [stdout, stderr, await recordsOf(serve)]
+    for (const text of texts) expect(text).not.to.contain(key).and.not.to.contain(serve.token)
+  })
+
+  it('takes it from SERVICE_MCP_API_KEY', async () => {
+    const other = await serveInProcess({ env: { SERVICE_MCP_API_KEY: key } })
+    try {
+      expect((await ask(other.url, { headers: postHeaders })).status).to.equal(401)
+      await RawSession.open(other.url, '2025-11-25', bearer(key))
+      expect(other.output().stderr).not.to.contain(key)
+    } finally {
+      await other.stop()
+    }
+  })
+
+  it('takes a host token from SERVICE_HOST_TOKEN, which is written and printed nowhere', async () => {
+    const token = 'the-token-of-the-host-that-nobody-may-see'
+    const other = await serveInProcess({ env: { SERVICE_HOST_TOKEN: token } })
+    try {
+      expect(other.hostTokenFile).to.equal(null)
+      expect((await other.post('scene', { a: 1 })).status).to.equal(200)
+      expect((await other.post('scene', {}, { Authorization: 'Bearer x' })).status).to.equal(401)
+      // The record is written again after the post, beside the old one.
+      const names = async () => (await readdir(join(other.registryDir, 'instances'))).join()
+      await until(async () => (await names()) === `${other.instanceId}.json`, 'the record alone')
+      expect((await recordsOf(other)) + other.output().stderr).not.to.contain(token)
+    } finally {
+      await other.stop()
+    }
+  })
+})
+
+async function recordsOf({ registryDir }: RunningServe): Promise<string> {
+  const folder = join(registryDir, 'instances')
+  const names = (await readdir(folder)).filter(name => name.endsWith('.json'))
+  return (await Promise.all(names.map(name => readFile(join(folder, name), 'utf8')))).join()
+}

@@ -1,0 +1,237 @@
+import { expect } from 'chai'
+import { newKey } from '../../../src/lib/auth/keys-file.ts'
+import {
+  bearer,
+  type KeyedServer,
+  makeKeys,
+  startKeyedServer,
+  type TestKeys,
+} from '../../helpers/keyed-server.ts'
+import { initializeBody, RawSession, rpc } from '../../helpers/mcp.ts'
+import { statelessHeaders, statelessRequest } from '../../helpers/stateless.ts'
+import { exchange, type RawAnswer, RawSocket, requestText } from '../../process/raw-socket.ts'
+
+const origin = 'https://studio.example'
+const secret = 'nobody else sees this'
+const accept = { Accept: 'application/json, text/event-stream' }
+const json = { ...accept, 'Content-Type': 'application/json' }
+
+/** A request as it goes out, line by line. */
+interface Door {
+  readonly title: string
+  /** As in `POST /mcp`. */
+  readonly start: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+}
+
+interface Bytes {
+  readonly host?: string
+  /** Lines behind the other headers. */
+  readonly extra?: readonly string[]
+  readonly length?: readonly string[]
+}
+
+function bytesOf({ start, headers, body }: Door, bytes: Bytes = {}): string {
+  const announced = body === '' ? [] : [`Content-Length: ${Buffer.byteLength(body)}`]
+  const { host = 'Host: 127.0.0.1', extra = [], length = announced } = bytes
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
+  return requestText([`${start} HTTP/1.1`, host, ...lines, ...extra, ...length], body)
+}
+
+function stateless(title: string, method: string, params: Record<string, unknown> = {}): Door {
+  const body = JSON.stringify(statelessRequest(method, params))
+  return { title, start: 'POST /mcp', headers: statelessHeaders(method, params), body }
+}
+
+describe('a server with a key', () => {
+  let keys: TestKeys
+  let key: string
+  let running: KeyedServer
+  let port: number
+  let session: RawSession
+  let hex: string
+  let read: Door
+  let download: Door
+  /** One request for each way to what the server keeps, on both transports. */
+  let doors: readonly Door[]
+  let authorised: string
+
+  before(async () => {
+    keys = await makeKeys()
+    key = await keys.create('anna')
+    authorised = `Authorization: Bearer ${key}`
+    const limits = { maxAuthFailures: 10_000 }
+    running = await startKeyedServer(keys, { limits, config: { allowedOrigins: [origin] } })
+    running.setScene({ secret })
+    port = Number(new URL(running.url).port)
+    session = await RawSession.open(running.url, '2025-11-25', bearer(key))
+    hex = await running.store(secret)
+    const inSession = { 'Mcp-Session-Id': session.id, 'MCP-Protocol-Version': '2025-11-25' }
+    const uri = 'scene://current'
+    const listening = { notifications: { resourceSubscriptions: [uri] } }
+    const body = rpc('resources/read', { uri })
+    const headers = { ...json, ...inSession }
+    const streamed = { ...inSession, Accept: 'text/event-stream' }
+    const artefact = `GET /artefacts/sha256/${hex}`
+    read = { title: 'a read in a session', start: 'POST /mcp', headers, body }
+    download = { title: 'a download', start: artefact, headers: accept, body: '' }
+    doors = [
+      read,
+      { title: 'the stream of a session', start: 'GET /mcp', headers: streamed, body: '' },
+      { title: 'the end of a session', start: 'DELETE /mcp', headers, body: '' },
+      stateless('a read without session', 'resources/read', { uri }),
+      stateless('a listen stream', 'subscriptions/listen', listening),
+      download,
+    ]
+  })
+  after(async () => {
+    await running.stop()
+    await keys.remove()
+  })
+
+  /** Requests that differ in all that a server looks at. */
+  function questions(): Door[] {
+    const { 'Mcp-Session-Id': _, ...sessionless } = read.headers
+    const withHeaders = (title: string, headers: Record<string, string>, door = read) => ({
+      ...door,
+      title,
+      headers: { ...door.headers, ...headers },
+    })
+    const started = (title: string, start: string, door = read) => ({ ...door, title, start })
+    return [
+      ...doors,
+      withHeaders('a session that never was', { 'Mcp-Session-Id': 'A'.repeat(32) }),
+      { ...read, title: 'a first message', headers: sessionless, body: initializeBody() },
+      { ...read, title: 'no JSON', body: '{' },
+      { ...read, title: 'a method that nobody knows', body: rpc('no/method') },
+      withHeaders('another type of body', { 'Content-Type': 'text/plain' }),
+      started('another method', 'PUT /mcp'),
+      started('a query', `POST /mcp?key=${key}`),
+      started('an artefact that is not there', `GET /artefacts/sha256/${'b'.repeat(64)}`, download),
+      withHeaders('a range past the end', { Range: 'bytes=900-' }, download),
+    ]
+  }
+
+  const refusals: [string, () => string[]][] = [
+    ['no key', () => []],
+    ['another key', () => [`Authorization: Bearer ${newKey()}`]],
+    ['another scheme', () => [`Authorization: Basic ${key}`]],
+  ]
+  for (const [title, extra] of refusals) {
+    it(`answers one and the same to ${title}, whatever is asked, and nothing is done`, async () => {
+      const told = new Map<string, string>()
+      const stream = await session.listen()
+      for (const door of questions()) {
+        const answer = await exchange(port, bytesOf(door, { extra: extra() }))
+        expect(answer?.status, door.title).to.equal(401)
+        told.set(JSON.stringify(plain(answer)), door.title)
+      }
+      const [said, ...others] = told.keys()
+      expect(others).to.deep.equal([])
+      expect(said).not.to.contain(key)
+      expect(said).not.to.match(/session|artefact|tool/)
+      expect(stream.ended).to.equal(false)
+      stream.close()
+      expect(await session.call('ping')).to.deep.include({ result: {} })
+    })
+  }
+
+  it('waits for no body before it refuses, however it is announced', async () => {
+    for (const length of [
+      ['Content-Length: 100'],
+      ['Content-Length: 100', 'Expect: 100-continue'],
+      ['Transfer-Encoding: chunked'],
+    ]) {
+      const raw = await RawSocket.open(port)
+      raw.write(bytesOf({ ...read, body: '' }, { length }))
+      const [answer] = await raw.answers(1)
+      expect(answer?.status, length.join()).to.equal(401)
+      raw.close()
+    }
+  })
+
+  it('lets a page that is allowed read the refusal, and asks its preflight for no key', async () => {
+    for (const door of doors) {
+      const [method = ''] = door.start.split(' ')
+      const asked = { ...door, start: door.start.replace(method, 'OPTIONS'), headers: {}, body: '' }
+      const names = 'Access-Control-Request-Headers: authorization'
+      const extra = [`Origin: ${origin}`, `Access-Control-Request-Method: ${method}`, names]
+      const preflight = await exchange(port, bytesOf(asked, { extra }))
+      expect(preflight?.status, door.title).to.equal(204)
+      const allowed = preflight?.headers['access-control-allow-headers']?.toLowerCase()
+      expect(allowed).to.contain('authorization')
+      const answer = await exchange(port, bytesOf(door, { extra: [`Origin: ${origin}`] }))
+      expect(answer?.status, door.title).to.equal(401)
+      expect(answer?.headers['access-control-allow-origin']).to.equal(origin)
+    }
+  })
+
+  /** What proxies and servers have read in two ways, with the right key in it. */
+  const ambiguous: [title: string, make: (door: Door) => string, status: number][] = [
+    ['both lengths', withKey('Transfer-Encoding: chunked', 'Content-Length: 5'), 400],
+    ['two lengths', withKey('Content-Length: 1', 'Content-Length: 2'), 400],
+    ['a bare LF before the key', door => bytesOf(door, { extra: [`X-A: 1\n${authorised}`] }), 400],
+    [
+      'a space before the colon of the key',
+      door => bytesOf(door, { extra: [authorised.replace(':', ' :')] }),
+      400,
+    ],
+    ['two Hosts, one of them foreign', withKey('host: evil.example'), 400],
+    ['the key, then another', withKey('authorization: Bearer another'), 400],
+    [
+      'the whole address of another host',
+      door => withKey()({ ...door, start: door.start.replace('/', 'http://evil.example/') }),
+      403,
+    ],
+    [
+      'a name that was pointed here',
+      door => bytesOf(door, { host: 'Host: evil.example', extra: [authorised] }),
+      403,
+    ],
+    ['a page of another site', withKey('Origin: https://evil.example'), 403],
+  ]
+  function withKey(...extra: string[]) {
+    return (door: Door) => bytesOf(door, { extra: [authorised, ...extra] })
+  }
+  for (const [title, make, status] of ambiguous) {
+    it(`answers ${status} to ${title}, with its key as with another, and nothing is done`, async () => {
+      const stream = await session.listen()
+      for (const door of doors) {
+        const answer = await exchange(port, make(door))
+        expect(answer?.status, door.title).to.equal(status)
+        expect(JSON.stringify(answer)).not.to.contain(secret)
+        expect(answer?.headers).not.to.have.any.keys(
+          'mcp-session-id',
+          'access-control-allow-origin',
+        )
+        const other = await exchange(port, make(door).replaceAll(key, 'another-key-altogether'))
+        expect(plain(other), door.title).to.deep.equal(plain(answer))
+      }
+      expect(stream.ended).to.equal(false)
+      stream.close()
+    })
+  }
+
+  it('asks for the key with every request, also on a connection that showed it', async () => {
+    for (const door of [read, download]) {
+      for (const extra of [[], ['Authorization: Bearer another']]) {
+        const raw = await RawSocket.open(port)
+        raw.write(bytesOf(door, { extra: [authorised] }) + bytesOf(door, { extra }))
+        const answers = await raw.answers(2)
+        const told = answers.map(({ status, body }) => [status, body.includes(secret)])
+        expect(told, door.title).to.deep.equal([
+          [200, true],
+          [401, false],
+        ])
+        raw.close()
+      }
+    }
+  })
+})
+
+/** The answer without what is of the moment, and of the connection. */
+function plain(answer: RawAnswer | undefined): object {
+  const { date: _, connection: __, 'keep-alive': ___, ...told } = answer?.headers ?? {}
+  return { status: answer?.status, told: Object.entries(told).sort(), body: answer?.body }
+}

@@ -1,0 +1,226 @@
+import { request } from 'node:http'
+import { expect } from 'chai'
+import { silentLogger } from '../../src/lib/util/logger.ts'
+import { ok } from '../../src/lib/util/result.ts'
+import { resolveCaptureLimits } from '../../src/server/capture/limits.ts'
+import { noApplication } from '../../src/server/capture/target.ts'
+import { WindowCapture } from '../../src/server/capture/window-capture.ts'
+import { serveInProcess } from '../helpers/in-process-servers.ts'
+import { type Answering, type LinkAnswer, LinkClient } from '../helpers/link.ts'
+import { type Events, RawSession, rpc, startServer, type TestServer } from '../helpers/mcp.ts'
+import { MemoryBackend } from '../helpers/memory-capture.ts'
+import { pngOf } from '../helpers/png.ts'
+import type { RunningServe } from '../helpers/serve-process.ts'
+import { statelessHeaders, statelessRequest } from '../helpers/stateless.ts'
+import { until } from '../helpers/until.ts'
+
+const uri = 'capture://current_window'
+const listChanged = 'notifications/resources/list_changed'
+const bounds = ['listChangedIntervalMs=20', 'captureReuseMs=0']
+
+const window = { targets: ['window'] }
+const both = { targets: ['window', 'viewport'] }
+const nothing = { targets: [] }
+
+describe('capture://current_window, taken by the application itself', () => {
+  let serve: RunningServe
+  let session: RawSession
+  let events: Events
+  let app: LinkClient
+
+  before(async () => {
+    const flags = ['--capture', 'host', ...bounds.map(bound => `--bound=${bound}`)]
+    serve = await serveInProcess({ flags })
+    session = await RawSession.open(serve.url)
+    events = await session.listen()
+  })
+  afterEach(() => app.bye())
+  after(async () => {
+    events.close()
+    await serve.stop()
+  })
+
+  const isListed = async () => {
+    const { result } = await session.call('resources/list')
+    return result.resources.some((each: { uri: string }) => each.uri === uri)
+  }
+  const read = (query = '') => session.call('resources/read', { uri: uri + query })
+  /** Connects an application with this offer, once it is in the list. */
+  async function begin(capture: object, answer: Answering): Promise<void> {
+    app = await LinkClient.connect(serve, { capture })
+    app.answer = answer
+    await until(isListed, 'the resource in the list')
+  }
+  const offer = (capture: object) => app.done({ type: 'app.update', capture })
+  const told = () => events.messages.filter(({ method }) => method === listChanged).length
+
+  it('is there from the offer to its withdrawal, and clients hear of both', async () => {
+    app = await LinkClient.connect(serve)
+    expect(await isListed()).to.equal(false)
+    expect((await read()).error.code).to.equal(-32002)
+    const before = told()
+    await offer(window)
+    await until(isListed, 'the resource in the list')
+    await until(() => told() > before, 'the notice of it')
+    await offer(nothing)
+    await until(async () => !(await isListed()), 'its going')
+    await until(() => told() > before + 1, 'the notice of that')
+  })
+
+  it('brings the viewport alone, where the application draws it', async () => {
+    await begin(both, ({ target }) => ({ png: pngOf(target === 'window' ? 40 : 20, 10) }))
+    const widthOf = async (query: string) => {
+      const { result, error } = await read(query)
+      if (error !== undefined) return error
+      return Buffer.from(result.contents[0].blob, 'base64').readUInt32BE(16)
+    }
+    const templates = async () => {
+      const { result } = await session.call('resources/templates/list')
+      return result.resourceTemplates.map(({ uriTemplate }: any) => uriTemplate)
+    }
+    expect(await widthOf('?view=viewport&max_width=30')).to.equal(20)
+    expect(await widthOf('?view=window')).to.equal(40)
+    expect(await widthOf('')).to.equal(40)
+    expect(await widthOf('?view=hologram')).to.include({ code: -32602 })
+    expect(await templates()).to.include(`${uri}{?max_width,view}`)
+    const completed = await session.call('completion/complete', {
+      ref: { type: 'ref/resource', uri: `${uri}{?max_width,view}` },
+      argument: { name: 'view', value: 'v' },
+    })
+    expect(completed.result.completion.values).to.deep.equal(['viewport'])
+
+    await offer(window)
+    await until(async () => (await templates()).includes(`${uri}{?max_width}`), 'another offer')
+    const refused = await widthOf('?view=viewport')
+    expect(refused).to.include({ code: -32602 })
+    expect(refused.message).to.contain('the application draws no picture of it')
+    expect(await widthOf('')).to.equal(40)
+  })
+
+  it('draws the scene from where the reader says, where the application can', async () => {
+    const asked: unknown[] = []
+    await begin({ ...both, shots: true }, ({ target, shot }) => {
+      asked.push(shot)
+      if (shot?.camera !== undefined && shot.camera !== 'Camera') {
+        return { code: 'not_found', message: `there is no camera ${shot.camera}` }
+      }
+      const png = pngOf(target === 'viewport' ? 20 : 40, 10)
+      return shot === undefined ? { png, view: { eye: 7 } } : { png }
+    })
+    const shotAt = async (query: string) => {
+      const { result, error } = await session.call('resources/read', {
+        uri: `capture://viewport?${query}`,
+      })
+      return error ?? Buffer.from(result.contents[0].blob, 'base64').readUInt32BE(16)
+    }
+    expect(await shotAt('camera=Camera&max_width=30')).to.equal(20)
+    expect(await shotAt('of=Cube,Lamp&view=top')).to.equal(20)
+    expect(await shotAt('of=Cube')).to.equal(20)
+    expect(await shotAt('')).to.equal(20)
+    expect(asked).to.deep.equal([
+      { camera: 'Camera' },
+      { of: ['Cube', 'Lamp'], from: 'top' },
+      { of: ['Cube'], from: 'three-quarter' },
+      undefined,
+    ])
+    const { result: onScreen } = await session.call('resources/read', { uri: 'capture://viewport' })
+    const { _meta: meta } = onScreen.contents[0]
+    expect(meta).to.deep.equal({ 'service-cli/capture': { view: { eye: 7 } } })
+    const none = await shotAt('camera=Other')
+    expect(none.data).to.include({ reason: 'not_found' })
+    expect(none.message).to.include('there is no camera Other')
+    expect((await shotAt('camera=Camera&of=Cube')).message).to.include(
+      'cannot be combined with "of"',
+    )
+    expect((await shotAt('view=top')).message).to.include('"view" needs "of"')
+
+    await offer(both)
+    const plain = async () => (await shotAt('camera=Camera')).data?.reason === 'failed'
+    await until(plain, 'an application without shots')
+    expect((await shotAt('camera=Camera')).message).to.include('only as it is on the screen')
+  })
+
+  it('says why there is none, also of what is no picture', async () => {
+    const answers: [answer: LinkAnswer, reason: string][] = [
+      [{ code: 'minimised', message: '' }, 'minimised'],
+      [{ code: 'internal', message: 'a secret' }, 'failed'],
+      [{ png: Buffer.from('<html>') }, 'failed'],
+      [{ png: pngOf(65, 1) }, 'failed'],
+    ]
+    let at = 0
+    await begin(window, () => answers[at]?.[0] ?? { png: pngOf(1, 1) })
+    for (const [, expected] of answers) {
+      const { error } = await read('?max_width=64')
+      expect(error?.data?.reason, String(at)).to.equal(expected)
+      expect(error.code).to.equal(-32603)
+      expect(JSON.stringify(error)).not.to.contain('secret')
+      at++
+    }
+    expect((await read('?max_width=64')).error).to.equal(undefined)
+  })
+
+  it('is gone with the application, and while it waits for it', async () => {
+    await begin(window, () => undefined)
+    const reading = read()
+    await app.until(() => app.ofType('capture').length > 0, 'the request')
+    await app.bye()
+    expect((await reading).error.data.reason).to.be.oneOf(['host_disconnected', 'no_window'])
+    await until(async () => !(await isListed()), 'its going')
+  })
+})
+
+describe('reads of the window by many clients', () => {
+  let backend: MemoryBackend
+  let capture: WindowCapture
+  let server: TestServer
+  before(async () => {
+    backend = new MemoryBackend()
+    backend.held = true
+    const limits = resolveCaptureLimits()
+    const parts = { mode: 'auto', backends: [backend], limits, log: silentLogger } as const
+    capture = new WindowCapture(parts, noApplication)
+    capture.aim(ok({ pid: 4711, title: null }))
+    await capture.tried
+    server = await startServer({}, { captureSource: capture })
+  })
+  after(async () => {
+    await capture.close()
+    await server.stop()
+  })
+
+  const readers = (count: number) =>
+    until(() => capture.waiting === count, `${count} readers that wait`)
+
+  it('end with the last of them: one cancels, the other hangs up', async () => {
+    const session = await RawSession.open(server.url)
+    const cancelled = session.post(rpc('resources/read', { uri }, 'one'))
+    await readers(1)
+    const method = 'resources/read'
+    const headers = statelessHeaders(method, { uri })
+    const other = request(server.url, { method: 'POST', headers })
+    other.on('error', () => {})
+    other.end(JSON.stringify(statelessRequest(method, { uri })))
+    await readers(2)
+    const { signal } = backend.takings[0]?.form ?? expect.fail('not taken')
+    const params = { requestId: 'one' }
+    const notice = { jsonrpc: '2.0', method: 'notifications/cancelled', params }
+    await session.post(JSON.stringify(notice))
+    await cancelled
+    await readers(1)
+    expect(signal.aborted).to.equal(false)
+    other.destroy()
+    await readers(0)
+    expect(signal.aborted).to.equal(true)
+    expect(backend.takings).to.have.length(1)
+  })
+
+  it('are refused with a wrong parameter, and so are subscriptions', async () => {
+    const session = await RawSession.open(server.url)
+    for (const method of ['resources/read', 'resources/subscribe']) {
+      const { error } = await session.call(method, { uri: `${uri}?view=top` })
+      expect(error?.code, method).to.equal(-32602)
+    }
+    const { result } = await session.call('resources/subscribe', { uri: `${uri}?max_width=640` })
+    expect(result).to.deep.equal({})
+  })
+})
