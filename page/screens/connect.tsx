@@ -2,6 +2,7 @@ import { useSignal } from '@preact/signals'
 import { type ClientEntry, clientEntries } from '../build-facts.ts'
 import { type ClientRow, lastDone } from '../live/clients.ts'
 import type { Live } from '../live/live.ts'
+import { entryName } from '../../src/lib/mcp/entry-name.ts'
 import { Ago, Copyable } from '../parts/small.tsx'
 
 /** How to connect each AI client, and whether it really has read something. */
@@ -48,7 +49,7 @@ function mcpUrl(): string {
 function nameFor(live: Live): string {
   if (live.carrier.schemes.value.has('gateway')) return 'service-gateway'
   const type = live.scene.meta.value?.application?.dcc_type ?? 'unknown'
-  return type === 'unknown' ? 'service-cli' : `service-${type}`
+  return entryName(type)
 }
 
 interface EntryProps {
@@ -79,7 +80,7 @@ function Entry({ entry, name, isKeyed, row }: EntryProps) {
         {entry.file !== null && (
           <Copyable
             label={`Command that writes the settings of ${entry.title}`}
-            text={`service-cli mcp-config ${entry.id} --write --url ${mcpUrl()}`}
+            text={`service-cli mcp-config ${entry.id} --write --url ${mcpUrl()} --name ${name}`}
           />
         )}
         {commands.map(command => (

@@ -3,7 +3,7 @@ import { useEffect } from 'preact/hooks'
 import type { Live } from '../live/live.ts'
 import { type NoteDetail, type NoteEntry, type NoteRow, waitsForPerson } from '../live/notes.ts'
 import { nothingFollowed } from '../../src/lib/mcp/change-words.ts'
-import { nothingListed } from '../../src/lib/mcp/note-proof.ts'
+import { comparedOnly, nothingListed } from '../../src/lib/mcp/note-proof.ts'
 import type { NoteProof } from '../../src/lib/mcp/note-proof.ts'
 import { cleanText } from '../../src/lib/util/text.ts'
 import { Compare } from '../parts/compare.tsx'
@@ -231,6 +231,7 @@ function Proof({ proof }: { proof: NoteProof }) {
         <Lines title="Also changed" lines={also_changed} isWarning />
       )}
       {more > 0 && <p class="quiet">… and {more} more</p>}
+      {no_changes === undefined && <p class="quiet">{comparedOnly.replace('o', 'O')}.</p>}
       {no_picture !== undefined && <p class="quiet">No picture: {no_picture}</p>}
     </div>
   )

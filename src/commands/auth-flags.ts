@@ -31,7 +31,7 @@ export const authFlags = {
   }),
   'oauth-scope': Flags.string({ description: 'required scope of tokens', helpValue: 'SCOPE' }),
   'oauth-write-scope': Flags.string({
-    description: 'scope of tokens that allows answering notes and removing events',
+    description: 'scope for answering notes and removing events (a gateway only reads)',
     helpValue: 'SCOPE',
   }),
   'oauth-client-name': Flags.string({

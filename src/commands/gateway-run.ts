@@ -24,8 +24,16 @@ export async function runGateway(settings: GatewaySettings, output: OutputFlags)
       }),
       banner: ({ url, registryDir, pageLogin }, shown) => {
         const acceptsJoins = settings.acceptJoins !== undefined
-        const facts = { url, registryDir, acceptsJoins, page: pageLogin() }
-        return renderGatewayBanner({ ...facts, ...describeAccess(settings), ...shown })
+        return renderGatewayBanner({
+          url,
+          registryDir,
+          namedDir: settings.registryDir,
+          acceptsJoins,
+          aggregate: settings.aggregate === true,
+          page: pageLogin(),
+          ...describeAccess(settings),
+          ...shown,
+        })
       },
     },
     output,

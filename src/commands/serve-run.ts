@@ -1,5 +1,5 @@
 import { type CaptureFacts, pageLines, renderBanner } from '../lib/cli/banner.ts'
-import { entryName } from '../lib/mcp/settings/choose-target.ts'
+import { entryName } from '../lib/mcp/entry-name.ts'
 import { pause, systemTimer } from '../lib/util/time.ts'
 import type { OutputFlags } from '../lib/cli/log-level.ts'
 import type { ServeCaptureState } from '../server/host/serve-options.ts'
@@ -30,6 +30,7 @@ export async function runServe(settings: ServeSettings, output: OutputFlags): Pr
           url,
           hostUrl,
           hostTokenFile,
+          namedDir: settings.registryDir,
           page: pageLogin(),
           joins: settings.join?.gateways ?? [],
           capture: capture === null ? null : await describeCapture(capture),

@@ -142,6 +142,7 @@ export async function startServe(
           detail: id => readDetail(registry, id),
           timer: systemTimer,
         }),
+        isShared: () => presences.current?.cleared !== true || registry.scene.current.hasScene,
         revision: () => (registry.scene.current.hasScene ? registry.scene.current.revision : null),
         audit,
         clock: systemClock,

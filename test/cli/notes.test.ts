@@ -59,6 +59,17 @@ describe('service-cli notes and checkpoint', () => {
     expect(stderr).not.to.contain('can be accepted')
   })
 
+  it('makes none once the application has ended the sharing', async () => {
+    const app = await LinkClient.connect(serve, { document })
+    await app.done({ type: 'scene.set', scene: { objects: [{ id: 'Cube' }] } })
+    app.say({ type: 'bye', clear: true })
+    await app.closed
+    const refused = await notes('add', 'Too bright')
+    expect(refused.code).not.to.equal(0)
+    expect(refused.stderr).to.contain('no document is shared')
+    expect((await notes('list')).stderr).to.equal('no document is shared\n')
+  })
+
   it('settles a note with long answers', async () => {
     const note = await add('Too bright')
     const documents = join(home, 'data/service-cli/documents')
@@ -76,7 +87,7 @@ describe('service-cli notes and checkpoint', () => {
   it('warns of an object that the scene does not have, and makes the note all the same', async () => {
     await serve.post('scene', { objects: [{ id: 'Light' }] })
     const made = await notes('add', 'Too bright', '--object', 'Lamp', '--object', 'Light')
-    expect(made.stdout).to.contain(': Too bright (Lamp, gone, Light)\n')
+    expect(made.stdout).to.contain(': Too bright (Lamp, not in the scene, Light)\n')
     expect(made.stderr).to.equal('warning: the scene has no object "Lamp"\n')
     expect((await notes('add', 'Too bright', '--object', 'Light')).stderr).to.equal('')
     expect((await notes('list')).stdout.trimEnd().split('\n')).to.have.length(2)

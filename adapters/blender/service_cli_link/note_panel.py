@@ -10,6 +10,7 @@ MAX_SHOWN = 20
 MAX_CHANGES = 6
 MAX_LINES = 24  # of one text
 NOTHING = "Changed: nothing that service-cli follows"
+COMPARED_ONLY = "Other objects: materials, lights and modifiers may have changed, too"
 PICTURE_SCALE = 4.6  # of an icon
 UNIT_PIXELS = 20  # of an icon of scale 1
 MARGIN_PIXELS = 60
@@ -81,6 +82,7 @@ def _proof_lines(proof):
     lines += _list("Also changed", others if asked is not None else None)
     if proof.get("more"):
         lines.append("… and %d more" % proof["more"])
+    lines.append(COMPARED_ONLY)
     return lines
 
 

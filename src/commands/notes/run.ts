@@ -54,7 +54,8 @@ export async function runList(
   const text = notes.map(note => onScreen(lineOf(note, listedChars))).join('\n')
   const output = processOutput(flags)
   await output.result(text, list)
-  if (notes.length === 0) output.note(flags.all ? 'no notes' : 'no open notes')
+  if (list.shared === false) output.note('no document is shared')
+  else if (notes.length === 0) output.note(flags.all ? 'no notes' : 'no open notes')
   for (const id of Array.isArray(list.damaged) ? list.damaged : []) {
     output.warn(
       `note ${cleanText(asText(id), 8)} cannot be read; the log of the server names its file`,
@@ -153,7 +154,7 @@ function onScreen(line: string): string {
 }
 
 function fate({ gone, was }: JsonObject): string {
-  if (gone === true) return ', gone'
+  if (gone === true) return ', not in the scene'
   return was === undefined ? '' : `, was ${asText(was)}`
 }
 

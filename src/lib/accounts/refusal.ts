@@ -2,6 +2,7 @@ import { type ErrorCode, ServiceError } from '../util/errors.ts'
 import { hideSecrets, type Secret } from '../util/secret.ts'
 import { type ProblemFacts, readProblem } from './answers.ts'
 import type { AccountsUrl } from '../config/accounts-url.ts'
+import { wrongLogin } from './protocol.ts'
 import type { AccountsAnswer } from './transport.ts'
 
 interface RefusedCall {
@@ -16,7 +17,10 @@ interface RefusedCall {
 export function describeRefusal(answer: AccountsAnswer, call: RefusedCall): ServiceError {
   const { status } = answer
   const { origin } = call.server
-  const found = readProblem(hideSecrets(answer.json, call.secrets))
+  const hidden = readProblem(hideSecrets(answer.json, call.secrets))
+  // A password may be one of these words.
+  const isFixed = readProblem(answer.json).detail === wrongLogin
+  const found = isFixed ? { ...hidden, detail: wrongLogin } : hidden
   const retryAfterMs = answer.retryAfterMs ?? found.retryAfterMs ?? null
   const said = reasonOf(found)
   const data = {

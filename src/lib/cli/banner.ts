@@ -15,6 +15,8 @@ interface Shown {
   readonly colour: boolean
   /** How to run this program: `service-cli` or `node bin/run.js`. */
   readonly command: string
+  /** The state directory, where it is not the default one: commands must name it, too. */
+  readonly namedDir?: string | undefined
 }
 
 /** Access to a server with an MCP endpoint. */
@@ -61,7 +63,7 @@ export function renderBanner(facts: BannerFacts): string {
   const readable = ['the scene,', `the audit log, events and artefacts${window}.`] as const
   return textOf([
     ...labelled('MCP endpoint', url, colour),
-    ...pageLines(page, colour, { later: `later: ${command} page` }),
+    ...pageLines(page, colour, { later: `later: ${command} page${dirWords(facts)}` }),
     ...labelled('Host link', hostUrl, colour),
     ...labelled('Host token', hostTokenFile ?? 'from SERVICE_HOST_TOKEN', colour),
     ...joins.flatMap((gateway, at) => labelled(at === 0 ? 'Joins' : '', gateway, colour)),
@@ -85,13 +87,20 @@ export interface GatewayBannerFacts extends Shown, Access {
   readonly registryDir: string
   /** Instances of other machines can join. */
   readonly acceptsJoins: boolean
+  /** Clients read the instances through it. */
+  readonly aggregate: boolean
 }
 
 /** The banner of `gateway`. */
 export function renderGatewayBanner(facts: GatewayBannerFacts): string {
-  const { url, registryDir, acceptsJoins, page, colour, command } = facts
+  const { url, registryDir, acceptsJoins, aggregate, page, colour, command } = facts
   const bold = (text: string): string => paint(colour, 'bold', text)
-  const readable = ['which', 'applications run, their documents and addresses.'] as const
+  const readable = aggregate
+    ? ([
+        'which',
+        'applications run, and their scenes, notes, pictures, audit logs and artefacts.',
+      ] as const)
+    : (['which', 'applications run, their documents and addresses.'] as const)
   return textOf([
     ...labelled('Gateway', url, colour),
     ...pageLines(page, colour),
@@ -109,7 +118,7 @@ export function renderGatewayBanner(facts: GatewayBannerFacts): string {
       : []),
     '',
     bold('See what runs'),
-    `  ${command} instances`,
+    `  ${command} instances${dirWords(facts)}`,
   ])
 }
 
@@ -142,10 +151,14 @@ export function renderAccountsBanner(facts: AccountsBannerFacts): string {
     ...(database === null ? [] : labelled('Database', database, colour)),
     `${bold('Registration')}  ${admission[registration]}`,
     ...(local || !url.startsWith('http:') ? [] : warnings(unencrypted, colour)),
-    '',
-    bold(`Make an account${local ? ', on this machine' : ', here or elsewhere'}`),
-    `  export SERVICE_REGISTRY=${url}`,
-    `  ${command} register`,
+    ...(registration === 'closed'
+      ? []
+      : [
+          '',
+          bold(`Make an account${local ? ', on this machine' : ', here or elsewhere'}`),
+          `  export SERVICE_REGISTRY=${url}`,
+          `  ${command} register`,
+        ]),
   ])
 }
 
@@ -188,9 +201,13 @@ function accessLines(
   return [checked, ...between, ...warnings(notice, colour)]
 }
 
+function dirWords({ namedDir }: Pick<Shown, 'namedDir'>): string {
+  return namedDir === undefined ? '' : ` --registry-dir ${shellQuote(namedDir)}`
+}
+
 /** How to connect a client: with `mcp-config`, and by hand. Refers to a key, never shows it. */
 function clientLines(
-  facts: Pick<BannerFacts, 'name' | 'url' | 'keyed' | 'accounts' | 'command'>,
+  facts: Pick<BannerFacts, 'name' | 'url' | 'keyed' | 'accounts' | 'command' | 'namedDir'>,
   choice = '',
 ): string[] {
   const { name, url, command } = facts
@@ -199,7 +216,7 @@ function clientLines(
   const secret = '     "headers":{"Authorization":"Bearer ${SERVICE_MCP_API_KEY}"}}}}'
   const add = `    claude mcp add --transport http ${name} ${url}`
   return [
-    `  ${command} mcp-config claude-code --write${choice}`,
+    `  ${command} mcp-config claude-code --write${choice}${dirWords(facts)}`,
     '  (also: claude-desktop, cursor, vscode, gemini-cli, codex, inspector, …)',
     '  or by hand:',
     ...(keyed ? [`${add} \\`, header] : [add]),

@@ -43,6 +43,7 @@ export const exitCodeOf: Readonly<Record<ErrorCode, number>> = {
   storage_full: exitCodes.failed,
   storage_unavailable: exitCodes.failed,
   tool_call_invalid: exitCodes.refused,
+  argument_invalid: exitCodes.refused,
   resource_failed: exitCodes.failed,
   session_ended: exitCodes.failed,
   scene_live: exitCodes.failed,

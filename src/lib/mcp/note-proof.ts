@@ -40,8 +40,12 @@ export interface PixelBox {
 
 /** Said of objects that the note does not name: only those that it names are compared in detail. */
 export const nothingListed =
-  'nothing that the scene lists changed (places, names, parents, visibility, …); ' +
-  'materials, lights and modifiers of other objects are not compared'
+  'nothing that the scene lists changed (places, names, parents, visibility, …)'
+
+/** Said with every comparison. */
+export const comparedOnly =
+  'of objects that the note does not name, only what the scene lists is compared: changes of ' +
+  'materials, lights and modifiers may be missing'
 
 /** Returns whether `proofLines` can tell this answer of a server. */
 export function isNoteProof(value: unknown): value is NoteProof {
@@ -76,6 +80,7 @@ function changeLines({ asked, also_changed: also = [], more = 0, truncated = fal
   else if (asked !== undefined && asked.length > 0 && also.length === 0) {
     lines.push(`besides, ${nothingListed}`)
   }
+  lines.push(comparedOnly)
   return lines
 }
 

@@ -33,6 +33,7 @@ export type ErrorCode =
   | 'resource_uri_invalid'
   | 'resource_failed'
   | 'tool_call_invalid'
+  | 'argument_invalid'
   | 'session_ended'
   | 'scene_live'
   | 'name_taken'

@@ -34,6 +34,7 @@ const statuses: Record<ErrorCode, number> = {
   resource_not_enabled: 404,
   resource_uri_invalid: 400,
   tool_call_invalid: 400,
+  argument_invalid: 400,
   resource_failed: 500,
   session_ended: 404,
   scene_live: 409,

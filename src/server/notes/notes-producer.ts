@@ -85,10 +85,12 @@ export class NotesProducer implements BuiltIn {
     const notes = await this.#notes.list()
     const { damaged } = this.#notes
     const json = (value: object) => jsonContents(uri.text, JSON.stringify(value))
-    if (uri.text === openNotesUri) return json(page(notes.filter(isOpen), damaged))
+    const shared = this.#notes.isShared ? {} : { shared: false }
+    if (uri.text === openNotesUri)
+      return json({ ...shared, ...page(notes.filter(isOpen), damaged) })
     if (uri.path === 'all') {
       const limit = rangeParameter(uri, 'limit', 1, 1000) ?? pageNotes
-      return json(page(notes, damaged, countParameter(uri, 'offset') ?? 0, limit))
+      return json({ ...shared, ...page(notes, damaged, countParameter(uri, 'offset') ?? 0, limit) })
     }
     const [, word, name = ''] = /^([^/]+)\/(.*)$/.exec(uri.path) ?? []
     if (word !== undefined && pictureName.test(name)) {

@@ -31,6 +31,8 @@ const maxEntriesShown = 10
 /** How often the store is looked at while a client follows the notes: other servers write, too. */
 const lookMs = 1000
 
+export const noDocument = 'no document is shared'
+
 /** What the person says; the rest is filled in. */
 export type NoteInput = Pick<
   Note,
@@ -49,6 +51,8 @@ interface NotesParts {
   /** Names the document that is open in the application. */
   readonly document: () => string
   readonly open: (document: string) => NoteFolder
+  /** False: the application has left and taken its scene with it. */
+  readonly isShared: () => boolean
   readonly revision: () => number | null
   readonly prover: Prover
   readonly audit: Pick<AuditLog, 'record'>
@@ -148,6 +152,11 @@ export class Notes implements NotesSource {
     }
   }
 
+  /** False: the user has ended the sharing, so that no note would be found again. */
+  get isShared(): boolean {
+    return this.#parts.isShared()
+  }
+
   /** Ids of those that the last `list` could not read. */
   get damaged(): readonly string[] {
     return this.#store.damaged
@@ -159,11 +168,15 @@ export class Notes implements NotesSource {
   }
 
   /**
-   * Throws `limit_reached` when the document has as many notes as it may, and `body_invalid` when a
+   * Throws `note_state` when no document is shared, `limit_reached` when the document has as many
+   * notes as it may, and `body_invalid` when a
    * target is the name of several objects. The answer marks targets that are no objects of the scene.
    */
   async add(given: NoteInput): Promise<Note> {
     const { clock, revision, prover } = this.#parts
+    if (!this.isShared) {
+      throw new ServiceError('note_state', noDocument, { hint: 'connect the application first' })
+    }
     const resolved = (targets: readonly NoteTarget[]) => {
       const scene = targets.length === 0 ? undefined : this.#scene?.()
       return scene === undefined ? targets : resolveTargets(targets, scene)

@@ -14,7 +14,7 @@ import service_cli_link
 from service_cli_link import actions, cadence, finite, missing_files, note_panel
 from service_cli_link import object_detail, status_view
 from service_cli_link.console_tee import ConsoleTee, Tee
-from service_cli_link.note_panel import NOTHING
+from service_cli_link.note_panel import COMPARED_ONLY, NOTHING
 from service_cli_link.service_host_link import CLEARED, NOT_TOLD, OFF, LinkStatus
 from service_cli_link.sensitive import is_sensitive_name
 
@@ -91,31 +91,33 @@ class NoteLines(unittest.TestCase):
         said, answered, proof = self.lines(answer, targets=[{"id": "Cube", "name": "Cube"}])
         self.assertEqual(said, ["Higher", "About: Cube"])
         self.assertEqual(answered, ["an agent: Done"])
-        self.assertEqual(proof, ["Changed:", "- Cube moved", "Also changed:", "- Lamp moved"])
+        self.assertEqual(proof, ["Changed:", "- Cube moved", "Also changed:", "- Lamp moved",
+                                 COMPARED_ONLY])
 
     def test_keep_an_answer_apart_from_what_was_found(self):
         forged = "Done\nChanged:\n- Cube moved"
         said, answered, proof = self.lines(self.answer(forged, asked=[]))
         self.assertEqual((said, answered),
                          (["Higher", "About: no object"], ["an agent: " + forged]))
-        self.assertEqual(proof, [NOTHING])
+        self.assertEqual(proof, [NOTHING, COMPARED_ONLY])
 
     def test_do_not_say_that_nothing_changed_and_say_why_nothing_was_compared(self):
-        self.assertEqual(self.proof(asked=[], also_changed=[]), [NOTHING])
+        self.assertEqual(self.proof(asked=[], also_changed=[]),
+                         [NOTHING, COMPARED_ONLY])
         self.assertEqual(self.proof(no_changes="there was no scene"),
                          ["Not compared: there was no scene"])
         self.assertEqual(self.proof(asked=[], settled=False),
-                         ["The scene was still changing.", NOTHING])
+                         ["The scene was still changing.", NOTHING, COMPARED_ONLY])
 
     def test_say_that_the_scene_was_not_confirmed(self):
         as_of = "2026-03-04T05:06:07.250Z"
         self.assertEqual(self.proof(asked=[], settled=False, as_of=as_of),
                          ["Not confirmed: changes after %s are missing." % as_of,
-                          NOTHING])
+                          NOTHING, COMPARED_ONLY])
 
     def test_count_all_changes_that_are_left_out(self):
         asked = ["%d moved" % number for number in range(30)]
-        self.assertEqual(self.proof(asked=asked, more=70)[-2:], ["… 24 more", "… and 70 more"])
+        self.assertEqual(self.proof(asked=asked, more=70)[-3:-1], ["… 24 more", "… and 70 more"])
 
     def test_are_few_when_the_note_is_settled(self):
         lines = self.lines(self.answer(asked=["Cube moved"]), state="accepted")

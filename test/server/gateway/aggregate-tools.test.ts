@@ -58,9 +58,15 @@ describe('the tools of a gateway that aggregates', () => {
       const { isError, content } = await call('query_scene', args)
       expect(isError).to.equal(true)
       expect(content[0].text)
-        .to.include(blender.instanceId.slice(0, 8))
+        .to.match(/^argument_invalid: /)
+        .and.include(blender.instanceId.slice(0, 8))
         .and.include(maya.instanceId.slice(0, 8))
     }
+  })
+
+  it('say that notes are answered at the instance', async () => {
+    const { content } = await call('list_notes', { instance: 'maya' })
+    expect(content.at(-1).text).to.contain('Notes are answered at the instance itself')
   })
 
   it('repeat little of what was asked for, and no line breaks', async () => {

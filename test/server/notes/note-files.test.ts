@@ -183,7 +183,7 @@ describe('the files of notes', () => {
     const answered = await tool('answer_note', { id, text: 'Dimmed' })
     expect(answered.content[0].text).to.contain(`note ${id} cannot be read`)
     const numbered = await tool('answer_note', { id: '7', text: 'Dimmed' })
-    const known = `open: 1 (${next.id}); cannot be read: ${id}`
+    const known = `unsettled: 1 (${next.id}); cannot be read: ${id}`
     expect(numbered.content[0].text).to.contain(`no such note; ${known}`)
     expect((await list()).stderr).to.contain(`note ${id} cannot be read; the log`)
     await writeFile(file, whole)

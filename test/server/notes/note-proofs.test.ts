@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { glob, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { comparedOnly } from '../../../src/lib/mcp/note-proof.ts'
 import { encodePng } from '../../../src/server/capture/png/make-picture.ts'
 import { LinkClient } from '../../helpers/link.ts'
 import { RawSession, toolCall } from '../../helpers/mcp.ts'
@@ -64,6 +65,7 @@ describe('the proof of an answer', () => {
       'also changed:',
       '- materials: Steel rough 0 → 0.5',
       '- Cube moved 1.00 along x',
+      comparedOnly,
       'no picture: no application is connected',
     ])
     const kept = await session.readJson(`notes://${note.id}`)

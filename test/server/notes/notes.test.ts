@@ -219,7 +219,7 @@ describe('notes of people', () => {
     ['notes/1/answer', {}, 400, '/text is missing'],
     ['notes/1/delete', {}, 400, 'answer, accept, reopen, close'],
     ['notes/1/accept', {}, 409, 'note 1 is open: accept does not apply'],
-    ['notes/99/close', {}, 404, 'no such note; open: 1'],
+    ['notes/99/close', {}, 404, 'no such note; unsettled: 1'],
   ]
   it('refuse what is wrong with a reason, and change nothing', async () => {
     await add()

@@ -8,7 +8,7 @@ import {
   renderBanner,
   renderGatewayBanner,
 } from '../../../src/lib/cli/banner.ts'
-import { entryName } from '../../../src/lib/mcp/settings/choose-target.ts'
+import { entryName } from '../../../src/lib/mcp/entry-name.ts'
 
 const page = `http://127.0.0.1:8765/#login=${'A'.repeat(43)}`
 const access = { keyed: false, loopback: true, page: null }
@@ -47,7 +47,7 @@ describe('renderBanner', () => {
     ],
     [{}, 'not see the window', 'not page', 'not login', 'not \x1b'],
     [{ loopback: false }, 'everyone who can reach'],
-    [{ page }, page, 'later: service-cli page'],
+    [{ page }, page, 'later: service-cli page', 'not --registry-dir'],
     // In quotes that keep a shell from putting the key itself into the client's file.
     [{ keyed: true }, 'the host token, the API key', header, 'not No API key'],
     [{ tokens: true }, 'the host token, access tokens', 'not SERVICE_MCP_API_KEY'],
@@ -76,6 +76,12 @@ describe('renderBanner', () => {
     expect(lines).to.include.members([`  ${page}`, `  ${facts.hostTokenFile}`])
   })
 
+  it('names the state directory in its commands', () => {
+    const banner = renderBanner({ ...facts, page, namedDir: '/tmp/a b' })
+    expect(banner).to.contain("service-cli page --registry-dir '/tmp/a b'")
+    expect(banner).to.contain("--write --registry-dir '/tmp/a b'")
+  })
+
   it('has client entries that are JSON', () => {
     for (const keyed of [false, true]) {
       const text = renderBanner({ ...facts, keyed })
@@ -96,10 +102,13 @@ describe('renderGatewayBanner', () => {
     url: 'http://127.0.0.1:9765/mcp',
     registryDir: '/tmp/service-cli-1000',
     acceptsJoins: false,
+    aggregate: false,
   }
   const rows: Row<GatewayBannerFacts>[] = [
     [{}, facts.url, facts.registryDir, 'every account of this machine', 'not join', 'not login'],
     [{ acceptsJoins: true, loopback: false }, 'that join', 'everyone who can reach'],
+    [{ aggregate: true }, 'their scenes, notes, pictures', 'not addresses'],
+    [{ namedDir: '/tmp/x' }, '--gateway --registry-dir /tmp/x', 'instances --registry-dir /tmp/x'],
     [{ keyed: true }, 'not No API key'],
     [{ page }, page, 'not service-cli page'],
     [{ tokens: true, accounts: true }, 'Bearer ${SERVICE_MCP_API_KEY}', 'token create NAME'],
@@ -125,7 +134,8 @@ describe('renderAccountsBanner', () => {
   const rows: Row<AccountsBannerFacts>[] = [
     [{}, facts.url, facts.dataDir, 'Make an account, on this machine', 'not unencrypted'],
     [{ registration: 'invite' }, 'by invitation'],
-    [{ registration: 'closed', local: false }, 'here or elsewhere', 'unencrypted'],
+    [{ registration: 'closed', local: false }, 'no new accounts', 'not Make', 'unencrypted'],
+    [{ local: false }, 'here or elsewhere'],
     [{ local: false, url: 'https://r.example' }, 'not unencrypted'],
   ]
   for (const [changes, ...texts] of rows) {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { nothingFollowed } from '../../../src/lib/mcp/change-words.ts'
-import { nothingListed, proofLines } from '../../../src/lib/mcp/note-proof.ts'
+import { comparedOnly, nothingListed, proofLines } from '../../../src/lib/mcp/note-proof.ts'
 import { ServiceError } from '../../../src/lib/util/errors.ts'
 import type { JsonObject } from '../../../src/lib/util/json.ts'
 import { silentLogger } from '../../../src/lib/util/logger.ts'
@@ -200,6 +200,7 @@ describe('Prover', () => {
       const store = new NoteFolder(join(folder, 'notes'), silentLogger)
       store.write = writing(store.write.bind(store))
       const notes = new Notes({
+        isShared: () => true,
         document: () => folder,
         open: () => store,
         revision: () => revision,
@@ -284,7 +285,10 @@ describe('Prover', () => {
       told({ energy: 1000 })
       const proof = await proves.prove(note, 1)
       expect(proof.asked).to.deep.equal([])
-      expect(proofLines(proof)[0]).to.equal(`in the objects of the note ${nothingFollowed}`)
+      expect(proofLines(proof).slice(0, 2)).to.deep.equal([
+        `in the objects of the note ${nothingFollowed}`,
+        comparedOnly,
+      ])
     })
 
     it('finds the detail of an object under the name that it has now', async () => {
@@ -338,9 +342,10 @@ describe('Prover', () => {
       rise()
       const moved = await proves.prove(note, 2)
       expect(moved).not.to.have.property('asked')
-      expect(proofLines(moved).slice(0, 2)).to.deep.equal([
+      expect(proofLines(moved).slice(0, 3)).to.deep.equal([
         'the note names no object; changed:',
         '- Cube moved 1.00 along z',
+        comparedOnly,
       ])
     })
   })

@@ -8,7 +8,8 @@ export default class RegistryUsersAdd extends AdminCommand {
 
   static override description = `Prints the code alone on stdout: give it to the user. It is valid \
 once, for 7 days and for this user name. The user runs service-cli register NAME, which asks for it \
-when registration needs one. An earlier code of the name stops working.`
+when registration needs one. A server with --registration closed takes no code. An earlier code of \
+the name stops working.`
 
   static override examples = [
     { description: 'by name', command: '<%= config.bin %> registry users add alice' },

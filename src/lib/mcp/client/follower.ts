@@ -78,10 +78,21 @@ function sceneNews(before: State, { revision, gone, value, facts }: State): News
   const known = isBack ? { ...facts, application: { connected: true } } : facts
   if (revision === before.revision) return line == null ? null : { lines: [line], facts: known }
   const delta = isJsonObject(value) ? value : {}
+  const isFirst = hasNoScene(before.value) && !hasNoScene(value)
+  const [head = '', ...rest] = deltaText(delta, line == null ? null : { line }, maxChars).split(
+    '\n',
+  )
+  // The sum of all that is new tells nothing of a scene that was not there.
+  const shown = isFirst && delta.truncated === true ? [] : rest
   return {
-    lines: deltaText(delta, line == null ? null : { line }, maxChars).split('\n'),
+    lines: [isFirst ? `revision ${asText(revision)}: the scene came` : head, ...shown],
     facts: { base_revision: before.revision, ...known, ...shownChanges(delta) },
   }
+}
+
+/** What stands for a scene before one is sent, and after it is withdrawn. */
+function hasNoScene(value: unknown): boolean {
+  return isJsonObject(value) && value.status === 'no_snapshot'
 }
 
 function newsOf(before: State, { kind, value, text, facts }: State): News | null {

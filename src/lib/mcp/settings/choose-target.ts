@@ -2,6 +2,7 @@ import { isLoopback } from '../../util/address.ts'
 import type { Instance } from '../../instances/instance.ts'
 import { selectInstance, shortIds } from '../../instances/select-instance.ts'
 import { usage } from '../../util/errors.ts'
+import { entryName } from '../entry-name.ts'
 
 /** The server of the entry. */
 export interface Target {
@@ -16,8 +17,6 @@ export interface Target {
 
 /** The default address of `service-cli serve`. */
 const defaultUrl = 'http://127.0.0.1:8765/mcp'
-
-const defaultName = 'service-cli'
 
 /**
  * Chooses the given URL, the given instance, or the only live one. Throws `usage_invalid`, with a
@@ -50,7 +49,7 @@ export function chooseTarget(asked: { url?: string; instance?: string }, live: I
       throw usage(`--instance ${asked.instance} is too short`, listHint(live))
     case 'none':
       if (asked.instance === undefined) {
-        return { url: defaultUrl, name: defaultName, word: defaultUrl, assumed: true }
+        return { url: defaultUrl, name: entryName(), word: defaultUrl, assumed: true }
       }
       throw usage(`no running server matches --instance ${asked.instance}`, listHint(live))
   }
@@ -74,11 +73,6 @@ function checkUrl(text: string): string {
   if (url.hash !== '')
     throw usage('--url must not contain a fragment (#)', `example: ${defaultUrl}`)
   return url.href
-}
-
-/** The default name of the entry for a server of this kind of application. */
-export function entryName(kind = 'unknown'): string {
-  return kind === 'unknown' || !/^[A-Za-z0-9_-]{1,64}$/.test(kind) ? defaultName : kind
 }
 
 function describe(instances: readonly Instance[]): string {

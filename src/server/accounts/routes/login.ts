@@ -1,4 +1,4 @@
-import { apiPrefix } from '../../../lib/accounts/protocol.ts'
+import { apiPrefix, wrongLogin } from '../../../lib/accounts/protocol.ts'
 import {
   loginRequest,
   type LoginRequest,
@@ -63,5 +63,5 @@ export function loginRoutes(services: AccountServices): Route[] {
 
 /** The same whether the name is unknown or the password wrong. */
 function wrongCredentials(): AccountsProblem {
-  return new AccountsProblem('invalid-credentials', 'the user name or the password is wrong')
+  return new AccountsProblem('invalid-credentials', wrongLogin)
 }

@@ -111,7 +111,7 @@ export function unknownInstance(uri: string): ResourceNotFound {
 }
 
 function notNamed(message: string): ServiceError {
-  return new ServiceError('resource_uri_invalid', message)
+  return new ServiceError('argument_invalid', message)
 }
 
 function ambiguous(selector: string, ids: string[], uri?: string): ServiceError {

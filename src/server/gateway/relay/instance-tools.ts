@@ -29,6 +29,9 @@ type OpenWaits = NonNullable<ToolParts['waits']>
 /** Whether the word names an object, which only an instance knows. */
 type IsName = (word: unknown) => word is string
 
+/** A gateway has no tool for it. */
+const answeredThere = 'Notes are answered at the instance itself, not through the gateway.'
+
 const naming =
   'its id or the first digits of it, the kind of application, or the name of its document'
 
@@ -53,7 +56,14 @@ export function instanceTools(parts: ToolParts, instances: Instances): ToolBox {
     ...own,
     tools: [
       ...own.tools.map(tool => withInstance(tool, instances, isName, waits)),
-      ...applicationDefinitions.map(definition => forwarded(definition, instances)),
+      ...applicationDefinitions.map(definition =>
+        forwarded(
+          definition.name === 'list_notes'
+            ? { ...definition, description: `${definition.description} ${answeredThere}` }
+            : definition,
+          instances,
+        ),
+      ),
     ],
   }
 }
@@ -107,7 +117,8 @@ async function forward(
     _meta: { [dataKey]: true },
   }
   const result = await instances.call(instanceId, 'tools/call', asked, caller)
-  const from = `instance ${shortId(instanceId)}: ${labelOf(entry)}`
+  const there = name === 'list_notes' ? `; ${answeredThere}` : ''
+  const from = `instance ${shortId(instanceId)}: ${labelOf(entry)}${there}`
   return { ...resultOf(result), content: [...contentOf(result), { type: 'text', text: from }] }
 }
 

@@ -42,6 +42,7 @@ export class Application {
   #connection: Connection | null = null
   #app: AppFacts | null = null
   #document: DocumentFacts | null = null
+  #hasCleared = false
   #stopNotes: (() => void) | null = null
   #pictures: PictureOfferFacts = noPictures
   #heartbeat: SeenHeartbeat | null = null
@@ -91,6 +92,7 @@ export class Application {
     this.#release(closeCodes.replaced, 'a newer link of the same instance has its place')
     this.#app = hello.app
     this.#document = hello.document
+    this.#hasCleared = false
     this.#pictures = hello.capture
     this.#heartbeat = null
     const requests = new AppRequests({
@@ -164,6 +166,7 @@ export class Application {
     this.#deps.log.info({ reason }, 'application said good-bye')
     if (clear) {
       this.#document = null
+      this.#hasCleared = true
       this.#listener.cleared(this)
     }
     this.#release(closeCodes.bye, 'bye')
@@ -224,8 +227,9 @@ export class Application {
     const connected = this.isConnected
     const busy = connected && this.#isBusy()
     const pictures = connected ? this.#pictures : noPictures
+    const cleared = this.#hasCleared
     const presence = { connected, app: this.#app, document: this.#document, busy, pictures }
-    this.#listener.presence(presence, this)
+    this.#listener.presence(cleared ? { ...presence, cleared } : presence, this)
   }
 }
 

@@ -17,6 +17,8 @@ export interface Presence {
   readonly pictures: PictureOfferFacts
   /** It only posts: nothing tells when it goes. */
   readonly posts?: boolean
+  /** It has left and taken its scene with it. */
+  readonly cleared?: boolean
 }
 
 const noPresence: Presence = {

@@ -4,7 +4,7 @@ import { cleanText } from '../../../lib/util/text.ts'
 import { type NoteProof, proofLines } from '../../../lib/mcp/note-proof.ts'
 import { isOpen, type Note } from '../../notes/note.ts'
 import { keptText, maxNoteTextChars } from '../../notes/note-posts.ts'
-import type { Notes } from '../../notes/notes.ts'
+import { noDocument, type Notes } from '../../notes/notes.ts'
 import { summary } from '../../notes/notes-producer.ts'
 import { kinds } from './arguments.ts'
 import { fitting, maxChars, sliceText } from './pages.ts'
@@ -40,9 +40,9 @@ const answerNoteDefinition = {
   description:
     'Answer a note when you have done what it asks for, or when you need to know more. The person ' +
     'sees the answer in the application and accepts it or replies; until then it is not answered ' +
-    'again. The result proves the difference since the note was made, also of what the note does ' +
-    'not name; it waits until the scene is still. This is the only tool that writes, and it writes ' +
-    'notes alone.',
+    'again. The result proves the difference since the note was made: changes of what the scene ' +
+    'lists, and details (materials, lights, modifiers) of the objects of the note alone. It waits ' +
+    'until the scene is still. This is the only tool that writes, and it writes notes alone.',
   searchHint: 'reply to a comment, resolve feedback, report a note as done',
   annotations: { readOnlyHint: false },
   input: z.strictObject({
@@ -68,7 +68,8 @@ function listNotesTool(notes: Notes): Tool {
     const kind = state === 'open' ? 'open note' : 'note'
     const part = shown.length === wanted.length ? '' : `${shown.length} of `
     const count = wanted.length === 0 ? `no ${kind}s` : counted(wanted.length, kind)
-    const lines = [part + count, ...shown.map(lineOf)]
+    const head = notes.isShared ? part + count : noDocument
+    const lines = [head, ...shown.map(lineOf)]
     if (next < wanted.length) {
       lines.push(`… ${wanted.length - next} more: call list_notes with offset ${next}`)
     }

@@ -65,6 +65,6 @@ export function textResult(text: string, data?: JsonObject): ToolResult {
   return { content: [{ type: 'text', text }], data }
 }
 
-export function failedResult(code: ErrorCode | 'argument_invalid', message: string): ToolResult {
+export function failedResult(code: ErrorCode, message: string): ToolResult {
   return { ...textResult(`${code}: ${message}`), isError: true }
 }

@@ -53,6 +53,16 @@ describe('createFollower of a scene', () => {
     expect((await follower.look(read))?.lines[0]).to.contain('nothing that service-cli follows')
   })
 
+  it('says of the first scene that it came', async () => {
+    const { state, read } = sceneOf()
+    const follower = createFollower('scene://current')
+    await follower.start(read)
+    state.set(frame(1))
+    expect((await follower.look(read))?.lines[0]).to.equal('revision 1: the scene came')
+    state.set(frame(2))
+    expect((await follower.look(read))?.lines[0]).to.contain('revision 1 → 2: 2 objects')
+  })
+
   it('says so where the server has forgotten the revision, and goes on from there', async () => {
     const { state, read } = sceneOf({ ...defaultLimits, maxSceneRevisionBytes: 1 })
     state.set(frame(1))
