@@ -8,7 +8,6 @@ export interface Step {
 }
 
 export const ctrlC = '\u0003'
-export const ctrlD = '\u0004'
 export const ctrlT = '\u0014'
 export const ctrlZ = '\u001a'
 

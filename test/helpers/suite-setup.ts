@@ -1,3 +1,4 @@
+import { configureGlobal } from 'fast-check'
 import { spawnSync } from 'node:child_process'
 import { appendFileSync, mkdtempSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -54,6 +55,11 @@ function writeTimes(this: Context): void {
   cpuBefore = cpu
   const target = process.env.TEST_TIMES_FILE
   if (target !== undefined) appendFileSync(target, `${JSON.stringify(times)}\n`)
+}
+
+// A failed property names its seed: with it in FUZZ_SEED the same cases come again.
+if (process.env.FUZZ_SEED !== undefined) {
+  configureGlobal({ seed: Number(process.env.FUZZ_SEED) })
 }
 
 // Mocha ends its workers with SIGTERM after a second, on a busy machine before their coverage is written.

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { exitOf } from '../helpers/program.ts'
 
-/** Runs one of the scripts beside these tests. */
+/** Runs one of the scripts in `test/helpers/scripts/`. */
 export function startScript(script: string, args: readonly string[]): ChildProcess {
   return spawn(process.execPath, [script, ...args], { stdio: ['pipe', 'pipe', 'inherit'] })
 }

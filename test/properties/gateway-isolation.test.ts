@@ -14,7 +14,7 @@ import { randomOf } from '../helpers/random.ts'
 import { until } from '../helpers/until.ts'
 
 const steps = Number(process.env.ISOLATION_STEPS ?? 1000)
-const seed = Number(process.env.ISOLATION_SEED ?? Math.floor(Math.random() * 2 ** 31))
+const seed = Number(process.env.FUZZ_SEED ?? Math.floor(Math.random() * 2 ** 31))
 const names = ['ada', 'ben', 'cleo', 'dora', 'emil', 'fay']
 const teams = ['fx', 'lighting', null]
 const visibilities = ['owner', 'team', 'all', 'world']

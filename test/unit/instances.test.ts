@@ -8,6 +8,7 @@ import { parseRecord } from '../../src/lib/instances/record.ts'
 import { selectInstance, shortIds } from '../../src/lib/instances/select-instance.ts'
 import { silentLogger } from '../../src/lib/util/logger.ts'
 import { processStart } from '../../src/lib/util/process.ts'
+import { skipBecause } from '../helpers/skip.ts'
 
 /** TEST-NET-1 (RFC 5737) is no address of any machine. */
 const at = (url: string) => ({ mcp_url: `${url}/mcp`, host_url: `${url}/host` })
@@ -106,7 +107,9 @@ describe('liveInstances', () => {
   ]
   for (const [what, more, ageMs] of dead) {
     it(`are none ${what}`, async function () {
-      if ('pid_start' in more && (await processStart(process.pid)) === null) this.skip()
+      if ('pid_start' in more && (await processStart(process.pid)) === null) {
+        skipBecause(this, 'this system tells no start of a process')
+      }
       await write('dead', more, ageMs)
       await write('good')
       expect(await live()).to.deep.equal(['good'])
@@ -124,7 +127,7 @@ describe('liveInstances', () => {
   })
 
   it('are none in a folder that others can change', async function () {
-    if (process.getuid === undefined) this.skip()
+    if (process.getuid === undefined) skipBecause(this, 'this system has no user ids')
     await write('good')
     for (const folder of [dir, join(dir, 'instances')]) {
       await chmod(folder, 0o770)
@@ -135,7 +138,7 @@ describe('liveInstances', () => {
   })
 
   it('are none behind a symbolic link', async function () {
-    if (process.getuid === undefined) this.skip()
+    if (process.getuid === undefined) skipBecause(this, 'this system has no user ids')
     await write('good')
     const instances = join(dir, 'instances')
     await rename(join(instances, 'good.json'), join(dir, 'good.json'))

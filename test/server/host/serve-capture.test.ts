@@ -9,6 +9,7 @@ import { until } from '../../helpers/until.ts'
 import { LinkClient } from '../../helpers/link.ts'
 import { MemoryBackend } from '../../helpers/memory-capture.ts'
 import { RawSession } from '../../helpers/mcp.ts'
+import { skipBecause } from '../../helpers/skip.ts'
 
 const uri = 'capture://current_window'
 
@@ -93,7 +94,7 @@ describe('the window of the application that is linked to serve', () => {
   })
 
   it('is not that of a local process with the id of a remote application', async function () {
-    if (process.platform !== 'linux') this.skip()
+    if (process.platform !== 'linux') skipBecause(this, 'no process can have the id on Linux alone')
     const session = await start()
     // No process has such an id.
     const app = await link({ pid: 4_194_305, mode: 'gui' })

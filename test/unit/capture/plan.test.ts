@@ -8,6 +8,7 @@ import type { CaptureMode } from '../../../src/server/capture/options.ts'
 import { planCapture, type Probed } from '../../../src/server/capture/plan.ts'
 import { deniedPictures, noApplication } from '../../../src/server/capture/target.ts'
 import { WindowCapture } from '../../../src/server/capture/window-capture.ts'
+import { skipBecause } from '../../helpers/skip.ts'
 
 const target = ok({ pid: 4711, title: null })
 const noTarget = fail(noApplication)
@@ -61,7 +62,7 @@ describe('openBackends', () => {
 
   it('makes backends that without a display are not available, and no error', async function () {
     // Elsewhere a desktop needs no variable to be there.
-    if (process.platform !== 'linux') this.skip()
+    if (process.platform !== 'linux') skipBecause(this, 'this is the order on Linux')
     const backends = await openBackends('auto', app, {})
     const parts = {
       mode: 'auto',

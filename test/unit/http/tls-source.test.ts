@@ -9,6 +9,7 @@ import type { TlsPair } from '../../../src/server/http/read-pair.ts'
 import { TlsSource } from '../../../src/server/http/tls-source.ts'
 import { makePair, type PairOptions, writePair } from '../../helpers/certificate.ts'
 import { recordingLog } from '../../helpers/recording-log.ts'
+import { skipBecause } from '../../helpers/skip.ts'
 
 const limits = resolveLimits({ tlsPollMs: 3_600_000 })
 
@@ -160,7 +161,7 @@ describe('a certificate and its key', () => {
   })
 
   it('warn when other accounts can read the key', async function () {
-    if (process.platform === 'win32') return this.skip()
+    if (process.platform === 'win32') skipBecause(this, 'Windows has no file modes')
     await put()
     await open()
     expect(told('warn')).to.deep.equal([])
