@@ -7,6 +7,7 @@ import { userName } from '../../src/lib/util/posix.ts'
 import { serveInProcess } from '../helpers/in-process-servers.ts'
 import { runCommand } from '../helpers/in-process.ts'
 import { LinkClient } from '../helpers/link.ts'
+import { RawSession } from '../helpers/mcp.ts'
 import type { RunningServe } from '../helpers/serve-process.ts'
 
 describe('service-cli notes and checkpoint', () => {
@@ -68,6 +69,16 @@ describe('service-cli notes and checkpoint', () => {
     expect(refused.code).not.to.equal(0)
     expect(refused.stderr).to.contain('no document is shared')
     expect((await notes('list')).stderr).to.equal('no document is shared\n')
+    for (const words of [
+      ['show', '1'],
+      ['answer', '1', 'done'],
+      ['accept', '1'],
+    ]) {
+      expect((await notes(...words)).stderr).to.contain('no document is shared')
+    }
+    const session = await RawSession.open(serve.url)
+    const { result } = await session.call('tools/call', { name: 'list_notes', arguments: {} })
+    expect(result.content[0].text).to.match(/^no document is shared/)
   })
 
   it('settles a note with long answers', async () => {

@@ -27,7 +27,7 @@ export function useKey(base: string, key: string): Promise<Answer> {
 }
 
 /** What the browser sends back of a cookie: its name and value. */
-export function cookieOf({ headers }: Answer): string {
+function cookieOf({ headers }: Answer): string {
   return headers['set-cookie']?.[0]?.split(';')[0] ?? ''
 }
 

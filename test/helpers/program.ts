@@ -12,7 +12,7 @@ export interface Ended {
 }
 
 /** Compiled code is shared by the tests, whatever their home: each start is several times as fast. */
-export const cacheHome = join(homedir(), '.cache')
+const cacheHome = join(homedir(), '.cache')
 
 // Read once: a command that runs in this process has an environment of its own for that time.
 const { PATH, HOME, TMPDIR } = process.env

@@ -11,8 +11,8 @@ import { type ServeProcess, startServeProcess } from '../helpers/serve-process.t
 import { callStateless } from '../helpers/stateless.ts'
 import { FollowingClient } from './following-client.ts'
 
-const { AGGREGATE_INSTANCES, AGGREGATE_SECONDS, FUZZ_SEED } = process.env
-const count = Number(AGGREGATE_INSTANCES ?? 8)
+const { AGGREGATE_SECONDS, FUZZ_SEED } = process.env
+const count = 8
 const seconds = Number(AGGREGATE_SECONDS ?? 15)
 const seed = Number(FUZZ_SEED ?? Math.floor(Math.random() * 2 ** 31))
 const kinds = ['blender', 'maya', 'houdini']

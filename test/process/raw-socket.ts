@@ -108,7 +108,7 @@ export function requestText(lines: readonly string[], body = ''): string {
 }
 
 /** The whole answers at the start of what came; interim ones (1xx) are answers, too. */
-export function parseAnswers(text: string): RawAnswer[] {
+function parseAnswers(text: string): RawAnswer[] {
   const found: RawAnswer[] = []
   for (let at = 0; at < text.length;) {
     const headEnd = text.indexOf('\r\n\r\n', at)

@@ -165,7 +165,7 @@ export function findNote(notes: readonly Note[], word: string, damaged: readonly
   }
   const open = notes.filter(isOpen).map(({ number, id }) => `${number} (${id})`)
   const known =
-    open.length === 0 ? 'none is unsettled' : `unsettled: ${open.slice(0, 10).join(', ')}`
+    open.length === 0 ? 'all its notes are settled' : `unsettled: ${open.slice(0, 10).join(', ')}`
   // The number may be that of one of these.
   const lost = damaged.length === 0 ? '' : `; cannot be read: ${damaged.slice(0, 10).join(', ')}`
   throw new ServiceError('resource_not_found', `this document has no such note; ${known}${lost}`)

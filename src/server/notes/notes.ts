@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { ServiceError } from '../../lib/util/errors.ts'
+import { type ErrorCode, ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { type Clock, type Timer, toRfc3339 } from '../../lib/util/time.ts'
 import type { NoteFolder } from './note-folder.ts'
@@ -164,19 +164,18 @@ export class Notes implements NotesSource {
 
   /** By id, a unique beginning of it, or number. Throws `resource_not_found`. */
   async find(word: string): Promise<Note> {
+    this.#assertShared('resource_not_found')
     return findNote(await this.list(), word, this.damaged)
   }
 
   /**
    * Throws `note_state` when no document is shared, `limit_reached` when the document has as many
-   * notes as it may, and `body_invalid` when a
-   * target is the name of several objects. The answer marks targets that are no objects of the scene.
+   * notes as it may, and `body_invalid` when a target is the name of several objects. The answer
+   * marks targets that are not in the scene.
    */
   async add(given: NoteInput): Promise<Note> {
     const { clock, revision, prover } = this.#parts
-    if (!this.isShared) {
-      throw new ServiceError('note_state', noDocument, { hint: 'connect the application first' })
-    }
+    this.#assertShared()
     const resolved = (targets: readonly NoteTarget[]) => {
       const scene = targets.length === 0 ? undefined : this.#scene?.()
       return scene === undefined ? targets : resolveTargets(targets, scene)
@@ -215,8 +214,12 @@ export class Notes implements NotesSource {
     return withTargets(note, this.#scene?.())
   }
 
-  /** Throws `resource_not_found`, and `note_state` when the note does not take the action now. */
+  /**
+   * Throws `resource_not_found`, and `note_state` when no document is shared or the note does not
+   * take the action now.
+   */
   async act(word: string, { action, by, actor = by, text }: NoteAct): Promise<Note> {
+    this.#assertShared()
     const at = toRfc3339(this.#parts.clock.now())
     const store = this.#store
     const note = await store.writeOne(notes => {
@@ -276,6 +279,11 @@ export class Notes implements NotesSource {
       this.#told(`notes://${note.id}`)
     }
     for (const told of this.#watchers) told()
+  }
+
+  #assertShared(code: ErrorCode = 'note_state'): void {
+    if (this.isShared) return
+    throw new ServiceError(code, noDocument, { hint: 'connect the application first' })
   }
 
   get #store(): NoteFolder {

@@ -44,7 +44,7 @@ export function gateway(limits: Partial<Limits & GatewayLimits> = {}) {
   return { directory, ...gatewayOver(directory, limits) }
 }
 
-export function gatewayOver(
+function gatewayOver(
   directory: InstanceDirectory,
   limits: Partial<Limits & GatewayLimits> = {},
 ) {
