@@ -44,10 +44,7 @@ export function gateway(limits: Partial<Limits & GatewayLimits> = {}) {
   return { directory, ...gatewayOver(directory, limits) }
 }
 
-function gatewayOver(
-  directory: InstanceDirectory,
-  limits: Partial<Limits & GatewayLimits> = {},
-) {
+function gatewayOver(directory: InstanceDirectory, limits: Partial<Limits & GatewayLimits> = {}) {
   const time = new ManualTime()
   const catalog = new MemoryCatalog()
   const all = { ...resolveLimits(), ...resolveGatewayLimits(), ...limits }
