@@ -58,7 +58,13 @@ export const registerRequest = z
     username: z
       .string()
       .regex(usernamePattern, 'is 3 to 64 letters and digits, with single . _ - between them'),
-    email: z.email().max(maxEmailChars),
+    email: z
+      .string()
+      .max(maxEmailChars)
+      .refine(
+        text => /^[^\s\p{C}]+$/u.test(text) && text.includes('@'),
+        'has an @, and no spaces or control characters',
+      ),
     password,
     /** The invitation code, where one is needed. */
     invite: plainText(200).optional(),
@@ -134,7 +140,8 @@ export const tokenResponse = z
   })
   .meta({ id: 'TokenResponse' })
 
-export const registerResponse = tokenResponse.extend({ account }).meta({ id: 'RegisterResponse' })
+/** The answer to a registration and a login: the tokens, and whose they are. */
+export const loginResponse = tokenResponse.extend({ account }).meta({ id: 'LoginResponse' })
 
 export const meResponse = account
   .extend({
@@ -194,6 +201,7 @@ export type ResetRequest = z.infer<typeof resetRequest>
 export type ResetResponse = z.infer<typeof resetResponse>
 export type TokenRequest = z.infer<typeof tokenRequest>
 export type TokenResponse = z.infer<typeof tokenResponse>
+export type LoginResponse = z.infer<typeof loginResponse>
 export type MeResponse = z.infer<typeof meResponse>
 export type ServiceTokenView = z.infer<typeof serviceToken>
 export type TokenCreatedResponse = z.infer<typeof tokenCreatedResponse>

@@ -33,13 +33,6 @@ export function isReservedName(username: string): boolean {
   return reserved.has(foldUsername(username))
 }
 
-const maxLocalChars = 64
-
-/** RFC 5321, section 4.5.3.1.1; the form itself was checked before. */
-export function isMailable(email: string): boolean {
-  return email.lastIndexOf('@') <= maxLocalChars
-}
-
 const checkChars = 8
 
 /** With a check sum behind it: mistyped and cut tokens are refused without a look at the store. */

@@ -2,20 +2,22 @@ import { apiPrefix, wrongLogin } from '../../../lib/accounts/protocol.ts'
 import {
   loginRequest,
   type LoginRequest,
+  loginResponse,
+  type LoginResponse,
   refreshRequest,
   tokenResponse,
-  type TokenResponse,
 } from '../../../lib/accounts/wire.ts'
 import type { Call } from '../call.ts'
 import { foldLogin } from '../names.ts'
 import { AccountsProblem } from '../problems.ts'
 import { type Route, route } from '../route.ts'
 import type { AccountServices } from '../services.ts'
+import { accountView } from '../views.ts'
 
 export function loginRoutes(services: AccountServices): Route[] {
   const { store, audit, refusals, credentials, sessions, refresher } = services
 
-  async function login({ username, password }: LoginRequest, call: Call): Promise<TokenResponse> {
+  async function login({ username, password }: LoginRequest, call: Call): Promise<LoginResponse> {
     const name = foldLogin(username)
     const account = await store.findAccount(name)
     const trial = { name, account, password, call, session: null }
@@ -34,7 +36,8 @@ export function loginRoutes(services: AccountServices): Route[] {
     const session = await sessions.open(account.id, passwordHash, call)
     if (session === null) throw wrongCredentials()
     await audit.record('login.ok', call, account.id, { session_id: session.id })
-    return sessions.pair(session, 0, session.createdAtMs)
+    const tokens = await sessions.pair(session, 0, session.createdAtMs)
+    return { ...tokens, account: accountView(account) }
   }
 
   return [
@@ -44,7 +47,7 @@ export function loginRoutes(services: AccountServices): Route[] {
       summary: 'Log in with user name, or email address, and password',
       access: 'none',
       body: loginRequest,
-      answer: tokenResponse,
+      answer: loginResponse,
       problems: ['invalid-credentials', 'account-disabled', 'rate-limited', 'overloaded'],
       handle: ({ body, call }) => login(body, call),
     }),

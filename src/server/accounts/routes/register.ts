@@ -1,11 +1,7 @@
 import { apiPrefix } from '../../../lib/accounts/protocol.ts'
-import {
-  registerRequest,
-  type RegisterRequest,
-  registerResponse,
-} from '../../../lib/accounts/wire.ts'
+import { registerRequest, type RegisterRequest, loginResponse } from '../../../lib/accounts/wire.ts'
 import { tooMany } from '../credentials.ts'
-import { foldEmail, foldUsername, isMailable, isReservedName } from '../names.ts'
+import { foldEmail, foldUsername, isReservedName } from '../names.ts'
 import { AccountsProblem } from '../problems.ts'
 import { invalidMembers } from '../request-json.ts'
 import { type Route, route } from '../route.ts'
@@ -65,7 +61,7 @@ export function registerRoutes(services: AccountServices): Route[] {
 
   async function register(body: RegisterRequest, call: Call) {
     const inviteHash = await admittance(body, call)
-    checkNames(body)
+    checkName(body)
     await admitPassword(services, '/password', body.password, body)
     refuseFlood(call)
     countRegistration(call)
@@ -107,7 +103,7 @@ export function registerRoutes(services: AccountServices): Route[] {
       access: 'none',
       body: registerRequest,
       status: 201,
-      answer: registerResponse,
+      answer: loginResponse,
       problems: [
         'registration-closed',
         'account-exists',
@@ -121,16 +117,9 @@ export function registerRoutes(services: AccountServices): Route[] {
   ]
 }
 
-function checkNames({ username, email }: RegisterRequest): void {
-  const errors = [
-    ...(isReservedName(username)
-      ? [{ pointer: '/username', detail: 'is reserved: choose another' }]
-      : []),
-    ...(isMailable(email)
-      ? []
-      : [{ pointer: '/email', detail: 'has more than 64 characters before the @' }]),
-  ]
-  if (errors.length > 0) throw invalidMembers(errors)
+function checkName({ username }: RegisterRequest): void {
+  if (!isReservedName(username)) return
+  throw invalidMembers([{ pointer: '/username', detail: 'is reserved: choose another' }])
 }
 
 function taken(): AccountsProblem {
