@@ -1,7 +1,7 @@
 import { type Clock, systemClock } from '../../../lib/util/time.ts'
 import type { Logger } from '../../../lib/util/logger.ts'
 import { defaultLimits } from '../../../lib/config/limits.ts'
-import type { DatabaseSettings } from '../../database/settings.ts'
+import type { DatabaseSettings } from '../../artefacts/database/settings.ts'
 import type { AuditRow } from '../account-store.ts'
 import { keepAuditUntil } from '../audit-trail.ts'
 import { type Accounts, openAccounts } from '../open-accounts.ts'

@@ -1,4 +1,4 @@
-import type { Database, Queries } from '../../database/pool.ts'
+import type { Database, Queries } from '../../artefacts/database/pool.ts'
 import type { AccountStore, AuditRow } from '../account-store.ts'
 import { auditExcess, isTrimDue, maxAuditRowsOf } from '../store-rules.ts'
 

@@ -1,4 +1,4 @@
-import type { Database } from '../../database/pool.ts'
+import type { Database } from '../../artefacts/database/pool.ts'
 import type { AccountRow, AccountStore } from '../account-store.ts'
 import { accountColumns } from './columns.ts'
 

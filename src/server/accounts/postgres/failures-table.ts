@@ -1,4 +1,4 @@
-import type { Database } from '../../database/pool.ts'
+import type { Database } from '../../artefacts/database/pool.ts'
 import type { AccountStore, LoginFailures } from '../account-store.ts'
 import { maxFailureRows, trimFailuresEvery } from '../store-rules.ts'
 

@@ -2,7 +2,7 @@ import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import type { Logger } from '../../../lib/util/logger.ts'
 import { replaceFile } from '../../../lib/util/replace-file.ts'
-import type { Database, Queries } from '../../database/pool.ts'
+import type { Database, Queries } from '../../artefacts/database/pool.ts'
 import { readKeyFile } from '../keys/key-file.ts'
 import type { KeyRingSource } from '../keys/key-store.ts'
 

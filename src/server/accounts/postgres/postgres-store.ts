@@ -1,5 +1,5 @@
-import { migrate } from '../../database/migrations.ts'
-import type { Database } from '../../database/pool.ts'
+import { migrate } from '../../artefacts/database/migrations.ts'
+import type { Database } from '../../artefacts/database/pool.ts'
 import type { AccountStore } from '../account-store.ts'
 import { inBatches, sweepBatch } from '../store-rules.ts'
 import { accountsTable } from './accounts-table.ts'

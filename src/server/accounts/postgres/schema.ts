@@ -1,4 +1,4 @@
-import type { Migration } from '../../database/migrations.ts'
+import type { Migration } from '../../artefacts/database/migrations.ts'
 
 /** Texts are compared byte by byte, as SQLite does: `"C"`. Times are milliseconds of the epoch. */
 const accounts = `

@@ -1,4 +1,4 @@
-import type { Database, Queries } from '../../database/pool.ts'
+import type { Database, Queries } from '../../artefacts/database/pool.ts'
 import type {
   AccountRow,
   AccountStore,

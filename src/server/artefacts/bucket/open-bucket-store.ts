@@ -1,6 +1,5 @@
-import type { DatabaseSettings } from '../../database/settings.ts'
-import { openDatabaseClock } from '../../database/clock.ts'
-import { openDatabase } from '../../database/pool.ts'
+import { openDatabaseClock } from '../database/clock.ts'
+import { openDatabase } from '../database/pool.ts'
 import { openBucket } from './bucket.ts'
 import { type BucketStore, type BucketStoreOptions, createBucketStore } from './bucket-store.ts'
 import type { BucketSettings } from './settings.ts'
@@ -9,7 +8,7 @@ import type { BucketSettings } from './settings.ts'
 export interface BucketStoreSettings {
   readonly bucket: BucketSettings
   /** Holds the catalog. */
-  readonly database: DatabaseSettings
+  readonly database: URL
 }
 
 /**

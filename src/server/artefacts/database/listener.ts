@@ -1,7 +1,7 @@
 import type pg from 'pg'
-import { messageOf } from '../../lib/util/errors.ts'
-import type { Logger } from '../../lib/util/logger.ts'
-import { pause, repeat, retryDelay, type Timer } from '../../lib/util/time.ts'
+import { messageOf } from '../../../lib/util/errors.ts'
+import type { Logger } from '../../../lib/util/logger.ts'
+import { pause, repeat, retryDelay, type Timer } from '../../../lib/util/time.ts'
 import { toDatabaseError } from './errors.ts'
 import type { Database } from './pool.ts'
 

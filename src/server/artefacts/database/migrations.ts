@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { ServiceError } from '../../lib/util/errors.ts'
+import { ServiceError } from '../../../lib/util/errors.ts'
 import type { Database, Queries } from './pool.ts'
 
 export interface Migration {

@@ -1,10 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
-import { readBounded } from '../../lib/util/bytes.ts'
-import { readProblem, ServiceError, usage } from '../../lib/util/errors.ts'
-import type { Logger } from '../../lib/util/logger.ts'
+import { ServiceError } from '../../../lib/util/errors.ts'
+import type { Logger } from '../../../lib/util/logger.ts'
 import { isConflict, isStatementError, toDatabaseError, Unconfirmed } from './errors.ts'
-import { databaseName, type DatabaseSettings } from './settings.ts'
+import { databaseName } from '../../database/settings.ts'
 
 type SqlValue = string | number | null | Buffer | readonly string[]
 
@@ -45,7 +44,7 @@ export interface Database {
 }
 
 interface DatabaseOptions {
-  readonly settings: DatabaseSettings
+  readonly settings: URL
   readonly log: Logger
   /** How long to wait for a connection. A statement may take twice as long. */
   readonly waitMs: number
@@ -56,7 +55,6 @@ const maxAttempts = 8
 const maxConnections = 10
 const bigint = 20
 const dayMs = 24 * 60 * 60 * 1000
-const maxRootBytes = 1024 * 1024
 
 /** Loads the driver and connects once, so that a wrong address fails at the start. */
 export async function openDatabase(options: DatabaseOptions): Promise<Database> {
@@ -64,7 +62,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
   const driver = await loadDriver()
   const name = databaseName(settings)
   const config: pg.ClientConfig = {
-    ...(await connection(settings)),
+    connectionString: settings.href,
     application_name: 'service-cli',
     keepAlive: true,
     connectionTimeoutMillis: waitMs,
@@ -214,28 +212,6 @@ function queriesOf(client: pg.PoolClient, state: { isLost: boolean }): Queries {
 /** PostgreSQL refuses U+0000 in a text: U+FFFD takes its place. */
 function toStorable(value: unknown): unknown {
   return typeof value === 'string' ? value.replaceAll('\0', '\ufffd') : value
-}
-
-async function connection(settings: DatabaseSettings): Promise<pg.ClientConfig> {
-  const { host, port, database, user, password, tls, rootCertificate, options } = settings
-  return {
-    host,
-    port,
-    database,
-    user,
-    password: password?.reveal(),
-    // Overrides the default of the role and the database.
-    options: `${options ?? ''} -c default_transaction_isolation=read\\ committed`,
-    ssl: tls && (rootCertificate === undefined ? true : { ca: await readRoot(rootCertificate) }),
-  }
-}
-
-async function readRoot(file: string): Promise<string> {
-  const read = await readBounded(file, maxRootBytes).catch(error => {
-    throw usage(`sslrootcert: ${file} cannot be read (${readProblem(error)})`)
-  })
-  if (!read.ok) throw usage(`sslrootcert: ${file} cannot be used (${read.failure})`)
-  return read.value.toString('utf8')
 }
 
 /** An optional dependency, which only an installation with a database needs. */

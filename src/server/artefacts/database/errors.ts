@@ -1,5 +1,5 @@
-import { connectionReason } from '../../lib/util/connection-reason.ts'
-import { messageOf, ServiceError } from '../../lib/util/errors.ts'
+import { connectionReason } from '../../../lib/util/connection-reason.ts'
+import { messageOf, ServiceError } from '../../../lib/util/errors.ts'
 
 /** The SQLSTATE of PostgreSQL or the code of a socket; null for any other error. */
 function databaseCode(error: unknown): string | null {

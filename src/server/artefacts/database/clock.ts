@@ -1,4 +1,4 @@
-import { type Clock, monotonicClock } from '../../lib/util/time.ts'
+import { type Clock, monotonicClock } from '../../../lib/util/time.ts'
 import type { Database } from './pool.ts'
 
 const now = `SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS "nowMs"`
