@@ -146,11 +146,14 @@ function tablesOf(serial: 'integer' | 'bigserial'): string[] {
 }
 
 /**
- * Makes the tables where there are none, also when several servers start at once. Returns the id of
- * the accounts server. Throws `storage_failed` for tables of another version, which stay as they are,
+ * Makes the tables where there are none, also when several servers start at once; `isNew` when this
+ * call made them. `id` is the UUID of the accounts server. Throws `storage_failed` for tables of another version, which stay as they are,
  * and without `create` for none.
  */
-export function openTables(database: Database<AccountTables>, create: boolean): Promise<string> {
+export function openTables(
+  database: Database<AccountTables>,
+  create: boolean,
+): Promise<{ id: string; isNew: boolean }> {
   const { db, pool, name } = database
   return db.transaction().execute(async tables => {
     if (pool !== null) await sql`select pg_advisory_xact_lock(${lockNumber})`.execute(tables)
@@ -159,7 +162,7 @@ export function openTables(database: Database<AccountTables>, create: boolean): 
       tables,
     )
     const server = await tables.selectFrom('accountsServer').selectAll().executeTakeFirst()
-    if (server?.version === version) return server.id
+    if (server?.version === version) return { id: server.id, isNew: false }
     if (server !== undefined) {
       const hint = 'use the newest version that runs on this database'
       const message = `${name} was made by another version of this program`
@@ -171,6 +174,6 @@ export function openTables(database: Database<AccountTables>, create: boolean): 
     }
     const id = randomUUID()
     await tables.insertInto('accountsServer').values({ id, version, checkedAtMs: 0 }).execute()
-    return id
+    return { id, isNew: true }
   })
 }

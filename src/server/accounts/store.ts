@@ -39,13 +39,16 @@ const auditKeptMs = 400 * 24 * 60 * 60 * 1000
 export class AccountStore {
   /** A UUID made with the tables: names this accounts server for as long as its accounts live. */
   readonly registryId: string
+  /** The tables were made by this call of `open`. */
+  readonly isNew: boolean
   readonly #db: Db
   readonly #database: Database<AccountTables>
 
-  private constructor(database: Database<AccountTables>, registryId: string) {
+  private constructor(database: Database<AccountTables>, id: string, isNew: boolean) {
     this.#database = database
     this.#db = database.db
-    this.registryId = registryId
+    this.registryId = id
+    this.isNew = isNew
   }
 
   /**
@@ -54,7 +57,8 @@ export class AccountStore {
    */
   static async open(database: Database<AccountTables>, create = true): Promise<AccountStore> {
     try {
-      return new AccountStore(database, await openTables(database, create))
+      const { id, isNew } = await openTables(database, create)
+      return new AccountStore(database, id, isNew)
     } catch (error) {
       await database.close()
       throw error
