@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { type AccountHome, createAccountHome } from '../helpers/account-home.ts'
-import { cheapHashing, createCaller } from '../helpers/accounts-caller.ts'
+import { createCaller } from '../helpers/accounts-caller.ts'
 import { createAccountsOwner } from '../helpers/accounts-owner.ts'
 import type { RunningAccounts } from '../helpers/accounts-process.ts'
 import { accountsInProcess } from '../helpers/in-process-servers.ts'
@@ -24,7 +24,7 @@ describe('service-cli against its own registry', () => {
   const savedAccess = () => /access_token = "(.+)"/.exec(home.config())?.[1] ?? ''
 
   before(async () => {
-    registry = await accountsInProcess({ flags: cheapHashing })
+    registry = await accountsInProcess()
     passage = await openPassage(registry.url)
     home = createAccountHome(passage.url)
     const words = ['register', 'alice', '--email', 'alice@studio.example', '--password-stdin']
@@ -193,7 +193,7 @@ describe('service-cli against its own registry', () => {
 
 describe('a registry that needs invitations', () => {
   it('is asked with the code that was typed, and it is said who makes one where none can be typed', async () => {
-    const flags = [...cheapHashing, '--registration', 'invite']
+    const flags = ['--registration', 'invite']
     const registry = await accountsInProcess({ flags })
     const home = createAccountHome(registry.url)
     try {

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { type AccountHome, createAccountHome } from '../helpers/account-home.ts'
 import { type Passage, openPassage } from '../helpers/passage.ts'
-import { createCaller, password, quickLimits } from '../helpers/accounts-caller.ts'
+import { createCaller, password } from '../helpers/accounts-caller.ts'
 import type { RunningAccounts } from '../helpers/accounts-process.ts'
 import { until } from '../helpers/until.ts'
 import { accountsInProcess } from '../helpers/in-process-servers.ts'
@@ -13,7 +13,7 @@ describe('a login that takes the place of another', () => {
   let caller: ReturnType<typeof createCaller>
 
   before(async () => {
-    registry = await accountsInProcess({ flags: quickLimits })
+    registry = await accountsInProcess()
     passage = await openPassage(registry.url)
     caller = createCaller(registry.url)
     await caller.register('alice')
@@ -50,7 +50,7 @@ describe('a login that takes the place of another', () => {
 
   it('ends it also when its token has expired meanwhile', async () => {
     const limits = ['--limit', 'accessTokenMs=3000', '--bound=clockToleranceMs=0']
-    const brief = await accountsInProcess({ flags: [...quickLimits, ...limits] })
+    const brief = await accountsInProcess({ flags: limits })
     try {
       const there = createCaller(brief.url)
       await there.register('alice')

@@ -4,7 +4,6 @@ import { dirname, join } from 'node:path'
 import { type AccountHome, createAccountHome } from '../helpers/account-home.ts'
 import { type Passage, openPassage } from '../helpers/passage.ts'
 import { type AccountsOwner, createAccountsOwner } from '../helpers/accounts-owner.ts'
-import { cheapHashing } from '../helpers/accounts-caller.ts'
 import type { RunningAccounts } from '../helpers/accounts-process.ts'
 import { accountsInProcess } from '../helpers/in-process-servers.ts'
 
@@ -34,7 +33,7 @@ describe('service-cli password', () => {
     })
 
   before(async () => {
-    registry = await accountsInProcess({ flags: cheapHashing })
+    registry = await accountsInProcess()
     owner = createAccountsOwner(registry.dataDir)
     passage = await openPassage(registry.url)
     home = createAccountHome(passage.url)

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { mkdtemp, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { cheapHashing, createCaller } from '../helpers/accounts-caller.ts'
+import { createCaller } from '../helpers/accounts-caller.ts'
 import { createAccountsOwner } from '../helpers/accounts-owner.ts'
 import type { RunningAccounts } from '../helpers/accounts-process.ts'
 import { freePort } from '../helpers/free-port.ts'
@@ -25,7 +25,7 @@ describe('service-cli registry', () => {
     use: (registry: RunningAccounts, caller: ReturnType<typeof createCaller>) => Promise<unknown>,
     ...flags: string[]
   ): Promise<void> {
-    const registry = await accountsInProcess({ dataDir, flags: [...cheapHashing, ...flags] })
+    const registry = await accountsInProcess({ dataDir, flags: flags })
     try {
       await use(registry, createCaller(registry.url))
     } finally {
@@ -43,7 +43,7 @@ describe('service-cli registry', () => {
       for (let count = 0; count < 10; count++) await caller.login('nobody', 'wrong')
     })
     expect((await stat(dataDir)).mode & 0o777).to.equal(0o700)
-    for (const name of ['registry.db', 'keys.json']) {
+    for (const name of ['registry.db', 'signing-keys.json']) {
       expect((await stat(join(dataDir, name))).mode & 0o777).to.equal(0o600)
     }
     await serving(async (_, caller) => {

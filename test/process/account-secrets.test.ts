@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { type AccountHome, type RunOptions, createAccountHome } from '../helpers/account-home.ts'
-import { createCaller, quickLimits } from '../helpers/accounts-caller.ts'
+import { createCaller } from '../helpers/accounts-caller.ts'
 import { type AccountsProcess, startAccountsProcess } from '../helpers/accounts-process.ts'
 import { exitOf, textOf } from '../helpers/program.ts'
 import { skipBecause } from '../helpers/skip.ts'
@@ -17,7 +17,7 @@ const wrong = 'mistaken phrase 73'
 const mistyped = 'phrase-in-a-wrong-place-74'
 
 /** Logs at their loudest, and a refresh token that is refused the second time. */
-const flags = [...quickLimits, '--log-level=debug']
+const flags = ['--log-level=debug']
 
 interface SecretRunOptions extends RunOptions {
   readonly code?: number

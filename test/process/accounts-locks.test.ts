@@ -3,7 +3,6 @@ import { join } from 'node:path'
 import { takeFileLock } from '../../src/lib/config/file-lock.ts'
 import { withFolder } from '../helpers/folder.ts'
 import { exitOf, firstLine } from '../helpers/program.ts'
-import { killRounds } from '../nightly/accounts-kill-rounds.ts'
 import { startScript } from '../nightly/support.ts'
 
 describe('the lock of the configuration', () => {
@@ -20,9 +19,4 @@ describe('the lock of the configuration', () => {
       expect(lock.ok).to.equal(true)
       if (lock.ok) lock.value()
     }))
-})
-
-describe('the account store under kill -9', () => {
-  it('keeps everything acknowledged, and no account without its session', () =>
-    withFolder(folder => killRounds(folder, 1)))
 })

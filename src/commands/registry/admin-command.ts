@@ -24,12 +24,15 @@ export interface DataFlags {
 }
 
 /** Without `--data-dir`, the folder of this program among the user's data (XDG). */
-export function readDataFlags(flags: DataFlags): { dataDir: string; database?: URL } {
+export function readDataFlags(
+  flags: DataFlags,
+  env: NodeJS.ProcessEnv,
+): { dataDir: string; database?: URL } {
   const { 'data-dir': given } = flags
   if (given === '') throw usage('--data-dir is empty', 'a variable in your shell may be unset')
-  const data = xdgFolder(process.env, 'XDG_DATA_HOME', join('.local', 'share'))
+  const data = xdgFolder(env, 'XDG_DATA_HOME', join('.local', 'share'))
   const dataDir = given === undefined ? join(data, 'service-cli', 'registry') : resolve(given)
-  return { dataDir, database: readDatabase(flags.database, process.env) }
+  return { dataDir, database: readDatabase(flags.database, env) }
 }
 
 /** Base of the commands of the operator: they work on the data, whether the server runs or not. */
@@ -42,7 +45,7 @@ export abstract class AdminCommand extends BaseCommand {
     action: (admin: Admin, output: Output) => Promise<void>,
   ): Promise<void> {
     const { Admin } = await import('../../server/accounts/admin.ts')
-    await using admin = await Admin.open(readDataFlags(flags))
+    await using admin = await Admin.open(readDataFlags(flags, process.env))
     await action(admin, processOutput(flags))
   }
 }

@@ -16,14 +16,14 @@ const limits = {
   },
 }
 
-type AccountsFlags = AddressFlags &
+export type AccountsFlags = AddressFlags &
   DataFlags & { registration?: RegistrationMode; limit?: string[] }
 
 /** Flags and environment as checked settings. Throws `usage_invalid` naming the flag. */
-export function readAccountsSettings(flags: AccountsFlags) {
+export function readAccountsSettings(flags: AccountsFlags, env: NodeJS.ProcessEnv) {
   return {
     ...readAddress(flags),
-    ...readDataFlags(flags),
+    ...readDataFlags(flags, env),
     registration: flags.registration,
     limits: readLimitFlags(flags.limit ?? [], [limits]),
   }
@@ -72,7 +72,7 @@ need an invitation, and commonly guessed passwords are refused.`
 
   override async run(): Promise<void> {
     const { flags } = await this.parse(Registry)
-    const settings = readAccountsSettings(flags)
+    const settings = readAccountsSettings(flags, process.env)
     const { dataDir } = settings
     const database = settings.database === undefined ? null : databaseName(settings.database)
     // Loaded only now: help and usage errors need neither the log nor the server.

@@ -4,10 +4,7 @@ import { homedir, tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { type GatewayFlags, readGatewaySettings } from '../../../src/commands/gateway-settings.ts'
 import { openWarning } from '../../../src/commands/open-warning.ts'
-import {
-  type AccountsServerFlags,
-  readAccountsSettings,
-} from '../../../src/commands/registry/settings.ts'
+import { type AccountsFlags, readAccountsSettings } from '../../../src/commands/registry/index.ts'
 import { type ServeFlags, readServeSettings } from '../../../src/commands/serve-settings.ts'
 import Serve from '../../../src/commands/serve.ts'
 import { readServeStdioSettings } from '../../../src/commands/stdio/serve-settings.ts'
@@ -240,22 +237,21 @@ describe('settings of gateway', () => {
 })
 
 describe('settings of registry', () => {
-  const defaults: AccountsServerFlags = { port: 8780, host: '127.0.0.1' }
+  const defaults: AccountsFlags = { port: 8780, host: '127.0.0.1' }
   const home = join(homedir(), '.local', 'share', 'service-cli', 'registry')
   const data = { XDG_DATA_HOME: '/data' }
-  const limit = ['accessTokenMs=3600000', 'stopGraceMs=5']
-  const rows: [flags: Partial<AccountsServerFlags>, env: Env, expected: object | string][] = [
+  const limit = ['accessTokenMs=3600000']
+  const rows: [flags: Partial<AccountsFlags>, env: Env, expected: object | string][] = [
     [{}, {}, { port: 8780, host: '127.0.0.1', dataDir: home, limits: {} }],
     [{}, data, { dataDir: '/data/service-cli/registry' }],
     [{}, { XDG_DATA_HOME: 'relative' }, { dataDir: home }],
     [{ 'data-dir': 'mine' }, data, { dataDir: resolve('mine') }],
     [{ host: '0.0.0.0', registration: 'closed' }, {}, { host: '0.0.0.0', registration: 'closed' }],
-    [{ limit }, {}, { limits: { accessTokenMs: 3_600_000, stopGraceMs: 5 } }],
+    [{ limit }, {}, { limits: { accessTokenMs: 3_600_000 } }],
     [{ host: 'http://x' }, {}, '--host'],
     [{ 'public-url': 'https://user:secret@x' }, {}, '--public-url'],
     [{ 'data-dir': '' }, {}, '--data-dir'],
     [{ limit: ['accessTokenMs=1'] }, {}, 'accessTokenMs'],
-    [{ limit: ['passwordHashBytes=19922944'] }, {}, 'unknown limit "passwordHashBytes"'],
     // A bound of another server.
     [{ limit: ['maxSessions=1'] }, {}, 'maxSessions'],
   ]

@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs'
 import { expect } from 'chai'
-import { defaultPublicAccountLimits } from '../../../src/server/accounts/limits.ts'
 import { McpHttpServer } from '../../../src/server/mcp/mcp-http-server.ts'
 import {
   checkLimits,
@@ -22,7 +21,7 @@ const units: Readonly<Record<string, number>> = {
 }
 
 /** Of `serve` and the gateway, and of the accounts server. */
-const kinds = [defaultPublicLimits, defaultPublicAccountLimits]
+const kinds = [defaultPublicLimits, { accessTokenMs: 24 * 3_600_000 }]
 const all: Readonly<Record<string, number>> = Object.assign({}, ...kinds)
 
 /** Name → what the document says: `| \`name\` | 8 MiB | … |`. */
