@@ -33,14 +33,13 @@ describe('service-cli registry', () => {
     }
   }
 
-  it('keeps accounts, what was ended and failed logins over a restart, for its user alone', async () => {
+  it('keeps accounts and what was ended over a restart, for its user alone', async () => {
     const tokens: { access_token: string; refresh_token: string }[] = []
     await serving(async (_, caller) => {
       for (const name of ['alice', 'outlogged', 'disabled'])
         tokens.push(await caller.register(name))
       expect((await caller.call('POST', '/logout', tokens[1]?.access_token)).status).to.equal(204)
       await createAccountsOwner(dataDir).ask(['users', 'disable', 'disabled'])
-      for (let count = 0; count < 10; count++) await caller.login('nobody', 'wrong')
     })
     expect((await stat(dataDir)).mode & 0o777).to.equal(0o700)
     for (const name of ['registry.db', 'signing-keys.json']) {
@@ -54,7 +53,6 @@ describe('service-cli registry', () => {
         expect(await caller.me(access_token)).to.equal('401 token-revoked')
         expect((await caller.refresh(refresh_token)).status).to.equal(401)
       }
-      expect((await caller.login('nobody', 'wrong')).status).to.equal(429)
     })
   })
 

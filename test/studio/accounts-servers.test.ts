@@ -62,8 +62,10 @@ describe('accounts servers on one PostgreSQL database', () => {
   it('refuse no token while the signing key is replaced in two steps', async () => {
     const [one, two] = await startTwo()
     const { access_token: before } = await one.register('ada')
-    expect((await registry('rotate-key')).code).to.equal(0)
+    const next = JSON.parse((await registry('rotate-key', '--json')).stdout).kid
     copyKeys()
+    const jwks = () => two.call('GET', '/../../../.well-known/jwks.json')
+    await until(async () => (await jwks()).text.includes(next), 'the other server knows the key')
     expect((await registry('rotate-key', '--activate')).code).to.equal(0)
     const kid = async () => (await one.login('ada')).json.access_token.split('.')[0]
     await until(async () => (await kid()) !== before.split('.')[0], 'the new key signs')
@@ -104,7 +106,7 @@ describe('accounts servers on one PostgreSQL database', () => {
       const ready = await fetch(`${one.url}/readyz`)
       expect(ready.status).to.equal(503)
       const { detail } = (await ready.json()) as { detail: string }
-      expect(detail).to.match(/^the database cannot be used: (connection refused|the connection)/)
+      expect(detail).to.contain('the accounts cannot be read')
       expect((await fetch(`${one.url}/healthz`)).status).to.equal(200)
     } finally {
       postgres.start()

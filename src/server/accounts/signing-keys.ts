@@ -6,9 +6,11 @@ import {
   importJWK,
   type JWK,
 } from 'jose'
+import { dirname } from 'node:path'
 import { z } from 'zod'
 import { readPrivateFile } from '../../lib/config/private-file.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
+import { ensurePrivateDirectory } from '../../lib/util/posix.ts'
 import { replaceFile } from '../../lib/util/replace-file.ts'
 
 const privateJwk = z.object({
@@ -54,6 +56,7 @@ export class SigningKeys {
   static async open(file: string, { create }: { create: boolean }): Promise<SigningKeys> {
     let isNew = false
     if (create && (await read(file)) === null) {
+      await ensurePrivateDirectory(dirname(file))
       const keys = { next: null, signing: await makeKey(), previous: null }
       isNew = await replaceFile(file, format(keys), { exclusive: true })
     }
