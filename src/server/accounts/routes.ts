@@ -171,7 +171,7 @@ export function addAccountRoutes(app: Hono<AccountsEnv>, services: Services): vo
     async c => {
       const { current_password: password, new_password: next } = c.req.valid('json')
       const { account, session } = c.var.principal
-      const oldHash = await checkPassword(c, { name: account.usernameKey, account, password })
+      const oldHash = await checkPassword(c, { name: session?.id ?? account.id, account, password })
       if (oldHash === null) {
         await audit(c, services, 'password.change_failed', account.id)
         throw new AccountsProblem('invalid-credentials', 'the current password is wrong')

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { isLocal } from '../../src/server/accounts-server.ts'
+import { isLocal } from '../../../src/server/accounts/accounts-server.ts'
 
 describe('isLocal', () => {
   const alone = { host: '127.0.0.1', publicUrl: undefined, allowedHosts: [] }
