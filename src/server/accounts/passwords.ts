@@ -7,20 +7,20 @@ import { AccountsProblem } from './problems.ts'
 const derive = promisify(argon2)
 
 /** OWASP, Password Storage: Argon2id with 19 MiB, two passes, one lane. */
-const recommended = { memory: 19 * 1024, passes: 2, parallelism: 1 }
+export const recommendedCost = { memory: 19 * 1024, passes: 2, parallelism: 1 }
 
 /** About two seconds of work for one core. */
 const maxWaiting = 50
 
 /** Argon2id (RFC 9106) of passwords in NFC, a few at a time: each takes a core and 19 MiB. */
 export class Passwords {
-  readonly #cost: typeof recommended
+  readonly #cost: typeof recommendedCost
   /** One core stays free for requests that hash nothing. */
   readonly #limit = pLimit(Math.max(1, availableParallelism() - 1))
   readonly #ofUnknown: StoredHash
 
   /** `cost`: memory in KiB. */
-  constructor(cost: typeof recommended = recommended) {
+  constructor(cost: typeof recommendedCost = recommendedCost) {
     this.#cost = cost
     this.#ofUnknown = { ...cost, salt: randomBytes(16), tag: randomBytes(32) }
   }

@@ -41,7 +41,7 @@ export interface AccountsServer {
   readonly store: AccountStore
   readonly keys: SigningKeys
   /** Set it to move time. */
-  readonly clock: { nowMs: number }
+  readonly clock: { nowMs: number; now(): number }
   readonly logged: { level: string; fields: any; message: string | undefined }[]
   readonly accessed: AccessEntry[]
   /** An object is sent as JSON; every answer is held against the OpenAPI document. */
@@ -121,6 +121,7 @@ export function sharedAccountsServer(settings: AccountsSettings = {}): AccountsS
 /** The time of every server of this process while one is open; timers go on by themselves. */
 const clock = {
   users: 0,
+  now: () => Date.now(),
   get nowMs() {
     return Date.now()
   },
