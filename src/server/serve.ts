@@ -100,7 +100,7 @@ export async function startServe(
     log,
   })
   opened.defer(() => auth.close())
-  const audit = new AuditLog({ limits })
+  const audit = new AuditLog({})
   // Without resources no client can read the picture, so the window is not captured.
   const capture =
     options.resources && options.capture !== undefined
@@ -172,7 +172,7 @@ export async function startServe(
     page: { keyLogin: options.auth?.mode !== 'oauth' },
     host: ({ registry, peerOf, onRefused, pageLogin }) => {
       const endpoint = createHostEndpoint({
-        sink: createHostSink(registry, { audit, store, notes, checkpoints, limits }),
+        sink: createHostSink(registry, { audit, store, notes, checkpoints }),
         registry,
         identity: { name: 'service-cli', version },
         token: token.secret,

@@ -27,7 +27,7 @@ import { hideTokens } from '../../lib/util/secret.ts'
 interface AccountsListenerParts extends RequestChecks {
   readonly services: AccountServices
   readonly version: string
-  readonly limits: Pick<Limits, 'bodyTimeoutMs' | 'maxBodyMs' | 'refusedBodyDrainMs'>
+  readonly limits: Pick<Limits, 'bodyTimeoutMs' | 'refusedBodyDrainMs'>
   readonly log: Logger
   /** Also told of every request, for the access log. */
   readonly metrics: Metrics

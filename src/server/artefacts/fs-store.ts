@@ -180,7 +180,7 @@ export async function createFsStore(options: FsStoreOptions): Promise<FsStore> {
     const entry = current(hex)
     if (entry === undefined) return null
     const dir = shards.dirOf(hex)
-    const ref = completeRef(dir, entry, limits)
+    const ref = completeRef(dir, entry)
     const body = ref === null ? null : await openBody(`${dir}/${hex}`)
     if (ref === null || body === null) return null
     const isDisputed = entry.sizeDisputed && !sizeChecked.has(entry)
@@ -212,7 +212,7 @@ export async function createFsStore(options: FsStoreOptions): Promise<FsStore> {
     find: hex =>
       guard('cannot read the artefact folder', async () => {
         const entry = current(hex)
-        return entry === undefined ? null : completeRef(shards.dirOf(hex), entry, limits)
+        return entry === undefined ? null : completeRef(shards.dirOf(hex), entry)
       }),
 
     open: guardedOpen,

@@ -126,7 +126,7 @@ function openJoins({
   const joins = new Joins({ local, tokens, directory: joined, ...parts })
   const accept = createJoinUpgrade({
     tokens,
-    limits,
+
     onRefused,
     whyFull: principal => joins.whyFull(principal),
     accept: (...link) => joins.accept(...link),

@@ -1,3 +1,4 @@
+import { instanceStaleMs } from './verdict.ts'
 import { counted } from '../../lib/util/amounts.ts'
 import type { EndpointActivity } from '../mcp/endpoint.ts'
 import { type Clock, rfc3339OrNull, toRfc3339 } from '../../lib/util/time.ts'
@@ -124,7 +125,7 @@ function metricsDiagnostics(
       live_instances: live,
       backend_timeout_ms: limits.probeTimeoutMs,
       probe_interval_ms: limits.probeIntervalMs,
-      stale_after_ms: limits.instanceStaleMs,
+      stale_after_ms: instanceStaleMs,
       process_check_ms: limits.processCheckMs,
       dead_shown_ms: limits.deadInstanceMs,
       session_idle_ms: limits.sessionIdleMs,
@@ -186,7 +187,7 @@ export class DiagnosticResources {
     this.#rows = rows
     this.#clock = clock
     this.#parts = parts
-    this.#metrics = new KeptAnswers(parts.limits)
+    this.#metrics = new KeptAnswers()
   }
 
   readProcess(uri: ResourceUri): readonly Content[] {

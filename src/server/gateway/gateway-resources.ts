@@ -1,5 +1,4 @@
 import { type Clock, systemClock, systemTimer, type Timer } from '../../lib/util/time.ts'
-import type { Limits } from '../../lib/config/limits.ts'
 import { ResourceServer } from '../resources/resource-server.ts'
 import { announceCatalog, announceInstances } from './announce-changes.ts'
 import type { CatalogFile } from './catalog/catalog-file.ts'
@@ -59,7 +58,7 @@ export class GatewayResources extends ResourceServer {
     const builtIns = {
       gateway,
       resources: new EventResources(ring, limits),
-      ...(clients && { server: new ClientsProducer(clients, limits, false) }),
+      ...(clients && { server: new ClientsProducer(clients, false) }),
       ...(instances && { instance: new InstanceProducer(instances) }),
     }
     super({ ...parts, builtIns, whereToLook: instances ? whereToLookHere : whereToLook })
@@ -107,8 +106,7 @@ function whereToLookHere(scheme: string): string {
   return 'this is the gateway: what an instance calls scheme://path is instance://<id>/scheme/path here, and gateway://instances has the ids'
 }
 
-type EventLimits = Pick<Limits, 'maxKeptAnswers' | 'maxKeptAnswerBytes'> &
-  Pick<GatewayLimits, 'maxGatewayEvents'>
+type EventLimits = Pick<GatewayLimits, 'maxGatewayEvents'>
 
 const unlisted: readonly Descriptor[] = Object.freeze([])
 
@@ -121,7 +119,7 @@ class EventResources implements BuiltIn {
   constructor(ring: EventRing, limits: EventLimits) {
     this.#ring = ring
     this.#limits = limits
-    this.#kept = new KeptAnswers(limits, 'application/jsonl')
+    this.#kept = new KeptAnswers('application/jsonl')
   }
 
   list(): readonly Descriptor[] {

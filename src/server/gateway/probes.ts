@@ -14,6 +14,9 @@ import { withoutBrackets } from '../../lib/util/net.ts'
 import { errnoOf } from '../../lib/util/errors.ts'
 import { userAgent } from '../../lib/util/version.ts'
 
+/** Bytes of the answer of an instance that are read. */
+const maxProbeAnswerBytes = 4 * 1024
+
 /** How an instance answered the question whether it is ready. */
 export interface ProbeOutcome {
   /** Milliseconds since the epoch. */
@@ -164,7 +167,7 @@ function mayAnswer({ verdict }: InstanceEntry): boolean {
   return verdict.health !== 'dead' && verdict.health !== 'stale'
 }
 
-type ProbeLimits = Pick<GatewayLimits, 'probeTimeoutMs' | 'maxProbeAnswerBytes'>
+type ProbeLimits = Pick<GatewayLimits, 'probeTimeoutMs'>
 
 /**
  * Where to ask an instance whether it is ready, or why it is not asked. Its record may hold any
@@ -221,7 +224,7 @@ function askReady(url: URL, { limits, timer, signal }: AskParts): Promise<Result
       const result = status === 200 ? ok(null) : fail(`/readyz answered ${status}`)
       response.on('data', (chunk: Buffer) => {
         bytes += chunk.length
-        if (bytes > limits.maxProbeAnswerBytes) settle(result)
+        if (bytes > maxProbeAnswerBytes) settle(result)
       })
       response.once('end', () => settle(result))
       response.on('error', error => settle(fail(reasonOf(error, url))))

@@ -74,7 +74,7 @@ export class UploadIntake {
     const url = req.url ?? ''
     const query = url.includes('?') ? url.slice(url.indexOf('?') + 1) : ''
     const options = accepted(
-      parseUploadOptions(query, req.headers['content-type'], systemClock.now(), limits),
+      parseUploadOptions(query, req.headers['content-type'], systemClock.now()),
     )
     const source = bodyStream(req, {
       // 0 is the store's word for "no bound".

@@ -4,6 +4,9 @@ import type { JoinLimits } from '../../lib/config/join-limits.ts'
 import { cleanText } from '../../lib/util/text.ts'
 import { LinkStream } from './link-stream.ts'
 
+/** Bytes of one WebSocket message; HTTP/2 writes frames of 16 KiB. */
+export const maxJoinMessageBytes = 1024 * 1024
+
 type LinkTimes = Pick<JoinLimits, 'joinPingMs' | 'joinSilenceMs'>
 
 /** How a link ended. */

@@ -61,14 +61,14 @@ export class SceneProducer implements BuiltIn {
 
   constructor(
     state: SceneState,
-    limits: Pick<Limits, 'maxSceneChanges' | 'maxKeptAnswers' | 'maxKeptAnswerBytes'>,
+    limits: Pick<Limits, 'maxSceneChanges'>,
     checkpoints?: CheckpointSource,
   ) {
     this.#state = state
     this.#checkpoints = checkpoints
     this.#maxChanges = limits.maxSceneChanges
-    this.#deltas = new KeptAnswers(limits)
-    this.#parts = new KeptAnswers(limits)
+    this.#deltas = new KeptAnswers()
+    this.#parts = new KeptAnswers()
     this.#parsed = new ParsedScene(state)
   }
 

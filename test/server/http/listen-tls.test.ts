@@ -35,7 +35,7 @@ describe('a server with TLS', () => {
   })
 
   async function start(listener: RequestListener, limits = patient): Promise<void> {
-    source = await TlsSource.open(await writePair(folder, pair), { limits, log: silentLogger })
+    source = await TlsSource.open(await writePair(folder, pair), { log: silentLogger })
     const where = { host: '127.0.0.1', port: 0 }
     listening = await listen(where, { listener, tls: source, limits, log: silentLogger })
   }

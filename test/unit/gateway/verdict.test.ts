@@ -1,5 +1,4 @@
 import { expect } from 'chai'
-import { defaultPublicLimits } from '../../../src/lib/config/limits.ts'
 import { defaultGatewayLimits } from '../../../src/lib/config/gateway-limits.ts'
 import {
   type Judgement,
@@ -42,7 +41,7 @@ describe('judgeLife', () => {
   ]
   for (const [what, facts, health, reason] of table) {
     it(`calls ${health} what ${what}`, () => {
-      const judgement = judgeLife({ ...usual, ...facts }, defaultPublicLimits)
+      const judgement = judgeLife({ ...usual, ...facts })
       expect(judgement.health).to.equal(health)
       expect(judgement.reason).to.include(reason)
     })
@@ -50,7 +49,7 @@ describe('judgeLife', () => {
 
   it('gives the same reason as long as the verdict stays', () => {
     const ages = [30_001, 45_000, 1e9].map(heartbeatAgeMs =>
-      judgeLife({ ...usual, heartbeatAgeMs }, defaultPublicLimits),
+      judgeLife({ ...usual, heartbeatAgeMs }),
     )
     expect(new Set(ages.map(({ reason }) => reason)).size).to.equal(1)
   })

@@ -30,7 +30,7 @@ describe('parseAuditPost', () => {
         { action: 'save' },
         Object.getOwnPropertyDescriptors(change),
       )
-      const parsed = parseAuditPost({ records: [record] }, defaultLimits)
+      const parsed = parseAuditPost({ records: [record] })
       const named = parsed.ok ? 'taken' : parsed.failure.pointer
       expect(named, JSON.stringify(change)).to.equal(`/records/0${pointer}`)
     }
@@ -39,7 +39,7 @@ describe('parseAuditPost', () => {
   it('takes every outcome', () => {
     const failures = [{ denied: { reason: 'r' } }, { error: { message: 'm' } }]
     for (const outcome of ['success', 'timeout', ...failures]) {
-      const parsed = parseAuditPost({ records: [{ action: 'a', outcome }] }, defaultLimits)
+      const parsed = parseAuditPost({ records: [{ action: 'a', outcome }] })
       expect(parsed).to.deep.equal({ ok: true, value: [{ action: 'a', outcome }] })
     }
   })
@@ -59,11 +59,7 @@ describe('parseEventsPost', () => {
   ]
   it('names the member of an event that is wrong', () => {
     for (const [change, pointer] of refused) {
-      const parsed = parseEventsPost(
-        { events: [event, { ...event, ...change }] },
-        's',
-        defaultLimits,
-      )
+      const parsed = parseEventsPost({ events: [event, { ...event, ...change }] }, 's')
       const named = parsed.ok ? 'taken' : parsed.failure.pointer
       expect(named, JSON.stringify(change)).to.equal(`/events/1${pointer}`)
     }
@@ -78,7 +74,7 @@ describe('parseEventsPost', () => {
       ['error', 'error'],
     ]
     for (const [level, kept] of levels) {
-      const parsed = parseEventsPost({ events: [{ ...event, level }] }, 's', defaultLimits)
+      const parsed = parseEventsPost({ events: [{ ...event, level }] }, 's')
       expect(parsed).to.deep.equal({ ok: true, value: [{ ...event, level: kept }] })
     }
   })

@@ -1,4 +1,3 @@
-import type { Limits } from '../../../lib/config/limits.ts'
 import { ResourceNotFound } from '../../resources/errors.ts'
 import { KeptAnswers } from '../../resources/kept-answers.ts'
 import { chain, type MaybePromise } from '../../resources/maybe-promise.ts'
@@ -28,8 +27,7 @@ export interface Catalog {
   refresh(): MaybePromise<CatalogState>
 }
 
-type CatalogLimits = Pick<Limits, 'maxKeptAnswers' | 'maxKeptAnswerBytes'> &
-  Pick<GatewayLimits, 'defaultCatalogLimit' | 'maxCatalogEntries'>
+type CatalogLimits = Pick<GatewayLimits, 'defaultCatalogLimit' | 'maxCatalogEntries'>
 
 /** `gateway://catalog` and `gateway://catalog/{name}`. */
 export class CatalogResources {
@@ -40,7 +38,7 @@ export class CatalogResources {
   constructor(catalog: Catalog, limits: CatalogLimits) {
     this.#catalog = catalog
     this.#limits = limits
-    this.#answers = new KeptAnswers(limits)
+    this.#answers = new KeptAnswers()
   }
 
   checkParameters(uri: ResourceUri): void {

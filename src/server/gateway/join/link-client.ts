@@ -1,3 +1,4 @@
+import { maxJoinHeaderBytes, maxJoinMemoryBytes } from '../../join/link-server.ts'
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from 'node:http2'
 import { type Duplex, Readable } from 'node:stream'
 import type { JoinLimits } from '../../../lib/config/join-limits.ts'
@@ -31,10 +32,10 @@ export class LinkClient implements HttpAsker, ReadSender {
       settings: {
         enablePush: false,
         initialWindowSize: limits.joinWindowBytes,
-        maxHeaderListSize: limits.maxJoinHeaderBytes,
+        maxHeaderListSize: maxJoinHeaderBytes,
       },
       maxHeaderListPairs: 64,
-      maxSessionMemory: Math.ceil(limits.maxJoinMemoryBytes / 1e6),
+      maxSessionMemory: Math.ceil(maxJoinMemoryBytes / 1e6),
     })
     // `LinkSocket` reports the end of the link, and each stream its own.
     this.#session.on('error', () => {})

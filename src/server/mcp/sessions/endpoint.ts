@@ -43,6 +43,9 @@ import { sessionEncoder } from './encoder.ts'
 import { findSession, type Session, type Sessions } from './sessions.ts'
 import type { MethodTable } from './methods.ts'
 
+/** Messages in one JSON-RPC batch. */
+const maxBatchMessages = 100
+
 interface SessionEndpointParts {
   sessions: Sessions
   methods: ByCaller<MethodTable>
@@ -161,7 +164,6 @@ export class SessionEndpoint {
     values: readonly unknown[],
     notes: RequestContext,
   ): void | Promise<void> {
-    const { maxBatchMessages } = this.#parts.limits
     const session = this.#session(req, res, notes)
     if (session === null) return
     if (!allowsBatches(session.revision)) {

@@ -36,9 +36,9 @@ export interface ToolBox {
 
 /** The tools of `serve`; those about notes only where notes are kept. */
 export function applicationTools(parts: ToolParts, notes?: Notes): ToolBox {
-  const { registry, limits, timer } = parts
+  const { registry, timer } = parts
   const scene = [
-    querySceneTool(registry, limits.maxUriChars),
+    querySceneTool(registry),
     sceneChangesTool(registry),
     lookTool({ registry, timer, clock: systemClock }),
   ]

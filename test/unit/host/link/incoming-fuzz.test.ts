@@ -217,7 +217,7 @@ const tolerantForms: Readonly<Record<string, MessageForm>> = {
 }
 
 const nowMs = Date.parse('2026-01-01T00:00:00Z')
-const parse = (text: string) => parseFrame(text, nowMs, defaultLimits)
+const parse = (text: string) => parseFrame(text, nowMs)
 const numRuns = Number(process.env.FUZZ_CASES ?? 200)
 const forms = { ...strictForms, ...tolerantForms }
 
