@@ -3,7 +3,7 @@ import type { z } from 'zod'
 import { escapePointer, parseJson } from '../../lib/util/json.ts'
 import { bodyText, readBody, maxBodyMs } from '../http/body.ts'
 import { isJsonType } from '../http/media.ts'
-import type { Limits } from '../../lib/config/limits.ts'
+import type { HttpLimits } from '../http/limits.ts'
 import type { AccountLimits } from './limits.ts'
 import { type MemberError, AccountsProblem } from './problems.ts'
 
@@ -11,7 +11,7 @@ export type JsonLimits = Pick<
   AccountLimits,
   'maxAuthBodyBytes' | 'maxAuthJsonDepth' | 'maxReportedErrors'
 > &
-  Pick<Limits, 'bodyTimeoutMs'>
+  Pick<HttpLimits, 'bodyTimeoutMs'>
 
 /**
  * Returns the body as the schema has it; an optional schema takes an empty one. Throws the refusal.

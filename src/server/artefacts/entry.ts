@@ -1,8 +1,8 @@
+import type { ArtefactLimits } from './limits.ts'
 import * as fs from 'node:fs'
 import { join } from 'node:path'
 import { errnoOf } from '../../lib/util/errors.ts'
 import { noFollow, noWait } from '../../lib/util/posix.ts'
-import type { Limits } from '../../lib/config/limits.ts'
 import { expiryMs } from './expiry.ts'
 import type { ArtefactRef } from './store.ts'
 import { isRfc3339 } from '../../lib/util/time.ts'
@@ -34,7 +34,7 @@ type EntryReading =
   | { readonly state: 'absent' }
   | { readonly state: 'bad'; readonly reason: string; readonly key: string }
 
-export type EntryLimits = Pick<Limits, 'artefactTtlMs' | 'maxArtefactMetadataBytes'>
+export type EntryLimits = Pick<ArtefactLimits, 'artefactTtlMs' | 'maxArtefactMetadataBytes'>
 
 /** A sidecar beyond this is not held in memory with the rest: 100,000 of them would add up. */
 const maxHeldSidecarBytes = 4096

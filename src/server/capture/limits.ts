@@ -1,7 +1,7 @@
-import { defaultPublicLimits, type PublicLimits } from '../../lib/config/limits.ts'
+import { defaultLimits, type Limits } from '../../lib/config/limits.ts'
 
 /** Every bound of window capture. */
-export interface CaptureLimits extends Pick<PublicLimits, 'captureMs'> {
+export interface CaptureLimits extends Pick<Limits, 'captureMs'> {
   /** A finished picture answers all reads within this time. */
   captureReuseMs: number
   /** Pictures of different widths taken at the same time; further ones wait. */
@@ -12,7 +12,7 @@ export interface CaptureLimits extends Pick<PublicLimits, 'captureMs'> {
 
 /** Sizes in bytes, times in milliseconds. */
 export const defaultCaptureLimits: Readonly<CaptureLimits> = {
-  captureMs: defaultPublicLimits.captureMs,
+  captureMs: defaultLimits.captureMs,
   captureReuseMs: 250,
   maxCapturesAtOnce: 1,
   maxCaptureReaders: 64,

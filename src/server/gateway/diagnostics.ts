@@ -1,3 +1,4 @@
+import type { GatewayLimits } from './limits.ts'
 import { instanceStaleMs } from './verdict.ts'
 import { counted } from '../../lib/util/amounts.ts'
 import type { EndpointActivity } from '../mcp/endpoint.ts'
@@ -12,13 +13,11 @@ import {
 } from './instance-query.ts'
 import type { InstanceRow, InstanceRows } from './instance-rows.ts'
 import type { ProbeOutcome } from './probes.ts'
-import type { Limits } from '../../lib/config/limits.ts'
 import { jsonContents } from '../resources/built-in.ts'
 import { KeptAnswers } from '../resources/kept-answers.ts'
 import type { Content } from '../resources/producer.ts'
 import { textParameter } from '../resources/query-parameters.ts'
 import type { ResourceUri } from '../resources/resource-uri.ts'
-import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
 
 /** What the gateway's process knows of itself. */
 export interface GatewaySelf {
@@ -115,7 +114,7 @@ function auditDiagnostics(activity: EndpointActivity): object {
 function metricsDiagnostics(
   { live }: InstanceCounts,
   { tools }: EndpointActivity,
-  limits: Limits & GatewayLimits,
+  limits: GatewayLimits,
 ): object {
   return {
     success: true,
@@ -165,7 +164,7 @@ function summary(counts: InstanceCounts, faults: number): string {
 }
 
 export interface DiagnosticParts {
-  readonly limits: Limits & GatewayLimits
+  readonly limits: GatewayLimits
   /** Asked at each read: the port is known only once it is bound. */
   self(): GatewaySelf
   /** Of the MCP endpoint that serves these resources. */

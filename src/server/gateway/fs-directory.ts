@@ -1,3 +1,4 @@
+import type { GatewayLimits } from './limits.ts'
 import { instanceStaleMs } from './verdict.ts'
 import { lstat } from 'node:fs/promises'
 import { setImmediate } from 'node:timers/promises'
@@ -11,7 +12,6 @@ import type {
   InstanceEntry,
   RecordFault,
 } from './instance-directory.ts'
-import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
 import { errnoOf } from '../../lib/util/errors.ts'
 import { FolderWatch } from '../../lib/util/file-follower.ts'
 import { isOwnFolder } from '../../lib/util/posix.ts'

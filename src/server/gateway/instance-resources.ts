@@ -1,3 +1,4 @@
+import type { GatewayLimits } from './limits.ts'
 import { minPrefixChars } from '../../lib/instances/select-instance.ts'
 import { ResourceNotFound, ResourceUriInvalid } from '../resources/errors.ts'
 import { KeptAnswers } from '../resources/kept-answers.ts'
@@ -11,7 +12,6 @@ import {
   parseInstanceQuery,
   queryInstances,
 } from './instance-query.ts'
-import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
 
 type InstanceLimits = Pick<GatewayLimits, 'maxInstanceRows' | 'maxLookupCandidates'>
 

@@ -1,3 +1,4 @@
+import type { GatewayLimits } from './limits.ts'
 import { type Clock, repeat, type Timer } from '../../lib/util/time.ts'
 import { fail, ok, type Result } from '../../lib/util/result.ts'
 import type {
@@ -6,7 +7,6 @@ import type {
   InstanceDirectory,
   InstanceEntry,
 } from './instance-directory.ts'
-import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
 import { limitText, type ProbeFacts } from './verdict.ts'
 import { request } from 'node:http'
 import type { LookupFunction } from 'node:net'

@@ -1,6 +1,6 @@
+import type { GatewayLimits } from './limits.ts'
 import type { InstanceStatus } from '../../lib/instances/record.ts'
 import type { DirectoryRecord, Verdict } from './instance-directory.ts'
-import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
 
 /** An instance without a heartbeat for this long is stale. */
 export const instanceStaleMs = 30_000

@@ -1,5 +1,5 @@
+import type { HostLimits } from './limits.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Limits } from '../../lib/config/limits.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import { parseExact } from '../../lib/util/exact-json.ts'
 import { parseJson, wellFormedJson, maxJsonDepth } from '../../lib/util/json.ts'
@@ -9,13 +9,13 @@ import type { Result } from '../../lib/util/result.ts'
 import { bodyText, readBody } from '../http/body.ts'
 
 /** The body of a JSON route. Throws what `readBody` throws, and `body_invalid` for bad UTF-8. */
-export async function readText(req: IncomingMessage, limits: Limits): Promise<string> {
+export async function readText(req: IncomingMessage, limits: HostLimits): Promise<string> {
   const { maxMessageBytes: maxBytes, bodyTimeoutMs: timeoutMs } = limits
   return bodyText(await readBody(req, { maxBytes, timeoutMs }))
 }
 
 /** The same, parsed; also `body_invalid` for bad JSON. */
-export async function readJson(req: IncomingMessage, limits: Limits): Promise<unknown> {
+export async function readJson(req: IncomingMessage, limits: HostLimits): Promise<unknown> {
   return jsonOf(await readText(req, limits), JSON.parse)
 }
 

@@ -1,10 +1,10 @@
+import type { HostLimits } from './limits.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import type { Secret } from '../../lib/util/secret.ts'
 import { toProblem, writeProblem } from '../http/problem.ts'
 import type { PeerOf } from '../http/trusted-proxies.ts'
-import type { Limits } from '../../lib/config/limits.ts'
 import type { EventBuffers } from './event-buffers.ts'
 import {
   checkArtefactMediaType,
@@ -30,7 +30,7 @@ interface HostRoutesDeps {
   readonly sink: HostSink
   readonly buffers: EventBuffers
   readonly token: Secret
-  readonly limits: Limits
+  readonly limits: HostLimits
   readonly log: Logger
   readonly peerOf: PeerOf
   onPresence(presence: Presence): void
@@ -162,7 +162,7 @@ function jsonRoute(handle: Route['handle']): Route {
   return { checkMediaType: checkJsonMediaType, handle }
 }
 
-function refuse(res: ServerResponse, refusal: Refusal, limits: Limits): void {
+function refuse(res: ServerResponse, refusal: Refusal, limits: HostLimits): void {
   writeProblem(res, refusal.error, refusal.headers, limits.refusedBodyDrainMs)
 }
 

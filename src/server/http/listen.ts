@@ -1,3 +1,4 @@
+import type { HttpLimits } from './limits.ts'
 import {
   createServer,
   type IncomingMessage,
@@ -13,7 +14,6 @@ import type { Logger } from '../../lib/util/logger.ts'
 import { Connections } from './connections.ts'
 import { makeProblem } from './problem.ts'
 import { answerClientError, refuseUpgrade } from './refused-upgrade.ts'
-import type { Limits } from '../../lib/config/limits.ts'
 import type { TlsPair } from './read-pair.ts'
 import type { TlsSource } from './tls-source.ts'
 
@@ -56,7 +56,7 @@ export interface Handlers {
 interface ListenParts extends Handlers {
   /** HTTPS with this certificate; absent: plain HTTP. Stays open. */
   readonly tls?: TlsSource
-  readonly limits: Limits
+  readonly limits: HttpLimits
   readonly log: Logger
 }
 
@@ -65,7 +65,7 @@ interface ListenParts extends Handlers {
  * nothing any more would hold its bytes, or its file, for ever.
  */
 export function stallTimeoutMs(
-  limits: Pick<Limits, 'streamStallMs' | 'streamKeepAliveMs'>,
+  limits: Pick<HttpLimits, 'streamStallMs' | 'streamKeepAliveMs'>,
 ): number {
   return Math.max(limits.streamStallMs, 2 * limits.streamKeepAliveMs)
 }

@@ -1,8 +1,8 @@
+import type { JoinLimits } from './limits.ts'
 import type { IncomingMessage } from 'node:http'
 import { Agent } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
 import { WebSocket } from 'ws'
-import type { Limits } from '../../lib/config/limits.ts'
 import { isLoopback, proxyEnv } from '../../lib/util/net.ts'
 import { collectBounded } from '../../lib/util/bytes.ts'
 import { connectionReason } from '../../lib/util/connection-reason.ts'
@@ -30,7 +30,7 @@ interface LinkOptions {
   /** The address to connect to, of those of its name, for which TLS checks the certificate. */
   readonly address?: string | null
   readonly token: Secret
-  readonly limits: Pick<Limits, 'joinPingMs' | 'joinSilenceMs'>
+  readonly limits: Pick<JoinLimits, 'joinPingMs' | 'joinSilenceMs'>
   /** Called when the link is open; begins HTTP/2 at once (see `LinkSocket`). */
   readonly opened: (stream: LinkStream) => void
   /** Aborted when the instance stops. */

@@ -1,3 +1,4 @@
+import type { JoinLimits } from './limits.ts'
 import type {
   IncomingMessage,
   OutgoingHttpHeaders,
@@ -12,7 +13,6 @@ import {
   type ServerHttp2Stream,
 } from 'node:http2'
 import type { Duplex } from 'node:stream'
-import type { Limits } from '../../lib/config/limits.ts'
 import { stallTimeoutMs } from '../http/listen.ts'
 
 /** Requests that one link carries at once. A gateway opens fewer: 120 reads and downloads, 512 calls, one event stream. */
@@ -24,7 +24,7 @@ export const maxJoinHeaderBytes = 16 * 1024
 /** Bytes that HTTP/2 holds for one link before it refuses further requests. */
 export const maxJoinMemoryBytes = 64 * 1024 * 1024
 
-type LinkServerLimits = Pick<Limits, 'streamStallMs' | 'streamKeepAliveMs'>
+type LinkServerLimits = Pick<JoinLimits, 'streamStallMs' | 'streamKeepAliveMs'>
 
 /** A request on a link, for a listener for HTTP/1. */
 class LinkRequest extends Http2ServerRequest {}

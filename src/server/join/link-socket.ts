@@ -1,6 +1,6 @@
+import type { JoinLimits } from './limits.ts'
 import type { Socket } from 'node:net'
 import type { WebSocket } from 'ws'
-import type { JoinLimits } from '../../lib/config/join-limits.ts'
 import { cleanText } from '../../lib/util/text.ts'
 import { LinkStream } from './link-stream.ts'
 

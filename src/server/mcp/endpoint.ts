@@ -1,3 +1,4 @@
+import type { McpLimits } from './limits.ts'
 import { maxJsonDepth } from '../../lib/util/json.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { setImmediate } from 'node:timers/promises'
@@ -8,7 +9,6 @@ import { readBody, maxBodyMs } from '../http/body.ts'
 import { isJsonType, isUncoded } from '../http/media.ts'
 import { awaitTurn } from '../http/open-answers.ts'
 import type { Gauge } from '../http/metrics.ts'
-import type { Limits } from '../../lib/config/limits.ts'
 import type { ServedResources } from '../resources/schemes.ts'
 import { classify } from './classify-request.ts'
 import type { ClientTable } from './client-table.ts'
@@ -49,7 +49,7 @@ interface McpEndpointParts {
   tools?: (parts: ToolParts) => ToolBox
   /** How a model finds its way about what is served. */
   instructions: string
-  limits: Limits
+  limits: McpLimits
   clock: Clock
   log: Logger
 }

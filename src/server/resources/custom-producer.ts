@@ -1,5 +1,5 @@
+import type { ResourceLimits } from './limits.ts'
 import type { Logger } from '../../lib/util/logger.ts'
-import type { Limits } from '../../lib/config/limits.ts'
 import { type MaybePromise, isThenable, within } from './maybe-promise.ts'
 import type {
   CompletionContext,
@@ -20,7 +20,7 @@ import { TypedContents } from './typed-contents.ts'
 const producerTimeoutMs = 2000
 
 interface CustomProducerContext {
-  limits: Pick<Limits, 'maxPendingReads'>
+  limits: Pick<ResourceLimits, 'maxPendingReads'>
   log: Logger
   timer: Timer
 }

@@ -1,7 +1,7 @@
+import type { ResourceLimits } from './limits.ts'
 import { maxUriChars } from './resource-uri.ts'
 import { ResourceUriInvalid } from './errors.ts'
 import { all, chain, type MaybePromise } from './maybe-promise.ts'
-import type { Limits } from '../../lib/config/limits.ts'
 import { maxKeptAnswers } from './kept-answers.ts'
 import type { Descriptor, DescriptorPage } from './producer.ts'
 import { fail, ok, type Result } from '../../lib/util/result.ts'
@@ -34,7 +34,7 @@ interface KeptPage {
   readonly page: ListPage
 }
 
-type ListLimits = Pick<Limits, 'pageSize'>
+type ListLimits = Pick<ResourceLimits, 'pageSize'>
 
 const noDescriptors: readonly Descriptor[] = Object.freeze([])
 const noHead: Head = { fixed: noDescriptors, from: 0, to: 0 }

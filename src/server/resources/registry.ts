@@ -1,8 +1,8 @@
+import type { ResourceLimits } from './limits.ts'
 import { maxJsonDepth } from '../../lib/util/json.ts'
 import { type Clock, systemTimer, type Timer } from '../../lib/util/time.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import { type Logger, silentLogger } from '../../lib/util/logger.ts'
-import type { Limits } from '../../lib/config/limits.ts'
 import { AuditProducer, auditRecentUri } from './audit.ts'
 import { AuditLog } from './audit-log.ts'
 import { CaptureProducer } from './capture.ts'
@@ -31,7 +31,7 @@ import { SessionEventBuffer } from './session-event-buffer.ts'
 import { SessionEventsProducer } from './session-events.ts'
 
 interface ResourceRegistryOptions {
-  limits: Limits
+  limits: ResourceLimits
   clock?: Clock
   log?: Logger
   timer?: Timer
@@ -56,7 +56,7 @@ interface ResourceRegistryOptions {
  * endpoint takes pages and contents out and passes changes on.
  */
 export class ResourceRegistry extends ResourceServer {
-  readonly #limits: Limits
+  readonly #limits: ResourceLimits
   readonly #log: Logger
   readonly #timer: Timer
   readonly #scene: SceneState

@@ -1,6 +1,6 @@
+import type { ResourceLimits } from './limits.ts'
 import { type Clock, systemClock, systemTimer, type Timer } from '../../lib/util/time.ts'
 import { type Logger, silentLogger } from '../../lib/util/logger.ts'
-import type { Limits } from '../../lib/config/limits.ts'
 import type { Completion } from './completion.ts'
 import { ResourceNotFound, ResourceUriInvalid } from './errors.ts'
 import { Listeners, type ResourceListener } from './listeners.ts'
@@ -15,7 +15,7 @@ import { isForWriters, type ServedResources } from './schemes.ts'
 const maxParsedUris = 256
 
 interface ResourceServerOptions extends Omit<ResourceRoutesOptions, 'log'> {
-  limits: Limits
+  limits: ResourceLimits
   clock?: Clock
   log?: Logger
   timer?: Timer

@@ -1,6 +1,6 @@
+import type { ResourceLimits } from './limits.ts'
 import type { Unconfirmed } from '../../lib/mcp/unconfirmed.ts'
 import { type Clock, systemClock, toRfc3339 } from '../../lib/util/time.ts'
-import type { Limits } from '../../lib/config/limits.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import {
   checkObjects,
@@ -32,7 +32,7 @@ interface SceneStateOptions {
   readonly firstRevision?: number
 }
 
-type StateLimits = SceneLimits & Pick<Limits, 'maxSceneRevisionBytes' | 'maxPatchedObjects'>
+type StateLimits = SceneLimits & Pick<ResourceLimits, 'maxSceneRevisionBytes' | 'maxPatchedObjects'>
 
 /** The scene the application sent last, as JSON text, and the revisions before it. */
 export class SceneState implements SceneOwnership {

@@ -1,4 +1,4 @@
-import type { Limits } from '../../lib/config/limits.ts'
+import type { ResourceLimits } from './limits.ts'
 import {
   exceedsDepth,
   finiteJsonText,
@@ -11,7 +11,7 @@ import {
 } from '../../lib/util/json.ts'
 import { jsonFault } from '../../lib/mcp/json-fault.ts'
 
-export type SceneLimits = Pick<Limits, 'maxMessageBytes'>
+export type SceneLimits = Pick<ResourceLimits, 'maxMessageBytes'>
 
 /** The scene as JSON text, or a `TypeError` that says what is wrong with it. */
 export function serialiseScene(scene: unknown, limits: SceneLimits): string {

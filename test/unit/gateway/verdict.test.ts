@@ -1,5 +1,4 @@
 import { expect } from 'chai'
-import { defaultGatewayLimits } from '../../../src/lib/config/gateway-limits.ts'
 import {
   type Judgement,
   type LifeFacts,
@@ -7,6 +6,7 @@ import {
   judgeLife,
   judgeProbe,
 } from '../../../src/server/gateway/verdict.ts'
+import { defaultBounds } from '../../helpers/bounds.ts'
 
 describe('judgeLife', () => {
   const usual: LifeFacts = {
@@ -72,7 +72,7 @@ describe('judgeProbe', () => {
   ] as const
   for (const [what, life, status, probe, expected] of table) {
     it(`gives ${expected.health} to one that ${what}`, () => {
-      expect(judgeProbe(life, { status }, probe, defaultGatewayLimits)).to.deep.equal(expected)
+      expect(judgeProbe(life, { status }, probe, defaultBounds)).to.deep.equal(expected)
     })
   }
 })

@@ -1,8 +1,7 @@
 import { expect } from 'chai'
 import { parseAuditPost, parseEventsPost } from '../../../src/server/host/messages.ts'
-import { defaultLimits } from '../../../src/lib/config/limits.ts'
 
-const long = 'x'.repeat(defaultLimits.maxFieldChars + 1)
+const long = 'x'.repeat(255 + 1)
 const wrongText = [1, true, [], {}, '', 'two\nlines', long]
 
 /** Members with wrong values, each with the pointer of what is wrong. */
@@ -54,7 +53,7 @@ describe('parseEventsPost', () => {
     ...cases('level', [1, '', 'INFO', 'fatal', '__proto__']),
     ...cases('job_id', [5, long]),
     ...cases('session_id', [1, 'another']),
-    ...cases('metadata', ['x'.repeat(defaultLimits.maxEventMetadataBytes)]),
+    ...cases('metadata', ['x'.repeat(4096)]),
     ...cases('toolCallId', ['t']),
   ]
   it('names the member of an event that is wrong', () => {

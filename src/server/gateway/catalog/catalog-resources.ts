@@ -1,10 +1,10 @@
+import type { GatewayLimits } from '../limits.ts'
 import { ResourceNotFound } from '../../resources/errors.ts'
 import { KeptAnswers } from '../../resources/kept-answers.ts'
 import { chain, type MaybePromise } from '../../resources/maybe-promise.ts'
 import type { Content } from '../../resources/producer.ts'
 import { countParameter, limitParameter, textParameter } from '../../resources/query-parameters.ts'
 import type { ResourceUri } from '../../resources/resource-uri.ts'
-import type { GatewayLimits } from '../../../lib/config/gateway-limits.ts'
 import type { CatalogEntry } from './catalog-entry.ts'
 import { rankEntries } from './rank-entries.ts'
 

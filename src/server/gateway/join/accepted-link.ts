@@ -1,8 +1,7 @@
+import type { GatewayLimits } from '../limits.ts'
 import { maxRecordBytes } from '../../../lib/instances/record.ts'
 import type { Socket } from 'node:net'
 import type { WebSocket } from 'ws'
-import type { GatewayLimits } from '../../../lib/config/gateway-limits.ts'
-import type { JoinLimits } from '../../../lib/config/join-limits.ts'
 import { Unreachable } from '../../../lib/mcp/bridge/bridge-errors.ts'
 import type { HttpAnswer } from '../../../lib/mcp/bridge/http-link.ts'
 import { messageOf } from '../../../lib/util/errors.ts'
@@ -25,7 +24,7 @@ export interface AcceptedLinkParts {
   readonly local: Pick<InstanceDirectory, 'entries' | 'refresh'>
   /** Where instances are listed once their record is known. */
   readonly directory: JoinedDirectory
-  readonly limits: GatewayLimits & JoinLimits
+  readonly limits: GatewayLimits
   readonly timer: Timer
   readonly log: Logger
   /** Called when an instance has come into the directory. */

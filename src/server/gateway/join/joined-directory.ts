@@ -1,4 +1,4 @@
-import type { JoinLimits } from '../../../lib/config/join-limits.ts'
+import type { GatewayLimits } from '../limits.ts'
 import type { Logger } from '../../../lib/util/logger.ts'
 import { fail, ok, type Result } from '../../../lib/util/result.ts'
 import type { Clock, Timer } from '../../../lib/util/time.ts'
@@ -18,7 +18,7 @@ import type { ToldRecord } from './told-record.ts'
 export const joinLostMs = 5 * 60_000
 
 interface JoinedDirectoryParts {
-  readonly limits: Pick<JoinLimits, 'maxJoinsPerUser'>
+  readonly limits: Pick<GatewayLimits, 'maxJoinsPerUser'>
   readonly clock: Clock
   readonly timer: Timer
   readonly log: Logger

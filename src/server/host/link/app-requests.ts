@@ -1,7 +1,7 @@
+import type { HostLimits } from '../limits.ts'
 import type { ServerMessage } from '../../../lib/host-link/wire.ts'
 import type { Logger } from '../../../lib/util/logger.ts'
 import { fail, ok, type Result } from '../../../lib/util/result.ts'
-import type { Limits } from '../../../lib/config/limits.ts'
 import type { AppCaptureForm, AppPicture } from '../../capture/host-backend.ts'
 import type { CaptureFailure } from '../../capture/backend.ts'
 import type { Content, Reader } from '../../resources/producer.ts'
@@ -32,7 +32,7 @@ interface AppRequestsParts {
   lateReason(): 'host_busy' | 'host_timeout'
   timer: Timer
   limits: Pick<
-    Limits,
+    HostLimits,
     | 'maxLinkRequests'
     | 'maxLinkSchemes'
     | 'linkReadMs'

@@ -1,6 +1,6 @@
+import type { HostLimits } from '../limits.ts'
 import type { Logger } from '../../../lib/util/logger.ts'
 import { type Result, fail, ok } from '../../../lib/util/result.ts'
-import type { Limits } from '../../../lib/config/limits.ts'
 import type { ResourceRegistry } from '../../resources/registry.ts'
 import { parseResourceUri, maxUriChars } from '../../resources/resource-uri.ts'
 import type { Attachment } from '../../resources/schemes.ts'
@@ -13,7 +13,7 @@ import { LinkRefusal } from './failures.ts'
 interface LinkedProducersParts {
   registry: Pick<ResourceRegistry, 'attach' | 'schemeState' | 'notifyUpdated'>
   timer: Timer
-  limits: OfferLimits & Pick<Limits, 'maxLinkSchemes' | 'linkGraceMs'>
+  limits: OfferLimits & Pick<HostLimits, 'maxLinkSchemes' | 'linkGraceMs'>
   log: Logger
 }
 

@@ -1,10 +1,10 @@
+import type { McpLimits } from '../limits.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { JsonObject } from '../../../lib/util/json.ts'
 import type { Clock } from '../../../lib/util/time.ts'
 import type { Logger } from '../../../lib/util/logger.ts'
 import type { RequestId } from '../../../lib/mcp/json-rpc.ts'
 import { accepts } from '../../http/media.ts'
-import type { Limits } from '../../../lib/config/limits.ts'
 import { rpcCodes } from '../errors.ts'
 import { EventStream } from '../event-stream.ts'
 import { failedRequest } from '../failed-request.ts'
@@ -57,7 +57,7 @@ interface SessionEndpointParts {
   resourcesEnabled: boolean
   toolsEnabled: boolean
   extensions: JsonObject | undefined
-  limits: Limits
+  limits: McpLimits
   clock: Clock
   log: Logger
 }

@@ -1,9 +1,9 @@
+import type { McpLimits } from '../limits.ts'
 import type { ServerResponse } from 'node:http'
 import type { Clock } from '../../../lib/util/time.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import { isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
 import type { RequestId } from '../../../lib/mcp/json-rpc.ts'
-import type { Limits } from '../../../lib/config/limits.ts'
 import { ResourceUriInvalid } from '../../resources/errors.ts'
 import { all, chain, type MaybePromise, recovered } from '../../resources/maybe-promise.ts'
 import type { ServedResources } from '../../resources/schemes.ts'
@@ -25,7 +25,7 @@ interface ListenParts {
   gathered: GatheredWrites
   identity: ServerIdentity
   clock: Clock
-  limits: Pick<Limits, 'maxListenStreams' | 'maxSubscriptionsPerSession'>
+  limits: Pick<McpLimits, 'maxListenStreams' | 'maxSubscriptionsPerSession'>
 }
 
 /** One URI of a filter. */
