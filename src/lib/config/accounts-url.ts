@@ -1,4 +1,4 @@
-import { isLoopback } from '../util/address.ts'
+import { isLoopback } from '../util/net.ts'
 import { usage } from '../util/errors.ts'
 import { fail, ok, type Result } from '../util/result.ts'
 
