@@ -1,14 +1,15 @@
 import { getRequestListener } from '@hono/node-server'
 import { join } from 'node:path'
 import type { RegistrationMode } from '../../lib/accounts/protocol.ts'
-import { type Limits, resolveLimits } from '../../lib/config/limits.ts'
-import { isLoopback } from '../../lib/util/address.ts'
+import { defaultLimits } from '../../lib/config/limits.ts'
+import { isLoopback } from '../../lib/util/net.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { type Stoppable, stoppable } from '../../lib/util/stoppable.ts'
 import { repeat, systemTimer } from '../../lib/util/time.ts'
 import { openDatabase } from '../database/database.ts'
 import type { AccessLog } from '../http/access-log.ts'
 import type { ListenOptions } from '../http/listen-options.ts'
+import { httpDefaults } from '../http/limits.ts'
 import { Metrics } from '../http/metrics.ts'
 import { createRequestChecks } from '../http/request-checks.ts'
 import { ServerSocket } from '../http/server-socket.ts'
@@ -38,7 +39,7 @@ export interface AccountsServerOptions extends ListenOptions {
   registration?: RegistrationMode
   log: Logger
   accessLog: AccessLog
-  limits?: Partial<Limits> & { accessTokenMs?: number }
+  limits?: { accessTokenMs?: number }
 }
 
 /** A started accounts server. */
@@ -80,7 +81,8 @@ export async function startAccountsServer(
     repeatedly(sweepMs, log, 'ended rows were not removed', () => store.sweep(Date.now())),
   )
 
-  const socket = await ServerSocket.open(options, { limits: resolveLimits(options.limits), log })
+  const limits = { ...defaultLimits, ...httpDefaults }
+  const socket = await ServerSocket.open(options, { limits, log })
   opened.defer(() => socket.stop())
   const issuer =
     publicUrl === undefined ? `urn:service-cli:registry:${store.registryId}` : socket.url

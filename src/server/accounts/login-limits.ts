@@ -7,7 +7,7 @@ import {
   RateLimiterPostgres,
   RateLimiterRes,
 } from 'rate-limiter-flexible'
-import { isLoopback, plainAddress } from '../../lib/util/address.ts'
+import { isLoopback, plainAddress } from '../../lib/util/net.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import { AccountsProblem } from './problems.ts'
 

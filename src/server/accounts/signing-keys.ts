@@ -8,9 +8,8 @@ import {
 } from 'jose'
 import { dirname } from 'node:path'
 import { z } from 'zod'
-import { readPrivateFile } from '../../lib/config/private-file.ts'
+import { ensurePrivateFolder, readPrivateFile } from '../../lib/config/private-file.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
-import { ensurePrivateDirectory } from '../../lib/util/posix.ts'
 import { replaceFile } from '../../lib/util/replace-file.ts'
 
 const privateJwk = z.object({
@@ -55,8 +54,8 @@ export class SigningKeys {
   /** Throws `config_invalid` for an unusable file, and without `create` for a missing one. */
   static async open(file: string, { create }: { create: boolean }): Promise<SigningKeys> {
     let isNew = false
-    if (create && (await read(file)) === null) {
-      await ensurePrivateDirectory(dirname(file))
+    if (create && (await readPrivateFile(file)) === null) {
+      await ensurePrivateFolder(dirname(file))
       const keys = { next: null, signing: await makeKey(), previous: null }
       isNew = await replaceFile(file, format(keys), { exclusive: true })
     }
@@ -80,7 +79,7 @@ export class SigningKeys {
 
   /** Takes over a changed file. When it is unusable, throws and keeps the keys at hand. */
   async reload(): Promise<void> {
-    if ((await read(this.#file)) !== this.#keys.text) this.#keys = await load(this.#file)
+    if ((await readPrivateFile(this.#file)) !== this.#keys.text) this.#keys = await load(this.#file)
   }
 
   /** Publishes a next key. Throws `request_refused` while there is one. */
@@ -127,12 +126,8 @@ async function makeKey(): Promise<PrivateJwk> {
   return privateJwk.parse({ ...jwk, kid: await calculateJwkThumbprint(jwk) })
 }
 
-function read(file: string): Promise<string | null> {
-  return readPrivateFile({ path: file, onTightened() {} })
-}
-
 async function load(file: string): Promise<LoadedKeys> {
-  const text = await read(file)
+  const text = await readPrivateFile(file)
   if (text === null) {
     const hint = 'put it back; without it every access token is void'
     throw new ServiceError('config_invalid', `there is no key file ${file}`, { hint })

@@ -2,8 +2,8 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { CamelCasePlugin, Kysely, PostgresDialect } from 'kysely'
 import type pg from 'pg'
+import { ensurePrivateFolder } from '../../lib/config/private-file.ts'
 import { messageOf, ServiceError } from '../../lib/util/errors.ts'
-import { ensurePrivateDirectory } from '../../lib/util/posix.ts'
 import { databaseName } from './settings.ts'
 import { openSqlite, sqliteDialect } from './sqlite.ts'
 
@@ -36,7 +36,7 @@ export async function openDatabase<Tables>(options: DatabaseOptions): Promise<Da
   if (url !== undefined) return openPostgres(url)
   const file = join(dataDir, 'registry.db')
   if (!create && !existsSync(file)) throw noAccountsServer(dataDir)
-  await ensurePrivateDirectory(dataDir)
+  await ensurePrivateFolder(dataDir)
   const convert = (error: unknown) => toStorageError(error, file)
   try {
     const dialect = sqliteDialect(openSqlite(file), convert)

@@ -1,4 +1,4 @@
-import { isLoopback } from '../../lib/util/address.ts'
+import { isLoopback } from '../../lib/util/net.ts'
 import { usage } from '../../lib/util/errors.ts'
 
 /** The environment variable with the address of the database, which may have a password. */

@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { mock } from 'node:test'
 import type { RegistrationMode } from '../../../src/lib/accounts/protocol.ts'
-import { type Limits, resolveLimits } from '../../../src/lib/config/limits.ts'
 import type { AccessEntry, Logger } from '../../../src/lib/util/logger.ts'
 import { listenerOf } from '../../../src/server/accounts/accounts-server.ts'
 import { corsMethods, createApp } from '../../../src/server/accounts/app.ts'
@@ -19,6 +18,7 @@ import { Metrics } from '../../../src/server/http/metrics.ts'
 import { createRequestChecks } from '../../../src/server/http/request-checks.ts'
 import { type Answer, ask } from '../../helpers/mcp.ts'
 import { checkAnswer } from './openapi-check.ts'
+import { type Bounds, boundsWith } from '../../helpers/bounds.ts'
 
 export const issuer = 'urn:service-cli:registry:test'
 
@@ -26,7 +26,7 @@ export interface AccountsSettings {
   registration?: RegistrationMode
   /** Default true, as on loopback. */
   local?: boolean
-  serverLimits?: Partial<Limits>
+  serverLimits?: Partial<Bounds>
   requestTimeoutMs?: number
   passwords?: Passwords
   /** The store as the server is to see it. */
@@ -164,7 +164,7 @@ async function open(
     checks: createRequestChecks(where, corsMethods),
     metrics: new Metrics('registry', entry => accessed.push(entry)),
   })
-  const limits = resolveLimits(settings.serverLimits)
+  const limits = boundsWith(settings.serverLimits)
   const listener = listenerOf(app)
   const listening = await listen(where, { listener, requestTimeoutMs, limits, log })
   opened.defer(() => listening.stop(() => {}))

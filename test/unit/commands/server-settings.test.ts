@@ -150,7 +150,7 @@ describe('settings of serve', () => {
     [{ 'scene-file': '' }, {}, '--scene-file is empty'],
     [{ 'gateway-port': 9000 }, {}, '--gateway-port is for --gateway'],
     [{ aggregate: true }, {}, '--aggregate is for --gateway'],
-    [{ limit: ['pageSize=1e3'] }, {}, 'pageSize=NUMBER'],
+    [{ limit: ['pageSize=1e3'] }, {}, 'NAME=NUMBER'],
     [{ 'api-key-file': '/nonexistent/key' }, { SERVICE_MCP_API_KEY: 'abc' }, 'no such file'],
     [{}, { SERVICE_MCP_API_KEY: 'two words' }, 'SERVICE_MCP_API_KEY contains'],
     [{}, { SERVICE_HOST_TOKEN: 'two words' }, 'SERVICE_HOST_TOKEN contains'],
@@ -164,8 +164,8 @@ describe('settings of serve', () => {
 
   it('name the nearest limit', async () => {
     const failure = await failureOf(() => read({ limit: ['maxSesions=5'] }))
-    expect(failure.message).to.contain('unknown limit "maxSesions"')
-    expect(failure).to.include({ hint: 'did you mean maxSessions?' })
+    expect(failure.message).to.contain('unknown limit "maxSesions"; did you mean "maxSessions"?')
+    expect(failure).to.include({ hint: 'docs/limits.md lists the limits' })
   })
 
   it('take the key file before the variable', async () => {
@@ -250,7 +250,7 @@ describe('settings of registry', () => {
     [{ host: 'http://x' }, {}, '--host'],
     [{ 'public-url': 'https://user:secret@x' }, {}, '--public-url'],
     [{ 'data-dir': '' }, {}, '--data-dir'],
-    [{ limit: ['accessTokenMs=1'] }, {}, 'accessTokenMs'],
+    [{ limit: ['accessTokenMs=0'] }, {}, 'accessTokenMs'],
     // A bound of another server.
     [{ limit: ['maxSessions=1'] }, {}, 'maxSessions'],
   ]

@@ -18,8 +18,8 @@ export async function openBucketStore(
   { bucket, database }: BucketStoreSettings,
   options: Required<Omit<BucketStoreOptions, 'bucket' | 'database' | 'clock'>>,
 ): Promise<BucketStore> {
-  const { log, limits } = options
-  const waitMs = limits.maxStoreWaitMs
+  const { log } = options
+  const waitMs = 5000
   await using opened = new AsyncDisposableStack()
   const objects = await openBucket({ settings: bucket, waitMs })
   opened.defer(() => objects.close())
