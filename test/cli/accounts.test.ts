@@ -90,7 +90,8 @@ describe('service-cli against its own registry', () => {
     for (const _ of [1, 2, 3]) await home.run(['token', 'create', 'render'])
     const ids = async () => {
       const { tokens: listed } = await json(['token', 'list'])
-      return listed.map(({ id }: { id: string }) => id).toSorted()
+      // Newest first.
+      return listed.map(({ id }: { id: string }) => id).toReversed()
     }
     const [oldest, middle, newest] = await ids()
     const said = await home.run(['token', 'revoke', 'render'])
