@@ -178,7 +178,7 @@ export class Admin implements AsyncDisposable {
   /** Publishes the next signing key, or signs with it. A running server follows within seconds. */
   async rotateKey({ activate }: { activate: boolean }) {
     const keys = await SigningKeys.open(this.#keyFile, { create: false })
-    const { kid } = activate ? await keys.activate() : await keys.rotate()
+    const kid = activate ? await keys.activate() : await keys.rotate()
     const state = activate ? 'signing' : 'next'
     await this.#record('keys.rotated', null, { kid, state })
     return { kid, state, file: this.#keyFile }

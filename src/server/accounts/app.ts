@@ -107,7 +107,7 @@ export function createApp({ services, keys, checks, metrics }: AppParts): Hono<A
   app.get(
     '/.well-known/jwks.json',
     describe('The public keys of access tokens', { answer: jwks }),
-    c => c.json(keys.jwks(), 200, { 'Cache-Control': 'public, max-age=300' }),
+    c => c.json(keys.jwks, 200, { 'Cache-Control': 'public, max-age=300' }),
   )
   app.get('/healthz', describe('Is the process alive?', { answer: health }), c =>
     c.json({ status: 'ok' }),

@@ -1,5 +1,6 @@
 import {
   calculateJwkThumbprint,
+  createLocalJWKSet,
   type CryptoKey,
   exportJWK,
   generateKeyPair,
@@ -7,35 +8,25 @@ import {
   type JWK,
 } from 'jose'
 import { dirname } from 'node:path'
-import { z } from 'zod'
 import { ensurePrivateFolder, readPrivateFile } from '../../lib/config/private-file.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import { replaceFile } from '../../lib/util/replace-file.ts'
 
-const privateJwk = z.object({
-  kty: z.literal('EC'),
-  crv: z.literal('P-256'),
-  x: z.string(),
-  y: z.string(),
-  d: z.string(),
-  kid: z.string(),
-})
-type PrivateJwk = z.infer<typeof privateJwk>
-
-const keyFile = z.object({
+/** The content of the file: private keys, each with its `kid`. */
+interface KeyFile {
   /** Published, so that every server verifies with it before one of them signs with it. */
-  next: privateJwk.nullable(),
-  signing: privateJwk,
+  next: JWK | null
+  signing: JWK
   /** Its tokens are valid until they expire. */
-  previous: privateJwk.nullable(),
-})
-type KeyFile = z.infer<typeof keyFile>
+  previous: JWK | null
+}
 
 interface LoadedKeys {
   text: string
   stored: KeyFile
   signing: { kid: string; key: CryptoKey }
-  verifying: Map<string, CryptoKey>
+  jwks: { keys: JWK[] }
+  verifying: ReturnType<typeof createLocalJWKSet>
 }
 
 /** The ES256 keys of access tokens, in a file (0600) that every server has a copy of. */
@@ -62,19 +53,18 @@ export class SigningKeys {
     return new SigningKeys(file, await load(file), isNew)
   }
 
-  get signing(): { kid: string; key: CryptoKey } {
+  get signing(): LoadedKeys['signing'] {
     return this.#keys.signing
   }
 
-  verifying(kid: string): CryptoKey | null {
-    return this.#keys.verifying.get(kid) ?? null
+  /** Finds the public key of a token, for `jwtVerify`. */
+  get verifying(): LoadedKeys['verifying'] {
+    return this.#keys.verifying
   }
 
   /** The public keys, for `/.well-known/jwks.json`. */
-  jwks(): { keys: JWK[] } {
-    const { stored } = this.#keys
-    const keys = all(stored).map(({ d: _secret, ...key }) => ({ ...key, alg: 'ES256', use: 'sig' }))
-    return { keys }
+  get jwks(): LoadedKeys['jwks'] {
+    return this.#keys.jwks
   }
 
   /** Takes over a changed file. When it is unusable, throws and keeps the keys at hand. */
@@ -82,8 +72,8 @@ export class SigningKeys {
     if ((await readPrivateFile(this.#file)) !== this.#keys.text) this.#keys = await load(this.#file)
   }
 
-  /** Publishes a next key. Throws `request_refused` while there is one. */
-  async rotate(): Promise<{ kid: string }> {
+  /** Publishes a next key and returns its `kid`. Throws `request_refused` while there is one. */
+  async rotate(): Promise<string> {
     const { stored } = this.#keys
     if (stored.next !== null) {
       const hint = 'service-cli registry rotate-key --activate signs with it'
@@ -92,18 +82,18 @@ export class SigningKeys {
     }
     const next = await makeKey()
     await this.#store({ ...stored, next })
-    return { kid: next.kid }
+    return next.kid
   }
 
-  /** Signs with the next key. Throws `request_refused` when there is none. */
-  async activate(): Promise<{ kid: string }> {
+  /** Signs with the next key and returns its `kid`. Throws `request_refused` when there is none. */
+  async activate(): Promise<string> {
     const { next, signing } = this.#keys.stored
     if (next === null) {
       const hint = 'service-cli registry rotate-key publishes one'
       throw new ServiceError('request_refused', 'there is no next signing key', { hint })
     }
     await this.#store({ next: null, signing: next, previous: signing })
-    return { kid: next.kid }
+    return this.signing.kid
   }
 
   async #store(keys: KeyFile): Promise<void> {
@@ -112,18 +102,14 @@ export class SigningKeys {
   }
 }
 
-function all({ next, signing, previous }: KeyFile): PrivateJwk[] {
-  return [signing, next, previous].filter(key => key !== null)
-}
-
 function format(keys: KeyFile): string {
   return `${JSON.stringify(keys, null, 2)}\n`
 }
 
-async function makeKey(): Promise<PrivateJwk> {
+async function makeKey(): Promise<JWK & { kid: string }> {
   const { privateKey } = await generateKeyPair('ES256', { extractable: true })
   const jwk = await exportJWK(privateKey)
-  return privateJwk.parse({ ...jwk, kid: await calculateJwkThumbprint(jwk) })
+  return { ...jwk, kid: await calculateJwkThumbprint(jwk), alg: 'ES256', use: 'sig' }
 }
 
 async function load(file: string): Promise<LoadedKeys> {
@@ -133,14 +119,14 @@ async function load(file: string): Promise<LoadedKeys> {
     throw new ServiceError('config_invalid', `there is no key file ${file}`, { hint })
   }
   try {
-    const stored = keyFile.parse(JSON.parse(text))
-    const { kid } = stored.signing
-    const verifying = new Map<string, CryptoKey>()
-    for (const { d: _secret, ...key } of all(stored)) {
-      verifying.set(key.kid, (await importJWK(key, 'ES256')) as CryptoKey)
-    }
+    const stored: KeyFile = JSON.parse(text)
+    const { kid = '' } = stored.signing
     const key = (await importJWK(stored.signing, 'ES256')) as CryptoKey
-    return { text, stored, signing: { kid, key }, verifying }
+    const keys = [stored.signing, stored.next, stored.previous]
+      .filter(jwk => jwk !== null)
+      .map(({ d: _secret, ...jwk }) => jwk)
+    const jwks = { keys }
+    return { text, stored, signing: { kid, key }, jwks, verifying: createLocalJWKSet(jwks) }
   } catch (error) {
     const hint = 'restore it, or move it away: new keys are made then, and clients refresh'
     const message = `the key file ${file} has no valid keys`

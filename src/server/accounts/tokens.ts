@@ -195,22 +195,14 @@ export class Tokens {
 
   async #verify(accessToken: string): Promise<z.infer<typeof claims>> {
     try {
-      const { payload } = await jwtVerify(
-        accessToken,
-        ({ kid = '' }) => {
-          const key = this.#keys.verifying(kid)
-          if (key === null) throw new errors.JWKSNoMatchingKey()
-          return key
-        },
-        {
-          algorithms: ['ES256'],
-          issuer: this.#issuer,
-          audience: this.#issuer,
-          typ: 'at+jwt',
-          requiredClaims: ['sid', 'scope', 'exp'],
-          clockTolerance: clockToleranceSeconds,
-        },
-      )
+      const { payload } = await jwtVerify(accessToken, this.#keys.verifying, {
+        algorithms: ['ES256'],
+        issuer: this.#issuer,
+        audience: this.#issuer,
+        typ: 'at+jwt',
+        requiredClaims: ['sid', 'scope', 'exp'],
+        clockTolerance: clockToleranceSeconds,
+      })
       return claims.parse(payload)
     } catch (error) {
       if (error instanceof errors.JWTExpired) {
