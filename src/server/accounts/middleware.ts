@@ -7,7 +7,8 @@ import { problem, type Scope } from '../../lib/accounts/wire.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { escapePointer } from '../../lib/util/json.ts'
 import { AccountsProblem } from './problems.ts'
-import type { AccountStore, AuditRow } from './store.ts'
+import type { AuditRow } from './schema.ts'
+import type { AccountStore } from './store.ts'
 import type { Principal, Tokens } from './tokens.ts'
 
 export interface AccountsEnv {

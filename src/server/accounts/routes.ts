@@ -30,7 +30,8 @@ import {
 import { findPasswordFlaw, type Passwords } from './passwords.ts'
 import { AccountsProblem } from './problems.ts'
 import { serviceTokenView } from './service-token-routes.ts'
-import type { AccountRow, AccountStore, NewAccount } from './store.ts'
+import type { AccountRow, NewAccount } from './schema.ts'
+import type { AccountStore } from './store.ts'
 import { hashOfSecret, type Principal, type Tokens } from './tokens.ts'
 
 /** What the routes work with. */

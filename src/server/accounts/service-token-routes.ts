@@ -14,7 +14,7 @@ import { rfc3339OrNull, toRfc3339 } from '../../lib/util/time.ts'
 import { type AccountsEnv, audit, describe, jsonBody, requireToken } from './middleware.ts'
 import { AccountsProblem } from './problems.ts'
 import type { Services } from './routes.ts'
-import type { NewServiceToken, ServiceTokenRow } from './store.ts'
+import type { NewServiceToken, ServiceTokenRow } from './schema.ts'
 import { hashOfSecret } from './tokens.ts'
 
 const defaultDays = 90

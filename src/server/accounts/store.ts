@@ -12,16 +12,6 @@ import {
   type SessionRow,
 } from './schema.ts'
 
-export type {
-  AccountRow,
-  AuditRow,
-  NewAccount,
-  NewServiceToken,
-  NewSession,
-  ServiceTokenRow,
-  SessionRow,
-} from './schema.ts'
-
 type Db = Kysely<AccountTables>
 
 const maxSessions = 1000
@@ -146,8 +136,7 @@ export class AccountStore {
     const result = await this.#db
       .updateTable('accounts')
       .set({ passwordHash: newHash })
-      .where('id', '=', id)
-      .where('passwordHash', '=', oldHash)
+      .where(eb => eb.and({ id, passwordHash: oldHash }))
       .executeTakeFirst()
     return isChanged(result)
   }
@@ -211,17 +200,14 @@ export class AccountStore {
       const lock = await db
         .updateTable('accounts')
         .set({ passwordHash })
-        .where('id', '=', accountId)
-        .where('passwordHash', '=', passwordHash)
-        .where('disabledAtMs', 'is', null)
+        .where(eb => eb.and({ id: accountId, passwordHash, disabledAtMs: null }))
         .executeTakeFirst()
       if (!isChanged(lock)) return false
       await db.insertInto('sessions').values(session).execute()
       const living = await db
         .selectFrom('sessions')
         .select('id')
-        .where('accountId', '=', accountId)
-        .where('endedAtMs', 'is', null)
+        .where(eb => eb.and({ accountId, endedAtMs: null }))
         .where('expiresAtMs', '>', createdAtMs)
         .orderBy('createdAtMs', 'desc')
         .execute()
@@ -256,9 +242,7 @@ export class AccountStore {
     const result = await this.#db
       .updateTable('sessions')
       .set({ previousHash: fromHash, tokenHash: toHash, seed, rotatedAtMs: nowMs })
-      .where('id', '=', id)
-      .where('tokenHash', '=', fromHash)
-      .where('endedAtMs', 'is', null)
+      .where(eb => eb.and({ id, tokenHash: fromHash, endedAtMs: null }))
       .where('expiresAtMs', '>', nowMs)
       .executeTakeFirst()
     return isChanged(result)
@@ -282,8 +266,7 @@ export class AccountStore {
       const account = await db
         .selectFrom('accounts')
         .select('id')
-        .where('id', '=', token.accountId)
-        .where('disabledAtMs', 'is', null)
+        .where(eb => eb.and({ id: token.accountId, disabledAtMs: null }))
         .executeTakeFirst()
       if (account === undefined) return false
       const scopes = JSON.stringify(token.scopes)
@@ -324,8 +307,7 @@ export class AccountStore {
     const rows = await this.#db
       .selectFrom('serviceTokens')
       .selectAll()
-      .where('accountId', '=', accountId)
-      .where('revokedAtMs', 'is', null)
+      .where(eb => eb.and({ accountId, revokedAtMs: null }))
       .where('expiresAtMs', '>', nowMs)
       .orderBy('createdAtMs', 'desc')
       .orderBy('id', 'desc')
@@ -364,8 +346,7 @@ export class AccountStore {
   async useCode(usernameKey: string, hash: string, nowMs: number): Promise<boolean> {
     const { numDeletedRows } = await this.#db
       .deleteFrom('codes')
-      .where('usernameKey', '=', usernameKey)
-      .where('hash', '=', hash)
+      .where(eb => eb.and({ usernameKey, hash }))
       .where('expiresAtMs', '>', nowMs)
       .executeTakeFirst()
     return numDeletedRows > 0n
@@ -444,8 +425,7 @@ function endSessions(db: Db, accountId: string, nowMs: number) {
   return db
     .updateTable('sessions')
     .set({ endedAtMs: nowMs })
-    .where('accountId', '=', accountId)
-    .where('endedAtMs', 'is', null)
+    .where(eb => eb.and({ accountId, endedAtMs: null }))
     .where('expiresAtMs', '>', nowMs)
 }
 
@@ -454,7 +434,6 @@ function revokeServiceTokens(db: Db, accountId: string, nowMs: number) {
   return db
     .updateTable('serviceTokens')
     .set({ revokedAtMs: nowMs })
-    .where('accountId', '=', accountId)
-    .where('revokedAtMs', 'is', null)
+    .where(eb => eb.and({ accountId, revokedAtMs: null }))
     .where('expiresAtMs', '>', nowMs)
 }
