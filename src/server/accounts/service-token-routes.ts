@@ -47,9 +47,7 @@ export function addServiceTokenRoutes(app: Hono<AccountsEnv>, services: Services
         createdAtMs,
         expiresAtMs: createdAtMs + (expires_in_days ?? defaultDays) * dayMs,
       }
-      if (!(await store.createServiceToken(token))) {
-        throw new AccountsProblem('token-revoked', 'the account has just been disabled or deleted')
-      }
+      await store.createServiceToken(token)
       const details = { token_id: token.id, name, scopes: token.scopes.join(' ') }
       await audit(c, services, 'token.created', account.id, details)
       return c.json({ ...serviceTokenView(token), token: secret }, 201)
