@@ -7,9 +7,7 @@ export default class RegistryUsersDisable extends AdminCommand {
   static override description = `Ends every login and service token of the account, and refuses its \
 password until the account is enabled again.`
 
-  static override examples = [
-    { description: 'by name', command: '<%= config.bin %> registry users disable alice' },
-  ]
+  static override examples = ['<%= config.bin %> registry users disable alice']
 
   static override args = userArg
 

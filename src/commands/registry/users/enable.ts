@@ -6,9 +6,7 @@ export default class RegistryUsersEnable extends AdminCommand {
   static override description =
     'Its password works again. Logins and service tokens that ended do not come back.'
 
-  static override examples = [
-    { description: 'by name', command: '<%= config.bin %> registry users enable alice' },
-  ]
+  static override examples = ['<%= config.bin %> registry users enable alice']
 
   static override args = userArg
 
