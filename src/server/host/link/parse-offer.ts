@@ -45,7 +45,7 @@ function parseList<Key extends string, Item extends Readonly<Record<Key, string>
     return fail(new LinkRefusal('invalid', `${pointer} must be an array`))
   }
   if (value.length > maxLinkResources) {
-    const message = `${pointer} must not have more than ${maxLinkResources} entries (maxLinkResources)`
+    const message = `${pointer} must not have more than ${maxLinkResources} entries`
     return fail(new LinkRefusal('limit', message))
   }
   const items = new Map<string, Item>()
