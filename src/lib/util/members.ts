@@ -20,9 +20,6 @@ export function membersOf<Options>(members: Record<keyof Required<Options>, true
 /** Smallest and greatest value of a bound. */
 type Range = readonly [least: number, most: number]
 
-/** A timer that is to wait longer fires at once. */
-export const maxTimerMs: number = 2 ** 31 - 1
-
 /**
  * The defaults with the given ones in their place; undefined counts as not given. Throws
  * `TypeError` for an unknown name, and for a value that is no whole number of its range.
