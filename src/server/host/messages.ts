@@ -3,7 +3,7 @@ import { omitUndefined } from '../../lib/util/members.ts'
 import { type Result, fail, ok } from '../../lib/util/result.ts'
 import type { AuditOutcome, AuditRecord } from '../resources/audit-log.ts'
 import type { SessionEventInput, SessionEventLevel } from '../resources/session-event.ts'
-import { type MemberFailure, MemberReader, pointerTo } from '../../lib/util/member-reader.ts'
+import { type MemberFailure, MemberReader, pointerTo } from '../../lib/host-link/member-reader.ts'
 
 /** Characters of a name or an id that the application sends. */
 export const maxFieldChars = 255

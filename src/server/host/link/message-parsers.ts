@@ -10,7 +10,7 @@ import { readScenePatch } from '../../../lib/host-link/scene-patch.ts'
 import type { SessionEventInput } from '../../resources/session-event.ts'
 import { checkArtefactMediaType } from '../guards.ts'
 import { memberText } from './member-text.ts'
-import { MemberReader } from '../../../lib/util/member-reader.ts'
+import { MemberReader } from '../../../lib/host-link/member-reader.ts'
 import { type DocumentFacts, readDocument } from '../app-facts.ts'
 import {
   parseAuditPost,

@@ -3,7 +3,7 @@ import { fail, ok, type Result } from '../../../lib/util/result.ts'
 import type { Descriptor, Template } from '../../resources/producer.ts'
 import { EntryReader } from '../../resources/producer-check.ts'
 import { isScheme } from '../../resources/resource-uri.ts'
-import { type MemberFailure, pointerTo } from '../../../lib/util/member-reader.ts'
+import { type MemberFailure, pointerTo } from '../../../lib/host-link/member-reader.ts'
 import { LinkRefusal } from './failures.ts'
 
 export type OfferLimits = Pick<HostLimits, 'maxLinkResources'>
