@@ -1,11 +1,10 @@
 import { lstat, readdir } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import { defaultGatewayLimits } from '../config/gateway-limits.ts'
 import { readBounded } from '../util/bytes.ts'
 import { isMissing } from '../util/errors.ts'
 import type { Logger } from '../util/logger.ts'
 import { isOwn, isOwnFolder } from '../util/posix.ts'
-import { type InstanceRecord, parseRecord } from './record.ts'
+import { type InstanceRecord, parseRecord, maxRecordBytes } from './record.ts'
 
 /** An instance record, and when its server last touched it. */
 interface RecordFile {
@@ -51,7 +50,7 @@ export async function readRecordFile(path: string): Promise<RecordFile | null> {
     throw error
   })
   if (found === null || !found.isFile() || !isOwn(found)) return null
-  const bytes = await readBounded(path, defaultGatewayLimits.maxRecordBytes)
+  const bytes = await readBounded(path, maxRecordBytes)
   const parsed = bytes.ok ? parseRecord(bytes.value, basename(path, '.json')) : bytes
   return parsed.ok ? { record: parsed.value, modifiedMs: found.mtimeMs } : null
 }

@@ -4,7 +4,7 @@ import { defaultClientLimits } from '../../lib/accounts/client-limits.ts'
 import { serviceTokenPrefix } from '../../lib/accounts/protocol.ts'
 import { createTransport } from '../../lib/accounts/transport.ts'
 import type { AccountsUrl } from '../../lib/config/accounts-url.ts'
-import type { JoinLimits } from '../../lib/config/join-limits.ts'
+import type { AuthLimits } from './limits.ts'
 import { messageOf, ServiceError } from '../../lib/util/errors.ts'
 import { fail, ok, type Result } from '../../lib/util/result.ts'
 import { Secret } from '../../lib/util/secret.ts'
@@ -56,7 +56,7 @@ interface Known {
 
 interface AccountTokensParts {
   readonly server: AccountsUrl
-  readonly limits: Pick<JoinLimits, 'joinTokenCheckMs'>
+  readonly limits: Pick<AuthLimits, 'joinTokenCheckMs'>
   /** For durations. */
   readonly ticks: Clock
   readonly timer: Timer
