@@ -2,23 +2,34 @@ import { readPrivateFile } from '../config/private-file.ts'
 import { ServiceError } from '../util/errors.ts'
 import { isTokenText } from './validate-bearer-token.ts'
 
-/**
- * Returns the secret in a file, without a trailing newline. `mounted` also takes what container
- * platforms and shells offer (see `readPrivateFile`). Throws `config_invalid`, naming the flag.
- */
+interface SecretOptions {
+  /** Also takes what container platforms and shells offer (see `readPrivateFile`). */
+  mounted?: boolean
+}
+
+/** Returns the secret in a file, without a trailing newline. Throws as the functions below. */
 export async function readSecretFile(
   path: string,
   flag: string,
-  { mounted = false } = {},
+  options?: SecretOptions,
 ): Promise<string> {
-  const text = await readPrivateFile(path, { maxBytes: 4096, mounted }).catch(error => {
+  const secret = (await readSecretText(path, flag, options)).replace(/\r?\n$/, '')
+  if (secret === '') throw refusal(`${flag} ${path} is empty`, 'write the secret into it')
+  return checkSecretText(secret, `${flag} ${path}`)
+}
+
+/** Returns the text of a file with a secret. Throws `config_invalid`, naming the flag. */
+export async function readSecretText(
+  path: string,
+  flag: string,
+  options?: SecretOptions,
+): Promise<string> {
+  const text = await readPrivateFile(path, { maxBytes: 4096, ...options }).catch(error => {
     if (!(error instanceof ServiceError)) throw error
     throw refusal(`${flag} ${error.message}`, error.hint)
   })
   if (text === null) throw refusal(`${flag} ${path} cannot be read: no such file`)
-  const secret = text.replace(/\r?\n$/, '')
-  if (secret === '') throw refusal(`${flag} ${path} is empty`, 'write the secret into it')
-  return checkSecretText(secret, `${flag} ${path}`)
+  return text
 }
 
 /** Returns the secret; throws `config_invalid`, naming only the source. */
