@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { type AccountHome, createAccountHome } from '../helpers/account-home.ts'
 import { cheapHashing, createCaller } from '../helpers/accounts-caller.ts'
@@ -118,6 +118,40 @@ describe('service-cli against its own registry', () => {
     expect(await json(['whoami'], env)).to.include({ source: 'token_file', verified: true })
     writeFileSync(path, '')
     expect((await home.run(['whoami'], { env })).code).to.equal(2)
+  })
+
+  it('needs no home folder and no valid config.toml for a given token', async () => {
+    const token = savedAccess()
+    const path = join(home.folder, 'token')
+    writeFileSync(path, token, { mode: 0o600 })
+    const broken = createAccountHome(passage.url)
+    try {
+      mkdirSync(dirname(broken.configPath), { mode: 0o700 })
+      writeFileSync(broken.configPath, 'not = = TOML', { mode: 0o600 })
+      const ways: [args: readonly string[], env: NodeJS.ProcessEnv][] = [
+        [['whoami'], { SERVICE_TOKEN: token }],
+        [['whoami', '--token', token], {}],
+        [['whoami'], { SERVICE_TOKEN_FILE: path }],
+      ]
+      for (const [args, env] of ways) {
+        const { code, stdout, stderr } = await broken.run(args, { env })
+        expect([code, stdout], stderr).to.deep.equal([0, (await home.run(args, { env })).stdout])
+        expect(stderr).to.contain(`${broken.configPath}:1:`).and.contain('not used')
+        for (const HOME of ['', 'relative']) {
+          const homeless = { ...env, HOME, XDG_CONFIG_HOME: '' }
+          const ended = await broken.run(args, { env: homeless })
+          expect([ended.code, ended.stdout, ended.stderr]).to.deep.equal([0, stdout, ''])
+        }
+      }
+      rmSync(broken.configPath)
+      mkdirSync(broken.configPath)
+      const unreadable = await broken.run(['whoami'], { env: { SERVICE_TOKEN: token } })
+      expect(unreadable.code, unreadable.stderr).to.equal(0)
+      expect((await broken.run(['whoami'])).code).to.equal(2)
+      expect((await broken.run(['logout'], { env: { SERVICE_TOKEN: token } })).code).to.equal(2)
+    } finally {
+      broken.remove()
+    }
   })
 
   it('shows the saved login when the registry cannot be reached, with 5', async () => {

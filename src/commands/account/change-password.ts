@@ -51,7 +51,7 @@ async function resetPassword(
   if (flags.token !== undefined && flags.token !== '') {
     throw usage('password --code takes no --token', 'the code says that you may; leave --token out')
   }
-  const context = await openContext(flags, env)
+  const context = await openContext(flags, env, { savesLogin: true })
   const place = promptPlace(flags)
   const who = await readText(username, {
     place,

@@ -21,7 +21,7 @@ export async function login(
   env: NodeJS.ProcessEnv,
 ): Promise<void> {
   checkPasswordFlags(flags)
-  const context = await openContext(flags, env)
+  const context = await openContext(flags, env, { savesLogin: true })
   if (flags['token-stdin'] === true) return loginWithToken(username, flags, context)
   const place = promptPlace(flags)
   const who = await readText(username, {

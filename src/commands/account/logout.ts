@@ -14,7 +14,7 @@ interface LogoutFlags extends AccountFlags {
  * With `all` it is an error when the other sessions could not be ended.
  */
 export async function logout(flags: LogoutFlags, env: NodeJS.ProcessEnv): Promise<void> {
-  const context = await openContext(flags, env)
+  const context = await openContext(flags, env, { savesLogin: true })
   const { server, login, store, output } = context
   const { all = false } = flags
   const failure = login?.accessToken === undefined ? null : await revoke(context, all)

@@ -26,7 +26,7 @@ export async function register(
 ): Promise<void> {
   refuseCodeArgument(username)
   checkPasswordFlags(flags)
-  const context = await openContext(flags, env)
+  const context = await openContext(flags, env, { savesLogin: true })
   const place = promptPlace(flags)
   const otherWays = 'write it as in service-cli register alice --email alice@studio.example'
   const who = await readText(username, { place, what: 'username', otherWays })
