@@ -1,7 +1,8 @@
-import { checkSecretText, readSecretFile } from '../lib/auth/secret-file.ts'
+import { parseToken } from '../lib/accounts/token.ts'
+import { readSecretText } from '../lib/auth/secret-file.ts'
 import { parseAccountsUrl, refuseExposed } from '../lib/config/accounts-url.ts'
 import { usage } from '../lib/util/errors.ts'
-import { Secret } from '../lib/util/secret.ts'
+import type { Secret } from '../lib/util/secret.ts'
 import { checkPath } from './server-settings.ts'
 
 /**
@@ -15,12 +16,11 @@ export function readJoinToken(
   const file = checkPath('join-token-file', flags['join-token-file'])
   const { SERVICE_JOIN_TOKEN: variable } = env
   if (file === undefined && !variable) return null
-  return async () =>
-    new Secret(
-      file === undefined
-        ? checkSecretText(variable ?? '', 'SERVICE_JOIN_TOKEN')
-        : await readSecretFile(file, '--join-token-file', { mounted: true }),
-    )
+  return async () => {
+    if (file === undefined) return parseToken(variable ?? '', 'SERVICE_JOIN_TOKEN')
+    const text = await readSecretText(file, '--join-token-file', { mounted: true })
+    return parseToken(text, `--join-token-file ${file}`)
+  }
 }
 
 /** The address of a gateway to join, without `/mcp`. Throws `usage_invalid`. */

@@ -1,6 +1,12 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { AccountCommand, passwordFlags, noInputFlag } from '../lib/cli/base-command.ts'
+import { parseToken, tokenExpiry } from '../lib/accounts/token.ts'
+import { readSecretFromStdin } from '../lib/cli/secret-input.ts'
+import { usage } from '../lib/util/errors.ts'
+import { parseTime } from '../lib/util/time.ts'
+import { type AccountContext, openAccount, saveLogin } from './account/context.ts'
+import { readPassword, readText } from './account/password-input.ts'
 
 /** Gets a token for a user name and password, and saves it. */
 export default class Login extends AccountCommand {
@@ -43,7 +49,24 @@ SERVICE_TOKEN and SERVICE_TOKEN_FILE take precedence over the saved login.`
 
   override async run(): Promise<void> {
     const { args, flags } = await this.parse(Login)
-    const { login } = await import('./account/login.ts')
-    await login(args.username, flags, process.env)
+    const context = await openAccount(flags)
+    if (flags['token-stdin']) {
+      if (args.username !== undefined || flags.password !== undefined || flags['password-stdin']) {
+        throw usage('--token-stdin cannot be combined with a user name or password')
+      }
+      return saveToken(context)
+    }
+    const username = await readText(args.username, 'username', flags, 'login alice')
+    const password = await readPassword(flags, context.output)
+    const login = await context.client.login(username, password)
+    await saveLogin(context, { ...login, username: login.username ?? username })
   }
+}
+
+async function saveToken(context: AccountContext): Promise<void> {
+  const text = await readSecretFromStdin(process.stdin, '--token-stdin')
+  const accessToken = parseToken(text.reveal(), '--token-stdin')
+  const { username, email, token } = await context.client.me(accessToken)
+  const accessExpiresAtMs = parseTime(token?.expires_at) ?? tokenExpiry(accessToken)
+  await saveLogin(context, { username, email, accessToken, accessExpiresAtMs })
 }

@@ -1,4 +1,6 @@
 import { TokenCommand } from '../lib/cli/base-command.ts'
+import { ServiceError } from '../lib/util/errors.ts'
+import { openToken } from './account/context.ts'
 
 /** Stands for what accounts servers do not offer yet. */
 export default class Publish extends TokenCommand {
@@ -17,7 +19,12 @@ selects the token as every other command does, then fails with exit code 3.`
 
   override async run(): Promise<void> {
     const { flags } = await this.parse(Publish)
-    const { publish } = await import('./account/publish.ts')
-    await publish(flags, process.env)
+    const { server, source, withToken } = await openToken(flags)
+    // A pipeline can be set up, and is told what is missing; only a refresh is sent.
+    await withToken(async () => {
+      const message = `${server.url} offers no publishing: nothing was published`
+      const hint = `the token would have been that of ${source.name}`
+      throw new ServiceError('request_refused', message, { hint })
+    })
   }
 }

@@ -2,6 +2,8 @@ import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { schemeScopes } from '../../lib/accounts/protocol.ts'
 import { TokenCommand } from '../../lib/cli/base-command.ts'
+import { openToken } from '../account/context.ts'
+import { describeToken } from './list.ts'
 
 /** Makes a service token. */
 export default class TokenCreate extends TokenCommand {
@@ -58,7 +60,10 @@ publish is for pipelines. Scopes for one scheme of instances: ${schemeScopes.joi
 
   override async run(): Promise<void> {
     const { args, flags } = await this.parse(TokenCreate)
-    const { createToken } = await import('../account/tokens.ts')
-    await createToken(args.name, flags, process.env)
+    const { client, server, output, withToken } = await openToken(flags)
+    const wanted = { name: args.name, scopes: flags.scope, expires_in_days: flags.days }
+    const made = await withToken(session => client.createToken(session, wanted))
+    output.note(`${describeToken(made)}; this is the only time it is shown`)
+    await output.secret(made.token, { registry: server.url, ...made })
   }
 }

@@ -1,4 +1,5 @@
 import { TokenCommand } from '../../lib/cli/base-command.ts'
+import { openToken } from '../account/context.ts'
 
 /** Prints the token in use. */
 export default class TokenPrint extends TokenCommand {
@@ -18,7 +19,13 @@ refreshed first when it is about to expire.`
 
   override async run(): Promise<void> {
     const { flags } = await this.parse(TokenPrint)
-    const { printToken } = await import('../account/tokens.ts')
-    await printToken(flags, process.env)
+    const { server, output, source, withToken } = await openToken(flags)
+    const token = await withToken(async used => used.reveal())
+    await output.result(token, {
+      registry: server.url,
+      source: source.source,
+      source_name: source.name,
+      token,
+    })
   }
 }
