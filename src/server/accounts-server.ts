@@ -1,4 +1,4 @@
-import { isLoopback } from '../lib/util/address.ts'
+import { isLoopback } from '../lib/util/net.ts'
 import { systemClock, systemTimer } from '../lib/util/time.ts'
 import { corsMethods, createAccountsListener } from './accounts/app.ts'
 import { resolveAccountLimits } from './accounts/limits.ts'

@@ -1,6 +1,6 @@
 import { BlockList, isIP } from 'node:net'
-import { isLoopback, parseNetwork, withoutBrackets } from './address.ts'
 import { ServiceError } from './errors.ts'
+import { isLoopback, parseNetwork, withoutBrackets } from './net.ts'
 
 type Env = Readonly<Record<string, string | undefined>>
 

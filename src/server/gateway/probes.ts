@@ -10,7 +10,7 @@ import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
 import { limitText, type ProbeFacts } from './verdict.ts'
 import { request } from 'node:http'
 import type { LookupFunction } from 'node:net'
-import { withoutBrackets } from '../../lib/util/address.ts'
+import { withoutBrackets } from '../../lib/util/net.ts'
 import { errnoOf } from '../../lib/util/errors.ts'
 import { userAgent } from '../../lib/util/version.ts'
 

@@ -1,4 +1,4 @@
-import { isLoopback } from '../../lib/util/address.ts'
+import { isLoopback } from '../../lib/util/net.ts'
 import { cleanText } from '../../lib/util/text.ts'
 import { type InstanceRecord, parseRecord } from '../../lib/instances/record.ts'
 import { type Result, ok } from '../../lib/util/result.ts'

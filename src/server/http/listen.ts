@@ -194,7 +194,7 @@ function translate(error: NodeJS.ErrnoException, host: string, port: number): Se
   if (error.code === 'EADDRINUSE') {
     return new ServiceError('port_in_use', `port ${port} on ${host} is in use`, {
       ...details,
-      hint: 'stop its holder, or let the system pick a free one with --port 0',
+      hint: 'stop that server or use --port 0',
     })
   }
   const reason = error.code ?? 'unknown error'

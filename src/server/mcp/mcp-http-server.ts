@@ -1,5 +1,5 @@
 import type { RequestListener } from 'node:http'
-import { isLoopback } from '../../lib/util/address.ts'
+import { isLoopback } from '../../lib/util/net.ts'
 import { type Clock, monotonicClock, systemClock, systemTimer } from '../../lib/util/time.ts'
 import { type Logger, silentLogger } from '../../lib/util/logger.ts'
 import { ok } from '../../lib/util/result.ts'

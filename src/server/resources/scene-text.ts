@@ -8,7 +8,7 @@ import {
   refuseNonFinite,
   wellFormedJson,
 } from '../../lib/util/json.ts'
-import { jsonFault } from '../../lib/util/json-fault.ts'
+import { jsonFault } from '../../lib/mcp/json-fault.ts'
 
 export type SceneLimits = Pick<Limits, 'maxMessageBytes' | 'maxJsonDepth'>
 
