@@ -12,11 +12,9 @@ import { readPassword, readText } from './account/password-input.ts'
 export default class Login extends AccountCommand {
   static override summary = 'Log in to an accounts server'
 
-  static override description = `Prompts for the password without showing it, checks it with the \
-accounts server, and saves the token in ~/.config/service-cli/config.toml, which only you can read. \
-XDG_CONFIG_HOME replaces ~/.config. Logins to several accounts servers can coexist.
-
-SERVICE_TOKEN and SERVICE_TOKEN_FILE take precedence over the saved login.`
+  static override description = `Prompts for the password without showing it, and saves the \
+token in ~/.config/service-cli/config.toml, which only you can read. SERVICE_TOKEN and \
+SERVICE_TOKEN_FILE take precedence over the saved login.`
 
   static override examples = [
     { description: 'prompt for the password', command: '<%= config.bin %> login alice' },
@@ -24,14 +22,7 @@ SERVICE_TOKEN and SERVICE_TOKEN_FILE take precedence over the saved login.`
       description: 'from a password manager',
       command: 'pass show registry | <%= config.bin %> login alice --password-stdin',
     },
-    {
-      description: 'save an existing token',
-      command: '<%= config.bin %> login --token-stdin < token.txt',
-    },
-    {
-      description: 'another accounts server',
-      command: '<%= config.bin %> login alice --registry https://registry.studio.example',
-    },
+    { description: 'a token', command: '<%= config.bin %> login --token-stdin < token.txt' },
   ]
 
   static override args = {
@@ -57,7 +48,7 @@ SERVICE_TOKEN and SERVICE_TOKEN_FILE take precedence over the saved login.`
       return saveToken(context)
     }
     const username = await readText(args.username, 'username', flags, 'login alice')
-    const password = await readPassword(flags, context.output)
+    const password = await readPassword(flags)
     const login = await context.client.login(username, password)
     await saveLogin(context, { ...login, username: login.username ?? username })
   }

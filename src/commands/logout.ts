@@ -11,16 +11,12 @@ import { openAccount, overridingVariable } from './account/context.ts'
 export default class Logout extends AccountCommand {
   static override summary = 'Log out of an accounts server'
 
-  static override description = `Ends the session at the accounts server and deletes the saved token. When \
-the accounts server cannot be reached, it still deletes the token, and prints a warning. Tokens in \
-environment variables stay.`
+  static override description = `Ends the session at the accounts server and deletes the saved \
+token, also when the accounts server cannot be reached. Tokens in environment variables stay.`
 
   static override examples = [
     { description: 'this login', command: '<%= config.bin %> logout' },
-    {
-      description: 'every session of the account, on every machine',
-      command: '<%= config.bin %> logout --all',
-    },
+    { description: 'on every machine', command: '<%= config.bin %> logout --all' },
   ]
 
   static override flags = {
@@ -29,7 +25,7 @@ environment variables stay.`
 
   override async run(): Promise<void> {
     const { flags } = await this.parse(Logout)
-    const { all } = flags
+    const { all = false } = flags
     const { server, client, store, output, login } = await openAccount(flags)
     const isSaved = login?.accessToken !== undefined
     const failure = isSaved ? await endSession(client, store, all) : null

@@ -21,17 +21,16 @@ import {
 export default class Password extends TokenCommand {
   static override summary = 'Change your password, or set a new one with a reset code'
 
-  static override description = `Prompts for the current password and twice for the new one, without \
-showing them. Ends every other login of the account; this login and service tokens stay valid.
+  static override description = `Prompts for the current password and twice for the new one, and \
+ends every other login of the account; service tokens stay valid.
 
-With --code it prompts for a code from the operator of the accounts server instead of the \
-current password. The code is valid once. Ends every login and service token of the account, lists \
-them, and logs you in.`
+With --code it prompts for a code from the operator of the accounts server instead of the current \
+password. It ends every login and service token of the account, lists them, and logs you in.`
 
   static override examples = [
     { description: 'prompt for everything', command: '<%= config.bin %> password' },
     {
-      description: 'in a script: the current password, then the new one, a line each',
+      description: 'the current password, then the new one, a line each',
       command: 'cat passwords.txt | <%= config.bin %> password --password-stdin',
     },
     { description: 'after a lost password', command: '<%= config.bin %> password alice --code' },

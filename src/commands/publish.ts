@@ -6,15 +6,11 @@ import { openToken } from './account/context.ts'
 export default class Publish extends TokenCommand {
   static override summary = 'Publish with your account (no accounts server offers it yet)'
 
-  static override description = `No accounts server offers publishing yet. The command \
-selects the token as every other command does, then fails with exit code 3.`
+  static override description = `The command selects the token as every other command does, then \
+fails with exit code 3.`
 
   static override examples = [
     { description: 'with the saved login', command: '<%= config.bin %> publish' },
-    {
-      description: 'in a pipeline',
-      command: 'SERVICE_TOKEN="$REGISTRY_TOKEN" <%= config.bin %> publish',
-    },
   ]
 
   override async run(): Promise<void> {

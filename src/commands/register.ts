@@ -16,19 +16,13 @@ import {
 export default class Register extends AccountCommand {
   static override summary = 'Create an account at an accounts server, and log in'
 
-  static override description = `Prompts for missing values: the password twice, without showing it, \
-and an invitation code when the accounts server requires one. User names have at least 3 characters, \
-passwords at least 8; the accounts server may require more.`
+  static override description = `Prompts for missing values: the password twice, without showing \
+it, and an invitation code when the accounts server requires one.`
 
   static override examples = [
     {
       description: 'prompt for the password',
       command: '<%= config.bin %> register alice --email alice@studio.example',
-    },
-    {
-      description: 'from a password manager',
-      command:
-        'pass show registry | <%= config.bin %> register alice --email alice@studio.example --password-stdin',
     },
   ]
 
@@ -50,7 +44,7 @@ passwords at least 8; the accounts server may require more.`
     const username = await readText(args.username, 'username', flags, example)
     const email = await readText(flags.email, 'email', flags, example)
     let invite: Secret | undefined
-    const given = await readGivenPassword(flags, output)
+    const given = await readGivenPassword(flags)
     const login = await withNewPassword(given, flags, async password => {
       const account = { username, email, password }
       const made = await client.register({ ...account, invite }).catch(async error => {

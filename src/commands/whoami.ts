@@ -14,13 +14,9 @@ import { openToken, type TokenContext } from './account/context.ts'
 export default class Whoami extends TokenCommand {
   static override summary = 'Show who is logged in'
 
-  static override description = `Shows user name, email address and team, as the accounts server knows them, \
-and the source and expiry of the token. A saved login is refreshed when it is \
-about to expire. The token is that of --token, else SERVICE_TOKEN, else the file named by \
-SERVICE_TOKEN_FILE, else the saved login.
-
-When the accounts server cannot be reached, the saved login is shown, marked as not verified, and the exit \
-code is 5.`
+  static override description = `Shows user name, email address and team, and the source and \
+expiry of the token. When the accounts server cannot be reached, it shows the saved login as not \
+verified, and exits with 5.`
 
   static override examples = [
     { description: 'who is logged in', command: '<%= config.bin %> whoami' },

@@ -1,4 +1,3 @@
-import type { Output } from '../../lib/cli/output.ts'
 import { type Questioner, requireQuestioner, whyNoQuestions } from '../../lib/cli/prompt.ts'
 import { readSecretFromStdin, readTwoSecretsFromStdin } from '../../lib/cli/secret-input.ts'
 import { passwordChars } from '../../lib/accounts/protocol.ts'
@@ -44,22 +43,19 @@ export async function readText(
 }
 
 /** The password of an account that exists: given, or asked for. */
-export async function readPassword(flags: InputFlags, output: Output): Promise<Secret> {
-  const given = await readGivenPassword(flags, output)
+export async function readPassword(flags: InputFlags): Promise<Secret> {
+  const given = await readGivenPassword(flags)
   return given ?? requirePrompt(flags, 'the password', passwordHint).askSecret('Password:')
 }
 
 /** The password of `--password` or stdin; null: it is to be asked for. Throws `usage_invalid`. */
-export async function readGivenPassword(flags: InputFlags, output: Output): Promise<Secret | null> {
+export async function readGivenPassword(flags: InputFlags): Promise<Secret | null> {
   const { password, 'password-stdin': isPiped = false } = flags
   if (password === undefined) {
     return isPiped ? readSecretFromStdin(process.stdin, '--password-stdin') : null
   }
   if (isPiped) throw usage('give --password or --password-stdin, not both')
   if (password === '') throw usage('--password is empty', 'a variable in your shell may be unset')
-  if (process.stderr.isTTY === true) {
-    output.warn('the shell history keeps the password of --password: prefer --password-stdin')
-  }
   return new Secret(password)
 }
 

@@ -14,7 +14,6 @@ export default class TokenList extends TokenCommand {
 
   static override examples = [
     { description: 'your tokens', command: '<%= config.bin %> token list' },
-    { description: 'for a script', command: '<%= config.bin %> token list --json' },
   ]
 
   override async run(): Promise<void> {

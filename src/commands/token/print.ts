@@ -5,9 +5,7 @@ import { openToken } from '../account/context.ts'
 export default class TokenPrint extends TokenCommand {
   static override summary = 'Print the token in use, for scripts'
 
-  static override description = `Prints the token that other commands would use, alone, on stdout: \
-that of --token, else SERVICE_TOKEN, else SERVICE_TOKEN_FILE, else the saved login, which is \
-refreshed first when it is about to expire.`
+  static override description = `Prints the token that other commands would use, alone, on stdout.`
 
   static override examples = [
     {

@@ -68,7 +68,10 @@ export class AccountsClient {
     const { env, certificates, timeoutMs = requestTimeoutMs, retries = 2 } = options
     const address = new URL(server.url)
     const proxy = proxyFor(address, env)
-    const agentOptions = proxyAgentOptions(proxy)
+    const agentOptions = {
+      ...proxyAgentOptions(proxy),
+      timeout: Math.min(connectTimeoutMs, timeoutMs),
+    }
     this.server = server
     this.#http = got.extend({
       prefixUrl: server.url + apiPrefix,

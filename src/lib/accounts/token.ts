@@ -50,7 +50,7 @@ export async function readGivenToken(
 /** Takes a token as people copy it: with spaces around it, a byte order mark, `Bearer`. */
 export function parseToken(text: string, place: string): Secret {
   // `trim` removes a byte order mark, too.
-  const token = text.trim().replace(/^Bearer\s+/i, '')
+  const token = text.trim().replace(/^Bearer(?:\s+|$)/i, '')
   const hint = 'copy the token again, whole and alone'
   if (token === '') throw new ServiceError('config_invalid', `${place} has no token`, { hint })
   return new Secret(checkSecretText(token, place, hint))
