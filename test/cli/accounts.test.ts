@@ -5,6 +5,7 @@ import { type AccountHome, createAccountHome } from '../helpers/account-home.ts'
 import { cheapHashing, createCaller } from '../helpers/accounts-caller.ts'
 import { createAccountsOwner } from '../helpers/accounts-owner.ts'
 import type { RunningAccounts } from '../helpers/accounts-process.ts'
+import { freePort } from '../helpers/free-port.ts'
 import { accountsInProcess } from '../helpers/in-process-servers.ts'
 import { type Passage, openPassage } from '../helpers/passage.ts'
 
@@ -286,9 +287,11 @@ describe('a registry that needs invitations', () => {
 
 describe('a registry that other machines reach', () => {
   it('refuses a password that is too common, and another one is asked for', async () => {
-    const flags = [...cheapHashing, '--public-url', 'https://registry.studio.example']
-    const registry = await accountsInProcess({ flags: [...flags, '--registration', 'open'] })
-    const home = createAccountHome(`http://127.0.0.1:${registry.port}`)
+    const port = await freePort()
+    const reached = ['--public-url', 'https://registry.studio.example', '--registration', 'open']
+    const flags = [...cheapHashing, '--port', String(port), ...reached]
+    const registry = await accountsInProcess({ flags })
+    const home = createAccountHome(`http://127.0.0.1:${port}`)
     const twice = (text: string) => [
       { await: 'New password:', send: `${text}\r` },
       { await: 'again:', send: `${text}\r` },
