@@ -1,7 +1,7 @@
 import { type ProgramLog, createLog } from '../lib/cli/log.ts'
 import { levelOf, type OutputFlags } from '../lib/cli/log-level.ts'
 import { currentCommand } from '../lib/cli/own-command.ts'
-import { defaultLimits } from '../lib/config/limits.ts'
+import { httpDefaults } from '../server/http/limits.ts'
 import { stderrWriter } from '../lib/cli/stderr-writer.ts'
 import { watchStopSignals } from '../lib/cli/stop-signals.ts'
 import { describeTerminal } from '../lib/cli/terminal.ts'
@@ -26,7 +26,7 @@ interface Shown {
 }
 
 interface ServerRun<Settings, Handle extends Stoppable> {
-  readonly settings: Settings & { readonly limits?: { stopGraceMs?: number } }
+  readonly settings: Settings
   /**
    * Rejects when `cancelled` is aborted before the server listens. `say` prints a line with
    * `--json` before that.
@@ -60,8 +60,7 @@ export async function runServer<Settings, Handle extends Stoppable>(
   const terminal = describeTerminal(process.stderr.isTTY, process.env)
   const { isTTY: readable, colour } = terminal
   const log = createLog({ level: levelOf(flags), readable, colour, write: stderrWriter() })
-  const { stopGraceMs } = { ...defaultLimits, ...run.settings.limits }
-  const limitMs = stopGraceMs + stopMarginMs
+  const limitMs = httpDefaults.stopGraceMs + stopMarginMs
   const signals = watchStopSignals()
   try {
     const cancel = new AbortController()

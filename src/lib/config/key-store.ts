@@ -2,9 +2,8 @@ import { dirname, join } from 'node:path'
 import { errnoOf, ServiceError } from '../util/errors.ts'
 import { formatKeys, type NamedKey, readKeysFile } from '../auth/keys-file.ts'
 import { ensurePrivateDirectory } from '../util/posix.ts'
-import { defaultLockWaitMs } from './config-store.ts'
 import { withFileLock } from './file-lock.ts'
-import { makePrivateFolder, writePrivateFile } from './private-file.ts'
+import { writePrivateFile } from './private-file.ts'
 
 type Keys = readonly NamedKey[]
 type Change = (keys: Keys) => Keys | Promise<Keys>
@@ -33,16 +32,14 @@ interface KeyStoreOptions {
 /** The named keys in the file `path`. */
 export function createKeyStore(
   path: string,
-  { ownFolder = false, lockWaitMs = defaultLockWaitMs }: KeyStoreOptions = {},
+  { lockWaitMs = 10_000 }: KeyStoreOptions = {},
 ): KeyStore {
-  const file = { path, onTightened: () => {} }
-
   async function update(change: Change): Promise<void> {
-    await (ownFolder ? makePrivateFolder(file) : openFolder(dirname(path)))
+    await openFolder(dirname(path))
     const lock = join(dirname(path), 'keys.lock')
     const done = await withFileLock(lock, { waitMs: lockWaitMs }, async () => {
       const keys = await change((await readKeysFile(path)) ?? [])
-      await writePrivateFile(file, formatKeys(keys))
+      await writePrivateFile(path, formatKeys(keys))
     })
     if (done.ok) return
     throw new ServiceError('config_busy', `${path} is in use by another service-cli`, {

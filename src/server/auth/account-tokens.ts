@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { AccountsClient } from '../../lib/accounts/client.ts'
 import { serviceTokenPrefix } from '../../lib/accounts/protocol.ts'
 import type { AccountsUrl } from '../../lib/config/accounts-url.ts'
-import type { JoinLimits } from '../../lib/config/join-limits.ts'
+import type { AuthLimits } from './limits.ts'
 import { messageOf, ServiceError } from '../../lib/util/errors.ts'
 import { fail, ok, type Result } from '../../lib/util/result.ts'
 import { Secret } from '../../lib/util/secret.ts'
@@ -54,7 +54,7 @@ interface Known {
 
 interface AccountTokensParts {
   readonly server: AccountsUrl
-  readonly limits: Pick<JoinLimits, 'joinTokenCheckMs'>
+  readonly limits: Pick<AuthLimits, 'joinTokenCheckMs'>
   /** For durations. */
   readonly ticks: Clock
   readonly timer: Timer

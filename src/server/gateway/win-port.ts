@@ -1,10 +1,10 @@
+import type { GatewayLimits } from './limits.ts'
 import { localBase } from '../../lib/util/net.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { ElectionLine, GatewayOptions } from './options.ts'
 import { elect, type Elected, type ElectionEvent, ElectionLost } from './election.ts'
 import { type Reporter, reportOf } from './election-report.ts'
 import { createHolderProbe } from './holder-probe.ts'
-import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
 import { readActiveGatewayFile, type ActiveGateway, activeGatewayFile } from './active-gateway.ts'
 
 interface GatewayElectionParts<Won> {
