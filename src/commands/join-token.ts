@@ -1,5 +1,4 @@
-import { parseToken } from '../lib/accounts/token.ts'
-import { readSecretText } from '../lib/auth/secret-file.ts'
+import { parseToken, readTokenFile } from '../lib/accounts/token.ts'
 import { parseAccountsUrl, refuseExposed } from '../lib/config/accounts-url.ts'
 import { usage } from '../lib/util/errors.ts'
 import type { Secret } from '../lib/util/secret.ts'
@@ -16,11 +15,10 @@ export function readJoinToken(
   const file = checkPath('join-token-file', flags['join-token-file'])
   const { SERVICE_JOIN_TOKEN: variable } = env
   if (file === undefined && !variable) return null
-  return async () => {
-    if (file === undefined) return parseToken(variable ?? '', 'SERVICE_JOIN_TOKEN')
-    const text = await readSecretText(file, '--join-token-file', { mounted: true })
-    return parseToken(text, `--join-token-file ${file}`)
-  }
+  return async () =>
+    file === undefined
+      ? parseToken(variable ?? '', 'SERVICE_JOIN_TOKEN')
+      : readTokenFile(file, '--join-token-file')
 }
 
 /** The address of a gateway to join, without `/mcp`. Throws `usage_invalid`. */

@@ -3,7 +3,7 @@ import { AccountCommand } from '../lib/cli/base-command.ts'
 import type { AccountsClient } from '../lib/accounts/client.ts'
 import { withSavedToken } from '../lib/accounts/token.ts'
 import type { ConfigStore } from '../lib/config/config-store.ts'
-import { onlyLogin, withoutLogin } from '../lib/config/saved-logins.ts'
+import { onlyLogin, withoutLogin } from '../lib/config/config-file.ts'
 import { ServiceError } from '../lib/util/errors.ts'
 import { openAccount, overridingVariable } from './account/context.ts'
 

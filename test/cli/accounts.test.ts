@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { type AccountHome, createAccountHome } from '../helpers/account-home.ts'
 import { cheapHashing, createCaller } from '../helpers/accounts-caller.ts'
@@ -231,20 +231,6 @@ describe('service-cli against its own registry', () => {
     expect((await home.run(['whoami', '-q'])).stdout).to.equal(
       'username: alice\nemail:    alice@studio.example\n',
     )
-  })
-
-  it('reads settings through a link when the token is given, and saves no login there', async () => {
-    await login()
-    const env = { SERVICE_TOKEN: savedAccess() }
-    const dotfile = join(home.folder, 'dotfile.toml')
-    renameSync(home.configPath, dotfile)
-    symlinkSync(dotfile, home.configPath)
-    try {
-      expect((await json(['whoami'], env)).username).to.equal('alice')
-      expect((await home.run(['whoami'])).code).to.equal(2)
-    } finally {
-      renameSync(dotfile, home.configPath)
-    }
   })
 })
 

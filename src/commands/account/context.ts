@@ -8,12 +8,18 @@ import {
   withSavedToken,
   type TokenSource,
 } from '../../lib/accounts/token.ts'
-import { type Output, processOutput, warningsTo } from '../../lib/cli/output.ts'
+import { type Output, processOutput } from '../../lib/cli/output.ts'
 import { type AccountsUrl, requireAccountsUrl } from '../../lib/config/accounts-url.ts'
-import { type Config, emptyConfig, type SavedLogin } from '../../lib/config/config-file.ts'
-import { type ConfigStore, createConfigStore } from '../../lib/config/config-store.ts'
+import {
+  type Config,
+  emptyConfig,
+  onlyLogin,
+  type SavedLogin,
+  savedLogin,
+  withLogin,
+} from '../../lib/config/config-file.ts'
+import { ConfigStore } from '../../lib/config/config-store.ts'
 import { configPath } from '../../lib/config/paths.ts'
-import { onlyLogin, savedLogin, withLogin } from '../../lib/config/saved-logins.ts'
 import { expiryText } from '../../lib/util/amounts.ts'
 import { readProblem, ServiceError } from '../../lib/util/errors.ts'
 import type { Secret } from '../../lib/util/secret.ts'
@@ -54,7 +60,7 @@ export interface TokenContext extends Connection {
 /** Throws `usage_invalid` for an invalid address, `config_invalid` for an invalid file. */
 export async function openAccount(flags: AccountFlags): Promise<AccountContext> {
   const output = openOutput(flags)
-  const store = openStore(output)
+  const store = new ConfigStore(configPath(process.env))
   const config = await store.read()
   const server = selectServer(flags, config, store.path)
   const client = await connect(server, config, store.path)
@@ -95,16 +101,12 @@ function openOutput({ json = false, quiet = false }: AccountFlags): Output {
   return processOutput({ json, quiet })
 }
 
-function openStore(output: Output): ConfigStore {
-  return createConfigStore({ path: configPath(process.env), log: warningsTo(output) })
-}
-
 /** For a given token: a file that cannot be used is named in a warning. */
 async function readSettings(output: Output): Promise<{ config: Config; path: string }> {
   let path = ''
   try {
     path = configPath(process.env)
-    return { config: await openStore(output).readSettings(), path }
+    return { config: await new ConfigStore(path).read(true), path }
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error
     if (path !== '') output.warn(`${error.message}; its settings are not used`)

@@ -106,13 +106,10 @@ export class AccountsClient {
     return this.#ask(login, 'POST', 'login', { json: { username, password } })
   }
 
-  /** By the refresh token; without one by the access token, as the specification has it. */
+  /** By the refresh token, and by the access token as the specification has it. */
   refresh({ accessToken, refreshToken }: Login): Promise<Login> {
-    const by =
-      refreshToken === undefined
-        ? { bearer: accessToken }
-        : { json: { refresh_token: refreshToken } }
-    return this.#ask(login, 'POST', 'refresh', by)
+    const json = refreshToken === undefined ? {} : { refresh_token: refreshToken }
+    return this.#ask(login, 'POST', 'refresh', { bearer: accessToken, json })
   }
 
   me(bearer: Secret): Promise<Me> {

@@ -1,8 +1,8 @@
-import { checkSecretText, readSecretText } from '../auth/secret-file.ts'
+import { isTokenText } from '../auth/validate-bearer-token.ts'
 import type { AccountsUrl } from '../config/accounts-url.ts'
-import type { SavedLogin } from '../config/config-file.ts'
-import type { ConfigStore, HeldConfig } from '../config/config-store.ts'
-import { isSameToken, savedLogin, withTokens, withoutTokens } from '../config/saved-logins.ts'
+import { type Config, savedLogin, withTokens, withoutTokens } from '../config/config-file.ts'
+import type { ConfigStore } from '../config/config-store.ts'
+import { readPrivateFile } from '../config/private-file.ts'
 import { ServiceError } from '../util/errors.ts'
 import { Secret } from '../util/secret.ts'
 import type { AccountsClient, Login } from './client.ts'
@@ -29,31 +29,39 @@ export interface GivenToken extends TokenSource {
  * the place, for what is no token.
  */
 export async function readGivenToken(
-  option: string | undefined,
-  env: NodeJS.ProcessEnv,
+  option = '',
+  { SERVICE_TOKEN: variable = '', SERVICE_TOKEN_FILE: path = '' }: NodeJS.ProcessEnv,
 ): Promise<GivenToken | null> {
-  const isGiven = (text: string | undefined): text is string => (text ?? '').trim() !== ''
-  if (isGiven(option)) {
+  if (option.trim() !== '') {
     return { source: 'option', name: '--token', token: parseToken(option, '--token') }
   }
-  const { SERVICE_TOKEN: text, SERVICE_TOKEN_FILE: path } = env
-  if (isGiven(text)) {
+  if (variable.trim() !== '') {
     const name = 'SERVICE_TOKEN'
-    return { source: 'variable', name, token: parseToken(text, name) }
+    return { source: 'variable', name, token: parseToken(variable, name) }
   }
-  if (!isGiven(path)) return null
-  const name = `SERVICE_TOKEN_FILE ${path}`
-  const content = await readSecretText(path, 'SERVICE_TOKEN_FILE', { mounted: true })
-  return { source: 'token_file', name, token: parseToken(content, name) }
+  if (path.trim() === '') return null
+  const token = await readTokenFile(path, 'SERVICE_TOKEN_FILE')
+  return { source: 'token_file', name: `SERVICE_TOKEN_FILE ${path}`, token }
+}
+
+/** The token in a file that `setting` names. It may be a pipe, or mounted by a container platform. */
+export async function readTokenFile(path: string, setting: string): Promise<Secret> {
+  const text = await readPrivateFile(path, { mounted: true }).catch(error => {
+    if (!(error instanceof ServiceError)) throw error
+    throw new ServiceError(error.code, `${setting} ${error.message}`, { hint: error.hint })
+  })
+  if (text !== null) return parseToken(text, `${setting} ${path}`)
+  throw new ServiceError('config_invalid', `${setting} ${path} cannot be read: no such file`)
 }
 
 /** Takes a token as people copy it: with spaces around it, a byte order mark, `Bearer`. */
 export function parseToken(text: string, place: string): Secret {
   // `trim` removes a byte order mark, too.
   const token = text.trim().replace(/^Bearer(?:\s+|$)/i, '')
+  if (isTokenText(token)) return new Secret(token)
+  const what = token === '' ? 'has no token' : 'has spaces or characters that are in no token'
   const hint = 'copy the token again, whole and alone'
-  if (token === '') throw new ServiceError('config_invalid', `${place} has no token`, { hint })
-  return new Secret(checkSecretText(token, place, hint))
+  throw new ServiceError('config_invalid', `${place} ${what}`, { hint })
 }
 
 /**
@@ -117,39 +125,39 @@ export async function withSavedToken<T>(
   }
 }
 
-/** Returns another token than `used`: a new one, or one that another process has saved. */
+/**
+ * Returns another token than `used`: a new one, which is saved before it is used, or one that
+ * another process has saved. Removes the tokens of a login that has ended.
+ */
 async function refresh(client: AccountsClient, store: ConfigStore, used: Secret): Promise<Secret> {
-  const done = await store.locked(async held => {
-    const login = requireLogin(await held.read(), client)
-    if (!isSameToken(login.accessToken, used)) return login.accessToken
+  const { url } = client.server
+  let token: Secret | undefined
+  await store.update(async config => {
+    const login = requireLogin(config, client)
+    if (!login.accessToken.equals(used.reveal())) {
+      token = login.accessToken
+      return config
+    }
     // Service tokens are made for a time and never refreshed.
-    if (used.reveal().startsWith(serviceTokenPrefix)) throw await endLogin(client, store, held)
+    if (used.reveal().startsWith(serviceTokenPrefix)) return withoutTokens(config, url)
     try {
       const tokens = await client.refresh(login)
-      // Saved before it is used: the old tokens soon stop working.
-      await held.write(withTokens(await held.read(), client.server.url, tokens))
-      return tokens.accessToken
+      token = tokens.accessToken
+      const { username, email } = login
+      return withTokens(config, url, { ...tokens, username, email })
     } catch (error) {
-      throw isTokenRefused(error) ? await endLogin(client, store, held) : error
+      if (isTokenRefused(error)) return withoutTokens(config, url)
+      throw error
     }
   })
-  if (!done.ok) throw done.failure
-  return done.value
+  if (token !== undefined) return token
+  throw new ServiceError('auth_required', `the login saved in ${store.path} has ended`, {
+    hint: `log in with service-cli login --registry ${url}`,
+  })
 }
 
-/** Removes the tokens of a login that has ended. Returns the error to throw. */
-async function endLogin(
-  { server }: AccountsClient,
-  store: ConfigStore,
-  held: HeldConfig,
-): Promise<ServiceError> {
-  await held.write(withoutTokens(await held.read(), server.url))
-  const hint = `log in with service-cli login --registry ${server.url}`
-  return new ServiceError('auth_required', `the login saved in ${store.path} has ended`, { hint })
-}
-
-function requireLogin(config: Parameters<typeof savedLogin>[0], { server }: AccountsClient): Login {
-  const login: SavedLogin | undefined = savedLogin(config, server.url)
+function requireLogin(config: Config, { server }: AccountsClient): Login {
+  const login = savedLogin(config, server.url)
   if (login?.accessToken === undefined) throw notLoggedIn(server)
   return { ...login, accessToken: login.accessToken }
 }

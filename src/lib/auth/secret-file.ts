@@ -18,33 +18,24 @@ interface SecretFileOptions {
 }
 
 /**
- * The secret in a file, without a trailing newline. Throws `config_invalid` as `readSecretText`,
- * and for an empty file or characters that a header cannot carry.
+ * The secret in a file, without a trailing newline. Throws `config_invalid`, naming the flag, when
+ * the file is unreadable, empty, owned by or open to another user, a symlink that others can
+ * replace, or contains characters that a header cannot carry.
  */
-export async function readSecretFile(path: string, flag: string): Promise<string> {
-  const secret = (await readSecretText(path, flag)).replace(/\r?\n$/, '')
-  const place = `${flag} ${path}`
-  if (secret !== '') return checkSecretText(secret, place)
-  throw new ServiceError('config_invalid', `${place} is empty`, {
-    hint: 'write the secret into it, or omit the flag',
-  })
-}
-
-/**
- * The text of a file with a secret. Throws `config_invalid`, naming the flag, when the file is
- * unreadable, owned by or open to another user, or a symlink that others can replace.
- */
-export async function readSecretText(
+export async function readSecretFile(
   path: string,
   flag: string,
   options: SecretFileOptions = {},
 ): Promise<string> {
   const refuse: Refuse = (what, hint) =>
     new ServiceError('config_invalid', `${flag} ${path} ${what}`, { hint })
-  return readPrivateFile(path, refuse, options).catch(error => {
+  const text = await readPrivateFile(path, refuse, options).catch(error => {
     if (error instanceof ServiceError) throw error
     throw refuse(`cannot be read: ${readProblem(error)}`)
   })
+  const secret = text.replace(/\r?\n$/, '')
+  if (secret === '') throw refuse('is empty', 'write the secret into it, or omit the flag')
+  return checkSecretText(secret, `${flag} ${path}`)
 }
 
 /** Returns the secret; throws `config_invalid`, naming only the source. */

@@ -3,8 +3,7 @@ import { existsSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { withSavedToken } from '../../../src/lib/accounts/token.ts'
 import type { SavedLogin } from '../../../src/lib/config/config-file.ts'
-import { createConfigStore } from '../../../src/lib/config/config-store.ts'
-import { silentLogger } from '../../../src/lib/util/logger.ts'
+import { ConfigStore } from '../../../src/lib/config/config-store.ts'
 import { Secret } from '../../../src/lib/util/secret.ts'
 import { withFolder } from '../../helpers/folder.ts'
 import { clientOf, expectNoLeak, jwt, sendJson, thrownBy, withServer } from './support.ts'
@@ -90,7 +89,7 @@ function withCase(run: (parts: Case) => Promise<void>): Promise<void> {
   return withFolder(folder =>
     withRotatingAccounts(async registry => {
       const path = join(folder, 'service-cli', 'config.toml')
-      const openStore = () => createConfigStore({ path, log: silentLogger })
+      const openStore = () => new ConfigStore(path)
       const { url, access, refresh } = registry
       await run({
         registry,

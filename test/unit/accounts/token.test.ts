@@ -29,7 +29,7 @@ describe('readGivenToken', () => {
       writeFileSync(path, 'svc_3\n')
       chmodSync(path, 0o646)
       const failure = await failureOf(() => read(path))
-      expect(failure.message).to.include(`SERVICE_TOKEN_FILE ${path} can be read`)
+      expect(failure.message).to.include(`SERVICE_TOKEN_FILE ${path} is open to other users`)
       chmodSync(path, 0o600)
       for (const text of ['', '\ufeff \n', 'svc_3 svc_4']) {
         writeFileSync(path, text)
