@@ -37,9 +37,9 @@ function noHome(what: string): ServiceError {
   })
 }
 
-/** The file of the named keys, which all servers of this user share. */
+/** The file of the client keys, which all servers of this user share. */
 export function keysPath(...where: Parameters<typeof configPath>): string {
-  return join(dirname(configPath(...where)), 'keys.json')
+  return join(dirname(configPath(...where)), 'client-keys.json')
 }
 
 /** The folder of notes and checkpoints, which all servers of this user share. */
