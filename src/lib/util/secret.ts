@@ -170,8 +170,8 @@ function decoded(text: string): string {
   }
 }
 
-/** Service, refresh and page tokens, invitations, reset codes, keys and JWTs, anywhere in a text. */
-const tokenLike = /(?:svc|srt|inv|rst|smk|spt)_[A-Za-z0-9_-]{8,}|eyJ[A-Za-z0-9_.-]{16,}/g
+/** Service, refresh, owner's and page tokens, invitations, reset codes, keys and JWTs, anywhere in a text. */
+const tokenLike = /(?:svc|srt|inv|rst|smk|spt|own)_[A-Za-z0-9_-]{8,}|eyJ[A-Za-z0-9_.-]{16,}/g
 
 /** Whether the secret is so short that it may be a word of a scene: only refusals hide it. */
 export function mayBeWord(secret: Secret): boolean {

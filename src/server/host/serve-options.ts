@@ -2,8 +2,7 @@ import type { BucketStoreSettings } from '../artefacts/bucket/open-bucket-store.
 import type { CaptureMode } from '../capture/options.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import type { Result } from '../../lib/util/result.ts'
-import type { AuthLimits } from '../auth/limits.ts'
-import type { AuthSettings } from '../auth/settings.ts'
+import type { AuthSettings } from '../auth/auth.ts'
 import type { CaptureBackend, Unavailable } from '../capture/backend.ts'
 import type { CaptureLimits } from '../capture/limits.ts'
 import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
@@ -49,7 +48,7 @@ export interface ServeOptions extends ListenOptions {
   log: Logger
   accessLog: AccessLog
   /** Checked; bounds that are not public come from tests. */
-  limits?: Partial<Limits & GatewayLimits & AuthLimits & CaptureLimits>
+  limits?: Partial<Limits & GatewayLimits & CaptureLimits>
 }
 
 /** Which window may be shown, and how it is captured. */
