@@ -3,12 +3,10 @@ import { defaultGatewayLimits } from '../../dist/lib/config/gateway-limits.js'
 import { defaultLimits } from '../../dist/lib/config/limits.js'
 import { defaultBridgeLimits } from '../../dist/lib/mcp/bridge/limits.js'
 import { defaultAccountLimits } from '../../dist/server/accounts/limits.js'
-import { defaultAuthLimits } from '../../dist/server/auth/limits.js'
 
 const places = [
   defaultLimits,
   defaultGatewayLimits,
-  defaultAuthLimits,
   defaultAccountLimits,
   defaultBridgeLimits,
 ]

@@ -77,10 +77,10 @@ export interface AuthPolicy {
 /** The principal of every caller of a server without authentication. */
 export const anonymous = 'anonymous'
 
-/** Everyone who reaches the server may do everything: the policy of one without authentication. */
-export const openPolicy: AuthPolicy = {
-  authenticate: () => ({ ok: true, principal: anonymous, mayWrite: true }),
-}
+/** Every caller of a server without authentication may do everything. */
+export const openAccess: AuthAccepted = { ok: true, principal: anonymous, mayWrite: true }
+
+export const openPolicy: AuthPolicy = { authenticate: () => openAccess }
 
 /** Where a policy says nothing else. */
 export function writeRefused(): AuthRefused {
