@@ -12,15 +12,16 @@ import { openFileKeys } from '../../src/server/accounts/keys/file-keys.ts'
 import { defaultAccountLimits } from '../../src/server/accounts/limits.ts'
 import { createAccountServices } from '../../src/server/accounts/services.ts'
 import { createRequestChecks } from '../../src/server/http/request-checks.ts'
-import { defaultLimits } from '../../src/lib/config/limits.ts'
 import { createServer } from 'node:http'
 import { announce } from './announce.ts'
 import type { AddressInfo } from 'node:net'
+import { storeDefaults } from '../../src/server/database/limits.ts'
+import { httpDefaults } from '../../src/server/http/limits.ts'
 
 const [, , dataDir = '', lookUp = 'database'] = process.argv
 const ignore = () => {}
 const log = { debug: ignore, info: ignore, warn: ignore, error: ignore }
-const limits = defaultLimits
+const limits = storeDefaults
 
 const clock = systemClock
 const store = await openAccountsStore({ dataDir, clock, log, busyMs: limits.maxStoreWaitMs })
@@ -46,7 +47,7 @@ const listener = createAccountsListener({
   services,
   ...createRequestChecks({ host: '127.0.0.1' }, corsMethods),
   version: '0.0.0',
-  limits,
+  limits: httpDefaults,
   log,
   metrics: new Metrics('registry', ignore),
 })

@@ -1,6 +1,6 @@
 import { hostname } from 'node:os'
 import { join } from 'node:path'
-import { isLoopback } from '../lib/util/address.ts'
+import { isLoopback } from '../lib/util/net.ts'
 import { type ServiceError, usage } from '../lib/util/errors.ts'
 import { ownerFile } from '../lib/instances/files.ts'
 import type { Instance } from '../lib/instances/instance.ts'

@@ -1,4 +1,4 @@
-import { isLoopback } from '../lib/util/address.ts'
+import { isLoopback } from '../lib/util/net.ts'
 import { systemClock, systemTimer } from '../lib/util/time.ts'
 import { corsMethods, createAccountsListener } from './accounts/app.ts'
 import { resolveAccountLimits } from './accounts/limits.ts'
@@ -10,7 +10,9 @@ import { Metrics } from './http/metrics.ts'
 import { createRequestChecks } from './http/request-checks.ts'
 import { ServerSocket } from './http/server-socket.ts'
 import { stoppable } from '../lib/util/stoppable.ts'
-import { resolveLimits } from '../lib/config/limits.ts'
+import { defaultLimits } from '../lib/config/limits.ts'
+import { storeDefaults } from './database/limits.ts'
+import { httpDefaults } from './http/limits.ts'
 import type { AccountsServerHandle, AccountsServerOptions } from './accounts/options.ts'
 import { version } from '../lib/util/version.ts'
 
@@ -23,7 +25,12 @@ export async function startAccountsServer(
   cancelled: Pick<AbortSignal, 'throwIfAborted'> = new AbortController().signal,
 ): Promise<AccountsServerHandle> {
   const { log } = options
-  const limits = { ...resolveLimits(options.limits), ...resolveAccountLimits(options.limits) }
+  const limits = {
+    ...defaultLimits,
+    ...httpDefaults,
+    ...storeDefaults,
+    ...resolveAccountLimits(options.limits),
+  }
   const clock = systemClock
 
   // Ended in reverse order: at the stop, or at once when a later step of the start fails.

@@ -15,12 +15,13 @@ import { CheckpointFolder } from './checkpoints/checkpoint-folder.ts'
 import { Checkpoints } from './checkpoints/checkpoints.ts'
 import { SceneComparer } from './checkpoints/scene-comparer.ts'
 import { createPictureMaker } from './capture/png/picture-maker.ts'
+import type { CaptureLimits } from './capture/limits.ts'
 import { windowCaptureLimits } from './capture/window-limits.ts'
 import { createHostEndpoint } from './host/host-endpoint.ts'
 import { createHostSink } from './host/host-sink.ts'
 import { resolveHostToken } from './host/host-token.ts'
 import { createInstanceRecord, InstanceFile, scenePatch } from './host/instance-record.ts'
-import { resolveGatewayLimits } from '../lib/config/gateway-limits.ts'
+import { type GatewayLimits, resolveGatewayLimits } from './gateway/limits.ts'
 import { removeLeftovers } from './host/leftovers.ts'
 import { dccTypeOf, PresenceNews, presencePatch } from './host/link/presence.ts'
 import { SceneFile } from './host/scene-file.ts'
@@ -30,7 +31,6 @@ import { ClientTable } from './mcp/client-table.ts'
 import { applicationTools } from './mcp/tools/tools.ts'
 import { Metrics } from './http/metrics.ts'
 import { McpHttpServer } from './mcp/mcp-http-server.ts'
-import { resolveLimits } from '../lib/config/limits.ts'
 import { openStateDirectory, selectStateDirectory } from '../lib/instances/state-directory.ts'
 import { NoteFolder } from './notes/note-folder.ts'
 import { Prover } from './notes/prover.ts'
@@ -52,7 +52,8 @@ export async function startServe(
   cancelled: Pick<AbortSignal, 'aborted' | 'throwIfAborted'> = new AbortController().signal,
 ): Promise<ServeHandle> {
   const { log } = options
-  const limits = resolveLimits(options.limits)
+  const bounds: Partial<GatewayLimits & CaptureLimits> = options.limits ?? {}
+  const limits = resolveGatewayLimits(bounds)
   const instanceId = randomUUID()
   const registryDir = await openStateDirectory(
     selectStateDirectory(options.registryDir, process.env),
@@ -64,7 +65,7 @@ export async function startServe(
     clock: systemClock,
     log,
     cancelled,
-    recordAgeMs: resolveGatewayLimits(options.limits).reapAfterMs,
+    recordAgeMs: limits.reapAfterMs,
   })
   cancelled.throwIfAborted()
 
@@ -94,11 +95,11 @@ export async function startServe(
   const gatewaysToo = withGatewayAccess(auth.policy, { instanceId, hostToken: token.secret })
   const ownerToken = newOwnerToken()
   opened.defer(() => auth.close())
-  const audit = new AuditLog({ limits })
+  const audit = new AuditLog({})
   // Without resources no client can read the picture, so the window is not captured.
   const capture =
     options.resources && options.capture !== undefined
-      ? await openServeCapture(options.capture, options.limits, log)
+      ? await openServeCapture(options.capture, bounds, log)
       : null
   opened.defer(() => capture?.source.close())
   const config = {
@@ -166,7 +167,7 @@ export async function startServe(
     page: { keyLogin: options.auth?.mode !== 'oauth' },
     host: ({ registry, peerOf, onRefused, pageLogin }) => {
       const endpoint = createHostEndpoint({
-        sink: createHostSink(registry, { audit, store, notes, checkpoints, limits }),
+        sink: createHostSink(registry, { audit, store, notes, checkpoints }),
         registry,
         identity: { name: 'service-cli', version },
         token: token.secret,

@@ -7,7 +7,7 @@ const prefix = '/api/v1/auth'
 export const cheapHashing = ['--bound=passwordHashBytes=8192', '--bound=passwordHashPasses=1']
 
 /** The same, and limits that a test can reach. */
-export const quickLimits = [...cheapHashing, '--bound=keyPollMs=50', '--limit=maxLoginFailures=3']
+export const quickLimits = [...cheapHashing, '--bound=keyPollMs=50', '--bound=maxLoginFailures=3']
 
 /** Calls of the registry API as people's programs make them. */
 export function createCaller(url: string) {

@@ -5,7 +5,7 @@ import { startAccountsProcess } from '../helpers/accounts-process.ts'
 const samples = 200
 const attempts = 4
 /** Nothing waits or is refused; the hash costs what it costs everywhere. */
-const flags = ['--limit', 'maxLoginFailures=1000000']
+const flags = ['--bound=maxLoginFailures=1000000']
 
 describe('the time that a refused login takes', () => {
   it('is the same for an unknown name and for a wrong password', async () => {

@@ -9,7 +9,6 @@ import { repeat, systemTimer } from '../../lib/util/time.ts'
 import { Secret } from '../../lib/util/secret.ts'
 import { defaultBridgeLimits } from '../../lib/mcp/bridge/limits.ts'
 import type { ServeHandle } from '../../server/host/serve-options.ts'
-import { explainPort } from '../run-server.ts'
 import type { ServeSettings } from '../serve-settings.ts'
 import { JoinOrServe } from './join-or-serve.ts'
 import { openStdio, type Stdio } from './open-stdio.ts'
@@ -73,7 +72,7 @@ function createPlace(
     locked: work => withLock(registryDir, log, work),
     async start() {
       const { startServe } = await import('../../server/serve.ts')
-      return startServe({ ...serve, log, accessLog: log.access }, stop).catch(explainPort)
+      return startServe({ ...serve, log, accessLog: log.access }, stop)
     },
     joined({ url, id, dccType: kind, displayName: name }) {
       log.info({ url, instance: id, dcc_type: kind, name }, 'joined the running server')

@@ -7,7 +7,7 @@ import {
   requireUri,
   withoutTrailingSlashes,
 } from './checked-members.ts'
-import { isLoopback } from '../util/address.ts'
+import { isLoopback } from '../util/net.ts'
 
 /** Members of a client ID metadata document; only the first two are required. */
 export interface CimdOptions {

@@ -7,7 +7,7 @@ import {
   withoutTrailingSlashes,
 } from './checked-members.ts'
 import { CimdDocument, clientIdAt, clientMetadataPath } from './cimd-document.ts'
-import { isLoopback } from '../util/address.ts'
+import { isLoopback } from '../util/net.ts'
 import { fail, ok, type Result } from '../util/result.ts'
 
 /** Settings of an OAuth client; only `providerUrl` is required. */

@@ -1,4 +1,4 @@
-import { isLoopback } from '../util/address.ts'
+import { isLoopback } from '../util/net.ts'
 import { ServiceError } from '../util/errors.ts'
 import { type Result, fail, ok } from '../util/result.ts'
 

@@ -1,11 +1,10 @@
 import { constants } from 'node:fs'
 import { lstat, open, readdir } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import { defaultGatewayLimits } from '../config/gateway-limits.ts'
 import { isMissing } from '../util/errors.ts'
 import type { Logger } from '../util/logger.ts'
 import { isOwn, isOwnFolder, noFollow, noWait } from '../util/posix.ts'
-import { type InstanceRecord, parseRecord } from './record.ts'
+import { type InstanceRecord, parseRecord, maxRecordBytes } from './record.ts'
 
 /** An instance record, and when its server last touched it. */
 interface RecordFile {
@@ -53,7 +52,7 @@ export async function readRecordFile(path: string): Promise<RecordFile | null> {
   if (file === null) return null
   try {
     const found = await file.stat()
-    const isTooLarge = found.size > defaultGatewayLimits.maxRecordBytes
+    const isTooLarge = found.size > maxRecordBytes
     if (!found.isFile() || !isOwn(found) || isTooLarge) return null
     const parsed = parseRecord(await file.readFile(), basename(path, '.json'))
     return parsed.ok ? { record: parsed.value, modifiedMs: found.mtimeMs } : null

@@ -1,6 +1,9 @@
 import './exact-json.ts'
 import { fail, ok, type Result } from './result.ts'
 
+/** Arrays and objects inside each other, in anything parsed. */
+export const maxJsonDepth = 64
+
 export type JsonObject = { readonly [key: string]: unknown }
 
 export function isJsonObject(value: unknown): value is JsonObject {

@@ -10,7 +10,7 @@ import { type Metrics, metricsPath } from '../http/metrics.ts'
 import { sendProblem } from '../http/problem.ts'
 import { parseTarget, type RequestTarget } from '../http/request-target.ts'
 import type { RequestChecks } from '../http/request-checks.ts'
-import type { Limits } from '../../lib/config/limits.ts'
+import type { HttpLimits } from '../http/limits.ts'
 import { type Call, describeCall } from './call.ts'
 import {
   problemBody,
@@ -27,7 +27,7 @@ import { hideTokens } from '../../lib/util/secret.ts'
 interface AccountsListenerParts extends RequestChecks {
   readonly services: AccountServices
   readonly version: string
-  readonly limits: Pick<Limits, 'bodyTimeoutMs' | 'maxBodyMs' | 'refusedBodyDrainMs'>
+  readonly limits: Pick<HttpLimits, 'bodyTimeoutMs' | 'refusedBodyDrainMs'>
   readonly log: Logger
   /** Also told of every request, for the access log. */
   readonly metrics: Metrics

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { PeerOf } from '../http/trusted-proxies.ts'
 import { isIPv6 } from 'node:net'
-import { isLoopback, plainAddress } from '../../lib/util/address.ts'
+import { isLoopback, plainAddress } from '../../lib/util/net.ts'
 
 /** One request, as far as every part of the accounts server knows it. */
 export interface Call {

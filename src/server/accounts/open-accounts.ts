@@ -1,6 +1,6 @@
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
-import { checkRegularly } from '../../lib/util/regular-check.ts'
+import { checkRegularly } from '../database/regular-check.ts'
 import { type Clock, repeat, systemTimer } from '../../lib/util/time.ts'
 import { listen } from '../database/listener.ts'
 import { openDatabase } from '../database/pool.ts'

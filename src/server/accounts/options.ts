@@ -3,7 +3,7 @@ import type { RegistrationMode } from '../../lib/accounts/protocol.ts'
 import type { AccountLimits } from './limits.ts'
 import type { AccessLog } from '../http/access-log.ts'
 import type { DatabaseSettings } from '../database/settings.ts'
-import type { Limits } from '../../lib/config/limits.ts'
+import type { HttpLimits } from '../http/limits.ts'
 import type { ListenOptions } from '../http/listen-options.ts'
 import type { Stoppable } from '../../lib/util/stoppable.ts'
 
@@ -19,7 +19,7 @@ export interface AccountsServerOptions extends ListenOptions {
   registration?: RegistrationMode
   log: Logger
   accessLog: AccessLog
-  limits?: Partial<Limits & AccountLimits>
+  limits?: Partial<HttpLimits & AccountLimits>
 }
 
 /** A started accounts server. */

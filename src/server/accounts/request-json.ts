@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http'
 import type { z } from 'zod'
 import { escapePointer, parseJson } from '../../lib/util/json.ts'
-import { bodyText, readBody } from '../http/body.ts'
+import { bodyText, readBody, maxBodyMs } from '../http/body.ts'
 import { isJsonType } from '../http/media.ts'
-import type { Limits } from '../../lib/config/limits.ts'
+import type { HttpLimits } from '../http/limits.ts'
 import type { AccountLimits } from './limits.ts'
 import { type MemberError, AccountsProblem } from './problems.ts'
 
@@ -11,7 +11,7 @@ export type JsonLimits = Pick<
   AccountLimits,
   'maxAuthBodyBytes' | 'maxAuthJsonDepth' | 'maxReportedErrors'
 > &
-  Pick<Limits, 'bodyTimeoutMs' | 'maxBodyMs'>
+  Pick<HttpLimits, 'bodyTimeoutMs'>
 
 /**
  * Returns the body as the schema has it; an optional schema takes an empty one. Throws the refusal.
@@ -32,7 +32,7 @@ export async function readRequestBody(
   const bytes = await readBody(req, {
     maxBytes: limits.maxAuthBodyBytes,
     timeoutMs: limits.bodyTimeoutMs,
-    maxMs: limits.maxBodyMs,
+    maxMs: maxBodyMs,
   })
   const isEmpty = bytes.length === 0
   if (isEmpty && schema.safeParse(undefined).success) return undefined

@@ -1,9 +1,9 @@
+import type { ArtefactLimits } from './limits.ts'
 import { lstatSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { Clock } from '../../lib/util/time.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { ensurePrivateDirectory, fsyncDirectory } from '../../lib/util/posix.ts'
-import type { Limits } from '../../lib/config/limits.ts'
 import type { EntryIndex } from './entry-index.ts'
 import type { EntryLocks } from './entry-lock.ts'
 import type { ShardTable } from './shard-table.ts'
@@ -24,7 +24,7 @@ interface FsLayout {
 /** What the parts of the filesystem store share. */
 export interface FsContext {
   readonly layout: FsLayout
-  readonly limits: Limits
+  readonly limits: ArtefactLimits
   readonly clock: Clock
   readonly log: Logger
   readonly locks: EntryLocks

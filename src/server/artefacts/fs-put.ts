@@ -84,7 +84,7 @@ function findPrevious(store: FsContext, dir: string, hex: string, size: number) 
   const reading = readEntry(dir, hex, store.limits)
   if (reading.state !== 'entry' || reading.entry.bytes !== size) return null
   if (reading.entry.expiresMs <= store.clock.now()) return null
-  return completeRef(dir, reading.entry, store.limits)
+  return completeRef(dir, reading.entry)
 }
 
 /**

@@ -1,20 +1,25 @@
 import { randomBytes } from 'node:crypto'
 import { bearerToken } from '../../lib/auth/validate-bearer-token.ts'
 import { gatewayKey, gatewayKeyPrefix, instanceHeader } from '../../lib/instances/gateway-key.ts'
-import { isLoopback } from '../../lib/util/address.ts'
+import { isLoopback } from '../../lib/util/net.ts'
 import { Secret } from '../../lib/util/secret.ts'
-import type { AuthAccepted, AuthOutcome, AuthPolicy, AuthRefused } from '../http/authentication.ts'
+import {
+  type AuthAccepted,
+  type AuthOutcome,
+  type AuthPolicy,
+  refuse,
+} from '../http/authentication.ts'
 import { findForwardingHeader } from '../http/trusted-proxies.ts'
 import { chain } from '../resources/maybe-promise.ts'
 
 /** A gateway asks for others, whose rights it has checked; it only reads. */
 const gateway: AuthAccepted = { ok: true, principal: 'gateway', mayWrite: false }
 
-const misdirected: AuthRefused = {
-  ok: false,
-  status: 421,
-  description: 'another instance than the one that is asked for has this address',
-}
+const misdirected = refuse(
+  421,
+  undefined,
+  'another instance than the one that is asked for has this address',
+)
 
 /**
  * The policy, and beside it the key of the gateways of this account. Without that key a gateway only

@@ -11,43 +11,34 @@ import { fail, ok, type Result } from '../../lib/util/result.ts'
 import { Secret } from '../../lib/util/secret.ts'
 import { type Clock, monotonicClock, repeat, systemTimer, type Timer } from '../../lib/util/time.ts'
 import { userAgent } from '../../lib/util/version.ts'
-import type { AuthOutcome, AuthPolicy, AuthRefused } from '../http/authentication.ts'
+import { type AuthOutcome, type AuthPolicy, refuse } from '../http/authentication.ts'
 import { chain, type MaybePromise } from '../resources/maybe-promise.ts'
 import type { FailureLimit } from './failure-limit.ts'
 
-/** What the accounts server says of a token. `token`: of a service token; null: that of a login. */
-const tokenAccount = meResponse.pick({
-  id: true,
-  username: true,
-  team: true,
-  scopes: true,
-  token: true,
-})
-type TokenAccount = z.infer<typeof tokenAccount>
+/** What the accounts server says of a token; its `token` is null for that of a login. */
+const tokenAccount = meResponse.omit({ email: true, created_at: true, session: true })
+const refusal = z.object({ detail: z.string() })
 
-/** `unavailable`: the accounts server cannot be asked. */
+/** `unavailable`: the accounts server cannot be asked. `reason` is a clause for people. */
 export interface TokenRefusal {
   readonly kind: 'invalid' | 'unavailable'
-  /** A clause for people. */
   readonly reason: string
 }
 
-export type CheckedToken = Result<TokenAccount, TokenRefusal>
-
-type Listener = (now: CheckedToken) => void
+export type CheckedToken = Result<z.infer<typeof tokenAccount>, TokenRefusal>
 
 interface KnownToken {
   readonly digest: string
   readonly token: Secret
   /** Null: before the first answer. */
-  account: TokenAccount | null
+  account: z.infer<typeof tokenAccount> | null
   /** When the accounts server last accepted it. */
   acceptedMs: number
   /** When the accounts server was last asked, whatever it said. */
   askedMs: number
   pendingCheck: Promise<CheckedToken> | null
   /** Called when the token is refused, or its account has changed. */
-  readonly listeners: Set<Listener>
+  readonly listeners: Set<(now: CheckedToken) => void>
 }
 
 /** Requests to the accounts server at the same time. */
@@ -55,13 +46,11 @@ const maxRequests = 32
 const requestMs = 2000
 /** Tokens that are remembered; the one used longest ago goes, unless something is open with it. */
 const maxKnown = 10_000
-const defaultCheckMs = 3000
 /** While the accounts server is away, a token is accepted for so long after its last check. */
 const awayMs = 60_000
 
 /** A service token, or the signed token of a login. */
-const tokenForm = /^(?:svc_[A-Za-z0-9_-]{40}|[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+)$/
-const maxTokenChars = 4096
+const tokenForm = /^(?:svc_[\w-]{40}|[\w-]+\.[\w-]+\.[\w-]+)$/
 
 /**
  * Tokens of an accounts server, which is asked for each of them at most once in `checkMs`, and as
@@ -78,9 +67,10 @@ export class AccountTokens {
 
   constructor(
     server: AccountsUrl,
-    options: { checkMs?: number; ticks?: Clock; timer?: Timer } = {},
+    checkMs: number,
+    ticks: Clock = monotonicClock,
+    timer: Timer = systemTimer,
   ) {
-    const { checkMs = defaultCheckMs, ticks = monotonicClock, timer = systemTimer } = options
     this.#url = `${server.url}${apiPrefix}/me`
     this.#checkMs = checkMs
     this.#ticks = ticks
@@ -88,7 +78,7 @@ export class AccountTokens {
   }
 
   check(token: string): MaybePromise<CheckedToken> {
-    if (token.length > maxTokenChars || !tokenForm.test(token)) {
+    if (!tokenForm.test(token)) {
       return fail({ kind: 'invalid', reason: 'it is no token of the accounts server' })
     }
     const known = this.#recall(token)
@@ -97,12 +87,10 @@ export class AccountTokens {
   }
 
   /** Calls back when the token is refused, or its account has changed. Returns the stop. */
-  watch(token: string, listener: Listener): () => void {
+  watch(token: string, listener: (now: CheckedToken) => void): () => void {
     const { listeners } = this.#recall(token)
-    // Another function for each: one may be given twice.
-    const own: Listener = now => listener(now)
-    listeners.add(own)
-    return () => void listeners.delete(own)
+    listeners.add(listener)
+    return () => void listeners.delete(listener)
   }
 
   close(): void {
@@ -111,14 +99,14 @@ export class AccountTokens {
 
   #recall(token: string): KnownToken {
     const digest = hash('sha256', token)
+    const times = { acceptedMs: -Infinity, askedMs: -Infinity }
     const known = this.#known.get(digest) ?? {
+      ...times,
       digest,
       token: new Secret(token),
       account: null,
-      acceptedMs: -Infinity,
-      askedMs: -Infinity,
       pendingCheck: null,
-      listeners: new Set<Listener>(),
+      listeners: new Set(),
     }
     this.#known.delete(digest)
     if (this.#known.size >= maxKnown) {
@@ -145,12 +133,9 @@ export class AccountTokens {
         signal: AbortSignal.timeout(requestMs),
       })
       const body: unknown = await answer.json()
-      if (answer.status === 200) return ok(tokenAccount.parse(body))
-      if (answer.status !== 401 && answer.status !== 403) {
-        return fail({ kind: 'unavailable', reason: `it answers with status ${answer.status}` })
-      }
-      const { detail } = z.object({ detail: z.string() }).parse(body)
-      return fail({ kind: 'invalid', reason: detail })
+      if (answer.ok) return ok(tokenAccount.parse(body))
+      const kind = [401, 403].includes(answer.status) ? 'invalid' : 'unavailable'
+      return fail({ kind, reason: refusal.parse(body).detail })
     } catch (error) {
       return fail({ kind: 'unavailable', reason: messageOf(error) })
     }
@@ -195,15 +180,11 @@ export function withAccountTokens(
   tokens: AccountTokens,
   failures: FailureLimit,
 ): AuthPolicy {
-  function decide(
-    token: string,
-    checked: CheckedToken,
-    peer: string,
-  ): AuthOutcome | Promise<AuthOutcome> {
+  function decide(token: string, checked: CheckedToken, peer: string): MaybePromise<AuthOutcome> {
     if (!checked.ok) {
-      const { kind, reason: description } = checked.failure
+      const { kind, reason } = checked.failure
       if (kind === 'unavailable') return unavailable
-      return failures.refused(peer, { ...tokenUnknown, description })
+      return failures.refused(peer, refuse(401, 'invalid_token', reason))
     }
     const { id: accountId, username, team, scopes, token: service } = checked.value
     const isAll = scopes.includes('read')
@@ -213,7 +194,7 @@ export function withAccountTokens(
       ok: true,
       principal: `user:${username}${service === null ? '' : ` token:${service.name}`}`,
       viewer: { accountId, username, team, schemes: isAll ? null : schemes.toSorted() },
-      watch: ended => tokens.watch(token, ended),
+      watch: ended => tokens.watch(token, () => ended()),
     }
   }
 
@@ -231,32 +212,27 @@ export function withAccountTokens(
 
 const create = 'service-cli token create NAME --scope read'
 
-const tokenMissing: AuthRefused = {
-  ok: false,
-  status: 401,
-  description: `a token of the accounts server is required: make one with ${create}, and send it as Authorization: Bearer <token>`,
-}
+const tokenMissing = refuse(
+  401,
+  undefined,
+  `a token of the accounts server is required: make one with ${create}, and send it as Authorization: Bearer <token>`,
+)
 
 /** The refusal of what is neither a token of the accounts server nor a key. */
-export const tokenUnknown: AuthRefused = {
-  ok: false,
-  status: 401,
-  error: 'invalid_token',
-  description: `this is no token of the accounts server: make one with ${create}`,
-}
+export const tokenUnknown = refuse(
+  401,
+  'invalid_token',
+  `this is no token of the accounts server: make one with ${create}`,
+)
 
-const insufficient: AuthRefused = {
-  ok: false,
-  status: 403,
-  error: 'insufficient_scope',
-  description: 'the token does not have the scope read',
-  scope: 'read',
-}
+const scope = 'read'
+const insufficient = refuse(403, 'insufficient_scope', `the token lacks the scope ${scope}`, {
+  scope,
+})
 
-const unavailable: AuthRefused = {
-  ok: false,
-  status: 503,
-  error: 'temporarily_unavailable',
-  retryAfterSeconds: 5,
-  description: 'cannot check the token: the accounts server does not answer; try later',
-}
+const unavailable = refuse(
+  503,
+  'temporarily_unavailable',
+  'cannot check the token: the accounts server does not answer; try later',
+  { retryAfterSeconds: 5 },
+)

@@ -12,6 +12,7 @@ import {
   keyMissing,
   openAccess,
   openPolicy,
+  refuse,
 } from '../http/authentication.ts'
 import type { PublicDocuments } from '../http/public-routes.ts'
 import { type AccountTokens, tokenUnknown, withAccountTokens } from './account-tokens.ts'
@@ -87,46 +88,39 @@ export async function createAuth(settings: AuthSettings, deps: AuthDeps): Promis
     const { createOAuth } = await import('./oauth.ts')
     return createOAuth(settings, deps)
   }
-  const { keysFile } = settings
+  const { mode, keysFile } = settings
   if (keysFile === undefined) return { policy: openPolicy, documents: new Map(), close() {} }
   const { log, timer, accounts, failures = new FailureLimit() } = deps
-  const key = settings.mode === 'none' ? undefined : settings.key
+  const isOpen = mode === 'none'
+  const key = isOpen ? undefined : settings.key
   if (key !== undefined && key.length < guessableChars) {
     log.warn({}, `the API key has fewer than ${guessableChars} characters: it can be guessed`)
   }
-  const startsOpen = settings.mode === 'none'
-  const mayOpen = settings.mode === 'none' || settings.mayOpen === true
-  const followed = await FollowedKeys.open({ path: keysFile, startsOpen, mayOpen, log, timer })
-  if (!followed.isOpen && followed.size === 0 && settings.mode === 'api-key' && key === undefined) {
+  const mayOpen = isOpen || settings.mayOpen === true
+  const parts = { path: keysFile, startsOpen: isOpen, mayOpen, log, timer }
+  const followed = await FollowedKeys.open(parts)
+  if (mode === 'api-key' && key === undefined && followed.size === 0) {
     const ways = 'make one with service-cli keys create, or run service-cli keys off'
     log.warn({ keysFile }, `no client gets in, as there is no key: ${ways}`)
   }
-  const configured = key === undefined ? null : new Secret(key)
-  const unknown = settings.mode === 'accounts' ? tokenUnknown : keyUnknown
-  const keys = createKeyPolicy({ followed, configured, unknown, failures })
-  if (settings.mode === 'accounts' && accounts === undefined) {
-    throw new TypeError('no accounts server is known')
-  }
-  const hasAccounts = settings.mode === 'accounts' && accounts !== undefined
+  const unknown = mode === 'accounts' ? tokenUnknown : keyUnknown
+  const keys = createKeyPolicy({ followed, key, unknown, failures })
   return {
-    policy: hasAccounts ? withAccountTokens(keys, accounts, failures) : keys,
+    policy: accounts && mode === 'accounts' ? withAccountTokens(keys, accounts, failures) : keys,
     documents: new Map(),
     close: () => followed.close(),
   }
 }
 
-interface KeyPolicyParts {
-  readonly followed: FollowedKeys
-  /** The key of the configuration. */
-  readonly configured: Secret | null
-  /** The refusal of what is no key. */
-  readonly unknown: AuthRefused
-  readonly failures: FailureLimit
-}
-
-/** Accepts the configured key, if any, and those of the file. */
-function createKeyPolicy(parts: KeyPolicyParts): AuthPolicy {
-  const { followed, configured, unknown, failures } = parts
+/** Accepts the keys of the file, and `key`, if any. `unknown` is the refusal of what is no key. */
+function createKeyPolicy(parts: {
+  followed: FollowedKeys
+  key: string | undefined
+  unknown: AuthRefused
+  failures: FailureLimit
+}): AuthPolicy {
+  const { followed, key, unknown, failures } = parts
+  const configured = key === undefined ? null : new Secret(key)
 
   function accept(key: ClientKey): AuthOutcome {
     const expiresAtMs = key.expires_at === undefined ? undefined : Date.parse(key.expires_at)
@@ -162,16 +156,14 @@ function createKeyPolicy(parts: KeyPolicyParts): AuthPolicy {
   }
 }
 
-const keyUnknown: AuthRefused = {
-  ok: false,
-  status: 401,
-  error: 'invalid_token',
-  description: 'this server does not know the API key, or it was revoked',
-}
+const keyUnknown = refuse(
+  401,
+  'invalid_token',
+  'this server does not know the API key, or it was revoked',
+)
 
-const expired: AuthRefused = {
-  ok: false,
-  status: 401,
-  error: 'invalid_token',
-  description: 'the API key has expired: make a new one with service-cli keys create',
-}
+const expired = refuse(
+  401,
+  'invalid_token',
+  'the API key has expired: make a new one with service-cli keys create',
+)

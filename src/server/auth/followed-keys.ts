@@ -3,7 +3,7 @@ import { type ClientKey, type ClientKeys, readClientKeys } from '../../lib/auth/
 import { messageOf } from '../../lib/util/errors.ts'
 import { FileFollower } from '../../lib/util/file-follower.ts'
 import type { Logger } from '../../lib/util/logger.ts'
-import { type Clock, monotonicClock, repeat, systemTimer, type Timer } from '../../lib/util/time.ts'
+import { monotonicClock, repeat, systemTimer, type Timer } from '../../lib/util/time.ts'
 import { anonymous } from '../http/authentication.ts'
 
 interface FollowedKeysParts {
@@ -13,7 +13,6 @@ interface FollowedKeysParts {
   /** `keys off` opens the server. */
   readonly mayOpen: boolean
   readonly log: Logger
-  readonly ticks?: Clock
   readonly timer?: Timer
 }
 
@@ -23,7 +22,7 @@ const freshMs = 100
 const pollMs = 1000
 
 /** The principal of the holder of a key, in sessions and logs; reveals nothing of the key. */
-export function keyPrincipal({ name }: Pick<ClientKey, 'name'>): string {
+export function keyPrincipal({ name }: ClientKey): string {
   return `key:${name}`
 }
 
@@ -34,7 +33,6 @@ export function keyPrincipal({ name }: Pick<ClientKey, 'name'>): string {
  */
 export class FollowedKeys {
   readonly #parts: FollowedKeysParts
-  readonly #ticks: Clock
   readonly #follower: FileFollower
   readonly #listeners = new Set<(principal: string) => void>()
   #keys = new Map<string, ClientKey>()
@@ -45,7 +43,6 @@ export class FollowedKeys {
 
   private constructor(parts: FollowedKeysParts) {
     this.#parts = parts
-    this.#ticks = parts.ticks ?? monotonicClock
     this.#follower = new FileFollower(parts.path)
     this.#isOpen = parts.startsOpen
   }
@@ -57,7 +54,6 @@ export class FollowedKeys {
       keys.#apply(await readClientKeys(parts.path))
       return true
     })
-    keys.#lookedMs = keys.#ticks.now()
     keys.#stop = repeat(parts.timer ?? systemTimer, pollMs, () => keys.look())
     return keys
   }
@@ -81,7 +77,7 @@ export class FollowedKeys {
    * the answer to a client that has half-closed the connection.
    */
   isFresh(): boolean {
-    const nowMs = this.#ticks.now()
+    const nowMs = monotonicClock.now()
     if (nowMs - this.#lookedMs < freshMs) return true
     if (!this.#follower.isUnchanged()) return false
     this.#lookedMs = nowMs
@@ -90,7 +86,7 @@ export class FollowedKeys {
 
   /** Reads the file when it has changed. Never rejects. */
   async look(): Promise<void> {
-    const nowMs = this.#ticks.now()
+    const nowMs = monotonicClock.now()
     await this.#follower.look(() => this.#read())
     this.#lookedMs = nowMs
   }
@@ -115,10 +111,9 @@ export class FollowedKeys {
       else log.info({ path, keys: file.keys.length, open: this.#isOpen }, 'reloaded the keys')
       return true
     } catch (error) {
-      if (this.#problem !== messageOf(error)) {
-        log.error({ err: error, path }, 'cannot read the keys: no key is accepted')
-      }
-      this.#problem = messageOf(error)
+      const problem = messageOf(error)
+      if (this.#problem !== problem) log.error({ err: error, path }, 'no key is accepted')
+      this.#problem = problem
       this.#apply({ keys: [] })
       return false
     }
@@ -129,13 +124,11 @@ export class FollowedKeys {
     const wasOpen = this.#isOpen
     this.#keys = new Map(file?.keys.map(key => [key.sha256, key]))
     if (file !== null) this.#isOpen = this.#parts.mayOpen && file.open === true
-    for (const [digest, key] of before) {
-      if (!isDeepStrictEqual(this.#keys.get(digest), key)) this.#revoke(keyPrincipal(key))
-    }
-    if (wasOpen && !this.#isOpen) this.#revoke(anonymous)
-  }
-
-  #revoke(principal: string): void {
-    for (const listener of this.#listeners) listener(principal)
+    const ended = [...before].filter(
+      ([digest, key]) => !isDeepStrictEqual(this.#keys.get(digest), key),
+    )
+    const principals = ended.map(([, key]) => keyPrincipal(key))
+    if (wasOpen && !this.#isOpen) principals.push(anonymous)
+    for (const listener of this.#listeners) principals.forEach(listener)
   }
 }

@@ -1,4 +1,4 @@
-import { isLoopback, withoutBrackets } from '../../lib/util/address.ts'
+import { isLoopback, withoutBrackets } from '../../lib/util/net.ts'
 import { usage } from '../../lib/util/errors.ts'
 import { Secret } from '../../lib/util/secret.ts'
 

@@ -1,3 +1,4 @@
+import type { HostLimits } from './limits.ts'
 import { createHash } from 'node:crypto'
 import { stat } from 'node:fs/promises'
 import { basename, dirname, resolve } from 'node:path'
@@ -5,7 +6,6 @@ import { errnoOf } from '../../lib/util/errors.ts'
 import { fileMark, FolderWatch } from '../../lib/util/file-follower.ts'
 import { decodeText, readBounded } from '../../lib/util/bytes.ts'
 import type { Logger } from '../../lib/util/logger.ts'
-import type { Limits } from '../../lib/config/limits.ts'
 
 interface SceneFileOptions {
   readonly path: string
@@ -13,7 +13,7 @@ interface SceneFileOptions {
   setSceneText(json: string): unknown
   /** Whether a connected application set the scene: the file does not replace it. */
   isPaused?(): boolean
-  readonly limits: Pick<Limits, 'maxMessageBytes' | 'sceneFileDebounceMs' | 'sceneFilePollMs'>
+  readonly limits: Pick<HostLimits, 'maxMessageBytes' | 'sceneFileDebounceMs' | 'sceneFilePollMs'>
   readonly log: Logger
 }
 

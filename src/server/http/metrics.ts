@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { isLocalPeer } from '../../lib/util/address.ts'
+import { isLocalPeer } from '../../lib/util/net.ts'
 import type { AccessEntry } from '../../lib/util/logger.ts'
 import { version } from '../../lib/util/version.ts'
 import type { AccessLog } from './access-log.ts'

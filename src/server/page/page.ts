@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { TLSSocket } from 'node:tls'
 import { bearerToken } from '../../lib/auth/validate-bearer-token.ts'
-import type { Limits } from '../../lib/config/limits.ts'
+import type { HostLimits } from '../host/limits.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import { isJsonObject } from '../../lib/util/json.ts'
 import type { Clock } from '../../lib/util/time.ts'
@@ -38,7 +38,7 @@ export interface PageParts {
   /** Default: that of the build. */
   readonly folder?: string
   readonly onRefused: (refused: RefusedRequest) => void
-  readonly limits: Limits
+  readonly limits: HostLimits
   /** Wall-clock time. */
   readonly clock: Clock
 }

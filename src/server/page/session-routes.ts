@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Limits } from '../../lib/config/limits.ts'
+import type { HostLimits } from '../host/limits.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import { MemberReader } from '../../lib/util/member-reader.ts'
 import type { Clock } from '../../lib/util/time.ts'
@@ -20,7 +20,7 @@ interface SessionRouteParts {
   /** Checks the key of a login; null: keys are refused. */
   readonly keys: AuthPolicy | null
   readonly failures: FailureLimit
-  readonly limits: Limits
+  readonly limits: HostLimits
   readonly clock: Clock
   readonly isHttps: (req: IncomingMessage) => boolean
 }

@@ -17,10 +17,10 @@ import type { RegistrationMode } from '../../../src/lib/accounts/protocol.ts'
 import { createAccountServices } from '../../../src/server/accounts/services.ts'
 import { openSqliteStore } from '../../../src/server/accounts/sqlite/sqlite-store.ts'
 import { createRequestChecks } from '../../../src/server/http/request-checks.ts'
-import { type Limits, resolveLimits } from '../../../src/lib/config/limits.ts'
 import { listen } from '../../../src/server/http/listen.ts'
 import { type Answer, ask } from '../../helpers/mcp.ts'
 import { checkAnswer } from './openapi-check.ts'
+import { type Bounds, boundsWith } from '../../helpers/bounds.ts'
 
 export const issuer = 'urn:service-cli:registry:test'
 
@@ -29,7 +29,7 @@ export interface AccountsSettings {
   /** Default true, as on loopback. */
   local?: boolean
   limits?: Partial<AccountLimits>
-  serverLimits?: Partial<Limits>
+  serverLimits?: Partial<Bounds>
   passwords?: Passwords
   audit?: AuditTrail
   /** The store as the server is to see it. */
@@ -150,7 +150,7 @@ async function open(
     ...(passwords === undefined ? {} : { passwords }),
   })
   const services = { ...made, audit: settings.audit ?? made.audit }
-  const limits = resolveLimits(settings.serverLimits)
+  const limits = boundsWith(settings.serverLimits)
   const { allowedOrigins, trustedProxies } = settings
   const where = { host: '127.0.0.1', port: 0, allowedOrigins, trustedProxies }
   const listener = createAccountsListener({

@@ -218,17 +218,6 @@ describe('a request to the accounts server', () => {
     )
   })
 
-  it('is cut when it stays idle after its answer', () =>
-    withAccountsServer(
-      async other => {
-        const raw = await RawSocket.open(portOf(other))
-        raw.write(requestText([get, host]))
-        await raw.untilClosed()
-        expect(raw.received).to.match(/^HTTP\/1\.1 200 /)
-      },
-      { serverLimits: { keepAliveTimeoutMs: 100 } },
-    ))
-
   it('that fails outside a route returns 500 and logs the reason', async () => {
     const failures = [new TypeError('a defect')]
     const audit = {

@@ -36,14 +36,12 @@ describe('the tokens of an accounts server', () => {
     if (!url.ok) throw new Error('no address')
     let run = () => {}
     let scheduled = Promise.withResolvers<void>()
-    tokens = new AccountTokens(url.value, {
-      ticks: { now: () => nowMs },
-      timer: {
-        after(_delayMs, next) {
-          run = next
-          scheduled.resolve()
-          return () => {}
-        },
+    const ticks = { now: () => nowMs }
+    tokens = new AccountTokens(url.value, 3000, ticks, {
+      after(_delayMs, next) {
+        run = next
+        scheduled.resolve()
+        return () => {}
       },
     })
     look = async () => {

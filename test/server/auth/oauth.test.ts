@@ -155,9 +155,9 @@ describe('a server with OAuth', () => {
   }
 
   const attacks: [title: string, make: () => string | Promise<string>, why: RegExp][] = [
-    ['alg none', () => `${inHeader('none')}.${parts()[1]}.${parts()[2]}`, /accepted algorithm/],
-    ['no signature', () => `${parts()[0]}.${parts()[1]}.`, /signature|signed JWT/],
-    ['HS256 with the public key', symmetric, /accepted algorithm/],
+    ['alg none', () => `${inHeader('none')}.${parts()[1]}.${parts()[2]}`, /'alg'/],
+    ['no signature', () => `${parts()[0]}.${parts()[1]}.`, /signature/],
+    ['HS256 with the public key', symmetric, /'alg'/],
     [
       'other claims',
       () => [parts()[0], encode('{"sub":"root"}'), parts()[2]].join('.'),
@@ -168,27 +168,27 @@ describe('a server with OAuth', () => {
       async () => sign(claims, await newKey('signing')),
       /signature/,
     ],
-    ['an unknown kid', () => resigned({ kid: '__proto__' }), /key of the provider/],
-    ['the kid of another algorithm', () => resigned({ kid: 'other' }), /key of the provider/],
-    ['a key in the token', () => withOwnKey('jwk'), /key of the provider/],
-    ['the address of a key', () => withOwnKey('jku'), /key of the provider/],
-    ['an unknown demand', () => resigned({ crit: ['x'], x: 1 }), /not a signed JWT/],
-    ['another issuer', () => sign({ ...claims, iss: trapUrl }, key), /another issuer/],
+    ['an unknown kid', () => resigned({ kid: '__proto__' }), /no applicable key/],
+    ['the kid of another algorithm', () => resigned({ kid: 'other' }), /no applicable key/],
+    ['a key in the token', () => withOwnKey('jwk'), /no applicable key/],
+    ['the address of a key', () => withOwnKey('jku'), /no applicable key/],
+    ['an unknown demand', () => resigned({ crit: ['x'], x: 1 }), /not recognized/],
+    ['another issuer', () => sign({ ...claims, iss: trapUrl }, key), /'iss'/],
     [
       'another server',
       () => servers.provider.token('http://127.0.0.1:1/mcp'),
-      /not for this server/,
+      /'aud' .* it must contain http/,
     ],
-    ['an ID token', () => sign(claims, key, { typ: 'JWT' }), /not marked as an access token/],
+    ['an ID token', () => sign(claims, key, { typ: 'JWT' }), /'typ'/],
     [
       'expired ten seconds ago',
       () => sign({ ...claims, exp: nowSeconds() - 10 }, key),
       /has expired/,
     ],
-    ['no expiry', () => sign({ ...claims, exp: undefined }, key), /claim exp/],
-    ['not valid yet', () => sign({ ...claims, nbf: nowSeconds() + 60 }, key), /claim nbf/],
-    ['no text for a subject', () => sign({ ...claims, sub: { a: 1 } }, key), /claim sub/],
-    ['an opaque token', () => 'opaque-token-of-the-provider', /not a signed JWT/],
+    ['no expiry', () => sign({ ...claims, exp: undefined }, key), /'exp'/],
+    ['not valid yet', () => sign({ ...claims, nbf: nowSeconds() + 60 }, key), /'nbf'/],
+    ['no text for a subject', () => sign({ ...claims, sub: { a: 1 } }, key), /'sub'/],
+    ['an opaque token', () => 'opaque-token-of-the-provider', /Invalid Compact JWS/],
   ]
   for (const [title, make, why] of attacks) {
     it(`refuses on every route: ${title}`, async () => {

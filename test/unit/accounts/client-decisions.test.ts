@@ -4,7 +4,7 @@ import { readJwtExpiry } from '../../../src/lib/accounts/refresh-need.ts'
 import { selectAccountsServer } from '../../../src/lib/accounts/select-server.ts'
 import { parseRetryAfter } from '../../../src/lib/accounts/transport.ts'
 import { parseAccountsUrl } from '../../../src/lib/config/accounts-url.ts'
-import { proxyEnv } from '../../../src/lib/util/address.ts'
+import { proxyEnv } from '../../../src/lib/util/net.ts'
 
 describe('parseRetryAfter', () => {
   const now = Date.UTC(2026, 10, 22, 10)

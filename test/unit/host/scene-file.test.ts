@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import type { Logger } from '../../../src/lib/util/logger.ts'
 import { SceneFile } from '../../../src/server/host/scene-file.ts'
-import { defaultLimits } from '../../../src/lib/config/limits.ts'
 import { SceneState } from '../../../src/server/resources/scene-state.ts'
 import { skipBecause } from '../../helpers/skip.ts'
+import { defaultBounds } from '../../helpers/bounds.ts'
 
 /** Grows, and lets a test wait until it is long enough. */
 class Record<Item> {
@@ -52,7 +52,7 @@ describe('SceneFile', () => {
       error: () => {},
     }
     const bounds = { maxMessageBytes: 1000, maxJsonDepth: 8 }
-    const limits = { ...defaultLimits, ...bounds, sceneFileDebounceMs, sceneFilePollMs }
+    const limits = { ...defaultBounds, ...bounds, sceneFileDebounceMs, sceneFilePollMs }
     const scene = new SceneState(limits)
     watcher = new SceneFile({
       path,

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { isLoopback, isWildcard, localBase, parseOrigin } from '../../../src/lib/util/address.ts'
+import { isLoopback, isWildcard, localBase, parseOrigin } from '../../../src/lib/util/net.ts'
 
 describe('isLoopback', () => {
   const cases: [host: string, expected: boolean][] = [

@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from '../../../lib/util/time.ts'
 import type { Logger } from '../../../lib/util/logger.ts'
-import { defaultLimits } from '../../../lib/config/limits.ts'
+import { storeDefaults } from '../../database/limits.ts'
 import type { DatabaseSettings } from '../../database/settings.ts'
 import type { AuditRow } from '../account-store.ts'
 import { keepAuditUntil } from '../audit-trail.ts'
@@ -38,7 +38,7 @@ interface AdminOptions {
 /** Creates nothing. Throws `storage_failed` when there is no accounts server, `registry_dir_unsafe`. */
 export async function openAdmin(options: AdminOptions): Promise<Admin> {
   const { log, clock = systemClock } = options
-  const busyMs = defaultLimits.maxStoreWaitMs
+  const busyMs = storeDefaults.maxStoreWaitMs
   const accounts = await openAccounts({ ...options, clock, busyMs, create: false })
   const { store } = accounts
   return {

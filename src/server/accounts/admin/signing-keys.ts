@@ -1,6 +1,6 @@
 import { rfc3339OrNull, toRfc3339 } from '../../../lib/util/time.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
-import { defaultLimits } from '../../../lib/config/limits.ts'
+import { storeDefaults } from '../../database/limits.ts'
 import type { KeyFacts } from '../keys/key-store.ts'
 import type { Admin } from './open-admin.ts'
 
@@ -9,7 +9,7 @@ export async function rotateKeys(admin: Admin, { compromised = false }: { compro
   const keys = await admin.openKeys({
     // Only the server knows how long tokens live, so this removes no key.
     lifetimes: { accessTokenMs: never, refreshTokenMs: never },
-    rotationMs: defaultLimits.keyRotationMs,
+    rotationMs: storeDefaults.keyRotationMs,
     create: false,
   })
   try {

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { Clock } from '../../../lib/util/time.ts'
 import { type Logger, silentLogger } from '../../../lib/util/logger.ts'
-import { defaultLimits } from '../../../lib/config/limits.ts'
+import { storeDefaults } from '../../database/limits.ts'
 import type { AccountRow, AccountStore, LoginFailures } from '../account-store.ts'
 import {
   inBatches,
@@ -44,7 +44,7 @@ interface SqliteStoreOptions {
  */
 export async function openSqliteStore(options: SqliteStoreOptions): Promise<SqliteStore> {
   const { file, clock, log = silentLogger, create = true } = options
-  const { busyMs = defaultLimits.maxStoreWaitMs } = options
+  const { busyMs = storeDefaults.maxStoreWaitMs } = options
   const db = await openDatabase({ file, log, busyMs, create })
   try {
     // Reading makes what SQLite keeps beside the file.

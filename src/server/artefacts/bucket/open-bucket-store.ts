@@ -1,4 +1,5 @@
 import type { DatabaseSettings } from '../../database/settings.ts'
+import { storeDefaults } from '../../database/limits.ts'
 import { openDatabaseClock } from '../../database/clock.ts'
 import { openDatabase } from '../../database/pool.ts'
 import { openBucket } from './bucket.ts'
@@ -19,8 +20,8 @@ export async function openBucketStore(
   { bucket, database }: BucketStoreSettings,
   options: Required<Omit<BucketStoreOptions, 'bucket' | 'database' | 'clock'>>,
 ): Promise<BucketStore> {
-  const { log, limits } = options
-  const waitMs = limits.maxStoreWaitMs
+  const { log } = options
+  const waitMs = storeDefaults.maxStoreWaitMs
   await using opened = new AsyncDisposableStack()
   const objects = await openBucket({ settings: bucket, waitMs })
   opened.defer(() => objects.close())

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { unzipSync } from 'fflate'
-import { type NamedFile, zipFolder } from '../../../src/lib/util/zip-folder.ts'
+import { type NamedFile, zipFolder } from '../../../src/commands/adapter/zip-folder.ts'
 
 const text = (path: string, content: string): NamedFile => ({ path, bytes: Buffer.from(content) })
 const files = [text('__init__.py', 'bl_info = {}\n'), text('scene/collect.py', 'x = "é"\r\n')]
@@ -37,7 +37,7 @@ describe('zipFolder', () => {
       for (const zone of ['UTC', 'Asia/Kathmandu', 'America/Los_Angeles']) {
         process.env.TZ = zone
         // The module computes the time of the files as it is loaded.
-        const loaded = await import(`../../../src/lib/util/zip-folder.ts?zone=${zone}`)
+        const loaded = await import(`../../../src/commands/adapter/zip-folder.ts?zone=${zone}`)
         zips.push(Buffer.from(loaded.zipFolder('addon', files)).toString('hex'))
       }
     } finally {

@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join, relative, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { errnoOf, ServiceError } from './errors.ts'
+import { errnoOf, ServiceError } from '../../lib/util/errors.ts'
 import { bundlePython } from './python-bundle.ts'
 import type { NamedFile } from './zip-folder.ts'
 
@@ -13,9 +13,6 @@ const pythonPackage = 'service_host_link'
 
 /** The package's own files; `src` and `dist` lie equally deep. */
 const packaged = fileURLToPath(new URL('../../../adapters', import.meta.url))
-
-/** The list of the adapters, in the format of a catalog (docs/catalog.md). */
-export const bundledCatalog: string = join(packaged, 'catalog.json')
 
 /** Every file of the add-on, with the Python client beside its modules. */
 export async function readBlenderAddon(adapters: string = packaged): Promise<NamedFile[]> {

@@ -1,4 +1,4 @@
-import type { Timer } from './time.ts'
+import type { Timer } from '../util/time.ts'
 
 interface ThrottleParts {
   readonly timer: Timer

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { ServiceError } from '../../../src/lib/util/errors.ts'
-import { checkFacts, checkRegularly } from '../../../src/lib/util/regular-check.ts'
+import { checkFacts, checkRegularly } from '../../../src/server/database/regular-check.ts'
 import { ManualTime } from '../resources/manual-time.ts'
 
 describe('checkRegularly', () => {

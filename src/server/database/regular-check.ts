@@ -1,5 +1,5 @@
-import { ServiceError } from './errors.ts'
-import { type Clock, monotonicClock, systemTimer, type Timer } from './time.ts'
+import { ServiceError } from '../../lib/util/errors.ts'
+import { type Clock, monotonicClock, systemTimer, type Timer } from '../../lib/util/time.ts'
 
 /** Gateways and load balancers wait little longer for a health check. */
 const maxMs = 1000

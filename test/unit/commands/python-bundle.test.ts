@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { bundlePython } from '../../../src/lib/util/python-bundle.ts'
+import { bundlePython } from '../../../src/commands/adapter/python-bundle.ts'
 
 function bundle(modules: Record<string, string>): string {
   return bundlePython(name => modules[name] ?? `"""${name}."""\n`)

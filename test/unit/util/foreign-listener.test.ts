@@ -1,12 +1,7 @@
 import { expect } from 'chai'
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
-import {
-  isForeignPeer,
-  listeningInodes,
-  programName,
-  sharedRead,
-} from '../../../src/lib/util/port-holder.ts'
+import { isForeignPeer } from '../../../src/lib/util/net.ts'
 import { skipBecause } from '../../helpers/skip.ts'
 
 const row = (local: string, uid: number, state = '0A', remote = '00000000:0000') =>
@@ -52,51 +47,10 @@ describe('isForeignSocket', () => {
         for (;;) openSync('/dev/null')
       } catch {}
       console.log(await isForeignSocket(socket))`
-    const module = import.meta.resolve('../../../src/lib/util/port-holder.ts')
+    const module = import.meta.resolve('../../../src/lib/util/net.ts')
     const limited = 'ulimit -n 64 && exec "$@"'
     const node = [process.execPath, '--input-type=module', '-e', program, module]
     const { stdout } = await promisify(execFile)('sh', ['-c', limited, 'sh', ...node])
     expect(stdout.trim()).to.equal('true')
   })
-})
-
-describe('sharedRead', () => {
-  it('reads once more for all who call while a read is under way', async () => {
-    const reads: PromiseWithResolvers<string>[] = []
-    const shared = sharedRead(() => {
-      reads.push(Promise.withResolvers())
-      return reads.at(-1)!.promise
-    })
-    const first = shared()
-    const others = [shared(), shared(), shared()]
-    expect(reads).to.have.length(1)
-    reads[0]!.reject(new Error('no table'))
-    expect(await first.catch((error: Error) => error.message)).to.equal('no table')
-    await new Promise(setImmediate)
-    expect(reads).to.have.length(2)
-    reads[1]!.resolve('a later table')
-    expect(new Set(await Promise.all(others))).to.deep.equal(new Set(['a later table']))
-  })
-})
-
-describe('findPortHolder', () => {
-  it('takes only listening sockets of the port from the table', () => {
-    const header = '  sl  local_address rem_address   st'
-    const accepted = row('0100007F:223D', 0, '01', '0100007F:9C40').replace('4711', '4712')
-    const other = row('0100007F:0050', 0).replace('4711', '4713')
-    const table = [header, row('0100007F:223D', 0), accepted, other].join('\n')
-    expect(listeningInodes(table, 8765)).to.deep.equal(['4711'])
-    expect(listeningInodes(table, 80)).to.deep.equal(['4713'])
-  })
-
-  const cases: [commandLine: string, name: string][] = [
-    ['/usr/bin/node --inspect /srv/app.js --token abc', 'node app.js'],
-    ['python3.12 -m http.server 8765', 'python3.12 http.server'],
-    ['/usr/bin/node\0/srv/app.js\0--token\0abc\0', 'node app.js'],
-    ['', 'a program without a name'],
-    ['\u001b[2Jevil', 'evil'],
-  ]
-  for (const [line, name] of cases) {
-    it(`shows ${JSON.stringify(line)} as ${name}`, () => expect(programName(line)).to.equal(name))
-  }
 })

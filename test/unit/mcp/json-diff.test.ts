@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { parseExact } from '../../../src/lib/util/exact-json.ts'
-import { diffJson } from '../../../src/lib/util/json-diff.ts'
+import { diffJson } from '../../../src/lib/mcp/json-diff.ts'
 
 const changesOf = (before: unknown, after: unknown) =>
   diffJson(before, after, { maxChanges: 100 }).changes

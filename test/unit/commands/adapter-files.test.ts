@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { readBlenderAddon, readPythonClient } from '../../../src/lib/util/adapter-files.ts'
+import { readBlenderAddon, readPythonClient } from '../../../src/commands/adapter/adapter-files.ts'
 import { failureOf } from '../../helpers/failure.ts'
 
 describe('the adapters of the package', () => {

@@ -1,6 +1,6 @@
-import { digitsOf, type ExactNumber, numberOf } from './exact-json.ts'
-import { arrayOf, escapePointer, isJsonObject, type JsonObject } from './json.ts'
-import { asText } from './text.ts'
+import { digitsOf, type ExactNumber, numberOf } from '../util/exact-json.ts'
+import { arrayOf, escapePointer, isJsonObject, type JsonObject } from '../util/json.ts'
+import { asText } from '../util/text.ts'
 
 /** One difference between two JSON values. */
 export interface JsonChange {

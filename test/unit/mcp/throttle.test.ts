@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { setImmediate } from 'node:timers/promises'
-import { Throttle } from '../../../src/lib/util/throttle.ts'
+import { Throttle } from '../../../src/lib/mcp/throttle.ts'
 import { ManualTime } from '../resources/manual-time.ts'
 
 function paced(run: (updates: number) => Promise<void> = async () => {}, settleMs?: number) {

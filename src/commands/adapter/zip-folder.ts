@@ -1,7 +1,5 @@
 import { type Zippable, zipSync } from 'fflate'
 
-// Not in `adapter-files.ts`, which servers load: they never need the archiver.
-
 /** One file to be packed: its path in the archive's folder, with `/` between the names. */
 export interface NamedFile {
   readonly path: string
