@@ -66,7 +66,7 @@ describe('service-cli doctor', () => {
     const key = 'the-key-of-the-studio'
     const { token } = await start([], { SERVICE_MCP_API_KEY: key })
     const without = await doctor()
-    expect(without.stdout).to.contain('requires a key')
+    expect(without.stdout, "by the owner's token").to.contain('sessions and subscriptions work')
     const wrong = await doctor([], { SERVICE_MCP_API_KEY: 'another-key' })
     expect(wrong.stdout).to.contain('refuses the key in SERVICE_MCP_API_KEY')
     const right = await doctor([], { SERVICE_MCP_API_KEY: key })

@@ -17,7 +17,7 @@ import type { FailureLimit } from './failure-limit.ts'
 
 /** What the accounts server says of a token; its `token` is null for that of a login. */
 const tokenAccount = meResponse.omit({ email: true, created_at: true, session: true })
-const refusal = z.object({ detail: z.string() })
+const problem = z.object({ detail: z.string() })
 
 /** `unavailable`: the accounts server cannot be asked. `reason` is a clause for people. */
 export interface TokenRefusal {
@@ -132,10 +132,10 @@ export class AccountTokens {
         redirect: 'error',
         signal: AbortSignal.timeout(requestMs),
       })
-      const body: unknown = await answer.json()
-      if (answer.ok) return ok(tokenAccount.parse(body))
+      if (answer.ok) return ok(tokenAccount.parse(await answer.json()))
       const kind = [401, 403].includes(answer.status) ? 'invalid' : 'unavailable'
-      return fail({ kind, reason: refusal.parse(body).detail })
+      const { data } = problem.safeParse(await answer.json().catch(() => null))
+      return fail({ kind, reason: data?.detail ?? `it is refused with status ${answer.status}` })
     } catch (error) {
       return fail({ kind: 'unavailable', reason: messageOf(error) })
     }
