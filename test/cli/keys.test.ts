@@ -139,7 +139,7 @@ describe('service-cli keys', () => {
   const key = `{"name":"a","sha256":"${'0'.repeat(64)}","scope":"read","created_at":"2026-01-01T00:00:00Z"`
   const write = (text: string) => writeFile(path, text, { mode: 0o600 })
   const unusable: [what: string, spoil: () => Promise<unknown>, message: string][] = [
-    ['a symbolic link', () => symlink('/dev/null', path), 'symbolic link'],
+    ['a link to no file', () => symlink('/dev/null', path), 'regular file'],
     ['a folder', () => mkdir(path), 'regular file'],
     ['open to others', () => write('{"keys":[]}').then(() => chmod(path, 0o640)), 'other users'],
     ['no JSON', () => write('{'), 'damaged'],

@@ -1,19 +1,13 @@
 import { hash } from 'node:crypto'
-import { constants } from 'node:fs'
-import { open } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { z } from 'zod'
-import { withFileLock } from '../config/file-lock.ts'
-import { writePrivateFile } from '../config/private-file.ts'
-import { errnoOf, isMissing, readProblem, ServiceError, unusableFile } from '../util/errors.ts'
-import { ensurePrivateDirectory, isOwn, noFollow, noWait, ownUid } from '../util/posix.ts'
+import { readPrivateFile, withFileLock, writePrivateFile } from '../config/private-file.ts'
+import { unusableFile } from '../util/errors.ts'
 import { generateApiKey } from './api-key-config.ts'
 
 /** Marks keys of this program, for people and for log redaction. */
 export const keyPrefix = 'smk_'
 const maxKeys = 1000
-const maxFileBytes = 1024 * 1024
-const lockWaitMs = 10_000
 
 /** Names appear in logs, the audit and shells. A key is no name: it would be written there. */
 export const keyName = z
@@ -67,12 +61,11 @@ export function keyDigest(key: string): string {
 }
 
 /**
- * Reads the keys file; null when there is none. Throws `config_invalid` for a symlink, a file of
- * another user or open to others (who could add keys), and for a damaged file, which must not count
- * as "no keys".
+ * Reads the keys file; null when there is none. Throws `config_invalid` as `readPrivateFile`, and for
+ * a damaged file, which must not count as "no keys".
  */
 export async function readClientKeys(path: string): Promise<ClientKeys | null> {
-  const text = await readOwnFile(path)
+  const text = await readPrivateFile(path)
   if (text === null) return null
   try {
     return clientKeys.parse(JSON.parse(text))
@@ -87,48 +80,14 @@ export async function readClientKeys(path: string): Promise<ClientKeys | null> {
 
 /**
  * Reads, changes and writes the keys under a lock; readers see the old file or the new one. Throws
- * as `readClientKeys`, `config_busy`, `registry_dir_unsafe`, `storage_failed`; then the file is as
- * before.
+ * as `readClientKeys`, `withFileLock` and `writePrivateFile`; then the file is as before.
  */
 export async function updateClientKeys(
   path: string,
   change: (now: ClientKeys) => ClientKeys,
 ): Promise<void> {
-  await ensurePrivateDirectory(dirname(path))
-  const lock = join(dirname(path), 'client-keys.lock')
-  const done = await withFileLock(lock, { waitMs: lockWaitMs }, async () => {
+  await withFileLock(join(dirname(path), 'client-keys.lock'), async () => {
     const changed = clientKeys.parse(change((await readClientKeys(path)) ?? { keys: [] }))
-    await writePrivateFile({ path, onTightened() {} }, `${JSON.stringify(changed, null, 2)}\n`)
+    await writePrivateFile(path, `${JSON.stringify(changed, null, 2)}\n`)
   })
-  if (done.ok) return
-  throw new ServiceError('config_busy', `${path} is in use by another service-cli`, {
-    hint: 'wait for the other commands to end, then run this one again',
-  })
-}
-
-async function readOwnFile(path: string): Promise<string | null> {
-  try {
-    const file = await open(path, constants.O_RDONLY | noFollow | noWait)
-    try {
-      const found = await file.stat()
-      if (!found.isFile()) throw unusableFile(path, 'is not a regular file', 'remove it')
-      if (!isOwn(found)) {
-        throw unusableFile(path, `belongs to uid ${found.uid}`, 'have its owner remove it')
-      }
-      if (ownUid() !== null && (found.mode & 0o077) !== 0) {
-        const hint = `check its keys, then run chmod 600 ${path}`
-        throw unusableFile(path, 'is open to other users', hint)
-      }
-      if (found.size > maxFileBytes) throw unusableFile(path, 'is too large', 'remove it')
-      return await file.readFile('utf8')
-    } finally {
-      await file.close()
-    }
-  } catch (error) {
-    if (isMissing(error)) return null
-    if (error instanceof ServiceError) throw error
-    const isLink = errnoOf(error) === 'ELOOP'
-    const what = isLink ? 'is a symbolic link' : `cannot be read: ${readProblem(error)}`
-    throw unusableFile(path, what, `put a file of yours there, with chmod 600`)
-  }
 }

@@ -1,4 +1,4 @@
-import { readSecretFile } from '../auth/secret-file.ts'
+import { readPrivateFile } from '../config/private-file.ts'
 import { Secret } from '../util/secret.ts'
 
 /**
@@ -6,6 +6,6 @@ import { Secret } from '../util/secret.ts'
  * that is not private to this user.
  */
 export async function readOwnerToken(file: string): Promise<Secret | null> {
-  const text = await readSecretFile(file, 'owner token').catch(() => null)
-  return text === null ? null : new Secret(text)
+  const text = await readPrivateFile(file).catch(() => null)
+  return text ? new Secret(text) : null
 }

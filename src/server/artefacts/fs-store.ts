@@ -49,7 +49,7 @@ export async function createFsStore(options: FsStoreOptions): Promise<FsStore> {
   const { limits = defaultArtefactLimits, clock = systemClock, log = silentLogger } = options
   const { origin = () => noOrigin } = options
   const root = resolve(options.root)
-  const layout = await createLayout(root, log).catch(error => {
+  const layout = await createLayout(root).catch(error => {
     throw toStorageError(error, `cannot open the artefact folder ${root}`)
   })
   const index = new EntryIndex()

@@ -72,15 +72,11 @@ class FsDirectory implements InstanceDirectory {
     this.#options = options
     const awake = createAwakeClock(ticks, staleMs / 3)
     this.#parts = { folder, hostname, boot, awake, clock, staleMs, limits }
-    this.#watch = new FolderWatch(folder, {
-      stat: lstat,
-      isUsable: isOwnFolder,
-      onName: name => this.#announce(name),
-      onUnavailable: error => {
-        const fields = { folder, code: errnoOf(error) }
-        log.warn(fields, 'no change events for instance records, looking at them instead')
-      },
-    })
+    const onUnavailable = (error: unknown): void => {
+      const fields = { folder, code: errnoOf(error) }
+      log.warn(fields, 'no change events for instance records, looking at them instead')
+    }
+    this.#watch = new FolderWatch(folder, name => this.#announce(name), onUnavailable)
     this.#view = new DirectoryView(maxRecordFaults)
     this.#news = new DirectoryNews(log)
     this.#stops = [
@@ -152,12 +148,15 @@ class FsDirectory implements InstanceDirectory {
   }
 
   async #scan(): Promise<void> {
-    if (!(await this.#watch.check())) {
+    const { limits, instancesDir } = this.#options
+    const found = await lstat(instancesDir).catch(() => null)
+    const isUsable = found === null || isOwnFolder(found)
+    this.#watch.follow(isUsable ? found : null)
+    if (!isUsable) {
       for (const [name, tracked] of this.#tracked) this.#settle(name, tracked, false)
       this.#setFolderFault('the folder is not used: others can change it, or it is no folder')
       return
     }
-    const { limits, instancesDir } = this.#options
     const listed = listRecords(instancesDir, limits.maxRecords)
     const names = listed.ok ? listed.value.names : []
     // A name that is missing may only have been moved while the listing was read.

@@ -260,7 +260,7 @@ describe('saved login', () => {
   it('is loud when new tokens could not be saved', () =>
     withCase(async ({ registry, save, whoami, path, store }) => {
       await save(login(registry, 4 * minuteMs))
-      // Made unwritable at the moment of the save: a link stands in the place of the file.
+      // Made unwritable at the moment of the save: a folder stands in the place of the file.
       const locked = store.locked.bind(store)
       Object.assign(store, {
         locked: (run: Parameters<typeof locked>[0]) =>
@@ -269,7 +269,7 @@ describe('saved login', () => {
               ...held,
               write(config) {
                 fs.rmSync(path)
-                fs.symlinkSync('/nowhere', path)
+                fs.mkdirSync(path)
                 return held.write(config)
               },
             }),
@@ -278,9 +278,9 @@ describe('saved login', () => {
       const error = await thrownBy(whoami)
       const failure = expectNoLeak(error, [registry.access, registry.refresh, 'srt_first'])
       expect(registry.rotations).to.equal(1)
-      expect(failure.code).to.equal('config_invalid')
+      expect(failure.code).to.equal('storage_failed')
       expect(failure.message).to.include('gave new tokens, but they could not be saved')
-      expect(failure.message).to.include(`${path} is a symbolic link`)
+      expect(failure.message).to.include(`${path} cannot be written`)
       expect(failure.hint).to.include('log in again')
     }))
 
