@@ -15,7 +15,7 @@ import { type Metrics, metricsPath } from '../http/metrics.ts'
 import type { RequestChecks } from '../http/request-checks.ts'
 import { parseTarget } from '../http/request-target.ts'
 import { type AccountsEnv, describe } from './middleware.ts'
-import { AccountsProblem, sendProblem, toAccountsProblem } from './problems.ts'
+import { AccountsProblem, type ProblemCode, sendProblem, toAccountsProblem } from './problems.ts'
 import { addAccountRoutes, type Services } from './routes.ts'
 import { addServiceTokenRoutes } from './service-token-routes.ts'
 import type { SigningKeys } from './signing-keys.ts'
@@ -32,6 +32,12 @@ interface AppParts {
 export const corsMethods = 'GET, POST, PUT, DELETE'
 
 const maxBodyBytes = 16 * 1024
+
+/** Any other refusal of the guards is about a malformed request. */
+const guardProblems = new Map<string, ProblemCode>([
+  ['host_not_allowed', 'host-not-allowed'],
+  ['origin_not_allowed', 'origin-not-allowed'],
+])
 
 /** The accounts API: checks of every request, then the routes. */
 export function createApp({ services, keys, checks, metrics }: AppParts): Hono<AccountsEnv> {
@@ -60,13 +66,12 @@ export function createApp({ services, keys, checks, metrics }: AppParts): Hono<A
     c.header('X-Content-Type-Options', 'nosniff')
     cors.vary(outgoing)
     const refusal = checkRequest(incoming, parseTarget(incoming.url ?? ''), guard)
-    if (refusal?.reason === 'host_not_allowed') {
-      throw new AccountsProblem('host-not-allowed', refusal.message)
+    if (refusal !== null) {
+      throw new AccountsProblem(
+        guardProblems.get(refusal.reason) ?? 'malformed-request',
+        refusal.message,
+      )
     }
-    if (refusal?.reason === 'origin_not_allowed') {
-      throw new AccountsProblem('origin-not-allowed', refusal.message)
-    }
-    if (refusal !== null) throw new AccountsProblem('malformed-request', refusal.message)
     if (cors.admit(incoming, outgoing)) return RESPONSE_ALREADY_SENT
     await next()
   })

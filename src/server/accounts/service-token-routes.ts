@@ -11,7 +11,14 @@ import {
 } from '../../lib/accounts/wire.ts'
 import { isUuid } from '../../lib/util/text.ts'
 import { rfc3339OrNull, toRfc3339 } from '../../lib/util/time.ts'
-import { type AccountsEnv, audit, describe, jsonBody, requireToken } from './middleware.ts'
+import {
+  type AccountsEnv,
+  audit,
+  describe,
+  jsonBody,
+  requireLogin,
+  requireToken,
+} from './middleware.ts'
 import { AccountsProblem } from './problems.ts'
 import type { Services } from './routes.ts'
 import type { NewServiceToken, ServiceTokenRow } from './schema.ts'
@@ -31,7 +38,8 @@ export function addServiceTokenRoutes(app: Hono<AccountsEnv>, services: Services
       status: 201,
       token: true,
     }),
-    requireToken(tokens, 'account'),
+    requireToken(tokens),
+    requireLogin,
     jsonBody(tokenRequest),
     async c => {
       const { name, scopes = defaultServiceScopes, expires_in_days } = c.req.valid('json')
@@ -57,7 +65,8 @@ export function addServiceTokenRoutes(app: Hono<AccountsEnv>, services: Services
   app.get(
     `${apiPrefix}/tokens`,
     describe('The service tokens of the account', { answer: tokensResponse, token: true }),
-    requireToken(tokens, 'account'),
+    requireToken(tokens),
+    requireLogin,
     async c => {
       const rows = await store.listServiceTokens(c.var.principal.account.id, Date.now())
       return c.json({ tokens: rows.map(serviceTokenView) })
@@ -67,7 +76,8 @@ export function addServiceTokenRoutes(app: Hono<AccountsEnv>, services: Services
   app.delete(
     `${apiPrefix}/tokens/:id`,
     describe('Revoke a service token', { token: true }),
-    requireToken(tokens, 'account'),
+    requireToken(tokens),
+    requireLogin,
     async c => {
       const { account } = c.var.principal
       const id = c.req.param('id')
