@@ -14,9 +14,8 @@ import { fsyncDirectory } from '../../lib/util/posix.ts'
 import { cleanText, isUuid } from '../../lib/util/text.ts'
 import { rfc3339OrNull, toRfc3339 } from '../../lib/util/time.ts'
 import { type Database, openDatabase } from '../database/database.ts'
-import type { AccountTables } from './schema.ts'
 import { SigningKeys } from './signing-keys.ts'
-import type { AccountRow, AuditRow } from './schema.ts'
+import type { AccountRow, AccountTables, AuditRow } from './schema.ts'
 import { AccountStore } from './store.ts'
 import { hashOfSecret } from './tokens.ts'
 
@@ -118,25 +117,20 @@ export class Admin implements AsyncDisposable {
     return { id, username, email, team }
   }
 
-  /** Ends every session and service token, too. `changed` is false when it was disabled already. */
+  /** Ends every session and service token, too. */
   async disableUser(name: string) {
-    const { id, username, disabledAtMs } = await this.findUser(name)
-    const changed = disabledAtMs === null
-    if (changed) await this.#store.updateAccount(id, { disabledAtMs: Date.now() })
-    // Also of one that was disabled: an earlier call may have ended in between.
+    const { id, username } = await this.findUser(name)
+    await this.#store.updateAccount(id, { disabledAtMs: Date.now() })
     const ended = await this.#endAccess(id)
-    if (changed) await this.#record('account.disabled', id)
-    return { id, username, disabled: true, changed, ...ended }
+    await this.#record('account.disabled', id)
+    return { id, username, disabled: true, ...ended }
   }
 
   async enableUser(name: string) {
-    const { id, username, disabledAtMs } = await this.findUser(name)
-    const changed = disabledAtMs !== null
-    if (changed) {
-      await this.#store.updateAccount(id, { disabledAtMs: null })
-      await this.#record('account.enabled', id)
-    }
-    return { id, username, disabled: false, changed }
+    const { id, username } = await this.findUser(name)
+    await this.#store.updateAccount(id, { disabledAtMs: null })
+    await this.#record('account.enabled', id)
+    return { id, username, disabled: false }
   }
 
   /** The audit entries stay, and the name for 90 days. */

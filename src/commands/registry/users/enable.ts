@@ -15,8 +15,7 @@ export default class RegistryUsersEnable extends AdminCommand {
     await this.administer(flags, async (admin, output) => {
       const done = await admin.enableUser(args.user)
       await output.result('', done)
-      const state = done.changed ? 'is enabled' : 'was enabled already'
-      output.note(`the account "${done.username}" ${state}`)
+      output.note(`the account "${done.username}" is enabled`)
     })
   }
 }
