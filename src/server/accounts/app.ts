@@ -10,7 +10,7 @@ import { hideTokens } from '../../lib/util/secret.ts'
 import { version } from '../../lib/util/version.ts'
 import { logWhenClosed, shortened } from '../http/access-log.ts'
 import { checkRequest } from '../http/guards.ts'
-import { isJsonType } from '../http/media.ts'
+import { isJsonType, isUncoded } from '../http/media.ts'
 import { type Metrics, metricsPath } from '../http/metrics.ts'
 import type { RequestChecks } from '../http/request-checks.ts'
 import { parseTarget } from '../http/request-target.ts'
@@ -77,11 +77,13 @@ export function createApp({ services, keys, checks, metrics }: AppParts): Hono<A
   })
 
   app.use(async (c, next) => {
-    const { 'content-type': type, 'content-length': length = '0' } = c.env.incoming.headers
-    const hasBody = length !== '0' || c.req.header('Transfer-Encoding') !== undefined
+    const { headers } = c.env.incoming
+    const isEmpty = (headers['content-length'] ?? '0') === '0' && !headers['transfer-encoding']
     // A web page can send other types without a preflight.
-    if (hasBody && !isJsonType(type)) {
-      throw new AccountsProblem('unsupported-media-type', 'the body must be application/json')
+    const isJson = isJsonType(headers['content-type']) && isUncoded(headers['content-encoding'])
+    if (!isEmpty && !isJson) {
+      const message = 'the body must be application/json, without Content-Encoding'
+      throw new AccountsProblem('unsupported-media-type', message)
     }
     await next()
   })
