@@ -6,6 +6,7 @@ import { liveInstances } from '../lib/instances/live-instances.ts'
 import { namesId } from '../lib/instances/select-instance.ts'
 import type { Logger } from '../lib/util/logger.ts'
 import { selectStateDirectory } from '../lib/config/paths.ts'
+import { proxyFor } from '../lib/util/proxy.ts'
 import { ok } from '../lib/util/result.ts'
 import { Secret } from '../lib/util/secret.ts'
 import { type Locate, shownUrl } from '../lib/mcp/bridge/context.ts'
@@ -47,6 +48,8 @@ export async function findEndpoint(
   if (word !== undefined && /^https?:/i.test(word)) {
     const url = endpointUrl(word)
     if (key !== null && !flags['allow-http'] && isExposed(url)) throw exposed(url)
+    // A proxy that cannot be used is an error of the command, not of each request.
+    proxyFor(url, env)
     return { locate: async () => ok({ url, name: null }), found: { url: shownUrl(url) }, key }
   }
   if (word === '') throw usage('the name of the instance is empty', 'a variable may be unset')
