@@ -182,7 +182,7 @@ describe('service-cli against its own registry', () => {
       expect(told.error.code).to.equal('network_failed')
       const gone = await away.run(['logout'])
       expect(gone.code).to.equal(0)
-      expect(gone.stderr).to.contain('warning: the token was deleted here')
+      expect(gone.stderr).to.contain('warning: the token may work')
       expect((await away.run(['whoami'])).code).to.equal(4)
     } finally {
       away.remove()
@@ -195,8 +195,7 @@ describe('service-cli against its own registry', () => {
     expect((await json(['whoami'], several)).registry).to.equal(passage.url)
     const other = ['whoami', '--registry', registry.url]
     expect((await json(other, several)).registry).to.equal(registry.url)
-    const { stderr } = await home.run(['logout'], { env: several })
-    expect(stderr).to.contain(`commands now go to ${registry.url}`)
+    await home.run(['logout'], { env: several })
     expect((await json(['whoami'], several)).registry).to.equal(registry.url)
     await home.run(['logout'], { env: several })
   })
