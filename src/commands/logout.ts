@@ -10,7 +10,8 @@ export default class Logout extends AccountCommand {
   static override summary = 'Log out of an accounts server'
 
   static override description = `Ends the session at the accounts server and deletes the saved \
-token, also when the accounts server cannot be reached. Tokens in environment variables stay.`
+token, also when the accounts server cannot be reached. With --all it \
+stays until every session has ended. Tokens in environment variables stay.`
 
   static override examples = [
     { description: 'this login', command: '<%= config.bin %> logout' },
