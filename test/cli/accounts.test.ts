@@ -180,6 +180,8 @@ describe('service-cli against its own registry', () => {
       const told = JSON.parse((await away.run(['whoami', '--json'])).stdout)
       expect(told).to.include({ username: 'alice', verified: false })
       expect(told.error.code).to.equal('network_failed')
+      expect((await away.run(['logout', '--all'])).code).to.equal(5)
+      expect(away.config()).to.contain('access_token = ')
       const gone = await away.run(['logout'])
       expect(gone.code).to.equal(0)
       expect(gone.stderr).to.contain('warning: the token may work')
