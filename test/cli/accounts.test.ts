@@ -268,7 +268,7 @@ describe('a registry that needs invitations', () => {
           typed: [
             { await: 'New password:', send: `${password}\r` },
             { await: 'again:', send: `${password}\r` },
-            { await: 'nvitation code:', send: `${code}\r` },
+            { await: 'nvitation code:', send: `${code} \r` },
           ],
         })
       const wrong = await onTerminal('inv_wrong')

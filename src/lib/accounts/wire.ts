@@ -71,7 +71,7 @@ export const registerRequest = z
       ),
     password,
     /** The one-time code of the operator, where one is needed. */
-    invite: plainText(200).optional(),
+    invite: plainText(200).trim().optional(),
   })
   .meta({ id: 'RegisterRequest' })
 
@@ -103,7 +103,7 @@ export const passwordRequest = z
 export const resetRequest = z
   .strictObject({
     username: plainText(maxEmailChars).min(1),
-    code: plainText(200).min(1),
+    code: plainText(200).trim().min(1),
     new_password: password,
   })
   .meta({ id: 'ResetRequest' })
