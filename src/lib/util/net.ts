@@ -14,7 +14,7 @@ export function isLoopback(host: string): boolean {
 }
 
 /** Whether a server bound to `host` listens on every address of the machine. */
-export function isWildcard(host: string): boolean {
+function isWildcard(host: string): boolean {
   return host === '0.0.0.0' || host === '::'
 }
 

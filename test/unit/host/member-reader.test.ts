@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { MemberReader } from '../../../src/lib/util/member-reader.ts'
+import { MemberReader } from '../../../src/lib/host-link/member-reader.ts'
 
 describe('MemberReader', () => {
   it('takes names that objects have of their own only when they were sent', () => {

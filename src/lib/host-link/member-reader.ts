@@ -1,7 +1,7 @@
-import { parseRfc3339, toRfc3339 } from './time.ts'
-import { numberOf } from './exact-json.ts'
-import { escapePointer, isJsonObject, type JsonObject } from './json.ts'
-import { type Result, fail, ok } from './result.ts'
+import { parseRfc3339, toRfc3339 } from '../util/time.ts'
+import { numberOf } from '../util/exact-json.ts'
+import { escapePointer, isJsonObject, type JsonObject } from '../util/json.ts'
+import { type Result, fail, ok } from '../util/result.ts'
 
 const control = /[\u0000-\u001f\u007f]/
 
