@@ -9,26 +9,8 @@ import {
 import { loggedPath } from '../../../src/server/accounts/app.ts'
 import { foldEmail, foldLogin } from '../../../src/server/accounts/names.ts'
 import { findPasswordFlaw } from '../../../src/server/accounts/admit-password.ts'
-import { describeRefusal } from '../../../src/lib/accounts/refusal.ts'
-import { wrongLogin } from '../../../src/lib/accounts/protocol.ts'
-import { requireAccountsUrl } from '../../../src/lib/config/accounts-url.ts'
-import { Secret } from '../../../src/lib/util/secret.ts'
 
 const minute = 60_000
-
-describe('describeRefusal', () => {
-  const server = requireAccountsUrl('https://r.example', 'x')
-
-  it('hides a password that the server repeats, and no word of its own sentence', () => {
-    const said = (detail: string) =>
-      describeRefusal(
-        { status: 401, json: { detail }, retryAfterMs: null, redirectsTo: null },
-        { server, action: 'login', secrets: [new Secret('wrong')] },
-      ).message
-    expect(said(wrongLogin)).to.contain(wrongLogin)
-    expect(said('wrong is wrong')).to.contain('[secret] is [secret]')
-  })
-})
 
 describe('loginDelayMs', () => {
   const now = 1000 * minute

@@ -1,7 +1,6 @@
 import * as Flags from '@oclif/core/flags'
 import { usage } from '../../../lib/util/errors.ts'
-import { requireQuestioner } from '../../../lib/cli/prompt.ts'
-import { promptPlace } from '../../account/context.ts'
+import { requirePrompt } from '../../account/password-input.ts'
 import { AdminCommand, administer, userArg } from '../admin-command.ts'
 
 /** Deletes an account. */
@@ -34,7 +33,7 @@ entries stay, and its name cannot be registered for 90 days. This cannot be undo
       const { username } = await operations.findAccount(admin, args.user)
       if (!flags.yes) {
         const way = 'give --yes to delete without a confirmation'
-        const ask = requireQuestioner(promptPlace(flags), 'the confirmation', way)
+        const ask = requirePrompt({}, 'the confirmation', way)
         const question = `Type the name to delete "${username}" with its sessions and tokens:`
         const typed = await ask.askText(question)
         if (typed !== username) throw usage('that is another name: nothing was deleted')

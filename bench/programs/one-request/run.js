@@ -1,4 +1,4 @@
-// The smallest program of oclif, as its documentation has it, with the compile cache of Node on.
+// A program of oclif and got, as their documentation has it, with the compile cache of Node on.
 import { enableCompileCache } from 'node:module'
 
 enableCompileCache()
