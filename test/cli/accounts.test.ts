@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { type AccountHome, createAccountHome } from '../helpers/account-home.ts'
-import { cheapHashing, createCaller } from '../helpers/accounts-caller.ts'
+import { createCaller } from '../helpers/accounts-caller.ts'
 import { createAccountsOwner } from '../helpers/accounts-owner.ts'
 import type { RunningAccounts } from '../helpers/accounts-process.ts'
 import { freePort } from '../helpers/free-port.ts'
@@ -25,7 +25,7 @@ describe('service-cli against its own registry', () => {
   const savedAccess = () => /access_token = "(.+)"/.exec(home.config())?.[1] ?? ''
 
   before(async () => {
-    registry = await accountsInProcess({ flags: cheapHashing })
+    registry = await accountsInProcess()
     passage = await openPassage(registry.url)
     home = createAccountHome(passage.url)
     const words = ['register', 'alice', '--email', 'alice@studio.example', '--password-stdin']
@@ -248,7 +248,7 @@ describe('service-cli against its own registry', () => {
 
 describe('a registry that needs invitations', () => {
   it('is asked with the code that was typed, and it is said who makes one where none can be typed', async () => {
-    const flags = [...cheapHashing, '--registration', 'invite']
+    const flags = ['--registration', 'invite']
     const registry = await accountsInProcess({ flags })
     const home = createAccountHome(registry.url)
     try {
@@ -287,7 +287,7 @@ describe('a registry that other machines reach', () => {
   it('refuses a password that is too common, and another one is asked for', async () => {
     const port = await freePort()
     const reached = ['--public-url', 'https://registry.studio.example', '--registration', 'open']
-    const flags = [...cheapHashing, '--port', String(port), ...reached]
+    const flags = ['--port', String(port), ...reached]
     const registry = await accountsInProcess({ flags })
     const home = createAccountHome(`http://127.0.0.1:${port}`)
     const twice = (text: string) => [
