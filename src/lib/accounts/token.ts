@@ -1,8 +1,8 @@
+import { readSecretText } from '../auth/secret-file.ts'
 import { isTokenText } from '../auth/validate-bearer-token.ts'
 import type { AccountsUrl } from '../config/accounts-url.ts'
 import { type Config, savedLogin, withTokens, withoutTokens } from '../config/config-file.ts'
 import type { ConfigStore } from '../config/config-store.ts'
-import { readPrivateFile } from '../config/private-file.ts'
 import { ServiceError } from '../util/errors.ts'
 import { Secret } from '../util/secret.ts'
 import type { AccountsClient, Login } from './client.ts'
@@ -46,12 +46,8 @@ export async function readGivenToken(
 
 /** The token in a file that `setting` names. It may be a pipe, or mounted by a container platform. */
 export async function readTokenFile(path: string, setting: string): Promise<Secret> {
-  const text = await readPrivateFile(path, { mounted: true }).catch(error => {
-    if (!(error instanceof ServiceError)) throw error
-    throw new ServiceError(error.code, `${setting} ${error.message}`, { hint: error.hint })
-  })
-  if (text !== null) return parseToken(text, `${setting} ${path}`)
-  throw new ServiceError('config_invalid', `${setting} ${path} cannot be read: no such file`)
+  const text = await readSecretText(path, setting, { mounted: true })
+  return parseToken(text, `${setting} ${path}`)
 }
 
 /** Takes a token as people copy it: with spaces around it, a byte order mark, `Bearer`. */
