@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { keyDigest, newKey, updateClientKeys } from '../../src/lib/auth/client-keys.ts'
+import { addClientKey } from '../../src/lib/auth/client-keys.ts'
 import type { Bench, Load } from '../bench.ts'
 import { compare, type Entry } from '../compare.ts'
 import { sceneContent, sceneUri } from '../fixture.ts'
@@ -83,12 +83,8 @@ export async function measureReadOAuth(bench: Bench): Promise<Measured> {
 /** `env`: of a server that has the key. */
 async function makeNamedKey(bench: Bench): Promise<{ env: Record<string, string>; named: string }> {
   const folder = mkdtempSync(join(bench.folder, 'keys-'))
-  const named = newKey()
-  const sha256 = keyDigest(named)
-  const created_at = new Date().toISOString()
-  const key = { name: 'bench', sha256, scope: 'read', created_at } as const
   const file = join(folder, 'service-cli', 'client-keys.json')
-  await updateClientKeys(file, () => ({ keys: [key] }))
+  const { key: named } = await addClientKey(file, { name: 'bench', scope: 'read' })
   return { env: { XDG_CONFIG_HOME: folder }, named }
 }
 

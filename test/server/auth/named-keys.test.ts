@@ -2,7 +2,6 @@ import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { expect } from 'chai'
-import { newKey } from '../../../src/lib/auth/client-keys.ts'
 import { silentLogger } from '../../../src/lib/util/logger.ts'
 import { createAuth } from '../../../src/server/auth/auth.ts'
 import { gatewayInProcess, serveInProcess } from '../../helpers/in-process-servers.ts'
@@ -11,6 +10,7 @@ import {
   bearer,
   type KeyedServer,
   makeKeys,
+  newKey,
   startKeyedServer,
   type TestKeys,
 } from '../../helpers/keyed-server.ts'

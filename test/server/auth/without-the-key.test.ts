@@ -1,9 +1,9 @@
 import { expect } from 'chai'
-import { newKey } from '../../../src/lib/auth/client-keys.ts'
 import {
   bearer,
   type KeyedServer,
   makeKeys,
+  newKey,
   startKeyedServer,
   type TestKeys,
 } from '../../helpers/keyed-server.ts'
