@@ -1,5 +1,6 @@
 import { omitUndefined } from '../util/members.ts'
 import { meantWords } from '../util/text.ts'
+import { maxTimerMs } from '../util/time.ts'
 
 const KiB = 1024
 const MiB = 1024 * KiB
@@ -50,9 +51,8 @@ export const defaultLimits: Readonly<Limits> = Object.freeze({
 
 /** Bounds that mean nothing at 0. */
 const positive = ['pageSize', 'captureMs', 'accessTokenMs']
-/** Times that a timer waits for; a longer timer fires at once. */
+/** Times that a timer waits for. */
 const timers = ['streamKeepAliveMs', 'captureMs']
-const maxTimerMs = 2 ** 31 - 1
 
 /**
  * Returns the given limits without undefined ones. Throws `TypeError` for an unknown name, and for a

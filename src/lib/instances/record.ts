@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { isJsonObject, type JsonObject, parseJson } from '../util/json.ts'
-import { MemberReader } from '../util/member-reader.ts'
+import { MemberReader } from '../host-link/member-reader.ts'
 import { fail, ok, type Result } from '../util/result.ts'
 import { cleanText, isUuid } from '../util/text.ts'
 import { parseVisibility, type Visibility } from './visibility.ts'

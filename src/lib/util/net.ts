@@ -14,7 +14,7 @@ export function isLoopback(host: string): boolean {
 }
 
 /** Whether a server bound to `host` listens on every address of the machine. */
-export function isWildcard(host: string): boolean {
+function isWildcard(host: string): boolean {
   return host === '0.0.0.0' || host === '::'
 }
 
@@ -63,20 +63,6 @@ export function parseNetwork(text: string): Network | null {
   if (prefix === undefined) return { address, bits: most }
   const bits = /^\d{1,3}$/.test(prefix) ? Number(prefix) : 0
   return bits > 0 && bits <= most ? { address, bits } : null
-}
-
-type Env = Readonly<Record<string, string | undefined>>
-
-const names = ['http_proxy', 'https_proxy', 'no_proxy'] as const
-
-/** The proxy variables alone, both cases: what a Node agent is given as `proxyEnv`. */
-export function proxyEnv(env: Env): Record<string, string> {
-  const kept: Record<string, string> = {}
-  for (const name of names.flatMap(name => [name, name.toUpperCase()])) {
-    const value = env[name]
-    if (value !== undefined && value !== '') kept[name] = value
-  }
-  return kept
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { CaptureMode } from './options.ts'
 import { type Clock, monotonicClock, systemTimer, type Timer } from '../../lib/util/time.ts'
-import { encodeBase64 } from '../../lib/util/text.ts'
+import { encodeBase64 } from '../resources/base64.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { fail, type Result } from '../../lib/util/result.ts'

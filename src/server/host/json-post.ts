@@ -4,7 +4,7 @@ import { ServiceError } from '../../lib/util/errors.ts'
 import { parseExact } from '../../lib/util/exact-json.ts'
 import { parseJson, wellFormedJson, maxJsonDepth } from '../../lib/util/json.ts'
 import { jsonFault } from '../../lib/mcp/json-fault.ts'
-import type { MemberFailure } from '../../lib/util/member-reader.ts'
+import type { MemberFailure } from '../../lib/host-link/member-reader.ts'
 import type { Result } from '../../lib/util/result.ts'
 import { bodyText, readBody } from '../http/body.ts'
 

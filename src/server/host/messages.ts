@@ -1,16 +1,28 @@
 import { maxEventMetadataBytes } from '../resources/session-event.ts'
 import { omitUndefined } from '../../lib/util/members.ts'
 import { type Result, fail, ok } from '../../lib/util/result.ts'
-import { isSessionId, sessionIdForm } from '../../lib/util/text.ts'
 import type { AuditOutcome, AuditRecord } from '../resources/audit-log.ts'
 import type { SessionEventInput, SessionEventLevel } from '../resources/session-event.ts'
-import { type MemberFailure, MemberReader, pointerTo } from '../../lib/util/member-reader.ts'
+import { type MemberFailure, MemberReader, pointerTo } from '../../lib/host-link/member-reader.ts'
 
 /** Characters of a name or an id that the application sends. */
 export const maxFieldChars = 255
 
 /** Audit records, or events, in one post of the application. */
 export const maxHostBatch = 100
+
+/**
+ * Characters that may stand unescaped in the path of a URI (RFC 3986, `pchar`), so that an id reads
+ * the same in `events://session/<id>`, in a path and in a log. No slash, so nothing to climb with.
+ */
+const sessionId = /^[A-Za-z0-9._~:@+-]{1,128}$/
+
+/** What a session id is, behind "must be". */
+export const sessionIdForm = '1 to 128 of the characters A-Z a-z 0-9 . _ ~ : @ + -'
+
+export function isSessionId(value: string): boolean {
+  return sessionId.test(value) && value !== '.' && value !== '..'
+}
 
 const levels: ReadonlyMap<string, SessionEventLevel> = new Map([
   ['trace', 'trace'],

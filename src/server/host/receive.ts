@@ -1,7 +1,7 @@
 import type { HostLimits } from './limits.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { ServiceError } from '../../lib/util/errors.ts'
-import type { MemberFailure } from '../../lib/util/member-reader.ts'
+import type { MemberFailure } from '../../lib/host-link/member-reader.ts'
 import type { Result } from '../../lib/util/result.ts'
 import { systemClock } from '../../lib/util/time.ts'
 import { PutOptionInvalid } from '../artefacts/put-options.ts'

@@ -23,7 +23,7 @@ import { artefactUri, isArtefactHex } from '../../lib/mcp/uris.ts'
 import { checkpointInput, isCheckpointName } from '../checkpoints/checkpoints.ts'
 import { notePost } from '../notes/note-posts.ts'
 import { artefactsOff, receiveNote, UploadIntake } from './receive.ts'
-import { MemberReader } from '../../lib/util/member-reader.ts'
+import { MemberReader } from '../../lib/host-link/member-reader.ts'
 import { readScenePatch } from '../../lib/host-link/scene-patch.ts'
 
 interface HostRoutesDeps {

@@ -5,7 +5,7 @@ import { parseJson, wellFormedJson, maxJsonDepth } from '../../lib/util/json.ts'
 import { type Result, fail, ok } from '../../lib/util/result.ts'
 import type { PutOptionInvalid } from '../artefacts/put-options.ts'
 import type { ArtefactOptions } from '../artefacts/store.ts'
-import { type MemberFailure, MemberReader } from '../../lib/util/member-reader.ts'
+import { type MemberFailure, MemberReader } from '../../lib/host-link/member-reader.ts'
 
 /**
  * The sidecar members of an upload, from the query of its address. A failure's pointer names the

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { HostLimits } from '../host/limits.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
-import { MemberReader } from '../../lib/util/member-reader.ts'
+import { MemberReader } from '../../lib/host-link/member-reader.ts'
 import type { Clock } from '../../lib/util/time.ts'
 import type { FailureLimit } from '../auth/failure-limit.ts'
 import { checkJsonMediaType, type Refusal } from '../host/guards.ts'

@@ -1,4 +1,4 @@
-import { type MemberFailure, MemberReader, pointerTo } from '../../lib/util/member-reader.ts'
+import { type MemberFailure, MemberReader, pointerTo } from '../../lib/host-link/member-reader.ts'
 import { omitUndefined } from '../../lib/util/members.ts'
 import { isJsonObject } from '../../lib/util/json.ts'
 import type { Result } from '../../lib/util/result.ts'

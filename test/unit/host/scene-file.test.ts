@@ -51,7 +51,7 @@ describe('SceneFile', () => {
       warn: (_fields, message) => warnings.add(message ?? ''),
       error: () => {},
     }
-    const bounds = { maxMessageBytes: 1000, maxJsonDepth: 8 }
+    const bounds = { maxMessageBytes: 1000 }
     const limits = { ...defaultBounds, ...bounds, sceneFileDebounceMs, sceneFilePollMs }
     const scene = new SceneState(limits)
     watcher = new SceneFile({
@@ -84,7 +84,7 @@ describe('SceneFile', () => {
     ['an array', '[]', 'must be a JSON object, or null'],
     ['a number too large', '{"n":1e999}', 'holds Infinity'],
     ['too large', JSON.stringify({ n: 'x'.repeat(1000) }), 'larger than 1000 bytes'],
-    ['too deep', `${'{"a":'.repeat(9)}1${'}'.repeat(9)}`, 'deeper than 8'],
+    ['too deep', `${'{"a":'.repeat(65)}1${'}'.repeat(65)}`, 'deeper than 64'],
     ['not UTF-8', Buffer.from([0x22, 0xff, 0x22]), 'not valid UTF-8'],
   ]
   for (const [what, content, message] of wrong) {

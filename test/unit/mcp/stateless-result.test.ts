@@ -72,11 +72,11 @@ describe('the result of a stateless request', () => {
   })
 
   const cases: [method: string, params: Record<string, unknown>, ttlMs: number][] = [
-    ['server/discover', {}, 7000],
+    ['server/discover', {}, 10_000],
     ['resources/list', {}, 0],
     ['resources/templates/list', {}, 0],
     ['resources/read', { uri: 'scene://current' }, 0],
-    ['resources/read', { uri: artefact }, 9000],
+    ['resources/read', { uri: artefact }, 300_000],
     ['resources/read', { uri: artefact.toUpperCase() }, 0],
   ]
   for (const [method, params, ttlMs] of cases) {

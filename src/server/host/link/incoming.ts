@@ -8,7 +8,7 @@ import {
 } from '../../../lib/util/json.ts'
 import type { LinkErrorCode } from '../../../lib/host-link/wire.ts'
 import type { AppReply } from './app-answer.ts'
-import { MemberReader } from '../../../lib/util/member-reader.ts'
+import { MemberReader } from '../../../lib/host-link/member-reader.ts'
 import { type Incoming, type MessageText, parsers } from './message-parsers.ts'
 
 /** What a text frame of the application is. */

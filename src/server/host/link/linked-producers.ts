@@ -143,7 +143,7 @@ export class LinkedProducers {
       return fail(new LinkRefusal('scheme_taken', `${scheme}:// is served by another producer`))
     }
     if (!this.#hasSpace()) {
-      const message = `there are ${limits.maxLinkSchemes} schemes already (maxLinkSchemes)`
+      const message = `there are ${limits.maxLinkSchemes} schemes already`
       return fail(new LinkRefusal('limit', message))
     }
     const source = new LinkedScheme(scheme, offer, questions)

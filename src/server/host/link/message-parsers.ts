@@ -2,17 +2,23 @@ import { maxUriChars } from '../../resources/resource-uri.ts'
 import { omitUndefined } from '../../../lib/util/members.ts'
 import { isArtefactHex } from '../../../lib/mcp/uris.ts'
 import type { Mode } from '../../../lib/host-link/wire.ts'
-import { type JsonObject, memberText } from '../../../lib/util/json.ts'
-import { isSessionId, sessionIdForm } from '../../../lib/util/text.ts'
+import type { JsonObject } from '../../../lib/util/json.ts'
 import type { ArtefactOptions } from '../../artefacts/store.ts'
 import type { AuditRecord } from '../../resources/audit-log.ts'
 import type { ScenePatch } from '../../../lib/host-link/scene-objects.ts'
 import { readScenePatch } from '../../../lib/host-link/scene-patch.ts'
 import type { SessionEventInput } from '../../resources/session-event.ts'
 import { checkArtefactMediaType } from '../guards.ts'
-import { MemberReader } from '../../../lib/util/member-reader.ts'
+import { memberText } from './member-text.ts'
+import { MemberReader } from '../../../lib/host-link/member-reader.ts'
 import { type DocumentFacts, readDocument } from '../app-facts.ts'
-import { parseAuditPost, parseEventsPost, maxFieldChars } from '../messages.ts'
+import {
+  parseAuditPost,
+  parseEventsPost,
+  maxFieldChars,
+  isSessionId,
+  sessionIdForm,
+} from '../messages.ts'
 import { readSidecar } from '../upload-options.ts'
 import { type HelloFacts, modes, parseHello, requiredName } from './parse-hello.ts'
 import type { Note } from '../../notes/note.ts'

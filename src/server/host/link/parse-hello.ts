@@ -1,6 +1,6 @@
 import { maxFieldChars } from '../messages.ts'
 import type { Mode } from '../../../lib/host-link/wire.ts'
-import { MemberReader } from '../../../lib/util/member-reader.ts'
+import { MemberReader } from '../../../lib/host-link/member-reader.ts'
 import { omitUndefined } from '../../../lib/util/members.ts'
 import { type DocumentFacts, readDccType, readDocument } from '../app-facts.ts'
 import type { MessageText } from './message-parsers.ts'

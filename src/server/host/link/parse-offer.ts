@@ -3,7 +3,7 @@ import { fail, ok, type Result } from '../../../lib/util/result.ts'
 import type { Descriptor, Template } from '../../resources/producer.ts'
 import { EntryReader } from '../../resources/producer-check.ts'
 import { isScheme } from '../../resources/resource-uri.ts'
-import { type MemberFailure, pointerTo } from '../../../lib/util/member-reader.ts'
+import { type MemberFailure, pointerTo } from '../../../lib/host-link/member-reader.ts'
 import { LinkRefusal } from './failures.ts'
 
 export type OfferLimits = Pick<HostLimits, 'maxLinkResources'>
@@ -45,7 +45,7 @@ function parseList<Key extends string, Item extends Readonly<Record<Key, string>
     return fail(new LinkRefusal('invalid', `${pointer} must be an array`))
   }
   if (value.length > maxLinkResources) {
-    const message = `${pointer} must not have more than ${maxLinkResources} entries (maxLinkResources)`
+    const message = `${pointer} must not have more than ${maxLinkResources} entries`
     return fail(new LinkRefusal('limit', message))
   }
   const items = new Map<string, Item>()

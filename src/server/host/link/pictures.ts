@@ -1,5 +1,5 @@
 import { type PictureTarget, pictureTargets } from '../../../lib/host-link/wire.ts'
-import { MemberReader } from '../../../lib/util/member-reader.ts'
+import { MemberReader } from '../../../lib/host-link/member-reader.ts'
 import { fail, ok, type Result } from '../../../lib/util/result.ts'
 import type { CaptureFailure, Unavailable } from '../../capture/backend.ts'
 import { deniedPictures, noApplication } from '../../capture/target.ts'

@@ -140,8 +140,8 @@ describe('the schemes of an application', () => {
       ['a scheme of another producer', 'docs', [], 'scheme_taken', /docs:/],
       ['no scheme', undefined, [], 'invalid', /^\/scheme /],
       ['a wrong entry', 'new', [{ uri: 'new://a' }], 'invalid', /^\/resources\/0\/name /],
-      ['too many entries', 'app', named('a', 'b', 'c', 'd'), 'limit', /maxLinkResources/],
-      ['one scheme too many', 'third', [], 'limit', /maxLinkSchemes/],
+      ['too many entries', 'app', named('a', 'b', 'c', 'd'), 'limit', /more than 3 entries/],
+      ['one scheme too many', 'third', [], 'limit', /2 schemes already/],
     ]
   for (const [what, scheme, resources, code, says] of refused) {
     it(`are not registered with ${what}: ${code}; the old ones stay`, async () => {
