@@ -334,6 +334,24 @@ describe('keys made and revoked beside a running server', () => {
     }
   })
 
+  it('hold after keys off where other machines come in, until that is allowed at a start', async () => {
+    const key = await make('exposed')
+    const flags = ['--host', '0.0.0.0']
+    const closed = await serveInProcess({ registryDir: folder, flags })
+    try {
+      expect(await letsIn(closed.url, key)).to.equal(true)
+      await keys('off', '--yes')
+      await until(async () => !(await letsIn(closed.url, key)), 'the key is refused')
+      expect(await letsIn(closed.url)).to.equal(false)
+    } finally {
+      await closed.stop()
+    }
+    const meant = [...flags, '--allow-unauthenticated']
+    const open = await serveInProcess({ registryDir: folder, flags: meant })
+    expect(await letsIn(open.url)).to.equal(true)
+    await open.stop()
+  })
+
   it('hold for a gateway, too', async () => {
     await make('other')
     const gateway = gatewayInProcess({ port: 0, registryDir: folder })
