@@ -143,11 +143,8 @@ export async function findApiKey(
 }
 
 function readOAuth(flags: OAuthFlags): OAuthSettings {
-  const empty = oauthNames.find(name => flags[name] === '')
-  if (empty !== undefined)
-    throw usage(`--${empty} is empty`, 'a variable in your shell may be unset')
   const issuer = flags['oauth-issuer']
-  if (issuer === undefined) {
+  if (!issuer) {
     throw usage('--auth oauth needs the provider', 'name it with --oauth-issuer https://…')
   }
   const checked = parseIssuerUrl(issuer)
@@ -160,6 +157,6 @@ function readOAuth(flags: OAuthFlags): OAuthSettings {
   } catch (error) {
     throw usage(`the flags of --auth oauth are invalid: ${messageOf(error)}`)
   }
-  const audience = flags['oauth-audience']
+  const audience = flags['oauth-audience'] || undefined
   return { mode: 'oauth', issuer, audience, requiredScope, writeScope, clientName, redirectUri }
 }
