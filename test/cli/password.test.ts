@@ -145,7 +145,7 @@ describe('service-cli password', () => {
       mkdirSync(join(dirname(broken.configPath), 'config.lock'), { recursive: true, mode: 0o700 })
       const args = ['password', 'alice', '--code', '--password-stdin']
       const { code: exit, stderr } = await broken.run(args, { input: `${code}\n${fourth}` })
-      expect(exit).to.equal(2)
+      expect(exit).to.equal(1)
       expect(stderr).to.contain('the new password is set').and.contain('run.js login alice')
     } finally {
       broken.remove()

@@ -1,9 +1,6 @@
 import { dirname, join } from 'node:path'
-import { errnoOf, ServiceError } from '../util/errors.ts'
 import { formatKeys, type NamedKey, readKeysFile } from '../auth/keys-file.ts'
-import { ensurePrivateDirectory } from '../util/posix.ts'
-import { withFileLock } from './file-lock.ts'
-import { writePrivateFile } from './private-file.ts'
+import { withFileLock, writePrivateFile } from './private-file.ts'
 
 type Keys = readonly NamedKey[]
 type Change = (keys: Keys) => Keys | Promise<Keys>
@@ -34,31 +31,13 @@ export function createKeyStore(
   path: string,
   { lockWaitMs = 10_000 }: KeyStoreOptions = {},
 ): KeyStore {
-  async function update(change: Change): Promise<void> {
-    await openFolder(dirname(path))
-    const lock = join(dirname(path), 'keys.lock')
-    const done = await withFileLock(lock, { waitMs: lockWaitMs }, async () => {
+  function update(change: Change): Promise<void> {
+    const write = async (): Promise<void> => {
       const keys = await change((await readKeysFile(path)) ?? [])
       await writePrivateFile(path, formatKeys(keys))
-    })
-    if (done.ok) return
-    throw new ServiceError('config_busy', `${path} is in use by another service-cli`, {
-      hint: 'wait for the other commands to end, then run this one again',
-    })
+    }
+    return withFileLock(join(dirname(path), 'keys.lock'), write, lockWaitMs)
   }
 
   return { path, read: () => readKeysFile(path), update }
-}
-
-async function openFolder(path: string): Promise<void> {
-  try {
-    await ensurePrivateDirectory(path)
-  } catch (error) {
-    if (error instanceof ServiceError) throw error
-    const reason = errnoOf(error) ?? 'unknown error'
-    throw new ServiceError('storage_failed', `the folder ${path} cannot be made (${reason})`, {
-      cause: error,
-      hint: 'name a file in another folder with --keys-file',
-    })
-  }
 }

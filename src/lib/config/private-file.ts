@@ -7,6 +7,7 @@ import {
   errnoOf,
   isDiskFull,
   isMissing,
+  messageOf,
   readProblem,
   ServiceError,
   unusableFile,
@@ -140,18 +141,19 @@ function unsafeFolder(path: string, what: string, hint: string): ServiceError {
 
 function storageError(path: string, error: unknown): ServiceError {
   if (error instanceof ServiceError) return error
-  const code = errnoOf(error) ?? 'unknown error'
-  if (isDiskFull(error)) {
-    const hint = 'free disk space, then run the command again'
-    return new ServiceError('storage_full', `disk full: cannot write ${path} (${code})`, {
+  // An error of SQLite has no code, but a message.
+  const code = errnoOf(error) ?? messageOf(error)
+  const isFull = isDiskFull(error)
+  return new ServiceError(
+    isFull ? 'storage_full' : 'storage_failed',
+    `${path} cannot be written (${code})`,
+    {
       cause: error,
-      hint,
-    })
-  }
-  return new ServiceError('storage_failed', `${path} cannot be written (${code})`, {
-    cause: error,
-    hint: `make ${dirname(path)} writable for you`,
-  })
+      hint: isFull
+        ? 'free disk space, then try again'
+        : `make ${path} writable for you, or use a folder on a local disk`,
+    },
+  )
 }
 
 function octal({ mode }: Stats): string {
@@ -197,7 +199,7 @@ async function takeLock(path: string, waitMs: number): Promise<() => void> {
       return () => database.close()
     } catch (error) {
       if (database.isOpen) database.close()
-      if (!isBusy(error)) throw unusableLock(path, error)
+      if (!isBusy(error)) throw storageError(path, error)
     }
     if (performance.now() >= deadlineMs) {
       throw new ServiceError('config_busy', `${path} is held by another service-cli`, {
@@ -213,11 +215,4 @@ function isBusy(error: unknown): boolean {
   const code = error instanceof Error && 'errcode' in error ? Number(error.errcode) : 0
   // The upper bytes tell more of the same.
   return (code & 0xff) === sqliteBusy
-}
-
-function unusableLock(path: string, error: unknown): ServiceError {
-  return new ServiceError('storage_failed', `the lock file ${path} cannot be locked`, {
-    cause: error,
-    hint: `remove ${path}; if that does not help, use a folder on a local disk`,
-  })
 }

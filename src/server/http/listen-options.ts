@@ -1,4 +1,4 @@
-import { withoutTrailingSlashes } from '../../lib/auth/checked-members.ts'
+import { withoutTrailingSlashes } from '../../lib/auth/cimd-document.ts'
 import { localBase } from '../../lib/util/net.ts'
 
 /** Where a server listens and how clients reach it: the options of all three servers. */

@@ -61,7 +61,7 @@ describe('readChosenToken', () => {
       // Files of root count as mounted by the platform.
       chmodSync(path, process.getuid?.() === 0 ? 0o646 : 0o644)
       const failure = await failureOf(() => read({ tokenFile: path }))
-      expect(failure.message).to.include(`SERVICE_TOKEN_FILE ${path} can be read`)
+      expect(failure.message).to.include(`SERVICE_TOKEN_FILE ${path} is open to other users`)
     }))
 
   it('reads a file of root that others can read, as container platforms mount it', function () {

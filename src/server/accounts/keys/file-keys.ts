@@ -1,7 +1,7 @@
 import { FileFollower } from '../../../lib/util/file-follower.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import { type Logger, silentLogger } from '../../../lib/util/logger.ts'
-import { withFileLock } from '../../../lib/config/file-lock.ts'
+import { withFileLock } from '../../../lib/config/private-file.ts'
 import { readKeyFile, writeKeyFile } from './key-file.ts'
 import {
   type KeyRingSource,
@@ -38,18 +38,12 @@ function fileSource({ file, busyMs, log = silentLogger }: FileKeyOptions): KeyRi
     look: reread => follower.look(reread),
 
     async change(next) {
-      const lock = { waitMs: busyMs, setting: '--data-dir' }
-      const done = await withFileLock(`${file}.lock`, lock, async () => {
+      const change = async (): Promise<void> => {
         const before = await readKeyFile(file, log)
         const after = await next(before)
         if (after !== before) await writeKeyFile(file, after)
-      })
-      if (done.ok) return
-      throw new ServiceError(
-        'storage_failed',
-        `the key file ${file} is in use by another process`,
-        { hint: 'try again when the other command has ended' },
-      )
+      }
+      await withFileLock(`${file}.lock`, change, busyMs)
     },
   }
 }

@@ -3,7 +3,8 @@ import { access, chmod, lstat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { errnoOf, ServiceError } from '../../../lib/util/errors.ts'
 import type { Logger } from '../../../lib/util/logger.ts'
-import { ensurePrivateDirectory, ownUid } from '../../../lib/util/posix.ts'
+import { ensurePrivateFolder } from '../../../lib/config/private-file.ts'
+import { ownUid } from '../../../lib/util/posix.ts'
 
 /** What SQLite puts beside a database. */
 const companions = ['-wal', '-shm', '-journal'] as const
@@ -17,7 +18,7 @@ const companions = ['-wal', '-shm', '-journal'] as const
  * holds on it (POSIX). No other user can exchange what is in the folder.
  */
 export async function checkFiles(file: string, log: Logger): Promise<boolean> {
-  await openDataFolder(dirname(file), log)
+  await openDataFolder(dirname(file))
   const exists = await checkFile(file, log)
   for (const suffix of companions) {
     const found = await checkFile(file + suffix, log)
@@ -33,9 +34,9 @@ export async function checkFiles(file: string, log: Logger): Promise<boolean> {
 }
 
 /** Makes the folder where there is none. Throws `registry_dir_unsafe`, `storage_failed`. */
-export async function openDataFolder(path: string, log: Logger): Promise<void> {
+export async function openDataFolder(path: string, _log?: Logger): Promise<void> {
   try {
-    await ensurePrivateDirectory(path, log)
+    await ensurePrivateFolder(path)
     await access(path, constants.W_OK | constants.X_OK)
   } catch (error) {
     const hint = 'name another folder with --data-dir'
