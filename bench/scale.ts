@@ -15,7 +15,7 @@ import { createGatewayRequests } from '../src/server/join/gateway-requests.ts'
 import { connectLink } from '../src/server/join/connect-link.ts'
 import { createLinkServer } from '../src/server/join/link-server.ts'
 import { McpHttpServer } from '../src/server/mcp/mcp-http-server.ts'
-import { createCaller, quickLimits } from '../test/helpers/accounts-caller.ts'
+import { createCaller } from '../test/helpers/accounts-caller.ts'
 import { startAccountsProcess } from '../test/helpers/accounts-process.ts'
 import { freePort } from '../test/helpers/free-port.ts'
 import { startGatewayProcess } from '../test/helpers/gateway-process.ts'
@@ -41,7 +41,7 @@ const tooLate = setTimeout(
   setUpMs + seconds * 1000,
 )
 const folder = await mkdtemp(join(tmpdir(), 'scale-'))
-const accounts = await startAccountsProcess({ flags: quickLimits })
+const accounts = await startAccountsProcess()
 const gateway = startGatewayProcess({
   port: await freePort(),
   registryDir: folder,

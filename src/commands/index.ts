@@ -15,6 +15,7 @@ const loaders = {
   instances: () => import('./instances.ts'),
   'keys:create': () => import('./keys/create.ts'),
   'keys:list': () => import('./keys/list.ts'),
+  'keys:off': () => import('./keys/off.ts'),
   'keys:revoke': () => import('./keys/revoke.ts'),
   login: () => import('./login.ts'),
   logout: () => import('./logout.ts'),

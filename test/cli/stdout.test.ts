@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { Writable } from 'node:stream'
 import { writeStdout } from '../../src/lib/cli/write-stdout.ts'
 import { type AccountHome, createAccountHome } from '../helpers/account-home.ts'
-import { createCaller, password, quickLimits } from '../helpers/accounts-caller.ts'
+import { createCaller, password } from '../helpers/accounts-caller.ts'
 import type { RunningAccounts } from '../helpers/accounts-process.ts'
 import { failureOf } from '../helpers/failure.ts'
 import { accountsInProcess } from '../helpers/in-process-servers.ts'
@@ -35,7 +35,7 @@ describe('a command whose stdout cannot be written', () => {
   let home: AccountHome
 
   before(async () => {
-    registry = await accountsInProcess({ flags: quickLimits })
+    registry = await accountsInProcess()
     home = createAccountHome(registry.url)
     await createCaller(registry.url).register('alice')
     const login = ['login', 'alice', '--password-stdin']

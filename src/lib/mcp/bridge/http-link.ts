@@ -3,8 +3,9 @@ import type { ClientRequest, IncomingHttpHeaders, IncomingMessage } from 'node:h
 import https from 'node:https'
 import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
-import { isLoopback, proxyEnv, refuseForeignListeners } from '../../util/net.ts'
+import { isLoopback, refuseForeignListeners } from '../../util/net.ts'
 import { overdueMs } from '../../util/overdue.ts'
+import { proxyAgentOptions, proxyFor } from '../../util/proxy.ts'
 import type { Secret } from '../../util/secret.ts'
 import type { Timer } from '../../util/time.ts'
 import type { BridgeLimits } from './limits.ts'
@@ -43,10 +44,13 @@ export interface HttpAsker {
   ask(options: HttpAsk): Promise<HttpAnswer>
 }
 
+/** A key, or how to get that of the server that was found last. */
+export type KeySource = Secret | null | (() => Secret | null)
+
 interface HttpLinkParts {
   readonly limits: Pick<BridgeLimits, 'connectMs'>
   /** Sent only to the server that the user named: redirects are not followed. */
-  readonly key: Secret | null
+  readonly key: KeySource
   /**
    * Sends nothing to a port of this machine where another user listens. A key is never sent there.
    * Default: false.
@@ -76,7 +80,8 @@ export class HttpLink implements HttpAsker {
   }
 
   get secret(): Secret | null {
-    return this.#parts.key
+    const { key } = this.#parts
+    return typeof key === 'function' ? key() : key
   }
 
   async ask(options: HttpAsk): Promise<IncomingMessage> {
@@ -95,7 +100,8 @@ export class HttpLink implements HttpAsker {
   #once(options: HttpAsk, agent: http.Agent): Promise<IncomingMessage> {
     const { url, method, headers, body, signal } = options
     signal.throwIfAborted()
-    const { key, limits, timer, userAgent } = this.#parts
+    const { limits, timer, userAgent } = this.#parts
+    const key = this.secret
     const secret = key === null ? {} : { Authorization: `Bearer ${key.reveal()}` }
     const length = body === undefined ? {} : { 'Content-Length': String(Buffer.byteLength(body)) }
     const { request } = url.protocol === 'https:' ? https : http
@@ -163,10 +169,10 @@ export class HttpLink implements HttpAsker {
     return agent
   }
 
-  /** Loopback addresses bypass the proxy: it would connect to its own machine. */
+  /** Throws `config_invalid` for a proxy variable that cannot be used. */
   #make(url: URL, keepAlive: boolean): http.Agent {
     const local = isLoopback(url.hostname)
-    const options = { keepAlive, ...(local ? {} : { proxyEnv: proxyEnv(this.#parts.env) }) }
+    const options = { keepAlive, ...proxyAgentOptions(proxyFor(url, this.#parts.env)) }
     // For https the certificate identifies the server.
     if (url.protocol === 'https:') return new https.Agent(options)
     const agent = new http.Agent(options)

@@ -1,7 +1,5 @@
-import type { DatabaseSettings } from '../../database/settings.ts'
-import { storeDefaults } from '../../database/limits.ts'
-import { openDatabaseClock } from '../../database/clock.ts'
-import { openDatabase } from '../../database/pool.ts'
+import { openDatabaseClock } from '../database/clock.ts'
+import { openDatabase } from '../database/pool.ts'
 import { openBucket } from './bucket.ts'
 import { type BucketStore, type BucketStoreOptions, createBucketStore } from './bucket-store.ts'
 import type { BucketSettings } from './settings.ts'
@@ -10,7 +8,7 @@ import type { BucketSettings } from './settings.ts'
 export interface BucketStoreSettings {
   readonly bucket: BucketSettings
   /** Holds the catalog. */
-  readonly database: DatabaseSettings
+  readonly database: URL
 }
 
 /**
@@ -21,7 +19,7 @@ export async function openBucketStore(
   options: Required<Omit<BucketStoreOptions, 'bucket' | 'database' | 'clock'>>,
 ): Promise<BucketStore> {
   const { log } = options
-  const waitMs = storeDefaults.maxStoreWaitMs
+  const waitMs = 5000
   await using opened = new AsyncDisposableStack()
   const objects = await openBucket({ settings: bucket, waitMs })
   opened.defer(() => objects.close())
