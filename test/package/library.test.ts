@@ -3,16 +3,7 @@ import { unzipSync } from 'fflate'
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import {
-  copyFile,
-  mkdir,
-  mkdtemp,
-  readdir,
-  readFile,
-  rename,
-  rm,
-  writeFile,
-} from 'node:fs/promises'
+import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -166,22 +157,16 @@ describe('the package installed in an empty folder', function () {
     })
   })
 
-  it('says what is missing for PostgreSQL without its driver', async () => {
-    const driver = join(folder, 'node_modules', 'pg')
-    await rename(driver, `${driver}-aside`)
-    try {
-      const database = 'postgres://registry@127.0.0.1:1/accounts'
-      const words = ['registry', '--data-dir', join(folder, 'data'), '--database', database]
-      const { status, stderr } = spawnSync('npx', ['--no-install', 'service-cli', ...words], {
-        cwd: folder,
-        env: childEnv(),
-        encoding: 'utf8',
-      })
-      expect(status).to.not.equal(0)
-      expect(stderr).to.contain('the package pg').and.contain('npm install pg')
-    } finally {
-      await rename(`${driver}-aside`, driver)
-    }
+  it('says what is missing for PostgreSQL without its driver', () => {
+    const database = 'postgres://registry@127.0.0.1:1/accounts'
+    const words = ['registry', '--data-dir', join(folder, 'data'), '--database', database]
+    const { status, stderr } = spawnSync('npx', ['--no-install', 'service-cli', ...words], {
+      cwd: folder,
+      env: childEnv(),
+      encoding: 'utf8',
+    })
+    expect(status).to.not.equal(0)
+    expect(stderr).to.contain('the package pg').and.contain('npm install pg')
   })
 
   it('writes complete adapters', async () => {
