@@ -1,4 +1,4 @@
-// Compiles src to dist and bundles page into it. With --if-stale only when dist is missing or older than src.
+// Compiles src to dist, bundles page into it and lists the commands for oclif. With --if-stale only when dist is missing or older than src.
 import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -34,10 +34,25 @@ async function build() {
   }
   const { buildPage } = await import('./build-page.js')
   await buildPage()
+  await writeManifest()
   writeFileSync(stamp, '')
   // What was edited during the build is newer than the build.
   utimesSync(stamp, startedAt, startedAt)
   process.stderr.write(`built dist in ${Date.now() - startedAt.getTime()} ms\n`)
+}
+
+/** With it oclif knows all commands without loading them. */
+async function writeManifest() {
+  const { Plugin, settings } = await import('@oclif/core')
+  settings.enableAutoTranspile = false
+  const plugin = new Plugin({
+    root,
+    isRoot: true,
+    ignoreManifest: true,
+    errorOnManifestCreate: true,
+  })
+  await plugin.load()
+  writeFileSync(join(root, 'oclif.manifest.json'), JSON.stringify(plugin.manifest))
 }
 
 function entriesBelow(folder) {

@@ -1,6 +1,5 @@
 import { type ProgramLog, createLog } from '../lib/cli/log.ts'
 import { levelOf, type OutputFlags } from '../lib/cli/log-level.ts'
-import { currentCommand } from '../lib/cli/own-command.ts'
 import { defaultLimits } from '../lib/config/limits.ts'
 import { findPortHolder } from '../lib/util/port-holder.ts'
 import { stderrWriter } from '../lib/cli/stderr-writer.ts'
@@ -92,7 +91,7 @@ export async function runServer<Settings, Handle extends Stoppable>(
       throw error
     }
     const isShown = readable && !json && !quiet
-    const shown = { colour, command: currentCommand() }
+    const shown = { colour, command: 'service-cli' }
     if (isShown) {
       log.print(await run.banner(handle, shown))
       void run.addition?.(handle, shown).then(text => text !== '' && log.print(text))

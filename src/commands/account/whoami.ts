@@ -1,5 +1,4 @@
-import { exitCodeOf } from '../../lib/cli/exit-codes.ts'
-import { describeFailure } from '../../lib/cli/failure.ts'
+import { failureText } from '../../lib/cli/failure.ts'
 import { expiryText } from '../../lib/util/amounts.ts'
 import { readJwtExpiry } from '../../lib/accounts/refresh-need.ts'
 import type { TokenChoice, TokenSource } from '../../lib/accounts/token-source.ts'
@@ -48,8 +47,8 @@ export async function whoami(flags: AccountFlags, env: NodeJS.ProcessEnv): Promi
     const { code, message, hint } = error
     // The saved name is better than nothing, but it proves nothing.
     await show(savedIdentity(context, login, login.username), { error: { code, message, hint } })
-    if (flags.json !== true) process.stderr.write(describeFailure(error, false).stderr)
-    return exitCodeOf[code]
+    if (flags.json !== true) process.stderr.write(failureText(error, false))
+    return error.oclif.exit
   }
 }
 

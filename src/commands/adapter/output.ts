@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import { resolve } from 'node:path'
 import * as Flags from '@oclif/core/flags'
-import { asTyped } from '../../lib/cli/own-command.ts'
 import { writeOutputFile } from '../../lib/cli/output-file.ts'
 import { writeStdout } from '../../lib/cli/write-stdout.ts'
 import { usage } from '../../lib/util/errors.ts'
@@ -55,7 +54,7 @@ export async function writeProduct(product: Product, choice: OutputChoice): Prom
     await writeStdout(`${JSON.stringify(line)}\n`)
   } else if (!choice.quiet) {
     await writeStdout(
-      `wrote ${file} (${bytes.length} bytes)\n\n${asTyped(product.nextSteps(file))}\n`,
+      `wrote ${file} (${bytes.length} bytes)\n\n${product.nextSteps(file)}\n`,
     )
   }
 }

@@ -1,6 +1,5 @@
 import { columns, wrapCells, wrapWords } from '../../lib/cli/format.ts'
 import { counted } from '../../lib/util/amounts.ts'
-import { asTyped } from '../../lib/cli/own-command.ts'
 import { terminalWidth } from '../../lib/cli/terminal.ts'
 import { absenceText } from '../../lib/instances/instance.ts'
 import { cleanText } from '../../lib/util/text.ts'
@@ -110,7 +109,7 @@ export function emptyText({ dead, registryDir, filtered }: Hidden): string {
   return [
     `No server running (looked in ${registryDir}).`,
     ...ended,
-    asTyped('Start:  service-cli serve --dcc-type blender'),
-    asTyped('Find out why one is missing:  service-cli doctor'),
+    'Start:  service-cli serve --dcc-type blender',
+    'Find out why one is missing:  service-cli doctor',
   ].join('\n')
 }

@@ -80,3 +80,9 @@ export function labelled(label: string, value: string, colour: boolean): string[
     ? [shown + ' '.repeat(labelWidth - label.length) + value]
     : [shown, `  ${value}`]
 }
+
+/** Quotes a word for a shell of the platform where necessary. */
+export function quoteArgument(word: string, platform: NodeJS.Platform): string {
+  if (platform === 'win32') return /^[\w.:\\/-]+$/.test(word) ? word : `"${word}"`
+  return /^[\w.,:=@%/+-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`
+}

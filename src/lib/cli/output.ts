@@ -1,6 +1,6 @@
 import type { Logger } from '../util/logger.ts'
 import { jsonLine } from '../util/text.ts'
-import { writeStdout, writeStdoutOrFail } from './write-stdout.ts'
+import { writeStdout } from './write-stdout.ts'
 
 /** The output of a command: results on stdout, everything else on stderr. */
 export interface Output {
@@ -9,7 +9,7 @@ export interface Output {
    * cannot be written.
    */
   result(text: string, json: object): Promise<void>
-  /** Prints a result that is shown only once. Rejects for a closed pipe too. */
+  /** `result`, for a secret that is shown only once. */
   secret(text: string, json: object): Promise<void>
   /** Prints a remark for the user; silent with `--json` or `--quiet`. */
   note(text: string): void
@@ -26,25 +26,21 @@ export interface OutputParts {
 
 export interface TextWriter {
   write(text: string): unknown
-  /** Rejects for a closed pipe too. Default: `write`. */
-  writeOrFail?(text: string): Promise<void>
 }
 
-/** The stdout of this process; both reject when it cannot be written. */
-export const processStdout: TextWriter = { write: writeStdout, writeOrFail: writeStdoutOrFail }
+/** The stdout of this process; rejects when it cannot be written. */
+export const processStdout: TextWriter = { write: writeStdout }
 
 export function createOutput({ json, quiet, stdout, stderr }: OutputParts): Output {
   const warned = new Set<string>()
   const lineOf = (text: string, object: object): string =>
     json ? jsonLine(object) : text === '' ? '' : `${text}\n`
+  const result = async (text: string, object: object): Promise<void> => {
+    await stdout.write(lineOf(text, object))
+  }
   return {
-    async result(text, object) {
-      await stdout.write(lineOf(text, object))
-    },
-    async secret(text, object) {
-      const line = lineOf(text, object)
-      await (stdout.writeOrFail?.(line) ?? stdout.write(line))
-    },
+    result,
+    secret: result,
     note(text) {
       if (!json && !quiet) stderr.write(`${text}\n`)
     },

@@ -1,5 +1,4 @@
 import * as Args from '@oclif/core/args'
-import { asTyped } from '../../../lib/cli/own-command.ts'
 import { AdminCommand, administer } from '../admin-command.ts'
 
 /** Makes a code with which a new user registers. */
@@ -31,7 +30,7 @@ the name stops working.`
       output.note(
         `invitation code of "${username}", valid once until ${end}; it is not shown again`,
       )
-      output.note(asTyped(`the user runs: service-cli register ${username}`))
+      output.note(`the user runs: service-cli register ${username}`)
       await output.secret(code.reveal(), { ...made, code: code.reveal() })
     })
   }

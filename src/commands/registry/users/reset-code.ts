@@ -1,5 +1,4 @@
 import { counted } from '../../../lib/util/amounts.ts'
-import { asTyped } from '../../../lib/cli/own-command.ts'
 import { cleanText } from '../../../lib/util/text.ts'
 import { AdminCommand, administer, userArg } from '../admin-command.ts'
 
@@ -24,7 +23,7 @@ the account stops working.`
       const { code, ...made } = await operations.makeResetCode(admin, args.user)
       const { username, expires_at: end, ends } = made
       output.note(`reset code of "${username}", valid once until ${end}; it is not shown again`)
-      output.note(asTyped(`the user runs: service-cli password ${username} --code`))
+      output.note(`the user runs: service-cli password ${username} --code`)
       const what = `${counted(ends.sessions, 'login')} and ${counted(ends.tokens.length, 'service token')}`
       output.note(`using it ends ${what}`)
       for (const token of ends.tokens) {
