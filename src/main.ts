@@ -35,6 +35,7 @@ export async function perform(argv: string[], options: Interfaces.LoadOptions): 
   let broken: Error | undefined
   const keepBroken = (error: Error): void => void (isClosedPipe(error) || (broken ??= error))
   process.stdout.removeAllListeners('error').on('error', keepBroken)
+  process.stderr.removeAllListeners('error').on('error', () => {})
   process.exitCode = undefined
   const args = hoistGlobalFlags(argv)
   const json = args.includes('--json')

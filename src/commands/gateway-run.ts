@@ -29,7 +29,6 @@ export async function runGateway(settings: GatewaySettings, output: OutputFlags)
           registryDir,
           namedDir: settings.registryDir,
           acceptsJoins,
-          aggregate: settings.aggregate === true,
           page: pageLogin(),
           ...describeAccess(settings),
           ...shown,

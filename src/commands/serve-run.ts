@@ -1,5 +1,4 @@
-import { type CaptureFacts, pageLines, renderBanner } from '../lib/cli/banner.ts'
-import { entryName } from '../lib/mcp/entry-name.ts'
+import { type CaptureFacts, pageText, renderBanner } from '../lib/cli/banner.ts'
 import { pause, systemTimer } from '../lib/util/time.ts'
 import type { OutputFlags } from '../lib/cli/log-level.ts'
 import type { ServeCaptureState } from '../server/host/serve-options.ts'
@@ -26,7 +25,6 @@ export async function runServe(settings: ServeSettings, output: OutputFlags): Pr
       }),
       banner: async ({ url, hostUrl, hostTokenFile, capture, pageLogin }, shown) =>
         renderBanner({
-          name: entryName(settings.dccType),
           url,
           hostUrl,
           hostTokenFile,
@@ -38,8 +36,7 @@ export async function runServe(settings: ServeSettings, output: OutputFlags): Pr
           ...shown,
         }),
       addition: async ({ gatewayPageLogin }, { colour }) => {
-        const lines = pageLines(await gatewayPageLogin(), colour, { label: 'Gateway page' })
-        return lines.map(line => `${line}\n`).join('')
+        return pageText(await gatewayPageLogin(), colour, { label: 'Gateway page' })
       },
     },
     output,

@@ -51,7 +51,7 @@ async function printChanges(
   query: LocalQuery,
   json: boolean,
 ): Promise<void> {
-  const lines = openLiveLines(dropped => (json ? '' : `(${dropped} changes left out)\n`))
+  const lines = openLiveLines()
   const stop = instances.watch(query, (event, row) => {
     const line = json
       ? jsonLine({ event, instance: row })
@@ -60,5 +60,5 @@ async function printChanges(
   })
   await aborted(lines.over)
   stop()
-  await lines.close()
+  lines.close()
 }

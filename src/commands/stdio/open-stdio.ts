@@ -1,6 +1,5 @@
 import { createLog, type ProgramLog } from '../../lib/cli/log.ts'
 import type { LogLevel } from '../../lib/cli/log-level.ts'
-import { stderrWriter } from '../../lib/cli/stderr-writer.ts'
 import { watchStopSignals } from '../../lib/cli/stop-signals.ts'
 import { describeTerminal } from '../../lib/cli/terminal.ts'
 import { type BridgeParts, runBridge } from '../../lib/mcp/bridge/bridge.ts'
@@ -12,7 +11,7 @@ export interface Stdio {
   /** Aborted by the first stop signal. */
   readonly stop: AbortSignal
   bridge(parts: Pick<BridgeParts, 'locate' | 'onMoved' | 'key' | 'env'>): Promise<void>
-  /** Flushes the log. */
+  /** Writes the rest of the log. */
   close(): Promise<void>
   /**
    * Ends the process with 0 when the client has not read all output; the process would otherwise
@@ -21,12 +20,9 @@ export interface Stdio {
   leave(): void
 }
 
-/** Time to flush the log at the end. */
-const flushMs = 500
-
 export function openStdio(level: LogLevel): Stdio {
   const { isTTY: readable, colour } = describeTerminal(process.stderr.isTTY, process.env)
-  const log = createLog({ level, readable, colour, write: stderrWriter() })
+  const log = createLog({ level, readable, colour })
   const signals = watchStopSignals()
   const stop = new AbortController()
   void signals.received.then(signal => {
@@ -47,7 +43,7 @@ export function openStdio(level: LogLevel): Stdio {
       )
     },
     async close() {
-      await log.flush(flushMs)
+      await log.close()
       signals.dispose()
     },
     leave() {

@@ -1,6 +1,6 @@
 import stringWidth from 'fast-string-width'
 import { cleanText } from '../util/text.ts'
-import { paint, terminalWidth } from './terminal.ts'
+import { terminalWidth } from './terminal.ts'
 
 interface ColumnsOptions {
   /** Columns that may be dropped, in this order, until the rest fits. */
@@ -68,17 +68,6 @@ export function wrapCells(cells: string[], width: number, first: string, later: 
     else lines.push(...wrapWords(cell, width, later, later))
   }
   return lines
-}
-
-const bannerWidth = 80
-const labelWidth = 14
-
-/** One fact of a banner. A value that does not fit beside its label is whole on the next line. */
-export function labelled(label: string, value: string, colour: boolean): string[] {
-  const shown = paint(colour, 'bold', label)
-  return labelWidth + stringWidth(value) <= bannerWidth
-    ? [shown + ' '.repeat(labelWidth - label.length) + value]
-    : [shown, `  ${value}`]
 }
 
 /** Quotes a word for a shell of the platform where necessary. */
