@@ -1,11 +1,10 @@
 #!/usr/bin/env node
-// Read by whatever Node is first in PATH: no syntax that Node 12 lacks, and no static import, so
-// that an old Node gets as far as starting a newer one. (Imports of built-in modules also cost time.)
-const needed = [24, 7]
+// Read by whatever Node is first in PATH: no syntax that Node 12 lacks, and no static import (which
+// also costs time), so that an old Node gets as far as starting a newer one.
 const args = process.argv.slice(2)
 
 const [major, minor] = process.versions.node.split('.').map(Number)
-if (major < needed[0] || (major === needed[0] && minor < needed[1])) continueOnNewer()
+if (major < 24 || (major === 24 && minor < 7)) continueOnNewer()
 else if (args.length === 1 && (args[0] === '--version' || args[0] === '-V')) printVersion()
 else start()
 
@@ -26,8 +25,8 @@ function start() {
 function printVersion() {
   const fs = process.getBuiltinModule('fs')
   const { version } = JSON.parse(fs.readFileSync(new URL('../package.json', import.meta.url)))
-  const machine = `${process.platform}-${process.arch}`
-  fs.writeSync(1, `service-cli/${version} ${machine} node-${process.version}\n`)
+  const { platform, arch, version: node } = process
+  fs.writeSync(1, `service-cli/${version} ${platform}-${arch} node-${node}\n`)
 }
 
 /** Node runs what is in this folder unchecked: only this user may write there. */
@@ -48,15 +47,14 @@ function enableCompileCache() {
 
 /** Runs the Node that a checkout has in `node_modules`. */
 async function continueOnNewer() {
-  const names = ['fs', 'url', 'tty', 'child_process']
-  const [fs, url, tty, child] = await Promise.all(names.map(name => import(name)))
+  const [fs, url, tty, child] = await Promise.all(
+    ['fs', 'url', 'tty', 'child_process'].map(name => import(name)),
+  )
   const exe = process.platform === 'win32' ? 'node.exe' : 'node'
   const newer = url.fileURLToPath(new URL(`../node_modules/node/bin/${exe}`, import.meta.url))
   if (!fs.existsSync(newer)) {
-    const version = process.versions.node
-    process.stderr.write(
-      `service-cli needs Node ${needed.join('.')} or newer, this is ${version}\n`,
-    )
+    const found = process.versions.node
+    process.stderr.write(`service-cli needs Node 24.7 or newer, this is ${found}\n`)
     process.exit(1)
   }
   const words = [...process.execArgv, url.fileURLToPath(import.meta.url), ...args]

@@ -6,10 +6,9 @@ import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 // oclif's command class, which this loads, adds a listener to stdout that throws: replaced below.
 import './lib/cli/base-command.ts'
+import { hoistGlobalFlags } from './lib/cli/argv.ts'
 import { failureText } from './lib/cli/failure.ts'
 import { cannotWriteStdout, isClosedPipe } from './lib/cli/write-stdout.ts'
-
-const stderrWaitMs = 1000
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 // oclif would else run plugins that a folder of data names.
@@ -44,33 +43,18 @@ export async function perform(argv: string[], options: Interfaces.LoadOptions): 
   } catch (error) {
     failure = error
     process.exitCode = failure?.oclif?.exit ?? 1
-    // Thrown by a command that has printed all and only sets the exit code.
-    const isExit = failure?.code === 'EEXIT'
-    if (!isExit) (json ? process.stdout : process.stderr).write(failureText(error, json))
+    const { stdout, stderr } = process
+    // A command that only sets its exit code has printed why.
+    if (failure?.code !== 'EEXIT') (json ? stdout : stderr).write(failureText(error, json))
   }
+  const written = (stream: NodeJS.WriteStream) =>
+    new Promise(resolve => void stream.write('', resolve))
   await written(process.stdout)
   if (broken !== undefined && failure?.cause !== broken) {
     process.stderr.write(failureText(cannotWriteStdout(broken), false))
     process.exitCode ||= 1
   }
   // A stderr that is never read must not keep the program from ending.
-  await Promise.race([written(process.stderr), setTimeout(stderrWaitMs)])
+  await Promise.race([written(process.stderr), setTimeout(1000)])
   return Number(process.exitCode ?? 0)
-}
-
-/** `[globals] command [rest]` → `command [globals] [rest]`: to oclif the first word is the command. */
-function hoistGlobalFlags(argv: string[]): string[] {
-  let end = 0
-  for (let word = argv[end]; word !== undefined; word = argv[end]) {
-    if (!/^(?:--json|--quiet|-q|--token(?:=.*)?)$/s.test(word)) break
-    end += word === '--token' ? 2 : 1
-  }
-  const rest = argv.slice(end)
-  const flag = rest.findIndex(word => word.startsWith('-'))
-  const words = flag === -1 ? rest : rest.slice(0, flag)
-  return [...words, ...argv.slice(0, end), ...rest.slice(words.length)]
-}
-
-function written(stream: NodeJS.WriteStream): Promise<void> {
-  return new Promise(resolve => void stream.write('', () => resolve()))
 }

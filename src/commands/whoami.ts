@@ -21,6 +21,6 @@ code is 5.`
     const { flags } = await this.parse(Whoami)
     const { whoami } = await import('./account/whoami.ts')
     const code = await whoami(flags, process.env)
-    if (code !== 0) this.exit(code)
+    if (code !== 0) process.exitCode = code
   }
 }

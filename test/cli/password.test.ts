@@ -146,7 +146,7 @@ describe('service-cli password', () => {
       const args = ['password', 'alice', '--code', '--password-stdin']
       const { code: exit, stderr } = await broken.run(args, { input: `${code}\n${fourth}` })
       expect(exit).to.equal(2)
-      expect(stderr).to.contain('the new password is set').and.contain('run.js login alice')
+      expect(stderr).to.contain('the new password is set').and.contain('service-cli login alice')
     } finally {
       broken.remove()
     }
@@ -155,7 +155,7 @@ describe('service-cli password', () => {
 
   it('takes the command that the owner sees, and asks for the new password twice', async () => {
     const { stdout, stderr: told } = await owner.run(['users', 'reset-code', 'alice'])
-    const [, ...words] = /run\.js (\w+) (alice) (--code)/.exec(told) ?? []
+    const [, ...words] = /service-cli (\w+) (alice) (--code)/.exec(told) ?? []
     const { code, stderr } = await home.run(words, {
       typed: [
         { await: 'Reset code:', send: stdout.replace('\n', '\r') },

@@ -7,16 +7,24 @@ import { perform } from '../../src/main.ts'
 import { type Ended, cleanEnv, root } from './program.ts'
 import type { Step } from './pseudo-terminal.ts'
 
-let config: Promise<Config> | undefined
+let loaded: Promise<Config> | undefined
 
 /** The commands of the sources, as oclif knows them. */
-export function commandConfig(): Promise<Config> {
+export async function commandConfig(): Promise<Config> {
+  loaded ??= loadSources()
+  const config = await loaded
+  // The help of oclif changes the ids of the commands that it shows.
+  for (const plugin of config.plugins.values()) {
+    plugin.commands = plugin.commands.map(each => ({ ...each, id: each.id.replaceAll(' ', ':') }))
+  }
+  return config
+}
+
+function loadSources(): Promise<Config> {
   settings.enableAutoTranspile = false
   const file = readFileSync(join(root, 'package.json'), 'utf8')
   const pjson = JSON.parse(file.replaceAll('./dist/', './src/'))
-  const plugins = { userPlugins: false, devPlugins: false }
-  config ??= Config.load({ root, pjson, ignoreManifest: true, ...plugins })
-  return config
+  return Config.load({ root, pjson, ignoreManifest: true, userPlugins: false, devPlugins: false })
 }
 
 export interface CommandOptions {

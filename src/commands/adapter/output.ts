@@ -53,8 +53,6 @@ export async function writeProduct(product: Product, choice: OutputChoice): Prom
     const line = { event: 'written', file: resolve(file), bytes: bytes.length, sha256 }
     await writeStdout(`${JSON.stringify(line)}\n`)
   } else if (!choice.quiet) {
-    await writeStdout(
-      `wrote ${file} (${bytes.length} bytes)\n\n${product.nextSteps(file)}\n`,
-    )
+    await writeStdout(`wrote ${file} (${bytes.length} bytes)\n\n${product.nextSteps(file)}\n`)
   }
 }

@@ -4,11 +4,9 @@ import { stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { extensionOf, safeFileName } from '../../lib/cli/file-name.ts'
 import { freeName, writeOutputFile } from '../../lib/cli/output-file.ts'
-import { createProgress, mayShowProgress, type Progress } from '../../lib/cli/progress.ts'
 import { sizeText } from '../../lib/util/amounts.ts'
 import { watchStopRequest } from '../../lib/cli/stop-signals.ts'
 import { writeStdout } from '../../lib/cli/write-stdout.ts'
-import { monotonicClock } from '../../lib/util/time.ts'
 import { ServiceError, usage } from '../../lib/util/errors.ts'
 import {
   type Download,
@@ -18,6 +16,7 @@ import {
 } from '../../lib/mcp/client/artefact-download.ts'
 import type { McpSession } from '../../lib/mcp/client/context.ts'
 import { type Client, type ClientFlags, withClient } from '../resources/client.ts'
+import { Progress } from './progress.ts'
 
 interface GetFlags extends ClientFlags {
   out?: string
@@ -45,12 +44,7 @@ export async function runGet(word: string, flags: GetFlags, env: NodeJS.ProcessE
       if (!place.ok) throw new ServiceError('network_failed', place.failure)
       const { url } = place.value
       const hex = await resolve(word, url, { client, signal })
-      const progress = createProgress({
-        label: hex.slice(0, 12),
-        enabled: mayShowProgress(flags, process.stderr, env),
-        stream: process.stderr,
-        clock: monotonicClock,
-      })
+      const progress = new Progress(hex.slice(0, 12), flags)
       const fetch: Fetch = { client, flags, url, hex, progress, signal }
       try {
         await (flags.out === '-' ? pipe(fetch) : save(fetch))

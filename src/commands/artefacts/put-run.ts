@@ -5,10 +5,8 @@ import { basename } from 'node:path'
 import { artefactUri } from '../../lib/mcp/uris.ts'
 import { typeOfName } from '../../lib/cli/file-name.ts'
 import { processOutput, warningsTo } from '../../lib/cli/output.ts'
-import { createProgress, mayShowProgress, type Progress } from '../../lib/cli/progress.ts'
 import { sizeText } from '../../lib/util/amounts.ts'
 import { watchStopRequest } from '../../lib/cli/stop-signals.ts'
-import { monotonicClock } from '../../lib/util/time.ts'
 import { readProblem, ServiceError, usage } from '../../lib/util/errors.ts'
 import { parseJson } from '../../lib/util/json.ts'
 import { noWait } from '../../lib/util/posix.ts'
@@ -16,6 +14,7 @@ import { unexpectedAnswer } from '../../lib/mcp/client/failure.ts'
 import { hostRequest } from '../../lib/mcp/client/host-request.ts'
 import { defaultMcpClientLimits } from '../../lib/mcp/client/limits.ts'
 import { findHost, type HostFlags } from './host-target.ts'
+import { Progress } from './progress.ts'
 
 interface PutFlags extends HostFlags {
   name?: string
@@ -30,12 +29,10 @@ export async function runPut(file: string, flags: PutFlags, env: NodeJS.ProcessE
   const output = processOutput(flags)
   const query = queryOf(file, flags)
   const { target } = await findHost(flags, env, warningsTo(output))
-  const progress = createProgress({
-    label: flags.name ?? (file === stdinName ? 'stdin' : basename(file)),
-    enabled: mayShowProgress(flags, process.stderr, env),
-    stream: process.stderr,
-    clock: monotonicClock,
-  })
+  const progress = new Progress(
+    flags.name ?? (file === stdinName ? 'stdin' : basename(file)),
+    flags,
+  )
   const source = await openSource(file)
   const { signal, dispose } = watchStopRequest()
   const sent = { bytes: 0, hash: createHash('sha256') }

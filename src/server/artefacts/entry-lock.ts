@@ -169,7 +169,7 @@ function breakLock(path: string, seen: string): void {
   remove(aside)
 }
 
-/** Not `rmSync`, which leaves a link without a target where it is before Node 24.9. */
+/** Not `rmSync`, which in Node 24.7 leaves a link that has no target. */
 function remove(path: string): void {
   try {
     fs.unlinkSync(path)
