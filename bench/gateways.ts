@@ -19,7 +19,7 @@ export interface MeasuredGateway {
 export async function startGateway(
   bench: Bench,
   registryDir: string,
-  further: readonly string[],
+  further: readonly string[] = [],
 ): Promise<MeasuredGateway> {
   const logFile = join(mkdtempSync(join(bench.folder, 'gateway-')), 'stderr.log')
   const { entry } = bench.settings

@@ -10,13 +10,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { performance } from 'node:perf_hooks'
 import { setTimeout as delay } from 'node:timers/promises'
-import { defaultLimits } from '../src/lib/config/limits.ts'
 import { Secret } from '../src/lib/util/secret.ts'
 import { createGatewayRequests } from '../src/server/join/gateway-requests.ts'
 import { connectLink } from '../src/server/join/connect-link.ts'
 import { createLinkServer } from '../src/server/join/link-server.ts'
 import { McpHttpServer } from '../src/server/mcp/mcp-http-server.ts'
-import { createCaller, quickLimits } from '../test/helpers/accounts-caller.ts'
+import { createCaller } from '../test/helpers/accounts-caller.ts'
 import { startAccountsProcess } from '../test/helpers/accounts-process.ts'
 import { freePort } from '../test/helpers/free-port.ts'
 import { startGatewayProcess } from '../test/helpers/gateway-process.ts'
@@ -25,13 +24,14 @@ import { statelessHeaders, statelessRequest } from '../test/helpers/stateless.ts
 import { readCpuMs } from './cpu.ts'
 import { describeMachine } from './machine.ts'
 import { quantile } from './stats.ts'
+import { defaultBounds } from '../test/helpers/bounds.ts'
 
 const [count = 100, seconds = 10, clients = 500, rate = 100] = process.argv.slice(2).map(Number)
 const MiB = 1024 * 1024
 const atOnce = 20
 /** Everything beside the measured time. */
 const setUpMs = 300_000
-const linksOfUser = defaultLimits.maxJoinsPerUser
+const linksOfUser = defaultBounds.maxJoinsPerUser
 
 const tooLate = setTimeout(
   () => {
@@ -41,7 +41,7 @@ const tooLate = setTimeout(
   setUpMs + seconds * 1000,
 )
 const folder = await mkdtemp(join(tmpdir(), 'scale-'))
-const accounts = await startAccountsProcess({ flags: quickLimits })
+const accounts = await startAccountsProcess()
 const gateway = startGatewayProcess({
   port: await freePort(),
   registryDir: folder,
@@ -93,9 +93,9 @@ async function startInstance(index: number, token: string): Promise<Simulated> {
     accepted: () => joined.resolve(),
     others: server.linkListener(),
   })
-  const answer = createLinkServer(requests, defaultLimits)
+  const answer = createLinkServer(requests, defaultBounds)
   const gatewayUrl = new URL(url).origin
-  const parts = { gateway: gatewayUrl, token: new Secret(token), limits: defaultLimits }
+  const parts = { gateway: gatewayUrl, token: new Secret(token), limits: defaultBounds }
   void connectLink({ ...parts, opened: answer, signal: stop.signal }).then(({ reason }) => {
     if (stop.signal.aborted) return
     console.error(`a link ended: ${reason}`)

@@ -18,10 +18,7 @@ export type {
 export { McpHttpServer } from './server/mcp/mcp-http-server.ts'
 export type { McpServices } from './server/mcp/server-parts.ts'
 export type { McpHttpConfig } from './server/mcp/mcp-http-config.ts'
-export {
-  defaultPublicLimits as defaultLimits,
-  type PublicLimits as Limits,
-} from './lib/config/limits.ts'
+export { defaultLimits, type Limits } from './lib/config/limits.ts'
 export type { ResourceRegistry } from './server/resources/registry.ts'
 export type {
   BlobContent,

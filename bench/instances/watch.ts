@@ -4,9 +4,8 @@ import { monotonicClock, systemClock } from '../../src/lib/util/time.ts'
 import { silentLogger } from '../../src/lib/util/logger.ts'
 import { systemTimer } from '../../src/lib/util/time.ts'
 import { openFsDirectory } from '../../src/server/gateway/fs-directory.ts'
-import { defaultPublicLimits } from '../../src/lib/config/limits.ts'
-import { resolveGatewayLimits } from '../../src/lib/config/gateway-limits.ts'
 import { answerQuestions } from '../child-messages.ts'
+import { defaultBounds } from '../../test/helpers/bounds.ts'
 
 const [instancesDir] = process.argv.slice(2)
 const directory =
@@ -18,7 +17,7 @@ const directory =
         clock: systemClock,
         ticks: monotonicClock,
         timer: systemTimer,
-        limits: { ...defaultPublicLimits, ...resolveGatewayLimits() },
+        limits: defaultBounds,
         log: silentLogger,
       })
 

@@ -2,8 +2,7 @@ import { argon2, randomBytes } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import { performance } from 'node:perf_hooks'
 import { promisify } from 'node:util'
-import { hashConcurrency } from '../../src/server/accounts/hash-queue.ts'
-import { defaultAccountLimits } from '../../src/server/accounts/limits.ts'
+import { recommendedCost } from '../../src/server/accounts/passwords.ts'
 import type { Bench } from '../bench.ts'
 import { compare, type Entry } from '../compare.ts'
 import { loginText, meText, password, register, startAccountsServer } from '../registry.ts'
@@ -59,7 +58,7 @@ export async function measureLogin(bench: Bench): Promise<Measured> {
   const login = [loginText(target, 'bench')]
   const [one, many] = [[''], new Array<string>(logins).fill('')]
   const milliseconds = bench.pick(3000, 700)
-  const atOnce = hashConcurrency(defaultAccountLimits.maxHashes, availableParallelism())
+  const atOnce = Math.max(1, availableParallelism() - 1)
   const others = () => underLoad(load, target, me, one, milliseconds)
   const logIn = async () => {
     const figures = await underLoad(loginLoad, target, login, many, milliseconds)
@@ -113,19 +112,16 @@ export async function measureLogin(bench: Bench): Promise<Measured> {
 }
 
 async function hashRate(atOnce: number, milliseconds: number): Promise<number> {
-  const { passwordHashBytes, passwordHashPasses } = defaultAccountLimits
   const hash = promisify(argon2)
   const started = performance.now()
   let done = 0
   const work = async () => {
     while (performance.now() - started < milliseconds) {
       await hash('argon2id', {
+        ...recommendedCost,
         message: password,
         nonce: randomBytes(16),
-        parallelism: 1,
         tagLength: 32,
-        memory: passwordHashBytes / 1024,
-        passes: passwordHashPasses,
       })
       done++
     }

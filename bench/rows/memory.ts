@@ -19,7 +19,7 @@ const settleMs = 2000
  * less without any. With few streams the slack of the heap is most of it, so there are many.
  */
 export async function measureMemory(bench: Bench, transport: Transport): Promise<Measured> {
-  const wanted = bench.pick(12_000, 2000)
+  const wanted = bench.pick(9900, 2000)
   const count = Math.min(wanted, (readFileLimit() ?? wanted + spareFiles) - spareFiles)
   const entries: Entry[] = speakersOf(transport, bench.settings.targets).map(name => ({
     name,
@@ -54,9 +54,7 @@ async function measureOne(
   transport: Transport,
   count: number,
 ): Promise<Figures> {
-  const bound = transport === 'session' ? 'maxSessions' : 'maxListenStreams'
-  const serveArguments = ['--limit', `${bound}=${count + 100}`]
-  const target = await bench.start(name, { serveArguments })
+  const target = await bench.start(name)
   const load = bench.startLoad()
   try {
     await postScene(target, bench.fixture.sceneText)

@@ -60,9 +60,7 @@ async function measureOpen(
   open: Open,
   { count, idleMs }: { readonly count: number; readonly idleMs: number },
 ): Promise<Figures> {
-  const target = await bench.start(server, {
-    serveArguments: ['--limit', `maxListenStreams=${2 * count + 100}`],
-  })
+  const target = await bench.start(server)
   try {
     await postScene(target, bench.fixture.sceneText)
     // What the first ones load and compile stays out of the measurement.

@@ -11,22 +11,24 @@ import type { Measured } from '../table.ts'
 import { cleanEnvironment } from '../targets.ts'
 
 const timeoutMs = 20_000
-const oneLine = fileURLToPath(new URL('../programs/one-line/run.js', import.meta.url))
+const oneRequest = fileURLToPath(new URL('../programs/one-request/run.js', import.meta.url))
 
-/** `whoami` with a saved token, beside the least that a command of oclif does. */
+/** `whoami` with a saved token, beside the least that a command with one request does. */
 export async function measureWhoami(bench: Bench): Promise<Measured> {
   const { entry } = bench.settings
   const target = await startAccountsServer(bench, 'registry')
-  const env = {
+  const env: NodeJS.ProcessEnv = {
     ...cleanEnvironment(),
     XDG_CONFIG_HOME: join(bench.folder, 'config'),
     SERVICE_REGISTRY: target.url,
   }
   const account = ['register', 'bench', '--email', 'bench@bench.example', '--password-stdin']
   run([entry, ...account], env, password)
+  const printed = spawnSync(process.execPath, [entry, 'token', 'print'], { env, encoding: 'utf8' })
+  Object.assign(env, { BASE_URL: target.url, TOKEN: printed.stdout.trim() })
   const commands: readonly (readonly [name: string, argv: readonly string[]])[] = [
-    ['one line', [oneLine, 'line']],
-    ['one line again', [oneLine, 'line']],
+    ['one request', [oneRequest, 'me']],
+    ['one request again', [oneRequest, 'me']],
     ...bench.builds.map(build => {
       const name = build.name === 'reference' ? 'whoami (reference)' : 'whoami'
       return [name, [build.entry, 'whoami']] as const
@@ -44,16 +46,16 @@ export async function measureWhoami(bench: Bench): Promise<Measured> {
   return {
     name: 'whoami',
     title: 'whoami with a saved token, asked of a registry on this machine',
-    reference: 'one line',
+    reference: 'one request',
     columns: [
-      { title: 'times one line', figure: 'ms', show: 'ratio' },
+      { title: 'times one request', figure: 'ms', show: 'ratio' },
       { title: 'ms', figure: 'ms', show: 'value' },
       { title: 'times by CPU', figure: 'cpuMs', show: 'ratio' },
       { title: 'cpu ms', figure: 'cpuMs', show: 'value' },
     ],
     rounds,
     notes: [
-      'one line: a program of oclif that prints one line, with the same compile cache (bench/programs/one-line)',
+      'one request: a program of oclif that asks the same with got and prints the name, with the same compile cache (bench/programs/one-request)',
       'ms: wall time of the whole process; cpu ms: of its threads, in steps of 10',
       ...notes,
     ],

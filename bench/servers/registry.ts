@@ -1,68 +1,53 @@
 /**
- * The registry as `server/accounts-server.ts` composes it, without its access log. With `memory` as its
+ * The registry as `accounts-server.ts` composes it, without its access log. With `memory` as its
  * argument a session is looked up once and kept: what is left out is the look-up in the database,
  * and nothing else.
  */
-import { Metrics } from '../../src/server/http/metrics.ts'
-import { systemClock } from '../../src/lib/util/time.ts'
-import type { AccountStore, SessionState } from '../../src/server/accounts/account-store.ts'
-import { corsMethods, createAccountsListener } from '../../src/server/accounts/app.ts'
-import { openAccountsStore, dataFiles } from '../../src/server/accounts/data-folder.ts'
-import { openFileKeys } from '../../src/server/accounts/keys/file-keys.ts'
-import { defaultAccountLimits } from '../../src/server/accounts/limits.ts'
-import { createAccountServices } from '../../src/server/accounts/services.ts'
-import { createRequestChecks } from '../../src/server/http/request-checks.ts'
-import { defaultLimits } from '../../src/lib/config/limits.ts'
 import { createServer } from 'node:http'
-import { announce } from './announce.ts'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { listenerOf } from '../../src/server/accounts/accounts-server.ts'
+import { corsMethods, createApp } from '../../src/server/accounts/app.ts'
+import { LoginLimits } from '../../src/server/accounts/login-limits.ts'
+import { Passwords } from '../../src/server/accounts/passwords.ts'
+import type { AccountTables } from '../../src/server/accounts/schema.ts'
+import { SigningKeys } from '../../src/server/accounts/signing-keys.ts'
+import { AccountStore } from '../../src/server/accounts/store.ts'
+import { Tokens } from '../../src/server/accounts/tokens.ts'
+import { openDatabase } from '../../src/server/database/database.ts'
+import { Metrics } from '../../src/server/http/metrics.ts'
+import { createRequestChecks } from '../../src/server/http/request-checks.ts'
+import { silentLogger } from '../../src/lib/util/logger.ts'
+import { announce } from './announce.ts'
 
 const [, , dataDir = '', lookUp = 'database'] = process.argv
-const ignore = () => {}
-const log = { debug: ignore, info: ignore, warn: ignore, error: ignore }
-const limits = defaultLimits
 
-const clock = systemClock
-const store = await openAccountsStore({ dataDir, clock, log, busyMs: limits.maxStoreWaitMs })
-const keys = await openFileKeys({
-  file: dataFiles(dataDir).keys,
-  clock,
-  log,
-  lifetimes: defaultAccountLimits,
-  rotationMs: limits.keyRotationMs,
-  busyMs: limits.maxStoreWaitMs,
-})
-const services = createAccountServices({
-  store: lookUp === 'memory' ? withKeptSessions(store) : store,
+const store = await AccountStore.open(await openDatabase<AccountTables>({ dataDir, create: true }))
+if (lookUp === 'memory') keepSessions()
+const keys = await SigningKeys.open(join(dataDir, 'signing-keys.json'), { create: true })
+const app = createApp({
+  services: {
+    store,
+    tokens: new Tokens({ store, keys, issuer: `urn:service-cli:registry:${store.registryId}` }),
+    passwords: new Passwords(),
+    loginLimits: new LoginLimits(null),
+    registration: 'open',
+    local: true,
+    log: silentLogger,
+  },
   keys,
-  issuer: `urn:service-cli:registry:${store.registryId}`,
-  registration: 'open',
-  local: true,
-  limits: defaultAccountLimits,
-  clock,
-  log,
+  checks: createRequestChecks({ host: '127.0.0.1' }, corsMethods),
+  metrics: new Metrics('registry', () => {}),
 })
-const listener = createAccountsListener({
-  services,
-  ...createRequestChecks({ host: '127.0.0.1' }, corsMethods),
-  version: '0.0.0',
-  limits,
-  log,
-  metrics: new Metrics('registry', ignore),
-})
-const server = createServer({ noDelay: true, keepAlive: true }, listener)
+const server = createServer({ noDelay: true, keepAlive: true }, listenerOf(app))
 server.listen(0, '127.0.0.1', 4096, () => announce(server.address() as AddressInfo))
 
-function withKeptSessions(inner: AccountStore): AccountStore {
-  const kept = new Map<string, SessionState>()
-  return {
-    ...inner,
-    async findSession(id) {
-      const known = kept.get(id)
-      if (known !== undefined) return known
-      const found = await inner.findSession(id)
-      if (found !== null) kept.set(id, found)
-      return found
-    },
+function keepSessions(): void {
+  const kept = new Map<string, ReturnType<AccountStore['findSession']>>()
+  const findSession = store.findSession.bind(store)
+  store.findSession = id => {
+    const found = kept.get(id) ?? findSession(id)
+    kept.set(id, found)
+    return found
   }
 }

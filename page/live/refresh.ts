@@ -1,4 +1,4 @@
-import { Throttle } from '../../src/lib/util/throttle.ts'
+import { Throttle } from '../../src/lib/mcp/throttle.ts'
 import type { Timer } from '../../src/lib/util/time.ts'
 
 export const timer: Timer = {

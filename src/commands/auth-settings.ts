@@ -1,4 +1,4 @@
-import { isLoopback, withoutBrackets } from '../lib/util/address.ts'
+import { isLoopback, withoutBrackets } from '../lib/util/net.ts'
 import { ApiKeyConfig, keyVariable } from '../lib/auth/api-key-config.ts'
 import { keysPath } from '../lib/config/paths.ts'
 import { readKeysFile } from '../lib/auth/keys-file.ts'

@@ -1,9 +1,5 @@
 import * as Flags from '@oclif/core/flags'
-import {
-  type DatabaseSettings,
-  databaseVariable,
-  parseDatabaseUrl,
-} from '../server/database/settings.ts'
+import { databaseVariable, parseDatabaseUrl } from '../server/database/settings.ts'
 import { usage } from '../lib/util/errors.ts'
 
 /** The flag of servers that may share a PostgreSQL database. */
@@ -18,20 +14,13 @@ export const databaseFlag = {
  * The flag, else the variable, which may have a password. Undefined without both. Throws
  * `usage_invalid`.
  */
-export function readDatabase(
-  flag: string | undefined,
-  env: NodeJS.ProcessEnv,
-): DatabaseSettings | undefined {
-  if (flag !== undefined) {
-    const settings = parseDatabaseUrl(flag, '--database')
-    if (settings.password === undefined) return settings
-    throw usage(
-      '--database must not have a password: other users of this machine can see it',
-      `pass the address in ${databaseVariable}, or the password in PGPASSWORD or a PGPASSFILE`,
-    )
-  }
+export function readDatabase(flag: string | undefined, env: NodeJS.ProcessEnv): URL | undefined {
   const variable = env[databaseVariable]
-  return variable === undefined || variable === ''
-    ? undefined
-    : parseDatabaseUrl(variable, databaseVariable)
+  if (flag === undefined) return variable ? parseDatabaseUrl(variable, databaseVariable) : undefined
+  const url = parseDatabaseUrl(flag, '--database')
+  if (url.password === '') return url
+  throw usage(
+    '--database must not have a password: other users of this machine can see it',
+    `pass the address in ${databaseVariable}, or the password in PGPASSWORD or a PGPASSFILE`,
+  )
 }

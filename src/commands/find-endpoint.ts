@@ -1,5 +1,5 @@
 import { hostname } from 'node:os'
-import { isLoopback } from '../lib/util/address.ts'
+import { isLoopback } from '../lib/util/net.ts'
 import { type ServiceError, usage } from '../lib/util/errors.ts'
 import type { Instance } from '../lib/instances/instance.ts'
 import { liveInstances } from '../lib/instances/live-instances.ts'

@@ -1,7 +1,7 @@
-import { checkSecretText, readSecretFile } from '../lib/auth/secret-file.ts'
+import { parseToken, readTokenFile } from '../lib/accounts/token.ts'
 import { parseAccountsUrl, refuseExposed } from '../lib/config/accounts-url.ts'
 import { usage } from '../lib/util/errors.ts'
-import { Secret } from '../lib/util/secret.ts'
+import type { Secret } from '../lib/util/secret.ts'
 import { checkPath } from './server-settings.ts'
 
 /**
@@ -16,11 +16,9 @@ export function readJoinToken(
   const { SERVICE_JOIN_TOKEN: variable } = env
   if (file === undefined && !variable) return null
   return async () =>
-    new Secret(
-      file === undefined
-        ? checkSecretText(variable ?? '', 'SERVICE_JOIN_TOKEN')
-        : await readSecretFile(file, '--join-token-file', { mounted: true }),
-    )
+    file === undefined
+      ? parseToken(variable ?? '', 'SERVICE_JOIN_TOKEN')
+      : readTokenFile(file, '--join-token-file')
 }
 
 /** The address of a gateway to join, without `/mcp`. Throws `usage_invalid`. */

@@ -1,16 +1,20 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { AccountCommand, passwordFlags, noInputFlag } from '../lib/cli/base-command.ts'
+import { parseToken, tokenExpiry } from '../lib/accounts/token.ts'
+import { readSecretFromStdin } from '../lib/cli/secret-input.ts'
+import { usage } from '../lib/util/errors.ts'
+import { parseTime } from '../lib/util/time.ts'
+import { type AccountContext, openAccount, saveLogin } from './account/context.ts'
+import { readPassword, readText } from './account/password-input.ts'
 
 /** Gets a token for a user name and password, and saves it. */
 export default class Login extends AccountCommand {
   static override summary = 'Log in to an accounts server'
 
-  static override description = `Prompts for the password without showing it, checks it with the \
-accounts server, and saves the token in ~/.config/service-cli/config.toml, which only you can read. \
-XDG_CONFIG_HOME replaces ~/.config. Logins to several accounts servers can coexist.
-
-SERVICE_TOKEN and SERVICE_TOKEN_FILE take precedence over the saved login.`
+  static override description = `Prompts for the password without showing it, and saves the \
+token in ~/.config/service-cli/config.toml, which only you can read. SERVICE_TOKEN and \
+SERVICE_TOKEN_FILE take precedence over the saved login.`
 
   static override examples = [
     { description: 'prompt for the password', command: '<%= config.bin %> login alice' },
@@ -18,14 +22,7 @@ SERVICE_TOKEN and SERVICE_TOKEN_FILE take precedence over the saved login.`
       description: 'from a password manager',
       command: 'pass show registry | <%= config.bin %> login alice --password-stdin',
     },
-    {
-      description: 'save an existing token',
-      command: '<%= config.bin %> login --token-stdin < token.txt',
-    },
-    {
-      description: 'another accounts server',
-      command: '<%= config.bin %> login alice --registry https://registry.studio.example',
-    },
+    { description: 'a token', command: '<%= config.bin %> login --token-stdin < token.txt' },
   ]
 
   static override args = {
@@ -43,7 +40,24 @@ SERVICE_TOKEN and SERVICE_TOKEN_FILE take precedence over the saved login.`
 
   override async run(): Promise<void> {
     const { args, flags } = await this.parse(Login)
-    const { login } = await import('./account/login.ts')
-    await login(args.username, flags, process.env)
+    const context = await openAccount(flags)
+    if (flags['token-stdin']) {
+      if (args.username !== undefined || flags.password !== undefined || flags['password-stdin']) {
+        throw usage('--token-stdin cannot be combined with a user name or password')
+      }
+      return saveToken(context)
+    }
+    const username = await readText(args.username, 'username', flags, 'login alice')
+    const password = await readPassword(flags)
+    const login = await context.client.login(username, password)
+    await saveLogin(context, { ...login, username: login.username ?? username })
   }
+}
+
+async function saveToken(context: AccountContext): Promise<void> {
+  const text = await readSecretFromStdin(process.stdin, '--token-stdin')
+  const accessToken = parseToken(text.reveal(), '--token-stdin')
+  const { username, email, token } = await context.client.me(accessToken)
+  const accessExpiresAtMs = parseTime(token?.expires_at) ?? tokenExpiry(accessToken)
+  await saveLogin(context, { username, email, accessToken, accessExpiresAtMs })
 }

@@ -1,4 +1,3 @@
-import { checkLimits, defaultPublicLimits } from '../lib/config/limits.ts'
 import { type AuthFlags, readAuth } from './auth-settings.ts'
 import { readLimitFlags } from './limit-flag.ts'
 import { type AddressFlags, readAddress, readRegistryDir } from './server-settings.ts'
@@ -11,8 +10,6 @@ export interface McpServerFlags extends AddressFlags, AuthFlags {
   limit?: string[]
 }
 
-const names = Object.keys(defaultPublicLimits)
-
 /** The settings that `serve` and `gateway` share. Throws as those of each do. */
 export async function readMcpServerSettings(flags: McpServerFlags, env: NodeJS.ProcessEnv) {
   const address = readAddress(flags)
@@ -22,6 +19,6 @@ export async function readMcpServerSettings(flags: McpServerFlags, env: NodeJS.P
     tools: flags['no-tools'] !== true,
     page: flags['no-page'] !== true,
     auth: await readAuth(address, flags, env),
-    limits: readLimitFlags(flags.limit ?? [], [{ names, check: checkLimits }]),
+    limits: readLimitFlags(flags.limit ?? []),
   }
 }

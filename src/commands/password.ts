@@ -1,22 +1,36 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { TokenCommand, noInputFlag } from '../lib/cli/base-command.ts'
+import { counted } from '../lib/util/amounts.ts'
+import { ServiceError, usage } from '../lib/util/errors.ts'
+import {
+  type AccountFlags,
+  openAccount,
+  openToken,
+  saveLogin,
+  withHint,
+} from './account/context.ts'
+import {
+  type InputFlags,
+  readSecretAndPassword,
+  readText,
+  withNewPassword,
+} from './account/password-input.ts'
 
 /** Changes a password, or sets a new one with a code. */
 export default class Password extends TokenCommand {
   static override summary = 'Change your password, or set a new one with a reset code'
 
-  static override description = `Prompts for the current password and twice for the new one, without \
-showing them. Ends every other login of the account; this login and service tokens stay valid.
+  static override description = `Prompts for the current password and twice for the new one, and \
+ends every other login of the account; service tokens stay valid.
 
-With --code it prompts for a code from the operator of the accounts server instead of the \
-current password. The code is valid once. Ends every login and service token of the account, lists \
-them, and logs you in.`
+With --code it prompts for a code from the operator of the accounts server instead of the current \
+password. It ends every login and service token of the account, lists them, and logs you in.`
 
   static override examples = [
     { description: 'prompt for everything', command: '<%= config.bin %> password' },
     {
-      description: 'in a script: the current password, then the new one, a line each',
+      description: 'the current password, then the new one, a line each',
       command: 'cat passwords.txt | <%= config.bin %> password --password-stdin',
     },
     { description: 'after a lost password', command: '<%= config.bin %> password alice --code' },
@@ -39,7 +53,54 @@ them, and logs you in.`
 
   override async run(): Promise<void> {
     const { args, flags } = await this.parse(Password)
-    const { changePassword } = await import('./account/change-password.ts')
-    await changePassword(args.username, flags, process.env)
+    if (flags.code) return reset(args.username, flags)
+    if (args.username !== undefined) {
+      const hint = 'without it the password of the login in use is changed'
+      throw usage('a user name requires --code', hint)
+    }
+    const { client, server, output, source, withToken } = await openToken(flags)
+    const [current, given] = await readSecretAndPassword('current password', flags)
+    await withNewPassword(given, flags, next =>
+      withToken(token => client.changePassword(token, current, next)),
+    ).catch(
+      addHint('for a lost password, ask the operator of the accounts server for a reset code'),
+    )
+    await output.result('', {
+      registry: server.url,
+      changed: true,
+      source: source.source,
+      source_name: source.name,
+    })
+    output.note(`the password at ${server.url} is changed; every other login has ended`)
+  }
+}
+
+async function reset(typed: string | undefined, flags: AccountFlags & InputFlags): Promise<void> {
+  if (flags.token) throw usage('password --code takes no --token', 'the code says that you may')
+  const context = await openAccount(flags)
+  const { client, output } = context
+  const username = await readText(typed, 'username', flags, 'password alice --code')
+  const [code, given] = await readSecretAndPassword('reset code', flags)
+  await withNewPassword(given, flags, async password => {
+    const ended = await client.resetPassword(username, code, password)
+    const { ended_sessions, ended_tokens } = ended
+    const tokens = ended_tokens.map(({ id, name }) => ({ id, name }))
+    // Before the login, which may fail: these lines cannot be had again.
+    output.note(
+      `the password of ${username} is set; ${counted(ended_sessions, 'login')} and ${counted(tokens.length, 'service token')} ended`,
+    )
+    for (const { id, name } of tokens) output.note(`ended service token "${name}" (${id})`)
+    const login = await client.login(username, password)
+    const more = { ended_sessions, ended_tokens: tokens }
+    await saveLogin(context, { ...login, username: login.username ?? username }, more)
+  }).catch(addHint('the operator of the accounts server makes a new code'))
+}
+
+/** For a wrong password or code. */
+function addHint(hint: string): (error: unknown) => never {
+  return error => {
+    const isWrong =
+      error instanceof ServiceError && error.data?.['reason'] === 'invalid-credentials'
+    throw isWrong ? withHint(error, `nothing has changed; ${hint}`) : error
   }
 }

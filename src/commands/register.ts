@@ -1,24 +1,28 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { AccountCommand, passwordFlags, noInputFlag } from '../lib/cli/base-command.ts'
+import { ServiceError } from '../lib/util/errors.ts'
+import type { Secret } from '../lib/util/secret.ts'
+import { openAccount, saveLogin, withHint } from './account/context.ts'
+import {
+  askSecret,
+  canAsk,
+  readGivenPassword,
+  readText,
+  withNewPassword,
+} from './account/password-input.ts'
 
 /** Makes an account, and logs in to it. */
 export default class Register extends AccountCommand {
   static override summary = 'Create an account at an accounts server, and log in'
 
-  static override description = `Prompts for missing values: the password twice, without showing it, \
-and an invitation code when the accounts server requires one. User names have at least 3 characters, \
-passwords at least 8; the accounts server may require more.`
+  static override description = `Prompts for missing values: the password twice, without showing \
+it, and an invitation code when the accounts server requires one.`
 
   static override examples = [
     {
       description: 'prompt for the password',
       command: '<%= config.bin %> register alice --email alice@studio.example',
-    },
-    {
-      description: 'from a password manager',
-      command:
-        'pass show registry | <%= config.bin %> register alice --email alice@studio.example --password-stdin',
     },
   ]
 
@@ -34,7 +38,33 @@ passwords at least 8; the accounts server may require more.`
 
   override async run(): Promise<void> {
     const { args, flags } = await this.parse(Register)
-    const { register } = await import('./account/register.ts')
-    await register(args.username, flags, process.env)
+    const context = await openAccount(flags)
+    const { client, output } = context
+    const example = 'register alice --email alice@studio.example'
+    const username = await readText(args.username, 'username', flags, example)
+    const email = await readText(flags.email, 'email', flags, example)
+    let invite: Secret | undefined
+    const given = await readGivenPassword(flags)
+    const login = await withNewPassword(given, flags, async password => {
+      const account = { username, email, password }
+      const made = await client.register({ ...account, invite }).catch(async error => {
+        if (invite !== undefined || !needsCode(error)) throw error
+        if (!canAsk(flags)) throw withHint(error, codeHint)
+        invite = await askSecret(flags, 'invitation code', codeHint)
+        return client.register({ ...account, invite })
+      })
+      output.note(`registered ${made?.username ?? username}`)
+      return made ?? client.login(username, password)
+    })
+    const { username: name = username, email: address = email } = login
+    await saveLogin(context, { ...login, username: name, email: address })
   }
 }
+
+function needsCode(error: unknown): error is ServiceError {
+  const errors = error instanceof ServiceError ? error.data?.['errors'] : undefined
+  return Array.isArray(errors) && errors.some(({ pointer }) => pointer === '/invite')
+}
+
+const codeHint =
+  'the operator makes one with service-cli registry users add; service-cli register asks for it in a terminal'

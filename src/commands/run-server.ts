@@ -1,7 +1,6 @@
 import { type ProgramLog, createLog } from '../lib/cli/log.ts'
 import { levelOf, type OutputFlags } from '../lib/cli/log-level.ts'
-import { defaultLimits } from '../lib/config/limits.ts'
-import { findPortHolder } from '../lib/util/port-holder.ts'
+import { httpDefaults } from '../server/http/limits.ts'
 import { watchStopSignals } from '../lib/cli/stop-signals.ts'
 import { describeTerminal } from '../lib/cli/terminal.ts'
 import { writeStdout } from '../lib/cli/write-stdout.ts'
@@ -24,7 +23,7 @@ interface Shown {
 }
 
 interface ServerRun<Settings, Handle extends Stoppable> {
-  readonly settings: Settings & { readonly limits?: { stopGraceMs?: number } }
+  readonly settings: Settings
   /**
    * Rejects when `cancelled` is aborted before the server listens. `say` prints a line with
    * `--json` before that.
@@ -56,8 +55,7 @@ export async function runServer<Settings, Handle extends Stoppable>(
   const terminal = describeTerminal(process.stderr.isTTY, process.env)
   const { isTTY: readable, colour } = terminal
   const log = createLog({ level: levelOf(flags), readable, colour })
-  const { stopGraceMs } = { ...defaultLimits, ...run.settings.limits }
-  const limitMs = stopGraceMs + stopMarginMs
+  const limitMs = httpDefaults.stopGraceMs + stopMarginMs
   const signals = watchStopSignals()
   try {
     const cancel = new AbortController()
@@ -68,7 +66,7 @@ export async function runServer<Settings, Handle extends Stoppable>(
       void say(line).catch(error => log.error({ err: error }, 'cannot write a --json line'))
     }
     const options = { ...run.settings, log, accessLog: log.access }
-    const starting = run.start(options, cancel.signal, news).catch(explainPort)
+    const starting = run.start(options, cancel.signal, news)
     const early = await Promise.race([signals.received, starting.then(() => null)])
     if (early !== null) {
       cancel.abort()
@@ -129,18 +127,4 @@ async function ending(
     clearTimeout(timer)
   }
   log.info({}, 'stopped')
-}
-
-/** Names who holds the port. */
-export async function explainPort(error: unknown): Promise<never> {
-  if (!(error instanceof ServiceError) || error.code !== 'port_in_use') throw error
-  // Named already, by what it said of itself.
-  if (error.data?.holder !== undefined) throw error
-  const port = error.data?.port
-  const holder = typeof port === 'number' ? await findPortHolder(port) : null
-  const by = holder === null ? 'another program' : `process ${holder.pid} (${holder.program})`
-  throw new ServiceError('port_in_use', `port ${String(port)} is taken by ${by}`, {
-    cause: error,
-    hint: 'stop it, choose another --port, or let --port 0 pick a free one',
-  })
 }

@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import { usage } from '../lib/util/errors.ts'
 import type { ListenOptions } from '../server/http/listen-options.ts'
 import { isIP } from 'node:net'
-import { parseNetwork, parseOrigin, withoutBrackets } from '../lib/util/address.ts'
+import { parseNetwork, parseOrigin, withoutBrackets } from '../lib/util/net.ts'
 
 /** The flags that every server has, as the parser returns them. */
 export interface AddressFlags {

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
 import { realpath } from 'node:fs/promises'
-import { bundledCatalog } from '../lib/util/adapter-files.ts'
 import { monotonicClock, systemClock, systemTimer, toRfc3339 } from '../lib/util/time.ts'
 import { processStart } from '../lib/util/process.ts'
 import { createHandlers, type InstanceDownload } from './mcp/app.ts'
@@ -13,11 +12,11 @@ import { type AssembledGateway, assembleGateway } from './gateway/assembly.ts'
 import { isJoinRequest, refuseEarlyJoin } from './gateway/join/join-upgrade.ts'
 import { winPort } from './gateway/win-port.ts'
 import type { GatewayHandle, GatewayOptions } from './gateway/options.ts'
-import { CatalogFile } from './gateway/catalog/catalog-file.ts'
+import { bundledCatalog, CatalogFile } from './gateway/catalog/catalog-file.ts'
 import { type PortNews, type Reporter, reportOf } from './gateway/election-report.ts'
 import type { ElectionEvent } from './gateway/election.ts'
 import { EventRing } from './gateway/event-ring.ts'
-import { resolveGatewayLimits } from '../lib/config/gateway-limits.ts'
+import { resolveGatewayLimits } from './gateway/limits.ts'
 import {
   createIdentityRoute,
   readActiveGatewayFile,
@@ -36,7 +35,6 @@ import { ServerSocket } from './http/server-socket.ts'
 import { Page } from './page/page.ts'
 import { chain } from './resources/maybe-promise.ts'
 import { stoppable } from '../lib/util/stoppable.ts'
-import { resolveLimits } from '../lib/config/limits.ts'
 import { openStateDirectory, selectStateDirectory } from '../lib/instances/state-directory.ts'
 import { version } from '../lib/util/version.ts'
 
@@ -50,21 +48,20 @@ export async function startGateway(
   cancelled: AbortSignal = new AbortController().signal,
 ): Promise<GatewayHandle> {
   const { log } = options
-  const limits = resolveLimits(options.limits)
-  const gatewayLimits = resolveGatewayLimits(options.limits)
+  const limits = resolveGatewayLimits(options.limits)
+  const authLimits = resolveAuthLimits(options.limits)
   const { path: registryDir, instances } = await openStateDirectory(
     selectStateDirectory(options.registryDir, process.env),
   )
   const registry = registryMark(await realpath(registryDir))
-  const allLimits = { ...limits, ...gatewayLimits }
   // Before the election: a standby must not fail when it takes over.
   const { catalog: path = bundledCatalog } = options
   const source = options.catalog === undefined ? 'bundled' : 'file'
-  const catalog = await CatalogFile.open({ path, source, limits: allLimits, log })
+  const catalog = await CatalogFile.open({ path, source, limits, log })
   cancelled.throwIfAborted()
 
   const instanceId = randomUUID()
-  const ring = new EventRing(gatewayLimits)
+  const ring = new EventRing(limits)
   const tell = (news: ElectionEvent | PortNews, by: Reporter): void => {
     const report = reportOf(news, by)
     ring.record(report.entry)
@@ -88,7 +85,7 @@ export async function startGateway(
     options.acceptJoins &&
     new AccountTokens({
       server: options.acceptJoins,
-      limits,
+      limits: authLimits,
       ticks: monotonicClock,
       timer: systemTimer,
     })
@@ -96,7 +93,7 @@ export async function startGateway(
   const auth = await createAuth(options.auth ?? { mode: 'none' }, {
     mcpUrl,
     accounts,
-    limits: resolveAuthLimits(options.limits),
+    limits: authLimits,
     clock: systemClock,
     ticks: monotonicClock,
     timer: systemTimer,
@@ -152,7 +149,7 @@ export async function startGateway(
   const candidate = { instanceId, port: options.port, registry }
   const { from } = await winPort({
     options,
-    limits: gatewayLimits,
+    limits,
     registryDir,
     by: candidate,
     bind: () => socket.bind(handlers),
@@ -195,7 +192,7 @@ export async function startGateway(
     accounts,
     onRefused,
     mayUseKey: () => chain(auth.policy.authenticate(stranger), ({ ok }) => !ok),
-    limits: allLimits,
+    limits,
     log,
   })
   opened.defer(() => assembled.close())

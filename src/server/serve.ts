@@ -7,7 +7,7 @@ import { documentsPath } from '../lib/config/paths.ts'
 import { tokenFile } from '../lib/instances/files.ts'
 import { createAuth } from './auth/create-auth.ts'
 import { withGatewayAccess } from './auth/gateway-access.ts'
-import { resolveAuthLimits } from './auth/limits.ts'
+import { type AuthLimits, resolveAuthLimits } from './auth/limits.ts'
 import { createFsStore } from './artefacts/fs-store.ts'
 import type { openBucketStore } from './artefacts/bucket/open-bucket-store.ts'
 import { artefactRootIn } from './artefacts/helpers.ts'
@@ -16,12 +16,13 @@ import { CheckpointFolder } from './checkpoints/checkpoint-folder.ts'
 import { Checkpoints } from './checkpoints/checkpoints.ts'
 import { SceneComparer } from './checkpoints/scene-comparer.ts'
 import { createPictureMaker } from './capture/png/picture-maker.ts'
+import type { CaptureLimits } from './capture/limits.ts'
 import { windowCaptureLimits } from './capture/window-limits.ts'
 import { createHostEndpoint } from './host/host-endpoint.ts'
 import { createHostSink } from './host/host-sink.ts'
 import { resolveHostToken } from './host/host-token.ts'
 import { createInstanceRecord, InstanceFile, scenePatch } from './host/instance-record.ts'
-import { resolveGatewayLimits } from '../lib/config/gateway-limits.ts'
+import { type GatewayLimits, resolveGatewayLimits } from './gateway/limits.ts'
 import { removeLeftovers } from './host/leftovers.ts'
 import { dccTypeOf, PresenceNews, presencePatch } from './host/link/presence.ts'
 import { SceneFile } from './host/scene-file.ts'
@@ -31,7 +32,6 @@ import { ClientTable } from './mcp/client-table.ts'
 import { applicationTools } from './mcp/tools/tools.ts'
 import { Metrics } from './http/metrics.ts'
 import { McpHttpServer } from './mcp/mcp-http-server.ts'
-import { resolveLimits } from '../lib/config/limits.ts'
 import { openStateDirectory, selectStateDirectory } from '../lib/instances/state-directory.ts'
 import { NoteFolder } from './notes/note-folder.ts'
 import { Prover } from './notes/prover.ts'
@@ -53,7 +53,8 @@ export async function startServe(
   cancelled: Pick<AbortSignal, 'aborted' | 'throwIfAborted'> = new AbortController().signal,
 ): Promise<ServeHandle> {
   const { log } = options
-  const limits = resolveLimits(options.limits)
+  const bounds: Partial<GatewayLimits & AuthLimits & CaptureLimits> = options.limits ?? {}
+  const limits = resolveGatewayLimits(bounds)
   const instanceId = randomUUID()
   const registryDir = await openStateDirectory(
     selectStateDirectory(options.registryDir, process.env),
@@ -65,7 +66,7 @@ export async function startServe(
     clock: systemClock,
     log,
     cancelled,
-    recordAgeMs: resolveGatewayLimits(options.limits).reapAfterMs,
+    recordAgeMs: limits.reapAfterMs,
   })
   cancelled.throwIfAborted()
 
@@ -93,18 +94,18 @@ export async function startServe(
   let mcpUrl = `${baseUrlOf(options, options.port)}/mcp`
   const auth = await createAuth(options.auth ?? { mode: 'none' }, {
     mcpUrl: () => mcpUrl,
-    limits: resolveAuthLimits(options.limits),
+    limits: resolveAuthLimits(bounds),
     clock: systemClock,
     ticks: monotonicClock,
     timer: systemTimer,
     log,
   })
   opened.defer(() => auth.close())
-  const audit = new AuditLog({ limits })
+  const audit = new AuditLog({})
   // Without resources no client can read the picture, so the window is not captured.
   const capture =
     options.resources && options.capture !== undefined
-      ? await openServeCapture(options.capture, options.limits, log)
+      ? await openServeCapture(options.capture, bounds, log)
       : null
   opened.defer(() => capture?.source.close())
   const config = {
@@ -172,7 +173,7 @@ export async function startServe(
     page: { keyLogin: options.auth?.mode !== 'oauth' },
     host: ({ registry, peerOf, onRefused, pageLogin }) => {
       const endpoint = createHostEndpoint({
-        sink: createHostSink(registry, { audit, store, notes, checkpoints, limits }),
+        sink: createHostSink(registry, { audit, store, notes, checkpoints }),
         registry,
         identity: { name: 'service-cli', version },
         token: token.secret,

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { createInterface } from 'node:readline'
-import { pythonClient, readPythonClient } from '../../src/lib/util/adapter-files.ts'
+import { pythonClient, readPythonClient } from '../../src/commands/adapter/adapter-files.ts'
 import { until } from '../helpers/until.ts'
 import { skipBecause } from '../helpers/skip.ts'
 

@@ -75,15 +75,11 @@ describe('service-cli against a registry that answers literally as the specifica
     expect(home.config()).to.equal(before)
   })
 
-  it('logs in with --password, warning of SERVICE_TOKEN, and on a terminal of the flag', async () => {
+  it('logs in with --password, warning of SERVICE_TOKEN', async () => {
     const args = ['login', 'alice', '--password', password]
-    const piped = await home.run(args, { env: { SERVICE_TOKEN: 'something-else' } })
-    expect(piped.code).to.equal(0)
-    expect(piped.stderr).to.contain('logged in').and.contain('unset SERVICE_TOKEN')
-    expect(piped.stderr).not.to.contain('shell history')
-    const { code, stderr } = await home.run(args, { typed: [] })
+    const { code, stderr } = await home.run(args, { env: { SERVICE_TOKEN: 'something-else' } })
     expect(code).to.equal(0)
-    expect(stderr.match(/shell history/g)).to.have.length(1)
+    expect(stderr).to.contain('logged in').and.contain('unset SERVICE_TOKEN')
     const mistaken = await home.run(['login', 'alice', '--password-stdin'], { typed: [] })
     expect(mistaken.code).to.equal(2)
     expect(mistaken.stderr).to.contain('stdin is a terminal')
@@ -117,7 +113,7 @@ describe('service-cli against a registry that answers literally as the specifica
     const { code, stdout, stderr } = await home.run(['logout', '--json'])
     expect(code).to.equal(0)
     expect(JSON.parse(stdout)).to.include({ username: 'alice', revoked: false })
-    expect(stderr).to.contain('has no logout')
+    expect(stderr).to.contain('does not offer POST /api/v1/auth/logout')
     expect((await home.run(['whoami'])).code).to.equal(4)
     expect((await home.run(['logout'])).stderr).to.contain('not logged in')
   })

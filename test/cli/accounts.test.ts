@@ -1,10 +1,11 @@
 import { expect } from 'chai'
-import { mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { type AccountHome, createAccountHome } from '../helpers/account-home.ts'
-import { cheapHashing, createCaller } from '../helpers/accounts-caller.ts'
+import { createCaller } from '../helpers/accounts-caller.ts'
 import { createAccountsOwner } from '../helpers/accounts-owner.ts'
 import type { RunningAccounts } from '../helpers/accounts-process.ts'
+import { freePort } from '../helpers/free-port.ts'
 import { accountsInProcess } from '../helpers/in-process-servers.ts'
 import { type Passage, openPassage } from '../helpers/passage.ts'
 
@@ -24,7 +25,7 @@ describe('service-cli against its own registry', () => {
   const savedAccess = () => /access_token = "(.+)"/.exec(home.config())?.[1] ?? ''
 
   before(async () => {
-    registry = await accountsInProcess({ flags: cheapHashing })
+    registry = await accountsInProcess()
     passage = await openPassage(registry.url)
     home = createAccountHome(passage.url)
     const words = ['register', 'alice', '--email', 'alice@studio.example', '--password-stdin']
@@ -86,22 +87,16 @@ describe('service-cli against its own registry', () => {
     expect((await home.run(['token', 'list'])).stderr).to.contain('no service tokens')
   })
 
-  it('revokes the newest token of a name: at once in a script, after a question on a terminal', async () => {
-    for (const _ of [1, 2, 3]) await home.run(['token', 'create', 'render'])
-    const ids = async () => {
-      const { tokens: listed } = await json(['token', 'list'])
-      return listed.map(({ id }: { id: string }) => id).toSorted()
-    }
-    const [oldest, middle, newest] = await ids()
-    const said = await home.run(['token', 'revoke', 'render'])
-    expect(said.stderr).to.contain(newest).and.contain(oldest)
-    expect(await ids()).to.deep.equal([oldest, middle])
-    const onTerminal = (send: string) =>
-      home.run(['token', 'revoke', 'render'], { typed: [{ await: 'Revoke the newest', send }] })
-    expect((await onTerminal('n\r')).stderr).to.contain('nothing was revoked')
-    expect(await ids()).to.deep.equal([oldest, middle])
-    expect((await onTerminal('y\r')).stderr).to.contain('is revoked')
-    expect(await ids()).to.deep.equal([oldest])
+  it('revokes by id where several tokens have a name', async () => {
+    for (const _ of [1, 2]) await home.run(['token', 'create', 'render'])
+    const { tokens } = await json(['token', 'list'])
+    const [one, other] = tokens.map(({ id }: { id: string }) => id)
+    const refused = await home.run(['token', 'revoke', 'render'])
+    expect(refused.code).to.equal(2)
+    expect(refused.stderr).to.contain(one).and.contain(other)
+    expect((await home.run(['token', 'revoke', one])).stderr).to.contain('is revoked')
+    expect((await json(['token', 'list'])).tokens).to.have.length(1)
+    expect((await home.run(['token', 'revoke', 'render'])).code).to.equal(0)
   })
 
   it('prints the token in use', async () => {
@@ -118,6 +113,58 @@ describe('service-cli against its own registry', () => {
     expect(await json(['whoami'], env)).to.include({ source: 'token_file', verified: true })
     writeFileSync(path, '')
     expect((await home.run(['whoami'], { env })).code).to.equal(2)
+  })
+
+  it('takes a token as people copy it', async () => {
+    for (const text of [
+      ` ${savedAccess()}\n`,
+      `\ufeff${savedAccess()}`,
+      `Bearer ${savedAccess()}`,
+    ]) {
+      const path = join(home.folder, 'token')
+      writeFileSync(path, text, { mode: 0o600 })
+      expect((await home.run(['whoami', '--token', text])).code).to.equal(0)
+      expect((await home.run(['whoami'], { env: { SERVICE_TOKEN: text } })).code).to.equal(0)
+      expect((await home.run(['whoami'], { env: { SERVICE_TOKEN_FILE: path } })).code).to.equal(0)
+      const other = createAccountHome(passage.url)
+      const ended = await other.run(['login', '--token-stdin'], { input: text })
+      other.remove()
+      expect(ended.code, ended.stderr).to.equal(0)
+    }
+  })
+
+  it('needs no home folder and no valid config.toml for a given token', async () => {
+    const token = savedAccess()
+    const path = join(home.folder, 'token')
+    writeFileSync(path, token, { mode: 0o600 })
+    const broken = createAccountHome(passage.url)
+    try {
+      mkdirSync(dirname(broken.configPath), { mode: 0o700 })
+      writeFileSync(broken.configPath, 'not = = TOML', { mode: 0o600 })
+      const ways: [args: readonly string[], env: NodeJS.ProcessEnv][] = [
+        [['whoami'], { SERVICE_TOKEN: token }],
+        [['whoami', '--token', token], {}],
+        [['whoami'], { SERVICE_TOKEN_FILE: path }],
+      ]
+      for (const [args, env] of ways) {
+        const { code, stdout, stderr } = await broken.run(args, { env })
+        expect([code, stdout], stderr).to.deep.equal([0, (await home.run(args, { env })).stdout])
+        expect(stderr).to.contain(`${broken.configPath}:1:`).and.contain('not used')
+        for (const HOME of ['', 'relative']) {
+          const homeless = { ...env, HOME, XDG_CONFIG_HOME: '' }
+          const ended = await broken.run(args, { env: homeless })
+          expect([ended.code, ended.stdout, ended.stderr]).to.deep.equal([0, stdout, ''])
+        }
+      }
+      rmSync(broken.configPath)
+      mkdirSync(broken.configPath)
+      const unreadable = await broken.run(['whoami'], { env: { SERVICE_TOKEN: token } })
+      expect(unreadable.code, unreadable.stderr).to.equal(0)
+      expect((await broken.run(['whoami'])).code).to.equal(2)
+      expect((await broken.run(['logout'], { env: { SERVICE_TOKEN: token } })).code).to.equal(2)
+    } finally {
+      broken.remove()
+    }
   })
 
   it('shows the saved login when the registry cannot be reached, with 5', async () => {
@@ -164,36 +211,44 @@ describe('service-cli against its own registry', () => {
     expect((await home.run(['whoami'])).code).to.equal(4)
   })
 
-  it('ends the session again when it cannot be saved', async () => {
-    const broken = createAccountHome(passage.url)
-    try {
-      mkdirSync(join(dirname(broken.configPath), 'config.lock'), { recursive: true, mode: 0o700 })
-      const ended = await broken.run(['login', 'alice', '--password-stdin'], { input: password })
-      expect(ended.code).to.equal(2)
-      expect(passage.asked.at(-1)).to.equal('POST /api/v1/auth/logout')
-    } finally {
-      broken.remove()
-    }
-  })
-
-  it('reads settings through a link when the token is given, and saves no login there', async () => {
+  it('reads the saved login through a link of its owner', async () => {
     await login()
-    const env = { SERVICE_TOKEN: savedAccess() }
     const dotfile = join(home.folder, 'dotfile.toml')
     renameSync(home.configPath, dotfile)
     symlinkSync(dotfile, home.configPath)
     try {
-      expect((await json(['whoami'], env)).username).to.equal('alice')
-      expect((await home.run(['whoami'])).code).to.equal(2)
+      expect((await json(['whoami'])).username).to.equal('alice')
     } finally {
       renameSync(dotfile, home.configPath)
     }
+  })
+
+  it('logs in and registers with one request each', async () => {
+    const asked = passage.asked.length
+    await login()
+    const bob = ['register', 'bob', '--email', 'bob@studio.example', '--password-stdin']
+    expect((await home.run(bob, { input: password })).code).to.equal(0)
+    expect(passage.asked.slice(asked)).to.deep.equal([
+      'POST /api/v1/auth/login',
+      'POST /api/v1/auth/register',
+    ])
+    expect(home.config()).to.contain('username = "bob"').and.contain('email = "bob@studio.example"')
+    await login(home, ['--registry', passage.url.replace('127.0.0.1', 'localhost')])
+    expect(home.config()).to.contain('username = "alice"').and.contain('username = "bob"')
+  })
+
+  it('saves who logged in with an email address by the user name, in place of the one before', async () => {
+    const args = ['login', 'alice@studio.example', '--password-stdin']
+    expect((await home.run(args, { input: password })).stderr).to.contain('as alice, the token')
+    expect((await home.run(['whoami', '-q'])).stdout).to.equal(
+      'username: alice\nemail:    alice@studio.example\n',
+    )
   })
 })
 
 describe('a registry that needs invitations', () => {
   it('is asked with the code that was typed, and it is said who makes one where none can be typed', async () => {
-    const flags = [...cheapHashing, '--registration', 'invite']
+    const flags = ['--registration', 'invite']
     const registry = await accountsInProcess({ flags })
     const home = createAccountHome(registry.url)
     try {
@@ -221,6 +276,41 @@ describe('a registry that needs invitations', () => {
       expect(code, stderr).to.equal(0)
       expect(stderr).to.contain('registered bob')
       expect(home.leaks([invite, password])).to.deep.equal([])
+    } finally {
+      await registry.stop()
+      home.remove()
+    }
+  })
+})
+
+describe('a registry that other machines reach', () => {
+  it('refuses a password that is too common, and another one is asked for', async () => {
+    const port = await freePort()
+    const reached = ['--public-url', 'https://registry.studio.example', '--registration', 'open']
+    const flags = ['--port', String(port), ...reached]
+    const registry = await accountsInProcess({ flags })
+    const home = createAccountHome(`http://127.0.0.1:${port}`)
+    const twice = (text: string) => [
+      { await: 'New password:', send: `${text}\r` },
+      { await: 'again:', send: `${text}\r` },
+    ]
+    try {
+      const args = ['register', 'alice', '--email', 'alice@studio.example']
+      const piped = await home.run([...args, '--password-stdin'], { input: 'password123' })
+      expect(piped.code).to.equal(3)
+      const typed = [...twice('password123'), ...twice('12345678'), ...twice(password)]
+      const made = await home.run(args, { typed })
+      expect(made.code, made.stderr).to.equal(0)
+      expect(made.stderr).to.contain('refused').and.contain('registered alice')
+      const changed = await home.run(['password'], {
+        typed: [
+          { await: 'Current password:', send: `${password}\r` },
+          ...twice('password123'),
+          ...twice('another honest phrase'),
+        ],
+      })
+      expect(changed.code, changed.stderr).to.equal(0)
+      expect(home.leaks([password, 'password123'])).to.deep.equal([])
     } finally {
       await registry.stop()
       home.remove()

@@ -5,7 +5,7 @@ import { createWriteStream, readFileSync } from 'node:fs'
 import { mkdtemp, readFile, readdir, realpath, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { readBlenderAddon, readPythonClient } from '../../src/lib/util/adapter-files.ts'
+import { readBlenderAddon, readPythonClient } from '../../src/commands/adapter/adapter-files.ts'
 import { runCommand } from '../helpers/in-process.ts'
 import { root } from '../helpers/program.ts'
 

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { mkdtemp, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { cheapHashing, createCaller } from '../helpers/accounts-caller.ts'
+import { createCaller } from '../helpers/accounts-caller.ts'
 import { createAccountsOwner } from '../helpers/accounts-owner.ts'
 import type { RunningAccounts } from '../helpers/accounts-process.ts'
 import { freePort } from '../helpers/free-port.ts'
@@ -25,7 +25,7 @@ describe('service-cli registry', () => {
     use: (registry: RunningAccounts, caller: ReturnType<typeof createCaller>) => Promise<unknown>,
     ...flags: string[]
   ): Promise<void> {
-    const registry = await accountsInProcess({ dataDir, flags: [...cheapHashing, ...flags] })
+    const registry = await accountsInProcess({ dataDir, flags: flags })
     try {
       await use(registry, createCaller(registry.url))
     } finally {
@@ -33,17 +33,16 @@ describe('service-cli registry', () => {
     }
   }
 
-  it('keeps accounts, what was ended and failed logins over a restart, for its user alone', async () => {
+  it('keeps accounts and what was ended over a restart, for its user alone', async () => {
     const tokens: { access_token: string; refresh_token: string }[] = []
     await serving(async (_, caller) => {
       for (const name of ['alice', 'outlogged', 'disabled'])
         tokens.push(await caller.register(name))
       expect((await caller.call('POST', '/logout', tokens[1]?.access_token)).status).to.equal(204)
       await createAccountsOwner(dataDir).ask(['users', 'disable', 'disabled'])
-      for (let count = 0; count < 10; count++) await caller.login('nobody', 'wrong')
     })
     expect((await stat(dataDir)).mode & 0o777).to.equal(0o700)
-    for (const name of ['registry.db', 'keys.json']) {
+    for (const name of ['registry.db', 'signing-keys.json']) {
       expect((await stat(join(dataDir, name))).mode & 0o777).to.equal(0o600)
     }
     await serving(async (_, caller) => {
@@ -54,7 +53,6 @@ describe('service-cli registry', () => {
         expect(await caller.me(access_token)).to.equal('401 token-revoked')
         expect((await caller.refresh(refresh_token)).status).to.equal(401)
       }
-      expect((await caller.login('nobody', 'wrong')).status).to.equal(429)
     })
   })
 
@@ -121,12 +119,12 @@ describe('service-cli registry', () => {
       const args = ['registry', '--port', String(port), '--data-dir', join(folder, 'other')]
       const { code, stdout, stderr } = await runCommand(args)
       expect([code, stdout]).to.deep.equal([1, ''])
-      expect(stderr).to.include(`port ${port}`).and.include(String(process.pid))
+      expect(stderr).to.include(`port ${port}`)
       expect(stderr).to.include('--port 0')
     }))
 
   const refused: [args: string[], code: number, word: string][] = [
-    [['--limit', 'accessTokenMs=x'], 2, 'accessTokenMs=NUMBER'],
+    [['--limit', 'accessTokenMs=x'], 2, 'NAME=NUMBER'],
     [['--registration', 'maybe'], 2, 'registration'],
     [['--data-dir', '/dev/null'], 2, '/dev/null'],
     [['--host', '192.0.2.1'], 1, '192.0.2.1'],

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { join } from 'node:path'
 import { Writable } from 'node:stream'
 import { type AccountHome, createAccountHome } from '../helpers/account-home.ts'
-import { createCaller, password, quickLimits } from '../helpers/accounts-caller.ts'
+import { createCaller, password } from '../helpers/accounts-caller.ts'
 import type { RunningAccounts } from '../helpers/accounts-process.ts'
 import { accountsInProcess } from '../helpers/in-process-servers.ts'
 
@@ -31,7 +31,7 @@ describe('a command whose stdout cannot be written', () => {
   let home: AccountHome
 
   before(async () => {
-    registry = await accountsInProcess({ flags: quickLimits })
+    registry = await accountsInProcess()
     home = createAccountHome(registry.url)
     await createCaller(registry.url).register('alice')
     const login = ['login', 'alice', '--password-stdin']

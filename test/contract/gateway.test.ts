@@ -1,11 +1,8 @@
 import { hostname } from 'node:os'
 import { expect } from 'chai'
 import { systemClock, systemTimer } from '../../src/lib/util/time.ts'
-import { bundledCatalog } from '../../src/lib/util/adapter-files.ts'
 import { silentLogger } from '../../src/lib/util/logger.ts'
-import { resolveGatewayLimits } from '../../src/lib/config/gateway-limits.ts'
-import { resolveLimits } from '../../src/lib/config/limits.ts'
-import { CatalogFile } from '../../src/server/gateway/catalog/catalog-file.ts'
+import { bundledCatalog, CatalogFile } from '../../src/server/gateway/catalog/catalog-file.ts'
 import { EventRing } from '../../src/server/gateway/event-ring.ts'
 import { Relays } from '../../src/server/gateway/relay/relays.ts'
 import { openView } from '../../src/server/gateway/views/view.ts'
@@ -27,6 +24,7 @@ import {
   listen,
   readFailure,
 } from './support.ts'
+import { boundsWith } from '../helpers/bounds.ts'
 
 const ids = {
   blender: 'a1b2c3d4-0000-4000-8000-000000000001',
@@ -285,7 +283,7 @@ for (const aggregate of [false, true]) {
 /** The real endpoint on a free port, over a directory that the test fills. */
 async function startGatewayServer(aggregate: boolean) {
   const host = '127.0.0.1'
-  const limits = { ...resolveLimits(), ...resolveGatewayLimits(), listChangedIntervalMs: 20 }
+  const limits = boundsWith({ listChangedIntervalMs: 20 })
   const log = silentLogger
   const directory = new MemoryDirectory()
   const ring = new EventRing(limits)

@@ -3,12 +3,6 @@ import { type Answer, ask } from './mcp.ts'
 export const password = 'a long and honest phrase'
 const prefix = '/api/v1/auth'
 
-/** Hashing that costs next to nothing, where the hash is not what is tested. */
-export const cheapHashing = ['--bound=passwordHashBytes=8192', '--bound=passwordHashPasses=1']
-
-/** The same, and limits that a test can reach. */
-export const quickLimits = [...cheapHashing, '--bound=keyPollMs=50', '--limit=maxLoginFailures=3']
-
 /** Calls of the registry API as people's programs make them. */
 export function createCaller(url: string) {
   function call(method: string, path: string, token?: string, body?: unknown): Promise<Answer> {

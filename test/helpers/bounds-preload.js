@@ -1,16 +1,16 @@
 // Replaces bounds that no flag moves, for a test that starts the real program (`--bound=NAME=NUMBER`).
-import { defaultGatewayLimits } from '../../dist/lib/config/gateway-limits.js'
-import { defaultLimits } from '../../dist/lib/config/limits.js'
 import { defaultBridgeLimits } from '../../dist/lib/mcp/bridge/limits.js'
-import { defaultAccountLimits } from '../../dist/server/accounts/limits.js'
 import { defaultAuthLimits } from '../../dist/server/auth/limits.js'
+import { gatewayDefaults } from '../../dist/server/gateway/limits.js'
+import { httpDefaults } from '../../dist/server/http/limits.js'
+import { joinDefaults } from '../../dist/server/join/limits.js'
 
 const places = [
-  defaultLimits,
-  defaultGatewayLimits,
   defaultAuthLimits,
-  defaultAccountLimits,
   defaultBridgeLimits,
+  gatewayDefaults,
+  httpDefaults,
+  joinDefaults,
 ]
 for (const bound of (process.env.TEST_BOUNDS ?? '').split(' ')) {
   const [name = '', value] = bound.split('=')

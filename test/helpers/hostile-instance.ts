@@ -1,9 +1,9 @@
 import type { RequestListener } from 'node:http'
 import type { Socket } from 'node:net'
 import { WebSocket } from 'ws'
-import { defaultLimits } from '../../src/lib/config/limits.ts'
 import { createLinkServer } from '../../src/server/join/link-server.ts'
 import { LinkSocket } from '../../src/server/join/link-socket.ts'
+import { defaultBounds } from './bounds.ts'
 
 /** The instance end of a link, answering what a test says. */
 export interface HostileInstance {
@@ -22,7 +22,7 @@ export function joinAs(
     perMessageDeflate: false,
     headers: { Authorization: `Bearer ${token}`, ...headers },
   })
-  const answer = createLinkServer(listener, defaultLimits)
+  const answer = createLinkServer(listener, defaultBounds)
   return new Promise((resolve, reject) => {
     ws.once('unexpected-response', (_req, refused) => {
       let body = ''
@@ -32,7 +32,7 @@ export function joinAs(
     ws.on('error', reject)
     ws.once('upgrade', ({ socket }) => {
       ws.once('open', () => {
-        const link = new LinkSocket(ws, socket, defaultLimits)
+        const link = new LinkSocket(ws, socket, defaultBounds)
         answer(link.stream)
         resolve({ link, socket })
       })

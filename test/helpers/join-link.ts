@@ -3,11 +3,11 @@ import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { WebSocket, WebSocketServer } from 'ws'
 import { openCable } from './cable.ts'
-import { defaultLimits, type Limits } from '../../src/lib/config/limits.ts'
 import { systemTimer } from '../../src/lib/util/time.ts'
 import { LinkClient } from '../../src/server/gateway/join/link-client.ts'
 import { createLinkServer } from '../../src/server/join/link-server.ts'
 import { LinkSocket } from '../../src/server/join/link-socket.ts'
+import { type Bounds, defaultBounds } from './bounds.ts'
 
 /** Both ends of one link, over a real connection of this machine. */
 export interface LinkPair {
@@ -22,9 +22,9 @@ export interface LinkPair {
 /** `listener` answers the requests of the gateway. */
 export async function openLinkPair(
   listener: RequestListener,
-  bounds: Partial<Limits> = {},
+  bounds: Partial<Bounds> = {},
 ): Promise<LinkPair> {
-  const limits = { ...defaultLimits, ...bounds }
+  const limits = { ...defaultBounds, ...bounds }
   const server: Server = createServer()
   const accepting = new WebSocketServer({ server, perMessageDeflate: false })
   server.listen(0, '127.0.0.1')

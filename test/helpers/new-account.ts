@@ -1,8 +1,4 @@
-import type {
-  NewAccount,
-  NewServiceToken,
-  NewSession,
-} from '../../src/server/accounts/account-store.ts'
+import type { NewAccount, NewServiceToken, NewSession } from '../../src/server/accounts/store.ts'
 import { startMs } from './settable-clock.ts'
 
 export const day = 24 * 60 * 60 * 1000
@@ -25,9 +21,16 @@ export function newSession(
   id: string,
   change: Partial<NewSession> = {},
 ): NewSession {
-  const createdAtMs = startMs
-  const expiresAtMs = startMs + 30 * day
-  return { id, accountId, createdAtMs, expiresAtMs, address: '127.0.0.1', ...change }
+  return {
+    id,
+    accountId,
+    tokenHash: `token of ${id}`,
+    seed: 'seed',
+    createdAtMs: startMs,
+    expiresAtMs: startMs + 30 * day,
+    address: '127.0.0.1',
+    ...change,
+  }
 }
 
 export function newToken(

@@ -2,10 +2,10 @@ import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { type WebSocket, WebSocketServer } from 'ws'
-import { defaultLimits } from '../../src/lib/config/limits.ts'
 import { systemTimer } from '../../src/lib/util/time.ts'
 import { LinkClient } from '../../src/server/gateway/join/link-client.ts'
 import { LinkSocket } from '../../src/server/join/link-socket.ts'
+import { defaultBounds } from './bounds.ts'
 
 /** The end of a gateway, so far as a test scripts it. */
 export interface Joined {
@@ -29,8 +29,8 @@ export function acceptLinks(server: Server, refuse: () => number | null = () => 
       return
     }
     accepting.handleUpgrade(req, socket, head, (ws: WebSocket) => {
-      const link = new LinkSocket(ws, socket, defaultLimits)
-      const client = new LinkClient(link.stream, defaultLimits, systemTimer)
+      const link = new LinkSocket(ws, socket, defaultBounds)
+      const client = new LinkClient(link.stream, defaultBounds, systemTimer)
       joined.push({ client, link, socket, headers: req.headers })
     })
   })

@@ -2,9 +2,8 @@ import { expect } from 'chai'
 import { randomBytes } from 'node:crypto'
 import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { createConfigStore } from '../../src/lib/config/config-store.ts'
-import { withLogin } from '../../src/lib/config/saved-logins.ts'
-import { silentLogger } from '../../src/lib/util/logger.ts'
+import { withLogin } from '../../src/lib/config/config-file.ts'
+import { ConfigStore } from '../../src/lib/config/config-store.ts'
 import { Secret } from '../../src/lib/util/secret.ts'
 import { createFsStore } from '../../src/server/artefacts/fs-store.ts'
 import { failureOf } from '../helpers/failure.ts'
@@ -18,7 +17,7 @@ describe('on a full disk', () => {
   it('the configuration says so, keeps the old file, leaves nothing behind and recovers', function () {
     return onSmallDisk(this, '256k', async folder => {
       const path = join(folder, 'config.toml')
-      const store = createConfigStore({ path, log: silentLogger })
+      const store = new ConfigStore(path)
       const url = 'https://registry.example'
       const save = (text: string) => {
         const login = { username: 'a', accessToken: new Secret(text) }

@@ -15,7 +15,7 @@ describe('a reader that stops reading', () => {
   let hex: string
 
   before(async () => {
-    const limits = ['streamStallMs=2000', 'streamKeepAliveMs=100', 'bodyTimeoutMs=2000']
+    const limits = ['streamStallMs=2000', 'bodyTimeoutMs=2000']
     serve = await startServeProcess({ flags: limits.map(limit => `--bound=${limit}`) })
     session = await RawSession.open(serve.url)
     // Not over the host link: on a busy machine an upload may stall for these two seconds.

@@ -16,7 +16,7 @@ import {
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { readPythonClient } from '../../src/lib/util/adapter-files.ts'
+import { readPythonClient } from '../../src/commands/adapter/adapter-files.ts'
 import { ask, RawSession } from '../helpers/mcp.ts'
 import { root } from '../helpers/program.ts'
 

@@ -1,9 +1,9 @@
 import { expect } from 'chai'
 import { join } from 'node:path'
-import { takeFileLock } from '../../src/lib/config/file-lock.ts'
+import { withFileLock } from '../../src/lib/config/private-file.ts'
+import { failureOf } from '../helpers/failure.ts'
 import { withFolder } from '../helpers/folder.ts'
 import { exitOf, firstLine } from '../helpers/program.ts'
-import { killRounds } from '../nightly/accounts-kill-rounds.ts'
 import { startScript } from '../nightly/support.ts'
 
 describe('the lock of the configuration', () => {
@@ -13,16 +13,10 @@ describe('the lock of the configuration', () => {
       const script = join(import.meta.dirname, '../helpers/scripts', 'hold-lock.ts')
       const holder = startScript(script, [path])
       expect(await firstLine(holder.stdout)).to.equal('held')
-      expect(await takeFileLock(path, { waitMs: 0 })).to.deep.equal({ ok: false, failure: 'busy' })
+      const taken = () => withFileLock(path, async () => 'taken', 0)
+      expect((await failureOf(taken)).code).to.equal('config_busy')
       holder.kill('SIGKILL')
       await exitOf(holder)
-      const lock = await takeFileLock(path, { waitMs: 0 })
-      expect(lock.ok).to.equal(true)
-      if (lock.ok) lock.value()
+      expect(await taken()).to.equal('taken')
     }))
-})
-
-describe('the account store under kill -9', () => {
-  it('keeps everything acknowledged, and no account without its session', () =>
-    withFolder(folder => killRounds(folder, 1)))
 })

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { once } from 'node:events'
-import { mkdtemp, readdir, rename, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { createServer as createHttpServer } from 'node:http'
 import { createServer, type Server, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -87,27 +87,18 @@ describe('the election of a gateway', () => {
       expect(said.resident.pid).to.equal(active.pid)
       expect(said.reason).to.contain(`process ${active.pid}`)
     }
-    // One that comes later knows it without its record, too.
-    const record = join(registryDir, `gateway-${port}.json`)
-    await rename(record, `${record}.away`)
-    const late = start('--bound=activeProbeMs=300')
-    const said = await late.line('resident_unresponsive')
-    expect(said.reason).to.contain(`process ${active.pid}`)
-    await rename(`${record}.away`, record)
     active.child.kill('SIGCONT')
     await Promise.all(standbys.map(standby => standby.line('resident_recovered')))
-    await late.line('standby')
 
     await active.kill()
-    const all = [...standbys, late]
-    const elected = () => all.filter(standby => standby.has('listening'))
+    const elected = () => standbys.filter(standby => standby.has('listening'))
     await until(() => elected().length > 0, 'one is elected')
     const [winner] = elected()
     if (winner === undefined) throw new Error('none is elected')
     const { instance_id, url } = await winner.line('listening')
     const isBehind = ({ lines }: RunningGateway) =>
       lines.some(line => line.event === 'standby' && line.resident.instance_id === instance_id)
-    const others = all.filter(standby => standby !== winner)
+    const others = standbys.filter(standby => standby !== winner)
     await until(() => others.every(isBehind), 'the others stand by behind the winner')
     expect(elected()).to.deep.equal([winner])
     await logged(winner, `process ${active.pid}, ended without a word`)
@@ -155,13 +146,12 @@ describe('the election of a gateway', () => {
       })
     }
 
-    it('ends with 1 and names it', async () => {
+    it('ends with 1', async () => {
       await occupy(createHttpServer((_req, res) => res.end('{"status":"ok"}')))
       const args = ['gateway', `--port=${port}`, `--registry-dir=${registryDir}`]
       const { code, stderr } = await runCommand(args)
       expect(code).to.equal(1)
-      expect(stderr).to.contain(`port ${port} is taken by`)
-      if (process.platform === 'linux') expect(stderr).to.contain(`process ${process.pid}`)
+      expect(stderr).to.contain(`port ${port} on 127.0.0.1 is in use`).and.contain('--port 0')
     })
 
     it('fails although that says nothing', async () => {

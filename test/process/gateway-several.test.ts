@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createCaller, quickLimits } from '../helpers/accounts-caller.ts'
+import { createCaller } from '../helpers/accounts-caller.ts'
 import type { RunningAccounts } from '../helpers/accounts-process.ts'
 import { type Cable, openCable } from '../helpers/cable.ts'
 import { freePort } from '../helpers/free-port.ts'
@@ -44,7 +44,7 @@ describe('an instance that joins two gateways', () => {
   })
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), 'gateways-'))
-    accounts = await accountsInProcess({ flags: quickLimits })
+    accounts = await accountsInProcess()
     const caller = createCaller(accounts.url)
     const { access_token: access } = await caller.register('ada')
     const named = { name: 'ada-ws', scopes: ['instance'] }

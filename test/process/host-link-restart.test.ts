@@ -74,7 +74,7 @@ describe('a server that ends and is started again', () => {
   })
 
   it('leaves nothing of an upload after SIGTERM, and works', async () => {
-    const program = await startServeProcess({ registryDir, flags: ['--limit=stopGraceMs=60000'] })
+    const program = await startServeProcess({ registryDir, flags: ['--bound=stopGraceMs=60000'] })
     serve = program
     const app = await LinkClient.connect(serve)
     app.say({ type: 'artefact.put', id: 'a', mime: 'image/png', size: 1024 * 1024 })

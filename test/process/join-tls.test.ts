@@ -1,7 +1,7 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createCaller, quickLimits } from '../helpers/accounts-caller.ts'
+import { createCaller } from '../helpers/accounts-caller.ts'
 import type { RunningAccounts } from '../helpers/accounts-process.ts'
 import { makePair, writePair } from '../helpers/certificate.ts'
 import type { RunningGateway } from '../helpers/gateway-process.ts'
@@ -20,7 +20,7 @@ describe('serve --join over TLS', () => {
 
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), 'join-tls-'))
-    accounts = await accountsInProcess({ flags: quickLimits })
+    accounts = await accountsInProcess()
   })
   after(async () => {
     await serve?.stop()

@@ -45,7 +45,7 @@ describe('the program serve', () => {
   }
 
   it('prints one JSON line, logs JSON lines, and ends at once on the second signal', async () => {
-    const { child, listening, serve } = await start(['--limit', 'stopGraceMs=60000'])
+    const { child, listening, serve } = await start(['--bound=stopGraceMs=60000'])
     const log = textOf(child.stderr)
     expect(listening).to.include({ event: 'listening', pid: child.pid })
     expect(listening.url).to.match(/^http:\/\/127\.0\.0\.1:\d+\/mcp$/)
@@ -64,7 +64,7 @@ describe('the program serve', () => {
 
   it('continues on the Node of the checkout when an older one starts it', async function () {
     const old = oldNode ?? skipBecause(this, 'there is no older Node on this machine')
-    const { child, listening, serve } = await start(['--limit', 'stopGraceMs=60000'], old.path)
+    const { child, listening, serve } = await start([], old.path)
     expect(listening.pid).not.to.equal(child.pid)
     expect(await endAtOnce(child, serve.port)).to.equal(143)
   })

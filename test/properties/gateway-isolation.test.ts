@@ -2,9 +2,8 @@ import { expect } from 'chai'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { silentLogger } from '../../src/lib/util/logger.ts'
-import { openAdmin, setTeam } from '../../src/server/accounts/admin/operations.ts'
-import { createCaller, quickLimits } from '../helpers/accounts-caller.ts'
+import { Admin } from '../../src/server/accounts/admin.ts'
+import { createCaller } from '../helpers/accounts-caller.ts'
 import type { RunningAccounts } from '../helpers/accounts-process.ts'
 import type { RunningGateway } from '../helpers/gateway-process.ts'
 import { accountsInProcess, gatewayInProcess } from '../helpers/in-process-servers.ts'
@@ -63,16 +62,16 @@ describe('the isolation of users at a gateway, by a random model', function () {
   let caller: ReturnType<typeof createCaller>
   let gateway: RunningGateway
   let base: string
-  let admin: Awaited<ReturnType<typeof openAdmin>>
+  let admin: Admin
   let step = 0
   let made = 0
   let operator: RawSession
 
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), 'gateway-isolation-'))
-    accounts = await accountsInProcess({ flags: [...quickLimits, '--bound=maxServiceTokens=1000'] })
+    accounts = await accountsInProcess()
     caller = createCaller(accounts.url)
-    admin = await openAdmin({ dataDir: accounts.dataDir, log: silentLogger })
+    admin = await Admin.open({ dataDir: accounts.dataDir })
     gateway = gatewayInProcess({
       port: 0,
       registryDir: join(folder, 'gateway'),
@@ -337,7 +336,7 @@ describe('the isolation of users at a gateway, by a random model', function () {
         const user = one(users)
         const team = one(teams.filter(team => team !== user.team))
         await changing(async () => {
-          await setTeam(admin, user.name, team)
+          await admin.setUser(user.name, { team })
           user.team = team
         })
         // Another team, another view.

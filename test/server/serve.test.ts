@@ -5,6 +5,7 @@ import { expect } from 'chai'
 import { silentLogger } from '../../src/lib/util/logger.ts'
 import { startServe } from '../../src/server/serve.ts'
 import { until } from '../helpers/until.ts'
+import { boundsWith } from '../helpers/bounds.ts'
 
 describe('startServe', () => {
   let folder: string
@@ -41,7 +42,7 @@ describe('startServe', () => {
   }
 
   it('writes record and host token again when they, or their folder, were removed', async () => {
-    const serve = await startServe({ ...options(), limits: { heartbeatMs: 50 } })
+    const serve = await startServe({ ...options(), limits: boundsWith({ heartbeatMs: 50 }) })
     try {
       const file = serve.hostTokenFile ?? ''
       const token = await readFile(file, 'utf8')

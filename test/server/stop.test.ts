@@ -26,7 +26,7 @@ describe('stopping a server', () => {
 
   /** By default so long that no test passes because of the cut at its end. */
   async function start(graceMs = 60_000): Promise<void> {
-    serve = await serveInProcess({ registryDir, flags: [`--limit=stopGraceMs=${graceMs}`] })
+    serve = await serveInProcess({ registryDir, flags: [`--bound=stopGraceMs=${graceMs}`] })
   }
 
   async function expectCleanStop(stopped: Promise<unknown>): Promise<void> {

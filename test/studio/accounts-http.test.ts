@@ -1,30 +1,27 @@
-import { openPostgresStore } from '../../src/server/accounts/postgres/postgres-store.ts'
-import { stores } from '../server/accounts/harness.ts'
+import { database } from '../server/accounts/harness.ts'
 import { type Postgres, startPostgres } from './postgres.ts'
 
-/** Those in which every kind of statement of the store is used. */
+/** Those in which every kind of statement of the store, and every limit, is used. */
 const suites = [
   'hostile-texts',
   'http',
   'login',
+  'login-limits',
   'passwords-and-tokens',
   'registration',
   'sessions',
 ]
 
 let postgres: Postgres
-const inFiles = stores.open
+const inFiles = database.url
 
 // Not within a suite: those below register theirs beside it.
 before(async function () {
   postgres = await startPostgres(this)
-  stores.open = async () => {
-    const database = await postgres.open(await postgres.schema())
-    return openPostgresStore(database)
-  }
+  database.url = async () => new URL(await postgres.schema())
 })
 after(async () => {
-  stores.open = inFiles
+  database.url = inFiles
   await postgres?.remove()
 })
 

@@ -1,14 +1,14 @@
-import { type Limits, resolveLimits } from '../../src/lib/config/limits.ts'
 import type { Clock } from '../../src/lib/util/time.ts'
 import type { Bucket } from '../../src/server/artefacts/bucket/bucket.ts'
 import {
   type BucketStore,
   createBucketStore,
 } from '../../src/server/artefacts/bucket/bucket-store.ts'
-import type { Database } from '../../src/server/database/pool.ts'
+import type { Database } from '../../src/server/artefacts/database/pool.ts'
 import { settableClock } from '../helpers/settable-clock.ts'
 import type { Postgres } from './postgres.ts'
 import type { Swift } from './swift.ts'
+import { type Bounds, boundsWith } from '../helpers/bounds.ts'
 
 interface OpenedBucketStore {
   readonly store: BucketStore
@@ -42,13 +42,13 @@ export function useBucketStores(servers: () => { postgres: Postgres; swift: Swif
   })
   return async (
     place: Place,
-    given: { limits?: Partial<Limits>; clock?: Clock; endpoint?: string } = {},
+    given: { limits?: Partial<Bounds>; clock?: Clock; endpoint?: string } = {},
   ): Promise<OpenedBucketStore> => {
     const { postgres, swift } = servers()
     const database = await postgres.open(place.database)
     const bucket = await swift.open(place.bucket, given.endpoint)
     const { clock = settableClock() } = given
-    const limits = resolveLimits({ artefactSweepMs: 0, ...given.limits })
+    const limits = boundsWith({ artefactSweepMs: 0, ...given.limits })
     const store = await createBucketStore({ bucket, database, limits, clock }).catch(
       async error => {
         bucket.close()

@@ -4,9 +4,13 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { silentLogger } from '../../src/lib/util/logger.ts'
 import { systemTimer } from '../../src/lib/util/time.ts'
-import { listen } from '../../src/server/database/listener.ts'
-import { migrate } from '../../src/server/database/migrations.ts'
-import { type Database, openDatabase, type Queries } from '../../src/server/database/pool.ts'
+import { listen } from '../../src/server/artefacts/database/listener.ts'
+import { migrate } from '../../src/server/artefacts/database/migrations.ts'
+import {
+  type Database,
+  openDatabase,
+  type Queries,
+} from '../../src/server/artefacts/database/pool.ts'
 import { parseDatabaseUrl } from '../../src/server/database/settings.ts'
 import { makePair, writePair } from '../helpers/certificate.ts'
 import { until } from '../helpers/until.ts'

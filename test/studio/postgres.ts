@@ -4,7 +4,7 @@ import { appendFile, chown, mkdtemp, readdir, readFile, rm, writeFile } from 'no
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { silentLogger } from '../../src/lib/util/logger.ts'
-import { type Database, openDatabase } from '../../src/server/database/pool.ts'
+import { type Database, openDatabase } from '../../src/server/artefacts/database/pool.ts'
 import { parseDatabaseUrl } from '../../src/server/database/settings.ts'
 import { type Pair, writePair } from '../helpers/certificate.ts'
 import { freePort } from '../helpers/free-port.ts'

@@ -4,7 +4,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import tls from 'node:tls'
-import { createCaller, quickLimits } from '../helpers/accounts-caller.ts'
+import { createCaller } from '../helpers/accounts-caller.ts'
 import { startAccountsProcess } from '../helpers/accounts-process.ts'
 import { makePair, writePair } from '../helpers/certificate.ts'
 import { freePort } from '../helpers/free-port.ts'
@@ -81,7 +81,7 @@ export async function startStudio(
     const trusted = tls.getCACertificates('default')
     tls.setDefaultCACertificates([...trusted, pair.cert])
     ends.push(() => tls.setDefaultCACertificates(trusted))
-    const accounts = await startAccountsProcess({ flags: quickLimits })
+    const accounts = await startAccountsProcess()
     ends.push(() => accounts.stop())
     const caller = createCaller(accounts.url)
     const { access_token: access } = await caller.register('ada')

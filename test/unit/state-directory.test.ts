@@ -1,5 +1,5 @@
 import { chmod, chown, mkdir, mkdtemp, rm, stat, symlink, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import {
@@ -27,6 +27,13 @@ describe('selectStateDirectory', () => {
       expect(selectStateDirectory(option, env)).to.equal(chosen)
     })
   }
+})
+
+describe('the state directory of Windows', () => {
+  it('lies in the profile, where packaged programs see it, too', () => {
+    const path = selectStateDirectory(undefined, {}, 'win32')
+    expect(path).to.equal(join(homedir(), '.service-cli'))
+  })
 })
 
 describe('openStateDirectory', () => {

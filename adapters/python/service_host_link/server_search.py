@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import tempfile
 import time
 
 from .addresses import Candidate, check_token, parse_url
@@ -43,16 +42,13 @@ def registry_folder(env=os.environ):
     chosen = env.get("SERVICE_REGISTRY_DIR")
     if chosen:
         return os.path.abspath(chosen)
-    if hasattr(os, "geteuid"):
-        # As Node.js looks for it, which knows other variables than Python.
-        base = env.get("TMPDIR") or env.get("TMP") or env.get("TEMP") or "/tmp"
-        return os.path.join(base, "service-cli-%d" % os.geteuid())
-    base = env.get("TEMP") or env.get("TMP") or tempfile.gettempdir()
-    try:
-        user = os.getlogin()
-    except OSError:
-        user = env.get("USERNAME", "")
-    return os.path.join(base, "service-cli-" + re.sub(r"[^\w.-]", "_", user, flags=re.ASCII))
+    if os.name == "nt":
+        # A packaged program has a temporary folder of its own, the profile is the same for all.
+        profile = env.get("USERPROFILE") or os.path.expanduser("~")
+        return os.path.join(profile, ".service-cli")
+    # As Node.js looks for it, which knows other variables than Python.
+    base = env.get("TMPDIR") or env.get("TMP") or env.get("TEMP") or "/tmp"
+    return os.path.join(base, "service-cli-%d" % os.geteuid())
 
 
 def _from_records(dcc_type, registry_dir, env_token, reasons, own_server):

@@ -1,86 +1,199 @@
-import { type Output, processOutput, warningsTo } from '../../lib/cli/output.ts'
-import type { PromptTerminal } from '../../lib/cli/prompt.ts'
-import type { Config, SavedLogin } from '../../lib/config/config-file.ts'
-import { type ConfigStore, createConfigStore } from '../../lib/config/config-store.ts'
-import { configPath } from '../../lib/config/paths.ts'
-import { onlyLogin, savedLogin } from '../../lib/config/saved-logins.ts'
-import type { Logger } from '../../lib/util/logger.ts'
-import type { AccountsUrl } from '../../lib/config/accounts-url.ts'
-import { selectAccountsServer } from '../../lib/accounts/select-server.ts'
+import { readFile } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
+import type { AccountsClient, Login } from '../../lib/accounts/client.ts'
 import {
-  selectTokenSource,
-  type TokenChoice,
-  type TokenPlaces,
-} from '../../lib/accounts/token-source.ts'
+  notLoggedIn,
+  readGivenToken,
+  withGivenToken,
+  withSavedToken,
+  type TokenSource,
+} from '../../lib/accounts/token.ts'
+import { type Output, processOutput } from '../../lib/cli/output.ts'
+import { type AccountsUrl, requireAccountsUrl } from '../../lib/config/accounts-url.ts'
+import {
+  type Config,
+  emptyConfig,
+  onlyLogin,
+  type SavedLogin,
+  savedLogin,
+  withLogin,
+} from '../../lib/config/config-file.ts'
+import { ConfigStore } from '../../lib/config/config-store.ts'
+import { configPath } from '../../lib/config/paths.ts'
+import { expiryText } from '../../lib/util/amounts.ts'
+import { readProblem, ServiceError } from '../../lib/util/errors.ts'
+import type { Secret } from '../../lib/util/secret.ts'
+import { rfc3339OrNull } from '../../lib/util/time.ts'
 
-/** The flags of every command of a user with an account. */
+/** Where `service-cli registry` listens by default. */
+const defaultServer = 'http://127.0.0.1:8780'
+
 export interface AccountFlags {
   readonly registry?: string
   readonly token?: string
-  readonly 'no-input'?: boolean
   readonly json?: boolean
   readonly quiet?: boolean
 }
 
-/** What is known before anything is sent: which server, which token, what is saved. */
-export interface AccountContext {
+interface Connection {
   readonly server: AccountsUrl
+  readonly client: AccountsClient
+  readonly output: Output
+}
+
+/** What a command that saves or ends a login works with. */
+export interface AccountContext extends Connection {
   readonly store: ConfigStore
   readonly config: Config
-  /** The saved login that is used, or would be. */
   readonly login: SavedLogin | undefined
-  readonly places: TokenPlaces
-  /** Where the token comes from; null when there is none. */
-  readonly choice: TokenChoice | null
-  readonly env: NodeJS.ProcessEnv
-  readonly output: Output
-  readonly log: Logger
+}
+
+/** What a command works with that uses a token: one that was given, or the saved login. */
+export interface TokenContext extends Connection {
+  readonly source: TokenSource
+  /** Calls with the token, which is refreshed when that is due and possible. */
+  withToken<T>(call: (token: Secret) => Promise<T>): Promise<T>
+  /** The login that the token is of, as it is saved now; undefined for a given token. */
+  savedLogin(): Promise<SavedLogin | undefined>
 }
 
 /** Throws `usage_invalid` for an invalid address, `config_invalid` for an invalid file. */
-export async function openContext(
-  flags: AccountFlags,
-  env: NodeJS.ProcessEnv,
-): Promise<AccountContext> {
-  const { json = false, quiet = false } = flags
-  const output = processOutput({ json, quiet })
-  const log = warningsTo(output)
-  const store = createConfigStore({ path: configPath(env), log })
-  const given = {
-    option: flags.token,
-    variable: env.SERVICE_TOKEN,
-    tokenFile: env.SERVICE_TOKEN_FILE,
-    configPath: store.path,
-  }
-  const isGiven = selectTokenSource({ ...given, inConfig: false }) !== null
-  const config = await (isGiven ? store.readSettings() : store.read())
-  const server = selectAccountsServer({
-    option: flags.registry,
-    variable: env.SERVICE_REGISTRY,
-    file: config.defaultServer,
-    onlyLogin: onlyLogin(config),
-    filePath: store.path,
-  })
-  const login = savedLogin(config, server.url)
-  const places: TokenPlaces = { ...given, inConfig: login?.accessToken !== undefined }
+export async function openAccount(flags: AccountFlags): Promise<AccountContext> {
+  const output = openOutput(flags)
+  const store = new ConfigStore(configPath(process.env))
+  const config = await store.read()
+  const server = selectServer(flags, config, store.path)
+  const client = await connect(server, config, store.path)
+  return { server, client, output, store, config, login: savedLogin(config, server.url) }
+}
+
+/** A given token needs no file. Throws as `openAccount`, and `auth_required` without any token. */
+export async function openToken(flags: AccountFlags): Promise<TokenContext> {
+  const given = await readGivenToken(flags.token, process.env)
+  if (given === null) return openSavedToken(flags)
+  const output = openOutput(flags)
+  const { config, path } = await readSettings(output)
+  const server = selectServer(flags, config, path)
   return {
     server,
-    store,
-    config,
-    login,
-    places,
-    choice: selectTokenSource(places),
-    env,
+    client: await connect(server, config, path),
     output,
-    log,
+    source: given,
+    withToken: call => withGivenToken(given, call),
+    savedLogin: async () => undefined,
   }
 }
 
-/** Whether the user can be asked on the streams of this process. */
-export function promptPlace(flags: AccountFlags): PromptTerminal {
+async function openSavedToken(flags: AccountFlags): Promise<TokenContext> {
+  const { server, client, output, store, login } = await openAccount(flags)
+  if (login?.accessToken === undefined) throw notLoggedIn(server)
   return {
-    stdinIsTTY: process.stdin.isTTY === true,
-    stderrIsTTY: process.stderr.isTTY === true,
-    noInput: flags['no-input'] === true,
+    server,
+    client,
+    output,
+    source: { source: 'config', name: store.path },
+    withToken: call => withSavedToken(client, store, call),
+    savedLogin: async () => savedLogin(await store.read(), server.url),
   }
+}
+
+function openOutput({ json = false, quiet = false }: AccountFlags): Output {
+  return processOutput({ json, quiet })
+}
+
+/** For a given token: a file that cannot be used is named in a warning. */
+async function readSettings(output: Output): Promise<{ config: Config; path: string }> {
+  let path = ''
+  try {
+    path = configPath(process.env)
+    return { config: await new ConfigStore(path).read(true), path }
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error
+    if (path !== '') output.warn(`${error.message}; its settings are not used`)
+    return { config: emptyConfig, path }
+  }
+}
+
+/**
+ * `--registry`, then `SERVICE_REGISTRY`, then `default_registry` of the file, then its only login,
+ * then the server of this machine. An empty text counts as absent.
+ */
+function selectServer(flags: AccountFlags, config: Config, path: string): AccountsUrl {
+  const named: [text: string | undefined, source: string][] = [
+    [flags.registry, '--registry'],
+    [process.env.SERVICE_REGISTRY, 'SERVICE_REGISTRY'],
+    [config.defaultServer, `default_registry in ${path}`],
+    [onlyLogin(config), `the only login in ${path}`],
+    [defaultServer, 'the built-in default'],
+  ]
+  const [text, source] = named.find(([value = '']) => value.trim() !== '') ?? []
+  return requireAccountsUrl(text ?? defaultServer, source ?? '')
+}
+
+/** Loads the HTTP client, which takes as long as all else of a command. */
+async function connect(server: AccountsUrl, config: Config, path: string): Promise<AccountsClient> {
+  const { AccountsClient } = await import('../../lib/accounts/client.ts')
+  const { caFile } = config.servers.get(server.url) ?? {}
+  const certificates =
+    caFile === undefined ? undefined : await readCertificates(resolve(dirname(path), caFile))
+  return new AccountsClient(server, { env: process.env, certificates })
+}
+
+/** The authorities of `ca_file` beside those that Node trusts. */
+async function readCertificates(path: string): Promise<string[]> {
+  const hint = 'name a file of certificates in PEM form'
+  const text = await readFile(path, 'utf8').catch((error: unknown) => {
+    const message = `ca_file ${path} cannot be read: ${readProblem(error)}`
+    throw new ServiceError('config_invalid', message, { hint })
+  })
+  if (!text.includes('-----BEGIN CERTIFICATE-----')) {
+    throw new ServiceError('config_invalid', `ca_file ${path} holds no certificate`, { hint })
+  }
+  const { getCACertificates } = await import('node:tls')
+  return [...getCACertificates('default'), text]
+}
+
+/** Saves a login in place of the one before, and says who is logged in and until when. */
+export async function saveLogin(
+  { server, output, store }: AccountContext,
+  login: Login,
+  more: object = {},
+): Promise<void> {
+  const { defaultServer: other } = await store.update(config =>
+    withLogin(config, server.url, login),
+  )
+  const { username, email, accessExpiresAtMs, refreshExpiresAtMs } = login
+  const variable = overridingVariable()
+  await output.result('', {
+    registry: server.url,
+    username,
+    email: email ?? null,
+    expires_at: rfc3339OrNull(accessExpiresAtMs),
+    refresh_expires_at: rfc3339OrNull(refreshExpiresAtMs),
+    saved_in: store.path,
+    overridden_by: variable ?? null,
+    ...more,
+  })
+  const until =
+    accessExpiresAtMs === undefined
+      ? ''
+      : `, the token ${expiryText(accessExpiresAtMs, Date.now())}`
+  output.note(`logged in to ${server.url} as ${username}${until}`)
+  if (other !== undefined && other !== server.url) {
+    output.note(`commands go to ${other} unless --registry or SERVICE_REGISTRY is given`)
+  }
+  if (variable !== undefined) {
+    output.warn(`${variable} is set and goes before the saved login: unset ${variable} to use it`)
+  }
+}
+
+/** The variable that commands take the token of. */
+export function overridingVariable(): string | undefined {
+  const names = ['SERVICE_TOKEN', 'SERVICE_TOKEN_FILE']
+  return names.find(name => (process.env[name] ?? '').trim() !== '')
+}
+
+/** An error with another hint. */
+export function withHint({ code, message, data }: ServiceError, hint: string): ServiceError {
+  return new ServiceError(code, message, { hint, data })
 }

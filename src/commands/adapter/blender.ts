@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { blenderModule, readBlenderAddon } from '../../lib/util/adapter-files.ts'
+import { blenderModule, readBlenderAddon } from './adapter-files.ts'
 import { BaseCommand } from '../../lib/cli/base-command.ts'
 import { quoteArgument } from '../../lib/cli/format.ts'
 import { checkOutput, outputFlags, writeProduct } from './output.ts'
@@ -35,7 +35,7 @@ version of service-cli always writes the same bytes.`
     const { flags } = await this.parse(AdapterBlender)
     checkOutput(flags, { binary: true, terminal: process.stdout.isTTY })
     // Loaded only now: the other commands need no archiver.
-    const { zipFolder } = await import('../../lib/util/zip-folder.ts')
+    const { zipFolder } = await import('./zip-folder.ts')
     const product = {
       bytes: zipFolder(blenderModule, await readBlenderAddon()),
       defaultName: `service-cli-blender-${this.config.version}.zip`,

@@ -1,4 +1,4 @@
-import { pythonClient, readPythonClient } from '../../lib/util/adapter-files.ts'
+import { pythonClient, readPythonClient } from './adapter-files.ts'
 import { BaseCommand } from '../../lib/cli/base-command.ts'
 import { checkOutput, outputFlags, writeProduct } from './output.ts'
 

@@ -1,5 +1,5 @@
 import { hostname } from 'node:os'
-import { withoutBrackets } from '../../lib/util/address.ts'
+import { withoutBrackets } from '../../lib/util/net.ts'
 import { ServiceError, usage } from '../../lib/util/errors.ts'
 import { isOwnHost } from '../../lib/instances/instance.ts'
 import { readRecordFiles } from '../../lib/instances/record-files.ts'

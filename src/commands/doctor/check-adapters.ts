@@ -1,7 +1,7 @@
 import { constants } from 'node:fs'
 import { access } from 'node:fs/promises'
 import { delimiter, isAbsolute, join } from 'node:path'
-import { readBlenderAddon, readPythonClient } from '../../lib/util/adapter-files.ts'
+import { readBlenderAddon, readPythonClient } from '../adapter/adapter-files.ts'
 import { messageOf, ServiceError } from '../../lib/util/errors.ts'
 import type { Finding } from './finding.ts'
 

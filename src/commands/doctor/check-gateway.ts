@@ -1,4 +1,4 @@
-import { isLoopback } from '../../lib/util/address.ts'
+import { isLoopback } from '../../lib/util/net.ts'
 import { processStart } from '../../lib/util/process.ts'
 import { defaultPorts } from '../default-ports.ts'
 import type { Finding } from './finding.ts'
@@ -21,8 +21,8 @@ export function judgeGateway(holder: Holder, registry: string, port: number): Fi
       return { check, status: 'ok', summary: none, hint }
     }
     case 'silent': {
-      const pid = holder.active?.pid ?? holder.pid
-      if (pid === null) return { check, status: 'ok', summary: none }
+      if (holder.active === null) return { check, status: 'ok', summary: none }
+      const { pid } = holder.active
       return {
         check,
         status: 'fail',
@@ -51,13 +51,11 @@ const maxElsewhere = 8
 export async function lookAtGateways(registryDir: string): Promise<Finding[]> {
   const [
     { createHolderProbe },
-    { findOwnGateway },
     { listActiveGatewayFiles, readActiveGatewayFile, activeGatewayFile },
     active,
     fs,
   ] = await Promise.all([
     import('../../server/gateway/holder-probe.ts'),
-    import('../../server/gateway/own-gateway.ts'),
     import('../../server/gateway/active-gateway.ts'),
     import('../../server/gateway/active-gateway.ts'),
     import('node:fs/promises'),
@@ -66,8 +64,7 @@ export async function lookAtGateways(registryDir: string): Promise<Finding[]> {
 
   async function look(port: number, base: string): Promise<Holder> {
     const written = () => readActiveGatewayFile(activeGatewayFile(registryDir, port))
-    const gatewayPid = () => findOwnGateway(port)
-    const probe = createHolderProbe({ base, timeoutMs: 3000, written, gatewayPid })
+    const probe = createHolderProbe({ base, timeoutMs: 3000, written })
     try {
       return await probe.look()
     } finally {

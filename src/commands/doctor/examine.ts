@@ -11,7 +11,7 @@ import { lookAtGateways } from './check-gateway.ts'
 import { checkHostTokens } from './check-host-tokens.ts'
 import { type InstanceFacts, judgeFaults, judgeInstances } from './check-instances.ts'
 import { checkKeys } from './check-keys.ts'
-import { judgePort, knownPorts, readPort } from './check-ports.ts'
+import { isPortInUse, judgePort, knownPorts } from './check-ports.ts'
 import { checkPrivatePath } from './check-private-path.ts'
 import { checkInstance, checkOwnPush, type ThrowAwayServer } from './check-push.ts'
 import { anyFailed, type Finding, reportJson, reportText } from './finding.ts'
@@ -48,9 +48,9 @@ async function findAll(registryDir: string, env: NodeJS.ProcessEnv): Promise<Fin
     const { entries, faults } = instances
     const facts = entries.map(entry => factsOf(instances, entry))
     const tested = Promise.all(testRunning(instances, env))
-    const ownOf = (pid: number) => {
-      const found = facts.find(fact => fact.pid === pid && fact.health !== 'dead')
-      return found === undefined ? null : `the server of ${found.name} (${found.shortId})`
+    const serverOn = (port: number) => {
+      const running = runningOf(instances).find(({ url }) => url?.includes(`:${port}/`))
+      return running === undefined ? null : `the server of ${running.name} (${running.shortId})`
     }
     const blenders = entries
       .filter(({ record, verdict }) => record.dccType === 'blender' && verdict.health === 'live')
@@ -59,7 +59,10 @@ async function findAll(registryDir: string, env: NodeJS.ProcessEnv): Promise<Fin
     const wasConnected = blenders.some(({ sinceMs }) => sinceMs !== undefined)
     const hasServer = runningOf(instances).length > 0
     const program = await findProgram('blender', env.PATH)
-    const ports = knownPorts.map(async known => judgePort(known, await readPort(known.port, ownOf)))
+    const ports = knownPorts.map(async known => {
+      const state = { inUse: await isPortInUse(known.port), server: serverOn(known.port) }
+      return judgePort(known, state)
+    })
     // Fixes the order of the findings.
     const findings = await Promise.all([
       checkNode(process.versions.node, `${process.platform}-${process.arch}`),
@@ -97,8 +100,8 @@ function runningOf(instances: LocalInstances) {
   return instances.entries
     .filter(({ verdict }) => verdict.health !== 'dead')
     .map(entry => {
-      const { instance_short: shortId, display_name: name } = instances.row(entry)
-      return { instanceId: entry.record.instanceId, shortId, name }
+      const { instance_short: shortId, display_name: name, mcp_url: url } = instances.row(entry)
+      return { instanceId: entry.record.instanceId, shortId, name, url }
     })
 }
 

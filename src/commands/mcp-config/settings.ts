@@ -9,7 +9,7 @@ import { checkName, chooseTarget, type Target } from '../../lib/mcp/settings/cho
 import type { Client, Place, Scope, Settings } from '../../lib/mcp/settings/client.ts'
 import { selectStateDirectory } from '../../lib/config/paths.ts'
 import { userAgent } from '../../lib/util/version.ts'
-import { isLoopback } from '../../lib/util/address.ts'
+import { isLoopback } from '../../lib/util/net.ts'
 import { findGateway, gatewayWord, rootsOnly } from '../running-gateway.ts'
 import { refuseSilent } from '../stdio/choose-instance.ts'
 

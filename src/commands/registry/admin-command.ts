@@ -1,43 +1,53 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
+import { join, resolve } from 'node:path'
 import { BaseCommand, globalFlags } from '../../lib/cli/base-command.ts'
-import { type Output, processOutput, warningsTo } from '../../lib/cli/output.ts'
+import { type Output, processOutput } from '../../lib/cli/output.ts'
+import { xdgFolder } from '../../lib/config/paths.ts'
+import { usage } from '../../lib/util/errors.ts'
 import { databaseFlag, readDatabase } from '../database-flag.ts'
-import { selectDataDir } from './data-dir.ts'
 
-type Operations = typeof import('../../server/accounts/admin/operations.ts')
-type Admin = import('../../server/accounts/admin/open-admin.ts').Admin
+type Admin = import('../../server/accounts/admin.ts').Admin
+
+/** Where an accounts server has its data. */
+export const dataFlags = {
+  'data-dir': Flags.string({
+    description: 'folder of the database and the keys',
+    helpValue: 'DIR',
+  }),
+  ...databaseFlag,
+}
+
+export interface DataFlags {
+  'data-dir'?: string
+  database?: string
+}
+
+/** Without `--data-dir`, the folder of this program among the user's data (XDG). */
+export function readDataFlags(
+  flags: DataFlags,
+  env: NodeJS.ProcessEnv,
+): { dataDir: string; database?: URL } {
+  const { 'data-dir': given } = flags
+  if (given === '') throw usage('--data-dir is empty', 'a variable in your shell may be unset')
+  const data = xdgFolder(env, 'XDG_DATA_HOME', join('.local', 'share'))
+  const dataDir = given === undefined ? join(data, 'service-cli', 'registry') : resolve(given)
+  return { dataDir, database: readDatabase(flags.database, env) }
+}
 
 /** Base of the commands of the operator: they work on the data, whether the server runs or not. */
 export abstract class AdminCommand extends BaseCommand {
-  static override baseFlags = {
-    ...globalFlags,
-    'data-dir': Flags.string({
-      description: 'folder of the database and the keys',
-      helpValue: 'DIR',
-    }),
-    ...databaseFlag,
+  static override baseFlags = { ...globalFlags, ...dataFlags }
+
+  /** Opens the data while `action` runs and prints. Help loads no store. */
+  protected async administer(
+    flags: DataFlags & { json: boolean; quiet: boolean },
+    action: (admin: Admin, output: Output) => Promise<void>,
+  ): Promise<void> {
+    const { Admin } = await import('../../server/accounts/admin.ts')
+    await using admin = await Admin.open(readDataFlags(flags, process.env))
+    await action(admin, processOutput(flags))
   }
-}
-
-interface AdminFlags {
-  readonly 'data-dir'?: string
-  readonly database?: string
-  readonly json: boolean
-  readonly quiet: boolean
-}
-
-/** Opens the database while `action` runs and prints. Loads the store only now: help needs none. */
-export async function administer(
-  flags: AdminFlags,
-  action: (parts: { admin: Admin; operations: Operations; output: Output }) => Promise<void>,
-): Promise<void> {
-  const output = processOutput(flags)
-  const dataDir = selectDataDir(flags['data-dir'], process.env)
-  const database = readDatabase(flags.database, process.env)
-  const operations = await import('../../server/accounts/admin/operations.ts')
-  await using admin = await operations.openAdmin({ dataDir, database, log: warningsTo(output) })
-  await action({ admin, operations, output })
 }
 
 /** The account that a command is about. */

@@ -1,9 +1,8 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { columns } from '../../lib/cli/format.ts'
-import { AdminCommand, administer } from './admin-command.ts'
+import { AdminCommand } from './admin-command.ts'
 
-/** Shows what was done to accounts. */
 export default class RegistryAudit extends AdminCommand {
   static override summary = 'Show what was done to accounts, newest first'
 
@@ -31,8 +30,8 @@ export default class RegistryAudit extends AdminCommand {
 
   override async run(): Promise<void> {
     const { args, flags } = await this.parse(RegistryAudit)
-    await administer(flags, async ({ admin, operations, output }) => {
-      const list = await operations.readAudit(admin, { name: args.user, limit: flags.limit })
+    await this.administer(flags, async (admin, output) => {
+      const list = await admin.readAudit({ name: args.user, limit: flags.limit })
       const rows = list.entries.map(entry => [
         entry.timestamp,
         entry.action,

@@ -1,10 +1,25 @@
 import * as Flags from '@oclif/core/flags'
+import { type RegistrationMode, registrationModes } from '../../lib/accounts/protocol.ts'
 import { BaseCommand } from '../../lib/cli/base-command.ts'
-import { registrationModes } from '../../lib/accounts/protocol.ts'
+import { databaseName } from '../../server/database/settings.ts'
 import { defaultPorts } from '../default-ports.ts'
-import { databaseFlag } from '../database-flag.ts'
+import { readLimitFlags } from '../limit-flag.ts'
 import { addressFlags, runFlags } from '../server-flags.ts'
-import { readAccountsSettings } from './settings.ts'
+import { type AddressFlags, readAddress } from '../server-settings.ts'
+import { type DataFlags, dataFlags, readDataFlags } from './admin-command.ts'
+
+export type AccountsFlags = AddressFlags &
+  DataFlags & { registration?: RegistrationMode; limit?: string[] }
+
+/** Flags and environment as checked settings. Throws `usage_invalid` naming the flag. */
+export function readAccountsSettings(flags: AccountsFlags, env: NodeJS.ProcessEnv) {
+  return {
+    ...readAddress(flags),
+    ...readDataFlags(flags, env),
+    registration: flags.registration,
+    limits: readLimitFlags(flags.limit ?? [], { accessTokenMs: undefined }),
+  }
+}
 
 /** Runs the accounts server until a signal ends it. */
 export default class Registry extends BaseCommand {
@@ -39,11 +54,7 @@ need an invitation, and commonly guessed passwords are refused.`
       server: 'accounts server',
       publicUrl: 'address that clients use, if different; also the issuer',
     }),
-    'data-dir': Flags.string({
-      description: 'folder of the database and the keys',
-      helpValue: 'DIR',
-    }),
-    ...databaseFlag,
+    ...dataFlags,
     registration: Flags.option({ options: registrationModes })({
       description: 'open, invite or closed [default: open on this machine, else invite]',
       helpValue: 'MODE',
@@ -54,8 +65,34 @@ need an invitation, and commonly guessed passwords are refused.`
   override async run(): Promise<void> {
     const { flags } = await this.parse(Registry)
     const settings = readAccountsSettings(flags, process.env)
+    const { dataDir } = settings
+    const database = settings.database === undefined ? null : databaseName(settings.database)
     // Loaded only now: help and usage errors need neither the log nor the server.
-    const { runAccountsServer } = await import('./run.ts')
-    await runAccountsServer(settings, flags)
+    const { renderAccountsBanner } = await import('../../lib/cli/banner.ts')
+    const { runServer } = await import('../run-server.ts')
+    const { startAccountsServer } = await import('../../server/accounts/accounts-server.ts')
+    await runServer(
+      {
+        settings,
+        async start(options, cancelled) {
+          const handle = await startAccountsServer(options, cancelled)
+          if (!handle.local && new URL(handle.url).protocol === 'http:') {
+            const advice =
+              'passwords and tokens cross the network unencrypted: serve HTTPS with --tls-cert and --tls-key, or put a proxy with TLS in front and name it with --public-url'
+            options.log.warn({ url: handle.url }, advice)
+          }
+          return handle
+        },
+        listening: ({ url, registration }) => ({
+          url,
+          registration,
+          data_dir: dataDir,
+          ...(database === null ? {} : { database }),
+        }),
+        banner: ({ url, registration, local }, shown) =>
+          renderAccountsBanner({ url, registration, local, dataDir, database, ...shown }),
+      },
+      flags,
+    )
   }
 }

@@ -1,38 +1,32 @@
 import * as Flags from '@oclif/core/flags'
-import { AdminCommand, administer } from './admin-command.ts'
+import { AdminCommand } from './admin-command.ts'
 
-/** Puts the next keys into use. */
 export default class RegistryRotateKey extends AdminCommand {
-  static override summary = 'Start using the next signing keys'
+  static override summary = 'Publish the next signing key, or sign with it'
 
-  static override description = `Tokens of the replaced keys stay valid until they expire. Keys \
-are also rotated automatically every 90 days. A running accounts server uses the new keys within a second.`
+  static override description = `Without --activate, adds the next key to signing-keys.json. With \
+several servers, copy that file to each of them; then run the command with --activate and copy it \
+again. Tokens of the replaced key stay valid until they expire or a further key replaces its \
+successor. A running accounts server reads the file again within seconds.`
 
   static override examples = [
-    {
-      description: 'before the automatic rotation',
-      command: '<%= config.bin %> registry rotate-key',
-    },
-    {
-      description: 'after the key file was exposed',
-      command: '<%= config.bin %> registry rotate-key --compromised',
-    },
+    { description: 'publish the next key', command: '<%= config.bin %> registry rotate-key' },
+    { description: 'sign with it', command: '<%= config.bin %> registry rotate-key --activate' },
   ]
 
   static override flags = {
-    compromised: Flags.boolean({
-      description: 'revoke all old keys: every login ends, service tokens stay',
-    }),
+    activate: Flags.boolean({ description: 'sign with the next key from now on' }),
   }
 
   override async run(): Promise<void> {
     const { flags } = await this.parse(RegistryRotateKey)
-    await administer(flags, async ({ admin, operations, output }) => {
-      const done = await operations.rotateKeys(admin, flags)
+    await this.administer(flags, async (admin, output) => {
+      const done = await admin.rotateKey({ activate: flags.activate ?? false })
       await output.result('', done)
-      const fate = flags.compromised ? 'void' : 'valid until they expire'
       output.note(
-        `the keys are rotated; tokens of the old ones are ${fate}. A running accounts server uses the new keys within a second`,
+        flags.activate
+          ? `the key ${done.kid} signs now; copy ${done.file} to the other servers, if there are any`
+          : `the next key ${done.kid} is in ${done.file}; copy that to the other servers, if there are any, then run rotate-key --activate`,
       )
     })
   }

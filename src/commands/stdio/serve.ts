@@ -1,15 +1,13 @@
 import { join } from 'node:path'
 import type { LogLevel } from '../../lib/cli/log-level.ts'
-import { takeFileLock } from '../../lib/config/file-lock.ts'
+import { ensurePrivateFolder, withFileLock } from '../../lib/config/private-file.ts'
 import { liveInstances } from '../../lib/instances/live-instances.ts'
 import type { Logger } from '../../lib/util/logger.ts'
-import { ensurePrivateDirectory } from '../../lib/util/posix.ts'
 import { selectStateDirectory } from '../../lib/config/paths.ts'
 import { repeat, systemTimer } from '../../lib/util/time.ts'
 import { Secret } from '../../lib/util/secret.ts'
 import { defaultBridgeLimits } from '../../lib/mcp/bridge/limits.ts'
 import type { ServeHandle } from '../../server/host/serve-options.ts'
-import { explainPort } from '../run-server.ts'
 import type { ServeSettings } from '../serve-settings.ts'
 import { JoinOrServe } from './join-or-serve.ts'
 import { openStdio, type Stdio } from './open-stdio.ts'
@@ -23,8 +21,6 @@ export interface ServeStdioSettings {
   readonly ownOnly: readonly string[]
   readonly level: LogLevel
 }
-
-const lockWaitMs = 10_000
 
 /** How often to check whether the replaced server is back; the gateway's scan interval. */
 const handBackMs = 2000
@@ -73,7 +69,7 @@ function createPlace(
     locked: work => withLock(registryDir, log, work),
     async start() {
       const { startServe } = await import('../../server/serve.ts')
-      return startServe({ ...serve, log, accessLog: log.access }, stop).catch(explainPort)
+      return startServe({ ...serve, log, accessLog: log.access }, stop)
     },
     joined({ url, id, dccType: kind, displayName: name }) {
       log.info({ url, instance: id, dcc_type: kind, name }, 'joined the running server')
@@ -96,15 +92,17 @@ function factsOf({ url, instanceId, hostUrl, hostTokenFile }: ServeHandle): obje
 
 /** Runs `work` under a lock, or without it when locking fails: at worst two servers start. */
 async function withLock<T>(folder: string, log: Logger, work: () => Promise<T>): Promise<T> {
-  await ensurePrivateDirectory(folder)
-  const path = join(folder, 'stdio.lock')
-  const lock = await takeFileLock(path, { waitMs: lockWaitMs }).catch((error: unknown) => {
-    log.debug({ err: error }, 'cannot take the lock')
-    return null
-  })
+  await ensurePrivateFolder(folder)
+  let hasBegun = false
+  const begin = (): Promise<T> => {
+    hasBegun = true
+    return work()
+  }
   try {
-    return await work()
-  } finally {
-    if (lock?.ok === true) lock.value()
+    return await withFileLock(join(folder, 'stdio.lock'), begin)
+  } catch (error) {
+    if (hasBegun) throw error
+    log.debug({ err: error }, 'cannot take the lock')
+    return work()
   }
 }

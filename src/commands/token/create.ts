@@ -2,36 +2,25 @@ import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { schemeScopes } from '../../lib/accounts/protocol.ts'
 import { TokenCommand } from '../../lib/cli/base-command.ts'
+import { openToken } from '../account/context.ts'
+import { describeToken } from './list.ts'
 
 /** Makes a service token. */
 export default class TokenCreate extends TokenCommand {
   static override summary = 'Create a token for a pipeline, an agent or a workstation'
 
-  static override usage = 'token create NAME [FLAGS]'
-
-  static override description = `Prints the new token, alone, on stdout: put it into the secret store \
-of your pipeline as SERVICE_TOKEN. It is limited to its scopes, never refreshed, and shown only \
-once. Needs a login with a password: a service token cannot create tokens.
-
-With the scope read a client reads instances at a gateway, with instance an instance joins one, and \
-publish is for pipelines. Scopes for one scheme of instances: ${schemeScopes.join(', ')}.`
+  static override description = `Prints the new token, alone, on stdout, this once. It is limited \
+to its scopes and never refreshed. A client that reads at a gateway needs read, or read:SCHEME for \
+one scheme of resources, an instance that joins one needs instance, and a pipeline publish.`
 
   static override examples = [
     {
-      description: 'a token that may only publish, for 30 days',
-      command: '<%= config.bin %> token create ci --scope publish --days 30',
-    },
-    {
-      description: 'a token for a workstation whose instances join the gateway of the studio',
-      command: '<%= config.bin %> token create workstation-042 --scope instance > join.token',
-    },
-    {
-      description: 'a token for an agent that reads scenes and pictures at the gateway',
-      command: '<%= config.bin %> token create agent --scope read:scene --scope read:capture',
-    },
-    {
       description: 'straight into a secret store',
       command: '<%= config.bin %> token create ci --scope publish | gh secret set SERVICE_TOKEN',
+    },
+    {
+      description: 'for a workstation whose instances join a gateway',
+      command: '<%= config.bin %> token create workstation-042 --scope instance > join.token',
     },
   ]
 
@@ -58,7 +47,10 @@ publish is for pipelines. Scopes for one scheme of instances: ${schemeScopes.joi
 
   override async run(): Promise<void> {
     const { args, flags } = await this.parse(TokenCreate)
-    const { createToken } = await import('../account/tokens.ts')
-    await createToken(args.name, flags, process.env)
+    const { client, server, output, withToken } = await openToken(flags)
+    const wanted = { name: args.name, scopes: flags.scope, expires_in_days: flags.days }
+    const made = await withToken(session => client.createToken(session, wanted))
+    output.note(`${describeToken(made)}; this is the only time it is shown`)
+    await output.secret(made.token, { registry: server.url, ...made })
   }
 }

@@ -1,12 +1,11 @@
 import { TokenCommand } from '../../lib/cli/base-command.ts'
+import { openToken } from '../account/context.ts'
 
 /** Prints the token in use. */
 export default class TokenPrint extends TokenCommand {
   static override summary = 'Print the token in use, for scripts'
 
-  static override description = `Prints the token that other commands would use, alone, on stdout: \
-that of --token, else SERVICE_TOKEN, else SERVICE_TOKEN_FILE, else the saved login, which is \
-refreshed first when it is about to expire.`
+  static override description = `Prints the token that other commands would use, alone, on stdout.`
 
   static override examples = [
     {
@@ -18,7 +17,13 @@ refreshed first when it is about to expire.`
 
   override async run(): Promise<void> {
     const { flags } = await this.parse(TokenPrint)
-    const { printToken } = await import('../account/tokens.ts')
-    await printToken(flags, process.env)
+    const { server, output, source, withToken } = await openToken(flags)
+    const token = await withToken(async used => used.reveal())
+    await output.result(token, {
+      registry: server.url,
+      source: source.source,
+      source_name: source.name,
+      token,
+    })
   }
 }

@@ -1,169 +1,197 @@
-import { type Clock, systemClock } from '../util/time.ts'
-import { ServiceError } from '../util/errors.ts'
-import type { Result } from '../util/result.ts'
-import type { Secret } from '../util/secret.ts'
-import {
-  type Tokens,
-  parseCreatedToken,
-  parseEndedAccess,
-  parseMe,
-  parseServiceTokens,
-  parseTokens,
-} from './answers.ts'
+import got, { type Got, type Method } from 'got'
+import http from 'node:http'
+import https from 'node:https'
+import { z } from 'zod'
+import type { AccountsUrl } from '../config/accounts-url.ts'
+import type { SavedLogin } from '../config/config-file.ts'
+import { proxyAgentOptions, proxyFor } from '../util/proxy.ts'
+import { Secret } from '../util/secret.ts'
+import { cleanText } from '../util/text.ts'
+import { userAgent } from '../util/version.ts'
+import { answerInvalid, describeFailure, describeRefusal } from './failures.ts'
 import { apiPrefix } from './protocol.ts'
-import { describeRefusal } from './refusal.ts'
-import type { AccountsRequest, Transport } from './transport.ts'
+import { tokenExpiry } from './token.ts'
+import * as wire from './wire.ts'
 
-export type AccountsClient = ReturnType<typeof createAccountsClient>
+const connectTimeoutMs = 5000
+const requestTimeoutMs = 30_000
+const maxTokenChars = 8192
 
-interface Credentials {
-  readonly username: string
-  readonly password: Secret
+/** What can stand in a header behind `Bearer`. */
+const tokenText = z
+  .string()
+  .max(maxTokenChars)
+  .regex(/^[\x21-\x7e]+$/)
+
+/** A server that keeps to the specification alone answers with `access_token` and nothing else. */
+const login = wire.loginResponse
+  .omit({ token_type: true, scope: true })
+  .extend({ access_token: tokenText, refresh_token: tokenText, account: wire.account.partial() })
+  .partial()
+  .required({ access_token: true })
+  .transform(loginOf)
+
+/** Such a server may answer with `username` and `email` alone. */
+const me = wire.meResponse.partial().required({ username: true })
+export type Me = z.infer<typeof me>
+
+/** What a login or a refresh gives. */
+export interface Login extends SavedLogin {
+  readonly accessToken: Secret
 }
 
-export interface NewAccount extends Credentials {
+interface NewAccount {
+  readonly username: string
   readonly email: string
+  readonly password: Secret
   readonly invite?: Secret
 }
 
-interface NewServiceToken {
-  readonly name: string
-  readonly scopes?: readonly string[]
-  readonly expiresInDays?: number
+interface AccountsClientOptions {
+  /** Has the proxy variables. */
+  readonly env: Readonly<Record<string, string | undefined>>
+  /** Certificates (PEM) of the authorities to trust. Default: those of Node. */
+  readonly certificates?: string[]
+  /** Of one request. Default: 30 s. */
+  readonly timeoutMs?: number
+  /** Retries of a GET that failed for a reason that may pass. Default: 2. */
+  readonly retries?: number
 }
 
-interface Call {
-  readonly method?: AccountsRequest['method']
-  readonly path: `/${string}`
-  readonly action: string
-  readonly bearer?: Secret
-  readonly body?: () => object
-  /** Secrets in the body. */
-  readonly secrets?: readonly Secret[]
-}
+/** The accounts API of one server. All methods throw a `ServiceError` that holds no secret. */
+export class AccountsClient {
+  readonly server: AccountsUrl
+  readonly #http: Got
 
-/** Every call of the accounts API. All throw a `ServiceError` that holds no secret. */
-export function createAccountsClient(transport: Transport, clock: Clock = systemClock) {
-  const { server } = transport
-
-  /** The body of a success. */
-  async function ask(call: Call): Promise<unknown> {
-    const { method = 'POST', path, action, bearer, body, secrets = [] } = call
-    const answer = await transport.send({ method, path: `${apiPrefix}${path}`, bearer, body })
-    if (answer.status >= 200 && answer.status < 300) return answer.json
-    const all = bearer === undefined ? secrets : [...secrets, bearer]
-    throw describeRefusal(answer, { server, action, secrets: all })
-  }
-
-  async function askFor<T>(call: Call, parse: (json: unknown) => Result<T, string>): Promise<T> {
-    const parsed = parse(await ask(call))
-    if (parsed.ok) return parsed.value
-    throw new ServiceError(
-      'registry_answer_invalid',
-      `the answer of ${server.origin} to the ${call.action} is not that of an accounts server: ${parsed.failure}`,
-      { hint: 'check the address of the accounts server', data: { registry: server.url } },
-    )
-  }
-
-  function askForTokens(call: Call): Promise<Tokens> {
-    return askFor(call, json => parseTokens(json, clock.now()))
-  }
-
-  function login({ username, password }: Credentials): Promise<Tokens> {
-    return askForTokens({
-      path: '/login',
-      action: 'login',
-      body: () => ({ username, password: password.reveal() }),
-      secrets: [password],
+  /** Throws `config_invalid` for a proxy variable that cannot be used. */
+  constructor(server: AccountsUrl, options: AccountsClientOptions) {
+    const { env, certificates, timeoutMs = requestTimeoutMs, retries = 2 } = options
+    const address = new URL(server.url)
+    const proxy = proxyFor(address, env)
+    const agentOptions = {
+      ...proxyAgentOptions(proxy),
+      timeout: Math.min(connectTimeoutMs, timeoutMs),
+    }
+    this.server = server
+    this.#http = got.extend({
+      prefixUrl: server.url + apiPrefix,
+      headers: { accept: 'application/json, application/problem+json', 'user-agent': userAgent },
+      agent: { http: new http.Agent(agentOptions), https: new https.Agent(agentOptions) },
+      https: { certificateAuthority: certificates },
+      // Tokens are sent to no other address.
+      followRedirect: false,
+      timeout: { connect: connectTimeoutMs, secureConnect: connectTimeoutMs, request: timeoutMs },
+      retry: {
+        limit: retries,
+        methods: ['GET'],
+        statusCodes: [429, 502, 503, 504],
+        errorCodes: ['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'EAI_AGAIN'],
+        backoffLimit: 300,
+        maxRetryAfter: requestTimeoutMs,
+      },
+      responseType: 'json',
+      parseJson: text => JSON.parse(text, cleaned),
+      stringifyJson: body => JSON.stringify(body, revealed),
+      hooks: { beforeError: [error => describeFailure(error, server, proxy)] },
     })
   }
 
-  return {
-    server,
-    login,
+  /** Null from a server that makes the account and answers without a token. */
+  async register(account: NewAccount): Promise<Login | null> {
+    const answer = await this.#ask(z.unknown(), 'POST', 'register', { json: account })
+    return login.safeParse(answer).data ?? null
+  }
 
-    /** Also logs in. A server that answers without a token is asked to log in at once. */
-    async register({ username, email, password, invite }: NewAccount): Promise<Tokens> {
-      const answer = await ask({
-        path: '/register',
-        action: 'registration',
-        body: () => ({ username, email, password: password.reveal(), invite: invite?.reveal() }),
-        secrets: invite === undefined ? [password] : [password, invite],
-      })
-      const tokens = parseTokens(answer, clock.now())
-      if (tokens.ok) return tokens.value
-      try {
-        return await login({ username, password })
-      } catch (error) {
-        throw madeButNotLoggedIn(error, `${username} --registry ${server.url}`)
-      }
-    },
+  login(username: string, password: Secret): Promise<Login> {
+    return this.#ask(login, 'POST', 'login', { json: { username, password } })
+  }
 
-    /** By the refresh token (rotation), or by the access token as the specification has it. */
-    refresh(by: { refreshToken: Secret } | { accessToken: Secret }): Promise<Tokens> {
-      const call = { path: '/refresh', action: 'refresh of the token' } as const
-      if ('accessToken' in by) return askForTokens({ ...call, bearer: by.accessToken })
-      const { refreshToken } = by
-      const body = () => ({ refresh_token: refreshToken.reveal() })
-      return askForTokens({ ...call, body, secrets: [refreshToken] })
-    },
+  /** By the refresh token, and by the access token as the specification has it. */
+  refresh({ accessToken, refreshToken }: Login): Promise<Login> {
+    const json = refreshToken === undefined ? {} : { refresh_token: refreshToken }
+    return this.#ask(login, 'POST', 'refresh', { bearer: accessToken, json })
+  }
 
-    me: (bearer: Secret) =>
-      askFor({ method: 'GET', path: '/me', action: 'look-up of the account', bearer }, parseMe),
+  me(bearer: Secret): Promise<Me> {
+    return this.#ask(me, 'GET', 'me', { bearer })
+  }
 
-    /** Ends the session of the token; with `all` every session of the account. */
-    async logout(bearer: Secret, { all = false } = {}): Promise<void> {
-      await ask({ path: '/logout', action: 'logout', bearer, body: () => (all ? { all } : {}) })
-    },
+  /** Ends the session of the token; with `all` every session of the account. */
+  async logout(bearer: Secret, all = false): Promise<void> {
+    await this.#ask(z.unknown(), 'POST', 'logout', { bearer, json: all ? { all } : {} })
+  }
 
-    async changePassword(
-      bearer: Secret,
-      { current, next }: { current: Secret; next: Secret },
-    ): Promise<void> {
-      await ask({
-        method: 'PUT',
-        path: '/password',
-        action: 'change of the password',
-        bearer,
-        body: () => ({ current_password: current.reveal(), new_password: next.reveal() }),
-        secrets: [current, next],
-      })
-    },
+  async changePassword(bearer: Secret, current: Secret, next: Secret): Promise<void> {
+    const json = { current_password: current, new_password: next }
+    await this.#ask(z.unknown(), 'PUT', 'password', { bearer, json })
+  }
 
-    /** With a code that the operator made. Every session and service token ends. */
-    resetPassword({ username, code, password }: Credentials & { code: Secret }) {
-      const body = () => ({ username, code: code.reveal(), new_password: password.reveal() })
-      const action = 'reset of the password'
-      return askFor({ path: '/reset', action, body, secrets: [code, password] }, parseEndedAccess)
-    },
+  /** With a code of the operator. Every session and service token ends. */
+  resetPassword(username: string, code: Secret, next: Secret): Promise<wire.ResetResponse> {
+    const json = { username, code, new_password: next }
+    return this.#ask(wire.resetResponse, 'POST', 'reset', { json })
+  }
 
-    createToken(bearer: Secret, { name, scopes, expiresInDays }: NewServiceToken) {
-      const body = () => ({ name, scopes, expires_in_days: expiresInDays })
-      return askFor({ path: '/tokens', action: 'new token', bearer, body }, parseCreatedToken)
-    },
+  createToken(bearer: Secret, json: wire.TokenRequest): Promise<wire.TokenCreatedResponse> {
+    return this.#ask(wire.tokenCreatedResponse, 'POST', 'tokens', { bearer, json })
+  }
 
-    listTokens(bearer: Secret) {
-      const call = { method: 'GET', path: '/tokens', action: 'list of tokens', bearer } as const
-      return askFor(call, parseServiceTokens)
-    },
+  async listTokens(bearer: Secret): Promise<wire.ServiceTokenView[]> {
+    return (await this.#ask(wire.tokensResponse, 'GET', 'tokens', { bearer })).tokens
+  }
 
-    async revokeToken(bearer: Secret, id: string): Promise<void> {
-      const path = `/tokens/${segment(id)}` as const
-      await ask({ method: 'DELETE', path, action: 'end of the token', bearer })
-    },
+  async revokeToken(bearer: Secret, id: string): Promise<void> {
+    await this.#ask(z.unknown(), 'DELETE', `tokens/${encodeURIComponent(id)}`, { bearer })
+  }
+
+  async #ask<T>(
+    schema: z.ZodType<T>,
+    method: Method,
+    path: string,
+    { bearer, json = {} }: { bearer?: Secret; json?: object },
+  ): Promise<T> {
+    const secrets = [bearer, ...Object.values(json)].filter(value => value instanceof Secret)
+    const headers = bearer === undefined ? {} : { authorization: `Bearer ${bearer.reveal()}` }
+    const body = method === 'POST' || method === 'PUT' ? { json } : {}
+    const response = await this.#http(path, { method, headers, context: { secrets }, ...body })
+    if (response.statusCode >= 300) throw describeRefusal(response, this.server, secrets)
+    const parsed = schema.safeParse(response.body)
+    if (parsed.success) return parsed.data
+    throw answerInvalid(this.server)
   }
 }
 
-/** Ids are plain words. Anything else could turn into another path. */
-function segment(id: string): string {
-  if (/^[A-Za-z0-9_-][A-Za-z0-9._~-]{0,127}$/.test(id)) return id
-  throw new ServiceError('usage_invalid', 'invalid token id', { hint: 'take the id from the list' })
+/** Texts of an answer are shown on terminals. */
+function cleaned(_name: string, value: unknown): unknown {
+  return typeof value === 'string' ? cleanText(value, maxTokenChars) : value
 }
 
-function madeButNotLoggedIn(error: unknown, whoAndWhere: string): unknown {
-  if (!(error instanceof ServiceError)) return error
-  return new ServiceError(error.code, `the account was made, but not logged in: ${error.message}`, {
-    hint: `log in with service-cli login ${whoAndWhere}`,
-    data: error.data,
-  })
+/** Secrets are opened only when they are sent. `value` is what their `toJSON` returns. */
+function revealed(this: Record<string, unknown>, name: string, value: unknown): unknown {
+  const original = this[name]
+  return original instanceof Secret ? original.reveal() : value
+}
+
+interface LoginAnswer {
+  access_token: string
+  expires_in?: number
+  refresh_token?: string
+  refresh_expires_in?: number
+  account?: { username?: string; email?: string }
+}
+
+function loginOf(answer: LoginAnswer): Login {
+  const { access_token, expires_in, refresh_token, refresh_expires_in, account } = answer
+  const after = (seconds: number | undefined) =>
+    seconds === undefined ? undefined : Date.now() + seconds * 1000
+  const accessToken = new Secret(access_token)
+  return {
+    username: account?.username,
+    email: account?.email,
+    accessToken,
+    // The lifetime first: it holds also where the two clocks differ.
+    accessExpiresAtMs: after(expires_in) ?? tokenExpiry(accessToken),
+    refreshToken: refresh_token === undefined ? undefined : new Secret(refresh_token),
+    refreshExpiresAtMs: after(refresh_expires_in),
+  }
 }

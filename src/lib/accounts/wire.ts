@@ -9,7 +9,11 @@ import { passwordChars, schemeScopes } from './protocol.ts'
  * Member names of tokens are those of RFC 6749, section 5.1.
  */
 
-/** Which account a name belongs to is decided on its lower-case form; it is kept as typed. */
+/** What is unique of a user name or an email address; both are kept as they were typed. */
+export function accountKey(name: string): string {
+  return name.normalize('NFC').toLowerCase()
+}
+
 export const usernamePattern = /^[A-Za-z0-9](?:[A-Za-z0-9]|[._-](?=[A-Za-z0-9])){2,63}$/
 const maxEmailChars = 254
 
@@ -66,7 +70,7 @@ export const registerRequest = z
         'has an @, and no spaces or control characters',
       ),
     password,
-    /** The invitation code, where one is needed. */
+    /** The one-time code of the operator, where one is needed. */
     invite: plainText(200).optional(),
   })
   .meta({ id: 'RegisterRequest' })
@@ -82,7 +86,6 @@ export const loginRequest = z
 /** Also empty: then the Authorization header says what is to be refreshed. */
 export const refreshRequest = z
   .strictObject({ refresh_token: plainText(200).optional() })
-  .optional()
   .meta({ id: 'RefreshRequest' })
 
 export const logoutRequest = z
@@ -90,14 +93,13 @@ export const logoutRequest = z
     /** Every session of the account, not this one alone. */
     all: z.boolean().optional(),
   })
-  .optional()
   .meta({ id: 'LogoutRequest' })
 
 export const passwordRequest = z
   .strictObject({ current_password: z.string().min(1).max(4096), new_password: password })
   .meta({ id: 'PasswordRequest' })
 
-/** A code that the owner of the machine made for an account that lost its password. */
+/** With a one-time code of the operator, for an account that lost its password. */
 export const resetRequest = z
   .strictObject({
     username: plainText(maxEmailChars).min(1),

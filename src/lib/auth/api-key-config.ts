@@ -37,22 +37,17 @@ export class ApiKeyConfig {
    * process and is read at each call. Never throws.
    */
   resolve(env: NodeJS.ProcessEnv = process.env): string | null {
-    if (this.apiKey) return this.apiKey
-    // `envVar` may be the name of an inherited member, such as `constructor`.
-    const value: unknown = env[this.envVar]
-    return typeof value === 'string' && value !== '' ? value : null
+    return this.apiKey || env[this.envVar] || null
   }
 }
 
-const maxBytes = 1024
-
 /**
- * Generates a secret: `length` random bytes (1 to 1024) as URL-safe base64 without padding. Keys
- * under 16 bytes can be guessed. Throws `RangeError` for an invalid length.
+ * Generates a secret: `length` random bytes as URL-safe base64 without padding. Keys under 16 bytes
+ * can be guessed. Throws `RangeError` unless `length` is a positive whole number.
  */
 export function generateApiKey(length = 32): string {
-  if (!Number.isInteger(length) || length < 1 || length > maxBytes) {
-    throw new RangeError(`length must be a whole number of bytes from 1 to ${maxBytes}`)
+  if (!Number.isInteger(length) || length < 1) {
+    throw new RangeError('length must be a positive whole number of bytes')
   }
   return randomBytes(length).toString('base64url')
 }

@@ -1,13 +1,4 @@
-import {
-  optionalText,
-  requireBaseUrl,
-  requireList,
-  requireNavigableUri,
-  requireText,
-  requireUri,
-  withoutTrailingSlashes,
-} from './checked-members.ts'
-import { isLoopback } from '../util/address.ts'
+import { isLoopback } from '../util/net.ts'
 
 /** Members of a client ID metadata document; only the first two are required. */
 export interface CimdOptions {
@@ -50,8 +41,8 @@ export interface CimdJson {
 /**
  * A client ID metadata document (RFC 7591; draft-ietf-oauth-client-id-metadata-document), with
  * which an OAuth client describes itself to a provider without registration. Serves nothing:
- * `toDict()` is the JSON for `/.well-known/oauth-client-metadata`. Providers fetch it from its
- * `client_id` and may read only 5 KB. Lists are copied and frozen.
+ * `toDict()` is the JSON for `/.well-known/oauth-client-metadata`. Lists are copied; empty text
+ * counts as absent.
  */
 export class CimdDocument {
   readonly clientName: string
@@ -65,27 +56,25 @@ export class CimdDocument {
   readonly contacts: readonly string[]
   readonly clientId: string | null
 
-  /**
-   * Throws `TypeError` without a name or a redirect URI, for a URI that is relative, has a fragment
-   * or a scheme such as `javascript`, `data` or `file`, for a token endpoint method with a shared
-   * secret (the document is public), for a client id that is not the https URL of a document, and
-   * for members of the wrong type.
-   */
+  /** Throws `TypeError` without a name, and unless every redirect URI is absolute. */
   constructor(options: CimdOptions) {
-    this.clientName = requireText(options.clientName, 'clientName')
-    this.redirectUris = requireList(options.redirectUris, 'redirectUris', requireNavigableUri)
-    if (this.redirectUris.length === 0) {
-      throw new TypeError('redirectUris must name at least one redirect URI')
+    const { clientName, redirectUris } = options
+    if (typeof clientName !== 'string' || clientName.trim() === '') {
+      throw new TypeError('clientName must be a non-empty string')
     }
-    this.grantTypes = requireList(options.grantTypes ?? ['authorization_code'], 'grantTypes')
-    this.responseTypes = requireList(options.responseTypes ?? ['code'], 'responseTypes')
-    this.tokenEndpointAuthMethod = requirePublicMethod(options.tokenEndpointAuthMethod ?? 'none')
-    this.scope = optionalText(options.scope, 'scope')
-    this.logoUri = optionalUri(options.logoUri, 'logoUri')
-    this.clientUri = optionalUri(options.clientUri, 'clientUri')
-    this.contacts = requireList(options.contacts ?? [], 'contacts')
-    const clientId = optionalText(options.clientId, 'clientId')
-    this.clientId = clientId === null ? null : requireClientId(clientId, 'clientId')
+    if (!Array.isArray(redirectUris) || redirectUris.length === 0) {
+      throw new TypeError('redirectUris must be an array with at least one URI')
+    }
+    this.clientName = clientName
+    this.redirectUris = redirectUris.map(uri => requireUri(uri, 'redirectUris'))
+    this.grantTypes = [...(options.grantTypes ?? ['authorization_code'])]
+    this.responseTypes = [...(options.responseTypes ?? ['code'])]
+    this.tokenEndpointAuthMethod = options.tokenEndpointAuthMethod || 'none'
+    this.scope = options.scope || null
+    this.logoUri = options.logoUri || null
+    this.clientUri = options.clientUri || null
+    this.contacts = [...(options.contacts ?? [])]
+    this.clientId = options.clientId || null
   }
 
   /** Returns the document to serve, as a new object at each call. */
@@ -110,17 +99,20 @@ export class CimdDocument {
   }
 }
 
-function optionalUri(value: unknown, member: string): string | null {
-  const text = optionalText(value, member)
-  return text === null ? null : requireNavigableUri(text, member)
+/** Returns `value`, an absolute URI of any scheme without a fragment (RFC 6749, 3.1.2). */
+export function requireUri(value: unknown, member: string): string {
+  const isUri = typeof value === 'string' && /^[^\s#\\]+$/.test(value) && URL.canParse(value)
+  if (isUri) return value
+  throw new TypeError(`${member} must be an absolute URI without spaces or fragment`)
 }
 
-function requirePublicMethod(value: unknown): string {
-  const method = requireText(value, 'tokenEndpointAuthMethod')
-  if (!method.startsWith('client_secret_')) return method
-  throw new TypeError(
-    'tokenEndpointAuthMethod must not use a shared secret: the document is public; use "none"',
-  )
+/** Returns `value`, an http or https URL to which a path can be appended; throws `TypeError`. */
+export function requireBaseUrl(value: unknown, member: string): URL {
+  const url =
+    typeof value === 'string' && /^https?:\/\/[^\s?#\\]+$/i.test(value) && URL.parse(value)
+  if (url && url.username === '' && url.password === '') return url
+  const parts = 'user name, password, query or fragment'
+  throw new TypeError(`${member} must be an http or https URL without ${parts}`)
 }
 
 /** The path of the metadata document below the address of its host. */
@@ -128,25 +120,15 @@ export const clientMetadataPath = '/.well-known/oauth-client-metadata'
 
 /**
  * The `client_id` of a document below `publicUrl`: its https URL. Null when providers cannot fetch
- * it: no known address, plain http, or a loopback address. Throws `TypeError` unless `publicUrl` is
- * an http or https URL.
+ * it: no known address, plain http, or a loopback address. Throws `TypeError` for another address.
  */
 export function clientIdAt(publicUrl: string | null): string | null {
   if (publicUrl === null) return null
-  // Providers compare it exactly: use the normal form of a URL parser.
-  const { protocol, hostname, origin, pathname } = new URL(requireBaseUrl(publicUrl, 'publicUrl'))
+  const { protocol, hostname, origin, pathname } = requireBaseUrl(publicUrl, 'publicUrl')
   if (protocol !== 'https:' || isLoopback(hostname)) return null
   return origin + withoutTrailingSlashes(pathname) + clientMetadataPath
 }
 
-/**
- * Returns `value`; throws `TypeError` unless it is an https URL with a path, without `.` and `..`
- * segments, user name and fragment, as providers require.
- */
-function requireClientId(value: unknown, member: string): string {
-  const text = requireUri(value, member)
-  const { protocol, pathname, username, password } = new URL(text)
-  const dots = /\/\.{1,2}(?=[/?]|$)/.test(text)
-  if (protocol === 'https:' && pathname !== '/' && username + password === '' && !dots) return text
-  throw new TypeError(`${member} must be the https URL of the document, with a path`)
+export function withoutTrailingSlashes(url: string): string {
+  return url.replace(/\/+$/, '')
 }

@@ -1,14 +1,13 @@
-import {
-  optionalText,
-  requireBaseUrl,
-  requireList,
-  requireNavigableUri,
-  requireText,
-  withoutTrailingSlashes,
-} from './checked-members.ts'
-import { CimdDocument, clientIdAt, clientMetadataPath } from './cimd-document.ts'
-import { isLoopback } from '../util/address.ts'
+import { isLoopback } from '../util/net.ts'
 import { fail, ok, type Result } from '../util/result.ts'
+import {
+  CimdDocument,
+  clientIdAt,
+  clientMetadataPath,
+  requireBaseUrl,
+  requireUri,
+  withoutTrailingSlashes,
+} from './cimd-document.ts'
 
 /** Settings of an OAuth client; only `providerUrl` is required. */
 export interface OAuthOptions {
@@ -37,25 +36,20 @@ export interface ToCimdOptions {
  * OpenID metadata of a provider may name others. Empty text counts as absent.
  */
 export class OAuthConfig {
-  /** The unchanged option. */
   readonly providerUrl: string
   /** The pre-registered id, or null. */
   readonly clientId: string | null
-  /** A frozen copy. */
   readonly scopes: readonly string[]
   readonly clientName: string
   readonly redirectUri: string | null
 
-  /**
-   * Throws `TypeError` for a missing provider, a provider URL with another scheme, user name,
-   * password, query or fragment, a redirect URI that is relative, has a fragment or a scheme such
-   * as `javascript`, and an invalid scope (RFC 6749, section 3.3).
-   */
+  /** Throws `TypeError` for an unusable provider URL or redirect URI, and a scope with a space. */
   constructor(options: OAuthOptions) {
-    this.providerUrl = requireBaseUrl(options.providerUrl, 'providerUrl')
-    this.clientId = optionalText(options.clientId, 'clientId')
-    this.scopes = requireList(options.scopes ?? [], 'scopes', requireScope)
-    this.clientName = requireText(options.clientName || 'service-mcp-server', 'clientName')
+    requireBaseUrl(options.providerUrl, 'providerUrl')
+    this.providerUrl = options.providerUrl
+    this.clientId = options.clientId || null
+    this.scopes = requireScopes(options.scopes ?? [])
+    this.clientName = options.clientName || 'service-mcp-server'
     this.redirectUri = optionalUri(options.redirectUri)
   }
 
@@ -84,18 +78,15 @@ export class OAuthConfig {
    * the configuration, and for an invalid `publicUrl`.
    */
   toCimdDocument(options: ToCimdOptions = {}): CimdDocument {
-    if (typeof options !== 'object') {
-      throw new TypeError('toCimdDocument expects an options object: { redirectUri }')
-    }
     const redirectUri = optionalUri(options.redirectUri) ?? this.redirectUri
     if (redirectUri === null) {
-      throw new TypeError('missing redirectUri: pass it to toCimdDocument or to the OAuthConfig')
+      throw new TypeError('missing redirectUri: pass { redirectUri }, or set it in the OAuthConfig')
     }
     return new CimdDocument({
       clientName: this.clientName,
       redirectUris: [redirectUri],
       scope: this.scopes.join(' '),
-      clientId: clientIdAt(optionalText(options.publicUrl, 'publicUrl')),
+      clientId: clientIdAt(options.publicUrl || null),
     })
   }
 
@@ -104,15 +95,15 @@ export class OAuthConfig {
   }
 }
 
-function optionalUri(value: unknown): string | null {
-  const text = optionalText(value, 'redirectUri')
-  return text === null ? null : requireNavigableUri(text, 'redirectUri')
+function optionalUri(value: string | null | undefined): string | null {
+  return value ? requireUri(value, 'redirectUri') : null
 }
 
-function requireScope(value: unknown, member: string): string {
-  const scope = requireText(value, member)
-  if (/^[\x21\x23-\x5b\x5d-\x7e]+$/.test(scope)) return scope
-  throw new TypeError(`${member} must be one scope: visible ASCII without spaces, " and \\`)
+/** A scope with a space would be two in the document. */
+function requireScopes(scopes: readonly string[]): readonly string[] {
+  const isValid = Array.isArray(scopes) && scopes.every(scope => /^[^\s"\\]+$/.test(scope))
+  if (isValid) return [...scopes]
+  throw new TypeError('scopes must be an array with one scope per item, without spaces')
 }
 
 /**
@@ -120,20 +111,15 @@ function requireScope(value: unknown, member: string): string {
  * unchanged: tokens and provider metadata must contain exactly this text.
  */
 export function parseIssuerUrl(text: string): Result<string, string> {
-  if (!/^https?:\/\/[\x21-\x7e]+$/.test(text) || !URL.canParse(text)) {
+  const url = URL.parse(text)
+  if (url === null || !/^https?:\/\/[\x21-\x7e]+$/.test(text)) {
     return fail('the issuer must be an https address, like https://login.studio.example/realms/a')
   }
-  const url = new URL(text)
   if (!isSafeFetchUrl(url)) {
     return fail('the issuer must be https; http is only for providers on this machine')
   }
-  if (url.username !== '' || url.password !== '') {
-    return fail('the issuer must not contain a user name or password')
-  }
-  if (text.includes('?') || text.includes('#')) {
-    return fail('the issuer must not have a query or a fragment')
-  }
-  return ok(text)
+  if (url.username === '' && url.password === '' && !/[?#]/.test(text)) return ok(text)
+  return fail('the issuer must not have a user name, password, query or fragment')
 }
 
 /** True for https, and for http on this machine: the keys cannot be replaced in transit. */

@@ -29,53 +29,38 @@ export interface BearerOptions {
 export function validateBearerToken(headers: HeaderSource, options: BearerOptions): boolean {
   const { expectedToken, headerName = 'Authorization', log } = options
   if (expectedToken === null) {
-    warnDisabled(log)
+    const message = 'the bearer token is not checked: no token is configured'
+    if (log !== undefined) log.warn({ code: 'SERVICE_AUTH_DISABLED' }, message)
+    else process.emitWarning(message, { code: 'SERVICE_AUTH_DISABLED' })
     return true
   }
   if (typeof expectedToken !== 'string' || expectedToken === '') {
     throw new TypeError('expectedToken must be a non-empty string, or null to disable the check')
   }
   const presented = findHeader(headers, headerName)
-  // Exact comparison: the case of the scheme and a single space matter.
   return presented !== null && new Secret(`Bearer ${expectedToken}`).equals(presented)
 }
 
 /** The value of the header; null when it is missing or repeated. */
 function findHeader(headers: HeaderSource, name: string): string | null {
-  const wanted = name.toLowerCase()
-  const values: unknown[] = []
-  for (const [key, value] of pairsOf(headers)) {
-    if (key.toLowerCase() === wanted && value !== undefined) values.push(value)
-  }
-  const sent = values.flat()
-  return sent.length === 1 && typeof sent[0] === 'string' ? sent[0] : null
-}
-
-function pairsOf(headers: HeaderSource): Iterable<readonly [string, HeaderValue]> {
-  return isIterable(headers) ? headers : Object.entries(headers)
+  const pairs = isIterable(headers) ? Array.from(headers) : Object.entries(headers)
+  const values = pairs.filter(([key]) => key.toLowerCase() === name.toLowerCase())
+  const [value, ...others] = values.flatMap(([, each]) => each ?? [])
+  return typeof value === 'string' && others.length === 0 ? value : null
 }
 
 function isIterable(headers: HeaderSource): headers is Iterable<readonly [string, HeaderValue]> {
   return Symbol.iterator in headers
 }
 
-function warnDisabled(log: Pick<Logger, 'warn'> | undefined): void {
-  const message = 'the bearer token is not checked: no token is configured'
-  if (log !== undefined) log.warn({ code: 'SERVICE_AUTH_DISABLED' }, message)
-  else process.emitWarning(message, { code: 'SERVICE_AUTH_DISABLED' })
-}
-
-const form = /^Bearer +([\x21-\x7e]+) *$/i
-const tokenForm = /^[\x21-\x7e]+$/
-
 /** The token of an `Authorization` header (RFC 6750, section 2.1), or null for anything else. */
 export function bearerToken(header: string | undefined): string | null {
-  return form.exec(header ?? '')?.[1] ?? null
+  return /^Bearer +([\x21-\x7e]+) *$/i.exec(header ?? '')?.[1] ?? null
 }
 
 /** True for text that the header can carry: visible ASCII, no spaces, not empty. */
 export function isTokenText(text: string): boolean {
-  return tokenForm.test(text)
+  return /^[\x21-\x7e]+$/.test(text)
 }
 
 /**

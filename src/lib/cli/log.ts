@@ -60,12 +60,14 @@ export function createLog({ level, readable, colour, write }: LogOptions): Progr
     info: (fields, message) => logger.info(fields, message),
     warn: (fields, message) => logger.warn(fields, message),
     error: (fields, message) => logger.error(fields, message),
-    access({ own, durationMs, requestId, ...entry }) {
+    access({ own, durationMs, requestId, method, path, rpc, uri, status, ...caller }) {
       // They would push the banner off the terminal. Any client can claim to be a command of this
       // program, so pictures are always logged.
-      const isQuiet = own && entry.status !== null && entry.status < 400
-      if (isQuiet && readable && level !== 'debug' && !entry.uri?.startsWith('capture:')) return
-      logger.info({ ...entry, duration_ms: durationMs, request_id: requestId }, 'request')
+      const isQuiet = own && status !== null && status < 400 && !uri?.startsWith('capture:')
+      if (isQuiet && readable && level !== 'debug') return
+      const answered = { status, duration_ms: durationMs }
+      const entry = { method, path, rpc, uri, ...answered, ...caller, request_id: requestId }
+      logger.info(entry, 'request')
     },
     print,
     async close() {

@@ -1,13 +1,11 @@
-import { type TomlTable, type TomlValue, TomlDate, TomlError, parse, stringify } from 'smol-toml'
-import { isTokenText } from '../auth/validate-bearer-token.ts'
+import { parse, stringify, TomlError, type TomlTable, type TomlValue } from 'smol-toml'
+import { type ServiceError, unusableFile } from '../util/errors.ts'
+import { Secret } from '../util/secret.ts'
 import { parseRfc3339, toRfc3339 } from '../util/time.ts'
 import { parseAccountsUrl } from './accounts-url.ts'
-import { type Result, fail, ok } from '../util/result.ts'
-import { Secret } from '../util/secret.ts'
 
-/** A saved login. Times are milliseconds of the epoch. */
+/** A saved login. Times are milliseconds since the epoch. */
 export interface SavedLogin {
-  /** The user who logged in, shown without a request. */
   readonly username?: string
   readonly email?: string
   readonly accessToken?: Secret
@@ -16,173 +14,186 @@ export interface SavedLogin {
   readonly refreshExpiresAtMs?: number
 }
 
-/** What is kept of one accounts server. */
+/** What is saved for one accounts server. */
 export interface ServerEntry {
   readonly login?: SavedLogin
-  /** Certificates (PEM) to trust for this server beside the usual ones. */
+  /** Certificates (PEM) to trust beside the usual ones. */
   readonly caFile?: string
-  /** Members that this version does not know; written back as they were. */
-  readonly others?: Readonly<TomlTable>
+  /** Unknown members, written back as they were. */
+  readonly others?: TomlTable
 }
 
-/**
- * The configuration file, typed. Registries are keyed by their one spelling (`AccountsUrl.url`).
- */
+/** The content of the configuration file; servers are keyed by `AccountsUrl.url`. */
 export interface Config {
   readonly defaultServer?: string
   readonly servers: ReadonlyMap<string, ServerEntry>
-  readonly others?: Readonly<TomlTable>
-}
-
-/** Why a file is none of ours. Says where, never what stands there: it may be a token. */
-export interface ConfigFault {
-  readonly what: string
-  readonly line?: number
-  readonly column?: number
+  readonly others?: TomlTable
 }
 
 export const emptyConfig: Config = { servers: new Map() }
 
-const version = 1n
-const maxDepth = 32
 const head =
   '# Managed by service-cli: keys are kept, comments are not. Holds tokens: do not share it.\n'
 
-/** The typed content of a configuration file. */
-export function parseConfig(text: string): Result<Config, ConfigFault> {
-  let table: TomlTable
-  try {
-    table = parse(text, { integersAsBigInt: true, unsafeKeyBehaviour: 'throw', maxDepth })
-  } catch (error) {
-    // The message of the parser quotes the line.
-    if (!(error instanceof TomlError)) return fail({ what: 'is not valid TOML' })
-    return fail({ what: 'is not valid TOML', line: error.line, column: error.column })
-  }
-  try {
-    return ok(readConfig(table))
-  } catch (error) {
-    if (error instanceof Fault) return fail({ what: error.message })
-    throw error
-  }
-}
-
-class Fault extends Error {}
-
-function readConfig(table: TomlTable): Config {
-  const { version: found = version, default_registry, registries = {}, ...others } = table
-  if (typeof found !== 'bigint') throw new Fault('has a version that is no whole number')
-  if (found > version) {
-    throw new Fault(`was written by a newer service-cli (version ${found}, known is ${version})`)
-  }
-  if (!isTable(registries)) throw new Fault('has something else than a table as registries')
-  const entries = new Map<string, ServerEntry>()
-  for (const [key, value] of Object.entries(registries)) {
-    const parsed = parseAccountsUrl(key)
-    // Not repeated: an address may hold a password.
-    if (!parsed.ok)
-      throw new Fault('has an entry of registries whose name is no address of an accounts server')
+/** Throws `config_invalid` with the place and without the text, which may hold a token. */
+export function parseConfig(text: string, path: string): Config {
+  const top = new TableReader(parseToml(text, path), '', path)
+  const defaultServer = top.text('default_registry')
+  const servers = new Map<string, ServerEntry>()
+  const registries = new TableReader(top.take('registries') ?? {}, 'registries', path)
+  for (const [address, table] of Object.entries(registries.others)) {
+    const parsed = parseAccountsUrl(address)
+    if (!parsed.ok) throw invalid(path, 'has a name in registries that is not a usable address')
     const { url } = parsed.value
-    if (!isTable(value)) throw new Fault(`has something else than a table as registries."${url}"`)
-    if (entries.has(url)) throw new Fault(`has registries."${url}" twice, in two spellings`)
-    entries.set(url, readEntry(value, `registries."${url}".`))
+    servers.set(url, readEntry(new TableReader(table, `registries."${url}"`, path)))
   }
-  const defaultServer = readText(default_registry, 'default_registry')
-  return { defaultServer, servers: entries, others }
+  return { defaultServer, servers, others: top.others }
 }
 
-function readEntry(table: TomlTable, at: string): ServerEntry {
-  const {
-    username,
-    email,
-    access_token,
-    access_expires_at,
-    refresh_token,
-    refresh_expires_at,
-    ca_file,
-    ...others
-  } = table
+function parseToml(text: string, path: string): TomlTable {
+  try {
+    return parse(text, { integersAsBigInt: 'asNeeded' })
+  } catch (error) {
+    const place = error instanceof TomlError ? `:${error.line}:${error.column}` : ''
+    throw invalid(path, 'is not valid TOML', place)
+  }
+}
+
+function invalid(path: string, what: string, place = ''): ServiceError {
+  return unusableFile(path + place, what, `correct it, or move ${path} away and log in again`)
+}
+
+function readEntry(table: TableReader): ServerEntry {
   const login = {
-    username: readText(username, `${at}username`),
-    email: readText(email, `${at}email`),
-    accessToken: readToken(access_token, `${at}access_token`),
-    accessExpiresAtMs: readTime(access_expires_at, `${at}access_expires_at`),
-    refreshToken: readToken(refresh_token, `${at}refresh_token`),
-    refreshExpiresAtMs: readTime(refresh_expires_at, `${at}refresh_expires_at`),
+    username: table.text('username'),
+    email: table.text('email'),
+    accessToken: table.token('access_token'),
+    accessExpiresAtMs: table.time('access_expires_at'),
+    refreshToken: table.token('refresh_token'),
+    refreshExpiresAtMs: table.time('refresh_expires_at'),
   }
-  // An entry with manual settings alone holds no login.
-  const isSome = Object.values(login).some(value => value !== undefined)
-  const caFile = readText(ca_file, `${at}ca_file`)
-  return { login: isSome ? login : undefined, caFile, others }
+  const hasLogin = Object.values(login).some(member => member !== undefined)
+  const caFile = table.text('ca_file')
+  return { login: hasLogin ? login : undefined, caFile, others: table.others }
 }
 
-function isTable(value: TomlValue | undefined): value is TomlTable {
-  return (
-    (typeof value === 'object' && !Array.isArray(value) && Object.getPrototypeOf(value) === null) ||
-    (typeof value === 'object' && Object.getPrototypeOf(value) === Object.prototype)
+/** Takes the known members out of a table. Empty text counts as absent. */
+class TableReader {
+  /** Members that were not taken. */
+  readonly others: TomlTable
+  readonly #name: string
+  readonly #path: string
+
+  constructor(table: TomlValue, name: string, path: string) {
+    if (!isTable(table)) throw invalid(path, `has no table at ${name}`)
+    this.others = { ...table }
+    this.#name = name
+    this.#path = path
+  }
+
+  take(key: string): TomlValue | undefined {
+    const value = this.others[key]
+    delete this.others[key]
+    return value
+  }
+
+  text(key: string): string | undefined {
+    const value = this.take(key)
+    if (value === undefined || typeof value === 'string') return value || undefined
+    throw this.#invalid('no text', key)
+  }
+
+  token(key: string): Secret | undefined {
+    const text = this.text(key)
+    if (text === undefined) return undefined
+    // Visible ASCII, as a header can carry it.
+    if (!/^[\x21-\x7e]+$/.test(text)) throw this.#invalid('no usable token', key)
+    return new Secret(text)
+  }
+
+  time(key: string): number | undefined {
+    const text = this.text(key)
+    const timeMs = text === undefined ? undefined : parseRfc3339(text)
+    if (timeMs === null) throw this.#invalid('no RFC 3339 time', key)
+    return timeMs
+  }
+
+  #invalid(what: string, key: string): ServiceError {
+    return invalid(this.#path, `has ${what} at ${this.#name === '' ? key : `${this.#name}.${key}`}`)
+  }
+}
+
+function isTable(value: TomlValue): value is TomlTable {
+  return typeof value === 'object' && !Array.isArray(value) && !(value instanceof Date)
+}
+
+/** The text of the file, with every token. */
+export function formatConfig({ defaultServer, servers, others }: Config): string {
+  const registries = Object.fromEntries(
+    Array.from(servers, ([url, entry]) => [url, formatEntry(entry)]),
   )
+  return head + stringify({ default_registry: defaultServer, ...others, registries })
 }
 
-function readText(value: TomlValue | undefined, name: string): string | undefined {
-  if (value === undefined || value === '') return undefined
-  if (typeof value !== 'string') throw new Fault(`has something else than a text as ${name}`)
-  return value
-}
-
-function readToken(value: TomlValue | undefined, name: string): Secret | undefined {
-  const text = readText(value, name)
-  if (text === undefined) return undefined
-  if (!isTokenText(text)) {
-    throw new Fault(`has spaces or characters that are in no token as ${name}`)
-  }
-  return new Secret(text)
-}
-
-/** A text as this program writes it, or a date of TOML as a person may. */
-function readTime(value: TomlValue | undefined, name: string): number | undefined {
-  if (value === undefined || value === '') return undefined
-  const timeMs =
-    value instanceof TomlDate && !value.isLocal()
-      ? value.getTime()
-      : typeof value === 'string'
-        ? parseRfc3339(value)
-        : null
-  if (timeMs === null) throw new Fault(`has no RFC 3339 time as ${name}`)
-  return timeMs
-}
-
-/** The text of the file. Every token stands in it: for the file alone. */
-export function formatConfig(config: Config): string {
-  const registries: TomlTable = {}
-  for (const [url, entry] of config.servers) registries[url] = formatEntry(entry)
-  const table = withoutAbsent({
-    version,
-    default_registry: config.defaultServer,
-    ...config.others,
-    registries,
-  })
-  return head + stringify(table, { numbersAsFloat: true, maxDepth: maxDepth + 8 })
-}
-
-function formatEntry(entry: ServerEntry): TomlTable {
-  const { login, caFile, others } = entry
-  return withoutAbsent({
-    username: login?.username,
-    email: login?.email,
-    access_token: login?.accessToken?.reveal(),
-    access_expires_at: formatTime(login?.accessExpiresAtMs),
-    refresh_token: login?.refreshToken?.reveal(),
-    refresh_expires_at: formatTime(login?.refreshExpiresAtMs),
+function formatEntry({ login = {}, caFile, others }: ServerEntry): object {
+  const { accessExpiresAtMs, refreshExpiresAtMs } = login
+  return {
+    username: login.username,
+    email: login.email,
+    access_token: login.accessToken?.reveal(),
+    access_expires_at: accessExpiresAtMs && toRfc3339(accessExpiresAtMs),
+    refresh_token: login.refreshToken?.reveal(),
+    refresh_expires_at: refreshExpiresAtMs && toRfc3339(refreshExpiresAtMs),
     ca_file: caFile,
     ...others,
-  })
+  }
 }
 
-function formatTime(timeMs: number | undefined): string | undefined {
-  return timeMs === undefined ? undefined : toRfc3339(timeMs)
+/** The saved login of an accounts server; with `username` only when it is that user's. */
+export function savedLogin(config: Config, url: string, username?: string): SavedLogin | undefined {
+  const login = config.servers.get(url)?.login
+  return username === undefined || login?.username === username ? login : undefined
 }
 
-function withoutAbsent(table: Record<string, TomlValue | undefined>): TomlTable {
-  const kept: TomlTable = {}
-  for (const [key, value] of Object.entries(table)) if (value !== undefined) kept[key] = value
-  return kept
+/** The only accounts server with a login; it is the default where none is named. */
+export function onlyLogin({ servers }: Config): string | undefined {
+  const live = Array.from(servers).filter(([, { login }]) => login?.accessToken !== undefined)
+  return live.length === 1 ? live[0]?.[0] : undefined
+}
+
+/** Replaces the login. The first accounts server becomes the default. */
+export function withLogin(config: Config, url: string, login: SavedLogin): Config {
+  return { ...withEntry(config, url, { login }), defaultServer: config.defaultServer ?? url }
+}
+
+/** Fresh tokens of the same login. A refresh token stays unless a new one came. */
+export function withTokens(config: Config, url: string, tokens: SavedLogin): Config {
+  const { refreshToken, refreshExpiresAtMs, ...access } = tokens
+  const refresh = refreshToken === undefined ? {} : { refreshToken, refreshExpiresAtMs }
+  const login = { ...savedLogin(config, url), ...access, ...refresh }
+  return withEntry(config, url, { login })
+}
+
+/** Removes the tokens of a login; its names stay. */
+export function withoutTokens(config: Config, url: string): Config {
+  const login = savedLogin(config, url)
+  if (login === undefined) return config
+  return withEntry(config, url, { login: { username: login.username, email: login.email } })
+}
+
+/** Removes a login. An entry without manual settings goes, and is no longer the default. */
+export function withoutLogin(config: Config, url: string): Config {
+  const entry = config.servers.get(url)
+  if (entry === undefined) return config
+  const isManual = entry.caFile !== undefined || Object.keys(entry.others ?? {}).length > 0
+  if (isManual) return withEntry(config, url, { login: undefined })
+  const servers = new Map(config.servers)
+  servers.delete(url)
+  const defaultServer = config.defaultServer === url ? undefined : config.defaultServer
+  return { ...config, servers, defaultServer }
+}
+
+function withEntry(config: Config, url: string, change: ServerEntry): Config {
+  const entry = { ...config.servers.get(url), ...change }
+  return { ...config, servers: new Map(config.servers).set(url, entry) }
 }

@@ -1,10 +1,6 @@
 import { dirname, join } from 'node:path'
-import { errnoOf, ServiceError } from '../util/errors.ts'
 import { formatKeys, type NamedKey, readKeysFile } from '../auth/keys-file.ts'
-import { ensurePrivateDirectory } from '../util/posix.ts'
-import { defaultLockWaitMs } from './config-store.ts'
-import { withFileLock } from './file-lock.ts'
-import { makePrivateFolder, writePrivateFile } from './private-file.ts'
+import { withFileLock, writePrivateFile } from './private-file.ts'
 
 type Keys = readonly NamedKey[]
 type Change = (keys: Keys) => Keys | Promise<Keys>
@@ -33,35 +29,15 @@ interface KeyStoreOptions {
 /** The named keys in the file `path`. */
 export function createKeyStore(
   path: string,
-  { ownFolder = false, lockWaitMs = defaultLockWaitMs }: KeyStoreOptions = {},
+  { lockWaitMs = 10_000 }: KeyStoreOptions = {},
 ): KeyStore {
-  const file = { path, onTightened: () => {} }
-
-  async function update(change: Change): Promise<void> {
-    await (ownFolder ? makePrivateFolder(file) : openFolder(dirname(path)))
-    const lock = join(dirname(path), 'keys.lock')
-    const done = await withFileLock(lock, { waitMs: lockWaitMs }, async () => {
+  function update(change: Change): Promise<void> {
+    const write = async (): Promise<void> => {
       const keys = await change((await readKeysFile(path)) ?? [])
-      await writePrivateFile(file, formatKeys(keys))
-    })
-    if (done.ok) return
-    throw new ServiceError('config_busy', `${path} is in use by another service-cli`, {
-      hint: 'wait for the other commands to end, then run this one again',
-    })
+      await writePrivateFile(path, formatKeys(keys))
+    }
+    return withFileLock(join(dirname(path), 'keys.lock'), write, lockWaitMs)
   }
 
   return { path, read: () => readKeysFile(path), update }
-}
-
-async function openFolder(path: string): Promise<void> {
-  try {
-    await ensurePrivateDirectory(path)
-  } catch (error) {
-    if (error instanceof ServiceError) throw error
-    const reason = errnoOf(error) ?? 'unknown error'
-    throw new ServiceError('storage_failed', `the folder ${path} cannot be made (${reason})`, {
-      cause: error,
-      hint: 'name a file in another folder with --keys-file',
-    })
-  }
 }

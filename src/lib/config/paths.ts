@@ -1,45 +1,40 @@
-import { homedir, tmpdir, userInfo } from 'node:os'
+import { homedir, tmpdir } from 'node:os'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
-import { ServiceError } from '../util/errors.ts'
+import { unusableFile } from '../util/errors.ts'
 import { ownUid } from '../util/posix.ts'
 
-type Env = Readonly<Record<string, string | undefined>>
+type Env = Record<string, string | undefined>
 
-/** `~/.config/service-cli/config.toml` on every system; a relative `XDG_CONFIG_HOME` is ignored, as the XDG specification has it. */
+/** `~/.config/service-cli/config.toml` on every system. */
 export function configPath(env: Env, home?: string): string {
   return join(xdgFolder(env, 'XDG_CONFIG_HOME', '.config', home), 'service-cli', 'config.toml')
 }
 
-/** The folder of an XDG variable, else the usual one in the home folder. */
+/** The folder of an XDG variable, which is ignored when it is relative (XDG specification). */
 export function xdgFolder(env: Env, variable: string, usual: string, home?: string): string {
   const chosen = env[variable]
   return chosen !== undefined && isAbsolute(chosen) ? chosen : join(home ?? homeFolder(), usual)
 }
 
-/**
- * The home folder of the user. Throws `config_invalid` for an empty or relative `HOME`, which would
- * put files below the working directory, and for a user without a home folder.
- */
+/** Throws `config_invalid` for an empty or relative `HOME`, and for a user without a home folder. */
 export function homeFolder(find: () => string = homedir): string {
-  let home: string
-  try {
-    home = find()
-  } catch {
-    throw noHome('this user has no home folder and HOME is not set')
-  }
+  const home = findHome(find)
   if (isAbsolute(home)) return home
-  throw noHome(home === '' ? 'HOME is empty or not set' : `HOME is a relative path: ${home}`)
+  const hint = 'set HOME to the absolute path of your home folder'
+  throw unusableFile(`HOME "${home}"`, 'is not an absolute path', hint)
 }
 
-function noHome(what: string): ServiceError {
-  return new ServiceError('config_invalid', what, {
-    hint: 'set HOME to the absolute path of your home folder',
-  })
+function findHome(find: () => string): string {
+  try {
+    return find()
+  } catch {
+    return ''
+  }
 }
 
 /** The file of the named keys, which all servers of this user share. */
-export function keysPath(...where: Parameters<typeof configPath>): string {
-  return join(dirname(configPath(...where)), 'keys.json')
+export function keysPath(env: Env, home?: string): string {
+  return join(dirname(configPath(env, home)), 'keys.json')
 }
 
 /** The folder of notes and checkpoints, which all servers of this user share. */
@@ -47,14 +42,18 @@ export function documentsPath(env: Env): string {
   return join(xdgFolder(env, 'XDG_DATA_HOME', '.local/share'), 'service-cli/documents')
 }
 
-/** Option, else `SERVICE_REGISTRY_DIR`, else a folder of this user below the temporary one. */
-export function selectStateDirectory(option: string | undefined, env: NodeJS.ProcessEnv): string {
+/**
+ * Option, else `SERVICE_REGISTRY_DIR`, else a folder of this user: below the temporary one, on
+ * Windows in the profile. A packaged program, such as Claude Desktop, has a temporary folder there
+ * that no other program sees. The Python client finds the same folder.
+ */
+export function selectStateDirectory(
+  option: string | undefined,
+  env: Env,
+  platform: NodeJS.Platform = process.platform,
+): string {
   const chosen = option || env.SERVICE_REGISTRY_DIR
-  return chosen ? resolve(chosen) : join(tmpdir(), `service-cli-${ownName()}`)
-}
-
-/** The uid; on systems without one the user name, with other characters replaced. */
-function ownName(): string {
-  const uid = ownUid()
-  return uid === null ? userInfo().username.replaceAll(/[^\w.-]/g, '_') : String(uid)
+  if (chosen) return resolve(chosen)
+  if (platform === 'win32') return join(homeFolder(), '.service-cli')
+  return join(tmpdir(), `service-cli-${ownUid()}`)
 }

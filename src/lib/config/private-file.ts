@@ -1,192 +1,218 @@
-import { constants, type Stats } from 'node:fs'
-import { type FileHandle, lstat, open, readdir, readlink, unlink } from 'node:fs/promises'
-import { basename, dirname, join, resolve } from 'node:path'
-import { errnoOf, isDiskFull, readProblem, ServiceError, unusableFile } from '../util/errors.ts'
-import { makeFolders, noFollow, noWait, ownUid } from '../util/posix.ts'
+import { closeSync, constants, openSync, type Stats } from 'node:fs'
+import { chmod, type FileHandle, lstat, mkdir, open, readdir, stat } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
+import { buffer } from 'node:stream/consumers'
+import { setTimeout as sleep } from 'node:timers/promises'
+import {
+  errnoOf,
+  isDiskFull,
+  isMissing,
+  messageOf,
+  readProblem,
+  ServiceError,
+  unusableFile,
+} from '../util/errors.ts'
+import { isOwn, isOwnFolder, noFollow, noWait, ownUid } from '../util/posix.ts'
 import { replaceFile } from '../util/replace-file.ts'
 
+interface ReadOptions {
+  /** Default 1 MiB. */
+  maxBytes?: number
+  /**
+   * Also reads what container platforms and shells offer: a file of root that others may read, and a
+   * pipe such as /dev/fd/63, whose writer is waited for.
+   */
+  mounted?: boolean
+}
+
 /**
- * One file that only its owner may read (0600), in a folder that only its owner may enter (0700).
+ * Returns the text of a file that other users can neither read nor change; null when it is missing.
+ * Type, owner and mode are those of the open file. Follows a symbolic link of this user or root.
+ * Throws `config_invalid`.
  */
-export interface PrivateFile {
-  readonly path: string
-  /** Told once for each thing whose mode was wider than that and is not any more. */
-  readonly onTightened: (path: string, mode: string) => void
-}
-
-const maxFileBytes = 1024 * 1024
-
-/**
- * The text of the file, or null when there is none. What is read was checked on the open file, so
- * that nothing can be put in its place in between. Throws `config_invalid` for a symlink (naming
- * both paths), something else than a file, another owner, or a size that is no configuration.
- */
-export async function readPrivateFile(file: PrivateFile): Promise<string | null> {
-  const { path } = file
-  if (!(await checkFolder(file))) return null
-  let handle: FileHandle
-  try {
-    handle = await open(path, constants.O_RDONLY | noFollow | noWait)
-  } catch (error) {
-    if (errnoOf(error) === 'ENOENT') return null
-    await refuseLink(path)
-    throw unreadable(path, error)
-  }
-  try {
-    // Where the system has no O_NOFOLLOW, the path is all there is to look at.
-    if (noFollow === 0) await refuseLink(path)
-    const found = await checkFile(path, handle)
-    if (isWide(found)) {
-      await handle.chmod(0o600)
-      file.onTightened(path, octal(found))
-    }
-    return await handle.readFile('utf8')
-  } catch (error) {
-    throw error instanceof ServiceError ? error : unreadable(path, error)
-  } finally {
-    await handle.close()
-  }
-}
-
-/** Returns the text of a file of the user or of root; follows links. Null for a missing file. */
-export async function readOwnFile(path: string): Promise<string | null> {
-  let handle: FileHandle
-  try {
-    handle = await open(path, constants.O_RDONLY | noWait)
-  } catch (error) {
-    if (errnoOf(error) === 'ENOENT') return null
-    throw unreadable(path, error)
-  }
-  try {
-    await checkFile(path, handle, { allowRoot: true })
-    return await handle.readFile('utf8')
-  } catch (error) {
-    throw error instanceof ServiceError ? error : unreadable(path, error)
-  } finally {
-    await handle.close()
-  }
-}
-
-async function checkFile(
+export async function readPrivateFile(
   path: string,
-  handle: FileHandle,
-  { allowRoot = false } = {},
-): Promise<Stats> {
-  const found = await handle.stat()
-  if (!found.isFile()) throw unusableFile(path, 'is not a regular file', 'remove it')
-  if (!(allowRoot && found.uid === 0)) refuseForeign(path, found)
-  if (found.size > maxFileBytes) {
-    throw unusableFile(path, `is larger than ${maxFileBytes} bytes`, `look at it and remove it`)
+  { maxBytes = 1024 * 1024, mounted = false }: ReadOptions = {},
+): Promise<string | null> {
+  let file: FileHandle | null = null
+  try {
+    file = await openPrivateFile(path, mounted)
+    refuseUnsafe(path, await file.stat(), mounted)
+    const bytes = await buffer(file.createReadStream({ autoClose: false, end: maxBytes }))
+    if (bytes.length <= maxBytes) return bytes.toString('utf8')
+  } catch (error) {
+    if (isMissing(error)) return null
+    if (error instanceof ServiceError) throw error
+    throw unusableFile(path, `cannot be read: ${readProblem(error)}`, 'make it readable for you')
+  } finally {
+    await file?.close()
   }
-  return found
+  throw unusableFile(path, `is larger than ${maxBytes} bytes`, 'look at it and remove it')
+}
+
+async function openPrivateFile(path: string, mounted: boolean): Promise<FileHandle> {
+  const isLink = await isTrustedLink(path)
+  // A pipe in the place of a file must not hold up this process.
+  return open(path, constants.O_RDONLY | (isLink ? 0 : noFollow) | (mounted ? 0 : noWait))
+}
+
+async function isTrustedLink(path: string): Promise<boolean> {
+  const found = await lstat(path)
+  if (!found.isSymbolicLink()) return false
+  if (isOwn(found) || found.uid === 0) return true
+  throw unusableFile(path, 'is a symbolic link of another user', 'name the file itself')
+}
+
+function refuseUnsafe(path: string, found: Stats, mounted: boolean): void {
+  if (!found.isFile() && !(mounted && found.isFIFO())) {
+    throw unusableFile(path, 'is not a regular file', 'remove it, or name another file')
+  }
+  if (ownUid() === null) return
+  if (!isOwn(found) && found.uid !== 0) {
+    const hint = 'have its owner remove it, or name a file of yours'
+    throw unusableFile(path, `belongs to another user (uid ${found.uid})`, hint)
+  }
+  const mayBeRead = mounted && (found.uid === 0 || found.isFIFO())
+  if ((found.mode & (mayBeRead ? 0o022 : 0o077)) === 0) return
+  throw unusableFile(path, `is open to other users (mode ${octal(found)})`, `chmod 600 ${path}`)
 }
 
 /**
- * Replaces the file: a reader, also after a crash at any moment, finds the old text or the
- * new one. Call it under the lock: files of writers that died are removed. Throws as
- * `readPrivateFile`, `storage_full`, `storage_failed`; then the old file stays.
+ * Replaces a file or link by a file (0600) and makes its folder (0700) where that is missing:
+ * readers, also after a crash, find the old content or the new. Throws `storage_full`, `storage_failed`, and as
+ * `ensurePrivateFolder`; then the old file stays.
  */
-export async function writePrivateFile(file: PrivateFile, text: string): Promise<void> {
-  const { path } = file
-  await makePrivateFolder(file)
-  await removeLeftovers(path)
-  const confirm = async () => {
-    await refuseLink(path)
-    return true
-  }
+export async function writePrivateFile(path: string, data: string | Uint8Array): Promise<void> {
+  await ensurePrivateFolder(dirname(resolve(path)))
   try {
-    await replaceFile(path, text, { confirm })
+    await replaceFile(path, data)
   } catch (error) {
-    throw error instanceof ServiceError ? error : unwritable(path, error)
+    throw storageError(path, error)
   }
 }
 
-/** The folder, made when it is missing, closed to others when it was open. */
-export async function makePrivateFolder(file: PrivateFile): Promise<void> {
+/**
+ * Makes sure that `folder` exists, belongs to this user and that no other user can enter it (0700).
+ * Throws `registry_dir_unsafe` for a symbolic link, a file, another owner, and a folder that others
+ * can enter and that holds something: closing it is its owner's decision. Throws `storage_failed` or
+ * `storage_full` when it cannot be made.
+ */
+export async function ensurePrivateFolder(folder: string): Promise<void> {
+  // Without a trailing slash, which would make `lstat` follow a link.
+  const path = resolve(folder)
   try {
-    await makeFolders(dirname(resolve(file.path)))
-  } catch (error) {
-    throw unwritable(file.path, error)
-  }
-  await checkFolder(file)
-}
-
-/** Only the holder of the lock writes, so no other process uses these. */
-async function removeLeftovers(path: string): Promise<void> {
-  const folder = dirname(path)
-  const names = await readdir(folder).catch(() => [])
-  const left = names.filter(name => name.startsWith(`${basename(path)}.`) && name.endsWith('.tmp'))
-  for (const name of left) await unlink(join(folder, name)).catch(() => {})
-}
-
-/** False when there is no folder yet. */
-async function checkFolder(file: PrivateFile): Promise<boolean> {
-  const path = dirname(resolve(file.path))
-  const found = await lstat(path).catch(error => {
-    if (errnoOf(error) === 'ENOENT') return null
-    throw unreadable(path, error)
-  })
-  if (found === null) return false
-  if (found.isSymbolicLink()) await refuseLink(path)
-  if (!found.isDirectory()) throw unusableFile(path, 'is not a folder', 'remove it')
-  refuseForeign(path, found)
-  if (!isWide(found)) return true
-  // Not by the path, behind which something else may stand by now.
-  const handle = await open(path, constants.O_RDONLY | constants.O_DIRECTORY | noFollow)
-  try {
-    await handle.chmod(0o700)
-  } finally {
-    await handle.close()
-  }
-  file.onTightened(path, octal(found))
-  return true
-}
-
-async function refuseLink(path: string): Promise<void> {
-  const found = await lstat(path).catch(() => null)
-  if (found === null || !found.isSymbolicLink()) return
-  const target = await readlink(path).catch(() => 'somewhere else')
-  throw unusableFile(
-    path,
-    `is a symbolic link to ${target}`,
-    `put the file itself there, or name its folder with XDG_CONFIG_HOME`,
-  )
-}
-
-function refuseForeign(path: string, found: Stats): void {
-  const uid = ownUid()
-  if (uid === null || found.uid === uid) return
-  throw unusableFile(
-    path,
-    `belongs to another user (uid ${found.uid})`,
-    'have its owner remove it, or name a folder of yours with XDG_CONFIG_HOME',
-  )
-}
-
-function isWide(found: Stats): boolean {
-  return ownUid() !== null && (found.mode & 0o077) !== 0
-}
-
-function octal(found: Stats): string {
-  return (found.mode & 0o777).toString(8).padStart(4, '0')
-}
-
-function unreadable(path: string, error: unknown): ServiceError {
-  return unusableFile(
-    path,
-    `cannot be read: ${readProblem(error)}`,
-    'make it readable for you, or name another folder with XDG_CONFIG_HOME',
-  )
-}
-
-function unwritable(path: string, error: unknown): ServiceError {
-  const code = errnoOf(error) ?? 'unknown error'
-  if (isDiskFull(error)) {
-    return new ServiceError('storage_full', `there is no room to write ${path} (${code})`, {
-      hint: 'free some space, then run the command again',
+    await mkdir(path, { recursive: true, mode: 0o700 }).catch(error => {
+      if (errnoOf(error) !== 'EEXIST') throw error
     })
+    const found = await lstat(path)
+    if (found.isSymbolicLink()) throw unsafeFolder(path, 'is a symbolic link', 'remove it')
+    if (!found.isDirectory()) throw unsafeFolder(path, 'is not a folder', 'remove it')
+    if (!isOwn(found)) {
+      throw unsafeFolder(path, `belongs to another user (uid ${found.uid})`, 'have it removed')
+    }
+    if (ownUid() === null || (found.mode & 0o077) === 0) return
+    if ((await readdir(path)).length > 0) {
+      const problem = `is open to other users (mode ${octal(found)})`
+      throw unsafeFolder(path, problem, `chmod 700 ${path}`)
+    }
+    await chmod(path, 0o700)
+  } catch (error) {
+    throw storageError(path, error)
   }
-  return new ServiceError('storage_failed', `${path} cannot be written (${code})`, {
-    hint: `make ${dirname(path)} writable for you`,
-  })
+}
+
+/**
+ * Returns the names in a folder of this user in which no other user can put a file; none where it
+ * is missing. Throws `registry_dir_unsafe`, `storage_failed`.
+ */
+export async function listPrivateFolder(path: string): Promise<string[]> {
+  try {
+    if (isOwnFolder(await stat(path))) return await readdir(path)
+  } catch (error) {
+    if (isMissing(error)) return []
+    throw storageError(path, error)
+  }
+  throw unsafeFolder(path, 'is not used: others can change it', `chmod 700 ${path}`)
+}
+
+function unsafeFolder(path: string, what: string, hint: string): ServiceError {
+  return new ServiceError('registry_dir_unsafe', `the folder ${path} ${what}`, { hint })
+}
+
+function storageError(path: string, error: unknown): ServiceError {
+  if (error instanceof ServiceError) return error
+  // An error of SQLite has no code, but a message.
+  const code = errnoOf(error) ?? messageOf(error)
+  const isFull = isDiskFull(error)
+  return new ServiceError(
+    isFull ? 'storage_full' : 'storage_failed',
+    `${path} cannot be written (${code})`,
+    {
+      cause: error,
+      hint: isFull
+        ? 'free disk space, then try again'
+        : `make ${path} writable for you, or use a folder on a local disk`,
+    },
+  )
+}
+
+function octal({ mode }: Stats): string {
+  return (mode & 0o7777).toString(8).padStart(4, '0')
+}
+
+const sqliteBusy = 5
+
+/**
+ * Runs `action` while this process alone holds the lock of `path`, a file for nothing else in a
+ * private folder. It is the lock of SQLite on an empty database: the system releases it when the
+ * holder dies. Throws `config_busy` after `waitMs`, and as `writePrivateFile`.
+ */
+export async function withFileLock<Value>(
+  path: string,
+  action: () => Promise<Value>,
+  waitMs = 10_000,
+): Promise<Value> {
+  const release = await takeLock(path, waitMs)
+  try {
+    return await action()
+  } finally {
+    release()
+  }
+}
+
+async function takeLock(path: string, waitMs: number): Promise<() => void> {
+  await ensurePrivateFolder(dirname(path))
+  try {
+    // Closed before this process can hold the lock: closing any descriptor of a file drops the locks
+    // of the process (POSIX).
+    closeSync(openSync(path, 'wx', 0o600))
+  } catch (error) {
+    if (errnoOf(error) !== 'EEXIST') throw storageError(path, error)
+  }
+  const { DatabaseSync } = await import('node:sqlite')
+  const deadlineMs = performance.now() + waitMs
+  for (;;) {
+    const database = new DatabaseSync(path, { open: false, timeout: 0 })
+    try {
+      database.open()
+      database.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE')
+      return () => database.close()
+    } catch (error) {
+      if (database.isOpen) database.close()
+      if (!isBusy(error)) throw storageError(path, error)
+    }
+    if (performance.now() >= deadlineMs) {
+      throw new ServiceError('config_busy', `${path} is held by another service-cli`, {
+        hint: 'wait for the other commands to end, then run this one again',
+      })
+    }
+    // Different pauses, so that no process always comes last.
+    await sleep(20 + Math.random() * 30)
+  }
+}
+
+function isBusy(error: unknown): boolean {
+  const code = error instanceof Error && 'errcode' in error ? Number(error.errcode) : 0
+  // The upper bytes tell more of the same.
+  return (code & 0xff) === sqliteBusy
 }

@@ -1,4 +1,4 @@
-import { MemberReader } from '../util/member-reader.ts'
+import { MemberReader } from './member-reader.ts'
 import { escapePointer, exceedsDepth, finiteJsonText, isJsonObject } from '../util/json.ts'
 import type { ScenePatch } from './scene-objects.ts'
 

@@ -1,4 +1,4 @@
-import { isLoopback } from '../util/address.ts'
+import { isLoopback } from '../util/net.ts'
 import type { InstanceRecord } from './record.ts'
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'

@@ -1,5 +1,5 @@
 import { hostname } from 'node:os'
-import { isLoopback, withoutBrackets } from '../util/address.ts'
+import { isLoopback, withoutBrackets } from '../util/net.ts'
 import type { Logger } from '../util/logger.ts'
 import { isRunning, processStart } from '../util/process.ts'
 import { type Instance, instanceOf, isDead, isOwnHost } from './instance.ts'

@@ -1,11 +1,10 @@
-import { constants } from 'node:fs'
-import { lstat, open, readdir } from 'node:fs/promises'
+import { lstat, readdir } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import { defaultGatewayLimits } from '../config/gateway-limits.ts'
+import { readBounded } from '../util/bytes.ts'
 import { isMissing } from '../util/errors.ts'
 import type { Logger } from '../util/logger.ts'
-import { isOwn, isOwnFolder, noFollow, noWait } from '../util/posix.ts'
-import { type InstanceRecord, parseRecord } from './record.ts'
+import { isOwn, isOwnFolder } from '../util/posix.ts'
+import { type InstanceRecord, parseRecord, maxRecordBytes } from './record.ts'
 
 /** An instance record, and when its server last touched it. */
 interface RecordFile {
@@ -46,18 +45,12 @@ export async function readRecordFiles(registryDir: string, log: Logger): Promise
  * and has its own, synchronous `lookAtFile`.)
  */
 export async function readRecordFile(path: string): Promise<RecordFile | null> {
-  const file = await open(path, constants.O_RDONLY | noFollow | noWait).catch(error => {
+  const found = await lstat(path).catch(error => {
     if (isMissing(error)) return null
     throw error
   })
-  if (file === null) return null
-  try {
-    const found = await file.stat()
-    const isTooLarge = found.size > defaultGatewayLimits.maxRecordBytes
-    if (!found.isFile() || !isOwn(found) || isTooLarge) return null
-    const parsed = parseRecord(await file.readFile(), basename(path, '.json'))
-    return parsed.ok ? { record: parsed.value, modifiedMs: found.mtimeMs } : null
-  } finally {
-    await file.close()
-  }
+  if (found === null || !found.isFile() || !isOwn(found)) return null
+  const bytes = await readBounded(path, maxRecordBytes)
+  const parsed = bytes.ok ? parseRecord(bytes.value, basename(path, '.json')) : bytes
+  return parsed.ok ? { record: parsed.value, modifiedMs: found.mtimeMs } : null
 }

@@ -1,10 +1,21 @@
 import { isUtf8 } from 'node:buffer'
-import { defaultGatewayLimits, type GatewayLimits } from '../config/gateway-limits.ts'
 import { isJsonObject, type JsonObject, parseJson } from '../util/json.ts'
-import { MemberReader } from '../util/member-reader.ts'
+import { MemberReader } from '../host-link/member-reader.ts'
 import { fail, ok, type Result } from '../util/result.ts'
 import { cleanText, isUuid } from '../util/text.ts'
 import { parseVisibility, type Visibility } from './visibility.ts'
+
+/** Bytes of one instance record. */
+export const maxRecordBytes = 64 * 1024
+
+/** Arrays and objects inside each other in a record. */
+export const maxRecordDepth = 16
+
+/** Characters of a text of a record; longer ones are cut. */
+export const maxRecordTextChars = 255
+
+/** Characters of the address of an instance; a longer one is a fault. */
+export const maxRecordUrlChars = 2048
 
 /** Version 1 of `<registry_dir>/instances/<instance_id>.json`. Member names are those on disk. */
 export interface InstanceRecord {
@@ -52,11 +63,6 @@ const instanceStatuses = ['available', 'busy', 'booting', 'unreachable', 'shutti
 /** What an instance says of itself. */
 export type InstanceStatus = (typeof instanceStatuses)[number]
 
-type RecordLimits = Pick<
-  GatewayLimits,
-  'maxRecordBytes' | 'maxRecordDepth' | 'maxRecordTextChars' | 'maxRecordUrlChars'
->
-
 const newestVersion = 1
 const maxPid = 2 ** 31 - 1
 
@@ -68,9 +74,7 @@ const maxPid = 2 ** 31 - 1
 export function parseRecord(
   bytes: Buffer,
   instanceId: string | null,
-  limits: RecordLimits = defaultGatewayLimits,
 ): Result<InstanceRecord, string> {
-  const { maxRecordBytes, maxRecordDepth } = limits
   if (bytes.length > maxRecordBytes) return fail(`it is larger than ${maxRecordBytes} bytes`)
   if (!isUtf8(bytes)) return fail('it is not valid UTF-8')
   const parsed = parseJson(bytes.toString('utf8').replace(/^\ufeff/, ''), maxRecordDepth)
@@ -84,7 +88,7 @@ export function parseRecord(
     return fail('its instance_id must be a UUID')
   }
   const strange = strangeVersion(parsed.value) ?? strangeId(parsed.value, id)
-  return strange === null ? readMembers(parsed.value, id, limits) : fail(strange)
+  return strange === null ? readMembers(parsed.value, id) : fail(strange)
 }
 
 function strangeVersion({ schema_version: version }: JsonObject): string | null {
@@ -101,11 +105,7 @@ function strangeId({ instance_id: claimed }: JsonObject, instanceId: string): st
   return `it claims to be instance "${cleanText(claimed, 50)}", which is not what its name says`
 }
 
-function readMembers(
-  members: JsonObject,
-  instanceId: string,
-  { maxRecordTextChars, maxRecordUrlChars }: RecordLimits,
-): Result<InstanceRecord, string> {
+function readMembers(members: JsonObject, instanceId: string): Result<InstanceRecord, string> {
   const reader = new MemberReader(members, '', 'pass')
   const dccType = readName(reader, 'dcc_type', maxRecordTextChars)
   // The gateway's own events carry such a name.

@@ -1,8 +1,8 @@
 import { constants } from 'node:fs'
 import { access } from 'node:fs/promises'
 import { join } from 'node:path'
+import { ensurePrivateFolder } from '../config/private-file.ts'
 import { errnoOf, ServiceError } from '../util/errors.ts'
-import { ensurePrivateDirectory } from '../util/posix.ts'
 
 export { selectStateDirectory } from '../config/paths.ts'
 
@@ -27,7 +27,7 @@ export async function openStateDirectory(path: string): Promise<RegistryDir> {
 
 async function openFolder(path: string): Promise<void> {
   try {
-    await ensurePrivateDirectory(path)
+    await ensurePrivateFolder(path)
     await access(path, constants.W_OK | constants.X_OK)
   } catch (error) {
     if (error instanceof ServiceError) {

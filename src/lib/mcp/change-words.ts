@@ -1,7 +1,7 @@
 import { counted } from '../util/amounts.ts'
 import { numberOf } from '../util/exact-json.ts'
 import { arrayOf, isJsonObject, type JsonObject, pointerParts } from '../util/json.ts'
-import { isVector, type JsonChange, labelOf, objectLists } from '../util/json-diff.ts'
+import { isVector, type JsonChange, labelOf, objectLists } from './json-diff.ts'
 import { asText, cleanText } from '../util/text.ts'
 import { differences, explanationsIn, identity, isLabel, type Spot } from './explained-changes.ts'
 

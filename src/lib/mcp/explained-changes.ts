@@ -1,6 +1,6 @@
 import { numberOf } from '../util/exact-json.ts'
 import { arrayOf, isJsonObject, type JsonObject } from '../util/json.ts'
-import { isVector, type JsonChange, objectLists } from '../util/json-diff.ts'
+import { isVector, type JsonChange, objectLists } from './json-diff.ts'
 
 /** A change, and where it is. */
 export interface Spot {

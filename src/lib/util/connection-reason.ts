@@ -7,7 +7,7 @@ const reasons: Readonly<Record<string, string>> = {
   ENETUNREACH: 'the network is unreachable',
   ENOTFOUND: 'cannot resolve the host name',
   EAI_AGAIN: 'cannot resolve the host name now',
-  ERR_PROXY_TUNNEL: 'it refused the connection',
+  ERR_PROXY_TUNNEL: 'it made no connection',
   HPE_INVALID_CONSTANT: 'it is not a web server',
   HPE_HEADER_OVERFLOW: 'the headers of the answer are too long',
 }

@@ -4,11 +4,11 @@ import { errnoOf } from './errors.ts'
 
 /** Reads files again when they changed; `look` is called by a timer, a request or a change event. */
 export class FileFollower {
-  readonly #paths: readonly string[]
-  /** The state of the files that was read; null: they are read at the next look in any case. */
+  readonly #paths: string[]
+  /** The state of the files that was read; null: the next look reads them in any case. */
   #mark: string | null = null
-  #looking: Promise<void> | null = null
-  /** For those who came after the look that runs had begun. */
+  #running: Promise<void> = Promise.resolve()
+  /** A look that has not begun: it serves every caller until then. */
   #next: Promise<void> | null = null
 
   constructor(...paths: string[]) {
@@ -16,20 +16,18 @@ export class FileFollower {
   }
 
   /**
-   * Calls `read` when the files are not as they were when it returned true. One look at a time, and
-   * each begins after the call: callers that come while one runs share the next. Rejects as `read`
-   * does.
+   * Calls `read` unless the files are as they were when it last returned true. One look runs at a
+   * time and each begins after the call. Rejects as `read` does.
    */
   look(read: () => Promise<boolean>): Promise<void> {
     if (this.#next !== null) return this.#next
-    if (this.#looking === null) return this.#begin(read)
-    this.#next = this.#looking
-      .catch(() => {})
-      .then(() => {
-        this.#next = null
-        return this.#begin(read)
-      })
-    return this.#next
+    const next = this.#running.then(() => {
+      this.#next = null
+      return this.#look(read)
+    })
+    this.#next = next
+    this.#running = next.catch(() => {})
+    return next
   }
 
   /** Blocks for one call to the file system of each file. */
@@ -38,23 +36,18 @@ export class FileFollower {
       try {
         return fileMark(statSync(path, { bigint: true }))
       } catch (error) {
-        return errorMark(error)
+        return String(errnoOf(error))
       }
     })
     return marks.join() === this.#mark
   }
 
-  #begin(read: () => Promise<boolean>): Promise<void> {
-    this.#looking = this.#look(read).finally(() => (this.#looking = null))
-    return this.#looking
-  }
-
   async #look(read: () => Promise<boolean>): Promise<void> {
-    // Before the files are read: a change in between is then seen by the next look.
-    const marks = await Promise.all(
-      this.#paths.map(path => stat(path, { bigint: true }).then(fileMark, errorMark)),
+    // Before the files are read: the next look then sees a change in between.
+    const marks = this.#paths.map(path =>
+      stat(path, { bigint: true }).then(fileMark, error => String(errnoOf(error))),
     )
-    const mark = marks.join()
+    const mark = (await Promise.all(marks)).join()
     if (mark === this.#mark) return
     this.#mark = null
     if (await read()) this.#mark = mark
@@ -66,70 +59,46 @@ export function fileMark({ dev, ino, size, mtimeNs, ctimeNs }: BigIntStats): str
   return [dev, ino, size, mtimeNs, ctimeNs].join(':')
 }
 
-function errorMark(error: unknown): string {
-  return errnoOf(error) ?? 'unknown error'
-}
-
-interface FolderWatchOptions {
-  /** `lstat` where a symlink must not be followed. */
-  readonly stat: (path: string) => Promise<Stats>
-  readonly isUsable?: (found: Stats) => boolean
-  /** A file of this name changed; null: the system does not say which. */
-  readonly onName: (name: string | null) => void
-  /** There are no change events: the caller must look by itself. */
-  readonly onUnavailable: (error: unknown) => void
-}
-
 /**
  * Change events of a folder, also of one that is created, or created anew, later. A folder and not
- * a file, because editors replace files: a watch on a file would end with it.
+ * a file, because editors replace files.
  */
 export class FolderWatch {
   readonly #path: string
-  readonly #options: FolderWatchOptions
+  readonly #onName: (name: string | null) => void
+  readonly #onUnavailable: (error: unknown) => void
   #watcher: FSWatcher | null = null
-  /** A folder created anew under the same name needs a new watch. */
   #watchedId = ''
   #closed = false
 
-  constructor(path: string, options: FolderWatchOptions) {
+  /** `onName` gets the file that changed, or null; `onUnavailable`: there are no change events. */
+  constructor(
+    path: string,
+    onName: (name: string | null) => void,
+    onUnavailable: (error: unknown) => void,
+  ) {
     this.#path = path
-    this.#options = options
+    this.#onName = onName
+    this.#onUnavailable = onUnavailable
   }
 
-  /** Watches the folder as it is now. False when it is there and not usable. */
-  async check(): Promise<boolean> {
-    const { stat, isUsable = () => true } = this.#options
-    const found = await stat(this.#path).catch(() => null)
-    if (this.#closed) return true
+  /** Watches the folder as it is now, or stops; null: it is missing, or not to be watched. */
+  follow(found: Stats | null): void {
     const id = found === null ? '' : `${found.dev}:${found.ino}:${found.birthtimeMs}`
-    const usable = found === null || isUsable(found)
-    if (id !== this.#watchedId || !usable) {
-      this.#unwatch()
-      if (found !== null && usable) this.#watch(id)
+    if (this.#closed || id === this.#watchedId) return
+    this.#watcher?.close()
+    this.#watchedId = id
+    if (found === null) return
+    try {
+      this.#watcher = watch(this.#path, { persistent: false }, (_event, name) => this.#onName(name))
+      this.#watcher.on('error', () => this.follow(null))
+    } catch (error) {
+      this.#onUnavailable(error)
     }
-    return usable
   }
 
   close(): void {
+    this.follow(null)
     this.#closed = true
-    this.#unwatch()
-  }
-
-  #watch(id: string): void {
-    this.#watchedId = id
-    const { onName, onUnavailable } = this.#options
-    try {
-      this.#watcher = watch(this.#path, { persistent: false }, (_event, name) => onName(name))
-      this.#watcher.on('error', () => this.#unwatch())
-    } catch (error) {
-      onUnavailable(error)
-    }
-  }
-
-  #unwatch(): void {
-    this.#watcher?.close()
-    this.#watcher = null
-    this.#watchedId = ''
   }
 }

@@ -1,6 +1,9 @@
 import './exact-json.ts'
 import { fail, ok, type Result } from './result.ts'
 
+/** Arrays and objects inside each other, in anything parsed. */
+export const maxJsonDepth = 64
+
 export type JsonObject = { readonly [key: string]: unknown }
 
 export function isJsonObject(value: unknown): value is JsonObject {
@@ -40,7 +43,8 @@ export function exceedsDepth(text: string, maxDepth: number): boolean {
   return false
 }
 
-function endOfString(text: string, from: number): number {
+/** Where the string ends whose first character, behind its quote, is at `from`. */
+export function endOfString(text: string, from: number): number {
   for (let end = text.indexOf('"', from); end !== -1; end = text.indexOf('"', end + 1)) {
     let slashes = 0
     while (text.charCodeAt(end - 1 - slashes) === 0x5c) slashes++
@@ -106,62 +110,6 @@ export function resolvePointer(
     found = (found as Readonly<Record<string, unknown>>)[name]
   }
   return ok(found)
-}
-
-/**
- * The text of one member of a JSON object, exactly as it was written: numbers keep their digits
- * and members their order, which parsing and writing again does not promise. The text must be
- * valid JSON of an object, as `JSON.parse` has just found. Of members with the same name the last
- * one counts, as it does when parsing. Undefined when there is none.
- */
-export function memberText(json: string, name: string): string | undefined {
-  let found: string | undefined
-  let at = json.indexOf('{') + 1
-  for (;;) {
-    at = skipSpace(json, at)
-    if (json[at] === ',') at = skipSpace(json, at + 1)
-    if (json[at] !== '"') return found
-    const keyEnd = endOfString(json, at + 1) + 1
-    const key: unknown = JSON.parse(json.slice(at, keyEnd))
-    const start = skipSpace(json, skipSpace(json, keyEnd) + 1)
-    at = endOfValue(json, start)
-    if (key === name) found = json.slice(start, at)
-  }
-}
-
-function skipSpace(json: string, from: number): number {
-  let at = from
-  while (at < json.length && ' \t\r\n'.includes(json.charAt(at))) at++
-  return at
-}
-
-function endOfValue(json: string, from: number): number {
-  let depth = 0
-  for (let at = from; at < json.length; at++) {
-    switch (json.charCodeAt(at)) {
-      case 0x22:
-        at = endOfString(json, at + 1)
-        if (depth === 0) return at + 1
-        break
-      case 0x5b:
-      case 0x7b:
-        depth++
-        break
-      case 0x5d:
-      case 0x7d:
-        if (depth === 0) return at
-        if (--depth === 0) return at + 1
-        break
-      case 0x2c:
-      case 0x20:
-      case 0x09:
-      case 0x0a:
-      case 0x0d:
-        if (depth === 0) return at
-        break
-    }
-  }
-  return json.length
 }
 
 /** JSON has no NaN and no infinities; they would become `null`. */

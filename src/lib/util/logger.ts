@@ -17,6 +17,8 @@ export const silentLogger: Logger = {
 export interface AccessEntry {
   readonly method: string
   readonly path: string
+  /** The pattern of the path, where the server knows it: a label of the metrics. */
+  readonly route?: string
   /** The JSON-RPC method, where there was one. */
   readonly rpc: string | undefined
   /** The resource that the call was about, secrets of its query hidden. */

@@ -20,9 +20,6 @@ export function membersOf<Options>(members: Record<keyof Required<Options>, true
 /** Smallest and greatest value of a bound. */
 type Range = readonly [least: number, most: number]
 
-/** A timer that is to wait longer fires at once. */
-export const maxTimerMs: number = 2 ** 31 - 1
-
 /**
  * The defaults with the given ones in their place; undefined counts as not given. Throws
  * `TypeError` for an unknown name, and for a value that is no whole number of its range.
@@ -46,17 +43,8 @@ export function resolveBounds<Bounds extends { [Name in keyof Bounds]: number }>
   return bounds
 }
 
-type WithoutUndefined<Members> = {
-  [Name in keyof Members as undefined extends Members[Name] ? never : Name]: Members[Name]
-} & {
-  [Name in keyof Members as undefined extends Members[Name] ? Name : never]?: Exclude<
-    Members[Name],
-    undefined
-  >
-}
-
 /** Returns a copy of the object without its undefined members. */
-export function omitUndefined<Members extends object>(members: Members): WithoutUndefined<Members> {
+export function omitUndefined<Members extends object>(members: Members): Members {
   const entries = Object.entries(members).filter(([, value]) => value !== undefined)
-  return Object.fromEntries(entries) as WithoutUndefined<Members>
+  return Object.fromEntries(entries) as Members
 }

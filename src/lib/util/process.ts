@@ -1,4 +1,4 @@
-import { closeSync, openSync, readSync, statSync } from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { errnoOf } from './errors.ts'
 import { ownUid } from './posix.ts'
@@ -16,38 +16,14 @@ export function isPid(value: unknown): value is number {
   return typeof value === 'number' && Number.isSafeInteger(value) && value > 0
 }
 
-/** `starttime` is the 22nd field of proc_pid_stat(5), the 19th after the state. */
-const fieldsToStart = 19
-
-/**
- * Reads proc_pid_stat(5). The name in the second field may itself hold spaces and brackets. By
- * hand: some hundred processes are looked at twice a second.
- */
-export function parseProcessStat(text: string): ProcessStat | null {
-  const state = text.lastIndexOf(')') + 2
-  let at = state
-  for (let field = 0; field < fieldsToStart; field++) {
-    at = text.indexOf(' ', at) + 1
-    if (at === 0) return null
-  }
-  const [ticks] = /^\d+(?= |$)/.exec(text.slice(at, at + 21)) ?? []
-  if (ticks === undefined) return null
-  const word = text.charAt(state)
-  return { ticks, ended: word === 'Z' || word === 'X' }
-}
-
-/** A line of proc_pid_stat(5) is some 300 bytes long. */
-const room = Buffer.alloc(2048)
-
 /** Null where the system does not tell (anything but Linux) or there is no such process. */
 export function processStat(pid: number): ProcessStat | null {
   try {
-    const file = openSync(`/proc/${pid}/stat`, 'r')
-    try {
-      return parseProcessStat(room.toString('latin1', 0, readSync(file, room)))
-    } finally {
-      closeSync(file)
-    }
+    const text = readFileSync(`/proc/${pid}/stat`, 'latin1')
+    // proc_pid_stat(5): the name in the second field may itself hold spaces and brackets.
+    const [state = '', ...fields] = text.slice(text.lastIndexOf(')') + 2).split(' ')
+    // The start time is the 22nd field.
+    return { ticks: fields[18] ?? '', ended: state === 'Z' || state === 'X' }
   } catch {
     return null
   }

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import type { Stats } from 'node:fs'
-import { link, lstat, open, rename, rm } from 'node:fs/promises'
+import * as fs from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { errnoOf } from './errors.ts'
 import { fsyncDirectory, ownUid } from './posix.ts'
 
@@ -18,80 +19,92 @@ interface NewFileOptions {
 interface ReplaceOptions extends NewFileOptions {
   /** Leaves an existing file as it is. */
   readonly exclusive?: boolean
-  /** Called when the new content is complete. False: the old file stays. */
-  readonly confirm?: () => Promise<boolean>
 }
 
 /**
  * Writes a file whole or not at all: readers, also after a crash, see the old content or the new.
- * False when `exclusive` or `confirm` kept the old file. Errors of the file system pass through.
+ * False when `exclusive` kept the old file. Errors of the file system pass through.
  */
 export async function replaceFile(
   path: string,
   data: FileContent,
-  options: ReplaceOptions = {},
+  { exclusive = false, ...options }: ReplaceOptions = {},
 ): Promise<boolean> {
-  const { exclusive = false, confirm, durable = true } = options
-  const temporary = temporaryPath(path)
+  // In the same folder, because a rename cannot cross file systems; within 255 bytes.
+  const name = `${basename(path).slice(0, 60)}.${randomBytes(8).toString('hex')}.tmp`
+  const temporary = join(dirname(path), name)
   try {
     await writeNewFile(temporary, data, options)
-    if (confirm !== undefined && !(await confirm())) return false
-    if (!exclusive) await rename(temporary, path)
-    else if (!(await giveName(temporary, path))) return false
-    if (durable) await fsyncDirectory(dirname(path))
+    if (!exclusive) await renameFile(temporary, path)
+    else if (!(await renameExclusive(temporary, path))) return false
+    if (options.durable !== false) await fsyncDirectory(dirname(path))
     return true
   } finally {
-    await rm(temporary, { force: true }).catch(() => {})
+    await fs.rm(temporary, { force: true }).catch(() => {})
   }
 }
 
-/** A name in the folder of `path`, because a rename cannot cross file systems. */
-function temporaryPath(path: string): string {
-  // Within the limit of 255 bytes, also for a name that reaches it.
-  const name = basename(path).slice(0, 60)
-  return join(dirname(path), `${name}.${randomBytes(8).toString('hex')}.tmp`)
-}
-
-/** Creates a file. Rejects with `EEXIST` for anything that is there, also for a symlink. */
+/** Creates a file. Rejects with `EEXIST` for anything that is there, also for a symbolic link. */
 export async function writeNewFile(
   path: string,
   data: FileContent,
   { access = 'private', durable = true }: NewFileOptions = {},
 ): Promise<void> {
   // Closed to others until it has the mode of the other file.
-  const handle = await open(path, 'wx', access === 'umask' ? 0o666 : 0o600)
+  const file = await fs.open(path, 'wx', access === 'umask' ? 0o666 : 0o600)
   try {
-    if (access !== 'umask' && ownUid() !== null) {
-      if (access !== 'private') {
-        const made = await handle.stat()
-        const isOther = made.uid !== access.uid || made.gid !== access.gid
-        if (isOther) await handle.chown(access.uid, access.gid)
-      }
-      // The umask may have taken even the owner's bits.
-      await handle.chmod(access === 'private' ? 0o600 : access.mode & 0o777)
+    if (typeof access === 'object' && ownUid() !== null) {
+      const { uid, gid } = await file.stat()
+      if (uid !== access.uid || gid !== access.gid) await file.chown(access.uid, access.gid)
+      await file.chmod(access.mode & 0o777)
     }
-    await handle.writeFile(data)
-    if (durable) await handle.sync()
+    await file.writeFile(data)
+    if (durable) await file.sync()
   } catch (error) {
-    await rm(path, { force: true }).catch(() => {})
+    await fs.rm(path, { force: true }).catch(() => {})
     throw error
   } finally {
-    await handle.close()
+    await file.close()
   }
 }
 
-/** Gives a complete file another name in its folder. False when that name is taken. */
-export async function giveName(from: string, to: string): Promise<boolean> {
+const heldCodes = ['EPERM', 'EBUSY', 'EACCES']
+const maxHeldMs = 2000
+
+/**
+ * Renames a file, over an existing one, too. Windows refuses that while another program has one of
+ * them open, such as a reader or a virus scanner: it is tried again for two seconds.
+ */
+export async function renameFile(
+  from: string,
+  to: string,
+  { rename = fs.rename, platform = process.platform } = {},
+): Promise<void> {
+  const deadlineMs = performance.now() + maxHeldMs
+  for (let pauseMs = 2; ; pauseMs = Math.min(2 * pauseMs, 50)) {
+    try {
+      return await rename(from, to)
+    } catch (error) {
+      const isHeld = platform === 'win32' && heldCodes.includes(errnoOf(error) ?? '')
+      if (!isHeld || performance.now() >= deadlineMs) throw error
+    }
+    await sleep(pauseMs)
+  }
+}
+
+/** Renames a file within its folder. False when the new name is taken. */
+export async function renameExclusive(from: string, to: string): Promise<boolean> {
   try {
     // Unlike a rename, a link replaces nothing.
-    await link(from, to)
+    await fs.link(from, to)
   } catch (error) {
     if (errnoOf(error) === 'EEXIST') return false
     // The file system may have no links.
-    if ((await lstat(to).catch(() => null)) !== null) return false
-    await rename(from, to)
-    return true
+    if ((await fs.lstat(to).catch(() => null)) !== null) return false
+    await renameFile(from, to)
   }
-  await rm(from, { force: true })
+  await fs.rm(from, { force: true })
   return true
 }
+
+export { renameExclusive as giveName }

@@ -1,6 +1,5 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 import { inspect } from 'node:util'
-import { numberOf } from './exact-json.ts'
 import { parseJson } from './json.ts'
 
 const redacted = '[secret]'
@@ -48,130 +47,43 @@ function digestOf(text: string): Buffer {
 }
 
 /**
- * Whether a member of this name is likely to hold a secret. Names are taken apart into words
- * (`apiKey`, `api_key`, `X-Api-Key`), so that `keyframe`, `key_frame` and `monkey` stay.
+ * Names of members and parameters whose values are hidden, in any spelling: `apiKey`, `API_KEY`,
+ * `Set-Cookie`. Plain `key` and `keys` are those of an animation; `host_token_file` is a path.
  */
-export function isSensitiveName(name: string): boolean {
-  if (!mayBeSensitive.test(name)) return false
-  const words = wordsOf(name)
-  if (holdsSecretWord(words) || words.some(word => tokenCompound.test(word))) return true
-  while (carriers.has(words.at(-1) ?? '')) words.pop()
-  const last = words.at(-1) ?? ''
-  // In these applications plain `keys` are those of an animation curve.
-  if (last === 'keys') return keyOwners.has(words.at(-2) ?? '')
-  return last === 'key' || last === 'token' || last === 'tokens'
-}
+const secretName =
+  /passw(?:or)?d|passphrase|secret|credential|cookie|authorization|token$|(?:api|access|private|signing)[-_]?keys?$/i
 
-/**
- * Returns whether the member is likely a secret. Numbers and booleans under amount names
- * (`max_tokens`, `tokens`) are not. Every value under `password`, `secret` and `api_key` is, also
- * with a bound before the name (`max_password`) and in the plural.
- */
+/** Returns whether the value of a member of this name must not be shown. */
 export function isSecretMember(name: string, value: unknown): boolean {
-  if (value === undefined || !isSensitiveName(name)) return false
-  const isAmount = numberOf(value) !== undefined || typeof value === 'boolean'
-  return !(isAmount && amountName.test(name) && !namesSecret(wordsOf(name)))
+  return value !== undefined && secretName.test(name)
 }
 
-/** A replacer for `JSON.stringify` that hides members by their name and type. */
+/** A replacer for `JSON.stringify` that hides members by their name. */
 export function redactMember(name: string, value: unknown): unknown {
   return isSecretMember(name, value) ? '[redacted]' : value
 }
 
-function wordsOf(name: string): string[] {
-  return name
-    .split(camelHumps)
-    .join(' ')
-    .toLowerCase()
-    .split(/[^a-z]+/)
-    .filter(word => word !== '')
-}
-
-function holdsSecretWord(words: string[]): boolean {
-  return words.some(word => secretWords.has(word) || secretCompound.test(word))
-}
-
-/** Passwords, secrets and API keys, which are not counted. */
-function namesSecret(words: string[]): boolean {
-  const isOwnedKey = (word: string, at: number): boolean =>
-    /^keys?$/.test(word) && keyOwners.has(words[at - 1] ?? '')
-  return holdsSecretWord(words) || words.some(isOwnedKey)
-}
-
-/** Tokens and keys are counted in the plural, or with a word for a bound before them. */
-const amountName = /(?:token|key)s$|^(?:max|min|num|total|count)(?:[^a-z]|(?-i:(?=[A-Z])))/i
-
-const mayBeSensitive = /pass|pwd|token|secret|key|auth|cookie|credential/i
-const camelHumps = /(?<=[a-z\d])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])/
-/** Written without any border between the words. */
-const secretCompound =
-  /(?:[a-z](?:password|passwd|secret|cookie)|(?:api|access|private|secret|signing|auth)key)s?$/
-const tokenCompound = /[a-z]tokens?$/
-const secretWords = new Set([
-  'password',
-  'passwords',
-  'passwd',
-  'pwd',
-  'passphrase',
-  'secret',
-  'secrets',
-  'authorization',
-  'cookie',
-  'cookies',
-  'credential',
-  'credentials',
-])
-const carriers = new Set(['value', 'text', 'string', 'header'])
-const keyOwners = new Set(['api', 'access', 'private', 'secret', 'signing', 'encryption', 'ssh'])
+/** Parameters of signed addresses and OAuth redirects. */
+const credentialName = /^(?:code|auth|jwt|key|sig)$|signature$/i
 
 /**
  * Returns the URI for a log: without user information and fragment, and with the values of
  * parameters named like a secret hidden.
  */
 export function withoutSecrets(uri: string): string {
-  // What nearly all requests name has no part that may hold one.
-  if (!/[@?#]/.test(uri)) return uri
   const [whole = ''] = uri.split('#', 1)
-  const [address = '', ...queries] = whole.split('?')
-  const shown = address.replace(/^([^/:]*:\/*)[^/]*@/, '$1')
-  if (queries.length === 0) return shown
-  return `${shown}?${queries.join('?').split('&').map(shownParameters).join('&')}`
+  return whole
+    .replace(/^([^/:?]*:\/*)[^/?]*@/, '$1')
+    .replace(/([?&;])([^=&;]*)=[^&]*/g, (parameter, before: string, name: string) =>
+      secretName.test(name) || credentialName.test(name)
+        ? `${before}${name}=[redacted]`
+        : parameter,
+    )
 }
 
-/**
- * Some servers separate parameters by `;` too. What follows a secret may be a part of it, so it is
- * hidden with it.
- */
-function shownParameters(text: string): string {
-  const parts = text.split(';')
-  const at = parts.findIndex(part => part.includes('=') && isSecretParameter(nameOf(part)))
-  if (at === -1) return text
-  return [...parts.slice(0, at), `${nameOf(parts[at] ?? '')}=[redacted]`].join(';')
-}
-
-function isSecretParameter(name: string): boolean {
-  const plain = decoded(name)
-  return isSensitiveName(plain) || credentialName.test(plain)
-}
-
-/** Signed addresses and OAuth redirects. `error_code` and `shot_code` are no credentials. */
-const credentialName = /^code$|(?:^|[-_])(?:auth|jwt|sig|signature)$/i
-
-function nameOf(parameter: string): string {
-  return parameter.split('=', 1)[0] ?? ''
-}
-
-/** What cannot be decoded is judged as it stands. */
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
-  }
-}
-
-/** Service, refresh and page tokens, invitations, reset codes, keys and JWTs, anywhere in a text. */
-const tokenLike = /(?:svc|srt|inv|rst|smk|spt)_[A-Za-z0-9_-]{8,}|eyJ[A-Za-z0-9_.-]{16,}/g
+/** Service, refresh and page tokens, codes, keys, JWTs and bearer tokens, anywhere in a text. */
+const tokenLike =
+  /(?:svc|srt|inv|rst|smk|spt)_[\w-]{8,}|eyJ[\w.-]{16,}|(?<=\bBearer )[\w.~+/-]{20,}/g
 
 /** Whether the secret is so short that it may be a word of a scene: only refusals hide it. */
 export function mayBeWord(secret: Secret): boolean {

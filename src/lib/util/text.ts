@@ -47,30 +47,6 @@ export function cleanLines(text: string): string {
     .replace(hidden, found => found.replace(/[^\n\t]+/g, ''))
 }
 
-/** Bytes encoded at a time: a multiple of 3, small enough that its text is short-lived. */
-export const encodeBytes = 48 * 1024
-
-/** Characters of the padded base64 of so many bytes. */
-export function base64Length(bytes: number): number {
-  return Math.ceil(bytes / 3) * 4
-}
-
-/** The bytes as a `Buffer`, not copied. */
-export function asBuffer(bytes: Uint8Array): Buffer {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-}
-
-/** The ASCII bytes of the padded base64 text. */
-export function encodeBase64(bytes: Uint8Array): Uint8Array {
-  const source = asBuffer(bytes)
-  const target = Buffer.allocUnsafeSlow(base64Length(source.length))
-  let length = 0
-  for (let at = 0; at < source.length; at += encodeBytes) {
-    length += target.write(source.toString('base64', at, at + encodeBytes), length, 'latin1')
-  }
-  return target
-}
-
 /** Nothing longer is compared: the time grows with the product of both lengths. */
 const maxTypedChars = 200
 
@@ -117,17 +93,4 @@ const uuid = new RegExp(`^${uuidForm}$`)
 
 export function isUuid(value: unknown): value is string {
   return typeof value === 'string' && uuid.test(value)
-}
-
-/**
- * Characters that may stand unescaped in the path of a URI (RFC 3986, `pchar`), so that an id reads
- * the same in `events://session/<id>`, in a path and in a log. No slash, so nothing to climb with.
- */
-const sessionId = /^[A-Za-z0-9._~:@+-]{1,128}$/
-
-/** What a session id is, behind "must be". */
-export const sessionIdForm = '1 to 128 of the characters A-Z a-z 0-9 . _ ~ : @ + -'
-
-export function isSessionId(value: string): boolean {
-  return sessionId.test(value) && value !== '.' && value !== '..'
 }

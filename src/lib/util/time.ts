@@ -50,6 +50,9 @@ export function parseTime(text: string | null | undefined): number | undefined {
   return text === undefined || text === null ? undefined : (parseRfc3339(text) ?? undefined)
 }
 
+/** A timer that is to wait longer fires at once. */
+export const maxTimerMs = 2 ** 31 - 1
+
 /** Runs something later. Injected, so that tests can move time. */
 export interface Timer {
   /** Returns the cancel. */

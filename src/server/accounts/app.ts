@@ -1,146 +1,166 @@
 import { randomUUID } from 'node:crypto'
-import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
-import { getRequestListener, RequestError } from '@hono/node-server'
-import type { Logger } from '../../lib/util/logger.ts'
-import { logWhenClosed, shortened } from '../http/access-log.ts'
-import { createRefusalLog } from '../http/refusal-log.ts'
-import { checkRequest, type Refusal } from '../http/guards.ts'
-import { accepts } from '../http/media.ts'
-import { type Metrics, metricsPath } from '../http/metrics.ts'
-import { sendProblem } from '../http/problem.ts'
-import { parseTarget, type RequestTarget } from '../http/request-target.ts'
-import type { RequestChecks } from '../http/request-checks.ts'
-import type { Limits } from '../../lib/config/limits.ts'
-import { type Call, describeCall } from './call.ts'
-import {
-  problemBody,
-  problemHeaders,
-  type ProblemSlug,
-  problemStatus,
-  AccountsProblem,
-  toAccountsProblem,
-} from './problems.ts'
-import { createRouter } from './router.ts'
-import type { AccountServices } from './services.ts'
+import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
+import { Hono } from 'hono'
+import { bodyLimit } from 'hono/body-limit'
+import { methodNotAllowed } from 'hono/method-not-allowed'
+import { routePath } from 'hono/route'
+import { openAPIRouteHandler } from 'hono-openapi'
+import { z } from 'zod'
 import { hideTokens } from '../../lib/util/secret.ts'
+import { version } from '../../lib/util/version.ts'
+import { logWhenClosed, shortened } from '../http/access-log.ts'
+import { checkRequest } from '../http/guards.ts'
+import { isJsonType } from '../http/media.ts'
+import { type Metrics, metricsPath } from '../http/metrics.ts'
+import type { RequestChecks } from '../http/request-checks.ts'
+import { parseTarget } from '../http/request-target.ts'
+import { type AccountsEnv, describe } from './middleware.ts'
+import { AccountsProblem, sendProblem, toAccountsProblem } from './problems.ts'
+import { addAccountRoutes, type Services } from './routes.ts'
+import { addServiceTokenRoutes } from './service-token-routes.ts'
+import type { SigningKeys } from './signing-keys.ts'
 
-interface AccountsListenerParts extends RequestChecks {
-  readonly services: AccountServices
-  readonly version: string
-  readonly limits: Pick<Limits, 'bodyTimeoutMs' | 'maxBodyMs' | 'refusedBodyDrainMs'>
-  readonly log: Logger
+interface AppParts {
+  services: Services
+  keys: SigningKeys
+  checks: RequestChecks
   /** Also told of every request, for the access log. */
-  readonly metrics: Metrics
-}
-
-const slugOfRefusal: Record<Refusal['reason'], ProblemSlug> = {
-  duplicate_header: 'malformed-request',
-  encoding_unknown: 'malformed-request',
-  target_malformed: 'malformed-request',
-  host_missing: 'malformed-request',
-  host_malformed: 'malformed-request',
-  host_not_allowed: 'host-not-allowed',
-  origin_not_allowed: 'origin-not-allowed',
+  metrics: Metrics
 }
 
 /** Methods of the routes, for pages of allowed origins. */
 export const corsMethods = 'GET, POST, PUT, DELETE'
 
-/** Serves the requests of the accounts server: the guards, then the route. */
-export function createAccountsListener(parts: AccountsListenerParts): RequestListener {
-  const { services, cors, log } = parts
-  const limits = { ...services.limits, ...parts.limits }
-  // One entry for each peer and second: a flood must not push out what matters.
-  const onRefused = createRefusalLog(services.clock, ({ status, reason, peer }) => {
-    const from = { requestId: '', address: peer }
-    void services.audit.record('request.refused', from, null, { status, reason })
+const maxBodyBytes = 16 * 1024
+
+/** The accounts API: checks of every request, then the routes. */
+export function createApp({ services, keys, checks, metrics }: AppParts): Hono<AccountsEnv> {
+  const { log } = services
+  const { guard, cors, peerOf } = checks
+  const app = new Hono<AccountsEnv>()
+
+  app.use(async (c, next) => {
+    const { incoming, outgoing } = c.env
+    c.set('requestId', randomUUID())
+    c.set('address', peerOf(incoming))
+    logWhenClosed(metrics, outgoing, () => {
+      const { requestId, address, accountId } = c.var
+      const route = routePath(c, -1)
+      return {
+        // A path may hold a token by mistake.
+        path: shortened(hideTokens(c.req.path)),
+        route: route === '/*' ? 'other' : route,
+        rpc: undefined,
+        principal: accountId ?? 'anonymous',
+        peer: address,
+        requestId,
+      }
+    })
+    c.header('Cache-Control', 'no-store')
+    c.header('X-Content-Type-Options', 'nosniff')
+    cors.vary(outgoing)
+    const refusal = checkRequest(incoming, parseTarget(incoming.url ?? ''), guard)
+    if (refusal?.reason === 'host_not_allowed') {
+      throw new AccountsProblem('host-not-allowed', refusal.message)
+    }
+    if (refusal?.reason === 'origin_not_allowed') {
+      throw new AccountsProblem('origin-not-allowed', refusal.message)
+    }
+    if (refusal !== null) throw new AccountsProblem('malformed-request', refusal.message)
+    if (cors.admit(incoming, outgoing)) return RESPONSE_ALREADY_SENT
+    await next()
   })
 
-  function refuse(res: ServerResponse, call: Call, error: unknown): void {
-    // The adapter could not make a request of it.
-    const isMalformed = error instanceof RequestError
-    const problem = isMalformed ? malformedTarget() : toAccountsProblem(error)
-    const status = problemStatus[problem.slug]
-    if (status >= 500 && problem.slug !== 'overloaded') {
-      const err = problem.cause ?? problem
-      log.error({ err, request_id: call.requestId }, 'a request failed')
+  app.use(async (c, next) => {
+    const { 'content-type': type, 'content-length': length = '0' } = c.env.incoming.headers
+    const hasBody = length !== '0' || c.req.header('Transfer-Encoding') !== undefined
+    // A web page can send other types without a preflight.
+    if (hasBody && !isJsonType(type)) {
+      throw new AccountsProblem('unsupported-media-type', 'the body must be application/json')
     }
-    if (isSuspicious(problem.slug)) {
-      onRefused({ status, reason: problem.slug, peer: call.address })
-    }
-    const body = problemBody(problem, call.requestId)
-    sendProblem(res, body, problemHeaders(problem), limits.refusedBodyDrainMs)
-  }
-
-  const router = createRouter({ services, limits, version: parts.version, refuse })
-  function serve(req: IncomingMessage, res: ServerResponse, call: Call): Promise<void> {
-    const serveRequest = getRequestListener(
-      request => router.fetch(request, { incoming: req, outgoing: res, call }),
-      {
-        // Bodies are read, or thrown away, by us alone.
-        autoCleanupIncoming: false,
-        overrideGlobalObjects: false,
-        errorHandler: error => refuse(res, call, error),
+    await next()
+  })
+  app.use(
+    bodyLimit({
+      maxSize: maxBodyBytes,
+      onError() {
+        const message = `the body is larger than ${maxBodyBytes} bytes`
+        throw new AccountsProblem('body-too-large', message)
       },
-    )
-    return serveRequest(req, res)
-  }
+    }),
+  )
+  app.use(
+    methodNotAllowed({
+      app,
+      onMethodNotAllowed(c, methods) {
+        const allow = methods.join(', ')
+        c.header('Allow', allow)
+        const problem = new AccountsProblem('method-not-allowed', `this path answers ${allow}`)
+        return sendProblem(c, problem, c.get('requestId'))
+      },
+    }),
+  )
 
-  function check(req: IncomingMessage, target: RequestTarget | null): void {
-    if ((req.url ?? '').length > limits.maxTargetChars) {
-      const message = `path and query together have more than ${limits.maxTargetChars} characters`
-      throw new AccountsProblem('uri-too-long', message)
-    }
-    const refusal = checkRequest(req, target, parts.guard)
-    if (refusal !== null) {
-      throw new AccountsProblem(slugOfRefusal[refusal.reason], refusal.message)
-    }
-    const query = target?.url.split('?', 2)[1] ?? ''
-    if (query.split('&').length > limits.maxQueryMembers) {
-      const message = `the query has more than ${limits.maxQueryMembers} members`
-      throw new AccountsProblem('malformed-request', message)
-    }
-    const isOfMetrics = target?.path === metricsPath
-    if (!isOfMetrics && !accepts(req.headers.accept, 'application/json')) {
-      throw new AccountsProblem('not-acceptable', 'the answer is application/json')
-    }
-    if (target?.path === '*') throw new AccountsProblem('not-found', 'nothing is served at *')
-  }
+  addAccountRoutes(app, services)
+  addServiceTokenRoutes(app, services)
 
-  return (req, res) => {
-    const call = describeCall(req, randomUUID(), parts.peerOf)
-    const target = parseTarget(req.url ?? '')
-    const path = loggedPath(target?.path ?? '')
-    logWhenClosed(parts.metrics, res, () => ({
-      path,
-      rpc: undefined,
-      principal: call.principal,
-      peer: call.address,
-      requestId: call.requestId,
-    }))
-    try {
-      cors.vary(res)
-      check(req, target)
-      if (cors.admit(req, res)) return
-      // Counts of the whole server are for its machine.
-      if (path === metricsPath && parts.metrics.answers(req)) return parts.metrics.send(res)
-      serve(req, res, call).catch((error: unknown) => refuse(res, call, error))
-    } catch (error) {
-      refuse(res, call, error)
+  app.get(
+    '/.well-known/jwks.json',
+    describe('The public keys of access tokens', { answer: jwks }),
+    c => c.json(keys.jwks, 200, { 'Cache-Control': 'public, max-age=300' }),
+  )
+  app.get('/healthz', describe('Is the process alive?', { answer: health }), c =>
+    c.json({ status: 'ok' }),
+  )
+  app.get('/readyz', describe('Can accounts be read and changed?', { answer: health }), async c => {
+    await services.store.ping()
+    return c.json({ status: 'ready' })
+  })
+  app.get(metricsPath, c => {
+    // Counts of the whole server are for its machine.
+    if (!metrics.answers(c.env.incoming)) return c.notFound()
+    metrics.send(c.env.outgoing)
+    return RESPONSE_ALREADY_SENT
+  })
+  app.get(
+    '/openapi.json',
+    openAPIRouteHandler(app, {
+      documentation: { info: { ...info, version }, components: { securitySchemes } },
+      excludeStaticFile: false,
+      defaultValidationErrorResponse: false,
+    }),
+  )
+
+  app.notFound(c => {
+    // The path is not repeated: it may hold a token.
+    const message = 'nothing is served at this path; see /openapi.json'
+    return sendProblem(c, new AccountsProblem('not-found', message), c.var.requestId)
+  })
+  app.onError((error, c) => {
+    const problem = toAccountsProblem(error)
+    const { requestId } = c.var
+    if (problem.status >= 500 && problem.code !== 'overloaded') {
+      log.error({ err: problem.cause ?? problem, request_id: requestId }, 'a request failed')
     }
-  }
+    return sendProblem(c, problem, requestId)
+  })
+  return app
 }
 
-function malformedTarget(): AccountsProblem {
-  return new AccountsProblem('malformed-request', 'the request target is malformed')
+const jwks = z
+  .object({ keys: z.array(z.looseObject({ kty: z.string(), kid: z.string() })) })
+  .meta({ id: 'JsonWebKeys' })
+const health = z.object({ status: z.string() }).meta({ id: 'Health' })
+
+const info = {
+  title: 'service-cli registry',
+  description: 'Accounts, sessions and tokens. docs/registry.md says what stands behind it.',
 }
 
-/** A refusal that honest clients do not cause by accident, and that has no audit entry yet. */
-function isSuspicious(slug: ProblemSlug): boolean {
-  return ['host-not-allowed', 'origin-not-allowed', 'token-invalid', 'rate-limited'].includes(slug)
-}
-
-/** A path as the log may show it. */
-export function loggedPath(path: string): string {
-  return shortened(hideTokens(path))
+const securitySchemes = {
+  bearer: {
+    type: 'http' as const,
+    scheme: 'bearer',
+    description: 'An access token or a service token; for refresh also a refresh token',
+  },
 }

@@ -1,86 +1,140 @@
-import type { LoginFailures } from './account-store.ts'
+import { createHash } from 'node:crypto'
+import { isIPv6 } from 'node:net'
+import type { Pool } from 'pg'
+import {
+  type RateLimiterAbstract,
+  RateLimiterMemory,
+  RateLimiterPostgres,
+  RateLimiterRes,
+} from 'rate-limiter-flexible'
+import { isLoopback, plainAddress } from '../../lib/util/net.ts'
+import { ServiceError } from '../../lib/util/errors.ts'
+import { AccountsProblem } from './problems.ts'
 
-/** One failure is forgotten in this time, so a steady attacker gets about 96 tries a day. */
-export const forgetFailureMs = 15 * 60_000
-const firstDelayMs = 30_000
-/** Not longer than it takes to forget one failure: the delay is over when the next try is due. */
-const maxDelayMs = forgetFailureMs
+const minute = 60
+const hour = 60 * minute
 
-/** The source under which failures of all unknown addresses for a name are counted together. */
-export const unknownAddresses = ''
-
-/**
- * Failures at one name from all addresses that never logged in to it delay such addresses from
- * this multiple of `maxLoginFailures` on: one or two attackers cannot reach it.
- */
-export const unknownAddressesFactor = 10
-
-/** The failures of a name or a source that are not forgotten yet. */
-export function countFailures(failures: LoginFailures | null, nowMs: number): number {
-  // Recorded before the clock was set back: how long ago is unknown, and waiting has no bound.
-  if (failures === null || nowMs + forgetFailureMs < failures.lastMs) return 0
-  return Math.max(0, Math.ceil((failures.forgottenAtMs - nowMs) / forgetFailureMs))
+interface Count {
+  limiter: RateLimiterAbstract
+  key: string
 }
 
 /**
- * Milliseconds until the next password may be tried. The first `free` failures cost nothing; each
- * further one doubles the delay.
+ * Limits guessing of passwords: failures of one address, of one name from one address, and of one
+ * name from all addresses. Names count as they are typed, so that unknown ones behave like known
+ * ones. Counted in memory, or in PostgreSQL for all servers together.
  */
-export function loginDelayMs(failures: LoginFailures | null, free: number, nowMs: number): number {
-  const count = countFailures(failures, nowMs)
-  if (failures === null || count < free) return 0
-  const delayMs = Math.min(maxDelayMs, firstDelayMs * 2 ** Math.min(count - free, 40))
-  return Math.max(0, failures.lastMs + delayMs - nowMs)
-}
+export class LoginLimits {
+  readonly #ofAddress: RateLimiterAbstract
+  readonly #ofNameAndAddress: RateLimiterAbstract
+  readonly #ofName: RateLimiterAbstract
+  readonly #registrations: RateLimiterAbstract
 
-/** Counts of one kind of event, by address, within windows of fixed length. */
-export interface CountedWindows {
-  /** Milliseconds until the window ends, when it has its most; else 0. */
-  waitMs(key: string, nowMs: number): number
-  add(key: string, nowMs: number): void
-}
-
-interface Window {
-  readonly startedMs: number
-  count: number
-}
-
-/** About 1 MB for each kind of event. */
-const usualMaxKeys = 10_000
-
-/** Kept in memory, for at most `maxKeys`: beyond that the longest known key is forgotten. */
-export function createCountedWindows(limits: {
-  windowMs: number
-  most: number
-  maxKeys?: number
-}): CountedWindows {
-  const { maxKeys = usualMaxKeys } = limits
-  const windows = new Map<string, Window>()
-
-  function current(key: string, nowMs: number): Window | undefined {
-    const found = windows.get(key)
-    // A clock that was set back begins anew as well.
-    const isOver =
-      found !== undefined && (nowMs >= found.startedMs + limits.windowMs || nowMs < found.startedMs)
-    if (isOver) windows.delete(key)
-    return isOver ? undefined : found
+  constructor(pool: Pool | null) {
+    function limiter(keyPrefix: string, points: number, duration: number): RateLimiterAbstract {
+      const rule = { keyPrefix, points, duration }
+      if (pool === null) return new RateLimiterMemory(rule)
+      const table = { tableName: 'login_failures', tableCreated: true }
+      return new RateLimiterPostgres({ ...rule, ...table, storeClient: pool, storeType: 'pool' })
+    }
+    this.#ofAddress = limiter('address', 100, hour)
+    this.#ofNameAndAddress = limiter('name_address', 10, 15 * minute)
+    this.#ofName = limiter('name', 100, hour)
+    this.#registrations = limiter('registration', 20, hour)
   }
 
-  return {
-    waitMs(key, nowMs) {
-      const found = current(key, nowMs)
-      if (found === undefined || found.count < limits.most) return 0
-      return found.startedMs + limits.windowMs - nowMs
-    },
-    add(key, nowMs) {
-      const found = current(key, nowMs)
-      if (found !== undefined) {
-        found.count++
-        return
+  /**
+   * Runs `check`, which returns null for a wrong password. The attempt counts before, so that
+   * attempts at the same moment cannot all pass, and no longer once the password is right or was
+   * not tried. Throws `rate-limited`.
+   */
+  async attempt<Value>(
+    name: string,
+    address: string,
+    check: () => Promise<Value | null>,
+  ): Promise<Value | null> {
+    const source = addressKey(address)
+    const pair = { limiter: this.#ofNameAndAddress, key: hashed(`${name} ${source}`) }
+    const ofAddress = { limiter: this.#ofAddress, key: source }
+    const ofName = { limiter: this.#ofName, key: hashed(name) }
+    const counted: Count[] = []
+    let value: Value | null
+    try {
+      // The address first: one that is refused must not lock the accounts of others.
+      for (const count of [ofAddress, pair, ofName]) {
+        await consume(count)
+        counted.push(count)
       }
-      const oldest = windows.keys().next()
-      if (windows.size >= maxKeys && !oldest.done) windows.delete(oldest.value)
-      windows.set(key, { startedMs: nowMs, count: 1 })
-    },
+      value = await check()
+    } catch (error) {
+      await Promise.all(counted.map(takeBack))
+      throw error
+    }
+    if (value !== null) {
+      await Promise.all([takeBack(ofAddress), this.clear(name, address), takeBack(ofName)])
+    }
+    return value
   }
+
+  /** Forgets the failures of the name from this address: its owner is there. */
+  async clear(name: string, address: string): Promise<void> {
+    const key = hashed(`${name} ${addressKey(address)}`)
+    await this.#ofNameAndAddress.delete(key).catch(error => {
+      throw notCounted(error)
+    })
+  }
+
+  /** Counts a wrong code, which belongs to no name. Throws `rate-limited`. */
+  async countWrongCode(address: string): Promise<void> {
+    await consume({ limiter: this.#ofAddress, key: addressKey(address) })
+  }
+
+  /** Throws `rate-limited`. */
+  async countRegistration(address: string): Promise<void> {
+    await consume({ limiter: this.#registrations, key: addressKey(address) })
+  }
+}
+
+async function consume({ limiter, key }: Count): Promise<void> {
+  try {
+    await limiter.consume(key)
+  } catch (error) {
+    if (!(error instanceof RateLimiterRes)) throw notCounted(error)
+    const retryAfter = Math.max(1, Math.ceil(error.msBeforeNext / 1000))
+    const message = `too many attempts; try again in ${retryAfter} s`
+    throw new AccountsProblem('rate-limited', message, { retryAfter })
+  }
+}
+
+async function takeBack({ limiter, key }: Count): Promise<void> {
+  await limiter.reward(key).catch(error => {
+    throw notCounted(error)
+  })
+}
+
+function notCounted(cause: unknown): ServiceError {
+  return new ServiceError('storage_failed', 'failed logins cannot be counted', { cause })
+}
+
+/** People type their password as a user name by mistake. */
+function hashed(text: string): string {
+  return createHash('sha256').update(text).digest('base64url')
+}
+
+/**
+ * An IPv4 address, the /64 of an IPv6 one, which is what one customer gets, or `loopback`: a local
+ * process may pick any address of 127.0.0.0/8.
+ */
+export function addressKey(address: string): string {
+  const plain = plainAddress(address.replace(/%.*$/, ''))
+  if (isLoopback(plain)) return 'loopback'
+  return isIPv6(plain) ? `${firstGroups(plain).join(':')}::/64` : plain
+}
+
+/** The first four groups of an IPv6 address, without leading zeros. */
+function firstGroups(address: string): string[] {
+  const [left = [], right] = address.split('::').map(part => part.split(':').filter(Boolean))
+  const missing = right === undefined ? 0 : 8 - left.length - right.length
+  const groups = [...left, ...Array.from({ length: missing }, () => '0'), ...(right ?? [])]
+  return groups.slice(0, 4).map(group => group.replace(/^0+(?=.)/, ''))
 }

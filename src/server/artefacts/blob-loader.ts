@@ -1,4 +1,4 @@
-import { base64Length, encodeBase64 } from '../../lib/util/text.ts'
+import { base64Length, encodeBase64 } from '../resources/base64.ts'
 import { ResourceNotFound } from '../resources/errors.ts'
 import type { EncodedBlob, StreamedBlob } from '../resources/producer.ts'
 import { createGate, createSharing } from './concurrency.ts'

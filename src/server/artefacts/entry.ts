@@ -1,13 +1,13 @@
+import type { ArtefactLimits } from './limits.ts'
 import * as fs from 'node:fs'
 import { join } from 'node:path'
 import { errnoOf } from '../../lib/util/errors.ts'
 import { noFollow, noWait } from '../../lib/util/posix.ts'
-import type { Limits } from '../../lib/config/limits.ts'
 import { expiryMs } from './expiry.ts'
 import type { ArtefactRef } from './store.ts'
 import { isRfc3339 } from '../../lib/util/time.ts'
 import { parseExact } from '../../lib/util/exact-json.ts'
-import { isJsonObject, parseJson } from '../../lib/util/json.ts'
+import { isJsonObject, parseJson, maxJsonDepth } from '../../lib/util/json.ts'
 import { fail, ok, type Result } from '../../lib/util/result.ts'
 import { isMediaType, isName } from './put-options.ts'
 import { artefactUri } from '../../lib/mcp/uris.ts'
@@ -34,10 +34,7 @@ type EntryReading =
   | { readonly state: 'absent' }
   | { readonly state: 'bad'; readonly reason: string; readonly key: string }
 
-export type EntryLimits = Pick<
-  Limits,
-  'artefactTtlMs' | 'maxArtefactMetadataBytes' | 'maxJsonDepth'
->
+export type EntryLimits = Pick<ArtefactLimits, 'artefactTtlMs' | 'maxArtefactMetadataBytes'>
 
 /** A sidecar beyond this is not held in memory with the rest: 100,000 of them would add up. */
 const maxHeldSidecarBytes = 4096
@@ -67,7 +64,7 @@ export function readEntry(shardDir: string, hex: string, limits: EntryLimits): E
   }
   const text = readSmallFile(path)
   if (text === null) return { state: 'absent' }
-  const parsed = parseSidecar(text, hex, limits.maxJsonDepth)
+  const parsed = parseSidecar(text, hex, maxJsonDepth)
   if (!parsed.ok) return bad(parsed.failure)
   const ref = parsed.value
 
@@ -97,11 +94,11 @@ export function readEntry(shardDir: string, hex: string, limits: EntryLimits): E
 }
 
 /** The whole reference of an entry, or null when its sidecar went or changed its form. */
-export function completeRef(shardDir: string, entry: Entry, limits: EntryLimits) {
+export function completeRef(shardDir: string, entry: Entry) {
   if (!entry.heavy) return entry.ref
   const text = readSmallFile(sidecarPath(shardDir, entry.hex))
   if (text === null) return null
-  const parsed = parseSidecar(text, entry.hex, limits.maxJsonDepth)
+  const parsed = parseSidecar(text, entry.hex, maxJsonDepth)
   return parsed.ok ? Object.freeze({ ...parsed.value, size_bytes: entry.bytes }) : null
 }
 

@@ -1,5 +1,5 @@
+import type { ArtefactLimits } from './limits.ts'
 import { toRfc3339 } from '../../lib/util/time.ts'
-import type { Limits } from '../../lib/config/limits.ts'
 import type { ArtefactRef } from './store.ts'
 
 /** A bound of 0 is switched off. */
@@ -9,7 +9,7 @@ export function boundOf(limit: number): number {
 
 /** One artefact may not be larger than all of them together. */
 export function maxBodyBytes(
-  limits: Pick<Limits, 'maxArtefactBytes' | 'maxArtefactTotalBytes'>,
+  limits: Pick<ArtefactLimits, 'maxArtefactBytes' | 'maxArtefactTotalBytes'>,
 ): number {
   return Math.min(boundOf(limits.maxArtefactBytes), boundOf(limits.maxArtefactTotalBytes))
 }

@@ -1,9 +1,10 @@
+import type { ArtefactLimits } from './limits.ts'
 import { lstatSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { Clock } from '../../lib/util/time.ts'
 import type { Logger } from '../../lib/util/logger.ts'
-import { ensurePrivateDirectory, fsyncDirectory } from '../../lib/util/posix.ts'
-import type { Limits } from '../../lib/config/limits.ts'
+import { ensurePrivateFolder } from '../../lib/config/private-file.ts'
+import { fsyncDirectory } from '../../lib/util/posix.ts'
 import type { EntryIndex } from './entry-index.ts'
 import type { EntryLocks } from './entry-lock.ts'
 import type { ShardTable } from './shard-table.ts'
@@ -24,7 +25,7 @@ interface FsLayout {
 /** What the parts of the filesystem store share. */
 export interface FsContext {
   readonly layout: FsLayout
-  readonly limits: Limits
+  readonly limits: ArtefactLimits
   readonly clock: Clock
   readonly log: Logger
   readonly locks: EntryLocks
@@ -34,7 +35,7 @@ export interface FsContext {
   readonly origin: () => ArtefactOrigin
 }
 
-export async function createLayout(root: string, log: Logger): Promise<FsLayout> {
+export async function createLayout(root: string): Promise<FsLayout> {
   const layout: FsLayout = {
     root,
     bodies: join(root, 'sha256'),
@@ -42,9 +43,9 @@ export async function createLayout(root: string, log: Logger): Promise<FsLayout>
     locks: join(root, 'locks'),
     quarantine: join(root, 'quarantine'),
   }
-  await ensurePrivateDirectory(root, log)
+  await ensurePrivateFolder(root)
   for (const path of [layout.bodies, layout.temp, layout.locks, layout.quarantine]) {
-    await ensurePrivateDirectory(path)
+    await ensurePrivateFolder(path)
   }
   await fsyncDirectory(layout.bodies)
   await fsyncDirectory(root)
@@ -55,7 +56,7 @@ export async function createLayout(root: string, log: Logger): Promise<FsLayout>
 /** Creates the folders again that were deleted while the store was open. */
 export async function restoreLayout(layout: FsLayout, log: Logger): Promise<void> {
   if (isLayoutComplete(layout)) return
-  await createLayout(layout.root, log)
+  await createLayout(layout.root)
   log.warn({ path: layout.root }, 'the artefact folder was deleted; it was created again')
 }
 

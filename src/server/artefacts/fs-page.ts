@@ -31,7 +31,7 @@ export function readPage(
     if (isFull && last !== undefined) {
       return { page: { refs, next: encodeCursor(last) }, validUntilMs }
     }
-    const ref = completeRef(shards.dirOf(entry.hex), entry, limits)
+    const ref = completeRef(shards.dirOf(entry.hex), entry)
     if (ref === null) continue
     refs.push(ref)
     bytes += entry.sidecarBytes

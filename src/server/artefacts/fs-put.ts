@@ -1,10 +1,10 @@
 import { createHash, randomUUID } from 'node:crypto'
 import * as fs from 'node:fs'
-import { type FileHandle, open, rename, rm } from 'node:fs/promises'
+import { type FileHandle, open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ServiceError } from '../../lib/util/errors.ts'
 import { fsyncDirectory } from '../../lib/util/posix.ts'
-import { writeNewFile } from '../../lib/util/replace-file.ts'
+import { renameFile, writeNewFile } from '../../lib/util/replace-file.ts'
 import { type BodyBound, type BodySource, byLimits, piecesOf, sizeWith } from './body-source.ts'
 import type { Describe } from './describe.ts'
 import { completeRef, readEntry, serialiseSidecar, sidecarPath } from './entry.ts'
@@ -63,9 +63,9 @@ async function commit(store: FsContext, written: Written): Promise<PutResult> {
   await body.close()
 
   const path = join(dir, hex)
-  await rename(temp, path)
+  await renameFile(temp, path)
   try {
-    fs.renameSync(`${temp}.json`, sidecarPath(dir, hex))
+    await renameFile(`${temp}.json`, sidecarPath(dir, hex))
   } catch (error) {
     if (previous === null) await rm(path, { force: true })
     throw error
@@ -84,7 +84,7 @@ function findPrevious(store: FsContext, dir: string, hex: string, size: number) 
   const reading = readEntry(dir, hex, store.limits)
   if (reading.state !== 'entry' || reading.entry.bytes !== size) return null
   if (reading.entry.expiresMs <= store.clock.now()) return null
-  return completeRef(dir, reading.entry, store.limits)
+  return completeRef(dir, reading.entry)
 }
 
 /**

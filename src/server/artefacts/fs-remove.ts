@@ -1,7 +1,8 @@
 import * as fs from 'node:fs'
-import { rename, rm } from 'node:fs/promises'
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fsyncDirectory } from '../../lib/util/posix.ts'
+import { renameFile } from '../../lib/util/replace-file.ts'
 import { type Entry, fileKey, sidecarPath } from './entry.ts'
 import type { FsContext } from './fs-context.ts'
 import { boundOf, selectEvictions } from './expiry.ts'
@@ -51,7 +52,7 @@ export function quarantine(store: FsContext, hex: string, inode: number): Promis
     fs.rmSync(sidecarPath(dir, hex), { force: true })
     store.index.remove([hex])
     const aside = join(store.layout.quarantine, `${hex}.${store.clock.now()}`)
-    await rename(body, aside)
+    await renameFile(body, aside)
     await fsyncDirectory(dir)
     store.log.error({ digest: `sha256:${hex}`, aside }, 'damaged artefact moved aside')
   })

@@ -1,8 +1,8 @@
+import { defaultArtefactLimits, type ArtefactLimits } from './limits.ts'
 import { join, resolve } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Clock, systemClock } from '../../lib/util/time.ts'
 import { type Logger, silentLogger } from '../../lib/util/logger.ts'
-import { defaultLimits, type Limits } from '../../lib/config/limits.ts'
 import { completeRef, type Entry } from './entry.ts'
 import { describePut, noOrigin } from './describe.ts'
 import { EntryIndex } from './entry-index.ts'
@@ -25,7 +25,7 @@ import { isArtefactHex } from '../../lib/mcp/uris.ts'
 export interface FsStoreOptions {
   /** Folder of the store; created when absent, refused when it is not ours alone. */
   root: string
-  limits?: Limits
+  limits?: ArtefactLimits
   clock?: Clock
   log?: Logger
   /** Asked at each put. Default: none. */
@@ -46,10 +46,10 @@ const sliceMs = 8
 
 /** Artefacts as files under `root` (docs/artefacts.md). Ready when the folder has been read. */
 export async function createFsStore(options: FsStoreOptions): Promise<FsStore> {
-  const { limits = defaultLimits, clock = systemClock, log = silentLogger } = options
+  const { limits = defaultArtefactLimits, clock = systemClock, log = silentLogger } = options
   const { origin = () => noOrigin } = options
   const root = resolve(options.root)
-  const layout = await createLayout(root, log).catch(error => {
+  const layout = await createLayout(root).catch(error => {
     throw toStorageError(error, `cannot open the artefact folder ${root}`)
   })
   const index = new EntryIndex()
@@ -180,7 +180,7 @@ export async function createFsStore(options: FsStoreOptions): Promise<FsStore> {
     const entry = current(hex)
     if (entry === undefined) return null
     const dir = shards.dirOf(hex)
-    const ref = completeRef(dir, entry, limits)
+    const ref = completeRef(dir, entry)
     const body = ref === null ? null : await openBody(`${dir}/${hex}`)
     if (ref === null || body === null) return null
     const isDisputed = entry.sizeDisputed && !sizeChecked.has(entry)
@@ -212,7 +212,7 @@ export async function createFsStore(options: FsStoreOptions): Promise<FsStore> {
     find: hex =>
       guard('cannot read the artefact folder', async () => {
         const entry = current(hex)
-        return entry === undefined ? null : completeRef(shards.dirOf(hex), entry, limits)
+        return entry === undefined ? null : completeRef(shards.dirOf(hex), entry)
       }),
 
     open: guardedOpen,

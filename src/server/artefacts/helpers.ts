@@ -1,3 +1,4 @@
+import { defaultArtefactLimits } from './limits.ts'
 import { constants, lstatSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { tmpdir, userInfo } from 'node:os'
@@ -6,7 +7,6 @@ import { errnoOf, ServiceError } from '../../lib/util/errors.ts'
 import { findUnknownMember } from '../../lib/util/members.ts'
 import { noWait, ownUid } from '../../lib/util/posix.ts'
 import { ResourceNotFound, ResourceUriInvalid } from '../resources/errors.ts'
-import { defaultLimits } from '../../lib/config/limits.ts'
 import { createFsStore, type FsStore } from './fs-store.ts'
 import type { ArtefactFilter, ArtefactOptions, ArtefactRef } from './store.ts'
 import { parseArtefactUri } from '../../lib/mcp/uris.ts'
@@ -98,7 +98,7 @@ export async function artefactList({
   const refs: ArtefactRef[] = []
   let after: string | undefined
   do {
-    const page = await store.page(after, defaultLimits.pageSize, filter)
+    const page = await store.page(after, defaultArtefactLimits.pageSize, filter)
     refs.push(...page.refs)
     after = page.next
   } while (after !== undefined)
@@ -126,7 +126,7 @@ function storeAt(root = defaultArtefactRoot()): Promise<FsStore> {
   if (known !== undefined && (known.inode === null || known.inode === inodeOf(path))) {
     return known.opened
   }
-  const limits = { ...defaultLimits, artefactSweepMs: 0, artefactPollMs: 0 }
+  const limits = { ...defaultArtefactLimits, artefactSweepMs: 0, artefactPollMs: 0 }
   const opened = createFsStore({ root: path, limits })
   const kept: OpenedStore = { inode: null, opened }
   stores.set(path, kept)

@@ -1,10 +1,10 @@
+import type { ArtefactLimits } from './limits.ts'
 import type { ArtefactPage, ArtefactRef, ArtefactStore } from './store.ts'
 import { isUtf8 } from 'node:buffer'
 import { BlobLoader } from './blob-loader.ts'
 import { createGate } from './concurrency.ts'
 import { KeptPictures, type SmallerPicture } from './kept-pictures.ts'
 import { isArtefactHex, parseArtefactUri } from '../../lib/mcp/uris.ts'
-import type { Limits } from '../../lib/config/limits.ts'
 import { maxCompletions } from '../resources/completion.ts'
 import { textContents } from '../resources/built-in.ts'
 import { ResourceNotFound, ResourceUriInvalid } from '../resources/errors.ts'
@@ -23,7 +23,7 @@ import { parseResourceUri, type ResourceUri } from '../resources/resource-uri.ts
 
 interface ArtefactProducerOptions {
   store: ArtefactStore
-  limits: Pick<Limits, 'pageSize' | 'blobCacheBytes' | 'maxCachedBlobBytes'>
+  limits: Pick<ArtefactLimits, 'pageSize' | 'blobCacheBytes' | 'maxCachedBlobBytes'>
   /** Address of the plain download, or null when there is none. */
   downloadUrl(hex: string): string | null
   /** Makes a PNG file smaller; null: it stays as it is. */

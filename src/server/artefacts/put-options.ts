@@ -1,9 +1,9 @@
+import type { ArtefactLimits } from './limits.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import { hasRfc3339Form, parseRfc3339, toRfc3339 } from '../../lib/util/time.ts'
 import { parseExact } from '../../lib/util/exact-json.ts'
-import { exceedsDepth } from '../../lib/util/json.ts'
+import { exceedsDepth, maxJsonDepth } from '../../lib/util/json.ts'
 import { findUnknownMember, membersOf } from '../../lib/util/members.ts'
-import type { Limits } from '../../lib/config/limits.ts'
 import type { ArtefactOptions, ArtefactOrigin, ArtefactRef } from './store.ts'
 
 /** The part of a reference that its producer decides. */
@@ -51,7 +51,7 @@ const known = membersOf<ArtefactOptions>({
 export function parsePutOptions(
   options: ArtefactOptions,
   nowMs: number,
-  limits: Pick<Limits, 'maxArtefactMetadataBytes' | 'maxJsonDepth'>,
+  limits: Pick<ArtefactLimits, 'maxArtefactMetadataBytes'>,
 ): PutFields {
   const unknown = findUnknownMember(options, known, 'artefact option')
   if (unknown !== null) throw new ServiceError('body_invalid', unknown)
@@ -86,13 +86,13 @@ function expiryOf(value: unknown, nowMs: number): string | null {
 /** A copy through JSON, so that a later change by the caller changes nothing stored. */
 function metadataOf(
   value: unknown,
-  limits: Pick<Limits, 'maxArtefactMetadataBytes' | 'maxJsonDepth'>,
+  limits: Pick<ArtefactLimits, 'maxArtefactMetadataBytes'>,
 ): unknown {
   if (value === undefined || value === null) return null
   const max = limits.maxArtefactMetadataBytes
   const text = stringify(value)
-  if (text === undefined || exceedsDepth(text, limits.maxJsonDepth)) {
-    throw invalid('metadata', `a JSON value at most ${limits.maxJsonDepth} levels deep`)
+  if (text === undefined || exceedsDepth(text, maxJsonDepth)) {
+    throw invalid('metadata', `a JSON value at most ${maxJsonDepth} levels deep`)
   }
   if (Buffer.byteLength(text) > max) throw invalid('metadata', `at most ${max} bytes of JSON`)
   return parseExact(text)

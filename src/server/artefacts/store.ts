@@ -1,4 +1,4 @@
-import type { CheckFacts } from '../../lib/util/regular-check.ts'
+import type { CheckFacts } from './database/regular-check.ts'
 
 /**
  * What is known of an artefact beside its bytes. Member names are those on disk and on the wire.

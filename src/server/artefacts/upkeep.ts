@@ -1,7 +1,6 @@
-import { maxTimerMs } from '../../lib/util/members.ts'
 import { errnoOf, messageOf } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
-import type { Clock } from '../../lib/util/time.ts'
+import { type Clock, maxTimerMs } from '../../lib/util/time.ts'
 
 /** Runs tasks that no caller waits for. A failure is logged once, until its cause changes. */
 export function createUpkeep(log: Logger): (task: () => Promise<void>) => void {
@@ -57,7 +56,7 @@ export class ChangeListeners {
 
 /** A timer that keeps no process alive; none at all for 0. */
 export function every(periodMs: number, task: () => void): NodeJS.Timeout | undefined {
-  return periodMs === 0 ? undefined : setInterval(task, Math.min(periodMs, maxTimerMs)).unref()
+  return periodMs === 0 ? undefined : setInterval(task, periodMs).unref()
 }
 
 /** The list is announced no more often than that, so expired artefacts are looked for no sooner. */

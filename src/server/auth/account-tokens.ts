@@ -1,10 +1,8 @@
 import { hash } from 'node:crypto'
-import { createAccountsClient } from '../../lib/accounts/client.ts'
-import { defaultClientLimits } from '../../lib/accounts/client-limits.ts'
+import { AccountsClient } from '../../lib/accounts/client.ts'
 import { serviceTokenPrefix } from '../../lib/accounts/protocol.ts'
-import { createTransport } from '../../lib/accounts/transport.ts'
 import type { AccountsUrl } from '../../lib/config/accounts-url.ts'
-import type { JoinLimits } from '../../lib/config/join-limits.ts'
+import type { AuthLimits } from './limits.ts'
 import { messageOf, ServiceError } from '../../lib/util/errors.ts'
 import { fail, ok, type Result } from '../../lib/util/result.ts'
 import { Secret } from '../../lib/util/secret.ts'
@@ -56,7 +54,7 @@ interface Known {
 
 interface AccountTokensParts {
   readonly server: AccountsUrl
-  readonly limits: Pick<JoinLimits, 'joinTokenCheckMs'>
+  readonly limits: Pick<AuthLimits, 'joinTokenCheckMs'>
   /** For durations. */
   readonly ticks: Clock
   readonly timer: Timer
@@ -211,13 +209,11 @@ function unavailable(reason: string): CheckedToken {
 }
 
 function createLookUp(server: AccountsUrl): (token: Secret) => Promise<CheckedToken> {
-  const times = { connectTimeoutMs: checkMs, requestTimeoutMs: checkMs, maxRetries: 0 }
-  const client = createAccountsClient(
-    createTransport({ server, limits: { ...defaultClientLimits, ...times }, env: process.env }),
-  )
+  const options = { env: process.env, timeoutMs: checkMs, retries: 0 }
+  const client = new AccountsClient(server, options)
   return async token => {
     try {
-      const { id, username, team, scopes = [], token: service } = await client.me(token)
+      const { id, username, team = null, scopes = [], token: service } = await client.me(token)
       if (id === undefined) return unavailable('the accounts server tells no account id')
       const tokenName = service?.name ?? null
       return ok({ accountId: id, username, team, scopes, tokenName })

@@ -1,7 +1,9 @@
-import { defaultPublicLimits, type PublicLimits } from '../../lib/config/limits.ts'
-
 /** The bounds of authentication. */
-export interface AuthLimits extends Pick<PublicLimits, 'maxAuthFailures'> {
+export interface AuthLimits {
+  /** Requests of one address with wrong credentials in `authFailureWindowMs`; further ones: 429. */
+  maxAuthFailures: number
+  /** The accounts server is asked again this often for each open token. */
+  joinTokenCheckMs: number
   /** How long a check of `keys.json` counts: a revoked key may pass until then. */
   keysFreshMs: number
   /** The interval of checks of `keys.json` without requests. */
@@ -41,7 +43,9 @@ export interface AuthLimits extends Pick<PublicLimits, 'maxAuthFailures'> {
 
 /** Sizes in bytes, times in milliseconds. */
 export const defaultAuthLimits: Readonly<AuthLimits> = {
-  maxAuthFailures: defaultPublicLimits.maxAuthFailures,
+  maxAuthFailures: 100,
+  // With the time of the check itself, a revoked token cuts its link within 5 s.
+  joinTokenCheckMs: 3000,
   keysFreshMs: 100,
   keysPollMs: 1000,
   authFailureWindowMs: 60_000,

@@ -3,15 +3,19 @@ import type { Logger } from '../../lib/util/logger.ts'
 import { fail } from '../../lib/util/result.ts'
 import { within } from '../resources/maybe-promise.ts'
 import type { BackendName, CaptureBackend, CaptureTarget } from './backend.ts'
-import type { CaptureLimits } from './limits.ts'
 import type { Probed } from './plan.ts'
+
+/** The capture methods are tried this often while an application is there. */
+export const captureProbeIntervalMs = 30_000
+
+/** More than the slowest backend gives itself. */
+export const captureProbeMs = 6000
+
+/** After failed captures the methods are tried again at most this often. */
+export const captureDoubtMs = 1000
 
 interface ProbesParts {
   readonly backends: readonly CaptureBackend[]
-  readonly limits: Pick<
-    CaptureLimits,
-    'captureProbeMs' | 'captureProbeIntervalMs' | 'captureDoubtMs'
-  >
   /** For durations: never set back. */
   readonly ticks: Clock
   readonly timer: Timer
@@ -61,8 +65,8 @@ export class Probes {
 
   /** A capture failed, and what they said may be outdated: asked again, if not just before. */
   doubt(): void {
-    const { ticks, limits } = this.#parts
-    if (ticks.now() - this.#doubtedMs < limits.captureDoubtMs) return
+    const { ticks } = this.#parts
+    if (ticks.now() - this.#doubtedMs < captureDoubtMs) return
     this.#doubtedMs = ticks.now()
     this.look()
   }
@@ -81,8 +85,8 @@ export class Probes {
     }
     this.#running = false
     if (this.#closed || this.#target === null) return
-    const { timer, limits } = this.#parts
-    this.#cancel = timer.after(limits.captureProbeIntervalMs, () => this.look())
+    const { timer } = this.#parts
+    this.#cancel = timer.after(captureProbeIntervalMs, () => this.look())
   }
 
   async #round(target: CaptureTarget): Promise<void> {
@@ -100,12 +104,12 @@ export class Probes {
   }
 
   async #probe(backend: CaptureBackend, target: CaptureTarget): Promise<Probed> {
-    const { timer, limits, log } = this.#parts
+    const { timer, log } = this.#parts
     const { name } = backend
     if (this.#hanging.has(backend)) return silent(name)
     try {
       const probing = backend.probe(target)
-      return await within(probing, limits.captureProbeMs, timer, () => {
+      return await within(probing, captureProbeMs, timer, () => {
         this.#hanging.add(backend)
         const free = () => this.#hanging.delete(backend)
         probing.then(free, free)

@@ -1,6 +1,6 @@
 import type { CaptureMode } from './options.ts'
 import { type Clock, monotonicClock, systemTimer, type Timer } from '../../lib/util/time.ts'
-import { encodeBase64 } from '../../lib/util/text.ts'
+import { encodeBase64 } from '../resources/base64.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { fail, type Result } from '../../lib/util/result.ts'
@@ -20,6 +20,12 @@ import { isDoubtful, outsideTrouble, planCapture } from './plan.ts'
 import { Probes } from './probes.ts'
 import { type PictureWish, SharedPictures } from './shared-pictures.ts'
 import { takePicture } from './take-picture.ts'
+
+/** Bytes of a picture, 4.9 MB as base64: clients take blobs of about 5 MB. */
+export const maxCaptureBytes = 3584 * 1024
+
+/** Pixels of the width of a picture; a wider window is scaled down. */
+export const maxCaptureWidth = 8192
 
 interface WindowCaptureParts {
   readonly mode: CaptureMode
@@ -71,7 +77,7 @@ export class WindowCapture implements CaptureSource {
     this.#target = fail(waitsFor)
     this.#probes = new Probes({
       backends,
-      limits,
+
       ticks,
       timer,
       log,
@@ -99,7 +105,7 @@ export class WindowCapture implements CaptureSource {
   }
 
   get maxWidth(): number {
-    return this.#parts.limits.maxCaptureWidth
+    return maxCaptureWidth
   }
 
   /** Resolves when every backend has said once whether it works. */
@@ -182,7 +188,7 @@ export class WindowCapture implements CaptureSource {
         log,
         hanging: this.#hanging,
       },
-      { ...wish, maxBytes: limits.maxCaptureBytes, signal },
+      { ...wish, maxBytes: maxCaptureBytes, signal },
     )
     if (!taken.ok) {
       if (!signal.aborted && isDoubtful(taken.failure.reason)) this.#probes.doubt()

@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto'
 import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { changeFolder, namesIn, textIn } from '../../lib/config/shared-folder.ts'
-import { replaceFile } from '../../lib/util/replace-file.ts'
+import { listPrivateFolder, withFileLock, writePrivateFile } from '../../lib/config/private-file.ts'
 import type { Unconfirmed } from '../../lib/mcp/unconfirmed.ts'
-import { ServiceError } from '../../lib/util/errors.ts'
+import { errnoOf, messageOf, ServiceError } from '../../lib/util/errors.ts'
 import { isJsonObject, parseJson } from '../../lib/util/json.ts'
 
 /** Of one document. */
@@ -42,10 +41,10 @@ export class CheckpointFolder {
 
   /** The oldest first. */
   async list(): Promise<readonly Checkpoint[]> {
-    const names = await namesIn(this.#path, 'the checkpoints')
+    const names = await listPrivateFolder(this.#path)
     const files = names.filter(name => /^[0-9a-f]{32}\.json$/.test(name))
     // A name is not free because its file cannot be read now.
-    const texts = files.map(name => textIn(join(this.#path, name), 'the checkpoints'))
+    const texts = files.map(name => readFacts(join(this.#path, name)))
     const found = (await Promise.all(texts)).map(parseCheckpoint).filter(each => each !== null)
     return found.toSorted((a, b) => (a.created_at < b.created_at ? -1 : 1))
   }
@@ -57,17 +56,17 @@ export class CheckpointFolder {
 
   /** Throws `name_taken` for a name in use, `limit_reached` when there is no room. */
   add(checkpoint: Checkpoint, packed: Buffer): Promise<void> {
-    return changeFolder(this.#path, 'checkpoint', async () => {
+    return withFileLock(`${this.#path}.lock`, async () => {
       for (const each of makeRoom(await this.list(), checkpoint)) await this.#removeFiles(each.name)
       // The facts come last: without them a scene does not count.
-      await replaceFile(this.#scenePath(checkpoint.name), packed)
-      await replaceFile(this.#factsPath(checkpoint.name), JSON.stringify(checkpoint))
+      await writePrivateFile(this.#scenePath(checkpoint.name), packed)
+      await writePrivateFile(this.#factsPath(checkpoint.name), JSON.stringify(checkpoint))
     })
   }
 
   /** False: no checkpoint has this name. */
   remove(name: string): Promise<boolean> {
-    return changeFolder(this.#path, 'checkpoint', async () => {
+    return withFileLock(`${this.#path}.lock`, async () => {
       const isThere = (await this.list()).some(each => each.name === name)
       if (isThere) await this.#removeFiles(name)
       return isThere
@@ -85,6 +84,17 @@ export class CheckpointFolder {
 
   #scenePath(name: string): string {
     return join(this.#path, `${keyOf(name)}.scene.gz`)
+  }
+}
+
+/** The text of the file; empty when it was removed meanwhile. */
+async function readFacts(path: string): Promise<string> {
+  try {
+    return await readFile(path, 'utf8')
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') return ''
+    const message = `the checkpoint in ${path} cannot be read: ${messageOf(error)}`
+    throw new ServiceError('storage_failed', message, { cause: error })
   }
 }
 

@@ -1,7 +1,7 @@
 import { promisify } from 'node:util'
 import { gunzip, gzip } from 'node:zlib'
 import { messageOf, ServiceError } from '../../lib/util/errors.ts'
-import { type MemberFailure, MemberReader } from '../../lib/util/member-reader.ts'
+import { type MemberFailure, MemberReader } from '../../lib/host-link/member-reader.ts'
 import type { Result } from '../../lib/util/result.ts'
 import { cleanText } from '../../lib/util/text.ts'
 import { type Clock, toRfc3339 } from '../../lib/util/time.ts'

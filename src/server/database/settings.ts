@@ -1,81 +1,44 @@
-import { isLoopback, withoutBrackets } from '../../lib/util/address.ts'
+import { isLoopback } from '../../lib/util/net.ts'
 import { usage } from '../../lib/util/errors.ts'
-import { Secret } from '../../lib/util/secret.ts'
-
-/** Where a PostgreSQL database is, and how it is reached. */
-export interface DatabaseSettings {
-  /** A name, an address, or the folder of a Unix socket. */
-  readonly host: string
-  readonly port: number
-  readonly database: string
-  /** Without one: `PGUSER`, else the user of this process. */
-  readonly user: string | undefined
-  /** Without one: `PGPASSWORD`, else the password file of PostgreSQL (`PGPASSFILE`). */
-  readonly password: Secret | undefined
-  /** Certificates are always verified. */
-  readonly tls: boolean
-  /** File of the certificate authority. */
-  readonly rootCertificate: string | undefined
-  /** `-c name=value` for each connection. */
-  readonly options: string | undefined
-}
 
 /** The environment variable with the address of the database, which may have a password. */
 export const databaseVariable = 'SERVICE_DATABASE_URL'
 
 const form = 'write postgres://USER@HOST:5432/DATABASE'
-const parameters = ['host', 'sslmode', 'sslrootcert', 'options']
 
 /**
- * Parses `postgres://user:password@host:port/database`. `source` names the flag or variable in the
- * error, which never has the text: it may hold a password. Throws `usage_invalid`.
+ * Parses `postgres://user:password@host:port/database`, with the parameters of libpq that `pg`
+ * knows. TLS with a verified certificate is the default for every host but this machine. `source`
+ * names the flag or variable in the error, which never has the text: it may hold a password. Throws
+ * `usage_invalid`.
  */
-export function parseDatabaseUrl(text: string, source: string): DatabaseSettings {
+export function parseDatabaseUrl(text: string, source: string): URL {
   const url = URL.parse(text)
   if (url === null || !/^postgres(ql)?:$/.test(url.protocol)) {
     throw usage(`${source} is not the address of a PostgreSQL database`, form)
   }
-  const unknown = [...url.searchParams.keys()].find(name => !parameters.includes(name))
-  if (unknown !== undefined) {
-    throw usage(
-      `${source} has the unknown parameter ${unknown}`,
-      `the parameters are ${parameters.join(', ')}`,
-    )
-  }
-  const parameter = (name: string) => url.searchParams.get(name) ?? undefined
-  const database = decode(url.pathname.slice(1), source)
-  if (database === '' || database.includes('/')) throw usage(`${source} names no database`, form)
-  const host = parameter('host') ?? withoutBrackets(decode(url.hostname, source))
-  if (host === '') throw usage(`${source} names no host`, form)
-  return {
-    host,
-    port: url.port === '' ? 5432 : Number(url.port),
-    database,
-    user: url.username === '' ? undefined : decode(url.username, source),
-    password: url.password === '' ? undefined : new Secret(decode(url.password, source)),
-    tls: readTls(parameter('sslmode'), host, source),
-    rootCertificate: parameter('sslrootcert'),
-    options: parameter('options'),
-  }
-}
-
-/** TLS is the default for every host but this machine. */
-function readTls(mode: string | undefined, host: string, source: string): boolean {
-  if (mode === undefined) return !(host.startsWith('/') || isLoopback(host))
-  if (mode === 'verify-full') return true
-  if (mode === 'disable') return false
-  throw usage(`${source} has sslmode=${mode}`, 'sslmode is verify-full or disable')
-}
-
-function decode(text: string, source: string): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
+  if (/%(?![0-9a-f]{2})/i.test(url.href)) {
     throw usage(`${source} has an invalid % sequence`, 'write a % as %25')
   }
+  const host = hostOf(url)
+  if (host === '') throw usage(`${source} names no host`, form)
+  if (!/^\/[^/]+$/.test(url.pathname)) throw usage(`${source} names no database`, form)
+  const mode = url.searchParams.get('sslmode')
+  if (mode === null) {
+    const isLocal = host.startsWith('/') || isLoopback(host)
+    url.searchParams.set('sslmode', isLocal ? 'disable' : 'verify-full')
+  } else if (mode !== 'verify-full' && mode !== 'disable') {
+    throw usage(`${source} has sslmode=${mode}`, 'sslmode is verify-full or disable')
+  }
+  return url
+}
+
+/** A name, an address, or the folder of a Unix socket. */
+function hostOf(url: URL): string {
+  return url.searchParams.get('host') ?? url.hostname
 }
 
 /** The database in messages: without user and password. */
-export function databaseName({ host, port, database }: DatabaseSettings): string {
-  return `${host.includes(':') ? `[${host}]` : host}:${port}/${database}`
+export function databaseName(url: URL): string {
+  return `${hostOf(url)}:${url.port || 5432}${url.pathname}`
 }

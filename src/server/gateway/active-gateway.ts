@@ -3,14 +3,13 @@ import { cleanText, isUuid } from '../../lib/util/text.ts'
 import { isRfc3339 } from '../../lib/util/time.ts'
 import { isJsonObject, type JsonObject, parseJson } from '../../lib/util/json.ts'
 import { isPid } from '../../lib/util/process.ts'
-import { constants } from 'node:fs'
-import { open, readdir, rm } from 'node:fs/promises'
+import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { errnoOf, ServiceError } from '../../lib/util/errors.ts'
-import { noFollow, noWait, ownUid } from '../../lib/util/posix.ts'
+import { readPrivateFile } from '../../lib/config/private-file.ts'
+import { ServiceError } from '../../lib/util/errors.ts'
 import { replaceFile } from '../../lib/util/replace-file.ts'
 import type { RequestListener } from 'node:http'
-import { isLocalPeer } from '../../lib/util/address.ts'
+import { isLocalPeer } from '../../lib/util/net.ts'
 import { findForwardingHeader } from '../http/trusted-proxies.ts'
 
 /** A gateway, as it tells the programs of its machine who it is. */
@@ -102,21 +101,9 @@ export async function writeActiveGatewayFile(path: string, active: ActiveGateway
 
 /** Null when there is no such file of this user, or its content is invalid. */
 export async function readActiveGatewayFile(path: string): Promise<ActiveGateway | null> {
-  try {
-    const file = await open(path, constants.O_RDONLY | noFollow | noWait)
-    try {
-      const found = await file.stat()
-      const uid = ownUid()
-      if (!found.isFile() || found.size > maxActiveGatewayBytes) return null
-      if (uid !== null && found.uid !== uid) return null
-      return parseActiveGateway(await file.readFile('utf8'))
-    } finally {
-      await file.close()
-    }
-  } catch (error) {
-    if (errnoOf(error) === null) throw error
-    return null
-  }
+  const file = readPrivateFile(path, { maxBytes: maxActiveGatewayBytes })
+  const text = await file.catch(() => null)
+  return text === null ? null : parseActiveGateway(text)
 }
 
 const fileName = /^gateway-(\d{1,5})\.json$/

@@ -1,3 +1,4 @@
+import type { GatewayLimits } from './limits.ts'
 import { hostname } from 'node:os'
 import { monotonicClock, systemClock, systemTimer } from '../../lib/util/time.ts'
 import type { Logger } from '../../lib/util/logger.ts'
@@ -5,7 +6,6 @@ import type { CatalogFile } from './catalog/catalog-file.ts'
 import type { GatewaySelf } from './diagnostics.ts'
 import type { EventRing } from './event-ring.ts'
 import { openFsDirectory } from './fs-directory.ts'
-import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
 import { createProbedDirectory } from './probed-directory.ts'
 import { Probes } from './probes.ts'
 import { startReaper } from './reap.ts'
@@ -25,7 +25,6 @@ import { activityGauges, type McpEndpoint } from '../mcp/endpoint.ts'
 import type { MaybePromise } from '../resources/maybe-promise.ts'
 import type { Gauge } from '../http/metrics.ts'
 import type { InstanceDirectory, InstanceEntry } from './instance-directory.ts'
-import type { Limits } from '../../lib/config/limits.ts'
 
 interface GatewayAssemblyParts {
   /** `<registry_dir>/instances` */
@@ -41,7 +40,7 @@ interface GatewayAssemblyParts {
   readonly onRefused: (refused: RefusedRequest) => void
   /** Whether clients of the gateway are asked for a key. */
   readonly mayUseKey: () => MaybePromise<boolean>
-  readonly limits: Limits & GatewayLimits
+  readonly limits: GatewayLimits
   readonly log: Logger
 }
 
@@ -126,7 +125,7 @@ function openJoins({
   const joins = new Joins({ local, tokens, directory: joined, ...parts })
   const accept = createJoinUpgrade({
     tokens,
-    limits,
+
     onRefused,
     whyFull: principal => joins.whyFull(principal),
     accept: (...link) => joins.accept(...link),

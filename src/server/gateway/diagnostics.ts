@@ -1,3 +1,5 @@
+import type { GatewayLimits } from './limits.ts'
+import { instanceStaleMs } from './verdict.ts'
 import { counted } from '../../lib/util/amounts.ts'
 import type { EndpointActivity } from '../mcp/endpoint.ts'
 import { type Clock, rfc3339OrNull, toRfc3339 } from '../../lib/util/time.ts'
@@ -11,13 +13,11 @@ import {
 } from './instance-query.ts'
 import type { InstanceRow, InstanceRows } from './instance-rows.ts'
 import type { ProbeOutcome } from './probes.ts'
-import type { Limits } from '../../lib/config/limits.ts'
 import { jsonContents } from '../resources/built-in.ts'
 import { KeptAnswers } from '../resources/kept-answers.ts'
 import type { Content } from '../resources/producer.ts'
 import { textParameter } from '../resources/query-parameters.ts'
 import type { ResourceUri } from '../resources/resource-uri.ts'
-import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
 
 /** What the gateway's process knows of itself. */
 export interface GatewaySelf {
@@ -114,7 +114,7 @@ function auditDiagnostics(activity: EndpointActivity): object {
 function metricsDiagnostics(
   { live }: InstanceCounts,
   { tools }: EndpointActivity,
-  limits: Limits & GatewayLimits,
+  limits: GatewayLimits,
 ): object {
   return {
     success: true,
@@ -124,7 +124,7 @@ function metricsDiagnostics(
       live_instances: live,
       backend_timeout_ms: limits.probeTimeoutMs,
       probe_interval_ms: limits.probeIntervalMs,
-      stale_after_ms: limits.instanceStaleMs,
+      stale_after_ms: instanceStaleMs,
       process_check_ms: limits.processCheckMs,
       dead_shown_ms: limits.deadInstanceMs,
       session_idle_ms: limits.sessionIdleMs,
@@ -164,7 +164,7 @@ function summary(counts: InstanceCounts, faults: number): string {
 }
 
 export interface DiagnosticParts {
-  readonly limits: Limits & GatewayLimits
+  readonly limits: GatewayLimits
   /** Asked at each read: the port is known only once it is bound. */
   self(): GatewaySelf
   /** Of the MCP endpoint that serves these resources. */
@@ -186,7 +186,7 @@ export class DiagnosticResources {
     this.#rows = rows
     this.#clock = clock
     this.#parts = parts
-    this.#metrics = new KeptAnswers(parts.limits)
+    this.#metrics = new KeptAnswers()
   }
 
   readProcess(uri: ResourceUri): readonly Content[] {

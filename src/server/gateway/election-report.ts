@@ -46,11 +46,9 @@ export function reportOf(news: ElectionEvent | PortNews, by: Reporter): Report {
       return of(active, news.event, 'warn', `${told}, though it serves another state directory`)
     }
     case 'resident_unresponsive': {
-      const { pid, active } = news
-      const told = `the gateway of port ${by.port}, process ${pid}, accepts connections and does not answer; end it to let another gateway take over`
-      if (active !== null) return of(active, news.event, 'warn', told)
-      const unnamed = own(by, news.event, told, 'warn')
-      return { ...unnamed, fields: { ...unnamed.fields, active_pid: pid } }
+      const { active } = news
+      const told = `the gateway of port ${by.port}, process ${active.pid}, accepts connections and does not answer; end it to let another gateway take over`
+      return of(active, news.event, 'warn', told)
     }
     case 'resident_recovered':
       return of(news.active, news.event, 'info', 'the gateway answers again')

@@ -79,11 +79,8 @@ async function pause(
 /** What holds the port that cannot be bound. */
 export type Holder =
   | { readonly kind: 'gateway'; readonly active: ActiveGateway }
-  /**
-   * Accepts connections and does not answer in time. `active`: what the state directory says of
-   * it; `pid`: the process, when it is known to be a gateway.
-   */
-  | { readonly kind: 'silent'; readonly active: ActiveGateway | null; readonly pid: number | null }
+  /** Accepts connections and does not answer in time. `active`: by the state directory. */
+  | { readonly kind: 'silent'; readonly active: ActiveGateway | null }
   /** Answers as no gateway does. */
   | { readonly kind: 'stranger'; readonly answer: string }
   /** Takes no connection, or cuts it: on its way out, more often than not. */
@@ -112,11 +109,7 @@ export interface ElectionState {
 export type ElectionEvent =
   /** Another gateway is active: this one waits. */
   | { readonly event: 'contention'; readonly active: ActiveGateway }
-  | {
-      readonly event: 'resident_unresponsive'
-      readonly pid: number
-      readonly active: ActiveGateway | null
-    }
+  | { readonly event: 'resident_unresponsive'; readonly active: ActiveGateway }
   | { readonly event: 'resident_recovered'; readonly active: ActiveGateway }
   | { readonly event: 'port_taken'; readonly reason: string }
 
@@ -190,10 +183,9 @@ function behindSilence(
   const next = { ...state, active, silentProbes, emptyTries: 0 }
   if (silentProbes < rules.maxActiveProbeFailures) return { state: next, step: soon, events: [] }
   const silence = 'accepts connections and does not answer'
-  const pid = active?.pid ?? holder.pid
-  if (pid === null) return behindStranger(next, silence, rules)
+  if (active === null) return behindStranger(next, silence, rules)
   const told = state.said === 'unresponsive'
-  const events: ElectionEvent[] = told ? [] : [{ event: 'resident_unresponsive', pid, active }]
+  const events: ElectionEvent[] = told ? [] : [{ event: 'resident_unresponsive', active }]
   const said = { ...next, said: 'unresponsive' as const, standsBy: rules.standby }
   if (rules.standby) return { state: said, step: later, events }
   const reason = `the gateway that has the port ${silence}`

@@ -1,6 +1,6 @@
+import type { GatewayLimits } from './limits.ts'
 import { cleanText } from '../../lib/util/text.ts'
 import { type Clock, systemClock, toRfc3339 } from '../../lib/util/time.ts'
-import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
 
 /** What happens to a gateway and to the instances it sees (docs/gateway-resources.md). */
 export const gatewayEventKinds = [

@@ -1,3 +1,5 @@
+import type { GatewayLimits } from './limits.ts'
+import { instanceStaleMs } from './verdict.ts'
 import { lstat } from 'node:fs/promises'
 import { setImmediate } from 'node:timers/promises'
 import { type Clock, repeat, type Timer } from '../../lib/util/time.ts'
@@ -10,13 +12,14 @@ import type {
   InstanceEntry,
   RecordFault,
 } from './instance-directory.ts'
-import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
-import type { StaleLimits } from './verdict.ts'
 import { errnoOf } from '../../lib/util/errors.ts'
 import { FolderWatch } from '../../lib/util/file-follower.ts'
 import { isOwnFolder } from '../../lib/util/posix.ts'
 import { isRecordName, listRecords } from './record-folder.ts'
 import { TrackedRecord, type TrackingParts } from './tracked-record.ts'
+
+/** Invalid records that are named one by one. */
+const maxRecordFaults = 100
 
 export interface FsDirectoryOptions {
   /** `<registry_dir>/instances`; it need not exist yet. */
@@ -28,7 +31,7 @@ export interface FsDirectoryOptions {
   /** Never goes back. */
   readonly ticks: Clock
   readonly timer: Timer
-  readonly limits: GatewayLimits & StaleLimits
+  readonly limits: GatewayLimits
   readonly log: Logger
 }
 
@@ -65,20 +68,16 @@ class FsDirectory implements InstanceDirectory {
 
   constructor(options: FsDirectoryOptions, boot: string | null) {
     const { instancesDir: folder, hostname, clock, ticks, timer, limits, log } = options
-    const staleMs = limits.instanceStaleMs
+    const staleMs = instanceStaleMs
     this.#options = options
     const awake = createAwakeClock(ticks, staleMs / 3)
     this.#parts = { folder, hostname, boot, awake, clock, staleMs, limits }
-    this.#watch = new FolderWatch(folder, {
-      stat: lstat,
-      isUsable: isOwnFolder,
-      onName: name => this.#announce(name),
-      onUnavailable: error => {
-        const fields = { folder, code: errnoOf(error) }
-        log.warn(fields, 'no change events for instance records, looking at them instead')
-      },
-    })
-    this.#view = new DirectoryView(limits.maxRecordFaults)
+    const onUnavailable = (error: unknown): void => {
+      const fields = { folder, code: errnoOf(error) }
+      log.warn(fields, 'no change events for instance records, looking at them instead')
+    }
+    this.#watch = new FolderWatch(folder, name => this.#announce(name), onUnavailable)
+    this.#view = new DirectoryView(maxRecordFaults)
     this.#news = new DirectoryNews(log)
     this.#stops = [
       repeat(timer, limits.recordScanMs, () => this.#run(() => this.#scan())),
@@ -149,12 +148,15 @@ class FsDirectory implements InstanceDirectory {
   }
 
   async #scan(): Promise<void> {
-    if (!(await this.#watch.check())) {
+    const { limits, instancesDir } = this.#options
+    const found = await lstat(instancesDir).catch(() => null)
+    const isUsable = found === null || isOwnFolder(found)
+    this.#watch.follow(isUsable ? found : null)
+    if (!isUsable) {
       for (const [name, tracked] of this.#tracked) this.#settle(name, tracked, false)
       this.#setFolderFault('the folder is not used: others can change it, or it is no folder')
       return
     }
-    const { limits, instancesDir } = this.#options
     const listed = listRecords(instancesDir, limits.maxRecords)
     const names = listed.ok ? listed.value.names : []
     // A name that is missing may only have been moved while the listing was read.

@@ -1,3 +1,4 @@
+import type { GatewayLimits } from './limits.ts'
 import { minPrefixChars, plainId } from '../../lib/instances/select-instance.ts'
 import type { BuiltIn } from '../resources/built-in.ts'
 import { ResourceNotFound } from '../resources/errors.ts'
@@ -11,7 +12,6 @@ import { type InstanceRows, rowStatuses } from './instance-rows.ts'
 import { catalogUri, gatewayTemplates, instancesUri, rootDescriptors } from './gateway-uris.ts'
 import { idPrefix } from './instance-query.ts'
 import type { InstanceResources } from './instance-resources.ts'
-import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
 
 interface GatewayProducerParts {
   readonly rows: InstanceRows

@@ -1,5 +1,5 @@
+import type { GatewayLimits } from './limits.ts'
 import { type Clock, systemClock, systemTimer, type Timer } from '../../lib/util/time.ts'
-import type { Limits } from '../../lib/config/limits.ts'
 import { ResourceServer } from '../resources/resource-server.ts'
 import { announceCatalog, announceInstances } from './announce-changes.ts'
 import type { CatalogFile } from './catalog/catalog-file.ts'
@@ -10,7 +10,6 @@ import type { EventRing } from './event-ring.ts'
 import { GatewayProducer } from './gateway-producer.ts'
 import type { InstanceDirectory } from './instance-directory.ts'
 import { InstanceResources } from './instance-resources.ts'
-import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
 import type { BuiltIn } from '../resources/built-in.ts'
 import { ClientsProducer, type ClientsSource, clientsUri } from '../resources/clients.ts'
 import { suggestedLimits } from '../resources/completion.ts'
@@ -59,7 +58,7 @@ export class GatewayResources extends ResourceServer {
     const builtIns = {
       gateway,
       resources: new EventResources(ring, limits),
-      ...(clients && { server: new ClientsProducer(clients, limits, false) }),
+      ...(clients && { server: new ClientsProducer(clients, false) }),
       ...(instances && { instance: new InstanceProducer(instances) }),
     }
     super({ ...parts, builtIns, whereToLook: instances ? whereToLookHere : whereToLook })
@@ -107,8 +106,7 @@ function whereToLookHere(scheme: string): string {
   return 'this is the gateway: what an instance calls scheme://path is instance://<id>/scheme/path here, and gateway://instances has the ids'
 }
 
-type EventLimits = Pick<Limits, 'maxKeptAnswers' | 'maxKeptAnswerBytes'> &
-  Pick<GatewayLimits, 'maxGatewayEvents'>
+type EventLimits = Pick<GatewayLimits, 'maxGatewayEvents'>
 
 const unlisted: readonly Descriptor[] = Object.freeze([])
 
@@ -121,7 +119,7 @@ class EventResources implements BuiltIn {
   constructor(ring: EventRing, limits: EventLimits) {
     this.#ring = ring
     this.#limits = limits
-    this.#kept = new KeptAnswers(limits, 'application/jsonl')
+    this.#kept = new KeptAnswers('application/jsonl')
   }
 
   list(): readonly Descriptor[] {

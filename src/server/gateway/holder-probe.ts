@@ -25,8 +25,6 @@ interface HolderProbeOptions {
   readonly timeoutMs: number
   /** The holder of the port by the file that it wrote; read when it does not answer. */
   readonly written: () => Promise<ActiveGateway | null>
-  /** The process that has the port, when it is a gateway; asked when nothing is written down. */
-  readonly gatewayPid: () => Promise<number | null>
 }
 
 /**
@@ -70,9 +68,7 @@ export function createHolderProbe(options: HolderProbeOptions): HolderProbe {
       const { seen, socket } = await askEither()
       follow(seen === 'silence' || seen.kind !== 'gateway' ? null : socket)
       if (seen !== 'silence') return seen
-      const active = await options.written()
-      const pid = active === null ? await options.gatewayPid() : null
-      return { kind: 'silent', active, pid }
+      return { kind: 'silent', active: await options.written() }
     },
     lost: () => lost,
     close() {

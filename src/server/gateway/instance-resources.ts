@@ -1,5 +1,5 @@
+import type { GatewayLimits } from './limits.ts'
 import { minPrefixChars } from '../../lib/instances/select-instance.ts'
-import type { Limits } from '../../lib/config/limits.ts'
 import { ResourceNotFound, ResourceUriInvalid } from '../resources/errors.ts'
 import { KeptAnswers } from '../resources/kept-answers.ts'
 import type { Content } from '../resources/producer.ts'
@@ -12,10 +12,8 @@ import {
   parseInstanceQuery,
   queryInstances,
 } from './instance-query.ts'
-import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
 
-type InstanceLimits = Pick<Limits, 'maxKeptAnswers' | 'maxKeptAnswerBytes'> &
-  Pick<GatewayLimits, 'maxInstanceRows' | 'maxLookupCandidates'>
+type InstanceLimits = Pick<GatewayLimits, 'maxInstanceRows' | 'maxLookupCandidates'>
 
 /** `gateway://instances` and `gateway://instances/{instance_id}`. */
 export class InstanceResources {
@@ -27,8 +25,8 @@ export class InstanceResources {
   constructor(rows: InstanceRows, limits: InstanceLimits) {
     this.#rows = rows
     this.#limits = limits
-    this.#lists = new KeptAnswers(limits)
-    this.#singles = new KeptAnswers(limits)
+    this.#lists = new KeptAnswers()
+    this.#singles = new KeptAnswers()
   }
 
   checkParameters(uri: ResourceUri): void {

@@ -1,4 +1,4 @@
-import { withoutBrackets } from '../../lib/util/address.ts'
+import { withoutBrackets } from '../../lib/util/net.ts'
 import { toRfc3339 } from '../../lib/util/time.ts'
 import { absenceText } from '../../lib/instances/instance.ts'
 import { plainId } from '../../lib/instances/select-instance.ts'

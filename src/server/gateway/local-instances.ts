@@ -1,3 +1,4 @@
+import { resolveGatewayLimits } from './limits.ts'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { monotonicClock, systemClock, systemTimer } from '../../lib/util/time.ts'
@@ -6,8 +7,6 @@ import { openFsDirectory } from './fs-directory.ts'
 import type { InstanceChange, InstanceEntry, RecordFault } from './instance-directory.ts'
 import { type InstanceAnswer, queryInstances } from './instance-query.ts'
 import { instanceRow, type InstanceRow, type RowStatus } from './instance-rows.ts'
-import { defaultGatewayLimits } from '../../lib/config/gateway-limits.ts'
-import { defaultPublicLimits } from '../../lib/config/limits.ts'
 
 export interface LocalQuery {
   readonly dccType?: string
@@ -33,7 +32,7 @@ export async function openLocalInstances(
   registryDir: string,
   log: Logger,
 ): Promise<LocalInstances> {
-  const limits = { ...defaultPublicLimits, ...defaultGatewayLimits }
+  const limits = resolveGatewayLimits()
   const directory = await openFsDirectory({
     instancesDir: join(registryDir, 'instances'),
     hostname: hostname(),

@@ -1,10 +1,9 @@
+import type { GatewayLimits } from './limits.ts'
 import type { AccountsUrl } from '../../lib/config/accounts-url.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import type { AuthLimits } from '../auth/limits.ts'
 import type { AuthSettings } from '../auth/settings.ts'
-import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
 import type { AccessLog } from '../http/access-log.ts'
-import type { Limits } from '../../lib/config/limits.ts'
 import type { ListenOptions } from '../http/listen-options.ts'
 import type { Stoppable } from '../../lib/util/stoppable.ts'
 
@@ -38,7 +37,7 @@ export interface GatewayOptions extends ListenOptions {
   log: Logger
   accessLog: AccessLog
   /** Checked; bounds that are not public come from tests. */
-  limits?: Partial<Limits & GatewayLimits & AuthLimits>
+  limits?: Partial<GatewayLimits & AuthLimits>
 }
 
 /** One piece of news of the election. Member names are those on the wire. */

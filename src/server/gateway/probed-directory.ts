@@ -1,7 +1,7 @@
+import type { GatewayLimits } from './limits.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { DirectoryNews, DirectoryView, nothing } from './directory-view.ts'
 import type { InstanceChange, InstanceDirectory, InstanceEntry } from './instance-directory.ts'
-import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
 import type { Probes } from './probes.ts'
 import { judgeProbe } from './verdict.ts'
 

@@ -1,3 +1,4 @@
+import type { GatewayLimits } from './limits.ts'
 import { type Clock, repeat, type Timer } from '../../lib/util/time.ts'
 import { fail, ok, type Result } from '../../lib/util/result.ts'
 import type {
@@ -6,13 +7,15 @@ import type {
   InstanceDirectory,
   InstanceEntry,
 } from './instance-directory.ts'
-import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
 import { limitText, type ProbeFacts } from './verdict.ts'
 import { request } from 'node:http'
 import type { LookupFunction } from 'node:net'
-import { withoutBrackets } from '../../lib/util/address.ts'
+import { withoutBrackets } from '../../lib/util/net.ts'
 import { errnoOf } from '../../lib/util/errors.ts'
 import { userAgent } from '../../lib/util/version.ts'
+
+/** Bytes of the answer of an instance that are read. */
+const maxProbeAnswerBytes = 4 * 1024
 
 /** How an instance answered the question whether it is ready. */
 export interface ProbeOutcome {
@@ -164,7 +167,7 @@ function mayAnswer({ verdict }: InstanceEntry): boolean {
   return verdict.health !== 'dead' && verdict.health !== 'stale'
 }
 
-type ProbeLimits = Pick<GatewayLimits, 'probeTimeoutMs' | 'maxProbeAnswerBytes'>
+type ProbeLimits = Pick<GatewayLimits, 'probeTimeoutMs'>
 
 /**
  * Where to ask an instance whether it is ready, or why it is not asked. Its record may hold any
@@ -221,7 +224,7 @@ function askReady(url: URL, { limits, timer, signal }: AskParts): Promise<Result
       const result = status === 200 ? ok(null) : fail(`/readyz answered ${status}`)
       response.on('data', (chunk: Buffer) => {
         bytes += chunk.length
-        if (bytes > limits.maxProbeAnswerBytes) settle(result)
+        if (bytes > maxProbeAnswerBytes) settle(result)
       })
       response.once('end', () => settle(result))
       response.on('error', error => settle(fail(reasonOf(error, url))))

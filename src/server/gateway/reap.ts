@@ -1,9 +1,9 @@
+import type { GatewayLimits } from './limits.ts'
 import { type Clock, repeat, type Timer } from '../../lib/util/time.ts'
 import { errnoOf } from '../../lib/util/errors.ts'
 import { removeDeadRecord } from '../../lib/instances/remove-dead.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import type { InstanceDirectory } from './instance-directory.ts'
-import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
 
 interface ReaperOptions {
   readonly directory: Pick<InstanceDirectory, 'entries'>

@@ -1,30 +1,40 @@
-import { isLoopback } from '../../lib/util/address.ts'
+import { isLoopback } from '../../lib/util/net.ts'
 import { cleanText } from '../../lib/util/text.ts'
-import { type InstanceRecord, parseRecord } from '../../lib/instances/record.ts'
+import {
+  type InstanceRecord,
+  parseRecord,
+  maxRecordDepth,
+  maxRecordTextChars,
+  maxRecordUrlChars,
+} from '../../lib/instances/record.ts'
 import { type Result, ok } from '../../lib/util/result.ts'
 import type { DirectoryRecord } from './instance-directory.ts'
 import { isJsonObject, type JsonObject } from '../../lib/util/json.ts'
 import { isSecretMember } from '../../lib/util/secret.ts'
 import { boundedJson } from '../resources/bounded-json.ts'
-import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
+
+/** Characters of the path of the scene; a longer one is cut. */
+const maxRecordSceneChars = 1024
+
+/** Bytes of the metadata of a record, as JSON. */
+const maxRecordMetadataBytes = 4 * 1024
 
 /** Parses an instance record, which any program may have written, or says why it is invalid. */
 export function parseShownRecord(
   bytes: Buffer,
   instanceId: string,
-  limits: GatewayLimits,
 ): Result<DirectoryRecord, string> {
-  const parsed = parseRecord(bytes, instanceId, limits)
-  return parsed.ok ? ok(shownRecord(parsed.value, limits)) : parsed
+  const parsed = parseRecord(bytes, instanceId)
+  return parsed.ok ? ok(shownRecord(parsed.value)) : parsed
 }
 
 /**
  * Texts become single lines that are safe to show, cut to their bounds. How to feed the instance is
  * left out; of `host_url` only the origin is kept, for health checks.
  */
-export function shownRecord(record: InstanceRecord, limits: GatewayLimits): DirectoryRecord {
+export function shownRecord(record: InstanceRecord): DirectoryRecord {
   const { dcc_type: dccType, hostname, mcp_url: mcpUrl, host, scene_set_at: setAt } = record
-  const mostText = limits.maxRecordTextChars
+  const mostText = maxRecordTextChars
   return {
     instanceId: record.instance_id,
     dccType,
@@ -35,7 +45,7 @@ export function shownRecord(record: InstanceRecord, limits: GatewayLimits): Dire
     mcpUrl,
     joined: null,
     mcpUrlIsLoopback: isLoopback(new URL(mcpUrl).hostname),
-    localUrl: localUrlOf(record.host_url, limits.maxRecordUrlChars),
+    localUrl: localUrlOf(record.host_url, maxRecordUrlChars),
     version: textOf(record.version, mostText) ?? 'unknown',
     host: {
       connected: host.connected,
@@ -44,11 +54,11 @@ export function shownRecord(record: InstanceRecord, limits: GatewayLimits): Dire
       mode: textOf(host.mode, mostText),
       ...(host.since === undefined ? {} : { sinceMs: Date.parse(host.since) }),
     },
-    scene: textOf(record.scene, limits.maxRecordSceneChars),
+    scene: textOf(record.scene, maxRecordSceneChars),
     sceneSetMs: setAt === null ? null : Date.parse(setAt),
     status: record.status,
     startedMs: Date.parse(record.started_at),
-    metadata: safeMetadata(record.metadata, limits),
+    metadata: safeMetadata(record.metadata),
   }
 }
 
@@ -70,11 +80,9 @@ function localUrlOf(text: string, mostChars: number): string | null {
  * terminal or a reader would obey, secrets are hidden by their name, and what is too large is
  * replaced by its size.
  */
-function safeMetadata(
-  metadata: JsonObject,
-  { maxRecordMetadataBytes: maxBytes, maxRecordDepth: maxDepth }: GatewayLimits,
-): JsonObject {
-  return boundedJson(cleanValue(metadata, maxBytes), { maxBytes, maxDepth }) as JsonObject
+function safeMetadata(metadata: JsonObject): JsonObject {
+  const bounds = { maxBytes: maxRecordMetadataBytes, maxDepth: maxRecordDepth }
+  return boundedJson(cleanValue(metadata, maxRecordMetadataBytes), bounds) as JsonObject
 }
 
 /** The parser has bounded the nesting. */

@@ -1,3 +1,5 @@
+import type { GatewayLimits } from './limits.ts'
+import { maxRecordBytes } from '../../lib/instances/record.ts'
 import { hash } from 'node:crypto'
 import { join } from 'node:path'
 import { cleanText } from '../../lib/util/text.ts'
@@ -5,10 +7,9 @@ import { idOfRecord } from '../../lib/instances/files.ts'
 import { isDead } from '../../lib/instances/instance.ts'
 import { lookAtProcess, type ProcessNow } from '../../lib/util/process.ts'
 import type { DirectoryRecord, InstanceEntry, RecordFault } from './instance-directory.ts'
-import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
 import { parseShownRecord } from './shown-record.ts'
 import { type FileStamp, lookAtFile } from './record-folder.ts'
-import { judgeLife, type Judgement, type ProcessState, type StaleLimits } from './verdict.ts'
+import { judgeLife, type Judgement, type ProcessState, instanceStaleMs } from './verdict.ts'
 import type { Clock } from '../../lib/util/time.ts'
 
 export interface TrackingParts extends HeartbeatParts {
@@ -17,7 +18,7 @@ export interface TrackingParts extends HeartbeatParts {
   readonly hostname: string
   /** `bootId()` */
   readonly boot: string | null
-  readonly limits: GatewayLimits & StaleLimits
+  readonly limits: GatewayLimits
 }
 
 /** One file among the records: what it says, and what is known of the life of its instance. */
@@ -60,7 +61,7 @@ export class TrackedRecord {
 
   /** Reads the file if it changed. Returns whether it is still there. */
   look(): boolean {
-    const seen = lookAtFile(this.#path, this.#stamp, this.#parts.limits.maxRecordBytes)
+    const seen = lookAtFile(this.#path, this.#stamp, maxRecordBytes)
     if (seen.kind === 'missing') return false
     // After trouble it is read at the next look, changed or not.
     this.#stamp = seen.kind === 'trouble' ? null : seen.stamp
@@ -89,7 +90,7 @@ export class TrackedRecord {
     }
     const health = this.#entry?.verdict.health
     if (health === 'dead' || health === 'stale') return null
-    const isOverdue = (this.#heartbeat?.ageMs ?? 0) > this.#parts.limits.instanceStaleMs
+    const isOverdue = (this.#heartbeat?.ageMs ?? 0) > instanceStaleMs
     return isOverdue ? { isThere: this.look() } : null
   }
 
@@ -102,16 +103,13 @@ export class TrackedRecord {
       this.#deadSinceMs = null
       return
     }
-    const judgement = judgeLife(
-      {
-        pid: record.pid,
-        process: this.#process,
-        beatsSinceGone: heartbeat.beats,
-        heartbeatAgeMs: heartbeat.ageAtLookMs,
-        status: record.status,
-      },
-      this.#parts.limits,
-    )
+    const judgement = judgeLife({
+      pid: record.pid,
+      process: this.#process,
+      beatsSinceGone: heartbeat.beats,
+      heartbeatAgeMs: heartbeat.ageAtLookMs,
+      status: record.status,
+    })
     if (judgement.health === 'dead') {
       this.#deadSinceMs ??= this.#parts.awake.now()
     } else {
@@ -134,7 +132,7 @@ export class TrackedRecord {
     // A heartbeat is a touch: most of what is read says what it said before.
     const digest = hash('sha256', bytes, 'base64')
     if (digest !== this.#digest) {
-      const parsed = parseShownRecord(bytes, id, this.#parts.limits)
+      const parsed = parseShownRecord(bytes, id)
       if (parsed.ok) this.#setRecord(parsed.value)
       else this.#refuse(parsed.failure)
       this.#digest = digest

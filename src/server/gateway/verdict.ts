@@ -1,10 +1,9 @@
+import type { GatewayLimits } from './limits.ts'
 import type { InstanceStatus } from '../../lib/instances/record.ts'
 import type { DirectoryRecord, Verdict } from './instance-directory.ts'
-import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
-import type { PublicLimits } from '../../lib/config/limits.ts'
 
-/** When an instance without heartbeat is stale. */
-export type StaleLimits = Pick<PublicLimits, 'instanceStaleMs'>
+/** An instance without a heartbeat for this long is stale. */
+export const instanceStaleMs = 30_000
 
 /** What could be found out about the process that a record names. */
 export type ProcessState =
@@ -32,17 +31,17 @@ export type Judgement = Pick<Verdict, 'health' | 'reason'>
 const beatsOfLife = 2
 
 /** Judges an instance by its process where that can be seen, then its heartbeat, then its word. */
-export function judgeLife(facts: LifeFacts, limits: StaleLimits): Judgement {
+export function judgeLife(facts: LifeFacts): Judgement {
   const { pid, process, heartbeatAgeMs } = facts
   const isGone = process === 'gone' || process === 'replaced'
-  const beats = heartbeatAgeMs !== null && heartbeatAgeMs <= limits.instanceStaleMs
+  const beats = heartbeatAgeMs !== null && heartbeatAgeMs <= instanceStaleMs
   // A container may share folder and host name with us, and not its process ids.
   const outOfSight = isGone && beats && facts.beatsSinceGone >= beatsOfLife
   if (isGone && !outOfSight) {
     if (process === 'gone') return { health: 'dead', reason: `its process ${pid} has ended` }
     return { health: 'dead', reason: `another process now has its process id ${pid}` }
   }
-  if (!beats) return { health: 'stale', reason: `${silence(facts, limits)}${aside(facts)}` }
+  if (!beats) return { health: 'stale', reason: `${silence(facts)}${aside(facts)}` }
   if (facts.status === 'unreachable') {
     return { health: 'unhealthy', reason: 'it reports that it is unreachable' }
   }
@@ -74,7 +73,7 @@ export function judgeProbe(
   return { health: 'unhealthy', reason: `it is not ready: ${probe.lastError ?? 'no answer'}` }
 }
 
-function silence({ heartbeatAgeMs }: LifeFacts, { instanceStaleMs }: StaleLimits): string {
+function silence({ heartbeatAgeMs }: LifeFacts): string {
   const long = limitText(instanceStaleMs)
   if (heartbeatAgeMs !== null) return `no heartbeat for more than ${long}`
   return `its heartbeat was older than ${long} when it was first seen, and none came since`

@@ -1,11 +1,10 @@
-import { localBase } from '../../lib/util/address.ts'
+import type { GatewayLimits } from './limits.ts'
+import { localBase } from '../../lib/util/net.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { ElectionLine, GatewayOptions } from './options.ts'
 import { elect, type Elected, type ElectionEvent, ElectionLost } from './election.ts'
 import { type Reporter, reportOf } from './election-report.ts'
 import { createHolderProbe } from './holder-probe.ts'
-import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
-import { findOwnGateway } from './own-gateway.ts'
 import { readActiveGatewayFile, type ActiveGateway, activeGatewayFile } from './active-gateway.ts'
 
 interface GatewayElectionParts<Won> {
@@ -37,7 +36,6 @@ export async function winPort<Won>(parts: GatewayElectionParts<Won>): Promise<El
         base: localBase(host, port),
         timeoutMs: limits.activeProbeMs,
         written,
-        gatewayPid: () => findOwnGateway(port),
       }),
       tell(news) {
         tell(news)
@@ -78,7 +76,7 @@ function lostError(lost: ElectionLost, host: string, port: number): ServiceError
     return new ServiceError(
       'port_in_use',
       `port ${port} on ${host} is in use: it ${lost.message}`,
-      { cause: lost, data: { host, port } },
+      { cause: lost, data: { host, port }, hint: 'stop that server or use --port 0' },
     )
   }
   const { pid, version, startedAt, instanceId } = active

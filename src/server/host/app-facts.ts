@@ -1,6 +1,6 @@
 import { omitUndefined } from '../../lib/util/members.ts'
 import { isJsonObject } from '../../lib/util/json.ts'
-import { type MemberFailure, MemberReader } from '../../lib/util/member-reader.ts'
+import { type MemberFailure, MemberReader } from '../../lib/host-link/member-reader.ts'
 import type { Result } from '../../lib/util/result.ts'
 
 const maxDocumentChars = 4096

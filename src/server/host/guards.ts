@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
-import { isLocalPeer } from '../../lib/util/address.ts'
+import { isLocalPeer } from '../../lib/util/net.ts'
 import { bearerToken } from '../../lib/auth/validate-bearer-token.ts'
 import { type ErrorCode, ServiceError } from '../../lib/util/errors.ts'
 import type { Secret } from '../../lib/util/secret.ts'

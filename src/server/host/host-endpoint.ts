@@ -1,8 +1,8 @@
+import type { HostLimits } from './limits.ts'
 import { type Clock, monotonicClock, systemClock, systemTimer } from '../../lib/util/time.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import type { Secret } from '../../lib/util/secret.ts'
 import type { PeerOf } from '../http/trusted-proxies.ts'
-import type { Limits } from '../../lib/config/limits.ts'
 import { EventBuffers } from './event-buffers.ts'
 import { AppLink } from './link/app-link.ts'
 import type { LinkDeps } from './link/link-deps.ts'
@@ -22,7 +22,7 @@ interface HostEndpointDeps {
   readonly registry: LinkDeps['registry']
   readonly token: Secret
   readonly identity: { readonly name: string; readonly version: string }
-  readonly limits: Limits
+  readonly limits: HostLimits
   readonly log: Logger
   readonly clock?: Clock
   readonly peerOf: PeerOf

@@ -1,4 +1,3 @@
-import type { Limits } from '../../lib/config/limits.ts'
 import type { ArtefactStore } from '../artefacts/store.ts'
 import type { Checkpoints } from '../checkpoints/checkpoints.ts'
 import type { Notes } from '../notes/notes.ts'
@@ -6,6 +5,9 @@ import type { AuditLog } from '../resources/audit-log.ts'
 import type { ResourceRegistry } from '../resources/registry.ts'
 import { SessionEventBuffer } from '../resources/session-event-buffer.ts'
 import type { HostSink } from './host-endpoint.ts'
+
+/** Bytes of JSON that a buffer of the application may retain. */
+const maxEventBufferBytes = 8 * 1024 * 1024
 
 /** What the application reports, handed to those who keep it. */
 export function createHostSink(
@@ -15,13 +17,11 @@ export function createHostSink(
     store,
     notes,
     checkpoints,
-    limits,
   }: {
     audit: AuditLog
     store: ArtefactStore | undefined
     notes: Notes | undefined
     checkpoints: Checkpoints
-    limits: Limits
   },
 ): HostSink {
   return {
@@ -32,9 +32,8 @@ export function createHostSink(
     audit,
     artefacts: store ?? null,
     openSessionEventBuffer: (sessionId, { maxlen = 1000, maxMessageBytes = 4096 }) => {
-      const maxBytes = Math.max(1, limits.maxEventBufferBytes)
-      const form = { sessionId, maxlen, maxMessageBytes, maxBytes }
-      const buffer = new SessionEventBuffer({ ...form, limits })
+      const form = { sessionId, maxlen, maxMessageBytes, maxBytes: maxEventBufferBytes }
+      const buffer = new SessionEventBuffer(form)
       registry.registerSessionEventBuffer(buffer)
       return buffer
     },

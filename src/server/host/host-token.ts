@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { rm, writeFile } from 'node:fs/promises'
-import { errnoOf, ServiceError } from '../../lib/util/errors.ts'
+import { writePrivateFile } from '../../lib/config/private-file.ts'
 import { tokenFile } from '../../lib/instances/files.ts'
 import { checkSecretText, readSecretFile } from '../../lib/auth/secret-file.ts'
 import { Secret } from '../../lib/util/secret.ts'
@@ -26,7 +25,7 @@ interface HostTokenSource {
 /**
  * The token that the application must present: from the file, else the environment, else made
  * for this run and written beside the instance record. Throws `config_invalid` for a file that
- * others can read or an invalid token, `storage_failed` when it cannot be written.
+ * others can read or an invalid token, `storage_failed` or `storage_full` when it cannot be written.
  */
 export async function resolveHostToken(source: HostTokenSource): Promise<HostToken> {
   if (source.file) {
@@ -39,22 +38,6 @@ export async function resolveHostToken(source: HostTokenSource): Promise<HostTok
   }
   const file = tokenFile(source.instancesDir, source.instanceId)
   const secret = new Secret(randomBytes(32).toString('base64url'))
-  try {
-    await writeHostToken(file, secret)
-  } catch (error) {
-    // On a full disk the file is there, and empty.
-    if (errnoOf(error) !== 'EEXIST') await rm(file, { force: true })
-    throw new ServiceError('storage_failed', `the host token cannot be written to ${file}`, {
-      cause: error,
-      hint: 'name another folder with --registry-dir',
-    })
-  }
+  await writePrivateFile(file, secret.reveal())
   return { secret, file, isGenerated: true }
-}
-
-/**
- * Creates the file. Exclusive: an existing file, or a symlink put there, is never written through.
- */
-export function writeHostToken(file: string, secret: Secret): Promise<void> {
-  return writeFile(file, secret.reveal(), { flag: 'wx', mode: 0o600 })
 }

@@ -1,26 +1,26 @@
+import type { HostLimits } from './limits.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Limits } from '../../lib/config/limits.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import { parseExact } from '../../lib/util/exact-json.ts'
-import { parseJson, wellFormedJson } from '../../lib/util/json.ts'
-import { jsonFault } from '../../lib/util/json-fault.ts'
-import type { MemberFailure } from '../../lib/util/member-reader.ts'
+import { parseJson, wellFormedJson, maxJsonDepth } from '../../lib/util/json.ts'
+import { jsonFault } from '../../lib/mcp/json-fault.ts'
+import type { MemberFailure } from '../../lib/host-link/member-reader.ts'
 import type { Result } from '../../lib/util/result.ts'
 import { bodyText, readBody } from '../http/body.ts'
 
 /** The body of a JSON route. Throws what `readBody` throws, and `body_invalid` for bad UTF-8. */
-export async function readText(req: IncomingMessage, limits: Limits): Promise<string> {
-  const { maxMessageBytes: maxBytes, bodyTimeoutMs: timeoutMs, maxBodyMs: maxMs } = limits
-  return bodyText(await readBody(req, { maxBytes, timeoutMs, maxMs }))
+export async function readText(req: IncomingMessage, limits: HostLimits): Promise<string> {
+  const { maxMessageBytes: maxBytes, bodyTimeoutMs: timeoutMs } = limits
+  return bodyText(await readBody(req, { maxBytes, timeoutMs }))
 }
 
 /** The same, parsed; also `body_invalid` for bad JSON. */
-export async function readJson(req: IncomingMessage, limits: Limits): Promise<unknown> {
-  return jsonOf(await readText(req, limits), limits.maxJsonDepth, JSON.parse)
+export async function readJson(req: IncomingMessage, limits: HostLimits): Promise<unknown> {
+  return jsonOf(await readText(req, limits), JSON.parse)
 }
 
 /** Numbers keep their digits, for values that are passed on. */
-export function jsonOf(text: string, maxJsonDepth: number, parse = parseExact): unknown {
+export function jsonOf(text: string, parse = parseExact): unknown {
   const parsed = parseJson(wellFormedJson(text), maxJsonDepth, parse)
   if (parsed.ok) return parsed.value
   if (parsed.failure === 'syntax') {

@@ -1,12 +1,28 @@
+import { maxEventMetadataBytes } from '../resources/session-event.ts'
 import { omitUndefined } from '../../lib/util/members.ts'
 import { type Result, fail, ok } from '../../lib/util/result.ts'
-import { isSessionId, sessionIdForm } from '../../lib/util/text.ts'
-import type { Limits } from '../../lib/config/limits.ts'
 import type { AuditOutcome, AuditRecord } from '../resources/audit-log.ts'
 import type { SessionEventInput, SessionEventLevel } from '../resources/session-event.ts'
-import { type MemberFailure, MemberReader, pointerTo } from '../../lib/util/member-reader.ts'
+import { type MemberFailure, MemberReader, pointerTo } from '../../lib/host-link/member-reader.ts'
 
-type FieldLimits = Pick<Limits, 'maxHostBatch' | 'maxFieldChars' | 'maxEventMetadataBytes'>
+/** Characters of a name or an id that the application sends. */
+export const maxFieldChars = 255
+
+/** Audit records, or events, in one post of the application. */
+export const maxHostBatch = 100
+
+/**
+ * Characters that may stand unescaped in the path of a URI (RFC 3986, `pchar`), so that an id reads
+ * the same in `events://session/<id>`, in a path and in a log. No slash, so nothing to climb with.
+ */
+const sessionId = /^[A-Za-z0-9._~:@+-]{1,128}$/
+
+/** What a session id is, behind "must be". */
+export const sessionIdForm = '1 to 128 of the characters A-Z a-z 0-9 . _ ~ : @ + -'
+
+export function isSessionId(value: string): boolean {
+  return sessionId.test(value) && value !== '.' && value !== '..'
+}
 
 const levels: ReadonlyMap<string, SessionEventLevel> = new Map([
   ['trace', 'trace'],
@@ -18,22 +34,16 @@ const levels: ReadonlyMap<string, SessionEventLevel> = new Map([
 ])
 
 /** `{"records":[…]}` */
-export function parseAuditPost(
-  body: unknown,
-  limits: FieldLimits,
-): Result<AuditRecord[], MemberFailure> {
-  return parseBatch(body, 'records', limits, parseAuditRecord)
+export function parseAuditPost(body: unknown): Result<AuditRecord[], MemberFailure> {
+  return parseBatch(body, 'records', parseAuditRecord)
 }
 
 /** `{"events":[…]}`; an event may repeat the session it belongs to, but not name another. */
 export function parseEventsPost(
   body: unknown,
   sessionId: string,
-  limits: FieldLimits,
 ): Result<SessionEventInput[], MemberFailure> {
-  return parseBatch(body, 'events', limits, (value, pointer) =>
-    parseEvent(value, pointer, sessionId, limits),
-  )
+  return parseBatch(body, 'events', (value, pointer) => parseEvent(value, pointer, sessionId))
 }
 
 /**
@@ -54,32 +64,27 @@ export function parseSessionId(segment: string): Result<string, string> {
 function parseBatch<Item>(
   body: unknown,
   member: string,
-  limits: FieldLimits,
-  parseItem: (value: unknown, pointer: string, limits: FieldLimits) => Result<Item, MemberFailure>,
+  parseItem: (value: unknown, pointer: string) => Result<Item, MemberFailure>,
 ): Result<Item[], MemberFailure> {
   const reader = new MemberReader(body, '')
   const list = reader.any(member)
   if (!Array.isArray(list)) reader.refuse(member, 'must be an array')
-  else if (list.length > limits.maxHostBatch) {
-    reader.refuse(member, `must not have more than ${limits.maxHostBatch} entries`)
+  else if (list.length > maxHostBatch) {
+    reader.refuse(member, `must not have more than ${maxHostBatch} entries`)
   }
   if (reader.failure !== null) return fail(reader.failure)
   const items: Item[] = []
   for (const [index, value] of (list as unknown[]).entries()) {
-    const item = parseItem(value, pointerTo(`/${member}`, index), limits)
+    const item = parseItem(value, pointerTo(`/${member}`, index))
     if (!item.ok) return item
     items.push(item.value)
   }
   return ok(items)
 }
 
-function parseAuditRecord(
-  value: unknown,
-  pointer: string,
-  limits: FieldLimits,
-): Result<AuditRecord, MemberFailure> {
+function parseAuditRecord(value: unknown, pointer: string): Result<AuditRecord, MemberFailure> {
   const reader = new MemberReader(value, pointer)
-  const text = (name: string) => reader.name(name, limits.maxFieldChars)
+  const text = (name: string) => reader.name(name, maxFieldChars)
   return reader.finish<AuditRecord>(
     omitUndefined({
       action: reader.required('action', text('action'), ''),
@@ -117,10 +122,9 @@ function parseEvent(
   value: unknown,
   pointer: string,
   sessionId: string,
-  limits: FieldLimits,
 ): Result<SessionEventInput, MemberFailure> {
   const reader = new MemberReader(value, pointer)
-  const text = (name: string) => reader.name(name, limits.maxFieldChars)
+  const text = (name: string) => reader.name(name, maxFieldChars)
   const named = reader.text('session_id')
   if (named !== undefined && named !== sessionId) {
     reader.refuse('session_id', 'must be the session of the address')
@@ -131,11 +135,8 @@ function parseEvent(
   }
   const metadata = reader.any('metadata')
   const bytes = Buffer.byteLength(JSON.stringify(metadata) ?? '')
-  if (bytes > limits.maxEventMetadataBytes) {
-    reader.refuse(
-      'metadata',
-      `must not be larger than ${limits.maxEventMetadataBytes} bytes of JSON`,
-    )
+  if (bytes > maxEventMetadataBytes) {
+    reader.refuse('metadata', `must not be larger than ${maxEventMetadataBytes} bytes of JSON`)
   }
   return reader.finish<SessionEventInput>(
     omitUndefined({

@@ -1,7 +1,7 @@
+import type { HostLimits } from './limits.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Limits } from '../../lib/config/limits.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
-import type { MemberFailure } from '../../lib/util/member-reader.ts'
+import type { MemberFailure } from '../../lib/host-link/member-reader.ts'
 import type { Result } from '../../lib/util/result.ts'
 import { systemClock } from '../../lib/util/time.ts'
 import { PutOptionInvalid } from '../artefacts/put-options.ts'
@@ -22,7 +22,7 @@ export async function receiveNote(
   req: IncomingMessage,
   res: ServerResponse,
   post: NotePost,
-  { notes, limits }: { notes: NoteWriter | null; limits: Limits },
+  { notes, limits }: { notes: NoteWriter | null; limits: HostLimits },
 ): Promise<void> {
   const write = accepted(post(await readJson(req, limits)))
   if (notes === null) throw notesOff()
@@ -33,10 +33,10 @@ type Source = AsyncIterable<Uint8Array>
 
 /** Streams raw bodies into the store, so many at a time. */
 export class UploadIntake {
-  readonly #limits: Limits
+  readonly #limits: HostLimits
   #running = 0
 
-  constructor(limits: Limits) {
+  constructor(limits: HostLimits) {
     this.#limits = limits
   }
 
@@ -74,7 +74,7 @@ export class UploadIntake {
     const url = req.url ?? ''
     const query = url.includes('?') ? url.slice(url.indexOf('?') + 1) : ''
     const options = accepted(
-      parseUploadOptions(query, req.headers['content-type'], systemClock.now(), limits),
+      parseUploadOptions(query, req.headers['content-type'], systemClock.now()),
     )
     const source = bodyStream(req, {
       // 0 is the store's word for "no bound".

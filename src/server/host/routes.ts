@@ -1,10 +1,10 @@
+import type { HostLimits } from './limits.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import type { Secret } from '../../lib/util/secret.ts'
 import { toProblem, writeProblem } from '../http/problem.ts'
 import type { PeerOf } from '../http/trusted-proxies.ts'
-import type { Limits } from '../../lib/config/limits.ts'
 import type { EventBuffers } from './event-buffers.ts'
 import {
   checkArtefactMediaType,
@@ -23,14 +23,14 @@ import { artefactUri, isArtefactHex } from '../../lib/mcp/uris.ts'
 import { checkpointInput, isCheckpointName } from '../checkpoints/checkpoints.ts'
 import { notePost } from '../notes/note-posts.ts'
 import { artefactsOff, receiveNote, UploadIntake } from './receive.ts'
-import { MemberReader } from '../../lib/util/member-reader.ts'
+import { MemberReader } from '../../lib/host-link/member-reader.ts'
 import { readScenePatch } from '../../lib/host-link/scene-patch.ts'
 
 interface HostRoutesDeps {
   readonly sink: HostSink
   readonly buffers: EventBuffers
   readonly token: Secret
-  readonly limits: Limits
+  readonly limits: HostLimits
   readonly log: Logger
   readonly peerOf: PeerOf
   onPresence(presence: Presence): void
@@ -70,7 +70,7 @@ export function createHostRoutes(deps: HostRoutesDeps): HostRoutes {
     const text = await readText(req, limits)
     if (sink.scene.isLive) throw sceneIsLive()
     const take = req.method === 'PATCH' ? patchScene : setScene
-    answerJson(res, 200, { ok: true, revision: take(sink, text, limits) })
+    answerJson(res, 200, { ok: true, revision: take(sink, text) })
   })
   const appRoute = jsonRoute(async (req, res) => {
     const app = accepted(parseAppPost(await readJson(req, limits)))
@@ -79,8 +79,8 @@ export function createHostRoutes(deps: HostRoutesDeps): HostRoutes {
     answerJson(res, 200, { ok: true })
   })
   const auditRoute = jsonRoute(async (req, res) => {
-    const body = jsonOf(await readText(req, limits), limits.maxJsonDepth)
-    const records = accepted(parseAuditPost(body, limits))
+    const body = jsonOf(await readText(req, limits))
+    const records = accepted(parseAuditPost(body))
     for (const record of records) sink.audit.record(record)
     answerJson(res, 200, { ok: true, count: records.length })
   })
@@ -114,8 +114,8 @@ export function createHostRoutes(deps: HostRoutesDeps): HostRoutes {
     jsonRoute(async (req, res) => {
       const id = parseSessionId(segment)
       if (!id.ok) throw new ServiceError('body_invalid', `the session id ${id.failure}`)
-      const body = jsonOf(await readText(req, limits), limits.maxJsonDepth)
-      const events = accepted(parseEventsPost(body, id.value, limits))
+      const body = jsonOf(await readText(req, limits))
+      const events = accepted(parseEventsPost(body, id.value))
       const buffer = buffers.open(id.value)
       for (const event of events) buffer.append(event)
       const { newestCursor, droppedCount } = buffer
@@ -162,7 +162,7 @@ function jsonRoute(handle: Route['handle']): Route {
   return { checkMediaType: checkJsonMediaType, handle }
 }
 
-function refuse(res: ServerResponse, refusal: Refusal, limits: Limits): void {
+function refuse(res: ServerResponse, refusal: Refusal, limits: HostLimits): void {
   writeProblem(res, refusal.error, refusal.headers, limits.refusedBodyDrainMs)
 }
 
@@ -189,8 +189,8 @@ function methodsOf(path: string) {
   return path === '/host/v1/scene' ? 'POST, PATCH' : 'POST'
 }
 
-function patchScene(sink: HostSink, json: string, { maxJsonDepth }: Limits): number {
-  const reader = new MemberReader(jsonOf(json, maxJsonDepth), '')
+function patchScene(sink: HostSink, json: string): number {
+  const reader = new MemberReader(jsonOf(json), '')
   const base = reader.integer('base', 0, Number.MAX_SAFE_INTEGER) ?? null
   const patch = accepted(reader.finish(readScenePatch(reader)))
   return taken(() => sink.scene.patch(patch, base))

@@ -1,3 +1,4 @@
+import type { HostLimits } from './limits.ts'
 import { createHash } from 'node:crypto'
 import { stat } from 'node:fs/promises'
 import { basename, dirname, resolve } from 'node:path'
@@ -5,7 +6,6 @@ import { errnoOf } from '../../lib/util/errors.ts'
 import { fileMark, FolderWatch } from '../../lib/util/file-follower.ts'
 import { decodeText, readBounded } from '../../lib/util/bytes.ts'
 import type { Logger } from '../../lib/util/logger.ts'
-import type { Limits } from '../../lib/config/limits.ts'
 
 interface SceneFileOptions {
   readonly path: string
@@ -13,7 +13,7 @@ interface SceneFileOptions {
   setSceneText(json: string): unknown
   /** Whether a connected application set the scene: the file does not replace it. */
   isPaused?(): boolean
-  readonly limits: Pick<Limits, 'maxMessageBytes' | 'sceneFileDebounceMs' | 'sceneFilePollMs'>
+  readonly limits: Pick<HostLimits, 'maxMessageBytes' | 'sceneFileDebounceMs' | 'sceneFilePollMs'>
   readonly log: Logger
 }
 
@@ -50,15 +50,12 @@ export class SceneFile {
     this.#options = options
     this.#path = resolve(options.path)
     const folder = dirname(this.#path)
-    this.#folder = new FolderWatch(folder, {
-      stat,
-      onName: name => {
-        if (name === null || name === basename(this.#path)) this.#schedule()
-      },
-      onUnavailable: () => {
-        const message = 'no change events for the scene file, looking at it instead'
-        options.log.warn({ path: folder }, message)
-      },
+    const onName = (name: string | null): void => {
+      if (name === null || name === basename(this.#path)) this.#schedule()
+    }
+    this.#folder = new FolderWatch(folder, onName, () => {
+      const message = 'no change events for the scene file, looking at it instead'
+      options.log.warn({ path: folder }, message)
     })
     // Events are not delivered for network folders, and not for a folder that is yet to be made.
     this.#poll = setInterval(() => this.#enqueue('poll'), options.limits.sceneFilePollMs)
@@ -97,7 +94,7 @@ export class SceneFile {
     this.#checking = this.#checking.then(async () => {
       if (this.#stopped) return
       try {
-        await this.#folder.check()
+        this.#folder.follow(await stat(dirname(this.#path)).catch(() => null))
         await this.#check(reason)
       } catch (error) {
         this.#report('scene file cannot be taken over', errnoOf(error) ?? undefined)

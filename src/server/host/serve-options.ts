@@ -1,14 +1,11 @@
+import type { Limits } from '../../lib/config/limits.ts'
 import type { BucketStoreSettings } from '../artefacts/bucket/open-bucket-store.ts'
 import type { CaptureMode } from '../capture/options.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import type { Result } from '../../lib/util/result.ts'
-import type { AuthLimits } from '../auth/limits.ts'
 import type { AuthSettings } from '../auth/settings.ts'
 import type { CaptureBackend, Unavailable } from '../capture/backend.ts'
-import type { CaptureLimits } from '../capture/limits.ts'
-import type { GatewayLimits } from '../../lib/config/gateway-limits.ts'
 import type { AccessLog } from '../http/access-log.ts'
-import type { Limits } from '../../lib/config/limits.ts'
 import type { ListenOptions } from '../http/listen-options.ts'
 import type { JoinSettings } from '../join/join-settings.ts'
 import type { Stoppable } from '../../lib/util/stoppable.ts'
@@ -48,8 +45,8 @@ export interface ServeOptions extends ListenOptions {
   capture?: ServeCaptureOptions
   log: Logger
   accessLog: AccessLog
-  /** Checked; bounds that are not public come from tests. */
-  limits?: Partial<Limits & GatewayLimits & AuthLimits & CaptureLimits>
+  /** Checked; tests add bounds that are not public. */
+  limits?: Partial<Limits>
 }
 
 /** Which window may be shown, and how it is captured. */

@@ -1,11 +1,11 @@
+import { maxFieldChars } from './messages.ts'
 import { omitUndefined } from '../../lib/util/members.ts'
 import { parseExact } from '../../lib/util/exact-json.ts'
-import { parseJson, wellFormedJson } from '../../lib/util/json.ts'
+import { parseJson, wellFormedJson, maxJsonDepth } from '../../lib/util/json.ts'
 import { type Result, fail, ok } from '../../lib/util/result.ts'
 import type { PutOptionInvalid } from '../artefacts/put-options.ts'
 import type { ArtefactOptions } from '../artefacts/store.ts'
-import type { Limits } from '../../lib/config/limits.ts'
-import { type MemberFailure, MemberReader } from '../../lib/util/member-reader.ts'
+import { type MemberFailure, MemberReader } from '../../lib/host-link/member-reader.ts'
 
 /**
  * The sidecar members of an upload, from the query of its address. A failure's pointer names the
@@ -15,13 +15,12 @@ export function parseUploadOptions(
   query: string,
   mime: string | undefined,
   nowMs: number,
-  limits: Pick<Limits, 'maxFieldChars' | 'maxJsonDepth'>,
 ): Result<ArtefactOptions, MemberFailure> {
   const parameters = parseQuery(query)
   if (!parameters.ok) return parameters
   const reader = new MemberReader(parameters.value, '')
-  const metadata = parseMetadata(reader, limits)
-  return reader.finish(readSidecar(reader, mime, metadata, nowMs, limits))
+  const metadata = parseMetadata(reader)
+  return reader.finish(readSidecar(reader, mime, metadata, nowMs))
 }
 
 /** The sidecar members without the media type; posts and the WebSocket use the same names. */
@@ -30,9 +29,8 @@ export function readSidecar(
   mime: string | undefined,
   metadata: unknown,
   nowMs: number,
-  limits: Pick<Limits, 'maxFieldChars'>,
 ): ArtefactOptions {
-  const text = (name: string) => reader.name(name, limits.maxFieldChars)
+  const text = (name: string) => reader.name(name, maxFieldChars)
   const expiresAt = reader.time('expires_at')
   if (expiresAt !== undefined && Date.parse(expiresAt) <= nowMs) {
     reader.refuse('expires_at', 'must be a time to come')
@@ -50,12 +48,12 @@ export function readSidecar(
 }
 
 /** The store refuses what is too large. */
-function parseMetadata(reader: MemberReader, limits: Pick<Limits, 'maxJsonDepth'>): unknown {
+function parseMetadata(reader: MemberReader): unknown {
   const text = reader.text('metadata')
   if (text === undefined) return undefined
-  const parsed = parseJson(wellFormedJson(text), limits.maxJsonDepth, parseExact)
+  const parsed = parseJson(wellFormedJson(text), maxJsonDepth, parseExact)
   if (!parsed.ok) {
-    const nested = `must not nest deeper than ${limits.maxJsonDepth}`
+    const nested = `must not nest deeper than ${maxJsonDepth}`
     return reader.refuse('metadata', parsed.failure === 'depth' ? nested : 'must be JSON')
   }
   return parsed.value

@@ -1,9 +1,9 @@
+import type { HttpLimits } from './limits.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import type { ArtefactRef, ArtefactStore, OpenArtefact } from '../artefacts/store.ts'
 import { isArtefactHex } from '../../lib/mcp/uris.ts'
-import type { Limits } from '../../lib/config/limits.ts'
 import { matchesEtag } from './etag.ts'
 import { awaitTurn } from './open-answers.ts'
 import { makeProblem, sendProblem, toProblem } from './problem.ts'
@@ -11,7 +11,7 @@ import { makeProblem, sendProblem, toProblem } from './problem.ts'
 interface ArtefactDownloadOptions {
   store: ArtefactStore
   /** `bodyTimeoutMs`: a reader that takes nothing for this long is cut. */
-  limits: Pick<Limits, 'bodyTimeoutMs' | 'refusedBodyDrainMs'>
+  limits: Pick<HttpLimits, 'bodyTimeoutMs' | 'refusedBodyDrainMs'>
   /** What could not be read, and why: the client is not told. */
   log: Logger
 }

@@ -1,7 +1,9 @@
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
 import { ServiceError } from '../../lib/util/errors.ts'
-import { defaultLimits } from '../../lib/config/limits.ts'
+
+/** A body that is read whole must be complete after this. */
+export const maxBodyMs = 120_000
 
 interface BodyLimits {
   readonly maxBytes: number
@@ -61,7 +63,7 @@ function makeSpace(maxBytes: number): void {
  * `writeProblem` answers it and ends the connection.
  */
 export function readBody(req: IncomingMessage, limits: WholeBodyLimits): Promise<Buffer> {
-  const { maxMs = defaultLimits.maxBodyMs } = limits
+  const { maxMs = maxBodyMs } = limits
   return new Promise((resolve, reject) => {
     const refusal = refuseDeclaredLength(req, limits.maxBytes)
     if (refusal !== null) return reject(refusal)

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { parseOrigin } from '../../lib/util/address.ts'
+import { parseOrigin } from '../../lib/util/net.ts'
 
 export interface Cors {
   /** Tells caches that an answer depends on the page, where it does. */

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { isIP } from 'node:net'
-import { parseOrigin, plainAddress } from '../../lib/util/address.ts'
+import { parseOrigin, plainAddress } from '../../lib/util/net.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import { fail, ok, type Result } from '../../lib/util/result.ts'
 import type { RequestTarget } from './request-target.ts'

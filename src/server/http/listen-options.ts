@@ -1,5 +1,5 @@
-import { withoutTrailingSlashes } from '../../lib/auth/checked-members.ts'
-import { localBase } from '../../lib/util/address.ts'
+import { withoutTrailingSlashes } from '../../lib/auth/cimd-document.ts'
+import { localBase } from '../../lib/util/net.ts'
 
 /** Where a server listens and how clients reach it: the options of all three servers. */
 export interface ListenOptions {

@@ -1,3 +1,4 @@
+import type { HttpLimits } from './limits.ts'
 import {
   createServer,
   type IncomingMessage,
@@ -13,9 +14,20 @@ import type { Logger } from '../../lib/util/logger.ts'
 import { Connections } from './connections.ts'
 import { makeProblem } from './problem.ts'
 import { answerClientError, refuseUpgrade } from './refused-upgrade.ts'
-import type { Limits } from '../../lib/config/limits.ts'
 import type { TlsPair } from './read-pair.ts'
 import type { TlsSource } from './tls-source.ts'
+
+/** Bytes of the header block of a request. */
+const maxHeaderBytes = 16 * 1024
+
+/** Idle keep-alive connections are closed after this. */
+const keepAliveTimeoutMs = 30_000
+
+/** The TLS handshake must be complete after this. */
+const tlsHandshakeMs = 10_000
+
+/** Connections open at once; further ones are closed at once. */
+export const maxConnections = 16_384
 
 const warnEveryMs = 60_000
 
@@ -39,12 +51,14 @@ export interface Upgrades {
 export interface Handlers {
   readonly listener: RequestListener
   readonly upgrades?: Upgrades
+  /** A request that is not complete after this gets 408. Default: a large body may take its time. */
+  readonly requestTimeoutMs?: number
 }
 
 interface ListenParts extends Handlers {
   /** HTTPS with this certificate; absent: plain HTTP. Stays open. */
   readonly tls?: TlsSource
-  readonly limits: Limits
+  readonly limits: HttpLimits
   readonly log: Logger
 }
 
@@ -53,7 +67,7 @@ interface ListenParts extends Handlers {
  * nothing any more would hold its bytes, or its file, for ever.
  */
 export function stallTimeoutMs(
-  limits: Pick<Limits, 'streamStallMs' | 'streamKeepAliveMs'>,
+  limits: Pick<HttpLimits, 'streamStallMs' | 'streamKeepAliveMs'>,
 ): number {
   return Math.max(limits.streamStallMs, 2 * limits.streamKeepAliveMs)
 }
@@ -61,15 +75,14 @@ export function stallTimeoutMs(
 /** Binds a server with every time-out and bound set. */
 export async function listen(
   where: { host: string; port: number },
-  { listener, upgrades, tls, limits, log }: ListenParts,
+  { listener, upgrades, requestTimeoutMs = 0, tls, limits, log }: ListenParts,
 ): Promise<Listening> {
   const ended = new WeakSet<Socket>()
   const options: ServerOptions = {
-    maxHeaderSize: limits.maxHeaderBytes,
+    maxHeaderSize: maxHeaderBytes,
     headersTimeout: limits.headersTimeoutMs,
-    // Bodies have a separate progress time-out: a large upload may take its time.
-    requestTimeout: 0,
-    keepAliveTimeout: limits.keepAliveTimeoutMs,
+    requestTimeout: requestTimeoutMs,
+    keepAliveTimeout: keepAliveTimeoutMs,
     connectionsCheckingInterval: Math.min(1000, limits.headersTimeoutMs),
     // What may wait on a stream before `write` reports it full.
     highWaterMark: limits.maxStreamBufferBytes,
@@ -77,11 +90,12 @@ export async function listen(
     // The guards see to it, with an answer that says what is wrong.
     requireHostHeader: false,
   }
-  const secure = tls === undefined ? null : createSecure(options, tls.pair, limits)
+  const secure =
+    tls === undefined ? null : createSecure(options, tls.pair, limits.maxStreamBufferBytes)
   const server = secure ?? createServer(options)
   const unfollow =
     secure === null ? null : tls?.onChange(pair => secure.setSecureContext(rulesOf(pair)))
-  server.maxConnections = limits.maxConnections
+  server.maxConnections = maxConnections
   server.timeout = stallTimeoutMs(limits)
   const connections = new Connections(server, secure !== null, ended)
   server.on('request', whenReadable(listener, ended))
@@ -119,9 +133,16 @@ export async function listen(
   }
 }
 
-function createSecure(options: ServerOptions, pair: TlsPair, limits: Limits): SecureServer {
-  const { tlsHandshakeMs: handshakeTimeout, maxStreamBufferBytes } = limits
-  const server = createSecureServer({ ...options, ...rulesOf(pair), handshakeTimeout })
+function createSecure(
+  options: ServerOptions,
+  pair: TlsPair,
+  maxStreamBufferBytes: number,
+): SecureServer {
+  const server = createSecureServer({
+    ...options,
+    ...rulesOf(pair),
+    handshakeTimeout: tlsHandshakeMs,
+  })
   server.on('secureConnection', socket => limitBuffer(socket, maxStreamBufferBytes))
   return server
 }
@@ -194,7 +215,7 @@ function translate(error: NodeJS.ErrnoException, host: string, port: number): Se
   if (error.code === 'EADDRINUSE') {
     return new ServiceError('port_in_use', `port ${port} on ${host} is in use`, {
       ...details,
-      hint: 'stop its holder, or let the system pick a free one with --port 0',
+      hint: 'stop that server or use --port 0',
     })
   }
   const reason = error.code ?? 'unknown error'

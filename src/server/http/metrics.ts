@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { isLocalPeer } from '../../lib/util/address.ts'
+import { isLocalPeer } from '../../lib/util/net.ts'
 import type { AccessEntry } from '../../lib/util/logger.ts'
 import { version } from '../../lib/util/version.ts'
 import type { AccessLog } from './access-log.ts'
@@ -92,11 +92,11 @@ export class Metrics {
     ].join('\n')
   }
 
-  #count({ path, rpc, status, durationMs, method }: AccessEntry): void {
+  #count({ path, route, rpc, status, durationMs, method }: AccessEntry): void {
     const [, first = ''] = path.split('/')
-    const route = routes.has(first) ? first : 'other'
+    const label = route ?? (routes.has(first) ? first : 'other')
     const outcome = status === null ? 'cut' : `${Math.floor(status / 100)}xx`
-    const key = `route="${route}",status="${outcome}"`
+    const key = `route="${label}",status="${outcome}"`
     this.#requests.set(key, (this.#requests.get(key) ?? 0) + 1)
     const [name = ''] = (rpc ?? '').split(' ')
     // A stream is open for as long as its client wishes.
@@ -130,7 +130,7 @@ export class Metrics {
   #requestLines(): readonly string[] {
     const name = 'service_cli_requests_total'
     const lines = [...this.#requests].map(([labels, count]) => `${name}{${labels}} ${count}`)
-    return [...head(name, 'counter', 'Requests that have ended, by first part of path.'), ...lines]
+    return [...head(name, 'counter', 'Requests that have ended, by route.'), ...lines]
   }
 
   #durationLines(): readonly string[] {

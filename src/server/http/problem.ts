@@ -1,6 +1,6 @@
+import { httpDefaults } from './limits.ts'
 import { STATUS_CODES, type ServerResponse } from 'node:http'
 import { type ErrorCode, isLocal, publicMessage, ServiceError } from '../../lib/util/errors.ts'
-import { defaultLimits } from '../../lib/config/limits.ts'
 import { endRefused } from './refused-body.ts'
 
 /** The status of each. */
@@ -91,7 +91,7 @@ export function writeProblem(
   res: ServerResponse,
   error: unknown,
   extraHeaders: Record<string, string> = {},
-  drainMs: number = defaultLimits.refusedBodyDrainMs,
+  drainMs: number = httpDefaults.refusedBodyDrainMs,
 ): void {
   sendProblem(res, toProblem(error), extraHeaders, drainMs)
 }

@@ -4,8 +4,10 @@ import { createSecureContext } from 'node:tls'
 import { messageOf, readProblem } from '../../lib/util/errors.ts'
 import { readBounded } from '../../lib/util/bytes.ts'
 import { type Result, fail, ok } from '../../lib/util/result.ts'
-import type { Limits } from '../../lib/config/limits.ts'
 import type { TlsFiles } from './listen-options.ts'
+
+/** Bytes of the file of the certificate, and of the key. */
+const maxTlsFileBytes = 1024 * 1024
 
 /** A certificate with the key that belongs to it. */
 export interface TlsPair {
@@ -15,13 +17,8 @@ export interface TlsPair {
   readonly leaf: X509Certificate
 }
 
-type PairLimits = Pick<Limits, 'maxTlsFileBytes'>
-
 /** Both files, which belong together and make a server, or why they do not. Never rejects. */
-export async function readPair(
-  { certFile, keyFile }: TlsFiles,
-  { maxTlsFileBytes }: PairLimits,
-): Promise<Result<TlsPair, string>> {
+export async function readPair({ certFile, keyFile }: TlsFiles): Promise<Result<TlsPair, string>> {
   const cert = await readPem('--tls-cert', certFile, maxTlsFileBytes)
   if (!cert.ok) return cert
   const key = await readPem('--tls-key', keyFile, maxTlsFileBytes)

@@ -43,7 +43,7 @@ function problemOf(code: string | undefined): Problem {
     case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
       return makeProblem(413, 'body-too-large', 'the chunk extensions of the body are too large')
     case 'ERR_HTTP_REQUEST_TIMEOUT':
-      return makeProblem(408, 'request-timeout', 'the header block did not arrive in time')
+      return makeProblem(408, 'request-timeout', 'the request did not arrive in time')
     default:
       return makeProblem(400, 'malformed-request', 'this is not a request of HTTP/1.1')
   }

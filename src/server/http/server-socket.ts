@@ -1,11 +1,11 @@
-import type { Limits } from '../../lib/config/limits.ts'
+import type { HttpLimits } from './limits.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { baseUrlOf, type ListenOptions } from './listen-options.ts'
 import { type Handlers, listen, type Listening } from './listen.ts'
 import { TlsSource } from './tls-source.ts'
 
 interface SocketParts {
-  readonly limits: Limits
+  readonly limits: HttpLimits
   readonly log: Logger
 }
 

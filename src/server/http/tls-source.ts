@@ -9,13 +9,15 @@ import {
 import { FileFollower } from '../../lib/util/file-follower.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
-import type { Limits } from '../../lib/config/limits.ts'
 import { openToOthers, readPair, type TlsPair } from './read-pair.ts'
 import type { TlsFiles } from './listen-options.ts'
 import type { X509Certificate } from 'node:crypto'
 
+/** The files are checked for changes this often. */
+const defaultPollMs = 1000
+
 interface TlsSourceParts {
-  readonly limits: Pick<Limits, 'maxTlsFileBytes' | 'tlsPollMs'>
+  readonly pollMs?: number
   readonly log: Logger
   /** The time of day. Default: the system's. */
   readonly clock?: Clock
@@ -41,18 +43,18 @@ export class TlsSource {
   #expiryTold = false
 
   private constructor(files: TlsFiles, parts: TlsSourceParts, pair: TlsPair) {
-    const { clock = systemClock, timer = systemTimer, limits } = parts
+    const { clock = systemClock, timer = systemTimer, pollMs = defaultPollMs } = parts
     this.#files = files
     this.#parts = parts
     this.#clock = clock
     this.#pair = pair
     this.#follower = new FileFollower(files.certFile, files.keyFile)
-    this.#stop = repeat(timer, limits.tlsPollMs, () => this.refresh())
+    this.#stop = repeat(timer, pollMs, () => this.refresh())
   }
 
   /** Throws `config_invalid` when the files are no pair. */
   static async open(files: TlsFiles, parts: TlsSourceParts): Promise<TlsSource> {
-    const read = await readPair(files, parts.limits)
+    const read = await readPair(files)
     if (!read.ok) {
       const hint = 'name a certificate and its key in PEM, the key without a pass phrase'
       throw new ServiceError('config_invalid', read.failure, { hint })
@@ -85,7 +87,7 @@ export class TlsSource {
 
   /** False when the files are no pair. */
   async #read(): Promise<boolean> {
-    const read = await readPair(this.#files, this.#parts.limits)
+    const read = await readPair(this.#files)
     if (!read.ok) {
       this.#keepOld(read.failure)
       return false

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { BlockList, isIP } from 'node:net'
-import { parseNetwork, plainAddress } from '../../lib/util/address.ts'
+import { parseNetwork, plainAddress } from '../../lib/util/net.ts'
 
 /** Tells who sent a request, from the address of the connection and the headers. */
 export type PeerOf = (req: {

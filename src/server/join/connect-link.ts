@@ -1,16 +1,16 @@
+import type { JoinLimits } from './limits.ts'
 import type { IncomingMessage } from 'node:http'
 import { Agent } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
 import { WebSocket } from 'ws'
-import type { Limits } from '../../lib/config/limits.ts'
-import { isLoopback, proxyEnv } from '../../lib/util/address.ts'
 import { collectBounded } from '../../lib/util/bytes.ts'
 import { connectionReason } from '../../lib/util/connection-reason.ts'
 import { isJsonObject, parseJson } from '../../lib/util/json.ts'
+import { proxyAgentOptions, proxyFor } from '../../lib/util/proxy.ts'
 import { hideSecrets, type Secret } from '../../lib/util/secret.ts'
 import { cleanText } from '../../lib/util/text.ts'
 import { userAgent } from '../../lib/util/version.ts'
-import { LinkSocket } from './link-socket.ts'
+import { LinkSocket, maxJoinMessageBytes } from './link-socket.ts'
 import type { LinkStream } from './link-stream.ts'
 import { joinCloseCodes, joinPath, joinProtocol } from './wire.ts'
 
@@ -30,7 +30,7 @@ interface LinkOptions {
   /** The address to connect to, of those of its name, for which TLS checks the certificate. */
   readonly address?: string | null
   readonly token: Secret
-  readonly limits: Pick<Limits, 'joinPingMs' | 'joinSilenceMs' | 'maxJoinMessageBytes'>
+  readonly limits: Pick<JoinLimits, 'joinPingMs' | 'joinSilenceMs'>
   /** Called when the link is open; begins HTTP/2 at once (see `LinkSocket`). */
   readonly opened: (stream: LinkStream) => void
   /** Aborted when the instance stops. */
@@ -52,7 +52,7 @@ export function connectLink(options: LinkOptions): Promise<LinkOutcome> {
     perMessageDeflate: false,
     handshakeTimeout: handshakeMs,
     followRedirects: false,
-    maxPayload: limits.maxJoinMessageBytes,
+    maxPayload: maxJoinMessageBytes,
     agent: agentFor(gateway),
     lookup: address ? lookupOf(address) : undefined,
     headers: { Authorization: `Bearer ${token.reveal()}`, 'User-Agent': userAgent },
@@ -90,11 +90,11 @@ export function connectLink(options: LinkOptions): Promise<LinkOutcome> {
   })
 }
 
-/** Uses the proxy of the environment, but not for loopback addresses: the proxy would call itself. */
+/** Connects through the proxy of the environment. */
 function agentFor(gateway: string): Agent | undefined {
-  const { protocol, hostname } = new URL(gateway)
-  if (protocol !== 'https:' || isLoopback(hostname)) return undefined
-  return new Agent({ proxyEnv: proxyEnv(process.env) })
+  const url = new URL(gateway)
+  if (url.protocol !== 'https:') return undefined
+  return new Agent(proxyAgentOptions(proxyFor(url, process.env)))
 }
 
 /** Resolves every name to this address; not asked about the name of a proxy. */

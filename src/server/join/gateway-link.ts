@@ -1,5 +1,5 @@
+import type { JoinLimits } from './limits.ts'
 import type { RequestListener } from 'node:http'
-import type { Limits } from '../../lib/config/limits.ts'
 import { messageOf } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { type Clock, pause, retryDelay, type Timer, toRfc3339 } from '../../lib/util/time.ts'
@@ -14,7 +14,7 @@ export interface LinkParts extends Omit<JoinSettings, 'gateways'> {
   readonly record: FollowedRecord
   /** What the instance serves. */
   readonly listener: RequestListener
-  readonly limits: Limits
+  readonly limits: JoinLimits
   readonly clock: Clock
   readonly timer: Timer
   readonly log: Logger

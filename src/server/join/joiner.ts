@@ -1,6 +1,6 @@
 import { ADDRCONFIG } from 'node:dns'
 import { lookup } from 'node:dns/promises'
-import { isLoopback, withoutBrackets } from '../../lib/util/address.ts'
+import { isLoopback, withoutBrackets } from '../../lib/util/net.ts'
 import type { Gauge } from '../http/metrics.ts'
 import { GatewayLink, type JoinFacts, joinStates, type LinkParts } from './gateway-link.ts'
 

@@ -1,3 +1,4 @@
+import type { JoinLimits } from './limits.ts'
 import type {
   IncomingMessage,
   OutgoingHttpHeaders,
@@ -12,17 +13,18 @@ import {
   type ServerHttp2Stream,
 } from 'node:http2'
 import type { Duplex } from 'node:stream'
-import type { Limits } from '../../lib/config/limits.ts'
 import { stallTimeoutMs } from '../http/listen.ts'
 
-type LinkServerLimits = Pick<
-  Limits,
-  | 'maxJoinStreams'
-  | 'maxJoinHeaderBytes'
-  | 'maxJoinMemoryBytes'
-  | 'streamStallMs'
-  | 'streamKeepAliveMs'
->
+/** Requests that one link carries at once. A gateway opens fewer: 120 reads and downloads, 512 calls, one event stream. */
+const maxJoinStreams = 1024
+
+/** Bytes of the headers of a request or an answer. */
+export const maxJoinHeaderBytes = 16 * 1024
+
+/** Bytes that HTTP/2 holds for one link before it refuses further requests. */
+export const maxJoinMemoryBytes = 64 * 1024 * 1024
+
+type LinkServerLimits = Pick<JoinLimits, 'streamStallMs' | 'streamKeepAliveMs'>
 
 /** A request on a link, for a listener for HTTP/1. */
 class LinkRequest extends Http2ServerRequest {}
@@ -69,11 +71,8 @@ export function createLinkServer(
 ): (link: Duplex) => void {
   const server = createServer(
     {
-      settings: {
-        maxConcurrentStreams: limits.maxJoinStreams,
-        maxHeaderListSize: limits.maxJoinHeaderBytes,
-      },
-      maxSessionMemory: Math.ceil(limits.maxJoinMemoryBytes / 1e6),
+      settings: { maxConcurrentStreams: maxJoinStreams, maxHeaderListSize: maxJoinHeaderBytes },
+      maxSessionMemory: Math.ceil(maxJoinMemoryBytes / 1e6),
       Http2ServerRequest: LinkRequest,
       Http2ServerResponse: LinkResponse,
     },

@@ -1,8 +1,11 @@
+import type { JoinLimits } from './limits.ts'
 import type { Socket } from 'node:net'
 import type { WebSocket } from 'ws'
-import type { JoinLimits } from '../../lib/config/join-limits.ts'
 import { cleanText } from '../../lib/util/text.ts'
 import { LinkStream } from './link-stream.ts'
+
+/** Bytes of one WebSocket message; HTTP/2 writes frames of 16 KiB. */
+export const maxJoinMessageBytes = 1024 * 1024
 
 type LinkTimes = Pick<JoinLimits, 'joinPingMs' | 'joinSilenceMs'>
 

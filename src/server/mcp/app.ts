@@ -1,3 +1,4 @@
+import type { McpLimits } from './limits.ts'
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { getRequestListener, RequestError } from '@hono/node-server'
 import { isOwnUserAgent } from '../../lib/util/version.ts'
@@ -34,7 +35,6 @@ import { refusalMessage } from './refusal.ts'
 import { RequestNotes, type RequestContext } from './request-context.ts'
 import { createUpgrades, type HostEndpoint, type JoinEndpoint } from './upgrades.ts'
 import { sendRefusal } from './send.ts'
-import type { Limits } from '../../lib/config/limits.ts'
 
 export interface AppParts extends RequestChecks {
   mcp: Pick<McpEndpoint, 'handle'>
@@ -58,7 +58,7 @@ export interface AppParts extends RequestChecks {
   /** Tells standby gateways who is active. Not logged: each of them asks twice a second. */
   activeGateway?: { readonly path: string; readonly handle: RequestListener }
   onRefused: (refused: RefusedRequest) => void
-  limits: Pick<Limits, 'refusedBodyDrainMs'>
+  limits: Pick<McpLimits, 'refusedBodyDrainMs'>
   log: Logger
   accessLog: AccessLog
 }

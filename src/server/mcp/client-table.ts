@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../lib/util/json.ts'
 import { claimOf, metaKeys } from '../../lib/mcp/request-metadata.ts'
-import { Throttle } from '../../lib/util/throttle.ts'
+import { Throttle } from '../../lib/mcp/throttle.ts'
 import { type Clock, repeat, type Timer } from '../../lib/util/time.ts'
 import type { ClientsSource } from '../resources/clients.ts'
 import { Client, type Identity, namesIn } from './client.ts'

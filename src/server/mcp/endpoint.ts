@@ -1,13 +1,14 @@
+import type { McpLimits } from './limits.ts'
+import { maxJsonDepth } from '../../lib/util/json.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { setImmediate } from 'node:timers/promises'
 import { type Clock, systemTimer } from '../../lib/util/time.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { version } from '../../lib/util/version.ts'
-import { readBody } from '../http/body.ts'
+import { readBody, maxBodyMs } from '../http/body.ts'
 import { isJsonType, isUncoded } from '../http/media.ts'
 import { awaitTurn } from '../http/open-answers.ts'
 import type { Gauge } from '../http/metrics.ts'
-import type { Limits } from '../../lib/config/limits.ts'
 import type { ServedResources } from '../resources/schemes.ts'
 import { classify } from './classify-request.ts'
 import type { ClientTable } from './client-table.ts'
@@ -48,7 +49,7 @@ interface McpEndpointParts {
   tools?: (parts: ToolParts) => ToolBox
   /** How a model finds its way about what is served. */
   instructions: string
-  limits: Limits
+  limits: McpLimits
   clock: Clock
   log: Logger
 }
@@ -65,7 +66,7 @@ export function createMcpEndpoint(parts: McpEndpointParts): McpEndpoint {
   const gathered = new GatheredWrites()
   const sessions = new Sessions({ hub, clients, clock, limits })
   const streams = new ListenStreams({ hub, keepAlive, gathered, identity, clock, limits })
-  const openings = createResultOpenings(identity, limits)
+  const openings = createResultOpenings(identity)
   const pending = new PendingCalls()
   const texts = new AnswerTexts()
   const toolParts = {
@@ -123,7 +124,7 @@ export function createMcpEndpoint(parts: McpEndpointParts): McpEndpoint {
   const bodyLimits = {
     maxBytes: limits.maxRequestBytes,
     timeoutMs: limits.bodyTimeoutMs,
-    maxMs: limits.maxBodyMs,
+    maxMs: maxBodyMs,
   }
 
   async function post(
@@ -141,7 +142,7 @@ export function createMcpEndpoint(parts: McpEndpointParts): McpEndpoint {
       const takes = { 'Accept-Encoding': 'identity' }
       return sendJson(res, 415, refusalMessage(req.headers, 415, message), takes)
     }
-    const inbound = parseBody(body, limits.maxJsonDepth)
+    const inbound = parseBody(body, maxJsonDepth)
     // A client may send many requests at once and read no answer: each waits until its answer can be
     // sent, and lets other connections go first.
     if (res.socket === null && isAnswered(inbound)) {

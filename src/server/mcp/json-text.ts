@@ -1,5 +1,5 @@
 import { wellFormedJson } from '../../lib/util/json.ts'
-import { base64Length } from '../../lib/util/text.ts'
+import { base64Length } from '../resources/base64.ts'
 import type { RequestId, RpcError } from '../../lib/mcp/json-rpc.ts'
 import type { RelayedJson, StreamedBlob } from '../resources/producer.ts'
 

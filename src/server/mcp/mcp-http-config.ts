@@ -1,5 +1,5 @@
+import type { Limits } from '../../lib/config/limits.ts'
 import { findUnknownMember, membersOf } from '../../lib/util/members.ts'
-import type { PublicLimits } from '../../lib/config/limits.ts'
 import type { ListenOptions } from '../http/listen-options.ts'
 
 /**
@@ -18,7 +18,7 @@ export interface McpHttpConfig extends Partial<ListenOptions> {
   /** Serve the live page at `/` (docs/page.md). Default false; then `/` is not found. */
   enablePage?: boolean
   /** Any of the bounds; the rest keep their defaults. */
-  limits?: Partial<PublicLimits>
+  limits?: Partial<Limits>
 }
 
 const known = membersOf<McpHttpConfig>({

@@ -1,5 +1,7 @@
+import { type McpLimits, resolveMcpLimits } from './limits.ts'
+import { checkLimits } from '../../lib/config/limits.ts'
 import type { RequestListener } from 'node:http'
-import { isLoopback } from '../../lib/util/address.ts'
+import { isLoopback } from '../../lib/util/net.ts'
 import { type Clock, monotonicClock, systemClock, systemTimer } from '../../lib/util/time.ts'
 import { type Logger, silentLogger } from '../../lib/util/logger.ts'
 import { ok } from '../../lib/util/result.ts'
@@ -30,7 +32,6 @@ import { applicationTools, type ToolParts, withLiveApp } from './tools/tools.ts'
 import { createLinkListener } from './link-listener.ts'
 import { checkConfig, type McpHttpConfig } from './mcp-http-config.ts'
 import type { ServerParts } from './server-parts.ts'
-import { checkLimits, type Limits, resolveLimits } from '../../lib/config/limits.ts'
 import { createArtefactProducer } from '../artefacts/producer.ts'
 import { ResourceRegistry } from '../resources/registry.ts'
 
@@ -46,7 +47,7 @@ const maxSmallerBytes = 3 * 1024 * 1024
 export class McpHttpServer {
   readonly #config: McpHttpConfig
   readonly #parts: ServerParts
-  readonly #limits: Limits
+  readonly #limits: McpLimits
   readonly #log: Logger
   readonly #clock: Clock
   /** For durations: setting the time ends no session. */
@@ -72,7 +73,7 @@ export class McpHttpServer {
     checkConfig(config)
     this.#config = config
     this.#parts = services
-    this.#limits = { ...resolveLimits(checkLimits(config.limits)), ...services.limits }
+    this.#limits = { ...resolveMcpLimits(checkLimits(config.limits)), ...services.limits }
     this.#log = services.log ?? silentLogger
     this.#clock = services.clock ?? systemClock
     this.#ticks = services.clock ?? monotonicClock

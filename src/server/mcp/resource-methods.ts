@@ -1,4 +1,4 @@
-import { asBuffer } from '../../lib/util/text.ts'
+import { asBuffer } from '../resources/base64.ts'
 import { isJsonObject, type JsonObject } from '../../lib/util/json.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import { ResourceUriInvalid } from '../resources/errors.ts'

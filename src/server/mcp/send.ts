@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
-import { asBuffer, encodeBytes } from '../../lib/util/text.ts'
+import { asBuffer, encodeBytes } from '../resources/base64.ts'
 import type { RequestId } from '../../lib/mcp/json-rpc.ts'
 import { awaitTurn } from '../http/open-answers.ts'
 import { endRefused } from '../http/refused-body.ts'

@@ -1,5 +1,5 @@
+import type { McpLimits } from './limits.ts'
 import type { OAuthConfig } from '../../lib/auth/oauth-config.ts'
-import type { Limits } from '../../lib/config/limits.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import type { Clock } from '../../lib/util/time.ts'
 import type { ArtefactStore } from '../artefacts/store.ts'
@@ -47,7 +47,7 @@ export interface ServerParts extends McpServices {
   metrics?: Metrics
   readyFacts?: ReadyFacts
   /** Bounds beside the public ones; replaced by tests. */
-  limits?: Partial<Limits & CaptureLimits>
+  limits?: Partial<McpLimits & CaptureLimits>
   clock?: Clock
   store?: ArtefactStore
   /** Default: there are no notes. */

@@ -1,5 +1,5 @@
+import type { McpLimits } from './limits.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
-import type { Limits } from '../../lib/config/limits.ts'
 
 /** One URI as subscribed, with its encodings kept so that an update is serialised once. */
 export class Topic {
@@ -42,7 +42,7 @@ type Followed = (uri: string, isFollowed: boolean) => Promise<void> | void
  * that a slow one delays neither the others nor the producer.
  */
 export class SubscriptionHub {
-  readonly #limits: Pick<Limits, 'maxSubscriptions' | 'maxSubscriptionsPerSession'>
+  readonly #limits: Pick<McpLimits, 'maxSubscriptions' | 'maxSubscriptionsPerSession'>
   /** URI without query → the URIs subscribed under it, as written. */
   readonly #topics = new Map<string, Map<string, Topic>>()
   /**
@@ -55,7 +55,7 @@ export class SubscriptionHub {
   #count = 0
 
   constructor(
-    limits: Pick<Limits, 'maxSubscriptions' | 'maxSubscriptionsPerSession'>,
+    limits: Pick<McpLimits, 'maxSubscriptions' | 'maxSubscriptionsPerSession'>,
     followed: Followed = () => {},
   ) {
     this.#limits = limits

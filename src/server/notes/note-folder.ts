@@ -1,12 +1,11 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { changeFolder, namesIn } from '../../lib/config/shared-folder.ts'
+import { listPrivateFolder, withFileLock, writePrivateFile } from '../../lib/config/private-file.ts'
 import { messageOf } from '../../lib/util/errors.ts'
 import { FileFollower } from '../../lib/util/file-follower.ts'
 import { parseJson } from '../../lib/util/json.ts'
 import type { Logger } from '../../lib/util/logger.ts'
-import { replaceFile } from '../../lib/util/replace-file.ts'
 import { type Note, noteStates } from './note.ts'
 
 /** A note with the most entries and the longest texts has less. */
@@ -63,11 +62,11 @@ export class NoteFolder {
    * between. Resolves with the notes as they are `known` now.
    */
   async write(change: (notes: readonly Note[]) => readonly Note[]): Promise<readonly Note[]> {
-    return changeFolder(this.#path, 'note', async () => {
+    return withFileLock(`${this.#path}.lock`, async () => {
       // What another process has written may have the time of what is known.
       const notes = change(await this.#read())
       for (const note of notes) {
-        await replaceFile(join(this.#path, `${note.id}.json`), JSON.stringify(note))
+        await writePrivateFile(join(this.#path, `${note.id}.json`), JSON.stringify(note))
       }
       const known = new Map((await this.#read()).map(note => [note.id, note]))
       return notes.map(note => known.get(note.id) ?? note)
@@ -75,7 +74,7 @@ export class NoteFolder {
   }
 
   async #read(): Promise<readonly Note[]> {
-    const names = await namesIn(this.#path, 'the notes')
+    const names = await listPrivateFolder(this.#path)
     const files = names.filter(name => /^[0-9a-f]{8}\.json$/.test(name))
     const known = new Map(this.#notes.map(note => [note.id, note]))
     const read = await Promise.all(files.map(name => this.#readFile(name, known)))

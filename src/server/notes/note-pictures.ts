@@ -1,8 +1,7 @@
-import { mkdir, readdir, readFile, rm, stat } from 'node:fs/promises'
+import { readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { assertOwnFolder } from '../../lib/config/shared-folder.ts'
+import { listPrivateFolder, writePrivateFile } from '../../lib/config/private-file.ts'
 import { errnoOf, ServiceError } from '../../lib/util/errors.ts'
-import { replaceFile } from '../../lib/util/replace-file.ts'
 
 /** Pictures of one document. The oldest leave, those of `before` last. */
 const maxNoteBytes = 256 * 1024 * 1024
@@ -21,16 +20,13 @@ export class NotePictures {
   }
 
   async save(id: string, name: string, bytes: Uint8Array): Promise<void> {
-    await mkdir(this.folder, { recursive: true, mode: 0o700 })
-    await assertOwnFolder(this.folder)
     await this.#makeRoom(bytes.length)
-    await replaceFile(this.#path(id, name), bytes)
+    await writePrivateFile(this.#path(id, name), bytes)
   }
 
   /** Throws `resource_not_found`. */
   async read(id: string, name: string): Promise<Buffer> {
     try {
-      await assertOwnFolder(this.folder)
       return await readFile(this.#path(id, name))
     } catch (error) {
       if (errnoOf(error) !== 'ENOENT') throw error
@@ -45,7 +41,7 @@ export class NotePictures {
   }
 
   async #makeRoom(newBytes: number): Promise<void> {
-    const names = await readdir(this.folder)
+    const names = await listPrivateFolder(this.folder)
     const files = await Promise.all(
       names.map(async name => {
         const path = join(this.folder, name)

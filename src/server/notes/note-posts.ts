@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { isJsonObject } from '../../lib/util/json.ts'
-import { type MemberFailure, pointerTo } from '../../lib/util/member-reader.ts'
+import { type MemberFailure, pointerTo } from '../../lib/host-link/member-reader.ts'
 import { fail, ok, type Result } from '../../lib/util/result.ts'
 import { cleanLines } from '../../lib/util/text.ts'
 import { type Note, noteActions } from './note.ts'

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { TLSSocket } from 'node:tls'
 import { bearerToken } from '../../lib/auth/validate-bearer-token.ts'
-import type { Limits } from '../../lib/config/limits.ts'
+import type { HostLimits } from '../host/limits.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import { isJsonObject } from '../../lib/util/json.ts'
 import type { Clock } from '../../lib/util/time.ts'
@@ -39,7 +39,7 @@ export interface PageParts {
   /** Default: that of the build. */
   readonly folder?: string
   readonly onRefused: (refused: RefusedRequest) => void
-  readonly limits: Limits
+  readonly limits: HostLimits
   /** Wall-clock time. */
   readonly clock: Clock
   readonly ticks: Clock
@@ -81,11 +81,10 @@ export class Page {
     this.#files = new PageFiles(folder)
     this.#sessions = new PageSessions({ clock, limits })
     this.auth = acceptPageTokens(auth, this.#sessions)
-    const { maxAuthFailures } = limits
     this.#sessionRoutes = new SessionRoutes({
       sessions: this.#sessions,
       keys: keyLogin ? auth : null,
-      failures: new FailureLimit({ ticks, limits: resolveAuthLimits({ maxAuthFailures }) }),
+      failures: new FailureLimit({ ticks, limits: resolveAuthLimits() }),
       isHttps: req => this.#isHttps(req),
       limits,
       clock,

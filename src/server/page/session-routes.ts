@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Limits } from '../../lib/config/limits.ts'
+import type { HostLimits } from '../host/limits.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
-import { MemberReader } from '../../lib/util/member-reader.ts'
+import { MemberReader } from '../../lib/host-link/member-reader.ts'
 import type { Clock } from '../../lib/util/time.ts'
 import type { FailureLimit } from '../auth/failure-limit.ts'
 import { checkJsonMediaType, type Refusal } from '../host/guards.ts'
@@ -20,7 +20,7 @@ interface SessionRouteParts {
   /** Checks the key of a login; null: keys are refused. */
   readonly keys: AuthPolicy | null
   readonly failures: FailureLimit
-  readonly limits: Limits
+  readonly limits: HostLimits
   readonly clock: Clock
   readonly isHttps: (req: IncomingMessage) => boolean
 }

@@ -1,5 +1,5 @@
 import { hash, randomBytes } from 'node:crypto'
-import type { Limits } from '../../lib/config/limits.ts'
+import type { ArtefactLimits } from '../artefacts/limits.ts'
 import type { Clock } from '../../lib/util/time.ts'
 import type { AuthAccepted, Viewer } from '../http/authentication.ts'
 
@@ -83,7 +83,7 @@ export interface Opening {
   readonly watch?: AuthAccepted['watch']
 }
 
-type SessionLimits = Pick<Limits, 'maxPageUploadBytes'>
+type SessionLimits = Pick<ArtefactLimits, 'maxPageUploadBytes'>
 
 interface Entry {
   readonly session: PageSession

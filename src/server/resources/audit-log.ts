@@ -1,15 +1,19 @@
 import { type Clock, parseRfc3339, systemClock, toRfc3339 } from '../../lib/util/time.ts'
-import { type Limits, resolveLimits } from '../../lib/config/limits.ts'
-import { isJsonObject } from '../../lib/util/json.ts'
+import { isJsonObject, maxJsonDepth } from '../../lib/util/json.ts'
 import { redactMember } from '../../lib/util/secret.ts'
 import { boundedJson, cutUtf8 } from './bounded-json.ts'
+
+/** Bytes of the `params` of one entry. */
+const maxAuditParamsBytes = 4 * 1024
+
+/** Bytes of each text of an entry: action, actor, session id, reason. */
+const maxAuditTextBytes = 1024
 
 export interface AuditLogOptions {
   /** Entries kept; the oldest go first. Default 10,000. */
   capacity?: number
   clock?: Clock
   /** Bounds of one entry; those left out keep their defaults. */
-  limits?: Partial<AuditEntryLimits>
 }
 
 /**
@@ -19,7 +23,6 @@ export interface AuditLogOptions {
 export class AuditLog {
   readonly #capacity: number
   readonly #clock: Clock
-  readonly #limits: AuditEntryLimits
   /** A ring: the entry with id n is in slot (n - 1) % capacity. */
   readonly #ring: AuditEntry[] = []
   readonly #listeners = new Set<(entry: AuditEntry) => void>()
@@ -27,13 +30,12 @@ export class AuditLog {
   #lastRecordedMs: number | null = null
 
   /** Throws `TypeError` when `capacity` is not a positive integer. */
-  constructor({ capacity = 10_000, clock = systemClock, limits = {} }: AuditLogOptions = {}) {
+  constructor({ capacity = 10_000, clock = systemClock }: AuditLogOptions = {}) {
     if (!Number.isSafeInteger(capacity) || capacity < 1) {
       throw new TypeError('audit capacity must be a positive integer')
     }
     this.#capacity = capacity
     this.#clock = clock
-    this.#limits = resolveLimits(limits)
   }
 
   /** Id of the newest entry, which is the number of records so far. */
@@ -58,7 +60,7 @@ export class AuditLog {
    */
   record(record: AuditRecord): AuditEntry {
     const nowMs = this.#clock.now()
-    const entry = auditEntry(record, { id: this.#lastId + 1, nowMs, limits: this.#limits })
+    const entry = auditEntry(record, { id: this.#lastId + 1, nowMs })
     this.#ring[this.#lastId % this.#capacity] = entry
     this.#lastId = entry.id
     this.#lastRecordedMs = nowMs
@@ -122,20 +124,15 @@ export interface AuditEntry {
   readonly session_id: string | null
 }
 
-type AuditEntryLimits = Pick<Limits, 'maxAuditParamsBytes' | 'maxAuditTextBytes' | 'maxJsonDepth'>
-
 /** Throws `TypeError` for a record of the wrong types; only `params` may be anything. */
-function auditEntry(
-  record: AuditRecord,
-  { id, nowMs, limits }: { id: number; nowMs: number; limits: AuditEntryLimits },
-): AuditEntry {
+function auditEntry(record: AuditRecord, { id, nowMs }: { id: number; nowMs: number }): AuditEntry {
   if (!isJsonObject(record)) throw new TypeError('audit record must be an object')
   const { action, outcome = 'success', actor, params, durationMs, sessionId, timestamp } = record
   if (typeof action !== 'string' || action === '') {
     throw new TypeError('audit action must be a non-empty string')
   }
-  const cut: Cut = text => cutUtf8(text, limits.maxAuditTextBytes).text
-  const paramsBounds = { maxBytes: limits.maxAuditParamsBytes, maxDepth: limits.maxJsonDepth }
+  const cut: Cut = text => cutUtf8(text, maxAuditTextBytes).text
+  const paramsBounds = { maxBytes: maxAuditParamsBytes, maxDepth: maxJsonDepth }
   return Object.freeze({
     id,
     timestamp: toRfc3339(timestamp === undefined ? nowMs : timeMs(timestamp)),

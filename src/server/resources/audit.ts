@@ -1,4 +1,3 @@
-import type { Limits } from '../../lib/config/limits.ts'
 import type { AuditLog } from './audit-log.ts'
 import { type BuiltIn, changedAt, freezeAll } from './built-in.ts'
 import { suggestedLimits } from './completion.ts'
@@ -8,33 +7,32 @@ import type { Content, Descriptor, Template } from './producer.ts'
 import { limitParameter } from './query-parameters.ts'
 import type { ResourceUri } from './resource-uri.ts'
 
+/** Entries when the reader names no `limit`. */
+const defaultAuditLimit = 50
+
+/** Entries at most: a greater `limit` counts as this. */
+const maxAuditLimit = 500
+
 export const auditRecentUri = 'audit://recent'
 
 const annotations = { audience: ['user', 'assistant'], priority: 0.5 } as const
 
-type AuditLimits = Pick<
-  Limits,
-  'defaultAuditLimit' | 'maxAuditLimit' | 'maxKeptAnswers' | 'maxKeptAnswerBytes'
->
-
 /** `audit://recent`: the end of the wired audit log. */
 export class AuditProducer implements BuiltIn {
-  readonly #limits: AuditLimits
   readonly #kept: KeptAnswers
   readonly #templates: readonly Template[]
   #log: AuditLog | undefined
   #listedId = -1
   #descriptors: readonly Descriptor[] = []
 
-  constructor(limits: AuditLimits) {
-    this.#limits = limits
-    this.#kept = new KeptAnswers(limits)
+  constructor() {
+    this.#kept = new KeptAnswers()
     this.#templates = freezeAll([
       {
         uriTemplate: 'audit://recent{?limit}',
         name: 'Recent actions, as many as asked for',
         title: 'Recent actions, as many as asked for',
-        description: `The last \`limit\` actions in the application, at most ${limits.maxAuditLimit}`,
+        description: `The last \`limit\` actions in the application, at most ${maxAuditLimit}`,
         mimeType: 'application/json',
         annotations,
       },
@@ -65,7 +63,6 @@ export class AuditProducer implements BuiltIn {
 
   complete(variable: string, prefix: string): readonly string[] {
     if (variable !== 'limit') return []
-    const { defaultAuditLimit, maxAuditLimit } = this.#limits
     const values = suggestedLimits(defaultAuditLimit, maxAuditLimit)
     return values.filter(text => text.startsWith(prefix))
   }
@@ -84,17 +81,16 @@ export class AuditProducer implements BuiltIn {
   }
 
   #limitOf(uri: ResourceUri): number {
-    return limitParameter(uri, this.#limits.defaultAuditLimit, this.#limits.maxAuditLimit)
+    return limitParameter(uri, defaultAuditLimit, maxAuditLimit)
   }
 
   #describe(recordedMs: number | null): readonly Descriptor[] {
-    const { defaultAuditLimit: usual, maxAuditLimit: most } = this.#limits
     return freezeAll([
       {
         uri: auditRecentUri,
         name: 'Recent actions',
         title: 'Recent actions',
-        description: `The last ${usual} actions in the application; ?limit=N for up to ${most}`,
+        description: `The last ${defaultAuditLimit} actions in the application; ?limit=N for up to ${maxAuditLimit}`,
         mimeType: 'application/json',
         annotations: { ...annotations, ...changedAt(recordedMs) },
       },

@@ -1,4 +1,4 @@
-import type { JsonDifferences } from '../../lib/util/json-diff.ts'
+import type { JsonDifferences } from '../../lib/mcp/json-diff.ts'
 import type { SceneRevision } from './scene-revision.ts'
 
 /** A scene that a person gave a name. */

@@ -1,4 +1,3 @@
-import type { Limits } from '../../lib/config/limits.ts'
 import { type BuiltIn, freezeAll } from './built-in.ts'
 import { ResourceNotFound } from './errors.ts'
 import { KeptAnswers } from './kept-answers.ts'
@@ -39,13 +38,9 @@ export class ClientsProducer implements BuiltIn {
   readonly #kept: KeptAnswers
   readonly #listed: readonly Descriptor[]
 
-  constructor(
-    source: ClientsSource,
-    limits: Pick<Limits, 'maxKeptAnswers' | 'maxKeptAnswerBytes'>,
-    isListed = true,
-  ) {
+  constructor(source: ClientsSource, isListed = true) {
     this.#source = source
-    this.#kept = new KeptAnswers(limits)
+    this.#kept = new KeptAnswers()
     this.#listed = isListed ? descriptors : none
   }
 

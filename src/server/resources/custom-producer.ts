@@ -1,5 +1,5 @@
+import type { ResourceLimits } from './limits.ts'
 import type { Logger } from '../../lib/util/logger.ts'
-import type { Limits } from '../../lib/config/limits.ts'
 import { type MaybePromise, isThenable, within } from './maybe-promise.ts'
 import type {
   CompletionContext,
@@ -16,8 +16,11 @@ import { listedValues } from './completion.ts'
 import type { Timer } from '../../lib/util/time.ts'
 import { TypedContents } from './typed-contents.ts'
 
+/** A custom producer must answer within this time. */
+const producerTimeoutMs = 2000
+
 interface CustomProducerContext {
-  limits: Pick<Limits, 'producerTimeoutMs' | 'maxPendingReads' | 'maxUriChars' | 'maxIcons'>
+  limits: Pick<ResourceLimits, 'maxPendingReads'>
   log: Logger
   timer: Timer
 }
@@ -48,7 +51,7 @@ export class CustomProducer {
     this.scheme = producer.scheme
     this.#producer = producer
     this.#context = context
-    this.#entries = new EntryReader(producer.scheme, context.limits, 'pass')
+    this.#entries = new EntryReader(producer.scheme, 'pass')
   }
 
   /** Never throws or rejects; a list that fails is empty, an entry of the wrong shape left out. */
@@ -175,8 +178,8 @@ export class CustomProducer {
   }
 
   #within<Value>(promise: Promise<Value>, late: () => Value): Promise<Value> {
-    const { limits, timer } = this.#context
-    return within(promise, limits.producerTimeoutMs, timer, late)
+    const { timer } = this.#context
+    return within(promise, producerTimeoutMs, timer, late)
   }
 
   /** Logged once for each way of failing: lists come with every client. */

@@ -1,24 +1,22 @@
-import type { Limits } from '../../lib/config/limits.ts'
 import { wellFormedJson } from '../../lib/util/json.ts'
 import { textContents } from './built-in.ts'
 import type { Content } from './producer.ts'
+
+/** Answers of one resource, and their bytes. */
+export const maxKeptAnswers = 16
+const maxKeptBytes = 16 * 1024 * 1024
 
 /**
  * The answers made since the state last changed, so that many readers of one state cost one
  * serialisation. All go when the version moves on.
  */
 export class KeptAnswers {
-  readonly #limits: Pick<Limits, 'maxKeptAnswers' | 'maxKeptAnswerBytes'>
   readonly #mimeType: string
   readonly #answers = new Map<string, readonly Content[]>()
   #version = -1
   #bytes = 0
 
-  constructor(
-    limits: Pick<Limits, 'maxKeptAnswers' | 'maxKeptAnswerBytes'>,
-    mimeType = 'application/json',
-  ) {
-    this.#limits = limits
+  constructor(mimeType = 'application/json') {
     this.#mimeType = mimeType
   }
 
@@ -39,10 +37,7 @@ export class KeptAnswers {
     const text = wellFormedJson(build())
     const contents = textContents(uri, this.#mimeType, text, meta)
     const bytes = Buffer.byteLength(text)
-    if (
-      this.#answers.size < this.#limits.maxKeptAnswers &&
-      this.#bytes + bytes <= this.#limits.maxKeptAnswerBytes
-    ) {
+    if (this.#answers.size < maxKeptAnswers && this.#bytes + bytes <= maxKeptBytes) {
       this.#answers.set(uri, contents)
       this.#bytes += bytes
     }

@@ -1,6 +1,8 @@
+import type { ResourceLimits } from './limits.ts'
+import { maxUriChars } from './resource-uri.ts'
 import { ResourceUriInvalid } from './errors.ts'
 import { all, chain, type MaybePromise } from './maybe-promise.ts'
-import type { Limits } from '../../lib/config/limits.ts'
+import { maxKeptAnswers } from './kept-answers.ts'
 import type { Descriptor, DescriptorPage } from './producer.ts'
 import { fail, ok, type Result } from '../../lib/util/result.ts'
 
@@ -32,7 +34,7 @@ interface KeptPage {
   readonly page: ListPage
 }
 
-type ListLimits = Pick<Limits, 'pageSize' | 'maxUriChars' | 'maxKeptAnswers'>
+type ListLimits = Pick<ResourceLimits, 'pageSize'>
 
 const noDescriptors: readonly Descriptor[] = Object.freeze([])
 const noHead: Head = { fixed: noDescriptors, from: 0, to: 0 }
@@ -52,7 +54,7 @@ export class Listing {
 
   /** Throws `ResourceUriInvalid` for an invalid cursor. */
   page(cursor: unknown): MaybePromise<ListPage> {
-    const parsed = parseCursor(cursor, this.#limits.maxUriChars)
+    const parsed = parseCursor(cursor, maxUriChars)
     if (!parsed.ok) throw new ResourceUriInvalid(parsed.failure)
     const key = typeof cursor === 'string' ? cursor : ''
     const position = parsed.value
@@ -104,7 +106,7 @@ export class Listing {
     }
     const descriptors = Object.freeze([...fixed.slice(from, to), ...tail])
     const page = Object.freeze({ descriptors, ...(nextCursor !== undefined && { nextCursor }) })
-    if (kept === undefined && this.#kept.size >= this.#limits.maxKeptAnswers) this.#kept.clear()
+    if (kept === undefined && this.#kept.size >= maxKeptAnswers) this.#kept.clear()
     // Only a frozen list promises that it is unchanged when it comes again.
     if (Object.isFrozen(tail)) this.#kept.set(key, { fixed, tail, page })
     else this.#kept.delete(key)

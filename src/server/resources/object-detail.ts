@@ -1,6 +1,6 @@
 import { parseExact } from '../../lib/util/exact-json.ts'
 import { isJsonObject, type JsonObject } from '../../lib/util/json.ts'
-import { diffJson, type JsonChange } from '../../lib/util/json-diff.ts'
+import { diffJson, type JsonChange } from '../../lib/mcp/json-diff.ts'
 import type { Reader } from './producer.ts'
 import { isReservedScheme, type ServedResources } from './schemes.ts'
 

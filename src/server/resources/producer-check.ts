@@ -1,8 +1,7 @@
-import { type MemberFailure, MemberReader, pointerTo } from '../../lib/util/member-reader.ts'
+import { type MemberFailure, MemberReader, pointerTo } from '../../lib/host-link/member-reader.ts'
 import { omitUndefined } from '../../lib/util/members.ts'
 import { isJsonObject } from '../../lib/util/json.ts'
 import type { Result } from '../../lib/util/result.ts'
-import type { Limits } from '../../lib/config/limits.ts'
 import {
   type Annotations,
   type BlobContent,
@@ -17,29 +16,28 @@ import {
   isPriority,
   type Template,
 } from './producer.ts'
-import { parseResourceUri } from './resource-uri.ts'
+import { parseResourceUri, maxUriChars } from './resource-uri.ts'
+
+/** Icons of one entry of a listing, and sizes of one icon. */
+const maxIcons = 8
 
 type Others = 'refuse' | 'pass'
-type EntryLimits = Pick<Limits, 'maxUriChars' | 'maxIcons'>
-
 /**
  * Reads an entry of a list: of the application, or of the embedding program, whose entries may
  * have other members and texts of any length (`pass`).
  */
 export class EntryReader {
   readonly #scheme: string
-  readonly #limits: EntryLimits
   readonly #others: Others
 
-  constructor(scheme: string, limits: EntryLimits, others: Others) {
+  constructor(scheme: string, others: Others) {
     this.#scheme = scheme
-    this.#limits = limits
     this.#others = others
   }
 
   descriptor(value: unknown, pointer: string): Result<Descriptor, MemberFailure> {
     const reader = new MemberReader(value, pointer, this.#others)
-    const parsed = parseResourceUri(reader.any('uri'), this.#limits.maxUriChars)
+    const parsed = parseResourceUri(reader.any('uri'), maxUriChars)
     if (!parsed.ok) reader.refuse('uri', parsed.failure.replace(/^uri /, ''))
     else if (parsed.value.scheme !== this.#scheme) {
       reader.refuse('uri', `must begin with ${this.#scheme}:`)
@@ -52,7 +50,7 @@ export class EntryReader {
 
   template(value: unknown, pointer: string): Result<Template, MemberFailure> {
     const reader = new MemberReader(value, pointer, this.#others)
-    const text = reader.shortText('uriTemplate', this.#limits.maxUriChars)
+    const text = reader.shortText('uriTemplate', maxUriChars)
     const uriTemplate = reader.required('uriTemplate', text, '')
     if (!uriTemplate.startsWith(`${this.#scheme}:`)) {
       reader.refuse('uriTemplate', `must begin with ${this.#scheme}:`)
@@ -64,8 +62,7 @@ export class EntryReader {
   /** What resources and templates have in common; short, for every client is sent every entry. */
   #common(reader: MemberReader, pointer: string) {
     const isOwn = this.#others === 'pass'
-    const text = (name: string) =>
-      isOwn ? reader.text(name) : reader.shortText(name, this.#limits.maxUriChars)
+    const text = (name: string) => (isOwn ? reader.text(name) : reader.shortText(name, maxUriChars))
     const meta = isOwn ? reader.any('_meta') : undefined
     if (meta !== undefined && !isJsonObject(meta)) reader.refuse('_meta', 'must be an object')
     return {
@@ -74,7 +71,7 @@ export class EntryReader {
       description: text('description'),
       mimeType: text('mimeType'),
       annotations: readAnnotations(reader, pointerTo(pointer, 'annotations'), this.#others),
-      icons: readIcons(reader, pointerTo(pointer, 'icons'), this.#limits, this.#others),
+      icons: readIcons(reader, pointerTo(pointer, 'icons'), this.#others),
       _meta: isJsonObject(meta) ? meta : undefined,
     }
   }
@@ -100,22 +97,20 @@ function readAnnotations(
 function readIcons(
   parent: MemberReader,
   pointer: string,
-  limits: EntryLimits,
   others: Others,
 ): readonly Icon[] | undefined {
   const value = parent.any('icons')
   if (value === undefined) return undefined
-  if (!Array.isArray(value) || value.length > limits.maxIcons) {
-    return parent.refuse('icons', `must be an array of at most ${limits.maxIcons} icons`)
+  if (!Array.isArray(value) || value.length > maxIcons) {
+    return parent.refuse('icons', `must be an array of at most ${maxIcons} icons`)
   }
   const icons = value.map((item, index): Icon => {
     const reader = new MemberReader(item, pointerTo(pointer, index), others)
-    reader.shortText('src', limits.maxUriChars)
-    const isSizes = (sizes: unknown): sizes is readonly string[] =>
-      isIconSizes(sizes, limits.maxIcons)
+    reader.shortText('src', maxUriChars)
+    const isSizes = (sizes: unknown): sizes is readonly string[] => isIconSizes(sizes, maxIcons)
     const icon = omitUndefined({
       src: reader.required('src', checked(reader, 'src', isIconSource), ''),
-      mimeType: reader.shortText('mimeType', limits.maxUriChars),
+      mimeType: reader.shortText('mimeType', maxUriChars),
       sizes: checked(reader, 'sizes', isSizes),
       theme: reader.word('theme', ['light', 'dark']),
     })

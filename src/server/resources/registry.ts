@@ -1,7 +1,8 @@
+import type { ResourceLimits } from './limits.ts'
+import { maxJsonDepth } from '../../lib/util/json.ts'
 import { type Clock, systemTimer, type Timer } from '../../lib/util/time.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import { type Logger, silentLogger } from '../../lib/util/logger.ts'
-import type { Limits } from '../../lib/config/limits.ts'
 import { AuditProducer, auditRecentUri } from './audit.ts'
 import { AuditLog } from './audit-log.ts'
 import { CaptureProducer } from './capture.ts'
@@ -30,7 +31,7 @@ import { SessionEventBuffer } from './session-event-buffer.ts'
 import { SessionEventsProducer } from './session-events.ts'
 
 interface ResourceRegistryOptions {
-  limits: Limits
+  limits: ResourceLimits
   clock?: Clock
   log?: Logger
   timer?: Timer
@@ -55,7 +56,7 @@ interface ResourceRegistryOptions {
  * endpoint takes pages and contents out and passes changes on.
  */
 export class ResourceRegistry extends ResourceServer {
-  readonly #limits: Limits
+  readonly #limits: ResourceLimits
   readonly #log: Logger
   readonly #timer: Timer
   readonly #scene: SceneState
@@ -78,8 +79,8 @@ export class ResourceRegistry extends ResourceServer {
       clock,
       firstRevision: options.firstRevision,
     })
-    const audit = new AuditProducer(limits)
-    const events = new SessionEventsProducer(limits)
+    const audit = new AuditProducer()
+    const events = new SessionEventsProducer()
     const { notes, checkpoints, clients, liveApp = false } = options
     const producer = new SceneProducer(scene, limits, checkpoints)
     super({
@@ -89,7 +90,7 @@ export class ResourceRegistry extends ResourceServer {
         audit,
         events,
         capture: new CaptureProducer(capture),
-        ...(clients && { server: new ClientsProducer(clients, limits) }),
+        ...(clients && { server: new ClientsProducer(clients) }),
         ...(liveApp && { ui: new LiveAppProducer() }),
       },
       artefacts: options.enableArtefactResources ? options.artefacts : undefined,
@@ -143,7 +144,7 @@ export class ResourceRegistry extends ResourceServer {
    * `scene_stale` without a scene; `limit_reached`. Then the old scene stays.
    */
   patchScene(patch: ScenePatchInput): number {
-    return this.#scene.patch(scenePatch(patch, this.#limits.maxJsonDepth), null)
+    return this.#scene.patch(scenePatch(patch, maxJsonDepth), null)
   }
 
   followed(uri: string, isFollowed: boolean): void {

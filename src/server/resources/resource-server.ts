@@ -1,18 +1,21 @@
+import type { ResourceLimits } from './limits.ts'
 import { type Clock, systemClock, systemTimer, type Timer } from '../../lib/util/time.ts'
 import { type Logger, silentLogger } from '../../lib/util/logger.ts'
-import type { Limits } from '../../lib/config/limits.ts'
 import type { Completion } from './completion.ts'
 import { ResourceNotFound, ResourceUriInvalid } from './errors.ts'
 import { Listeners, type ResourceListener } from './listeners.ts'
 import { Listing, type ListPage } from './listing.ts'
 import { chain, type MaybePromise, recovered } from './maybe-promise.ts'
 import type { Content, Reader, RelayedContents, Template } from './producer.ts'
-import { createUriParser, type ResourceUri } from './resource-uri.ts'
+import { createUriParser, type ResourceUri, maxUriChars } from './resource-uri.ts'
 import { ResourceRoutes, type ResourceRoutesOptions } from './routes.ts'
 import { isForWriters, type ServedResources } from './schemes.ts'
 
+/** URIs whose parsed form is kept for the next request. */
+const maxParsedUris = 256
+
 interface ResourceServerOptions extends Omit<ResourceRoutesOptions, 'log'> {
-  limits: Limits
+  limits: ResourceLimits
   clock?: Clock
   log?: Logger
   timer?: Timer
@@ -46,7 +49,7 @@ export class ResourceServer implements ServedResources {
   constructor(options: ResourceServerOptions) {
     const { limits, clock = systemClock, log = silentLogger, timer = systemTimer } = options
     this.#whereToLook = options.whereToLook
-    this.#parseUri = createUriParser(limits.maxUriChars, limits.maxParsedUris)
+    this.#parseUri = createUriParser(maxUriChars, maxParsedUris)
     this.routes = new ResourceRoutes({ ...options, log })
     this.#listing = new Listing(this.routes, limits)
     this.#listeners = new Listeners(log)

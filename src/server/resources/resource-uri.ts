@@ -1,5 +1,8 @@
 import { type Result, fail, ok } from '../../lib/util/result.ts'
 
+/** Characters of a resource URI. */
+export const maxUriChars = 2048
+
 export { isScheme } from '../../lib/mcp/uris.ts'
 
 /** A URI that passed the syntax of RFC 3986, taken apart. */

@@ -1,6 +1,6 @@
 import { numberOf, parseExact } from '../../lib/util/exact-json.ts'
 import { arrayOf, isJsonObject, type JsonObject } from '../../lib/util/json.ts'
-import { diffJson, type JsonDifferences } from '../../lib/util/json-diff.ts'
+import { diffJson, type JsonDifferences } from '../../lib/mcp/json-diff.ts'
 import type { SceneObjects, SceneStep } from '../../lib/host-link/scene-objects.ts'
 
 export function parseScene(text: string | null): JsonObject {

@@ -5,7 +5,7 @@ import {
   type JsonObject,
   resolvePointer,
 } from '../../lib/util/json.ts'
-import { isVector } from '../../lib/util/json-diff.ts'
+import { isVector } from '../../lib/mcp/json-diff.ts'
 import { asText, cleanText, nearest } from '../../lib/util/text.ts'
 import { suggestedLimits } from './completion.ts'
 import { ResourceUriInvalid } from './errors.ts'

@@ -1,6 +1,6 @@
+import type { ResourceLimits } from './limits.ts'
 import type { Unconfirmed } from '../../lib/mcp/unconfirmed.ts'
 import { type Clock, systemClock, toRfc3339 } from '../../lib/util/time.ts'
-import type { Limits } from '../../lib/config/limits.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import {
   checkObjects,
@@ -12,6 +12,9 @@ import { SceneDemand } from './scene-demand.ts'
 import type { SceneApplication, SceneOwnership, ShownApplication } from './scene-ownership.ts'
 import { Revision, type SceneRevision } from './scene-revision.ts'
 import { checkSceneText, type SceneLimits, serialiseScene } from './scene-text.ts'
+
+/** Past scenes are kept this long for `scene://delta`. */
+const sceneRevisionMs = 10 * 60_000
 
 /** Told of a scene that was set, and of an application that went or came back. */
 interface SceneListener {
@@ -29,8 +32,7 @@ interface SceneStateOptions {
   readonly firstRevision?: number
 }
 
-type StateLimits = SceneLimits &
-  Pick<Limits, 'sceneRevisionMs' | 'maxSceneRevisionBytes' | 'maxPatchedObjects'>
+type StateLimits = SceneLimits & Pick<ResourceLimits, 'maxSceneRevisionBytes' | 'maxPatchedObjects'>
 
 /** The scene the application sent last, as JSON text, and the revisions before it. */
 export class SceneState implements SceneOwnership {
@@ -229,7 +231,7 @@ export class SceneState implements SceneOwnership {
   /** The oldest one was current until the one after it came. */
   #isOldestDue(nowMs: number): boolean {
     const [oldest, next] = this.#kept
-    const isOver = nowMs - (next?.setAtMs ?? nowMs) > this.#limits.sceneRevisionMs
+    const isOver = nowMs - (next?.setAtMs ?? nowMs) > sceneRevisionMs
     return isOver || oldest.isForgotten || this.#keptBytes > this.#limits.maxSceneRevisionBytes
   }
 

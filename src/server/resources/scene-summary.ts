@@ -1,6 +1,6 @@
 import { arrayOf, isJsonObject, type JsonObject } from '../../lib/util/json.ts'
 import { digitsOf, numberOf } from '../../lib/util/exact-json.ts'
-import { isVector } from '../../lib/util/json-diff.ts'
+import { isVector } from '../../lib/mcp/json-diff.ts'
 import { asText } from '../../lib/util/text.ts'
 import { countsOf } from './scene-query.ts'
 

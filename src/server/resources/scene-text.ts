@@ -1,4 +1,4 @@
-import type { Limits } from '../../lib/config/limits.ts'
+import type { ResourceLimits } from './limits.ts'
 import {
   exceedsDepth,
   finiteJsonText,
@@ -7,10 +7,11 @@ import {
   parseJson,
   refuseNonFinite,
   wellFormedJson,
+  maxJsonDepth,
 } from '../../lib/util/json.ts'
-import { jsonFault } from '../../lib/util/json-fault.ts'
+import { jsonFault } from '../../lib/mcp/json-fault.ts'
 
-export type SceneLimits = Pick<Limits, 'maxMessageBytes' | 'maxJsonDepth'>
+export type SceneLimits = Pick<ResourceLimits, 'maxMessageBytes'>
 
 /** The scene as JSON text, or a `TypeError` that says what is wrong with it. */
 export function serialiseScene(scene: unknown, limits: SceneLimits): string {
@@ -24,7 +25,7 @@ export function serialiseScene(scene: unknown, limits: SceneLimits): string {
   // `toJSON` may have turned the object into anything.
   if (typeof text !== 'string' || !text.startsWith('{')) throw notAnObject()
   checkBytes(text, limits)
-  if (exceedsDepth(text, limits.maxJsonDepth)) throw tooDeep(limits)
+  if (exceedsDepth(text, maxJsonDepth)) throw tooDeep()
   return text
 }
 
@@ -33,9 +34,9 @@ export function checkSceneText(given: unknown, limits: SceneLimits): string | nu
   if (typeof given !== 'string') throw new TypeError('scene text must be a string of JSON')
   const text = wellFormedJson(given)
   checkBytes(text, limits)
-  const parsed = parseJson(text, limits.maxJsonDepth)
+  const parsed = parseJson(text, maxJsonDepth)
   if (!parsed.ok) {
-    if (parsed.failure === 'depth') throw tooDeep(limits)
+    if (parsed.failure === 'depth') throw tooDeep()
     throw new TypeError(`scene is not valid JSON: ${jsonFault(text)}`)
   }
   if (parsed.value === null) return null
@@ -79,6 +80,6 @@ function notSerialisable(cause: unknown): TypeError {
   return new TypeError(`scene cannot be written as JSON: ${what}`, { cause })
 }
 
-function tooDeep(limits: SceneLimits): TypeError {
-  return new TypeError(`scene is nested deeper than ${limits.maxJsonDepth} levels`)
+function tooDeep(): TypeError {
+  return new TypeError(`scene is nested deeper than ${maxJsonDepth} levels`)
 }

@@ -1,9 +1,9 @@
-import type { Limits } from '../../lib/config/limits.ts'
+import type { ResourceLimits } from './limits.ts'
 import { type BuiltIn, jsonContents } from './built-in.ts'
 import { ResourceNotFound, ResourceUriInvalid } from './errors.ts'
 import { numberOf, parseExact } from '../../lib/util/exact-json.ts'
 import { isJsonObject, type JsonObject } from '../../lib/util/json.ts'
-import type { JsonDifferences } from '../../lib/util/json-diff.ts'
+import type { JsonDifferences } from '../../lib/mcp/json-diff.ts'
 import { asText } from '../../lib/util/text.ts'
 import { KeptAnswers } from './kept-answers.ts'
 import { chain, type MaybePromise } from './maybe-promise.ts'
@@ -61,14 +61,14 @@ export class SceneProducer implements BuiltIn {
 
   constructor(
     state: SceneState,
-    limits: Pick<Limits, 'maxSceneChanges' | 'maxKeptAnswers' | 'maxKeptAnswerBytes'>,
+    limits: Pick<ResourceLimits, 'maxSceneChanges'>,
     checkpoints?: CheckpointSource,
   ) {
     this.#state = state
     this.#checkpoints = checkpoints
     this.#maxChanges = limits.maxSceneChanges
-    this.#deltas = new KeptAnswers(limits)
-    this.#parts = new KeptAnswers(limits)
+    this.#deltas = new KeptAnswers()
+    this.#parts = new KeptAnswers()
     this.#parsed = new ParsedScene(state)
   }
 

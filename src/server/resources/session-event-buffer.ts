@@ -1,11 +1,9 @@
+import { maxUriChars } from './resource-uri.ts'
 import { type Clock, systemClock } from '../../lib/util/time.ts'
-import { defaultLimits, resolveLimits } from '../../lib/config/limits.ts'
-import {
-  type SessionEvent,
-  type SessionEventInput,
-  type SessionEventLimits,
-  sessionEvent,
-} from './session-event.ts'
+import { type SessionEvent, type SessionEventInput, sessionEvent } from './session-event.ts'
+
+/** Events of one page when the reader names no `limit`. */
+export const defaultEventLimit = 100
 
 export interface SessionEventBufferOptions {
   /** Part of the URI, percent-encoded there. */
@@ -18,7 +16,6 @@ export interface SessionEventBufferOptions {
   maxBytes?: number
   clock?: Clock
   /** Bounds of one event; those left out keep their defaults. */
-  limits?: Partial<SessionEventLimits>
 }
 
 interface SessionEventQuery {
@@ -56,7 +53,6 @@ export class SessionEventBuffer {
   readonly #maxMessageBytes: number
   readonly #maxBytes: number | undefined
   readonly #clock: Clock
-  readonly #limits: SessionEventLimits
   /** A ring: the event with id n is in slot (n - 1) % maxlen. */
   readonly #ring: (SessionEvent | undefined)[] = []
   /** Of the events in the ring; not counted without a bound. */
@@ -75,7 +71,6 @@ export class SessionEventBuffer {
     maxMessageBytes = 4096,
     maxBytes,
     clock = systemClock,
-    limits = {},
   }: SessionEventBufferOptions) {
     this.uri = bufferUri(sessionId)
     this.sessionId = sessionId
@@ -83,7 +78,6 @@ export class SessionEventBuffer {
     this.#maxMessageBytes = positive('maxMessageBytes', maxMessageBytes)
     this.#maxBytes = maxBytes === undefined ? undefined : positive('maxBytes', maxBytes)
     this.#clock = clock
-    this.#limits = resolveLimits(limits)
   }
 
   /** Id of the newest event ever appended, 0 before the first. */
@@ -116,7 +110,6 @@ export class SessionEventBuffer {
       nowMs: this.#clock.now(),
       sessionId: this.sessionId,
       maxMessageBytes: this.#maxMessageBytes,
-      limits: this.#limits,
     })
     if (this.retainedCount === this.#maxlen) this.#dropOldest()
     this.#newest = event.id
@@ -130,7 +123,7 @@ export class SessionEventBuffer {
   /** The page that `events://session/<id>` answers; with `drain` it removes what it returns. */
   page(query: SessionEventQuery = {}): SessionEventPage {
     const { cursor = 0, drain = false } = query
-    const limit = Math.max(query.limit ?? defaultLimits.defaultEventLimit, 1)
+    const limit = Math.max(query.limit ?? defaultEventLimit, 1)
     const gap = this.#lostThrough > Math.max(cursor, this.#drainedThrough)
     const events = this.#slice(cursor, limit)
     const last = events.at(-1)?.id
@@ -191,7 +184,7 @@ function bufferUri(sessionId: unknown): string {
   }
   const uri = `events://session/${encodeURIComponent(sessionId)}`
   // Half of the longest URI leaves space for the query, in any order.
-  if (uri.length > defaultLimits.maxUriChars / 2) {
+  if (uri.length > maxUriChars / 2) {
     throw new TypeError(`sessionId is too long: its URI would have ${uri.length} characters`)
   }
   return uri

@@ -1,7 +1,12 @@
 import { toRfc3339 } from '../../lib/util/time.ts'
-import { isJsonObject } from '../../lib/util/json.ts'
-import type { Limits } from '../../lib/config/limits.ts'
+import { isJsonObject, maxJsonDepth } from '../../lib/util/json.ts'
 import { boundedJson, cutUtf8 } from './bounded-json.ts'
+
+/** Bytes of the `metadata` of one event. */
+export const maxEventMetadataBytes = 4 * 1024
+
+/** Bytes of each text of an event beside its message: source, stream, ids. */
+const maxEventTextBytes = 256
 
 export type SessionEventLevel = 'trace' | 'debug' | 'info' | 'warning' | 'error'
 
@@ -44,17 +49,11 @@ export interface SessionEvent {
   readonly metadata?: unknown
 }
 
-export type SessionEventLimits = Pick<
-  Limits,
-  'maxEventMetadataBytes' | 'maxEventTextBytes' | 'maxJsonDepth'
->
-
 interface SessionEventPlace {
   id: number
   nowMs: number
   sessionId: string
   maxMessageBytes: number
-  limits: SessionEventLimits
 }
 
 /** Throws `TypeError` for fields of the wrong type; only `metadata` may be anything. */
@@ -62,10 +61,10 @@ export function sessionEvent(input: SessionEventInput, place: SessionEventPlace)
   if (!isJsonObject(input)) throw new TypeError('event must be an object')
   const { source, stream, level = 'info', message, metadata } = input
   if (typeof message !== 'string') throw new TypeError('event message must be a string')
-  const { limits, maxMessageBytes } = place
+  const { maxMessageBytes } = place
   const cut = cutUtf8(message, maxMessageBytes)
-  const metadataBounds = { maxBytes: limits.maxEventMetadataBytes, maxDepth: limits.maxJsonDepth }
-  const text = (name: string, value: unknown) => requiredText(name, value, limits)
+  const metadataBounds = { maxBytes: maxEventMetadataBytes, maxDepth: maxJsonDepth }
+  const text = (name: string, value: unknown) => requiredText(name, value)
   const orNull = (name: string, value: unknown) =>
     value === undefined || value === null ? null : text(name, value)
   return Object.freeze({
@@ -105,7 +104,7 @@ function parseLevel(level: unknown): SessionEventLevel {
   }
 }
 
-function requiredText(name: string, value: unknown, limits: SessionEventLimits): string {
+function requiredText(name: string, value: unknown): string {
   if (typeof value !== 'string') throw new TypeError(`event ${name} must be a string`)
-  return cutUtf8(value, limits.maxEventTextBytes).text
+  return cutUtf8(value, maxEventTextBytes).text
 }

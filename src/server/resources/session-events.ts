@@ -1,5 +1,5 @@
+import { defaultEventLimit } from './session-event-buffer.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
-import type { Limits } from '../../lib/config/limits.ts'
 import { type BuiltIn, freezeAll, jsonContents } from './built-in.ts'
 import { suggestedLimits } from './completion.ts'
 import { ResourceNotFound } from './errors.ts'
@@ -7,6 +7,9 @@ import type { CompletionContext, Content, Descriptor, Template } from './produce
 import { countParameter, flagParameter, limitParameter } from './query-parameters.ts'
 import type { ResourceUri } from './resource-uri.ts'
 import type { SessionEventBuffer } from './session-event-buffer.ts'
+
+/** Events of one page at most: a greater `limit` counts as this. */
+const maxEventLimit = 1000
 
 const annotations = { audience: ['user', 'assistant'], priority: 0.3 } as const
 
@@ -29,14 +32,11 @@ interface Listed {
 
 /** `events://session/<id>`: any number of session event buffers. Never pushed. */
 export class SessionEventsProducer implements BuiltIn {
-  readonly #limits: Pick<Limits, 'defaultEventLimit' | 'maxEventLimit'>
   readonly #buffers = new Map<string, SessionEventBuffer>()
   readonly #listed = new Map<SessionEventBuffer, Listed>()
   #descriptors: readonly Descriptor[] = Object.freeze([])
 
-  constructor(limits: Pick<Limits, 'defaultEventLimit' | 'maxEventLimit'>) {
-    this.#limits = limits
-  }
+  constructor() {}
 
   /** Throws when a buffer of the same session is there already. */
   register(buffer: SessionEventBuffer): void {
@@ -88,7 +88,6 @@ export class SessionEventsProducer implements BuiltIn {
   }
 
   #pageOf(uri: ResourceUri) {
-    const { defaultEventLimit, maxEventLimit } = this.#limits
     return {
       cursor: countParameter(uri, 'cursor') ?? 0,
       limit: limitParameter(uri, defaultEventLimit, maxEventLimit),
@@ -120,7 +119,7 @@ export class SessionEventsProducer implements BuiltIn {
         return buffer === undefined ? ['0'] : [...new Set(['0', String(buffer.newestCursor)])]
       }
       case 'limit':
-        return suggestedLimits(this.#limits.defaultEventLimit, this.#limits.maxEventLimit)
+        return suggestedLimits(defaultEventLimit, maxEventLimit)
       case 'drain':
         return ['false', 'true']
       default:

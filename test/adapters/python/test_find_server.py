@@ -167,7 +167,10 @@ class FindServer(unittest.TestCase):
 
     def test_looks_where_the_server_writes(self):
         self.assertEqual(link.registry_folder({"SERVICE_REGISTRY_DIR": "/a/b"}), "/a/b")
-        if hasattr(os, "geteuid"):
+        if os.name == "nt":
+            profile = link.registry_folder({"USERPROFILE": "C:\\Users\\ada"})
+            self.assertEqual(profile, "C:\\Users\\ada\\.service-cli")
+        else:
             name = "service-cli-%d" % os.geteuid()
             self.assertEqual(link.registry_folder({"TMPDIR": "/t/", "TEMP": "/x"}), "/t/" + name)
             self.assertEqual(link.registry_folder({}), "/tmp/" + name)

@@ -1,7 +1,10 @@
 // Takes the lock, says so and keeps it until it is killed.
-import { takeFileLock } from '../../../src/lib/config/file-lock.ts'
+import { once } from 'node:events'
+import { withFileLock } from '../../../src/lib/config/private-file.ts'
 
 const [path = ''] = process.argv.slice(2)
-const lock = await takeFileLock(path, { waitMs: 20_000 })
-process.stdout.write(lock.ok ? 'held\n' : 'busy\n')
-process.stdin.resume()
+const hold = async (): Promise<void> => {
+  process.stdout.write('held\n')
+  await once(process.stdin.resume(), 'end')
+}
+await withFileLock(path, hold, 20_000)

@@ -1,11 +1,10 @@
 // Saves one login after the other until it is killed, and says which ones were saved.
-import { createConfigStore } from '../../../src/lib/config/config-store.ts'
-import { withLogin } from '../../../src/lib/config/saved-logins.ts'
-import { silentLogger } from '../../../src/lib/util/logger.ts'
+import { withLogin } from '../../../src/lib/config/config-file.ts'
+import { ConfigStore } from '../../../src/lib/config/config-store.ts'
 import { Secret } from '../../../src/lib/util/secret.ts'
 
 const [path = '', first = '0'] = process.argv.slice(2)
-const store = createConfigStore({ path, log: silentLogger })
+const store = new ConfigStore(path)
 const url = 'https://registry.example'
 for (let at = Number(first); at < Number(first) + 100_000; at++) {
   const tokens = { accessToken: new Secret(`token-${at}-${'x'.repeat(20_000)}`) }

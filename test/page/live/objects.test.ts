@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { applyTo, type ObjectRow } from '../../../page/live/objects.ts'
-import { diffJson } from '../../../src/lib/util/json-diff.ts'
+import { diffJson } from '../../../src/lib/mcp/json-diff.ts'
 import type { SceneChange } from '../../../src/lib/mcp/change-words.ts'
 
 const cube: ObjectRow = { id: 'Cube', name: 'Cube', type: 'mesh', visible: true }

@@ -2,15 +2,29 @@ import { expect } from 'chai'
 import { inspect } from 'node:util'
 import * as wire from '../../../src/lib/accounts/wire.ts'
 import { Secret } from '../../../src/lib/util/secret.ts'
+import { freePort } from '../../helpers/free-port.ts'
 import { clientOf, expectNoLeak, jwt, sendJson, thrownBy, withServer } from './support.ts'
 
-const password = new Secret('The Password Of This Test')
-const endMs = 1_900_000_000_000
+const token = 'svc_THE-TOKEN-OF-THIS-TEST'
+const password = 'The Password Of This Test'
+const alice = { username: 'alice', email: 'alice@studio.example' }
 
-describe('registry client', () => {
-  it('takes the lifetime before the time in the token, and the refresh token', () => {
+/** Both kinds of secret, in a header and in a body. */
+async function failures(url: string, options: Parameters<typeof clientOf>[1] = {}) {
+  const client = clientOf(url, options)
+  const found = [
+    await thrownBy(() => client.me(new Secret(token))),
+    await thrownBy(() => client.login('alice', new Secret(password))),
+  ]
+  return found.map(error => expectNoLeak(error, [token, password]))
+}
+
+const failureOfMe = async (...args: Parameters<typeof failures>) => (await failures(...args))[0]
+
+describe('the client of an accounts server', () => {
+  it('takes the lifetime before the time in the token, and hides both tokens', () => {
     const answer = {
-      access_token: jwt(endMs),
+      access_token: jwt(1_900_000_000_000),
       token_type: 'Bearer',
       expires_in: 60,
       refresh_token: 'srt_1',
@@ -18,94 +32,55 @@ describe('registry client', () => {
       scope: 'account read',
       later: { members: true },
     }
-    expect(wire.tokenResponse.safeParse(answer).success).to.equal(true)
     return withServer(
       (_, res) => sendJson(res, 201, answer),
       async ({ url, requests }) => {
         const before = Date.now()
-        const invite = new Secret('inv_1')
-        const account = { username: 'alice', email: 'a@x.example', password, invite }
-        const tokens = await clientOf(url).register(account)
+        const secrets = { password: new Secret(password), invite: new Secret('inv_1') }
+        const login = await clientOf(url).register({ ...alice, ...secrets })
         expect(requests).to.have.length(1)
         expect(wire.registerRequest.safeParse(requests[0]?.body).success).to.equal(true)
-        expect(tokens.accessExpiresAtMs).to.be.within(before + 60_000, Date.now() + 60_000)
-        expect(tokens.refreshExpiresAtMs).to.be.within(before + 120_000, Date.now() + 120_000)
-        expect(tokens.refreshToken?.reveal()).to.equal('srt_1')
-        expect(inspect(tokens)).to.not.include('srt_1')
+        expect(login?.accessExpiresAtMs).to.be.within(before + 60_000, Date.now() + 60_000)
+        expect(login?.refreshExpiresAtMs).to.be.within(before + 120_000, Date.now() + 120_000)
+        expect(login?.refreshToken?.reveal()).to.equal('srt_1')
+        expect(inspect(login)).to.not.include('srt_1')
       },
     )
   })
 
-  const useless: [what: string, status: number, body: unknown][] = [
-    ['no token', 200, { token: 'x' }],
-    ['a token with a line break', 200, { access_token: 'a\r\nX-Evil: 1' }],
-    ['a token of 10 KB', 200, { access_token: 'a'.repeat(10_000) }],
-    ['null', 200, null],
-  ]
-  for (const [what, status, body] of useless) {
-    it(`says registry_answer_invalid for ${what} as the answer to a login`, () =>
+  it('takes an answer with nothing but an access token, and reads its end in the token', () =>
+    withServer(
+      (_, res) =>
+        sendJson(res, 200, { access_token: jwt(1_900_000_000_000), token_type: 'bearer' }),
+      async ({ url }) => {
+        const login = await clientOf(url).login('alice', new Secret(password))
+        expect(login).to.include({ accessExpiresAtMs: 1_900_000_000_000, refreshToken: undefined })
+      },
+    ))
+
+  for (const answer of ['null', '{}', '{"access_token":"a\\nb"}', '<html>It works!</html>', '']) {
+    it(`says registry_answer_invalid for the answer ${answer || 'without a body'}`, () =>
       withServer(
-        (_, res) => sendJson(res, status, body),
+        (_, res) => void res.end(answer),
         async ({ url }) => {
-          const run = () => clientOf(url).login({ username: 'a', password })
-          const failure = expectNoLeak(await thrownBy(run), [password.reveal(), 'Evil'])
-          expect(failure.code).to.equal('registry_answer_invalid')
-          expect(failure.message).to.include('no usable access_token')
+          for (const failure of await failures(url)) {
+            expect(failure.code).to.equal('registry_answer_invalid')
+          }
         },
       ))
   }
 
-  it('says registry_answer_invalid for what is no JSON', () =>
-    withServer(
-      (_, res) => void res.writeHead(200).end('<html>It works!</html>'),
-      async ({ url }) => {
-        const failure = expectNoLeak(await thrownBy(() => clientOf(url).me(password)), [])
-        expect(failure.code).to.equal('registry_answer_invalid')
-      },
-    ))
-
-  it('finds no list of tokens in an answer without one, and a reset whose answer says nothing', () =>
-    withServer(
-      (_, res) => sendJson(res, 200, {}),
-      async ({ url }) => {
-        const failure = expectNoLeak(await thrownBy(() => clientOf(url).listTokens(password)), [])
-        expect(failure.message).to.include('no list of tokens')
-        const reset = { username: 'alice', code: new Secret('rst_1'), password }
-        const ended = await clientOf(url).resetPassword(reset)
-        expect(ended).to.deep.equal({ sessions: undefined, tokens: [] })
-      },
-    ))
-
-  it('says that the account was made when only the login after it failed', () =>
-    withServer(
-      ({ path }, res) => {
-        if (path.endsWith('/register')) res.writeHead(204).end()
-        else sendJson(res, 401, { error: 'no' })
-      },
-      async ({ url }) => {
-        const account = { username: 'alice', email: 'alice@x.example', password }
-        const error = await thrownBy(() => clientOf(url).register(account))
-        const failure = expectNoLeak(error, [password.reveal()])
-        expect(failure.code).to.equal('auth_refused')
-        expect(failure.message).to.include('the account was made, but not logged in')
-        expect(failure.hint).to.equal(`log in with service-cli login alice --registry ${url}`)
-      },
-    ))
-
-  it('cleans what the registry says of control characters', () =>
+  it('removes control characters from what the server says', () =>
     withServer(
       ({ path }, res) => {
         const evil = '\u001b[2J\u001b]0;owned\u0007al\u202eice\r\n'
         if (path.endsWith('/me')) sendJson(res, 200, { username: evil, email: `${evil}@x` })
-        else sendJson(res, 409, { detail: `${evil} is taken`, code: '\u001b[31m' })
+        else sendJson(res, 409, { detail: `${evil} is taken` })
       },
       async ({ url }) => {
-        const me = await clientOf(url).me(password)
-        expect(me.username).to.equal('al ice')
-        const error = await thrownBy(() => clientOf(url).login({ username: 'a', password }))
-        const failure = expectNoLeak(error, ['\u001b', '\u202e', '\u0007'])
-        expect(failure.message).to.equal(`${url} refused the login: al ice is taken`)
-        expect(failure.data).to.not.have.property('reason')
+        expect((await clientOf(url).me(new Secret(token))).username).to.equal('al ice')
+        const error = await thrownBy(() => clientOf(url).login('a', new Secret(password)))
+        expect(expectNoLeak(error, []).message).to.equal(`${url} refused: al ice is taken`)
       },
     ))
 
@@ -113,7 +88,6 @@ describe('registry client', () => {
     withServer(
       (_, res) =>
         sendJson(res, 422, {
-          code: 'validation-failed',
           detail: 'the request is not valid',
           errors: [
             { pointer: '/username', detail: 'is 3 to 64 letters' },
@@ -121,22 +95,143 @@ describe('registry client', () => {
           ],
         }),
       async ({ url }) => {
-        const failure = expectNoLeak(await thrownBy(() => clientOf(url).me(password)), [])
-        expect(failure.message).to.equal(
-          `${url} refused the look-up of the account: username is 3 to 64 letters; password has at least 8 characters`,
+        expect((await failureOfMe(url))?.message).to.equal(
+          `${url} refused: username is 3 to 64 letters; password has at least 8 characters`,
         )
       },
     ))
 
-  it('refuses ids of tokens that would change the path', () =>
-    withServer(
-      (_, res) => void res.writeHead(204).end(),
-      async ({ url, requests }) => {
-        for (const id of ['..', '', 'a/b', 'a%2fb', '?x', 'x'.repeat(200)]) {
-          const error = await thrownBy(() => clientOf(url).revokeToken(password, id))
-          expect(expectNoLeak(error, []).code, id).to.equal('usage_invalid')
+  it('hides a password that the server repeats, and no word of the sentence for a wrong one', () => {
+    const detail = 'the user name or the password is wrong'
+    return withServer(
+      ({ body }, res) =>
+        sendJson(res, 401, body.username === 'bob' ? { detail } : { error: detail }),
+      async ({ url }) => {
+        const said = async (name: string) => {
+          const login = () => clientOf(url).login(name, new Secret('password'))
+          return expectNoLeak(await thrownBy(login), []).message
         }
-        expect(requests).to.deep.equal([])
+        expect(await said('bob')).to.contain(detail)
+        expect(await said('alice')).to.contain('the user name or the [secret] is wrong')
+      },
+    )
+  })
+
+  const statuses: [status: number, code: string][] = [
+    [401, 'auth_refused'],
+    [404, 'request_refused'],
+    [408, 'registry_failed'],
+    [429, 'rate_limited'],
+    [500, 'registry_failed'],
+    [501, 'request_refused'],
+  ]
+  for (const [status, code] of statuses) {
+    it(`says ${code} for ${status}, also when the answer repeats the secrets`, () =>
+      withServer(
+        ({ authorization, body }, res) => {
+          const text = `no: ${authorization} ${JSON.stringify(body)} ${body?.password}`
+          const errors = [{ pointer: `/${body?.password ?? token}`, detail: text }]
+          // Long enough that the text is cut somewhere in a secret.
+          const detail = `${'x'.repeat(480)} ${token} ${password}`
+          sendJson(res, status, { code: 'some-reason', title: text, detail, errors })
+        },
+        async ({ url }) => {
+          for (const failure of await failures(url)) {
+            expect(failure.code).to.equal(code)
+            expect(failure.data).to.include({ status, reason: 'some-reason', registry: url })
+            expectNoLeak(failure, ['svc_', 'The Pass'])
+          }
+        },
+      ))
+  }
+
+  it('does not follow a redirect', () =>
+    withServer(
+      (_, res) => sendJson(res, 200, { username: 'mallory' }),
+      other =>
+        withServer(
+          (_, res) => res.writeHead(307, { Location: `${other.url}/api?token=${token}` }).end(),
+          async ({ url }) => {
+            for (const failure of await failures(url)) {
+              expect(failure.code).to.equal('registry_answer_invalid')
+              expect(failure.hint).to.equal(`if it moved, use ${other.url}`)
+            }
+            expect(other.requests).to.deep.equal([])
+          },
+        ),
+    ))
+
+  it('says network_failed when nothing listens', async () => {
+    const url = `http://127.0.0.1:${await freePort()}`
+    for (const failure of await failures(url)) {
+      expect(failure.code).to.equal('network_failed')
+      expect(failure.message).to.equal(
+        `${url} cannot be reached: connection refused (ECONNREFUSED)`,
+      )
+    }
+  })
+
+  it('says net_timeout when no answer comes, or one that never ends', () =>
+    withServer(
+      ({ path }, res) => void (path.endsWith('/me') && res.writeHead(200).write('{')),
+      async ({ url }) => {
+        for (const failure of await failures(url, { timeoutMs: 300 })) {
+          expect(failure.code).to.equal('net_timeout')
+          expect(failure.message).to.equal(`${url} did not answer in time`)
+        }
       },
     ))
+
+  it('says network_failed when the connection is cut before the answer or in it', () =>
+    withServer(
+      ({ path }, res) => {
+        if (path.endsWith('/me')) return void res.destroy()
+        res.writeHead(200, { 'Content-Length': '1000' })
+        res.write('{"access_token":', () => res.destroy())
+      },
+      async ({ url }) => {
+        for (const failure of await failures(url)) expect(failure.code).to.equal('network_failed')
+      },
+    ))
+
+  it('says that TLS failed when a plain server is asked by https', () =>
+    withServer(
+      () => {},
+      async ({ url }) => {
+        for (const failure of await failures(url.replace('http:', 'https:'))) {
+          expect(failure.code).to.equal('network_failed')
+          expect(failure.message).to.include('TLS failed (')
+        }
+      },
+    ))
+
+  it('repeats a GET twice after a cut connection, and a POST never', () =>
+    withServer(
+      (_, res) => res.destroy(),
+      async ({ url, requests }) => {
+        await failures(url, { retries: 2 })
+        const asked = requests.map(({ path }) => path.split('/').at(-1))
+        expect(asked).to.deep.equal(['me', 'me', 'me', 'login'])
+      },
+    ))
+
+  it('waits as long as Retry-After says, unless that is too long', async () => {
+    let wait = '1'
+    await withServer(
+      (_, res) => {
+        if (wait === '') return sendJson(res, 200, alice)
+        sendJson(res, 429, {}, { 'Retry-After': wait })
+        wait = wait === '1' ? '' : wait
+      },
+      async ({ url, requests }) => {
+        const client = clientOf(url, { retries: 2 })
+        expect(await client.me(new Secret(token))).to.deep.equal(alice)
+        expect(requests).to.have.length(2)
+        wait = '120'
+        const failure = await failureOfMe(url, { retries: 2 })
+        expect(failure?.hint).to.equal('wait 120 s, then try again')
+        expect(requests).to.have.length(4)
+      },
+    )
+  })
 })

@@ -5,10 +5,8 @@ import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { inspect } from 'node:util'
 import { ServiceError } from '../../../src/lib/util/errors.ts'
-import { type ClientLimits, defaultClientLimits } from '../../../src/lib/accounts/client-limits.ts'
-import { createAccountsClient } from '../../../src/lib/accounts/client.ts'
+import { AccountsClient } from '../../../src/lib/accounts/client.ts'
 import { type AccountsUrl, parseAccountsUrl } from '../../../src/lib/config/accounts-url.ts'
-import { type TransportOptions, createTransport } from '../../../src/lib/accounts/transport.ts'
 
 export interface Seen {
   readonly method: string
@@ -71,23 +69,12 @@ export function accountsUrlOf(url: string): AccountsUrl {
   return parsed.value
 }
 
-/** A client that waits for nothing between its attempts; the pauses it asked for are kept. */
+/** A client without retries. */
 export function clientOf(
   url: string,
-  options: Partial<Omit<TransportOptions, 'limits'>> & {
-    limits?: Partial<ClientLimits>
-    pauses?: number[]
-  } = {},
-) {
-  const { limits, pauses = [], ...rest } = options
-  const transport = createTransport({
-    server: accountsUrlOf(url),
-    env: {},
-    limits: { ...defaultClientLimits, ...limits },
-    pause: async ms => void pauses.push(ms),
-    ...rest,
-  })
-  return createAccountsClient(transport)
+  options: Partial<ConstructorParameters<typeof AccountsClient>[1]> = {},
+): AccountsClient {
+  return new AccountsClient(accountsUrlOf(url), { env: {}, retries: 0, ...options })
 }
 
 /** A token as the specification has it: a JWT that says when it ends. */

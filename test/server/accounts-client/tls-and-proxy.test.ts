@@ -1,21 +1,18 @@
 import { expect } from 'chai'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { type AddressInfo, type Socket, connect } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { Secret } from '../../../src/lib/util/secret.ts'
-import { makePair, writePair } from '../../helpers/certificate.ts'
-import { until } from '../../helpers/until.ts'
+import { makePair } from '../../helpers/certificate.ts'
 import { clientOf, expectNoLeak, sendJson, thrownBy, withServer } from './support.ts'
 
 const token = new Secret('svc_THE-TOKEN-OF-THIS-TEST')
+const target = 'https://registry.invalid'
 const answerMe = (_: unknown, res: Parameters<typeof sendJson>[0]) =>
-  sendJson(res, 200, { username: 'alice', email: 'alice@x.example' })
+  sendJson(res, 200, { username: 'alice' })
 
 async function failureOfMe(...args: Parameters<typeof clientOf>) {
-  const error = await thrownBy(() => clientOf(...args).me(token))
+  const error = await thrownBy(async () => clientOf(...args).me(token))
   return expectNoLeak(error, [token.reveal(), 'hunter2'])
 }
 
@@ -37,9 +34,9 @@ async function withProxy<T>(
   })
   server.on('connection', socket => sockets.add(socket))
   server.on('connect', (req, socket: Socket) => {
-    lines.push(`CONNECT ${req.url} ${req.headers['proxy-authorization'] ?? ''}`.trim())
+    lines.push(`CONNECT ${req.url}`)
     socket.on('error', () => {})
-    if (to === 'silent') return void socket.resume().on('end', () => lines.push('closed'))
+    if (to === 'silent') return
     if ('status' in to) return void socket.end(`HTTP/1.1 ${to.status} No\r\n\r\n`)
     const onward = connect(to.port, '127.0.0.1', () => {
       socket.write('HTTP/1.1 200 OK\r\n\r\n')
@@ -59,16 +56,9 @@ async function withProxy<T>(
   }
 }
 
-describe('registry client, certificates and proxies', () => {
-  let folder = ''
+describe('the client of an accounts server, its certificates and proxies', () => {
   const tls = makePair({ names: ['127.0.0.1', 'registry.invalid'] })
-  const caFile = () => join(folder, 'cert.pem')
-
-  before(async () => {
-    folder = mkdtempSync(join(tmpdir(), 'service-cli-tls-'))
-    await writePair(folder, tls)
-  })
-  after(() => rmSync(folder, { recursive: true, force: true }))
+  const certificates = [tls.cert]
 
   it('refuses a certificate of an unknown authority, and says what to set', () =>
     withServer(
@@ -83,48 +73,23 @@ describe('registry client, certificates and proxies', () => {
       tls,
     ))
 
-  it('trusts the certificates of ca_file', () =>
+  it('trusts the certificates it is given, for the names they hold', () =>
     withServer(
       answerMe,
       async ({ url }) => {
-        expect((await clientOf(url, { caFile: caFile() }).me(token)).username).to.equal('alice')
-      },
-      tls,
-    ))
-
-  it('refuses a certificate for another name', () =>
-    withServer(
-      answerMe,
-      async ({ url }) => {
-        const other = url.replace('127.0.0.1', 'localhost')
-        const failure = await failureOfMe(other, { caFile: caFile() })
-        expect(failure.code).to.equal('network_failed')
+        expect((await clientOf(url, { certificates }).me(token)).username).to.equal('alice')
+        const failure = await failureOfMe(url.replace('127.0.0.1', 'localhost'), { certificates })
         expect(failure.message).to.include('TLS failed (ERR_TLS_CERT_ALTNAME_INVALID)')
       },
       tls,
     ))
-
-  it('names a ca_file that is missing, holds no certificate or has no end', async () => {
-    const missing = join(folder, 'missing.pem')
-    const first = await failureOfMe('https://registry.invalid', { caFile: missing })
-    expect(first.code).to.equal('config_invalid')
-    expect(first.message).to.equal(`ca_file ${missing} cannot be read: no such file`)
-    const other = join(folder, 'other.pem')
-    writeFileSync(other, 'hunter2')
-    const second = await failureOfMe('https://registry.invalid', { caFile: other })
-    expect(second.message).to.equal(`ca_file ${other} holds no certificate`)
-    if (process.platform !== 'linux') return
-    const endless = await failureOfMe('https://registry.invalid', { caFile: '/dev/zero' })
-    expect(endless.message).to.equal('ca_file /dev/zero cannot be used: it is not a regular file')
-  })
 
   it('goes through HTTPS_PROXY, which sees no token', () =>
     withServer(
       answerMe,
       ({ url, requests }) =>
         withProxy({ port: Number(new URL(url).port) }, async proxy => {
-          const env = { HTTPS_PROXY: proxy.url }
-          const client = clientOf('https://registry.invalid', { env, caFile: caFile() })
+          const client = clientOf(target, { env: { HTTPS_PROXY: proxy.url }, certificates })
           expect((await client.me(token)).username).to.equal('alice')
           expect(proxy.lines).to.deep.equal(['CONNECT registry.invalid:443'])
           expect(requests[0]?.authorization).to.equal(`Bearer ${token.reveal()}`)
@@ -132,60 +97,38 @@ describe('registry client, certificates and proxies', () => {
       tls,
     ))
 
-  it('sends nothing for this machine through a proxy', () =>
+  it('sends nothing for this machine, and for a host of NO_PROXY, through a proxy', () =>
     withServer(answerMe, ({ url }) =>
       withProxy({ status: 403 }, async proxy => {
         const env = { HTTP_PROXY: proxy.url, http_proxy: proxy.url, HTTPS_PROXY: proxy.url }
         expect((await clientOf(url, { env }).me(token)).username).to.equal('alice')
+        const direct = await failureOfMe(target, { env: { ...env, NO_PROXY: '.invalid' } })
+        expect(direct.code).to.equal('network_failed')
         expect(proxy.lines).to.deep.equal([])
       }),
     ))
 
-  it('goes past the proxy where NO_PROXY says so', () =>
-    withProxy({ status: 403 }, async proxy => {
-      const env = { HTTPS_PROXY: proxy.url, NO_PROXY: 'registry.invalid' }
-      const failure = await failureOfMe('https://registry.invalid', { env })
-      expect(failure.code).to.equal('network_failed')
-      expect(proxy.lines).to.deep.equal([])
-    }))
-
   it('says proxy_failed, without the password of the proxy, when it refuses', () =>
     withProxy({ status: 407 }, async proxy => {
       const env = { HTTPS_PROXY: proxy.url.replace('//', '//alice:hunter2@') }
-      const failure = await failureOfMe('https://registry.invalid', { env })
+      const failure = await failureOfMe(target, { env })
       expect(failure.code).to.equal('proxy_failed')
       expect(failure.hint).to.include(`HTTPS_PROXY (${proxy.url})`)
     }))
 
   it('says proxy_failed when the proxy cannot be reached', async () => {
     const gone = await withProxy({ status: 403 }, async proxy => proxy.url)
-    const failure = await failureOfMe('https://registry.invalid', { env: { HTTPS_PROXY: gone } })
-    expect(failure.code).to.equal('proxy_failed')
-    expect(failure.message).to.include('ECONNREFUSED')
-    const named = { HTTPS_PROXY: 'http://no-such-proxy.invalid:3128' }
-    const unknown = await failureOfMe('https://registry.invalid', { env: named })
-    expect(unknown.code).to.equal('proxy_failed')
+    for (const proxy of [gone, 'http://no-such-proxy.invalid:3128']) {
+      const failure = await failureOfMe(target, { env: { HTTPS_PROXY: proxy } })
+      expect(failure.code).to.equal('proxy_failed')
+      expect(failure.message).to.match(/ECONNREFUSED|cannot resolve/)
+    }
   })
 
-  it('says net_timeout when the proxy does not answer, and leaves no connection', () =>
+  it('says proxy_failed when the proxy does not answer', () =>
     withProxy('silent', async proxy => {
-      const env = { HTTPS_PROXY: proxy.url }
-      for (const times of [{ connectTimeoutMs: 150 }, { requestTimeoutMs: 150 }]) {
-        proxy.lines.length = 0
-        const limits = { connectTimeoutMs: 1000, ...times }
-        const failure = await failureOfMe('https://registry.invalid', { env, limits })
-        expect(failure.code).to.equal('net_timeout')
-        expect(failure.hint).to.include(`HTTPS_PROXY (${proxy.url})`)
-        await until(() => proxy.lines.includes('closed'), 'the connection is closed')
-      }
+      const failure = await failureOfMe(target, { env: { HTTPS_PROXY: proxy.url }, timeoutMs: 300 })
+      expect(failure.code).to.equal('proxy_failed')
+      expect(failure.message).to.include('it made no connection')
     }))
-
-  for (const value of ['hunter2', 'socks5://x:hunter2@127.0.0.1:1']) {
-    it(`says that ${value.replace('hunter2', '…')} is no proxy, and that none was used`, async () => {
-      const env = { HTTPS_PROXY: value }
-      const failure = await failureOfMe('https://registry.invalid', { env })
-      expect(failure.code).to.equal('network_failed')
-      expect(failure.hint).to.include('HTTPS_PROXY is no address').and.include('no proxy was used')
-    })
-  }
 })

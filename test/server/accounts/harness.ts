@@ -1,26 +1,24 @@
-import { Metrics } from '../../../src/server/http/metrics.ts'
-import { createSecretKey, randomBytes } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { calculateJwkThumbprint, exportJWK, generateKeyPair } from 'jose'
-import type { AccessEntry, Logger } from '../../../src/lib/util/logger.ts'
-import type { Clock } from '../../../src/lib/util/time.ts'
-import type { AccountStore, AuditRow } from '../../../src/server/accounts/account-store.ts'
-import { corsMethods, createAccountsListener } from '../../../src/server/accounts/app.ts'
-import type { AuditTrail } from '../../../src/server/accounts/audit-trail.ts'
-import type { KeySource } from '../../../src/server/accounts/access-tokens.ts'
-import type { KeySet } from '../../../src/server/accounts/keys/key-ring.ts'
-import { type AccountLimits, resolveAccountLimits } from '../../../src/server/accounts/limits.ts'
-import type { Passwords } from '../../../src/server/accounts/password-hashing.ts'
+import { mock } from 'node:test'
 import type { RegistrationMode } from '../../../src/lib/accounts/protocol.ts'
-import { createAccountServices } from '../../../src/server/accounts/services.ts'
-import { openSqliteStore } from '../../../src/server/accounts/sqlite/sqlite-store.ts'
-import { createRequestChecks } from '../../../src/server/http/request-checks.ts'
-import { type Limits, resolveLimits } from '../../../src/lib/config/limits.ts'
+import type { AccessEntry, Logger } from '../../../src/lib/util/logger.ts'
+import { listenerOf } from '../../../src/server/accounts/accounts-server.ts'
+import { corsMethods, createApp } from '../../../src/server/accounts/app.ts'
+import { LoginLimits } from '../../../src/server/accounts/login-limits.ts'
+import { Passwords } from '../../../src/server/accounts/passwords.ts'
+import type { AccountTables } from '../../../src/server/accounts/schema.ts'
+import { SigningKeys } from '../../../src/server/accounts/signing-keys.ts'
+import { AccountStore, type AuditRow } from '../../../src/server/accounts/store.ts'
+import { hashOfSecret, Tokens } from '../../../src/server/accounts/tokens.ts'
+import { openDatabase } from '../../../src/server/database/database.ts'
 import { listen } from '../../../src/server/http/listen.ts'
+import { Metrics } from '../../../src/server/http/metrics.ts'
+import { createRequestChecks } from '../../../src/server/http/request-checks.ts'
 import { type Answer, ask } from '../../helpers/mcp.ts'
 import { checkAnswer } from './openapi-check.ts'
+import { type Bounds, boundsWith } from '../../helpers/bounds.ts'
 
 export const issuer = 'urn:service-cli:registry:test'
 
@@ -28,10 +26,9 @@ export interface AccountsSettings {
   registration?: RegistrationMode
   /** Default true, as on loopback. */
   local?: boolean
-  limits?: Partial<AccountLimits>
-  serverLimits?: Partial<Limits>
+  serverLimits?: Partial<Bounds>
+  requestTimeoutMs?: number
   passwords?: Passwords
-  audit?: AuditTrail
   /** The store as the server is to see it. */
   wrap?: (store: AccountStore) => AccountStore
   allowedOrigins?: string[]
@@ -41,10 +38,8 @@ export interface AccountsSettings {
 
 export interface AccountsServer {
   readonly base: string
-  /** Of the database. */
-  readonly folder: string
   readonly store: AccountStore
-  readonly keys: KeySource
+  readonly keys: SigningKeys
   /** Set it to move time. */
   readonly clock: { nowMs: number; now(): number }
   readonly logged: { level: string; fields: any; message: string | undefined }[]
@@ -53,6 +48,8 @@ export interface AccountsServer {
   call(method: string, path: string, options?: CallOptions): Promise<Answer>
   /** A registered account with its tokens; of a new name where none is given. */
   register(username?: string, password?: string): Promise<any>
+  /** Makes the one-time code valid for the user name, for a minute. */
+  makeCode(username: string, code: string): Promise<void>
   /** The newest entries first, of one action and one account where they are named. */
   audited(action?: string, accountId?: string): Promise<AuditRow[]>
 }
@@ -87,7 +84,7 @@ export async function meCode({ call }: AccountsServer, token: string): Promise<s
 }
 
 export const refresh = ({ call }: AccountsServer, token: string, body?: unknown) =>
-  call('POST', `${auth}/refresh`, { token, ...(body === undefined ? {} : { body }) })
+  call('POST', `${auth}/refresh`, { token, body })
 
 export const signUp = ({ call }: AccountsServer, username: unknown, more: object = {}) =>
   call('POST', `${auth}/register`, {
@@ -95,13 +92,10 @@ export const signUp = ({ call }: AccountsServer, username: unknown, more: object
   })
 
 /** Hashing that costs next to nothing: what it protects from is not what most tests are about. */
-export const cheapHashing = { passwordHashBytes: 8 * 1024, passwordHashPasses: 1 }
+export const cheap = { memory: 8, passes: 1, parallelism: 1 }
 
-/** Opens the store of a test; the tests of another store replace it. */
-export const stores = {
-  open: (folder: string, clock: Clock, log: Logger): Promise<AccountStore> =>
-    openSqliteStore({ file: join(folder, 'registry.db'), clock, log }),
-}
+/** The database of a test in its folder; tests of PostgreSQL name another one. */
+export const database = { url: async (): Promise<URL | undefined> => undefined }
 
 /** A registry on a port of its own for the length of a check, on a database of its own. */
 export async function withAccountsServer(
@@ -124,47 +118,57 @@ export function sharedAccountsServer(settings: AccountsSettings = {}): AccountsS
   return registry
 }
 
+/** The time of every server of this process while one is open; timers go on by themselves. */
+const clock = {
+  users: 0,
+  now: () => Date.now(),
+  get nowMs() {
+    return Date.now()
+  },
+  set nowMs(now: number) {
+    mock.timers.setTime(now)
+  },
+}
+
 async function open(
   settings: AccountsSettings,
   opened: AsyncDisposableStack,
 ): Promise<AccountsServer> {
+  if (clock.users++ === 0) mock.timers.enable({ apis: ['Date'], now: Date.UTC(2026, 0, 15, 12) })
+  opened.defer(() => {
+    if (--clock.users === 0) mock.timers.reset()
+  })
   const folder = await mkdtemp(join(tmpdir(), 'registry-test-'))
   opened.defer(() => rm(folder, { recursive: true, force: true }))
-  const clock = { nowMs: Date.UTC(2026, 0, 15, 12), now: () => clock.nowMs }
   const { log, logged } = recordingLog()
-  const stored = await stores.open(folder, clock, log)
+  const url = await database.url()
+  const tables = await openDatabase<AccountTables>({ dataDir: folder, url, create: true })
+  const stored = await AccountStore.open(tables)
   opened.defer(() => stored.close())
   const store = settings.wrap?.(stored) ?? stored
-  const keys = await makeKeys()
+  const keys = await SigningKeys.open(join(folder, 'signing-keys.json'), { create: true })
   const accessed: AccessEntry[] = []
-  const { passwords } = settings
-  const made = createAccountServices({
-    store,
-    keys,
-    issuer,
-    registration: settings.registration ?? 'open',
-    local: settings.local ?? true,
-    limits: resolveAccountLimits({ ...cheapHashing, ...settings.limits }),
-    clock,
-    log,
-    ...(passwords === undefined ? {} : { passwords }),
-  })
-  const services = { ...made, audit: settings.audit ?? made.audit }
-  const limits = resolveLimits(settings.serverLimits)
-  const { allowedOrigins, trustedProxies } = settings
+  const { allowedOrigins, trustedProxies, requestTimeoutMs } = settings
   const where = { host: '127.0.0.1', port: 0, allowedOrigins, trustedProxies }
-  const listener = createAccountsListener({
-    services,
-    ...createRequestChecks(where, corsMethods),
-    version: '0.0.0',
-    limits,
-    log,
+  const app = createApp({
+    services: {
+      store,
+      tokens: new Tokens({ store, keys, issuer }),
+      passwords: settings.passwords ?? new Passwords(cheap),
+      loginLimits: new LoginLimits(tables.pool),
+      registration: settings.registration ?? 'open',
+      local: settings.local ?? true,
+      log,
+    },
+    keys,
+    checks: createRequestChecks(where, corsMethods),
     metrics: new Metrics('registry', entry => accessed.push(entry)),
   })
-  const listening = await listen(where, { listener, limits, log })
+  const limits = boundsWith(settings.serverLimits)
+  const listener = listenerOf(app)
+  const listening = await listen(where, { listener, requestTimeoutMs, limits, log })
   opened.defer(() => listening.stop(() => {}))
   const base = `http://127.0.0.1:${listening.address.port}`
-
   let registered = 0
 
   async function call(
@@ -172,14 +176,15 @@ async function open(
     path: string,
     { body, token, headers = {} }: CallOptions = {},
   ): Promise<Answer> {
+    const json: Record<string, string> =
+      body === undefined ? {} : { 'Content-Type': 'application/json' }
+    const bearer: Record<string, string> =
+      token === undefined ? {} : { Authorization: `Bearer ${token}` }
+    const sent = body === undefined ? undefined : asBody(body)
     const answer = await ask(base + path, {
       method,
-      headers: {
-        ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
-        ...(token === undefined ? {} : { Authorization: `Bearer ${token}` }),
-        ...headers,
-      },
-      ...(body === undefined ? {} : { body: asBody(body) }),
+      headers: { ...json, ...bearer, ...headers },
+      body: sent,
     })
     await checkAnswer(base, method, path, answer)
     return answer
@@ -187,7 +192,6 @@ async function open(
 
   return {
     base,
-    folder,
     store,
     keys,
     clock,
@@ -200,6 +204,12 @@ async function open(
       if (answer.status !== 201) throw new Error(`register: HTTP ${answer.status} ${answer.text}`)
       return answer.json
     },
+    makeCode: (username, code) =>
+      store.setCode({
+        usernameKey: username.toLowerCase(),
+        hash: hashOfSecret(code),
+        expiresAtMs: Date.now() + 60_000,
+      }),
     async audited(action, accountId) {
       const rows = await stored.listAudit({ limit: 1000, accountId })
       return rows.filter(row => action === undefined || row.action === action)
@@ -219,25 +229,14 @@ function recordingLog() {
   return { log, logged }
 }
 
-/** Keys in memory. */
-export async function makeKeys(): Promise<KeySource> {
-  const { kid, privateKey, publicKey, jwk } = await makeSigningKey()
-  const refresh = { id: 1, key: createSecretKey(randomBytes(32)) }
-  const keys: KeySet = {
-    signing: { kid, alg: 'ES256', key: privateKey },
-    verifying: new Map([[kid, publicKey]]),
-    jwks: { keys: [jwk] },
-    refresh,
-    refreshKeys: new Map([[refresh.id, refresh.key]]),
-  }
-  return { current: () => keys }
-}
-
-export async function makeSigningKey() {
-  const { privateKey, publicKey } = await generateKeyPair('ES256', { extractable: true })
-  const shown = await exportJWK(publicKey)
-  const kid = await calculateJwkThumbprint(shown)
-  return { kid, privateKey, publicKey, jwk: { ...shown, kid, alg: 'ES256', use: 'sig' } }
+/** The store with some of its methods replaced. */
+export function withMethods(store: AccountStore, methods: Partial<AccountStore>): AccountStore {
+  return new Proxy(store, {
+    get(target, name) {
+      const member: unknown = Reflect.get(methods, name) ?? Reflect.get(target, name)
+      return typeof member === 'function' ? member.bind(target) : member
+    },
+  })
 }
 
 /** Status and problem code of an answer. */

@@ -40,8 +40,7 @@ const operations: readonly Operation[] = [
 ]
 
 describe('text with a meaning in other formats', () => {
-  // No limit ends this early.
-  const registry = sharedAccountsServer({ limits: { maxLoginFailures: 100_000 } })
+  const registry = sharedAccountsServer()
   let token: string
   let accountId: string
 
@@ -52,11 +51,14 @@ describe('text with a meaning in other formats', () => {
   })
 
   const send = ({ method, path, open }: Operation, body: unknown) =>
-    registry.call(method, `${auth}/${path}`, { body, ...(open === true ? {} : { token }) })
+    registry.call(method, `${auth}/${path}`, { body, token: open ? undefined : token })
+
+  // No limit ends these early.
+  beforeEach(() => void (registry.clock.nowMs += 60 * 60_000))
 
   /** Nothing was taken for more than text. */
   async function expectUnharmed(): Promise<void> {
-    const names = (await registry.store.listAccounts({ limit: 9 })).map(({ username }) => username)
+    const names = (await registry.store.listAccounts()).map(({ username }) => username)
     expect(names.filter(name => name !== 'bob')).to.deep.equal(['alice'])
     const body = { username: 'alice', password }
     expect((await registry.call('POST', `${auth}/login`, { body })).status).to.equal(200)
@@ -71,7 +73,7 @@ describe('text with a meaning in other formats', () => {
           const { status } = await send(operation, { ...operation.body, [member]: text })
           // As a password, or as the name of a token, it is as good as any other.
           const what = `${member} ${JSON.stringify(text.slice(0, 30))}`
-          expect(status, what).to.be.oneOf([201, 401, 403, 409, 413, 422])
+          expect(status, what).to.be.oneOf([201, 401, 403, 409, 413, 422, 429])
         }
       }
       await expectUnharmed()

@@ -1,24 +1,43 @@
 import { expect } from 'chai'
-import type { AccountStore } from '../../../src/server/accounts/account-store.ts'
-import { createPasswords } from '../../../src/server/accounts/password-hashing.ts'
 import { ServiceError } from '../../../src/lib/util/errors.ts'
-import { auth, logIn, cheapHashing, sharedAccountsServer, withAccountsServer } from './harness.ts'
+import { Passwords } from '../../../src/server/accounts/passwords.ts'
+import type { AccountStore } from '../../../src/server/accounts/store.ts'
+import {
+  auth,
+  cheap,
+  logIn,
+  outcome,
+  password,
+  sharedAccountsServer,
+  withAccountsServer,
+  withMethods,
+} from './harness.ts'
 
 describe('login', () => {
   const registry = sharedAccountsServer()
 
-  it('accepts the user name in any case, or the email address', async () => {
+  it('accepts the user name in any case, or the email address, and says whose account it is', async () => {
     const { account } = await registry.register('Alice')
     for (const name of ['Alice', 'aLICE', 'alice@STUDIO.example']) {
-      expect((await logIn(registry, name)).status).to.equal(200)
+      const answer = await logIn(registry, name)
+      expect(answer.status).to.equal(200)
+      expect(answer.json.account).to.deep.equal(account)
     }
-    expect(await registry.audited('login.ok', account.id)).to.have.length(3)
+  })
+
+  it('is recorded: who, from where, and in which request', async () => {
+    const { account } = await registry.register('erin')
+    await logIn(registry, 'erin')
+    const [entry] = await registry.audited('login.ok', account.id)
+    expect(entry).to.include({ address: '127.0.0.1', atMs: registry.clock.nowMs })
+    const ids = registry.accessed.map(({ requestId }) => requestId)
+    expect(ids).to.include(entry?.details.request_id)
   })
 
   it('returns identical bytes for an unknown name, a wrong password and a disabled account', async () => {
     const { account } = await registry.register('carol')
     await registry.register('bob')
-    await registry.store.setDisabled(account.id, 1)
+    await registry.store.updateAccount(account.id, { disabledAtMs: 1 })
     const answers = [
       await logIn(registry, 'nobody', 'wrong'),
       await logIn(registry, 'bob', 'wrong'),
@@ -36,79 +55,60 @@ describe('login', () => {
 
   it('reports a disabled account only for the right password', async () => {
     const { account } = await registry.register('dave')
-    await registry.store.setDisabled(account.id, 1)
-    const answer = await logIn(registry, 'dave')
-    expect([answer.status, answer.json.code]).to.deep.equal([403, 'account-disabled'])
+    await registry.store.updateAccount(account.id, { disabledAtMs: 1 })
+    expect(outcome(await logIn(registry, 'dave'))).to.deep.equal([403, 'account-disabled'])
     expect(await registry.audited('login.disabled', account.id)).to.have.length(1)
   })
 
-  it('stores no readable unknown name, which may be a password', async () => {
-    const keys: string[] = []
-    const wrap = (store: AccountStore): AccountStore => ({
-      ...store,
-      addFailure: (key, ...rest) => (keys.push(key), store.addFailure(key, ...rest)),
-    })
-    await withAccountsServer(
-      async registry => {
-        await registry.register('alice')
-        for (const name of ['hunter22', 'hunter22', 'alice']) await logIn(registry, name, 'wrong')
-      },
-      { wrap },
-    )
-    expect(keys).to.have.length(3)
-    expect(keys[0]).to.equal(keys[1]).and.not.include('hunter22')
-    expect(keys[2]).to.equal('alice')
-  })
-
   it('verifies one hash for an unknown name, as for a wrong password', async () => {
-    const real = createPasswords(cheapHashing)
     let verified = 0
-    const passwords = {
-      ...real,
-      verify: (secret: string, hash: string | null) => {
+    class Counted extends Passwords {
+      override verify(secret: string, hash: string | null) {
         verified++
-        return real.verify(secret, hash)
-      },
+        return super.verify(secret, hash)
+      }
     }
     await withAccountsServer(
-      async registry => {
-        await registry.register('alice')
+      async other => {
+        await other.register('alice')
         for (const name of ['alice', 'nobody']) {
           verified = 0
-          await logIn(registry, name, 'wrong')
+          await logIn(other, name, 'wrong')
           expect(verified, name).to.equal(1)
         }
       },
-      { passwords },
+      { passwords: new Counted(cheap) },
     )
   })
 
   it('rehashes the password after the parameters change', async () => {
-    let better = false
-    const [old, fresh] = [
-      createPasswords(cheapHashing),
-      createPasswords({ ...cheapHashing, passwordHashPasses: 2 }),
-    ]
-    const passwords = {
-      hash: (secret: string) => (better ? fresh : old).hash(secret),
-      verify: old.verify,
-      isOutdated: (hash: string) => (better ? fresh : old).isOutdated(hash),
-    }
+    const old = new Passwords(cheap)
     await withAccountsServer(
-      async registry => {
-        await registry.register('alice')
-        better = true
-        const hashOf = async () => (await registry.store.findAccount('alice'))?.passwordHash
-        expect(await hashOf()).to.include('t=1')
-        expect((await logIn(registry, 'alice', 'wrong')).status).to.equal(401)
-        expect(await hashOf()).to.include('t=1')
-        expect((await logIn(registry, 'alice')).status).to.equal(200)
+      async other => {
+        await other.register('alice')
+        const passwordHash = await old.hash(password)
+        const { id, passwordHash: made = '' } = (await other.store.findAccount('alice')) ?? {}
+        await other.store.replaceHash(id ?? '', made, passwordHash)
+        const hashOf = async () => (await other.store.findAccount('alice'))?.passwordHash
+        expect((await logIn(other, 'alice', 'wrong')).status).to.equal(401)
+        expect(await hashOf()).to.equal(passwordHash)
+        expect((await logIn(other, 'alice')).status).to.equal(200)
         expect(await hashOf()).to.include('t=2')
-        expect((await logIn(registry, 'alice')).status).to.equal(200)
+        expect((await logIn(other, 'alice')).status).to.equal(200)
       },
-      { passwords },
+      { passwords: new Passwords({ ...cheap, passes: 2 }) },
     )
   })
+
+  it('is answered when its audit entry cannot be stored, which is logged', () =>
+    withAccountsServer(
+      async other => {
+        await other.register('alice')
+        const [line] = other.logged.filter(({ level }) => level === 'error')
+        expect(line?.fields).to.include({ action: 'account.registered' })
+      },
+      { wrap: store => withMethods(store, { audit: () => Promise.reject(new Error('no room')) }) },
+    ))
 })
 
 describe('a store that fails', () => {
@@ -123,7 +123,7 @@ describe('a store that fails', () => {
           await registry.call('GET', '/readyz'),
         ]
         for (const answer of answers) {
-          expect([answer.status, answer.json.code]).to.deep.equal([503, 'storage-unavailable'])
+          expect(outcome(answer)).to.deep.equal([503, 'storage-unavailable'])
           expect(answer.headers['retry-after']).to.equal('5')
           expect(answer.text).not.to.include('/secret/path')
         }
@@ -132,9 +132,8 @@ describe('a store that fails', () => {
         expect((await registry.call('GET', `${auth}/me`, { token })).status).to.equal(200)
         const [line] = registry.logged.filter(({ level }) => level === 'error')
         expect(line?.fields.err.message).to.include('/secret/path')
-        expect(line?.fields.request_id).to.equal(
-          answers[0]?.json.instance.slice('urn:uuid:'.length),
-        )
+        const id = answers[0]?.json.instance.slice('urn:uuid:'.length)
+        expect(line?.fields.request_id).to.equal(id)
       },
       { wrap: failing.wrap },
     ))
@@ -142,7 +141,7 @@ describe('a store that fails', () => {
 
 const failing = {
   now: false,
-  wrap: <Store extends object>(store: Store): Store =>
+  wrap: (store: AccountStore): AccountStore =>
     new Proxy(store, {
       get(target, name) {
         const member: unknown = Reflect.get(target, name)

@@ -1,7 +1,6 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { usernamePattern } from '../../../src/lib/accounts/wire.ts'
-import { hashOfSecret } from '../../../src/server/accounts/service-tokens.ts'
 import { codePoint } from '../../helpers/code-point.ts'
 import {
   auth,
@@ -22,7 +21,6 @@ describe('registration', () => {
     expect(answer.status).to.equal(201)
     expect(answer.headers).to.include({ location: `${auth}/me`, 'cache-control': 'no-store' })
     expect(answer.json).to.include({ expires_in: 86_400, refresh_expires_in: 30 * 86_400 })
-    expect(answer.json.account.id).to.match(/^[0-9a-f]{8}-[0-9a-f]{4}-7/)
     const { id } = answer.json.account
     expect(await registry.audited('account.registered', id)).to.have.length(1)
   })
@@ -58,8 +56,8 @@ describe('registration', () => {
 
   const refused: [member: string, values: readonly unknown[]][] = [
     ['username', ['ab', 'a'.repeat(65), ' alice', 'al ice', '-alice', 'al..ice', 'al%ice']],
-    // Confusable, reserved, and no texts.
-    ['username', ['\u0430lice', 'ali\u200bce', 'e\u0301ric', 'admin', 'Root', null, 7, ['alice']]],
+    // Confusable, and no texts.
+    ['username', ['\u0430lice', 'ali\u200bce', 'e\u0301ric', null, 7, ['alice']]],
     ['email', ['', 'a.x.example', 'a b@x.example', 'a@x.example\r\nBcc: b@x.example']],
     ['email', [`a@${'x'.repeat(250)}.example`, 'a\u0000@x.example', null]],
     ['password', ['', 'seven77', 'a'.repeat(1025), 'lone \ud800 surrogate', null, 12345678]],
@@ -91,17 +89,20 @@ describe('registration', () => {
     const common = { email: 'common@studio.example', password: 'password123' }
     expect((await signUp(registry, 'common', common)).status).to.equal(201)
     const [warning] = registry.logged.filter(({ level }) => level === 'warn')
-    expect(warning?.fields).to.deep.equal({ username: 'common', flaw: 'common' })
+    expect(warning?.fields).to.deep.equal({ username: 'common', flaw: 'is a common password' })
     await withAccountsServer(
       async other => {
         const bad = [
           { password: 'password123' },
-          { username: 'alice-alice', password: 'alice-alice' },
+          { password: 'Summer2027!' },
+          { password: 'abcabcabc' },
+          { username: 'alice-alice', password: 'Alice-Alice' },
           { password: 'someone@studio.example' },
+          { email: 'grace.hopper@studio.example', password: 'Grace.Hopper' },
         ]
         for (const more of bad) {
           const answer = await signUp(other, 'alice', more)
-          expect(outcome(answer)).to.deep.equal([422, 'password-blocked'])
+          expect(outcome(answer), more.password).to.deep.equal([422, 'password-blocked'])
           expect(answer.json.errors[0].pointer).to.equal('/password')
         }
         expect((await signUp(other, 'alice')).status).to.equal(201)
@@ -113,24 +114,23 @@ describe('registration', () => {
   it('limits registrations by address, except on loopback', async () => {
     const many = async (server: AccountsServer) => {
       const statuses = []
-      for (let at = 0; at < 4; at++) {
+      for (let at = 0; at < 21; at++) {
         const more = { email: `many${at}@studio.example` }
         statuses.push((await signUp(server, `many${at}`, more)).status)
       }
       return statuses
     }
-    const limits = { maxRegistrations: 3 }
+    const twenty = Array.from({ length: 20 }, () => 201)
     await withAccountsServer(
       async other => {
-        expect(await many(other)).to.deep.equal([201, 201, 201, 429])
+        expect(await many(other)).to.deep.equal([...twenty, 429])
         other.clock.nowMs += 60 * minute
         expect((await signUp(other, 'late')).status).to.equal(201)
       },
-      { local: false, limits },
+      { local: false },
     )
-    await withAccountsServer(
-      async other => expect(await many(other)).to.deep.equal([201, 201, 201, 201]),
-      { limits },
+    await withAccountsServer(async other =>
+      expect(await many(other)).to.deep.equal([...twenty, 201]),
     )
   })
 })
@@ -139,13 +139,7 @@ describe('registration by invitation', () => {
   const registry = sharedAccountsServer({ registration: 'invite' })
 
   it('accepts each invitation once, for its user name, and reports taken names only with one', async () => {
-    const invite = (usernameKey: string, code: string) =>
-      registry.store.createInvite({
-        usernameKey,
-        hash: hashOfSecret(code),
-        expiresAtMs: registry.clock.nowMs + minute,
-      })
-    await invite('alice', 'inv_one')
+    await registry.makeCode('alice', 'inv_one')
     const closed = [403, 'registration-closed']
     for (const more of [{}, { invite: 'inv_two' }]) {
       expect(outcome(await signUp(registry, 'alice', more))).to.deep.equal(closed)
@@ -154,7 +148,7 @@ describe('registration by invitation', () => {
     expect((await signUp(registry, 'alice', { invite: 'inv_one' })).status).to.equal(201)
     const guessed = await signUp(registry, 'alice', { invite: 'inv_guessed' })
     expect(outcome(guessed)).to.deep.equal(closed)
-    await invite('bob', 'inv_two')
+    await registry.makeCode('bob', 'inv_two')
     const email = 'bob@studio.example'
     const other = await signUp(registry, 'bob', { invite: 'inv_one', email })
     expect(outcome(other)).to.deep.equal(closed)

@@ -16,8 +16,6 @@ import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { recordFile, tokenFile } from '../../../src/lib/instances/files.ts'
-import { type GatewayLimits, resolveGatewayLimits } from '../../../src/lib/config/gateway-limits.ts'
-import { defaultPublicLimits } from '../../../src/lib/config/limits.ts'
 import { silentLogger } from '../../../src/lib/util/logger.ts'
 import { monotonicClock, systemClock, systemTimer } from '../../../src/lib/util/time.ts'
 import { openFsDirectory } from '../../../src/server/gateway/fs-directory.ts'
@@ -27,12 +25,13 @@ import { skipBecause } from '../../helpers/skip.ts'
 import { until } from '../../helpers/until.ts'
 import { openRecordsOnDisk, type RecordsOnDisk } from './records-on-disk.ts'
 import { makeRecord } from './support.ts'
+import { type Bounds, boundsWith } from '../../helpers/bounds.ts'
 
 describe('a directory of instances over a folder of records', () => {
   let at: RecordsOnDisk
   afterEach(() => at.close())
 
-  async function open(limits: Partial<GatewayLimits> = {}): Promise<void> {
+  async function open(limits: Partial<Bounds> = {}): Promise<void> {
     at = await openRecordsOnDisk(limits)
   }
   const ids = () => at.directory.entries.map(({ record }) => record.instanceId)
@@ -286,14 +285,14 @@ describe('a directory of instances, by the clock on the wall', () => {
   let registryDir: string
   let directory: InstanceDirectory
 
-  async function open(limits: Partial<GatewayLimits>): Promise<void> {
+  async function open(limits: Partial<Bounds>): Promise<void> {
     directory = await openFsDirectory({
       instancesDir: join(registryDir, 'instances'),
       hostname: hostname(),
       clock: systemClock,
       ticks: monotonicClock,
       timer: systemTimer,
-      limits: { ...defaultPublicLimits, ...resolveGatewayLimits(limits) },
+      limits: boundsWith(limits),
       log: silentLogger,
     })
   }

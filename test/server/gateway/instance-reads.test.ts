@@ -2,7 +2,6 @@ import { expect } from 'chai'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { defaultGatewayLimits } from '../../../src/lib/config/gateway-limits.ts'
 import { systemTimer } from '../../../src/lib/util/time.ts'
 import {
   addressBounds,
@@ -20,6 +19,7 @@ import {
   type ScriptedInstance,
   startScriptedInstance,
 } from '../../helpers/scripted-instance.ts'
+import { defaultBounds } from '../../helpers/bounds.ts'
 
 async function textOf(answer: Promise<RelayedContents>): Promise<string> {
   const contents = await answer
@@ -57,7 +57,7 @@ describe('the reads of one instance', () => {
     })
     upstream = new Upstream(instanceId, transport)
     readsWith = (bounds, instanceSilenceMs) => {
-      const limits = { ...defaultGatewayLimits, instanceSilenceMs }
+      const limits = { ...defaultBounds, instanceSilenceMs }
       return new InstanceReads({ instanceId, upstream, timer, bounds, limits })
     }
     reads = readsWith(addressBounds, silenceMs)

@@ -7,7 +7,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { createCaller, quickLimits } from '../../helpers/accounts-caller.ts'
+import { createCaller } from '../../helpers/accounts-caller.ts'
 import type { RunningAccounts } from '../../helpers/accounts-process.ts'
 import { openCable } from '../../helpers/cable.ts'
 import type { RunningGateway } from '../../helpers/gateway-process.ts'
@@ -45,7 +45,7 @@ describe('a gateway that instances join', () => {
 
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), 'gateway-joins-'))
-    accounts = await accountsInProcess({ flags: quickLimits })
+    accounts = await accountsInProcess()
     caller = createCaller(accounts.url)
     for (const name of ['ada', 'ben']) {
       users[name] = (await caller.register(name)).access_token

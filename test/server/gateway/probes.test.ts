@@ -4,7 +4,6 @@ import { createServer, type RequestListener } from 'node:http'
 import { type AddressInfo, createServer as createTcpServer } from 'node:net'
 import { hostname } from 'node:os'
 import { expect } from 'chai'
-import { type GatewayLimits, resolveGatewayLimits } from '../../../src/lib/config/gateway-limits.ts'
 import { silentLogger } from '../../../src/lib/util/logger.ts'
 import { systemClock } from '../../../src/lib/util/time.ts'
 import type {
@@ -17,6 +16,7 @@ import { type ProbeResult, Probes, probeUrl } from '../../../src/server/gateway/
 import { entry, MemoryDirectory } from '../../helpers/memory-directory.ts'
 import { until } from '../../helpers/until.ts'
 import { ManualTime } from '../../unit/resources/manual-time.ts'
+import { type Bounds, boundsWith } from '../../helpers/bounds.ts'
 
 describe('probeUrl', () => {
   const local = 'http://127.0.0.1:4000'
@@ -65,7 +65,7 @@ describe('the probes of instances', () => {
 
   function start(
     entries: readonly InstanceEntry[],
-    limits: Partial<GatewayLimits> = {},
+    limits: Partial<Bounds> = {},
     isOwn: (url: URL) => boolean = () => false,
   ): string[] {
     directory.put(...entries)
@@ -75,7 +75,7 @@ describe('the probes of instances', () => {
       clock: systemClock,
       ticks: time,
       timer: time,
-      limits: resolveGatewayLimits(limits),
+      limits: boundsWith(limits),
       isOwn,
     })
     return entries.map(({ record }) => record.instanceId)

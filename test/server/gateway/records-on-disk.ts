@@ -15,11 +15,10 @@ import type {
   InstanceDirectory,
   InstanceEntry,
 } from '../../../src/server/gateway/instance-directory.ts'
-import { defaultPublicLimits } from '../../../src/lib/config/limits.ts'
-import { type GatewayLimits, resolveGatewayLimits } from '../../../src/lib/config/gateway-limits.ts'
 import { InstanceFile, type InstancePatch } from '../../../src/server/host/instance-record.ts'
 import { ManualTime } from '../../unit/resources/manual-time.ts'
 import { makeRecord, type Owner, startOwner } from './support.ts'
+import { type Bounds, boundsWith } from '../../helpers/bounds.ts'
 
 /** An instance that has made itself known, as its server does. */
 export interface Registered {
@@ -56,9 +55,7 @@ export interface RecordsOnDisk {
   close(): Promise<void>
 }
 
-export async function openRecordsOnDisk(
-  overrides: Partial<GatewayLimits> = {},
-): Promise<RecordsOnDisk> {
+export async function openRecordsOnDisk(overrides: Partial<Bounds> = {}): Promise<RecordsOnDisk> {
   const folder = await mkdtemp(join(tmpdir(), 'directory-'))
   const time = new ManualTime()
   let shiftMs = 0
@@ -68,7 +65,7 @@ export async function openRecordsOnDisk(
     clock: { now: () => systemClock.now() + shiftMs },
     ticks: time,
     timer: time,
-    limits: { ...defaultPublicLimits, ...resolveGatewayLimits(overrides) },
+    limits: boundsWith(overrides),
     log: silentLogger,
   }
   const directory = await openFsDirectory(options)

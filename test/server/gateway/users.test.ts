@@ -12,7 +12,7 @@ import {
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createCaller, quickLimits } from '../../helpers/accounts-caller.ts'
+import { createCaller } from '../../helpers/accounts-caller.ts'
 import type { RunningAccounts } from '../../helpers/accounts-process.ts'
 import type { RunningGateway } from '../../helpers/gateway-process.ts'
 import { runCommand } from '../../helpers/in-process.ts'
@@ -45,7 +45,7 @@ describe('a gateway whose users see what is theirs', () => {
 
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), 'gateway-users-'))
-    accounts = await accountsInProcess({ flags: quickLimits })
+    accounts = await accountsInProcess()
     caller = createCaller(accounts.url)
     for (const name of ['ada', 'ben', 'cleo']) {
       const { access_token: access } = await caller.register(name)

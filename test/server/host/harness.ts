@@ -11,10 +11,10 @@ import type { LinkedPictures } from '../../../src/server/capture/host-backend.ts
 import type { Presence } from '../../../src/server/host/link/presence.ts'
 import type { RefusedRequest } from '../../../src/server/http/refusal-log.ts'
 import { McpHttpServer } from '../../../src/server/mcp/mcp-http-server.ts'
-import { type Limits, resolveLimits } from '../../../src/lib/config/limits.ts'
 import { helloOf } from '../../helpers/link.ts'
 import { recordingLog } from '../../helpers/recording-log.ts'
 import { MemorySink } from './memory-sink.ts'
+import { type Bounds, boundsWith } from '../../helpers/bounds.ts'
 
 const token = 'host-token-of-this-test'
 export const bearer = { Authorization: `Bearer ${token}` }
@@ -30,7 +30,7 @@ export interface Answer {
 }
 
 export interface LinkServerOptions {
-  readonly limits?: Partial<Limits>
+  readonly limits?: Partial<Bounds>
   readonly allowedOrigins?: readonly string[]
   /** Default: the system's. */
   readonly clock?: Clock
@@ -65,7 +65,7 @@ export class LinkServer {
           token: new Secret(token),
           log: this.log,
           identity: { name: 'service-cli', version: '0' },
-          limits: resolveLimits(limits),
+          limits: boundsWith(limits),
           peerOf: peerOfConnection,
           ...(clock === undefined ? {} : { clock }),
           onPresence: presence => void this.presences.push(presence),

@@ -5,10 +5,10 @@ import { CheckpointFolder } from '../../../src/server/checkpoints/checkpoint-fol
 import { Checkpoints } from '../../../src/server/checkpoints/checkpoints.ts'
 import { SceneComparer } from '../../../src/server/checkpoints/scene-comparer.ts'
 import type { BufferForm, HostSink } from '../../../src/server/host/host-endpoint.ts'
-import { defaultLimits } from '../../../src/lib/config/limits.ts'
 import { AuditLog, type AuditRecord } from '../../../src/server/resources/audit-log.ts'
 import { SceneState } from '../../../src/server/resources/scene-state.ts'
 import { SessionEventBuffer } from '../../../src/server/resources/session-event-buffer.ts'
+import { defaultBounds } from '../../helpers/bounds.ts'
 
 /** The real scene, log and buffers, which remember what arrived. */
 export class MemorySink implements HostSink {
@@ -24,7 +24,7 @@ export class MemorySink implements HostSink {
     clock: systemClock,
   })
   artefacts: HostSink['artefacts'] = this.memory
-  readonly scene = new SceneState(defaultLimits)
+  readonly scene = new SceneState(defaultBounds)
   readonly #log = new AuditLog()
   readonly audit = {
     record: (record: AuditRecord) => {

@@ -3,10 +3,10 @@ import { expect } from 'chai'
 import { systemClock } from '../../../src/lib/util/time.ts'
 import { silentLogger } from '../../../src/lib/util/logger.ts'
 import { createFsStore } from '../../../src/server/artefacts/fs-store.ts'
-import { resolveLimits } from '../../../src/lib/config/limits.ts'
 import { withFolder } from '../../helpers/folder.ts'
 import { LinkServer, bearer, head } from './harness.ts'
 import { MemoryArtefacts } from './memory-sink.ts'
+import { boundsWith } from '../../helpers/bounds.ts'
 
 const png = { ...bearer, 'Content-Type': 'image/png' }
 
@@ -76,8 +76,8 @@ describe('POST /host/v1/artefacts', () => {
   })
 
   it('names what the store refuses as the client named it', async () => {
-    const limits = resolveLimits({})
-    const wide = await LinkServer.start({ limits: { maxFieldChars: 1000 } })
+    const limits = boundsWith({})
+    const wide = await LinkServer.start()
     await withFolder(async root => {
       const fs = await createFsStore({ root, limits, clock: systemClock, log: silentLogger })
       wide.sink.artefacts = fs

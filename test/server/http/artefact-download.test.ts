@@ -13,7 +13,6 @@ import {
 import { type AddressInfo, connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { resolveLimits } from '../../../src/lib/config/limits.ts'
 import { createFsStore, type FsStore } from '../../../src/server/artefacts/fs-store.ts'
 import type { ArtefactStore } from '../../../src/server/artefacts/store.ts'
 import { createArtefactDownload } from '../../../src/server/http/artefact-download.ts'
@@ -24,6 +23,7 @@ import { settableClock } from '../../helpers/settable-clock.ts'
 import { statelessHeaders, statelessRequest } from '../../helpers/stateless.ts'
 import { until } from '../../helpers/until.ts'
 import { damage, sha256 } from '../../unit/artefacts/support.ts'
+import { boundsWith } from '../../helpers/bounds.ts'
 
 /** The store, with its open artefacts counted. */
 class CountingStore {
@@ -68,7 +68,7 @@ describe('artefact download', () => {
     store = await createFsStore({ root, clock: settableClock() })
     counted = new CountingStore(store)
     log = recordingLog()
-    const limits = resolveLimits({ bodyTimeoutMs: 1000 })
+    const limits = boundsWith({ bodyTimeoutMs: 1000 })
     const download = createArtefactDownload({ store: counted.store, limits, log })
     server = createServer((req, res) => {
       const hex = (req.url ?? '').replace('/artefacts/sha256/', '')

@@ -8,11 +8,11 @@ import { connect as connectSecure, type TLSSocket } from 'node:tls'
 import { expect } from 'chai'
 import { silentLogger } from '../../../src/lib/util/logger.ts'
 import { type Listening, listen } from '../../../src/server/http/listen.ts'
-import { resolveLimits } from '../../../src/lib/config/limits.ts'
 import { TlsSource } from '../../../src/server/http/tls-source.ts'
 import { makePair, type Pair, writePair } from '../../helpers/certificate.ts'
+import { boundsWith } from '../../helpers/bounds.ts'
 
-const patient = resolveLimits({ stopGraceMs: 60_000, tlsPollMs: 3_600_000 })
+const patient = boundsWith({ stopGraceMs: 60_000 })
 const request = 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n'
 
 describe('a server with TLS', () => {
@@ -35,7 +35,7 @@ describe('a server with TLS', () => {
   })
 
   async function start(listener: RequestListener, limits = patient): Promise<void> {
-    source = await TlsSource.open(await writePair(folder, pair), { limits, log: silentLogger })
+    source = await TlsSource.open(await writePair(folder, pair), { log: silentLogger })
     const where = { host: '127.0.0.1', port: 0 }
     listening = await listen(where, { listener, tls: source, limits, log: silentLogger })
   }
@@ -73,29 +73,11 @@ describe('a server with TLS', () => {
     expect(older).to.be.instanceOf(Error)
   })
 
-  it('closes a connection whose handshake is not done in time, whatever it sends', async () => {
-    await start(ok, resolveLimits({ ...patient, tlsHandshakeMs: 1000 }))
-    const [silent, slow] = [await openRaw(), await openRaw()]
-    // The beginning of a handshake.
-    slow.write(Buffer.of(0x16, 0x03, 0x01))
-    await Promise.all([once(silent, 'close'), once(slow, 'close')])
-    expect(await answerOf(await open())).to.match(/^HTTP\/1.1 200/)
-  })
-
   it('closes a connection that speaks plain HTTP', async () => {
     await start(ok)
     const socket = await openRaw()
     socket.write(request)
     await once(socket.resume(), 'close')
-  })
-
-  it('counts connections in their handshake for maxConnections', async () => {
-    await start(ok, resolveLimits({ ...patient, maxConnections: 2 }))
-    await openRaw()
-    const first = await open()
-    const third = await openRaw()
-    await once(third, 'close')
-    expect(await answerOf(first)).to.match(/^HTTP\/1.1 200/)
   })
 
   it('stops at once with connections that are idle or in their handshake', async () => {
@@ -109,7 +91,7 @@ describe('a server with TLS', () => {
 
   it('reports a stream full at maxStreamBufferBytes, as it does without TLS', async () => {
     const streaming = Promise.withResolvers<ServerResponse>()
-    const limits = resolveLimits({ ...patient, maxStreamBufferBytes: 1000 })
+    const limits = boundsWith({ ...patient, maxStreamBufferBytes: 1000 })
     await start((_req, res) => {
       res.writeHead(200).flushHeaders()
       streaming.resolve(res)

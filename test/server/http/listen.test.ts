@@ -4,11 +4,11 @@ import { type Socket, connect } from 'node:net'
 import { expect } from 'chai'
 import { silentLogger } from '../../../src/lib/util/logger.ts'
 import { type Listening, listen, type Upgrades } from '../../../src/server/http/listen.ts'
-import { resolveLimits } from '../../../src/lib/config/limits.ts'
 import { recordingLog } from '../../helpers/recording-log.ts'
+import { boundsWith } from '../../helpers/bounds.ts'
 
 /** So long that no test passes because of the cut at its end. */
-const patient = resolveLimits({ stopGraceMs: 60_000 })
+const patient = boundsWith({ stopGraceMs: 60_000 })
 const MiB = 1024 * 1024
 
 describe('stop', () => {
@@ -150,7 +150,7 @@ describe('stop', () => {
         res.end(Buffer.alloc(32 * MiB, 'x'))
         asked.resolve()
       },
-      resolveLimits({ stopGraceMs: 50 }),
+      boundsWith({ stopGraceMs: 50 }),
     )
     const socket = await open(request)
     socket.pause()

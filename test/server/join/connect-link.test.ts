@@ -26,7 +26,7 @@ async function outcomeOf(gateway: string, address?: string): Promise<string> {
     gateway,
     address,
     token: new Secret('svc_a-token-of-an-instance'),
-    limits: { joinPingMs: 5000, joinSilenceMs: 15_000, maxJoinMessageBytes: 1024 * 1024 },
+    limits: { joinPingMs: 5000, joinSilenceMs: 15_000 },
     opened: () => stop.abort(),
     signal: stop.signal,
   })

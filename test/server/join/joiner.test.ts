@@ -1,5 +1,4 @@
 import { expect } from 'chai'
-import { defaultLimits } from '../../../src/lib/config/limits.ts'
 import type { InstanceRecord } from '../../../src/lib/instances/record.ts'
 import { silentLogger } from '../../../src/lib/util/logger.ts'
 import { Secret } from '../../../src/lib/util/secret.ts'
@@ -7,6 +6,7 @@ import { systemClock, systemTimer } from '../../../src/lib/util/time.ts'
 import { Joiner } from '../../../src/server/join/joiner.ts'
 import { accept, startScriptedGateway } from '../../helpers/scripted-gateway.ts'
 import { until } from '../../helpers/until.ts'
+import { defaultBounds } from '../../helpers/bounds.ts'
 
 type ScriptedGateway = Awaited<ReturnType<typeof startScriptedGateway>>
 
@@ -37,7 +37,7 @@ describe('an instance that joins gateways', () => {
       visibleTo: 'owner',
       record: { record: {} as InstanceRecord, follow: () => () => {} },
       listener: (_req, res) => void res.writeHead(404).end(),
-      limits: defaultLimits,
+      limits: defaultBounds,
       clock: systemClock,
       timer: systemTimer,
       log: silentLogger,

@@ -1,12 +1,12 @@
 import { expect } from 'chai'
-import { resolveLimits } from '../../../src/lib/config/limits.ts'
 import { silentLogger } from '../../../src/lib/util/logger.ts'
 import { AppRequests } from '../../../src/server/host/link/app-requests.ts'
 import { LinkedProducers } from '../../../src/server/host/link/linked-producers.ts'
 import { RawSession, rpc, startServer, type TestServer } from '../../helpers/mcp.ts'
 import { ManualTime } from '../../unit/resources/manual-time.ts'
+import { boundsWith } from '../../helpers/bounds.ts'
 
-const limits = resolveLimits({ maxCancellableReads: 2 })
+const limits = boundsWith({ maxCancellableReads: 2 })
 const uri = 'app://Cube'
 
 const read = (id: unknown, of = uri) => rpc('resources/read', { uri: of }, id)

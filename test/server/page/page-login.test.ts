@@ -293,22 +293,20 @@ describe('logging in to the page', () => {
   it('takes a key in place of a link, and counts wrong ones', async () => {
     const own = new PageBrowser(serve.base, await useKey(serve.base, key))
     expect(await read(await own.bearer())).to.equal(200)
-    const limited = await serveInProcess({
-      env: { SERVICE_MCP_API_KEY: key },
-      flags: ['--limit', 'maxAuthFailures=2'],
-    })
+    const limited = await serveInProcess({ env: { SERVICE_MCP_API_KEY: key } })
     try {
       const statuses = []
-      for (let round = 0; round < 3; round++) {
+      for (let round = 0; round <= 100; round++) {
         statuses.push((await useKey(limited.base, `${key}${round}`)).status)
       }
-      expect(statuses).to.deep.equal([401, 401, 429])
+      expect(new Set(statuses.slice(0, 100))).to.deep.equal(new Set([401]))
+      expect(statuses[100]).to.equal(429)
       const codes = []
-      for (let round = 0; round < 3; round++) {
+      for (let round = 0; round <= 100; round++) {
         const wrong = await useLink(limited.base, `${limited.base}/#login=wrong`)
         codes.push([wrong.status, wrong.headers['retry-after'] !== undefined])
       }
-      expect(codes).to.deep.equal([
+      expect(codes.slice(98)).to.deep.equal([
         [403, false],
         [403, false],
         [429, true],

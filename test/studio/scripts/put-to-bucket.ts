@@ -3,7 +3,7 @@ import { silentLogger } from '../../../src/lib/util/logger.ts'
 import { openBucket } from '../../../src/server/artefacts/bucket/bucket.ts'
 import { createBucketStore } from '../../../src/server/artefacts/bucket/bucket-store.ts'
 import { parseBucketUrl } from '../../../src/server/artefacts/bucket/settings.ts'
-import { openDatabase } from '../../../src/server/database/pool.ts'
+import { openDatabase } from '../../../src/server/artefacts/database/pool.ts'
 import { parseDatabaseUrl } from '../../../src/server/database/settings.ts'
 
 const [bucketUrl = '', databaseUrl = ''] = process.argv.slice(2)

@@ -2,18 +2,18 @@ import { expect } from 'chai'
 import { randomBytes } from 'node:crypto'
 import * as fs from 'node:fs'
 import { dirname, join } from 'node:path'
-import { resolveLimits } from '../../../src/lib/config/limits.ts'
 import { createFsStore } from '../../../src/server/artefacts/fs-store.ts'
 import { failureOf } from '../../helpers/failure.ts'
 import { withFolder } from '../../helpers/folder.ts'
 import { recordingLog } from '../../helpers/recording-log.ts'
 import { until } from '../../helpers/until.ts'
 import { bodyPath, noTimers, open, sha256 } from './support.ts'
+import { boundsWith } from '../../helpers/bounds.ts'
 
 describe('filesystem artefact store', () => {
   it('announces an expired artefact when it expires, not at the next sweep', () =>
     withFolder(async root => {
-      const limits = resolveLimits({ artefactPollMs: 0, artefactSweepMs: 3_600_000 })
+      const limits = boundsWith({ artefactPollMs: 0, artefactSweepMs: 3_600_000 })
       const store = await createFsStore({ root, limits })
       const expiresAt = new Date(Date.now() + 200)
       await store.put(Buffer.from('short-lived'), { expiresAt })
@@ -100,7 +100,7 @@ describe('filesystem artefact store', () => {
     withFolder(async folder => {
       const root = join(folder, 'state', 'artefacts')
       const log = recordingLog()
-      const quick = resolveLimits({ artefactPollMs: 1, artefactSweepMs: 0 })
+      const quick = boundsWith({ artefactPollMs: 1, artefactSweepMs: 0 })
       const store = await open(root, { log, limits: quick })
       const failures = () => log.lines.filter(({ level }) => level === 'error')
       store.onChange(() => {})

@@ -1,6 +1,5 @@
 import { expect } from 'chai'
 import { randomBytes } from 'node:crypto'
-import { resolveLimits } from '../../../src/lib/config/limits.ts'
 import { createArtefactProducer } from '../../../src/server/artefacts/producer.ts'
 import { ResourceNotFound } from '../../../src/server/resources/errors.ts'
 import type {
@@ -11,6 +10,7 @@ import type {
 } from '../../../src/server/resources/producer.ts'
 import { failureOf } from '../../helpers/failure.ts'
 import { collect, damage, hexOf, shrink, useStores, withProducer } from './support.ts'
+import { boundsWith } from '../../helpers/bounds.ts'
 
 function blobOf(contents: readonly Content[]): BlobContent {
   const [content] = contents
@@ -111,7 +111,7 @@ describe('reads of the artefact producer', () => {
     const made: number[] = []
     const producer = createArtefactProducer({
       store,
-      limits: resolveLimits({}),
+      limits: boundsWith({}),
       downloadUrl: () => null,
       async shrink(file, maxWidth) {
         made.push(maxWidth)
@@ -132,7 +132,7 @@ describe('the list of the artefact producer', () => {
   it('has no download address when there is none', () =>
     withProducer(async ({ store }) => {
       await store.put(randomBytes(9))
-      const limits = resolveLimits()
+      const limits = boundsWith()
       const producer = createArtefactProducer({ store, limits, downloadUrl: () => null, shrink })
       const [descriptor] = await producer.list()
       expect(descriptor).to.include({ size: 9 })

@@ -3,7 +3,6 @@ import * as fs from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { type Limits, resolveLimits } from '../../../src/lib/config/limits.ts'
 import {
   type FsStore,
   type FsStoreOptions,
@@ -14,8 +13,9 @@ import type { ArtefactStore } from '../../../src/server/artefacts/store.ts'
 import { createArtefactProducer } from '../../../src/server/artefacts/producer.ts'
 import { withFolder } from '../../helpers/folder.ts'
 import { settableClock } from '../../helpers/settable-clock.ts'
+import { type Bounds, boundsWith } from '../../helpers/bounds.ts'
 
-export const noTimers = resolveLimits({ artefactPollMs: 0, artefactSweepMs: 0 })
+export const noTimers = boundsWith({ artefactPollMs: 0, artefactSweepMs: 0 })
 
 export function sha256(bytes: Uint8Array): string {
   return createHash('sha256').update(bytes).digest('hex')
@@ -57,7 +57,7 @@ export function open(root: string, options: Partial<FsStoreOptions> = {}) {
 
 /** Opens a new, empty store for the suites, which is closed and removed after the test. */
 export type CreateStore = (
-  limits?: Partial<Limits>,
+  limits?: Partial<Bounds>,
   clock?: Clock,
 ) => Promise<{
   store: ArtefactStore & Pick<FsStore, 'sweep'>
@@ -76,7 +76,7 @@ export function useStores(): CreateStore {
   })
   return async (limits = {}, clock = settableClock()) => {
     const root = await mkdtemp(join(tmpdir(), 'artefacts-'))
-    const store = await open(root, { limits: resolveLimits(limits), clock })
+    const store = await open(root, { limits: boundsWith(limits), clock })
     opened.push({ root, close: () => store.close() })
     return { store, damage: async hex => damage(root, hex) }
   }
@@ -121,10 +121,10 @@ interface ProducerSetup {
 
 export function withProducer(
   use: (setup: ProducerSetup) => Promise<void>,
-  overrides: Partial<Limits> = {},
+  overrides: Partial<Bounds> = {},
 ) {
   return withFolder(async root => {
-    const limits = resolveLimits(overrides)
+    const limits = boundsWith(overrides)
     const clock = settableClock()
     const store = await createFsStore({ root, limits, clock })
     const downloadUrl = (hex: string) => `http://127.0.0.1:1/artefacts/sha256/${hex}`

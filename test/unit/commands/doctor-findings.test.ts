@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { judgeBlender } from '../../../src/commands/doctor/check-adapters.ts'
 import { judgeGateway } from '../../../src/commands/doctor/check-gateway.ts'
 import { checkHostTokens } from '../../../src/commands/doctor/check-host-tokens.ts'
-import { judgePort, type PortState } from '../../../src/commands/doctor/check-ports.ts'
+import { judgePort } from '../../../src/commands/doctor/check-ports.ts'
 import { judgePath, type PathFacts } from '../../../src/commands/doctor/check-private-path.ts'
 import {
   checkEnvironment,
@@ -90,8 +90,8 @@ describe('judgeGateway', () => {
   const elsewhere = { ...active, registry: 'another' }
   const cases: [holder: Holder, status: Status, told: string][] = [
     [{ kind: 'stranger', answer: 'x' }, 'ok', 'no gateway runs on port 9765'],
-    [{ kind: 'silent', active, pid: null }, 'fail', 'does not answer'],
-    [{ kind: 'silent', active: null, pid: 7 }, 'fail', 'process 7'],
+    [{ kind: 'silent', active }, 'fail', 'does not answer'],
+    [{ kind: 'silent', active: null }, 'ok', 'no gateway runs on port 9765'],
     [{ kind: 'gateway', active: elsewhere }, 'warn', 'another state directory'],
   ]
   for (const [holder, status, told] of cases) {
@@ -104,18 +104,16 @@ describe('judgeGateway', () => {
 })
 
 describe('judgePort', () => {
-  const held = { kind: 'held', pid: 7 } as const
-  const cases: [state: PortState, status: Status, told: string][] = [
-    [{ kind: 'free' }, 'ok', 'is free'],
-    [{ kind: 'unknown' }, 'warn', 'an unknown process'],
-    [{ ...held, command: 'nginx', own: null }, 'warn', 'nginx, process 7'],
-    [{ ...held, command: 'service-cli', own: 'the gateway' }, 'ok', 'the gateway, process 7'],
+  const cases: [inUse: boolean, server: string | null, summary: string][] = [
+    [false, null, 'port 9765 (gateway) is free'],
+    [true, null, 'port 9765 (gateway) is in use'],
+    [true, 'the server of maya', 'port 9765 (gateway) is in use by the server of maya'],
   ]
-  for (const [state, status, told] of cases) {
-    it(`is ${status} and says: ${told}`, () => {
-      const finding = judgePort({ port: 9765, command: 'gateway' }, state)
-      expect(finding.status).to.equal(status)
-      expect(finding.summary).to.contain('port 9765 (gateway)').and.contain(told)
+  for (const [inUse, server, summary] of cases) {
+    it(`says: ${summary}`, () => {
+      const finding = judgePort({ port: 9765, command: 'gateway' }, { inUse, server })
+      expect(finding).to.include({ status: 'ok', summary })
+      expect(finding.hint?.includes('use --port 0') === true).to.equal(inUse && server === null)
     })
   }
 })

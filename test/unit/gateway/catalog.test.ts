@@ -3,15 +3,14 @@ import { mkdtemp, rename, rm, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { bundledCatalog } from '../../../src/lib/util/adapter-files.ts'
-import { defaultGatewayLimits } from '../../../src/lib/config/gateway-limits.ts'
 import type { CatalogEntry } from '../../../src/server/gateway/catalog/catalog-entry.ts'
-import { CatalogFile } from '../../../src/server/gateway/catalog/catalog-file.ts'
+import { bundledCatalog, CatalogFile } from '../../../src/server/gateway/catalog/catalog-file.ts'
 import type { CatalogState } from '../../../src/server/gateway/catalog/catalog-resources.ts'
 import { parseCatalog } from '../../../src/server/gateway/catalog/parse-catalog.ts'
 import { rankEntries } from '../../../src/server/gateway/catalog/rank-entries.ts'
 import { failureOf } from '../../helpers/failure.ts'
 import { ManualTime } from '../resources/manual-time.ts'
+import { defaultBounds } from '../../helpers/bounds.ts'
 
 describe('the file of a catalog', () => {
   let folder: string
@@ -34,7 +33,7 @@ describe('the file of a catalog', () => {
     CatalogFile.open({
       path,
       source: 'file',
-      limits: { ...defaultGatewayLimits, ...limits },
+      limits: { ...defaultBounds, ...limits },
       timer: time,
       log: { debug() {}, info() {}, error() {}, warn: fields => warnings.push(fields) },
     })
@@ -102,7 +101,7 @@ describe('the file of a catalog', () => {
     })
     const look = async () => {
       heard = Promise.withResolvers()
-      time.advance(defaultGatewayLimits.catalogPollMs)
+      time.advance(defaultBounds.catalogPollMs)
       await heard.promise
       // The next look is put on the clock a moment after the follower heard.
       while (time.waiting === 0) await new Promise(setImmediate)
@@ -113,7 +112,7 @@ describe('the file of a catalog', () => {
     await file.refresh()
     await look()
     await replace(catalogOf('d'))
-    time.advance(defaultGatewayLimits.catalogPollMs)
+    time.advance(defaultBounds.catalogPollMs)
     // A look that is under way tells nothing any more.
     stop()
     expect(namesIn(await file.refresh())).to.deep.equal(['d'])
@@ -127,8 +126,7 @@ describe('the file of a catalog', () => {
 })
 
 describe('parseCatalog', () => {
-  const parse = (text: string, limits = {}) =>
-    parseCatalog(text, { ...defaultGatewayLimits, ...limits })
+  const parse = (text: string, limits = {}) => parseCatalog(text, { ...defaultBounds, ...limits })
   const file = (...entries: unknown[]) => JSON.stringify({ schema_version: 1, entries })
   const ok = { name: 'a', description: 'b' }
 

@@ -1,11 +1,11 @@
 import { expect } from 'chai'
 import { EventRing } from '../../../src/server/gateway/event-ring.ts'
-import { defaultGatewayLimits } from '../../../src/lib/config/gateway-limits.ts'
 import { ManualTime } from '../resources/manual-time.ts'
+import { defaultBounds } from '../../helpers/bounds.ts'
 
-function ring(limits: Partial<typeof defaultGatewayLimits> = {}) {
+function ring(limits: Partial<typeof defaultBounds> = {}) {
   const time = new ManualTime()
-  return { time, ring: new EventRing({ ...defaultGatewayLimits, ...limits }, time) }
+  return { time, ring: new EventRing({ ...defaultBounds, ...limits }, time) }
 }
 
 const events = (text: string): any[] =>

@@ -2,10 +2,9 @@ import type { CatalogState } from '../../../src/server/gateway/catalog/catalog-r
 import { EventRing } from '../../../src/server/gateway/event-ring.ts'
 import { GatewayResources } from '../../../src/server/gateway/gateway-resources.ts'
 import type { InstanceDirectory } from '../../../src/server/gateway/instance-directory.ts'
-import { type GatewayLimits, resolveGatewayLimits } from '../../../src/lib/config/gateway-limits.ts'
-import { type Limits, resolveLimits } from '../../../src/lib/config/limits.ts'
 import { MemoryDirectory } from '../../helpers/memory-directory.ts'
 import { ManualTime } from '../resources/manual-time.ts'
+import { type Bounds, boundsWith } from '../../helpers/bounds.ts'
 
 export const id = 'a1b2c3d4-0000-4000-8000-000000000001'
 export const other = 'ffff0000-0000-4000-8000-000000000002'
@@ -39,15 +38,15 @@ class MemoryCatalog {
 }
 
 /** The resources over directory, catalog and clock of a test; only `id` was probed. */
-export function gateway(limits: Partial<Limits & GatewayLimits> = {}) {
+export function gateway(limits: Partial<Bounds> = {}) {
   const directory = new MemoryDirectory()
   return { directory, ...gatewayOver(directory, limits) }
 }
 
-function gatewayOver(directory: InstanceDirectory, limits: Partial<Limits & GatewayLimits> = {}) {
+function gatewayOver(directory: InstanceDirectory, limits: Partial<Bounds> = {}) {
   const time = new ManualTime()
   const catalog = new MemoryCatalog()
-  const all = { ...resolveLimits(), ...resolveGatewayLimits(), ...limits }
+  const all = boundsWith(limits)
   const ring = new EventRing(all, time)
   const activity = {
     pendingCalls: 3,

@@ -190,11 +190,11 @@ describe('gateway://diagnostics', () => {
   })
 
   it('shows the configured timeouts', async () => {
-    const given = gateway({ probeTimeoutMs: 77, instanceStaleMs: 88, sessionIdleMs: 99 })
+    const given = gateway({ probeTimeoutMs: 77, sessionIdleMs: 99 })
     const { metrics } = await json(given, 'gateway://diagnostics/metrics')
     expect(metrics).to.include({
       backend_timeout_ms: 77,
-      stale_after_ms: 88,
+      stale_after_ms: 30_000,
       session_idle_ms: 99,
       mcp_surface: 'resources',
     })

@@ -1,6 +1,5 @@
 import { expect } from 'chai'
 import { Readable } from 'node:stream'
-import { defaultLimits } from '../../../src/lib/config/limits.ts'
 import { silentLogger } from '../../../src/lib/util/logger.ts'
 import { systemClock } from '../../../src/lib/util/time.ts'
 import type { LinkClient } from '../../../src/server/gateway/join/link-client.ts'
@@ -8,6 +7,7 @@ import { JoinedDirectory } from '../../../src/server/gateway/join/joined-directo
 import { recordLines } from '../../../src/server/gateway/join/record-lines.ts'
 import { entry } from '../../helpers/memory-directory.ts'
 import { ManualTime } from '../resources/manual-time.ts'
+import { defaultBounds } from '../../helpers/bounds.ts'
 
 describe('JoinedDirectory', () => {
   const principal = { accountId: 'account', owner: 'ada', team: null, name: 'ws' }
@@ -15,7 +15,7 @@ describe('JoinedDirectory', () => {
   const client = {} as LinkClient
   let directory: JoinedDirectory
   beforeEach(() => {
-    const parts = { limits: defaultLimits, clock: systemClock, timer: new ManualTime() }
+    const parts = { limits: defaultBounds, clock: systemClock, timer: new ManualTime() }
     directory = new JoinedDirectory({ ...parts, log: silentLogger })
   })
   afterEach(() => directory.close())

@@ -1,5 +1,4 @@
 import { expect } from 'chai'
-import { defaultGatewayLimits } from '../../../src/lib/config/gateway-limits.ts'
 import { silentLogger } from '../../../src/lib/util/logger.ts'
 import { InstancePushes } from '../../../src/server/gateway/relay/instance-pushes.ts'
 import {
@@ -10,6 +9,7 @@ import {
 import { OpenRequests } from '../../../src/server/gateway/relay/open-requests.ts'
 import { unreachable } from '../../../src/server/gateway/relay/relay-errors.ts'
 import { Upstream } from '../../../src/server/gateway/relay/upstream.ts'
+import { defaultBounds } from '../../helpers/bounds.ts'
 
 describe('the URI of a resource of an instance', () => {
   const id = '3f2a91c0-0000-4000-8000-000000000001'
@@ -73,7 +73,7 @@ describe('subscriptions at an instance', () => {
       updated() {},
       listChanged() {},
       log: silentLogger,
-      limits: defaultGatewayLimits,
+      limits: defaultBounds,
       gone: async () => {
         // The look finds that its link is open again.
         if (++looks === 1) pushes.retry()

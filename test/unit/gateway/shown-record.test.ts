@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { expect } from 'chai'
 import type { DirectoryRecord } from '../../../src/server/gateway/instance-directory.ts'
-import { defaultGatewayLimits } from '../../../src/lib/config/gateway-limits.ts'
 import { parseShownRecord } from '../../../src/server/gateway/shown-record.ts'
 import type { InstanceRecord } from '../../../src/lib/instances/record.ts'
 import { makeRecord } from '../../server/gateway/support.ts'
@@ -11,8 +10,7 @@ const id = '0f0e0d0c-1111-4222-8333-444455556666'
 const textOf = (changes: object) =>
   JSON.stringify({ ...makeRecord({ instance_id: id }), ...changes })
 
-const parseText = (text: string | Buffer) =>
-  parseShownRecord(Buffer.from(text), id, defaultGatewayLimits)
+const parseText = (text: string | Buffer) => parseShownRecord(Buffer.from(text), id)
 
 function parse(changes: object): DirectoryRecord {
   const parsed = parseText(textOf(changes))

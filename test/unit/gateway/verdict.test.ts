@@ -1,6 +1,4 @@
 import { expect } from 'chai'
-import { defaultPublicLimits } from '../../../src/lib/config/limits.ts'
-import { defaultGatewayLimits } from '../../../src/lib/config/gateway-limits.ts'
 import {
   type Judgement,
   type LifeFacts,
@@ -8,6 +6,7 @@ import {
   judgeLife,
   judgeProbe,
 } from '../../../src/server/gateway/verdict.ts'
+import { defaultBounds } from '../../helpers/bounds.ts'
 
 describe('judgeLife', () => {
   const usual: LifeFacts = {
@@ -42,7 +41,7 @@ describe('judgeLife', () => {
   ]
   for (const [what, facts, health, reason] of table) {
     it(`calls ${health} what ${what}`, () => {
-      const judgement = judgeLife({ ...usual, ...facts }, defaultPublicLimits)
+      const judgement = judgeLife({ ...usual, ...facts })
       expect(judgement.health).to.equal(health)
       expect(judgement.reason).to.include(reason)
     })
@@ -50,7 +49,7 @@ describe('judgeLife', () => {
 
   it('gives the same reason as long as the verdict stays', () => {
     const ages = [30_001, 45_000, 1e9].map(heartbeatAgeMs =>
-      judgeLife({ ...usual, heartbeatAgeMs }, defaultPublicLimits),
+      judgeLife({ ...usual, heartbeatAgeMs }),
     )
     expect(new Set(ages.map(({ reason }) => reason)).size).to.equal(1)
   })
@@ -73,7 +72,7 @@ describe('judgeProbe', () => {
   ] as const
   for (const [what, life, status, probe, expected] of table) {
     it(`gives ${expected.health} to one that ${what}`, () => {
-      expect(judgeProbe(life, { status }, probe, defaultGatewayLimits)).to.deep.equal(expected)
+      expect(judgeProbe(life, { status }, probe, defaultBounds)).to.deep.equal(expected)
     })
   }
 })

@@ -5,7 +5,7 @@ import { expect } from 'chai'
 import { until } from '../../helpers/until.ts'
 import type { Logger } from '../../../src/lib/util/logger.ts'
 import { Secret } from '../../../src/lib/util/secret.ts'
-import { writeHostToken } from '../../../src/server/host/host-token.ts'
+import { writePrivateFile } from '../../../src/lib/config/private-file.ts'
 import type { InstanceRecord } from '../../../src/lib/instances/record.ts'
 import type { SceneRevision } from '../../../src/server/resources/scene-revision.ts'
 import { InstanceFile, scenePatch } from '../../../src/server/host/instance-record.ts'
@@ -111,7 +111,7 @@ describe('InstanceFile', () => {
     await file.remove()
     const hostToken = new Secret('the-token-of-this-run')
     const path = join(base, `${id}.token`)
-    await writeHostToken(path, hostToken)
+    await writePrivateFile(path, hostToken.reveal())
     await utimes(path, 1000, 1000)
     file = await InstanceFile.create({ ...options(), hostToken })
     await file.beat()

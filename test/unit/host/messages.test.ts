@@ -1,8 +1,7 @@
 import { expect } from 'chai'
 import { parseAuditPost, parseEventsPost } from '../../../src/server/host/messages.ts'
-import { defaultLimits } from '../../../src/lib/config/limits.ts'
 
-const long = 'x'.repeat(defaultLimits.maxFieldChars + 1)
+const long = 'x'.repeat(255 + 1)
 const wrongText = [1, true, [], {}, '', 'two\nlines', long]
 
 /** Members with wrong values, each with the pointer of what is wrong. */
@@ -30,7 +29,7 @@ describe('parseAuditPost', () => {
         { action: 'save' },
         Object.getOwnPropertyDescriptors(change),
       )
-      const parsed = parseAuditPost({ records: [record] }, defaultLimits)
+      const parsed = parseAuditPost({ records: [record] })
       const named = parsed.ok ? 'taken' : parsed.failure.pointer
       expect(named, JSON.stringify(change)).to.equal(`/records/0${pointer}`)
     }
@@ -39,7 +38,7 @@ describe('parseAuditPost', () => {
   it('takes every outcome', () => {
     const failures = [{ denied: { reason: 'r' } }, { error: { message: 'm' } }]
     for (const outcome of ['success', 'timeout', ...failures]) {
-      const parsed = parseAuditPost({ records: [{ action: 'a', outcome }] }, defaultLimits)
+      const parsed = parseAuditPost({ records: [{ action: 'a', outcome }] })
       expect(parsed).to.deep.equal({ ok: true, value: [{ action: 'a', outcome }] })
     }
   })
@@ -54,16 +53,12 @@ describe('parseEventsPost', () => {
     ...cases('level', [1, '', 'INFO', 'fatal', '__proto__']),
     ...cases('job_id', [5, long]),
     ...cases('session_id', [1, 'another']),
-    ...cases('metadata', ['x'.repeat(defaultLimits.maxEventMetadataBytes)]),
+    ...cases('metadata', ['x'.repeat(4096)]),
     ...cases('toolCallId', ['t']),
   ]
   it('names the member of an event that is wrong', () => {
     for (const [change, pointer] of refused) {
-      const parsed = parseEventsPost(
-        { events: [event, { ...event, ...change }] },
-        's',
-        defaultLimits,
-      )
+      const parsed = parseEventsPost({ events: [event, { ...event, ...change }] }, 's')
       const named = parsed.ok ? 'taken' : parsed.failure.pointer
       expect(named, JSON.stringify(change)).to.equal(`/events/1${pointer}`)
     }
@@ -78,7 +73,7 @@ describe('parseEventsPost', () => {
       ['error', 'error'],
     ]
     for (const [level, kept] of levels) {
-      const parsed = parseEventsPost({ events: [{ ...event, level }] }, 's', defaultLimits)
+      const parsed = parseEventsPost({ events: [{ ...event, level }] }, 's')
       expect(parsed).to.deep.equal({ ok: true, value: [{ ...event, level: kept }] })
     }
   })

@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import type { Logger } from '../../../src/lib/util/logger.ts'
 import { SceneFile } from '../../../src/server/host/scene-file.ts'
-import { defaultLimits } from '../../../src/lib/config/limits.ts'
 import { SceneState } from '../../../src/server/resources/scene-state.ts'
 import { skipBecause } from '../../helpers/skip.ts'
+import { defaultBounds } from '../../helpers/bounds.ts'
 
 /** Grows, and lets a test wait until it is long enough. */
 class Record<Item> {
@@ -51,8 +51,8 @@ describe('SceneFile', () => {
       warn: (_fields, message) => warnings.add(message ?? ''),
       error: () => {},
     }
-    const bounds = { maxMessageBytes: 1000, maxJsonDepth: 8 }
-    const limits = { ...defaultLimits, ...bounds, sceneFileDebounceMs, sceneFilePollMs }
+    const bounds = { maxMessageBytes: 1000 }
+    const limits = { ...defaultBounds, ...bounds, sceneFileDebounceMs, sceneFilePollMs }
     const scene = new SceneState(limits)
     watcher = new SceneFile({
       path,
@@ -84,7 +84,7 @@ describe('SceneFile', () => {
     ['an array', '[]', 'must be a JSON object, or null'],
     ['a number too large', '{"n":1e999}', 'holds Infinity'],
     ['too large', JSON.stringify({ n: 'x'.repeat(1000) }), 'larger than 1000 bytes'],
-    ['too deep', `${'{"a":'.repeat(9)}1${'}'.repeat(9)}`, 'deeper than 8'],
+    ['too deep', `${'{"a":'.repeat(65)}1${'}'.repeat(65)}`, 'deeper than 64'],
     ['not UTF-8', Buffer.from([0x22, 0xff, 0x22]), 'not valid UTF-8'],
   ]
   for (const [what, content, message] of wrong) {

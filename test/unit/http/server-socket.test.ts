@@ -1,10 +1,10 @@
 import { expect } from 'chai'
 import { silentLogger } from '../../../src/lib/util/logger.ts'
-import { resolveLimits } from '../../../src/lib/config/limits.ts'
 import { ServerSocket } from '../../../src/server/http/server-socket.ts'
+import { boundsWith } from '../../helpers/bounds.ts'
 
 describe('ServerSocket', () => {
-  const parts = { limits: resolveLimits(), log: silentLogger }
+  const parts = { limits: boundsWith(), log: silentLogger }
   const handlers = { listener: (_req: unknown, res: { end(text: string): void }) => res.end('ok') }
   const host = '127.0.0.1'
 

@@ -6,7 +6,7 @@ import {
   type SceneChange,
 } from '../../../src/lib/mcp/change-words.ts'
 import { parseExact } from '../../../src/lib/util/exact-json.ts'
-import { diffJson } from '../../../src/lib/util/json-diff.ts'
+import { diffJson } from '../../../src/lib/mcp/json-diff.ts'
 
 const inCube = { id: 'Cube', name: 'Cube' }
 

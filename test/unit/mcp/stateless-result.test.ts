@@ -7,7 +7,6 @@ import type { Content } from '../../../src/server/resources/producer.ts'
 import type { ServedResources } from '../../../src/server/resources/schemes.ts'
 
 const identity = { name: 'n', title: 't', version: '1.2.3', instructions: 'read' }
-const limits = { discoverFreshMs: 7000, artefactFreshMs: 9000 }
 const artefact = `artefact://sha256/${'a'.repeat(64)}`
 
 describe('the result of a stateless request', () => {
@@ -26,7 +25,7 @@ describe('the result of a stateless request', () => {
     templates: () => [],
   }
   const resources = createResourceMethods(registry as ServedResources)
-  const openings = createResultOpenings(identity, limits)
+  const openings = createResultOpenings(identity)
   const table = createStatelessMethods({
     identity,
     openings,
@@ -73,11 +72,11 @@ describe('the result of a stateless request', () => {
   })
 
   const cases: [method: string, params: Record<string, unknown>, ttlMs: number][] = [
-    ['server/discover', {}, 7000],
+    ['server/discover', {}, 10_000],
     ['resources/list', {}, 0],
     ['resources/templates/list', {}, 0],
     ['resources/read', { uri: 'scene://current' }, 0],
-    ['resources/read', { uri: artefact }, 9000],
+    ['resources/read', { uri: artefact }, 300_000],
     ['resources/read', { uri: artefact.toUpperCase() }, 0],
   ]
   for (const [method, params, ttlMs] of cases) {

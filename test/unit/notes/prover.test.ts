@@ -236,7 +236,7 @@ describe('Prover', () => {
 
   it('loses neither note nor proof with what cannot be kept or read', async () => {
     const proves = prover({ shot: async () => ({ png, view: {} }) })
-    await mkdir(folder)
+    await mkdir(folder, { mode: 0o700 })
     await writeFile(join(folder, 'pictures'), 'no folder')
     const note = await made(proves)
     expect(note.no_picture).to.include('the picture cannot be kept')

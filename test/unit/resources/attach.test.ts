@@ -1,11 +1,11 @@
 import { expect } from 'chai'
 import { ServiceError } from '../../../src/lib/util/errors.ts'
-import { defaultLimits } from '../../../src/lib/config/limits.ts'
 import { ResourceNotFound, ResourceUriInvalid } from '../../../src/server/resources/errors.ts'
 import type { Content, Descriptor, Template } from '../../../src/server/resources/producer.ts'
 import { ResourceRegistry } from '../../../src/server/resources/registry.ts'
 import type { SchemeSource } from '../../../src/server/resources/schemes.ts'
 import { ManualTime } from './manual-time.ts'
+import { defaultBounds } from '../../helpers/bounds.ts'
 
 class Source implements SchemeSource {
   readonly scheme: string
@@ -38,7 +38,7 @@ function started() {
   const logged: object[] = []
   const note = (fields: object) => void logged.push(fields)
   const resources = new ResourceRegistry({
-    limits: defaultLimits,
+    limits: defaultBounds,
     clock: time,
     timer: time,
     log: { debug: note, info: note, warn: note, error: note },
@@ -47,13 +47,13 @@ function started() {
   const { resources: docs } = new Source('docs', 'a')
   resources.addProducer({ scheme: 'docs', list: () => docs, read: () => [] })
   resources.freeze()
-  time.advance(defaultLimits.listChangedIntervalMs)
+  time.advance(defaultBounds.listChangedIntervalMs)
   const heard = { lists: 0, updates: [] as string[] }
   resources.listen({
     listChanged: () => heard.lists++,
     resourceUpdated: uri => heard.updates.push(uri),
   })
-  const settle = () => time.advance(defaultLimits.listChangedIntervalMs)
+  const settle = () => time.advance(defaultBounds.listChangedIntervalMs)
   const uris = async () =>
     (await resources.page(undefined)).descriptors.map(({ uri }) => uri).slice(3)
   return { resources, time, heard, settle, uris, logged }

@@ -1,6 +1,5 @@
 import { expect } from 'chai'
 import { AuditLog } from '../../../src/server/resources/audit-log.ts'
-import { defaultLimits } from '../../../src/lib/config/limits.ts'
 import { ResourceNotFound } from '../../../src/server/resources/errors.ts'
 import { parseResourceUri } from '../../../src/server/resources/resource-uri.ts'
 import { SessionEventBuffer } from '../../../src/server/resources/session-event-buffer.ts'
@@ -68,7 +67,7 @@ describe('events://session', () => {
 
 describe('a listed session event buffer', () => {
   it('says what it is', () => {
-    const events = new SessionEventsProducer(defaultLimits)
+    const events = new SessionEventsProducer()
     events.register(new SessionEventBuffer({ sessionId: 'blender-console-7' }))
     const [descriptor] = events.list()
     expect(descriptor).to.include({ name: 'Events of session blender-console-7' })
@@ -82,7 +81,7 @@ describe('a session event buffer that is removed', () => {
 
   it('is listed, completed and read no more', () => {
     if (!uri.ok) throw new Error(uri.failure)
-    const events = new SessionEventsProducer(defaultLimits)
+    const events = new SessionEventsProducer()
     const buffer = new SessionEventBuffer({ sessionId: 's1' })
     events.register(buffer)
     events.register(new SessionEventBuffer({ sessionId: 's2' }))
@@ -95,7 +94,7 @@ describe('a session event buffer that is removed', () => {
   })
 
   it('leaves alone another one of the same session', () => {
-    const events = new SessionEventsProducer(defaultLimits)
+    const events = new SessionEventsProducer()
     const first = new SessionEventBuffer({ sessionId: 's1' })
     const second = new SessionEventBuffer({ sessionId: 's1' })
     events.register(first)

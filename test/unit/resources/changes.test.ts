@@ -1,11 +1,11 @@
 import { expect } from 'chai'
-import { defaultLimits } from '../../../src/lib/config/limits.ts'
 import { AuditLog } from '../../../src/server/resources/audit-log.ts'
 import type { PagedProducer, ResourceProducer } from '../../../src/server/resources/producer.ts'
 import { ResourceRegistry } from '../../../src/server/resources/registry.ts'
 import { SessionEventBuffer } from '../../../src/server/resources/session-event-buffer.ts'
 import { ManualTime } from './manual-time.ts'
 import { codeOf } from './support.ts'
+import { defaultBounds } from '../../helpers/bounds.ts'
 
 const artefacts: PagedProducer = {
   scheme: 'artefact',
@@ -18,7 +18,7 @@ const docs: ResourceProducer = { scheme: 'docs', list: () => [], read: () => [] 
 function listened(enableArtefactResources = true) {
   const time = new ManualTime()
   const resources = new ResourceRegistry({
-    limits: defaultLimits,
+    limits: defaultBounds,
     clock: time,
     timer: time,
     artefacts,
@@ -100,7 +100,7 @@ describe('resource updates', () => {
     const errors: object[] = []
     const log = { debug() {}, info() {}, warn() {}, error: (fields: object) => errors.push(fields) }
     const resources = new ResourceRegistry({
-      limits: defaultLimits,
+      limits: defaultBounds,
       log,
       enableArtefactResources: false,
     })

@@ -1,9 +1,9 @@
 import { expect } from 'chai'
 import { ServiceError } from '../../../src/lib/util/errors.ts'
-import { resolveLimits } from '../../../src/lib/config/limits.ts'
 import type { ResourceProducer } from '../../../src/server/resources/producer.ts'
 import { ResourceRegistry } from '../../../src/server/resources/registry.ts'
 import { fail, good, secret, serving } from './support.ts'
+import { boundsWith } from '../../helpers/bounds.ts'
 
 async function customUris(resources: ResourceRegistry): Promise<string[]> {
   const { descriptors } = await resources.page(undefined)
@@ -15,7 +15,7 @@ async function customUris(resources: ResourceRegistry): Promise<string[]> {
 describe('addProducer', () => {
   const base: ResourceProducer = { scheme: 'docs', list: () => [], read: () => [] }
   const registry = () =>
-    new ResourceRegistry({ limits: resolveLimits(), enableArtefactResources: false })
+    new ResourceRegistry({ limits: boundsWith(), enableArtefactResources: false })
 
   for (const scheme of ['', 'Docs', '1a', 'a:', 'a'.repeat(65), 5]) {
     it(`refuses the scheme ${String(scheme).slice(0, 10)}`, () => {

@@ -1,11 +1,11 @@
 import { expect } from 'chai'
 import { failureOf } from '../../helpers/failure.ts'
 import { ServiceError } from '../../../src/lib/util/errors.ts'
-import { resolveLimits } from '../../../src/lib/config/limits.ts'
 import { ResourceNotFound, ResourceUriInvalid } from '../../../src/server/resources/errors.ts'
 import type { PagedProducer } from '../../../src/server/resources/producer.ts'
 import { ResourceRegistry } from '../../../src/server/resources/registry.ts'
 import { fail, good, never, secret, serving } from './support.ts'
+import { boundsWith } from '../../helpers/bounds.ts'
 
 describe('a custom producer that reads', () => {
   it('receives the requested URI, and its contents are returned unchanged', () => {
@@ -165,7 +165,7 @@ describe('the artefact producer', () => {
         () => Promise.reject(thrown),
       ]) {
         const resources = new ResourceRegistry({
-          limits: resolveLimits(),
+          limits: boundsWith(),
           artefacts: { ...producer, read },
           enableArtefactResources: true,
         })

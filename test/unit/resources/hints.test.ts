@@ -1,6 +1,5 @@
 import { expect } from 'chai'
 import { toRfc3339 } from '../../../src/lib/util/time.ts'
-import { defaultLimits } from '../../../src/lib/config/limits.ts'
 import { AuditLog } from '../../../src/server/resources/audit-log.ts'
 import {
   type Content,
@@ -13,12 +12,13 @@ import type { ListPage } from '../../../src/server/resources/listing.ts'
 import { ResourceRegistry } from '../../../src/server/resources/registry.ts'
 import { SessionEventBuffer } from '../../../src/server/resources/session-event-buffer.ts'
 import { ManualTime } from './manual-time.ts'
+import { defaultBounds } from '../../helpers/bounds.ts'
 
 /** A registry whose time stands still until it is told. */
 function timed() {
   const time = new ManualTime()
   const resources = new ResourceRegistry({
-    limits: defaultLimits,
+    limits: defaultBounds,
     clock: time,
     timer: time,
     enableArtefactResources: false,

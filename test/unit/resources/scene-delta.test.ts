@@ -117,16 +117,6 @@ describe('scene://delta', () => {
     resources.setScene({ frame: 1 })
     expect(contents(resources, 'scene://delta')).not.to.equal(first)
   })
-
-  it('keeps a bounded number of answers and bytes', () => {
-    const kept = registry({ maxKeptAnswers: 1 })
-    const bytes = registry({ maxKeptAnswerBytes: 1 })
-    for (const resources of [kept, bytes]) resources.setScene({ frame: 1 })
-    contents(kept, 'scene://delta')
-    const second = contents(kept, 'scene://delta?since=0')
-    expect(contents(kept, 'scene://delta?since=0')).not.to.equal(second)
-    expect(contents(bytes, 'scene://delta')).not.to.equal(contents(bytes, 'scene://delta'))
-  })
 })
 
 describe('a change of scene://delta', () => {

@@ -1,8 +1,8 @@
 import { expect } from 'chai'
-import { resolveLimits } from '../../../src/lib/config/limits.ts'
 import { SceneObjects } from '../../../src/lib/host-link/scene-objects.ts'
 import { SceneState } from '../../../src/server/resources/scene-state.ts'
 import { codeOf, payload, registry } from './support.ts'
+import { boundsWith } from '../../helpers/bounds.ts'
 
 type Change = Record<string, any>
 
@@ -122,7 +122,7 @@ describe('a scene that is patched', () => {
   it('is read at a revision before thousands of removals without counting all places for each', () => {
     const before = Array.from({ length: 3000 }, (_, at) => ({ id: `o${at}`, x: 0 }))
     const ids = before.map(({ id }) => id)
-    const state = new SceneState(resolveLimits({ maxPatchedObjects: 3000 }))
+    const state = new SceneState(boundsWith({ maxPatchedObjects: 3000 }))
     state.set({ objects: before })
     const texts: (string | undefined)[] = []
     const patch = (removed: string[], changed: string[]) => {

@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import { ServiceError } from '../../../src/lib/util/errors.ts'
-import { resolveLimits } from '../../../src/lib/config/limits.ts'
 import { ResourceRegistry } from '../../../src/server/resources/registry.ts'
 import { contents, payload, registry } from './support.ts'
+import { boundsWith } from '../../helpers/bounds.ts'
 
 describe('scene://current', () => {
   it('returns a placeholder until a scene is set, and again after it is cleared', () => {
@@ -58,7 +58,7 @@ describe('the _meta of a scene content', () => {
 
   it('holds revision, time, size and application', () => {
     const clock = { now: () => 5000 }
-    const limits = resolveLimits()
+    const limits = boundsWith()
     const parts = { limits, clock, firstRevision: 70, enableArtefactResources: false }
     const resources = new ResourceRegistry(parts)
     const none = { revision: 70, set_at: null, size: 0, application: null }
@@ -73,7 +73,7 @@ describe('the _meta of a scene content', () => {
   it('says since when the application is gone or back, and announces both', () => {
     let nowMs = 1000
     const clock = { now: () => nowMs }
-    const parts = { limits: resolveLimits(), clock, enableArtefactResources: false }
+    const parts = { limits: boundsWith(), clock, enableArtefactResources: false }
     const resources = new ResourceRegistry(parts)
     const updates: string[] = []
     resources.listen({ resourceUpdated: uri => void updates.push(uri), listChanged() {} })

@@ -1,9 +1,9 @@
 import { expect } from 'chai'
-import { resolveLimits } from '../../../src/lib/config/limits.ts'
 import { SceneDemand } from '../../../src/server/resources/scene-demand.ts'
 import { SceneState } from '../../../src/server/resources/scene-state.ts'
+import { boundsWith } from '../../helpers/bounds.ts'
 
-const limits = resolveLimits({ maxMessageBytes: 1000 })
+const limits = boundsWith({ maxMessageBytes: 1000 })
 
 function nested(depth: number): object {
   let value: object = {}
@@ -103,7 +103,7 @@ describe('SceneState', () => {
 
   it('keeps the revisions that were current in the last ten minutes', () => {
     let nowMs = 0
-    const state = new SceneState(resolveLimits(), { clock: { now: () => nowMs } })
+    const state = new SceneState(boundsWith(), { clock: { now: () => nowMs } })
     for (let n = 0; n < 10; n++) {
       state.set({ n })
       nowMs += 4 * 60_000
@@ -114,7 +114,7 @@ describe('SceneState', () => {
   })
 
   it('keeps the last revisions by bytes, always the current one', () => {
-    const state = new SceneState(resolveLimits({ maxSceneRevisionBytes: 30 }))
+    const state = new SceneState(boundsWith({ maxSceneRevisionBytes: 30 }))
     for (let n = 0; n < 5; n++) state.set({ text: 'aaa' })
     expect(state.revisions).to.deep.equal([3, 4, 5])
     state.set({ text: 'a'.repeat(100) })

@@ -96,13 +96,4 @@ describe('SessionEventBuffer', () => {
       gap: true,
     })
   })
-
-  it('takes bounds of its own for one event', () => {
-    const limits = { maxEventTextBytes: 3, maxEventMetadataBytes: 10 }
-    const buffer = new SessionEventBuffer({ sessionId: 's', limits })
-    const metadata = { note: 'longer than ten' }
-    const event = buffer.append({ source: 'blender', stream: 'stdout', message: 'm', metadata })
-    expect(event.source).to.equal('ble')
-    expect(event.metadata).to.include({ truncated: true })
-  })
 })

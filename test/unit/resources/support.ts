@@ -1,6 +1,5 @@
 import { expect } from 'chai'
 import { ServiceError } from '../../../src/lib/util/errors.ts'
-import { type Limits, resolveLimits } from '../../../src/lib/config/limits.ts'
 import type {
   Content,
   PagedProducer,
@@ -8,10 +7,11 @@ import type {
 } from '../../../src/server/resources/producer.ts'
 import { ResourceRegistry } from '../../../src/server/resources/registry.ts'
 import { ManualTime } from './manual-time.ts'
+import { type Bounds, boundsWith } from '../../helpers/bounds.ts'
 
-export function registry(limits: Partial<Limits> = {}, artefacts?: PagedProducer) {
+export function registry(limits: Partial<Bounds> = {}, artefacts?: PagedProducer) {
   const enableArtefactResources = artefacts !== undefined
-  return new ResourceRegistry({ limits: resolveLimits(limits), artefacts, enableArtefactResources })
+  return new ResourceRegistry({ limits: boundsWith(limits), artefacts, enableArtefactResources })
 }
 
 /** Built-in resources answer at once, never with a promise. */
@@ -46,12 +46,12 @@ export const fail = (): never => {
   throw new Error(secret)
 }
 
-export function serving(producer: object, limits: Partial<Limits> = {}) {
+export function serving(producer: object, limits: Partial<Bounds> = {}) {
   const time = new ManualTime()
   const logged: object[] = []
   const note = (fields: object) => void logged.push(fields)
   const resources = new ResourceRegistry({
-    limits: resolveLimits(limits),
+    limits: boundsWith(limits),
     timer: time,
     log: { debug: note, info: note, warn: note, error: note },
     enableArtefactResources: false,

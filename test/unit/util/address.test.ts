@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { isLoopback, isWildcard, localBase, parseOrigin } from '../../../src/lib/util/address.ts'
+import { isLoopback, localBase, parseOrigin } from '../../../src/lib/util/net.ts'
 
 describe('isLoopback', () => {
   const cases: [host: string, expected: boolean][] = [
@@ -20,17 +20,16 @@ describe('isLoopback', () => {
 })
 
 describe('localBase', () => {
-  const cases: [host: string, base: string, wildcard: boolean][] = [
-    ['127.0.0.1', 'http://127.0.0.1:80', false],
-    ['::1', 'http://[::1]:80', false],
-    ['studio.example', 'http://studio.example:80', false],
-    ['0.0.0.0', 'http://127.0.0.1:80', true],
-    ['::', 'http://127.0.0.1:80', true],
+  const cases: [host: string, base: string][] = [
+    ['127.0.0.1', 'http://127.0.0.1:80'],
+    ['::1', 'http://[::1]:80'],
+    ['studio.example', 'http://studio.example:80'],
+    ['0.0.0.0', 'http://127.0.0.1:80'],
+    ['::', 'http://127.0.0.1:80'],
   ]
-  for (const [host, base, wildcard] of cases) {
+  for (const [host, base] of cases) {
     it(`is ${base} for a server on ${host}`, () => {
       expect(localBase(host, 80)).to.equal(base)
-      expect(isWildcard(host)).to.equal(wildcard)
     })
   }
 })

@@ -1,12 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { expect } from 'chai'
-import {
-  isRunning,
-  parseProcessStat,
-  processStart,
-  processStat,
-} from '../../../src/lib/util/process.ts'
+import { isRunning, processStart, processStat } from '../../../src/lib/util/process.ts'
 import { skipBecause } from '../../helpers/skip.ts'
 import { until } from '../../helpers/until.ts'
 
@@ -18,18 +13,6 @@ describe('process start', () => {
     expect(await processStart(2 ** 30)).to.equal(null)
     expect(isRunning(2 ** 30)).to.equal(false)
   })
-
-  const fields = Array.from({ length: 30 }, (_, i) => String(i + 1)).join(' ')
-  for (const [text, stat] of [
-    [`12 (a) b (c d) R ${fields}`, { ticks: '19', ended: false }],
-    [`12 (node) Z ${fields}`, { ticks: '19', ended: true }],
-    ['12 (node) S 1', null],
-    ['12 (node) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 x9 20', null],
-  ] as const) {
-    it(`is read from "${text.slice(0, 20)}"`, () => {
-      expect(parseProcessStat(text)).to.deep.equal(stat)
-    })
-  }
 })
 
 describe('isRunning', () => {

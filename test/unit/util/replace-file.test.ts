@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { replaceFile } from '../../../src/lib/util/replace-file.ts'
+import { renameFile, replaceFile } from '../../../src/lib/util/replace-file.ts'
 
 describe('replaceFile', () => {
   let folder: string
@@ -33,15 +33,6 @@ describe('replaceFile', () => {
     expect(await text()).to.equal('one')
   })
 
-  it('keeps the old file when the change is not confirmed, and when confirming fails', async () => {
-    await writeFile(path, 'one')
-    expect(await replaceFile(path, 'two', { confirm: async () => false })).to.equal(false)
-    const failed = await replaceFile(path, 'two', {
-      confirm: () => Promise.reject(new Error('no')),
-    }).catch((error: Error) => error.message)
-    expect([failed, await text()]).to.deep.equal(['no', 'one'])
-  })
-
   it('gives the new file the mode of another one', async () => {
     await writeFile(path, 'one', { mode: 0o640 })
     await replaceFile(path, 'two', { access: await stat(path) })
@@ -52,5 +43,29 @@ describe('replaceFile', () => {
     path = join(folder, 'x'.repeat(255))
     await replaceFile(path, 'one')
     expect(await text()).to.equal('one')
+  })
+})
+
+describe('renameFile', () => {
+  const held = (code: string) => Object.assign(new Error(code), { code, errno: -1 })
+  /** A file system whose first renames fail; returns how often it was asked. */
+  const attempts = async (codes: string[], platform: NodeJS.Platform) => {
+    let count = 0
+    const rename = async () => {
+      const code = codes[count++]
+      if (code !== undefined) throw held(code)
+    }
+    const failure = await renameFile('a', 'b', { rename, platform }).catch(error => error.code)
+    return [count, failure]
+  }
+
+  it('tries again on Windows while another program has the file open', async () => {
+    const codes = ['EPERM', 'EBUSY', 'EACCES', 'EPERM']
+    expect(await attempts(codes, 'win32')).to.deep.equal([5, undefined])
+    expect(await attempts(['EBUSY', 'ENOENT'], 'win32')).to.deep.equal([2, 'ENOENT'])
+  })
+
+  it('fails at once on other systems', async () => {
+    expect(await attempts(['EPERM'], 'linux')).to.deep.equal([1, 'EPERM'])
   })
 })

@@ -1,7 +1,6 @@
 import * as Args from '@oclif/core/args'
-import { AdminCommand, administer } from '../admin-command.ts'
+import { AdminCommand } from '../admin-command.ts'
 
-/** Makes a code with which a new user registers. */
 export default class RegistryUsersAdd extends AdminCommand {
   static override summary = 'Create an invitation code for a new user'
 
@@ -24,14 +23,12 @@ the name stops working.`
 
   override async run(): Promise<void> {
     const { args, flags } = await this.parse(RegistryUsersAdd)
-    await administer(flags, async ({ admin, operations, output }) => {
-      const { code, ...made } = await operations.makeInvite(admin, args.user)
+    await this.administer(flags, async (admin, output) => {
+      const made = await admin.addUser(args.user)
       const { username, expires_at: end } = made
-      output.note(
-        `invitation code of "${username}", valid once until ${end}; it is not shown again`,
-      )
+      output.note(`code of "${username}", valid once until ${end}; it is not shown again`)
       output.note(`the user runs: service-cli register ${username}`)
-      await output.secret(code.reveal(), { ...made, code: code.reveal() })
+      await output.secret(made.code, made)
     })
   }
 }

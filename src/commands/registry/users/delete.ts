@@ -1,10 +1,8 @@
 import * as Flags from '@oclif/core/flags'
 import { usage } from '../../../lib/util/errors.ts'
-import { requireQuestioner } from '../../../lib/cli/prompt.ts'
-import { promptPlace } from '../../account/context.ts'
-import { AdminCommand, administer, userArg } from '../admin-command.ts'
+import { requirePrompt } from '../../account/password-input.ts'
+import { AdminCommand, userArg } from '../admin-command.ts'
 
-/** Deletes an account. */
 export default class RegistryUsersDelete extends AdminCommand {
   static override summary = 'Delete an account with its sessions and tokens'
 
@@ -30,18 +28,17 @@ entries stay, and its name cannot be registered for 90 days. This cannot be undo
 
   override async run(): Promise<void> {
     const { args, flags } = await this.parse(RegistryUsersDelete)
-    await administer(flags, async ({ admin, operations, output }) => {
-      const { username } = await operations.findAccount(admin, args.user)
+    await this.administer(flags, async (admin, output) => {
+      const { username } = await admin.findUser(args.user)
       if (!flags.yes) {
         const way = 'give --yes to delete without a confirmation'
-        const ask = requireQuestioner(promptPlace(flags), 'the confirmation', way)
+        const ask = requirePrompt({}, 'the confirmation', way)
         const question = `Type the name to delete "${username}" with its sessions and tokens:`
         const typed = await ask.askText(question)
         if (typed !== username) throw usage('that is another name: nothing was deleted')
       }
-      const done = await operations.deleteUser(admin, username)
-      await output.result('', done)
-      output.note(`the account "${done.username}" is deleted`)
+      await output.result('', await admin.deleteUser(username))
+      output.note(`the account "${username}" is deleted`)
     })
   }
 }

@@ -1,7 +1,6 @@
 import { counted } from '../../../lib/util/amounts.ts'
-import { AdminCommand, administer, userArg } from '../admin-command.ts'
+import { AdminCommand, userArg } from '../admin-command.ts'
 
-/** Disables an account. */
 export default class RegistryUsersDisable extends AdminCommand {
   static override summary = 'Disable an account'
 
@@ -16,16 +15,13 @@ password until the account is enabled again.`
 
   override async run(): Promise<void> {
     const { args, flags } = await this.parse(RegistryUsersDisable)
-    await administer(flags, async ({ admin, operations, output }) => {
-      const done = await operations.disableUser(admin, args.user)
-      const { username, changed, ended_sessions: sessions, ended_tokens: tokens } = done
+    await this.administer(flags, async (admin, output) => {
+      const done = await admin.disableUser(args.user)
       await output.result('', done)
-      const ended = `${counted(sessions, 'login')} and ${counted(tokens, 'service token')} ended`
-      output.note(
-        changed
-          ? `the account "${username}" is disabled; ${ended}`
-          : `the account "${username}" was disabled already`,
-      )
+      const { username, ended_sessions: sessions, ended_tokens: tokens } = done
+      const state = done.changed ? 'is disabled' : 'was disabled already'
+      const ended = `${counted(sessions, 'login')} and ${counted(tokens.length, 'service token')} ended`
+      output.note(`the account "${username}" ${state}; ${ended}`)
     })
   }
 }

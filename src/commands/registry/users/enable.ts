@@ -1,6 +1,5 @@
-import { AdminCommand, administer, userArg } from '../admin-command.ts'
+import { AdminCommand, userArg } from '../admin-command.ts'
 
-/** Enables an account. */
 export default class RegistryUsersEnable extends AdminCommand {
   static override summary = 'Enable an account'
 
@@ -15,15 +14,11 @@ export default class RegistryUsersEnable extends AdminCommand {
 
   override async run(): Promise<void> {
     const { args, flags } = await this.parse(RegistryUsersEnable)
-    await administer(flags, async ({ admin, operations, output }) => {
-      const done = await operations.enableUser(admin, args.user)
-      const { username, changed } = done
+    await this.administer(flags, async (admin, output) => {
+      const done = await admin.enableUser(args.user)
       await output.result('', done)
-      output.note(
-        changed
-          ? `the account "${username}" is enabled`
-          : `the account "${username}" was enabled already`,
-      )
+      const state = done.changed ? 'is enabled' : 'was enabled already'
+      output.note(`the account "${done.username}" ${state}`)
     })
   }
 }

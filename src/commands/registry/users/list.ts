@@ -1,7 +1,6 @@
 import { columns } from '../../../lib/cli/format.ts'
-import { AdminCommand, administer } from '../admin-command.ts'
+import { AdminCommand } from '../admin-command.ts'
 
-/** Lists the accounts. */
 export default class RegistryUsersList extends AdminCommand {
   static override summary = 'List the accounts'
 
@@ -18,16 +17,16 @@ order of the names.`
 
   override async run(): Promise<void> {
     const { flags } = await this.parse(RegistryUsersList)
-    await administer(flags, async ({ admin, operations, output }) => {
-      const list = await operations.listUsers(admin)
+    await this.administer(flags, async (admin, output) => {
+      const list = await admin.listUsers()
       const rows = list.users.map(user => [
         user.username,
         user.email,
         user.team ?? '',
-        user.disabled_at === null ? user.login : 'disabled',
+        user.disabled_at === null ? 'enabled' : 'disabled',
         user.created_at,
       ])
-      await output.result(columns(['NAME', 'EMAIL', 'TEAM', 'LOGIN', 'CREATED'], rows), list)
+      await output.result(columns(['NAME', 'EMAIL', 'TEAM', 'STATE', 'CREATED'], rows), list)
     })
   }
 }

@@ -1,9 +1,9 @@
 import * as Flags from '@oclif/core/flags'
-import { AdminCommand, administer, userArg } from '../admin-command.ts'
+import { usage } from '../../../lib/util/errors.ts'
+import { AdminCommand, userArg } from '../admin-command.ts'
 
-/** Changes an account. */
 export default class RegistryUsersSet extends AdminCommand {
-  static override summary = 'Set the team of an account'
+  static override summary = 'Set the team or the email address of an account'
 
   static override description = `At a gateway, users of a team see the instances that their \
 owners share with it. A user is in one team at most. The change takes effect within 5 seconds.`
@@ -22,19 +22,21 @@ owners share with it. A user is in one team at most. The change takes effect wit
     team: Flags.string({
       description: 'name of the team; empty removes the account from its team',
       helpValue: 'TEAM',
-      required: true,
     }),
+    email: Flags.string({ description: 'new email address', helpValue: 'EMAIL' }),
   }
 
   override async run(): Promise<void> {
     const { args, flags } = await this.parse(RegistryUsersSet)
-    await administer(flags, async ({ admin, operations, output }) => {
-      const done = await operations.setTeam(admin, args.user, flags.team || null)
-      const { username, team } = done
+    const { team, email } = flags
+    if (team === undefined && email === undefined) {
+      throw usage('nothing to change', 'give --team or --email')
+    }
+    await this.administer(flags, async (admin, output) => {
+      const done = await admin.setUser(args.user, { team: team === '' ? null : team, email })
       await output.result('', done)
-      output.note(
-        team === null ? `"${username}" is in no team` : `"${username}" is in team ${team}`,
-      )
+      const where = done.team === null ? 'no team' : `team ${done.team}`
+      output.note(`"${done.username}" is in ${where} and has the address ${done.email}`)
     })
   }
 }

@@ -3,9 +3,9 @@ import type { ClientRequest, IncomingHttpHeaders, IncomingMessage } from 'node:h
 import https from 'node:https'
 import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
-import { isLoopback, proxyEnv } from '../../util/address.ts'
-import { refuseForeignListeners } from '../../util/port-holder.ts'
+import { isLoopback, refuseForeignListeners } from '../../util/net.ts'
 import { overdueMs } from '../../util/overdue.ts'
+import { proxyAgentOptions, proxyFor } from '../../util/proxy.ts'
 import type { Secret } from '../../util/secret.ts'
 import type { Timer } from '../../util/time.ts'
 import type { BridgeLimits } from './limits.ts'
@@ -164,10 +164,10 @@ export class HttpLink implements HttpAsker {
     return agent
   }
 
-  /** Loopback addresses bypass the proxy: it would connect to its own machine. */
+  /** Throws `config_invalid` for a proxy variable that cannot be used. */
   #make(url: URL, keepAlive: boolean): http.Agent {
     const local = isLoopback(url.hostname)
-    const options = { keepAlive, ...(local ? {} : { proxyEnv: proxyEnv(this.#parts.env) }) }
+    const options = { keepAlive, ...proxyAgentOptions(proxyFor(url, this.#parts.env)) }
     // For https the certificate identifies the server.
     if (url.protocol === 'https:') return new https.Agent(options)
     const agent = new http.Agent(options)

@@ -1,5 +1,5 @@
 import { type ErrorCode, ServiceError } from '../../util/errors.ts'
-import { Throttle } from '../../util/throttle.ts'
+import { Throttle } from '../throttle.ts'
 import { pause, retryDelay, type Timer } from '../../util/time.ts'
 import type { Locate } from '../bridge/context.ts'
 import type { McpSession } from './context.ts'

@@ -1,4 +1,4 @@
-import { isLoopback } from '../../util/address.ts'
+import { isLoopback } from '../../util/net.ts'
 import type { Instance } from '../../instances/instance.ts'
 import { selectInstance, shortIds } from '../../instances/select-instance.ts'
 import { usage } from '../../util/errors.ts'

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { getNodeValue } from 'jsonc-parser'
 import { type JsonObject, isJsonObject } from '../../util/json.ts'
-import type { JsonDialect, JsonFault } from '../../util/json-fault.ts'
+import type { JsonDialect, JsonFault } from '../json-fault.ts'
 import { type Result, fail, ok } from '../../util/result.ts'
 import type { Client } from './client.ts'
 import { type Change, type EntryEdit, type EntryRefusal, decideEntry } from './decide-entry.ts'

@@ -1,5 +1,5 @@
 import { createScanner, type Node, parseTree } from 'jsonc-parser'
-import { faultAt, findFault, type JsonDialect, type JsonFault } from '../../util/json-fault.ts'
+import { faultAt, findFault, type JsonDialect, type JsonFault } from '../json-fault.ts'
 import { type Result, fail, ok } from '../../util/result.ts'
 
 const maxDepth = 128

@@ -2,7 +2,7 @@ import { constants, type Stats } from 'node:fs'
 import { type FileHandle, lstat, mkdir, open, readlink, unlink } from 'node:fs/promises'
 import { dirname, join, relative, sep } from 'node:path'
 import { errnoOf, isDiskFull, readProblem, ServiceError, unusableFile } from '../../util/errors.ts'
-import { makeFolders, noFollow, noWait } from '../../util/posix.ts'
+import { noFollow, noWait } from '../../util/posix.ts'
 import { replaceFile, writeNewFile } from '../../util/replace-file.ts'
 import type { ClientFile } from './client.ts'
 
@@ -59,23 +59,21 @@ export async function replaceSettingsFile(file: ClientFile, parts: Replacement):
   const { text, found, backup, isPrivate } = parts
   const { path } = file
   let copied = false
-  let confirmed = false
   try {
     if (found === null) await makeParents(file, isPrivate)
     else {
       refuseReadOnly(path, found.stats)
+      if (!isSame(found, await readSettingsFile(file))) return false
       await writeNewFile(backup, found.bytes, { access: found.stats })
       copied = true
     }
     return await replaceFile(path, text, {
       access: found?.stats ?? (isPrivate ? 'private' : 'umask'),
       exclusive: found === null,
-      confirm: async () => (confirmed = isSame(found, await readSettingsFile(file))),
     })
   } catch (error) {
+    if (copied) await unlink(backup).catch(() => {})
     throw error instanceof ServiceError ? error : unwritable(path, error)
-  } finally {
-    if (copied && !confirmed) await unlink(backup).catch(() => {})
   }
 }
 
@@ -93,7 +91,7 @@ function refuseReadOnly(path: string, { mode }: Stats): void {
 }
 
 async function makeParents({ path, root }: ClientFile, isPrivate: boolean): Promise<void> {
-  await makeFolders(root)
+  await mkdir(root, { recursive: true, mode: 0o700 })
   const names = relative(root, dirname(path))
     .split(sep)
     .filter(name => name !== '')

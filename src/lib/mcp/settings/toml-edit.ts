@@ -1,6 +1,6 @@
 import { TomlError, parse, stringify } from 'smol-toml'
 import { type JsonObject, isJsonObject } from '../../util/json.ts'
-import type { JsonFault } from '../../util/json-fault.ts'
+import type { JsonFault } from '../json-fault.ts'
 import { type Result, fail, ok } from '../../util/result.ts'
 
 /** Parses TOML. Drops the message of the parser: it quotes the line, which may contain a key. */

@@ -1,11 +1,11 @@
-import { defaultLimits, type Limits } from '../../../lib/config/limits.ts'
+import { defaultArtefactLimits, type ArtefactLimits } from '../limits.ts'
 import { isArtefactHex } from '../../../lib/mcp/uris.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import { type Logger, silentLogger } from '../../../lib/util/logger.ts'
-import { checkFacts, checkRegularly } from '../../../lib/util/regular-check.ts'
+import { checkFacts, checkRegularly } from '../database/regular-check.ts'
 import { type Clock, systemClock, systemTimer } from '../../../lib/util/time.ts'
-import { listen } from '../../database/listener.ts'
-import type { Database } from '../../database/pool.ts'
+import { listen } from '../database/listener.ts'
+import type { Database } from '../database/pool.ts'
 import { WeighedCache } from '../blob-loader.ts'
 import { describePut, noOrigin } from '../describe.ts'
 import { PageMemory, parseCursor, parseFilter } from '../listing.ts'
@@ -26,7 +26,7 @@ import { openObject } from './open-object.ts'
 export interface BucketStoreOptions {
   readonly bucket: Bucket
   readonly database: Database
-  readonly limits?: Limits
+  readonly limits?: ArtefactLimits
   readonly clock?: Clock
   readonly log?: Logger
   /** Asked at each put. Default: none. */
@@ -52,7 +52,7 @@ const refCacheBytes = 16 * 1024 * 1024
  * Closing the store closes both. Rejects with `storage_unavailable` while one of them is away.
  */
 export async function createBucketStore(options: BucketStoreOptions): Promise<BucketStore> {
-  const { bucket, database, limits = defaultLimits, clock = systemClock } = options
+  const { bucket, database, limits = defaultArtefactLimits, clock = systemClock } = options
   const { log = silentLogger, origin = () => noOrigin } = options
   const catalog = await openCatalog(database, limits)
   await claimBucket(bucket, catalog)

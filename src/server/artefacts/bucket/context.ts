@@ -1,4 +1,4 @@
-import type { Limits } from '../../../lib/config/limits.ts'
+import type { ArtefactLimits } from '../limits.ts'
 import type { Logger } from '../../../lib/util/logger.ts'
 import type { Clock } from '../../../lib/util/time.ts'
 import type { Catalog } from '../postgres/catalog.ts'
@@ -9,7 +9,7 @@ import type { Bucket } from './bucket.ts'
 export interface BucketContext {
   readonly bucket: Bucket
   readonly catalog: Catalog
-  readonly limits: Limits
+  readonly limits: ArtefactLimits
   readonly clock: Clock
   readonly log: Logger
   readonly origin: () => ArtefactOrigin

@@ -1,6 +1,5 @@
-import type { DatabaseSettings } from '../../database/settings.ts'
-import { openDatabaseClock } from '../../database/clock.ts'
-import { openDatabase } from '../../database/pool.ts'
+import { openDatabaseClock } from '../database/clock.ts'
+import { openDatabase } from '../database/pool.ts'
 import { openBucket } from './bucket.ts'
 import { type BucketStore, type BucketStoreOptions, createBucketStore } from './bucket-store.ts'
 import type { BucketSettings } from './settings.ts'
@@ -9,7 +8,7 @@ import type { BucketSettings } from './settings.ts'
 export interface BucketStoreSettings {
   readonly bucket: BucketSettings
   /** Holds the catalog. */
-  readonly database: DatabaseSettings
+  readonly database: URL
 }
 
 /**
@@ -19,8 +18,8 @@ export async function openBucketStore(
   { bucket, database }: BucketStoreSettings,
   options: Required<Omit<BucketStoreOptions, 'bucket' | 'database' | 'clock'>>,
 ): Promise<BucketStore> {
-  const { log, limits } = options
-  const waitMs = limits.maxStoreWaitMs
+  const { log } = options
+  const waitMs = 5000
   await using opened = new AsyncDisposableStack()
   const objects = await openBucket({ settings: bucket, waitMs })
   opened.defer(() => objects.close())

@@ -1,5 +1,5 @@
-import { asUnavailable } from '../../database/errors.ts'
-import type { Database, Queries } from '../../database/pool.ts'
+import { asUnavailable } from '../database/errors.ts'
+import type { Database, Queries } from '../database/pool.ts'
 import { boundOf, expiryMs, selectEvictions } from '../expiry.ts'
 import type { Describe } from '../describe.ts'
 import type { ArtefactRef, PutResult } from '../store.ts'

@@ -1,5 +1,5 @@
-import { asUnavailable } from '../../database/errors.ts'
-import type { Database, Queries } from '../../database/pool.ts'
+import { asUnavailable } from '../database/errors.ts'
+import type { Database, Queries } from '../database/pool.ts'
 import { boundOf } from '../expiry.ts'
 import { encodeCursor, type ParsedFilter, type Position } from '../listing.ts'
 import { liveAfterMs, type CatalogLimits, type CatalogRow, columns, maxTimeMs } from './rows.ts'

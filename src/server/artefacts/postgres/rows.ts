@@ -1,5 +1,5 @@
+import type { ArtefactLimits } from '../limits.ts'
 import { parseExact } from '../../../lib/util/exact-json.ts'
-import type { Limits } from '../../../lib/config/limits.ts'
 import { boundOf } from '../expiry.ts'
 import type { ArtefactRef } from '../store.ts'
 
@@ -15,7 +15,7 @@ export interface CatalogRow {
 }
 
 export type CatalogLimits = Pick<
-  Limits,
+  ArtefactLimits,
   'artefactTtlMs' | 'maxArtefacts' | 'maxArtefactTotalBytes' | 'maxArtefactPageBytes'
 >
 

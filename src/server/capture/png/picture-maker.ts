@@ -1,6 +1,6 @@
 import { messageOf } from '../../../lib/util/errors.ts'
 import { fail, type Result } from '../../../lib/util/result.ts'
-import { asBuffer } from '../../../lib/util/text.ts'
+import { asBuffer } from '../../resources/base64.ts'
 import type { Timer } from '../../../lib/util/time.ts'
 import type { CaptureFailure, CaptureForm } from '../backend.ts'
 import { JobThread, scriptBeside } from '../../thread/job-thread.ts'

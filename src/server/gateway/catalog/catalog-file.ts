@@ -1,13 +1,19 @@
+import type { GatewayLimits } from '../limits.ts'
+import { fileURLToPath } from 'node:url'
 import { FileFollower } from '../../../lib/util/file-follower.ts'
 import { readProblem, ServiceError } from '../../../lib/util/errors.ts'
 import { decodeText, readBounded } from '../../../lib/util/bytes.ts'
 import type { Logger } from '../../../lib/util/logger.ts'
 import { repeat, systemTimer, type Timer } from '../../../lib/util/time.ts'
 import { fail, ok, type Result } from '../../../lib/util/result.ts'
-import type { GatewayLimits } from '../../../lib/config/gateway-limits.ts'
 import type { CatalogEntry } from './catalog-entry.ts'
 import type { Catalog, CatalogState } from './catalog-resources.ts'
 import { parseCatalog } from './parse-catalog.ts'
+
+/** The catalog of the adapters in this package (docs/catalog.md); `src` and `dist` lie equally deep. */
+export const bundledCatalog: string = fileURLToPath(
+  new URL('../../../../adapters/catalog.json', import.meta.url),
+)
 
 interface CatalogFileOptions {
   readonly path: string

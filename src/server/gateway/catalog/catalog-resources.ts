@@ -1,11 +1,10 @@
-import type { Limits } from '../../../lib/config/limits.ts'
+import type { GatewayLimits } from '../limits.ts'
 import { ResourceNotFound } from '../../resources/errors.ts'
 import { KeptAnswers } from '../../resources/kept-answers.ts'
 import { chain, type MaybePromise } from '../../resources/maybe-promise.ts'
 import type { Content } from '../../resources/producer.ts'
 import { countParameter, limitParameter, textParameter } from '../../resources/query-parameters.ts'
 import type { ResourceUri } from '../../resources/resource-uri.ts'
-import type { GatewayLimits } from '../../../lib/config/gateway-limits.ts'
 import type { CatalogEntry } from './catalog-entry.ts'
 import { rankEntries } from './rank-entries.ts'
 
@@ -28,8 +27,7 @@ export interface Catalog {
   refresh(): MaybePromise<CatalogState>
 }
 
-type CatalogLimits = Pick<Limits, 'maxKeptAnswers' | 'maxKeptAnswerBytes'> &
-  Pick<GatewayLimits, 'defaultCatalogLimit' | 'maxCatalogEntries'>
+type CatalogLimits = Pick<GatewayLimits, 'defaultCatalogLimit' | 'maxCatalogEntries'>
 
 /** `gateway://catalog` and `gateway://catalog/{name}`. */
 export class CatalogResources {
@@ -40,7 +38,7 @@ export class CatalogResources {
   constructor(catalog: Catalog, limits: CatalogLimits) {
     this.#catalog = catalog
     this.#limits = limits
-    this.#answers = new KeptAnswers(limits)
+    this.#answers = new KeptAnswers()
   }
 
   checkParameters(uri: ResourceUri): void {

@@ -1,9 +1,9 @@
+import type { GatewayLimits } from '../limits.ts'
 import { omitUndefined } from '../../../lib/util/members.ts'
 import { cleanText } from '../../../lib/util/text.ts'
 import { isJsonObject, parseJson } from '../../../lib/util/json.ts'
-import { MemberReader, pointerTo } from '../../../lib/util/member-reader.ts'
+import { MemberReader, pointerTo } from '../../../lib/host-link/member-reader.ts'
 import { fail, ok, type Result } from '../../../lib/util/result.ts'
-import type { GatewayLimits } from '../../../lib/config/gateway-limits.ts'
 import {
   type CatalogEntry,
   type CatalogInstall,

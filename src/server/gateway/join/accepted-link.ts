@@ -1,7 +1,7 @@
+import type { GatewayLimits } from '../limits.ts'
+import { maxRecordBytes } from '../../../lib/instances/record.ts'
 import type { Socket } from 'node:net'
 import type { WebSocket } from 'ws'
-import type { GatewayLimits } from '../../../lib/config/gateway-limits.ts'
-import type { JoinLimits } from '../../../lib/config/join-limits.ts'
 import { Unreachable } from '../../../lib/mcp/bridge/bridge-errors.ts'
 import type { HttpAnswer } from '../../../lib/mcp/bridge/http-link.ts'
 import { messageOf } from '../../../lib/util/errors.ts'
@@ -16,12 +16,15 @@ import { LinkClient, linkUrl } from './link-client.ts'
 import { recordLines } from './record-lines.ts'
 import { parseToldRecord, type ToldRecord, withPrincipal } from './told-record.ts'
 
+/** A new link must bring a valid record within this time. */
+const joinRecordMs = 10_000
+
 export interface AcceptedLinkParts {
   /** Instances of this machine: their ids cannot be taken. */
   readonly local: Pick<InstanceDirectory, 'entries' | 'refresh'>
   /** Where instances are listed once their record is known. */
   readonly directory: JoinedDirectory
-  readonly limits: GatewayLimits & JoinLimits
+  readonly limits: GatewayLimits
   readonly timer: Timer
   readonly log: Logger
   /** Called when an instance has come into the directory. */
@@ -102,12 +105,12 @@ export class AcceptedLink {
   async #readRecord(): Promise<void> {
     const { limits, timer } = this.#parts
     const { signal } = this.#ended
-    const cancelLate = timer.after(limits.joinRecordMs, () => this.#refuse('it sent no record'))
+    const cancelLate = timer.after(joinRecordMs, () => this.#refuse('it sent no record'))
     signal.addEventListener('abort', cancelLate)
     const answer = await this.#ask('GET', recordPath)
     let instanceId: string | null = null
-    for await (const line of recordLines(answer, limits.maxRecordBytes)) {
-      const told = parseToldRecord(line.toString(), this.#principal, limits)
+    for await (const line of recordLines(answer, maxRecordBytes)) {
+      const told = parseToldRecord(line.toString(), this.#principal)
       if (!told.ok) return this.#refuse(told.failure)
       const { record } = told.value
       if (instanceId === null) {
@@ -134,7 +137,7 @@ export class AcceptedLink {
       headers: {},
       body,
       repeatable: false,
-      answerMs: this.#parts.limits.joinRecordMs,
+      answerMs: joinRecordMs,
       signal: this.#ended.signal,
     })
   }

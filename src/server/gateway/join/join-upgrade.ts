@@ -1,9 +1,9 @@
+import { maxJoinMessageBytes } from '../../join/link-socket.ts'
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { WebSocket } from 'ws'
 import { bearerToken } from '../../../lib/auth/validate-bearer-token.ts'
 import { fail } from '../../../lib/util/result.ts'
-import type { JoinLimits } from '../../../lib/config/join-limits.ts'
 import { challenge } from '../../http/authentication.ts'
 import { makeProblem } from '../../http/problem.ts'
 import { refuseUpgrade } from '../../http/refused-upgrade.ts'
@@ -13,7 +13,6 @@ import type { JoinPrincipal, JoinTokens } from './join-tokens.ts'
 
 interface JoinUpgradeParts {
   readonly tokens: Pick<JoinTokens, 'check'>
-  readonly limits: Pick<JoinLimits, 'maxJoinMessageBytes'>
   /** Why no further link of the principal is accepted, as a clause; null when it is. */
   readonly whyFull: (principal: JoinPrincipal) => string | null
   /** Called in the event in which the WebSocket opens. */
@@ -42,7 +41,6 @@ export function refuseEarlyJoin(socket: Socket): void {
 
 /** Creates the handler of requests that ask to open a link. */
 export function createJoinUpgrade(parts: JoinUpgradeParts) {
-  const { maxJoinMessageBytes } = parts.limits
   const handshake = createHandshake({
     link: 'a link',
     protocol: joinProtocol,

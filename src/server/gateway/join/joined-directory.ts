@@ -1,4 +1,4 @@
-import type { JoinLimits } from '../../../lib/config/join-limits.ts'
+import type { GatewayLimits } from '../limits.ts'
 import type { Logger } from '../../../lib/util/logger.ts'
 import { fail, ok, type Result } from '../../../lib/util/result.ts'
 import type { Clock, Timer } from '../../../lib/util/time.ts'
@@ -14,8 +14,11 @@ import { unreachable } from '../relay/relay-errors.ts'
 import { type LinkClient, linkUrl } from './link-client.ts'
 import type { ToldRecord } from './told-record.ts'
 
+/** An instance whose link is lost stays listed for this long. */
+export const joinLostMs = 5 * 60_000
+
 interface JoinedDirectoryParts {
-  readonly limits: Pick<JoinLimits, 'maxJoinsPerUser' | 'joinLostMs'>
+  readonly limits: Pick<GatewayLimits, 'maxJoinsPerUser'>
   readonly clock: Clock
   readonly timer: Timer
   readonly log: Logger
@@ -139,10 +142,10 @@ export class JoinedDirectory implements InstanceDirectory {
   }
 
   #lose(joined: Joined, reason: string): void {
-    const { clock, limits, timer } = this.#parts
+    const { clock, timer } = this.#parts
     const { instanceId } = joined.told.record
     joined.lost = { reason, atMs: clock.now() }
-    joined.cancelGone = timer.after(limits.joinLostMs, () => {
+    joined.cancelGone = timer.after(joinLostMs, () => {
       this.#gone(instanceId, `its link was lost: ${reason}`)
     })
     this.#show(joined)

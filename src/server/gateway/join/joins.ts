@@ -1,3 +1,4 @@
+import { joinLostMs } from './joined-directory.ts'
 import type { Socket } from 'node:net'
 import type { WebSocket } from 'ws'
 import { AcceptedLink, type AcceptedLinkParts } from './accepted-link.ts'
@@ -68,8 +69,8 @@ export class Joins {
       unwatch()
       this.#lost.delete(instanceId)
     }
-    const { timer, limits } = this.#parts
-    const cancel = timer.after(limits.joinLostMs, stop)
+    const { timer } = this.#parts
+    const cancel = timer.after(joinLostMs, stop)
     this.#lost.get(instanceId)?.()
     this.#lost.set(instanceId, stop)
   }

@@ -1,6 +1,7 @@
+import type { GatewayLimits } from '../limits.ts'
+import { maxJoinHeaderBytes, maxJoinMemoryBytes } from '../../join/link-server.ts'
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from 'node:http2'
 import { type Duplex, Readable } from 'node:stream'
-import type { JoinLimits } from '../../../lib/config/join-limits.ts'
 import { Unreachable } from '../../../lib/mcp/bridge/bridge-errors.ts'
 import type { HttpAnswer, HttpAsk, HttpAsker } from '../../../lib/mcp/bridge/http-link.ts'
 import type { Timer } from '../../../lib/util/time.ts'
@@ -23,7 +24,7 @@ export class LinkClient implements HttpAsker, ReadSender {
   readonly #timer: Timer
 
   /** Create it in the event in which the link opens (see `LinkSocket`). */
-  constructor(link: Duplex, limits: JoinLimits, timer: Timer) {
+  constructor(link: Duplex, limits: GatewayLimits, timer: Timer) {
     this.#link = link
     this.#timer = timer
     this.#session = connect(linkUrl.origin, {
@@ -31,10 +32,10 @@ export class LinkClient implements HttpAsker, ReadSender {
       settings: {
         enablePush: false,
         initialWindowSize: limits.joinWindowBytes,
-        maxHeaderListSize: limits.maxJoinHeaderBytes,
+        maxHeaderListSize: maxJoinHeaderBytes,
       },
       maxHeaderListPairs: 64,
-      maxSessionMemory: Math.ceil(limits.maxJoinMemoryBytes / 1e6),
+      maxSessionMemory: Math.ceil(maxJoinMemoryBytes / 1e6),
     })
     // `LinkSocket` reports the end of the link, and each stream its own.
     this.#session.on('error', () => {})

@@ -1,4 +1,3 @@
-import type { GatewayLimits } from '../../../lib/config/gateway-limits.ts'
 import { parseRecord } from '../../../lib/instances/record.ts'
 import { ok, type Result } from '../../../lib/util/result.ts'
 import type { DirectoryRecord } from '../instance-directory.ts'
@@ -21,13 +20,12 @@ export function withPrincipal({ record }: ToldRecord, principal: JoinPrincipal):
 export function parseToldRecord(
   text: string,
   principal: JoinPrincipal,
-  limits: GatewayLimits,
 ): Result<ToldRecord, string> {
-  const parsed = parseRecord(Buffer.from(text), null, limits)
+  const parsed = parseRecord(Buffer.from(text), null)
   if (!parsed.ok) return parsed
   const joined = { ...principal, visibility: parsed.value.visible_to ?? 'owner' }
   // Addresses of another machine are neither shown nor called.
   const nowhere = { mcpUrl: null, mcpUrlIsLoopback: false, localUrl: null }
-  const record = { ...shownRecord(parsed.value, limits), ...nowhere, joined }
+  const record = { ...shownRecord(parsed.value), ...nowhere, joined }
   return ok({ principal, record })
 }

@@ -1,4 +1,4 @@
-import type { GatewayLimits } from '../../../lib/config/gateway-limits.ts'
+import type { GatewayLimits } from '../limits.ts'
 import { ByteBudget } from '../../../lib/mcp/bridge/byte-budget.ts'
 import { exchange, type Exchanged } from '../../../lib/mcp/bridge/exchange.ts'
 import { longestWaitSeconds } from '../../../lib/mcp/longest-wait.ts'

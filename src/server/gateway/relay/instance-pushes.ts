@@ -1,5 +1,5 @@
-import type { GatewayLimits } from '../../../lib/config/gateway-limits.ts'
-import { defaultLimits } from '../../../lib/config/limits.ts'
+import { mcpDefaults } from '../../mcp/limits.ts'
+import type { GatewayLimits } from '../limits.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import type { JsonObject } from '../../../lib/util/json.ts'
 import type { Logger } from '../../../lib/util/logger.ts'
@@ -10,7 +10,7 @@ import type { Upstream } from './upstream.ts'
 /** A session without subscriptions is ended after this time: another may follow soon. */
 const idleMs = 2000
 /** URIs of one session: half of its bound, since those that are being given up still count. */
-const maxUris = defaultLimits.maxSubscriptionsPerSession / 2
+const maxUris = mcpDefaults.maxSubscriptionsPerSession / 2
 /** Subscriptions of a session that are made or ended at the same time. */
 const settledAtOnce = 8
 

@@ -1,5 +1,5 @@
+import type { GatewayLimits } from '../limits.ts'
 import { Unreachable } from '../../../lib/mcp/bridge/bridge-errors.ts'
-import type { GatewayLimits } from '../../../lib/config/gateway-limits.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import type { Timer } from '../../../lib/util/time.ts'
 import type { Reader, RelayedContents } from '../../resources/producer.ts'

@@ -5,8 +5,7 @@ import {
   foreignListener,
   Unreachable,
 } from '../../../lib/mcp/bridge/bridge-errors.ts'
-import { isLoopback } from '../../../lib/util/address.ts'
-import { isForeignSocket } from '../../../lib/util/port-holder.ts'
+import { isForeignSocket, isLoopback } from '../../../lib/util/net.ts'
 import type { Secret } from '../../../lib/util/secret.ts'
 import type { AnswerReceiver, Arriving, ReadRequest, ReadSender } from './instance-transport.ts'
 

@@ -1,4 +1,4 @@
-import type { GatewayLimits } from '../../../lib/config/gateway-limits.ts'
+import type { GatewayLimits } from '../limits.ts'
 import type { ServiceError } from '../../../lib/util/errors.ts'
 import type { Logger } from '../../../lib/util/logger.ts'
 import type { Clock, Timer } from '../../../lib/util/time.ts'

@@ -1,6 +1,5 @@
+import type { GatewayLimits } from '../limits.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { GatewayLimits } from '../../../lib/config/gateway-limits.ts'
-import type { Limits } from '../../../lib/config/limits.ts'
 import type { Logger } from '../../../lib/util/logger.ts'
 import { monotonicClock, systemClock, systemTimer } from '../../../lib/util/time.ts'
 import { ClientTable } from '../../mcp/client-table.ts'
@@ -36,7 +35,7 @@ interface ViewParts extends Omit<DiagnosticParts, 'activity' | 'limits'> {
   /** Absent: resources of instances are not passed on. */
   readonly relays: Relays | undefined
   readonly tools: boolean
-  readonly limits: Limits & GatewayLimits
+  readonly limits: GatewayLimits
   readonly log: Logger
 }
 

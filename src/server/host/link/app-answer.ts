@@ -1,7 +1,7 @@
+import { maxFieldChars } from '../messages.ts'
 import type { ServiceError } from '../../../lib/util/errors.ts'
 import { isJsonObject } from '../../../lib/util/json.ts'
 import { type Result, fail, ok } from '../../../lib/util/result.ts'
-import type { Limits } from '../../../lib/config/limits.ts'
 import { ResourceNotFound, ResourceUriInvalid, applicationWords } from '../../resources/errors.ts'
 import type { Content } from '../../resources/producer.ts'
 import { parseContent } from '../../resources/producer-check.ts'
@@ -28,16 +28,12 @@ interface ReadFailure {
 }
 
 /** What the reader of `uri` gets for the application's answer: docs/host-link.md, "read". */
-export function readOutcome(
-  uri: string,
-  reply: AppReply,
-  limits: Pick<Limits, 'maxFieldChars'>,
-): Result<readonly Content[], ReadFailure> {
+export function readOutcome(uri: string, reply: AppReply): Result<readonly Content[], ReadFailure> {
   if (reply.type === 'ok') {
     const contents = parseContents(reply['contents'])
     return contents === null ? failed('contents of the wrong form') : ok(contents)
   }
-  const message = shortMessage(reply, limits)
+  const message = shortMessage(reply)
   switch (reply.code) {
     case 'not_found':
       return fail({ error: new ResourceNotFound(uri, message), trouble: null })
@@ -51,19 +47,16 @@ export function readOutcome(
     case 'unsupported':
       return fail({ error: hostFailure('host_failed', message), trouble: null })
     default:
-      return failed(describeError(reply, limits))
+      return failed(describeError(reply))
   }
 }
 
 /** For the log. */
-export function describeError(reply: ErrorReply, limits: Pick<Limits, 'maxFieldChars'>): string {
-  return `${reply.code.slice(0, limits.maxFieldChars)}: ${shortMessage(reply, limits)}`
+export function describeError(reply: ErrorReply): string {
+  return `${reply.code.slice(0, maxFieldChars)}: ${shortMessage(reply)}`
 }
 
-function shortMessage(
-  { message }: ErrorReply,
-  { maxFieldChars }: Pick<Limits, 'maxFieldChars'>,
-): string {
+function shortMessage({ message }: ErrorReply): string {
   return message.slice(0, maxFieldChars).toWellFormed()
 }
 

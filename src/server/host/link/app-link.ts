@@ -1,16 +1,20 @@
+import { maxHostBatch } from '../messages.ts'
 import { randomUUID } from 'node:crypto'
 import type { Socket } from 'node:net'
 import type { WebSocket } from 'ws'
 import { closeCodes, protocolVersion, type Welcome } from '../../../lib/host-link/wire.ts'
 import { fail } from '../../../lib/util/result.ts'
 import type { LinkedPictures } from '../../capture/host-backend.ts'
-import { Application, type ApplicationListener } from './application.ts'
+import { Application, type ApplicationListener, linkHeartbeatMs } from './application.ts'
 import { Channel, type ChannelReader } from './channel.ts'
 import { type IncomingFrame, parseFrame } from './incoming.ts'
 import type { LinkDeps } from './link-deps.ts'
 import type { HelloFacts } from './parse-hello.ts'
 import { offeredPictures, pictureFailure } from './pictures.ts'
 import type { Presence } from './presence.ts'
+
+/** Objects of a scene beyond which the application is advised to truncate. */
+export const maxSceneObjects = 2000
 
 interface AppLinkDeps extends LinkDeps {
   /** The server's own, for the welcome. */
@@ -83,8 +87,8 @@ export class AppLink {
   }
 
   #greet(channel: Channel, text: string): void {
-    const { clock, limits, log } = this.#deps
-    const frame = parseFrame(text, clock.now(), limits)
+    const { clock, log } = this.#deps
+    const frame = parseFrame(text, clock.now())
     if (frame.kind !== 'message' || frame.message.type !== 'hello') {
       return channel.close(closeCodes.badMessage, whyNoHello(frame))
     }
@@ -137,14 +141,14 @@ export class AppLink {
       server: identity,
       limits: {
         max_message_bytes: limits.maxMessageBytes,
-        max_batch: limits.maxHostBatch,
+        max_batch: maxHostBatch,
         max_in_flight: limits.maxLinkRequests,
         max_artefact_bytes: sink.artefacts === null ? null : limits.maxArtefactBytes,
-        max_scene_objects: limits.maxSceneObjects,
+        max_scene_objects: maxSceneObjects,
         max_patched_objects: limits.maxPatchedObjects,
         scene_min_interval_ms: 0,
       },
-      heartbeat_ms: limits.linkHeartbeatMs,
+      heartbeat_ms: linkHeartbeatMs,
       // An application that cannot confirm its scene sends it again.
       need_scene: sink.scene.setBy !== instanceId || !refreshes,
       scene_patch: true,

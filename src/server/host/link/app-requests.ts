@@ -1,7 +1,7 @@
+import type { HostLimits } from '../limits.ts'
 import type { ServerMessage } from '../../../lib/host-link/wire.ts'
 import type { Logger } from '../../../lib/util/logger.ts'
 import { fail, ok, type Result } from '../../../lib/util/result.ts'
-import type { Limits } from '../../../lib/config/limits.ts'
 import type { AppCaptureForm, AppPicture } from '../../capture/host-backend.ts'
 import type { CaptureFailure } from '../../capture/backend.ts'
 import type { Content, Reader } from '../../resources/producer.ts'
@@ -32,14 +32,13 @@ interface AppRequestsParts {
   lateReason(): 'host_busy' | 'host_timeout'
   timer: Timer
   limits: Pick<
-    Limits,
+    HostLimits,
     | 'maxLinkRequests'
     | 'maxLinkSchemes'
     | 'linkReadMs'
     | 'linkListMs'
     | 'linkCaptureMs'
     | 'maxMessageBytes'
-    | 'maxFieldChars'
   >
   log: Logger
 }
@@ -93,7 +92,7 @@ export class AppRequests implements AppQuestions {
         reject(hostFailure(outcome.failure))
         return
       }
-      const answer = readOutcome(uri, outcome.value, limits)
+      const answer = readOutcome(uri, outcome.value)
       if (answer.ok) {
         resolve(answer.value)
         return
@@ -111,8 +110,7 @@ export class AppRequests implements AppQuestions {
     if (!this.#connected) return Promise.resolve(fail('host_disconnected'))
     const { promise, resolve } = Promise.withResolvers<Result<unknown, string>>()
     const message = (id: string) => ({ type: 'list', id, scheme, deadline_ms }) as const
-    const ask = () =>
-      this.#ask(message, deadline_ms, outcome => resolve(listOutcome(outcome, this.#parts.limits)))
+    const ask = () => this.#ask(message, deadline_ms, outcome => resolve(listOutcome(outcome)))
     if (this.#hasSpace()) ask()
     else if (this.#waitingLists.length >= maxLinkSchemes) resolve(fail('host_busy'))
     else this.#waitingLists.push({ ask, giveUp: () => resolve(fail('host_disconnected')) })
@@ -143,7 +141,7 @@ export class AppRequests implements AppQuestions {
     const id = this.#ask(message, deadline_ms, (outcome, png) => {
       this.#isPictured = false
       signal.removeEventListener('abort', leave)
-      const picture = pictureOutcome(outcome, png, limits)
+      const picture = pictureOutcome(outcome, png)
       if (picture.ok) return resolve(picture)
       const { failure, trouble } = picture.failure
       if (trouble !== null) log.warn({ trouble }, 'the application failed to take a picture')
@@ -218,13 +216,10 @@ export class AppRequests implements AppQuestions {
   }
 }
 
-function listOutcome(
-  outcome: Outcome,
-  limits: Pick<Limits, 'maxFieldChars'>,
-): Result<unknown, string> {
+function listOutcome(outcome: Outcome): Result<unknown, string> {
   if (!outcome.ok) return outcome
   const reply = outcome.value
-  return reply.type === 'ok' ? ok(reply['resources']) : fail(describeError(reply, limits))
+  return reply.type === 'ok' ? ok(reply['resources']) : fail(describeError(reply))
 }
 
 /**

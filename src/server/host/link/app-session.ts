@@ -9,7 +9,7 @@ import type { LinkDeps } from './link-deps.ts'
 import type { Incoming } from './message-parsers.ts'
 import { PictureFrame } from './pictures.ts'
 import { isRetryable, LinkRefusal, refusalOf } from './failures.ts'
-import { isWorthTelling, sceneIntervalMs, SceneSlot } from './scene-slot.ts'
+import { isWorthTelling, sceneIntervalMs, SceneSlot, maxSceneIntervalMs } from './scene-slot.ts'
 
 interface AppSessionDeps extends Pick<
   LinkDeps,
@@ -73,9 +73,9 @@ export class AppSession implements ChannelReader {
   }
 
   text(text: string): void {
-    const { limits, clock } = this.#deps
+    const { clock } = this.#deps
     if (this.#picture.isDue) return this.#break('the picture that was announced did not follow')
-    const frame = parseFrame(text, clock.now(), limits)
+    const frame = parseFrame(text, clock.now())
     switch (frame.kind) {
       case 'message':
         return this.#message(frame.id, frame.message)
@@ -240,9 +240,9 @@ export class AppSession implements ChannelReader {
   }
 
   #measured(costMs: number): void {
-    const { limits, channel } = this.#deps
+    const { channel } = this.#deps
     this.#sceneCostMs += (costMs - this.#sceneCostMs) * costWeight
-    const intervalMs = sceneIntervalMs(this.#sceneCostMs, limits.maxSceneIntervalMs)
+    const intervalMs = sceneIntervalMs(this.#sceneCostMs, maxSceneIntervalMs)
     if (!isWorthTelling(this.#toldIntervalMs, intervalMs)) return
     this.#toldIntervalMs = intervalMs
     channel.send({ type: 'throttle', scene_min_interval_ms: intervalMs })

@@ -12,7 +12,12 @@ import { LinkedProducers, type Told } from './linked-producers.ts'
 import type { AppFacts, HelloFacts } from './parse-hello.ts'
 import { noPictures, pictureFailure, type PictureOfferFacts } from './pictures.ts'
 import type { Presence } from './presence.ts'
-import type { Limits } from '../../../lib/config/limits.ts'
+
+/** The application is told to send a heartbeat this often. */
+export const linkHeartbeatMs = 5000
+
+/** The main thread of the application counts as busy when it is away for longer. */
+export const linkBusyMs = 2000
 
 /** Bytes of the notes that are sent to the application; clients of the link take 8 MiB. */
 const maxNotesBytes = 4 * 1024 * 1024
@@ -97,7 +102,7 @@ export class Application {
     this.#heartbeat = null
     const requests = new AppRequests({
       send: message => channel.send(message),
-      lateReason: () => lateReason(this.#heartbeat, ticks.now(), limits),
+      lateReason: () => lateReason(this.#heartbeat, ticks.now()),
       timer,
       limits,
       log,
@@ -220,7 +225,7 @@ export class Application {
   }
 
   #isBusy(): boolean {
-    return this.#heartbeat !== null && isMainBusy(this.#heartbeat.heartbeat, this.#deps.limits)
+    return this.#heartbeat !== null && isMainBusy(this.#heartbeat.heartbeat)
   }
 
   #changed(): void {
@@ -245,13 +250,8 @@ interface SeenHeartbeat {
   readonly heartbeat: Pick<Heartbeat, 'main_idle_ms' | 'busy'>
 }
 
-type BusyLimits = Pick<Limits, 'linkBusyMs'>
-
 /** Whether the main thread of the application said that it is at work elsewhere. */
-function isMainBusy(
-  { main_idle_ms, busy }: SeenHeartbeat['heartbeat'],
-  { linkBusyMs }: BusyLimits,
-): boolean {
+function isMainBusy({ main_idle_ms, busy }: SeenHeartbeat['heartbeat']): boolean {
   return main_idle_ms > linkBusyMs || (busy ?? '') !== ''
 }
 
@@ -262,8 +262,7 @@ function isMainBusy(
 export function lateReason(
   seen: SeenHeartbeat | null,
   nowMs: number,
-  limits: BusyLimits & Pick<Limits, 'linkHeartbeatMs'>,
 ): 'host_busy' | 'host_timeout' {
-  if (seen === null || nowMs - seen.atMs >= 2 * limits.linkHeartbeatMs) return 'host_timeout'
-  return isMainBusy(seen.heartbeat, limits) ? 'host_busy' : 'host_timeout'
+  if (seen === null || nowMs - seen.atMs >= 2 * linkHeartbeatMs) return 'host_timeout'
+  return isMainBusy(seen.heartbeat) ? 'host_busy' : 'host_timeout'
 }

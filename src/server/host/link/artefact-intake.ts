@@ -1,6 +1,6 @@
+import type { HostLimits } from '../limits.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import { PutOptionInvalid } from '../../artefacts/put-options.ts'
-import type { Limits } from '../../../lib/config/limits.ts'
 import type { ArtefactStore } from '../../artefacts/store.ts'
 import { inWireName } from '../upload-options.ts'
 import type { Incoming } from './message-parsers.ts'
@@ -11,7 +11,7 @@ type ArtefactPut = Extract<Incoming, { type: 'artefact.put' }>
 
 interface ArtefactIntakeParts {
   readonly store: Pick<ArtefactStore, 'put'> | null
-  readonly limits: Pick<Limits, 'maxArtefactBytes' | 'maxUploads' | 'bodyTimeoutMs'>
+  readonly limits: Pick<HostLimits, 'maxArtefactBytes' | 'maxUploads' | 'bodyTimeoutMs'>
   pause(): void
   resume(): void
 }

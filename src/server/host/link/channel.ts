@@ -1,9 +1,9 @@
+import type { HostLimits } from '../limits.ts'
 import type { Socket } from 'node:net'
 import type { RawData, WebSocket } from 'ws'
 import { closeCodes } from '../../../lib/host-link/wire.ts'
-import type { Limits } from '../../../lib/config/limits.ts'
 
-type ChannelLimits = Pick<Limits, 'linkPingMs' | 'linkSilenceMs' | 'maxLinkBacklogBytes'>
+type ChannelLimits = Pick<HostLimits, 'linkPingMs' | 'linkSilenceMs' | 'maxLinkBacklogBytes'>
 
 /** Receives what arrives on a channel. Must not throw. */
 export interface ChannelReader {

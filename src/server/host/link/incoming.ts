@@ -1,14 +1,15 @@
 import { numberOf, parseExact } from '../../../lib/util/exact-json.ts'
-import { type JsonObject, isJsonObject, parseJson, wellFormedJson } from '../../../lib/util/json.ts'
+import {
+  type JsonObject,
+  isJsonObject,
+  parseJson,
+  wellFormedJson,
+  maxJsonDepth,
+} from '../../../lib/util/json.ts'
 import type { LinkErrorCode } from '../../../lib/host-link/wire.ts'
 import type { AppReply } from './app-answer.ts'
-import { MemberReader } from '../../../lib/util/member-reader.ts'
-import {
-  type Incoming,
-  type LinkParseLimits,
-  type MessageText,
-  parsers,
-} from './message-parsers.ts'
+import { MemberReader } from '../../../lib/host-link/member-reader.ts'
+import { type Incoming, type MessageText, parsers } from './message-parsers.ts'
 
 /** What a text frame of the application is. */
 export type IncomingFrame =
@@ -41,12 +42,12 @@ const maxIdChars = 64
 const maxShownChars = 64
 
 /** Reads one text frame. Never throws; what is wrong with a member is named by its JSON pointer. */
-export function parseFrame(given: string, nowMs: number, limits: LinkParseLimits): IncomingFrame {
+export function parseFrame(given: string, nowMs: number): IncomingFrame {
   const text = wellFormedJson(given)
   // The envelope is one level around what it carries.
-  const parsed = parseJson(text, limits.maxJsonDepth + 1)
+  const parsed = parseJson(text, maxJsonDepth + 1)
   if (!parsed.ok) {
-    const deep = `a message nests deeper than ${limits.maxJsonDepth} levels`
+    const deep = `a message nests deeper than ${maxJsonDepth} levels`
     return { kind: 'broken', reason: parsed.failure === 'depth' ? deep : 'a message is not JSON' }
   }
   if (!isJsonObject(parsed.value))
@@ -72,7 +73,7 @@ export function parseFrame(given: string, nowMs: number, limits: LinkParseLimits
     const message = `there is no message "${type.slice(0, maxShownChars)}"`
     return { kind: 'refused', id, type, code: 'unknown_type', message }
   }
-  const frame: MessageText = { text, value, id, reader, nowMs, limits }
+  const frame: MessageText = { text, value, id, reader, nowMs }
   const message = parse(frame)
   const failure = reader.failure
   if (failure === null) return { kind: 'message', id, message }

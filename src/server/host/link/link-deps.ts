@@ -1,6 +1,6 @@
+import type { HostLimits } from '../limits.ts'
 import type { Clock, Timer } from '../../../lib/util/time.ts'
 import type { Logger } from '../../../lib/util/logger.ts'
-import type { Limits } from '../../../lib/config/limits.ts'
 import type { ResourceRegistry } from '../../resources/registry.ts'
 import type { EventBuffers } from '../event-buffers.ts'
 import type { HostSink } from '../host-endpoint.ts'
@@ -11,7 +11,7 @@ export interface LinkDeps {
   readonly buffers: EventBuffers
   /** Where the schemes of the application hang. */
   readonly registry: Pick<ResourceRegistry, 'attach' | 'schemeState' | 'notifyUpdated'>
-  readonly limits: Limits
+  readonly limits: HostLimits
   readonly log: Logger
   /** The time of day. */
   readonly clock: Clock

@@ -1,8 +1,8 @@
+import type { HostLimits } from '../limits.ts'
 import type { Logger } from '../../../lib/util/logger.ts'
 import { type Result, fail, ok } from '../../../lib/util/result.ts'
-import type { Limits } from '../../../lib/config/limits.ts'
 import type { ResourceRegistry } from '../../resources/registry.ts'
-import { parseResourceUri } from '../../resources/resource-uri.ts'
+import { parseResourceUri, maxUriChars } from '../../resources/resource-uri.ts'
 import type { Attachment } from '../../resources/schemes.ts'
 import type { Timer } from '../../../lib/util/time.ts'
 import type { AppQuestions } from './app-requests.ts'
@@ -13,7 +13,7 @@ import { LinkRefusal } from './failures.ts'
 interface LinkedProducersParts {
   registry: Pick<ResourceRegistry, 'attach' | 'schemeState' | 'notifyUpdated'>
   timer: Timer
-  limits: OfferLimits & Pick<Limits, 'maxLinkSchemes' | 'linkGraceMs'>
+  limits: OfferLimits & Pick<HostLimits, 'maxLinkSchemes' | 'linkGraceMs'>
   log: Logger
 }
 
@@ -107,7 +107,7 @@ export class LinkedProducers {
 
   /** `resource.updated` */
   updated(uri: unknown): Told {
-    const parsed = parseResourceUri(uri, this.#parts.limits.maxUriChars)
+    const parsed = parseResourceUri(uri, maxUriChars)
     if (!parsed.ok) return fail(new LinkRefusal('invalid', `/${parsed.failure}`))
     const { text, scheme } = parsed.value
     if (this.#own(scheme) === undefined) return unknownScheme(scheme)
@@ -143,7 +143,7 @@ export class LinkedProducers {
       return fail(new LinkRefusal('scheme_taken', `${scheme}:// is served by another producer`))
     }
     if (!this.#hasSpace()) {
-      const message = `there are ${limits.maxLinkSchemes} schemes already (maxLinkSchemes)`
+      const message = `there are ${limits.maxLinkSchemes} schemes already`
       return fail(new LinkRefusal('limit', message))
     }
     const source = new LinkedScheme(scheme, offer, questions)

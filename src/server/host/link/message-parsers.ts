@@ -1,18 +1,24 @@
+import { maxUriChars } from '../../resources/resource-uri.ts'
 import { omitUndefined } from '../../../lib/util/members.ts'
 import { isArtefactHex } from '../../../lib/mcp/uris.ts'
 import type { Mode } from '../../../lib/host-link/wire.ts'
-import { type JsonObject, memberText } from '../../../lib/util/json.ts'
-import { isSessionId, sessionIdForm } from '../../../lib/util/text.ts'
+import type { JsonObject } from '../../../lib/util/json.ts'
 import type { ArtefactOptions } from '../../artefacts/store.ts'
-import type { Limits } from '../../../lib/config/limits.ts'
 import type { AuditRecord } from '../../resources/audit-log.ts'
 import type { ScenePatch } from '../../../lib/host-link/scene-objects.ts'
 import { readScenePatch } from '../../../lib/host-link/scene-patch.ts'
 import type { SessionEventInput } from '../../resources/session-event.ts'
 import { checkArtefactMediaType } from '../guards.ts'
-import { MemberReader } from '../../../lib/util/member-reader.ts'
+import { memberText } from './member-text.ts'
+import { MemberReader } from '../../../lib/host-link/member-reader.ts'
 import { type DocumentFacts, readDocument } from '../app-facts.ts'
-import { parseAuditPost, parseEventsPost } from '../messages.ts'
+import {
+  parseAuditPost,
+  parseEventsPost,
+  maxFieldChars,
+  isSessionId,
+  sessionIdForm,
+} from '../messages.ts'
 import { readSidecar } from '../upload-options.ts'
 import { type HelloFacts, modes, parseHello, requiredName } from './parse-hello.ts'
 import type { Note } from '../../notes/note.ts'
@@ -20,16 +26,11 @@ import { type CheckpointInput, checkpointInput } from '../../checkpoints/checkpo
 import { type NoteWriter, notePost } from '../../notes/note-posts.ts'
 import { type PictureOfferFacts, readPictureOffer } from './pictures.ts'
 
-export type LinkParseLimits = Pick<
-  Limits,
-  | 'maxJsonDepth'
-  | 'maxHostBatch'
-  | 'maxFieldChars'
-  | 'maxUriChars'
-  | 'maxEventMetadataBytes'
-  | 'maxEventBufferEvents'
-  | 'maxEventMessageBytes'
->
+/** Events that a buffer opened over the link may retain. */
+export const maxEventBufferEvents = 10_000
+
+/** Bytes of one message in a buffer opened over the link. */
+export const maxEventMessageBytes = 64 * 1024
 
 interface HeartbeatFacts {
   readonly type: 'heartbeat'
@@ -91,17 +92,16 @@ export interface MessageText {
   readonly id: string | undefined
   readonly reader: MemberReader
   readonly nowMs: number
-  readonly limits: LinkParseLimits
 }
 
 /** By type. What one finds wrong it leaves with the reader; then its result counts for nothing. */
 export const parsers: Readonly<Record<string, (frame: MessageText) => Incoming>> = {
   hello: parseHello,
-  heartbeat: ({ reader, limits }) => {
+  heartbeat: ({ reader }) => {
     const most = Number.MAX_SAFE_INTEGER
     const mainIdleMs = reader.required('main_idle_ms', reader.durationMs('main_idle_ms'), 0)
     reader.integer('queue_depth', 0, most)
-    return { type: 'heartbeat', mainIdleMs, busy: reader.name('busy', limits.maxFieldChars) }
+    return { type: 'heartbeat', mainIdleMs, busy: reader.name('busy', maxFieldChars) }
   },
   'scene.set': ({ text, reader }) => {
     // `null` is a value here, and the text is kept as the application wrote it.
@@ -124,42 +124,42 @@ export const parsers: Readonly<Record<string, (frame: MessageText) => Incoming>>
       capture: readPictureOffer(reader, 'refuse'),
     }
   },
-  'audit.record': ({ reader, limits }) => {
-    const records = parseAuditPost({ records: reader.any('records') }, limits)
+  'audit.record': ({ reader }) => {
+    const records = parseAuditPost({ records: reader.any('records') })
     if (!records.ok) reader.inherit(records.failure)
     return { type: 'audit.record', records: records.ok ? records.value : [] }
   },
-  'events.open': ({ reader, limits }) => ({
+  'events.open': ({ reader }) => ({
     type: 'events.open',
     sessionId: readSessionId(reader),
-    maxlen: reader.integer('maxlen', 1, limits.maxEventBufferEvents),
-    maxMessageBytes: reader.integer('max_message_bytes', 1, limits.maxEventMessageBytes),
+    maxlen: reader.integer('maxlen', 1, maxEventBufferEvents),
+    maxMessageBytes: reader.integer('max_message_bytes', 1, maxEventMessageBytes),
   }),
-  'events.append': ({ reader, limits }) => {
+  'events.append': ({ reader }) => {
     const sessionId = readSessionId(reader)
-    const events = parseEventsPost({ events: reader.any('events') }, sessionId, limits)
+    const events = parseEventsPost({ events: reader.any('events') }, sessionId)
     if (!events.ok) reader.inherit(events.failure)
     return { type: 'events.append', sessionId, events: events.ok ? events.value : [] }
   },
   'events.close': ({ reader }) => ({ type: 'events.close', sessionId: readSessionId(reader) }),
-  'producer.register': ({ reader, limits }) => ({
+  'producer.register': ({ reader }) => ({
     type: 'producer.register',
-    scheme: requiredName(reader, 'scheme', limits.maxFieldChars),
+    scheme: requiredName(reader, 'scheme', maxFieldChars),
     resources: reader.any('resources'),
     templates: reader.any('templates'),
   }),
-  'producer.unregister': ({ reader, limits }) => ({
+  'producer.unregister': ({ reader }) => ({
     type: 'producer.unregister',
-    scheme: requiredName(reader, 'scheme', limits.maxFieldChars),
+    scheme: requiredName(reader, 'scheme', maxFieldChars),
   }),
-  'producer.list_changed': ({ reader, limits }) => ({
+  'producer.list_changed': ({ reader }) => ({
     type: 'producer.list_changed',
-    scheme: requiredName(reader, 'scheme', limits.maxFieldChars),
+    scheme: requiredName(reader, 'scheme', maxFieldChars),
     resources: reader.any('resources'),
   }),
-  'resource.updated': ({ reader, limits }) => ({
+  'resource.updated': ({ reader }) => ({
     type: 'resource.updated',
-    uri: requiredName(reader, 'uri', limits.maxUriChars),
+    uri: requiredName(reader, 'uri', maxUriChars),
   }),
   'checkpoint.add': ({ reader }) => {
     const parsed = checkpointInput(
@@ -181,9 +181,9 @@ export const parsers: Readonly<Record<string, (frame: MessageText) => Incoming>>
     type: 'artefact.abort',
     upload: requiredName(reader, 'upload', 64),
   }),
-  bye: ({ reader, limits }) => ({
+  bye: ({ reader }) => ({
     type: 'bye',
-    reason: reader.name('reason', limits.maxFieldChars),
+    reason: reader.name('reason', maxFieldChars),
     clear: reader.flag('clear') ?? false,
   }),
 }
@@ -197,7 +197,7 @@ function noteWrite(reader: MemberReader, rest: string, body: unknown): Incoming 
   return { type: 'note', write: () => Promise.reject(new Error(detail)) }
 }
 
-function artefactPut({ id, reader, nowMs, limits }: MessageText): Incoming {
+function artefactPut({ id, reader, nowMs }: MessageText): Incoming {
   if (id === undefined) reader.refuse('id', 'is required')
   const mime = reader.required('mime', reader.text('mime'), '')
   const wrongType = checkArtefactMediaType(mime)
@@ -212,7 +212,7 @@ function artefactPut({ id, reader, nowMs, limits }: MessageText): Incoming {
     id: id ?? '',
     sizeBytes: reader.required('size', size, 0),
     sha256,
-    options: readSidecar(reader, mime, reader.any('metadata'), nowMs, limits),
+    options: readSidecar(reader, mime, reader.any('metadata'), nowMs),
   }
 }
 

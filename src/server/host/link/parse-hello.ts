@@ -1,5 +1,6 @@
+import { maxFieldChars } from '../messages.ts'
 import type { Mode } from '../../../lib/host-link/wire.ts'
-import { MemberReader } from '../../../lib/util/member-reader.ts'
+import { MemberReader } from '../../../lib/host-link/member-reader.ts'
 import { omitUndefined } from '../../../lib/util/members.ts'
 import { type DocumentFacts, readDccType, readDocument } from '../app-facts.ts'
 import type { MessageText } from './message-parsers.ts'
@@ -29,18 +30,18 @@ export interface HelloFacts {
   readonly showsNotes: boolean
 }
 
-export function parseHello({ reader, limits }: MessageText): HelloFacts {
+export function parseHello({ reader }: MessageText): HelloFacts {
   const protocol = readVersions(reader)
   const client = new MemberReader(reader.any('client'), '/client', 'pass')
   const app = new MemberReader(reader.any('app'), '/app', 'pass')
-  const name = (from: MemberReader, member: string) => from.name(member, limits.maxFieldChars)
+  const name = (from: MemberReader, member: string) => from.name(member, maxFieldChars)
   const dccType = app.required('dcc_type', readDccType(app), '')
   const facts: HelloFacts = {
     type: 'hello',
     protocol,
     client: {
-      name: requiredName(client, 'name', limits.maxFieldChars),
-      version: requiredName(client, 'version', limits.maxFieldChars),
+      name: requiredName(client, 'name', maxFieldChars),
+      version: requiredName(client, 'version', maxFieldChars),
     },
     app: omitUndefined({
       dccType,
@@ -49,7 +50,7 @@ export function parseHello({ reader, limits }: MessageText): HelloFacts {
       pid: app.integer('pid', 1, 2 ** 32),
       displayName: name(app, 'display_name'),
     }),
-    instanceId: requiredName(reader, 'instance_id', limits.maxFieldChars),
+    instanceId: requiredName(reader, 'instance_id', maxFieldChars),
     document: readDocument(reader, 'pass'),
     capture: readPictureOffer(reader, 'pass') ?? noPictures,
     refreshes: reader.flag('scene_refresh') === true,

@@ -1,12 +1,12 @@
+import type { HostLimits } from '../limits.ts'
 import { fail, ok, type Result } from '../../../lib/util/result.ts'
-import type { Limits } from '../../../lib/config/limits.ts'
 import type { Descriptor, Template } from '../../resources/producer.ts'
 import { EntryReader } from '../../resources/producer-check.ts'
 import { isScheme } from '../../resources/resource-uri.ts'
-import { type MemberFailure, pointerTo } from '../../../lib/util/member-reader.ts'
+import { type MemberFailure, pointerTo } from '../../../lib/host-link/member-reader.ts'
 import { LinkRefusal } from './failures.ts'
 
-export type OfferLimits = Pick<Limits, 'maxLinkResources' | 'maxUriChars' | 'maxIcons'>
+export type OfferLimits = Pick<HostLimits, 'maxLinkResources'>
 
 export function parseScheme(value: unknown): Result<string, LinkRefusal> {
   if (isScheme(value)) return ok(value)
@@ -20,7 +20,7 @@ export function parseResources(
   scheme: string,
   limits: OfferLimits,
 ): Result<readonly Descriptor[], LinkRefusal> {
-  const reader = new EntryReader(scheme, limits, 'refuse')
+  const reader = new EntryReader(scheme, 'refuse')
   return parseList(value, '/resources', limits, 'uri', reader.descriptor.bind(reader))
 }
 
@@ -30,7 +30,7 @@ export function parseTemplates(
   scheme: string,
   limits: OfferLimits,
 ): Result<readonly Template[], LinkRefusal> {
-  const reader = new EntryReader(scheme, limits, 'refuse')
+  const reader = new EntryReader(scheme, 'refuse')
   return parseList(value, '/templates', limits, 'uriTemplate', reader.template.bind(reader))
 }
 
@@ -45,7 +45,7 @@ function parseList<Key extends string, Item extends Readonly<Record<Key, string>
     return fail(new LinkRefusal('invalid', `${pointer} must be an array`))
   }
   if (value.length > maxLinkResources) {
-    const message = `${pointer} must not have more than ${maxLinkResources} entries (maxLinkResources)`
+    const message = `${pointer} must not have more than ${maxLinkResources} entries`
     return fail(new LinkRefusal('limit', message))
   }
   const items = new Map<string, Item>()

@@ -1,12 +1,11 @@
 import { type PictureTarget, pictureTargets } from '../../../lib/host-link/wire.ts'
-import { MemberReader } from '../../../lib/util/member-reader.ts'
+import { MemberReader } from '../../../lib/host-link/member-reader.ts'
 import { fail, ok, type Result } from '../../../lib/util/result.ts'
 import type { CaptureFailure, Unavailable } from '../../capture/backend.ts'
 import { deniedPictures, noApplication } from '../../capture/target.ts'
 import { type AppReply, describeError } from './app-answer.ts'
 import { isJsonObject } from '../../../lib/util/json.ts'
 import type { AppPicture } from '../../capture/host-backend.ts'
-import type { Limits } from '../../../lib/config/limits.ts'
 import type { HostReason } from './failures.ts'
 
 /** What an application said of pictures of itself. */
@@ -146,19 +145,18 @@ export function pictureFailure(reason: Reason): CaptureFailure {
 export function pictureOutcome(
   answer: Result<AppReply, HostReason>,
   png: Buffer | null,
-  limits: Pick<Limits, 'maxFieldChars'>,
 ): Result<AppPicture, PictureFailure> {
   if (!answer.ok)
     return fail({ failure: pictureFailure(unanswered[answer.failure]), trouble: null })
   const reply = answer.value
   if (reply.type === 'error') {
     if (reply.code === 'not_found') {
-      const message = `the application finds nothing like that: ${describeError(reply, limits)}`
+      const message = `the application finds nothing like that: ${describeError(reply)}`
       return fail({ failure: { reason: 'not_found', message }, trouble: null })
     }
     const reason = Object.hasOwn(said, reply.code) ? said[reply.code] : undefined
     if (reason !== undefined) return fail({ failure: pictureFailure(reason), trouble: null })
-    return failed(describeError(reply, limits))
+    return failed(describeError(reply))
   }
   if (png === null) return failed('an answer without a picture')
   const window = readWindow(reply['window'])

@@ -1,6 +1,9 @@
 import { ok, type Result } from '../../../lib/util/result.ts'
 import type { LinkRefusal } from './failures.ts'
 
+/** The greatest pause between two scenes that the application is asked for. */
+export const maxSceneIntervalMs = 1000
+
 /** What became of a scene: the revision that it is, or that stands in its place. */
 type SceneOutcome = Result<{ readonly revision: number; readonly superseded: boolean }, LinkRefusal>
 

@@ -1,3 +1,4 @@
+import type { HostLimits } from '../limits.ts'
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { WebSocket } from 'ws'
@@ -8,13 +9,12 @@ import { toProblem } from '../../http/problem.ts'
 import { refuseUpgrade } from '../../http/refused-upgrade.ts'
 import type { PeerOf } from '../../http/trusted-proxies.ts'
 import { createHandshake, wantsWebSocket } from '../../http/websocket-handshake.ts'
-import type { Limits } from '../../../lib/config/limits.ts'
 import { checkStranger } from '../guards.ts'
 import type { HostRefused } from '../routes.ts'
 
 interface LinkUpgradeDeps {
   readonly token: Secret
-  readonly limits: Pick<Limits, 'maxMessageBytes' | 'maxLinks' | 'stopGraceMs'>
+  readonly limits: Pick<HostLimits, 'maxMessageBytes' | 'maxLinks' | 'stopGraceMs'>
   openLinks(): number
   accept(ws: WebSocket, socket: Socket): void
   readonly peerOf: PeerOf

@@ -1,10 +1,10 @@
+import type { McpLimits } from '../limits.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { JsonObject } from '../../../lib/util/json.ts'
 import type { Clock } from '../../../lib/util/time.ts'
 import type { Logger } from '../../../lib/util/logger.ts'
 import type { RequestId } from '../../../lib/mcp/json-rpc.ts'
 import { accepts } from '../../http/media.ts'
-import type { Limits } from '../../../lib/config/limits.ts'
 import { rpcCodes } from '../errors.ts'
 import { EventStream } from '../event-stream.ts'
 import { failedRequest } from '../failed-request.ts'
@@ -43,6 +43,9 @@ import { sessionEncoder } from './encoder.ts'
 import { findSession, type Session, type Sessions } from './sessions.ts'
 import type { MethodTable } from './methods.ts'
 
+/** Messages in one JSON-RPC batch. */
+const maxBatchMessages = 100
+
 interface SessionEndpointParts {
   sessions: Sessions
   methods: ByCaller<MethodTable>
@@ -54,7 +57,7 @@ interface SessionEndpointParts {
   resourcesEnabled: boolean
   toolsEnabled: boolean
   extensions: JsonObject | undefined
-  limits: Limits
+  limits: McpLimits
   clock: Clock
   log: Logger
 }
@@ -161,7 +164,6 @@ export class SessionEndpoint {
     values: readonly unknown[],
     notes: RequestContext,
   ): void | Promise<void> {
-    const { maxBatchMessages } = this.#parts.limits
     const session = this.#session(req, res, notes)
     if (session === null) return
     if (!allowsBatches(session.revision)) {

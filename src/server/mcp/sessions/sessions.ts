@@ -1,6 +1,6 @@
+import type { McpLimits } from '../limits.ts'
 import { randomBytes } from 'node:crypto'
 import type { Clock } from '../../../lib/util/time.ts'
-import type { Limits } from '../../../lib/config/limits.ts'
 import type { Client } from '../client.ts'
 import type { ClientTable } from '../client-table.ts'
 import type { EventStream } from '../event-stream.ts'
@@ -41,7 +41,7 @@ export class Session implements Subscriber {
   }
 }
 
-type SessionLimits = Pick<Limits, 'maxSessions' | 'sessionIdleMs'>
+type SessionLimits = Pick<McpLimits, 'maxSessions' | 'sessionIdleMs'>
 
 interface SessionsParts {
   readonly hub: SubscriptionHub
@@ -161,7 +161,7 @@ export class Sessions {
   }
 }
 
-type ReadLimits = Pick<Limits, 'maxCancellableReads'>
+type ReadLimits = Pick<McpLimits, 'maxCancellableReads'>
 
 /**
  * The reads of one session that `notifications/cancelled` can stop, by the id of their request. A

@@ -1,9 +1,9 @@
+import type { McpLimits } from '../limits.ts'
 import type { ServerResponse } from 'node:http'
 import type { Clock } from '../../../lib/util/time.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import { isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
 import type { RequestId } from '../../../lib/mcp/json-rpc.ts'
-import type { Limits } from '../../../lib/config/limits.ts'
 import { ResourceUriInvalid } from '../../resources/errors.ts'
 import { all, chain, type MaybePromise, recovered } from '../../resources/maybe-promise.ts'
 import type { ServedResources } from '../../resources/schemes.ts'
@@ -16,13 +16,16 @@ import type { SubscriptionHub } from '../subscriptions.ts'
 import { fail, ok, type Result } from '../../../lib/util/result.ts'
 import { metaKeys } from '../../../lib/mcp/request-metadata.ts'
 
+/** Characters of the id of a `subscriptions/listen`, which is in every message of its stream. */
+const maxListenIdChars = 256
+
 interface ListenParts {
   hub: SubscriptionHub
   keepAlive: KeepAlive
   gathered: GatheredWrites
   identity: ServerIdentity
   clock: Clock
-  limits: Pick<Limits, 'maxListenStreams' | 'maxListenIdChars' | 'maxSubscriptionsPerSession'>
+  limits: Pick<McpLimits, 'maxListenStreams' | 'maxSubscriptionsPerSession'>
 }
 
 /** One URI of a filter. */
@@ -109,7 +112,7 @@ export class ListenStreams {
   }
 
   #assertSpace(id: RequestId): void {
-    const { maxListenStreams, maxListenIdChars } = this.#parts.limits
+    const { maxListenStreams } = this.#parts.limits
     if (this.#closed) throw refused('server_stopping', 'the server is stopping')
     if (this.#streams.size >= maxListenStreams) {
       const message = 'the server holds as many streams as it may; try again later'

@@ -2,11 +2,16 @@ import { isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
 import { metaKeys } from '../../../lib/mcp/request-metadata.ts'
 import type { RpcError } from '../../../lib/mcp/json-rpc.ts'
 import { rpcCodes, type RpcCodeTable } from '../errors.ts'
-import type { Limits } from '../../../lib/config/limits.ts'
 import { isContentAddressed } from '../../resources/schemes.ts'
 import type { ServerIdentity } from '../request-context.ts'
 import { ResultOpening } from '../json-text.ts'
 import type { IncomingHttpHeaders } from 'node:http'
+
+/** How long clients may cache `server/discover`. */
+const discoverFreshMs = 10_000
+
+/** How long clients may cache the contents of an artefact. */
+const artefactFreshMs = 5 * 60_000
 
 const logLevels: readonly unknown[] = [
   'debug',
@@ -55,8 +60,6 @@ function invalidMeta(key: string, problem: string): RpcError {
   return { code: rpcCodes.invalidParams, message: `${where} ${problem}`, data: { key } }
 }
 
-type FreshnessLimits = Pick<Limits, 'discoverFreshMs' | 'artefactFreshMs'>
-
 /**
  * The opening members of every result, one text per kind of result. Never "public": a reader may
  * not be allowed to pass the result on. Live state is stale at once.
@@ -69,21 +72,18 @@ export interface ResultOpenings {
   read(uri: unknown): ResultOpening
 }
 
-export function createResultOpenings(
-  { name, title, version }: ServerIdentity,
-  limits: FreshnessLimits,
-): ResultOpenings {
+export function createResultOpenings({ name, title, version }: ServerIdentity): ResultOpenings {
   const base = {
     resultType: 'complete',
     _meta: { [metaKeys.serverInfo]: { name, title, version } },
   }
   const cached = (ttlMs: number) => new ResultOpening({ ...base, ttlMs, cacheScope: 'private' })
   const live = cached(0)
-  const artefact = cached(limits.artefactFreshMs)
+  const artefact = cached(artefactFreshMs)
   return {
     plain: new ResultOpening(base),
     live,
-    discover: cached(limits.discoverFreshMs),
+    discover: cached(discoverFreshMs),
     read: uri => (isContentAddressed(uri) ? artefact : live),
   }
 }

@@ -1,5 +1,5 @@
 import type { BlobContent } from '../../resources/producer.ts'
-import { base64Length } from '../../../lib/util/text.ts'
+import { base64Length } from '../../resources/base64.ts'
 import type { ToolContent } from './tool.ts'
 
 /** Base64 characters of a picture that is sent to a model. */

@@ -1,3 +1,4 @@
+import { maxUriChars } from '../../resources/resource-uri.ts'
 import { z } from 'zod'
 import { parseExact } from '../../../lib/util/exact-json.ts'
 import { publicMessage, ServiceError } from '../../../lib/util/errors.ts'
@@ -49,7 +50,7 @@ export const querySceneDefinition = {
 }
 
 /** Reads a part of the scene as `scene://current` selects it, cut to the space of the caller. */
-export function querySceneTool(registry: ServedResources, maxUriChars: number): Tool {
+export function querySceneTool(registry: ServedResources): Tool {
   return createTool(
     querySceneDefinition,
     async ({ max_chars: most, detail, ...selection }, { reader }) => {

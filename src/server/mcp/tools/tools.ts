@@ -1,4 +1,4 @@
-import type { Limits } from '../../../lib/config/limits.ts'
+import type { McpLimits } from '../limits.ts'
 import type { JsonObject } from '../../../lib/util/json.ts'
 import { type Clock, systemClock, type Timer } from '../../../lib/util/time.ts'
 import type { ServedResources } from '../../resources/schemes.ts'
@@ -21,7 +21,7 @@ export interface ToolParts {
   readonly hub: SubscriptionHub
   readonly clock: Clock
   readonly timer: Timer
-  readonly limits: Limits
+  readonly limits: McpLimits
   /** The open waits of all callers, who have one bound. */
   readonly waits?: WaitParts['waits']
 }
@@ -36,9 +36,9 @@ export interface ToolBox {
 
 /** The tools of `serve`; those about notes only where notes are kept. */
 export function applicationTools(parts: ToolParts, notes?: Notes): ToolBox {
-  const { registry, limits, timer } = parts
+  const { registry, timer } = parts
   const scene = [
-    querySceneTool(registry, limits.maxUriChars),
+    querySceneTool(registry),
     sceneChangesTool(registry),
     lookTool({ registry, timer, clock: systemClock }),
   ]

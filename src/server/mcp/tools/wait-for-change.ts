@@ -1,5 +1,5 @@
+import type { McpLimits } from '../limits.ts'
 import { z } from 'zod'
-import type { Limits } from '../../../lib/config/limits.ts'
 import { longestWaitSeconds } from '../../../lib/mcp/longest-wait.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import { parseExact } from '../../../lib/util/exact-json.ts'
@@ -40,7 +40,7 @@ export interface WaitParts {
   readonly hub: Pick<SubscriptionHub, 'add' | 'subscribe' | 'remove'>
   readonly clock: Clock
   readonly timer: Timer
-  readonly limits: Pick<Limits, 'maxWaits' | 'waitProgressMs'>
+  readonly limits: Pick<McpLimits, 'maxWaits' | 'waitProgressMs'>
   /** What is waited for when the caller names nothing. */
   readonly defaultUris: readonly string[]
   /** Ends each open wait, with a reason. Default: no other tool has any. */

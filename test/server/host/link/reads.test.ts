@@ -18,7 +18,7 @@ describe('reads of the resources of an application', () => {
 
   before(async () => {
     const limits = [`linkReadMs=${deadlineMs}`, `maxMessageBytes=${maxMessageBytes}`]
-    serve = await serveInProcess({ flags: limits.map(limit => `--limit=${limit}`) })
+    serve = await serveInProcess({ flags: limits.map(limit => `--bound=${limit}`) })
     session = await RawSession.open(serve.url)
   })
 

@@ -29,7 +29,7 @@ describe('stopping a server with an application connected', () => {
   })
 
   async function start(graceMs = longMs): Promise<void> {
-    serve = await serveInProcess({ registryDir, flags: [`--limit=stopGraceMs=${graceMs}`] })
+    serve = await serveInProcess({ registryDir, flags: [`--bound=stopGraceMs=${graceMs}`] })
   }
 
   const uploads = () =>

@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { artefactPutBytes } from '../../../../src/index.ts'
 import { ok } from '../../../../src/lib/util/result.ts'
-import { defaultLimits } from '../../../../src/lib/config/limits.ts'
 import { SubscriptionHub } from '../../../../src/server/mcp/subscriptions.ts'
 import { applicationTools } from '../../../../src/server/mcp/tools/tools.ts'
 import { SessionEventBuffer } from '../../../../src/server/resources/session-event-buffer.ts'
@@ -13,6 +12,7 @@ import { greyPng, MemoryBackend } from '../../../helpers/memory-capture.ts'
 import { pngOf } from '../../../helpers/png.ts'
 import { RawSession, startServer, toolCall } from '../../../helpers/mcp.ts'
 import { callStateless, stateless } from '../../../helpers/stateless.ts'
+import { defaultBounds } from '../../../helpers/bounds.ts'
 
 const scene = {
   schema: 'dcc-scene/1',
@@ -295,18 +295,6 @@ describe('tools', () => {
     }
   })
 
-  it('look with what the server allows, where that is less than they ask for', async () => {
-    const limits = { maxCaptureWidth: 100 }
-    const small = await startServer({ enableTools: true, limits }, { capture: new MemoryBackend() })
-    try {
-      const own = await RawSession.open(small.url)
-      const { result } = await own.call('tools/call', { name: 'look', arguments: {} })
-      expect(result.content[0]).to.include({ type: 'image' })
-    } finally {
-      await small.stop()
-    }
-  })
-
   it('look at a window when it shows the newest scene, and name that revision', async () => {
     const backend = new MemoryBackend()
     backend.held = true
@@ -317,8 +305,8 @@ describe('tools', () => {
       const timers: (() => void)[] = []
       const timer = { after: (_ms: number, run: () => void) => (timers.push(run), () => {}) }
       // As in the program: the clock of durations has another beginning than that of the scene.
-      const parts = { registry, timer, clock: { now: () => 5 }, limits: defaultLimits }
-      const hub = new SubscriptionHub(defaultLimits)
+      const parts = { registry, timer, clock: { now: () => 5 }, limits: defaultBounds }
+      const hub = new SubscriptionHub(defaultBounds)
       const look = applicationTools({ ...parts, hub }).tools.find(({ name }) => name === 'look')
       const caller = { reader: undefined, progress: null, principal: 'somebody', mayAnswer: true }
       const looking = look!.call({ target: 'window', max_width: 1024 }, caller)

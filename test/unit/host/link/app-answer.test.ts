@@ -1,12 +1,11 @@
 import { expect } from 'chai'
 import { readOutcome } from '../../../../src/server/host/link/app-answer.ts'
 
-const limits = { maxFieldChars: 255 }
 const uri = 'app://Cube?detail=2'
 const text = { uri, mimeType: 'application/json', text: '{}' }
 
 const errorOf = (code: string, message: string) => {
-  const outcome = readOutcome(uri, { type: 'error', id: 's1', code, message }, limits)
+  const outcome = readOutcome(uri, { type: 'error', id: 's1', code, message })
   if (outcome.ok) throw new Error('it was taken')
   return outcome.failure
 }
@@ -19,7 +18,7 @@ describe('readOutcome', () => {
   ]
   it('takes contents, without unknown members and those that are null', () => {
     for (const [what, contents, expected] of good) {
-      const outcome = readOutcome(uri, { type: 'ok', id: 's1', contents }, limits)
+      const outcome = readOutcome(uri, { type: 'ok', id: 's1', contents })
       expect(outcome, what).to.deep.equal({ ok: true, value: expected })
     }
   })
@@ -33,7 +32,7 @@ describe('readOutcome', () => {
   ]
   it('is host_failed for contents of the wrong form, with a reason for the log', () => {
     for (const [what, contents] of wrong) {
-      const outcome = readOutcome(uri, { type: 'ok', id: 's1', contents }, limits)
+      const outcome = readOutcome(uri, { type: 'ok', id: 's1', contents })
       if (outcome.ok) throw new Error(`${what} was taken`)
       const expected = { code: 'resource_failed', data: { reason: 'host_failed' } }
       expect(outcome.failure.error, what).to.deep.include(expected)

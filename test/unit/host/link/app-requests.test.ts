@@ -1,12 +1,12 @@
 import { expect } from 'chai'
 import type { ServerMessage } from '../../../../src/lib/host-link/wire.ts'
-import { type Limits, resolveLimits } from '../../../../src/lib/config/limits.ts'
 import { AppRequests } from '../../../../src/server/host/link/app-requests.ts'
 import { ManualTime } from '../../resources/manual-time.ts'
+import { type Bounds, boundsWith } from '../../../helpers/bounds.ts'
 
 type Sent = ServerMessage & { id?: string }
 
-function connection(limits: Partial<Limits> = {}) {
+function connection(limits: Partial<Bounds> = {}) {
   const time = new ManualTime()
   const sent: Sent[] = []
   const logged: object[] = []
@@ -19,7 +19,7 @@ function connection(limits: Partial<Limits> = {}) {
     },
     lateReason: () => link.late,
     timer: time,
-    limits: resolveLimits(limits),
+    limits: boundsWith(limits),
     log: { debug: note, info: note, warn: note, error: note },
   })
   return { requests, time, sent, logged, link }

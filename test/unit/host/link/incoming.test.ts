@@ -1,8 +1,7 @@
 import { expect } from 'chai'
 import { type IncomingFrame, parseFrame } from '../../../../src/server/host/link/incoming.ts'
-import { defaultLimits } from '../../../../src/lib/config/limits.ts'
 
-const parse = (text: string): IncomingFrame => parseFrame(text, 0, defaultLimits)
+const parse = (text: string): IncomingFrame => parseFrame(text, 0)
 const nested = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`
 
 /** What the frame is, and what is said of it. */

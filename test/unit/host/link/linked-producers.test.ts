@@ -2,10 +2,10 @@ import { expect } from 'chai'
 import { type Result, fail, ok } from '../../../../src/lib/util/result.ts'
 import type { AppQuestions } from '../../../../src/server/host/link/app-requests.ts'
 import { LinkedProducers, type Told } from '../../../../src/server/host/link/linked-producers.ts'
-import { type Limits, resolveLimits } from '../../../../src/lib/config/limits.ts'
 import type { Content } from '../../../../src/server/resources/producer.ts'
 import { ResourceRegistry } from '../../../../src/server/resources/registry.ts'
 import { ManualTime } from '../../resources/manual-time.ts'
+import { type Bounds, boundsWith } from '../../../helpers/bounds.ts'
 
 /** An application that answers reads at once, and lists when told to. */
 class Application implements AppQuestions {
@@ -30,9 +30,9 @@ class Application implements AppQuestions {
 const graceMs = 60_000
 
 /** The producers of one application in a registry, and what their listeners heard. */
-function linkedApplication(limits: Partial<Limits> = {}) {
+function linkedApplication(limits: Partial<Bounds> = {}) {
   const time = new ManualTime()
-  const all = resolveLimits({ listChangedIntervalMs: 0, linkGraceMs: graceMs, ...limits })
+  const all = boundsWith({ listChangedIntervalMs: 0, linkGraceMs: graceMs, ...limits })
   const registry = new ResourceRegistry({
     limits: all,
     clock: time,
@@ -140,8 +140,8 @@ describe('the schemes of an application', () => {
       ['a scheme of another producer', 'docs', [], 'scheme_taken', /docs:/],
       ['no scheme', undefined, [], 'invalid', /^\/scheme /],
       ['a wrong entry', 'new', [{ uri: 'new://a' }], 'invalid', /^\/resources\/0\/name /],
-      ['too many entries', 'app', named('a', 'b', 'c', 'd'), 'limit', /maxLinkResources/],
-      ['one scheme too many', 'third', [], 'limit', /maxLinkSchemes/],
+      ['too many entries', 'app', named('a', 'b', 'c', 'd'), 'limit', /more than 3 entries/],
+      ['one scheme too many', 'third', [], 'limit', /2 schemes already/],
     ]
   for (const [what, scheme, resources, code, says] of refused) {
     it(`are not registered with ${what}: ${code}; the old ones stay`, async () => {

@@ -5,7 +5,7 @@ import {
   parseTemplates,
 } from '../../../../src/server/host/link/parse-offer.ts'
 
-const limits = { maxLinkResources: 3, maxUriChars: 40, maxIcons: 2 }
+const limits = { maxLinkResources: 3 }
 const cube = { uri: 'app://Cube', name: 'Cube' }
 
 describe('parseScheme', () => {
@@ -27,11 +27,11 @@ const wrongHints: [hints: object, message: string][] = [
   [{ annotations: { priority: 1.1 } }, 'annotations/priority must be a number from 0 to 1'],
   [{ annotations: { lastModified: 'now' } }, 'annotations/lastModified must be a time'],
   [{ annotations: { last_modified: 'x' } }, 'annotations/last_modified is not known here'],
-  [{ icons: [icon, icon, icon] }, 'icons must be an array of at most 2 icons'],
+  [{ icons: Array(9).fill(icon) }, 'icons must be an array of at most 8 icons'],
   [{ icons: [icon, 5] }, 'icons/1 must be an object'],
   [{ icons: [{}] }, 'icons/0/src is required'],
   [{ icons: [{ src: 'javascript:alert(1)' }] }, 'icons/0/src must be an https, http or data:image'],
-  [{ icons: [{ src: `https://${'a'.repeat(40)}` }] }, 'icons/0/src must not be longer'],
+  [{ icons: [{ src: `https://${'a'.repeat(2048)}` }] }, 'icons/0/src must not be longer'],
   [{ icons: [{ ...icon, sizes: ['big'] }] }, 'icons/0/sizes must be an array of sizes'],
   [{ icons: [{ ...icon, theme: 'grey' }] }, 'icons/0/theme must be light or dark'],
 ]
@@ -76,9 +76,9 @@ describe('parseResources', () => {
     [{ ...cube, uri: { toString: 0, valueOf: 0 } }, '/uri must be a string'],
     [{ ...cube, uri: 'app://a b' }, '/uri is malformed: '],
     [{ ...cube, uri: 'other://a' }, '/uri must begin with app:'],
-    [{ ...cube, uri: `app://${'a'.repeat(40)}` }, '/uri must have at'],
+    [{ ...cube, uri: `app://${'a'.repeat(2048)}` }, '/uri must have at'],
     [{ uri: 'app://a' }, '/name is required'],
-    [{ ...cube, name: 'a'.repeat(41) }, '/name must not be longer'],
+    [{ ...cube, name: 'a'.repeat(2049) }, '/name must not be longer'],
     [{ ...cube, title: 5 }, '/title must be a string'],
     [{ ...cube, size: 1.5 }, '/size must be'],
     [{ ...cube, mimetype: 'x' }, '/mimetype is not known here'],

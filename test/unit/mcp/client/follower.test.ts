@@ -1,10 +1,10 @@
 import { expect } from 'chai'
-import { defaultLimits } from '../../../../src/lib/config/limits.ts'
 import { createFollower, type Read } from '../../../../src/lib/mcp/client/follower.ts'
 import { ServiceError } from '../../../../src/lib/util/errors.ts'
 import { parseResourceUri } from '../../../../src/server/resources/resource-uri.ts'
 import { SceneProducer } from '../../../../src/server/resources/scene.ts'
 import { SceneState } from '../../../../src/server/resources/scene-state.ts'
+import { defaultBounds } from '../../../helpers/bounds.ts'
 
 const contents = (text: string, mimeType = 'application/json', meta?: any) => [
   { kind: 'text' as const, uri: 'x://a', mimeType, text, meta },
@@ -12,7 +12,7 @@ const contents = (text: string, mimeType = 'application/json', meta?: any) => [
 
 describe('createFollower of a scene', () => {
   /** The scene of a real server, asked without one. */
-  function sceneOf(limits = defaultLimits) {
+  function sceneOf(limits = defaultBounds) {
     const state = new SceneState(limits)
     const producer = new SceneProducer(state, limits)
     const asked: string[] = []
@@ -64,7 +64,7 @@ describe('createFollower of a scene', () => {
   })
 
   it('says so where the server has forgotten the revision, and goes on from there', async () => {
-    const { state, read } = sceneOf({ ...defaultLimits, maxSceneRevisionBytes: 1 })
+    const { state, read } = sceneOf({ ...defaultBounds, maxSceneRevisionBytes: 1 })
     state.set(frame(1))
     const follower = createFollower('scene://current')
     await follower.start(read)

@@ -1,9 +1,0 @@
-import { Command } from '@oclif/core'
-
-class Line extends Command {
-  async run() {
-    this.log('one line')
-  }
-}
-
-export const COMMANDS = { line: Line }

@@ -1,6 +1,0 @@
-// The smallest program of oclif, as its documentation has it, with the compile cache of Node on.
-import { enableCompileCache } from 'node:module'
-
-enableCompileCache()
-const { execute } = await import('@oclif/core')
-await execute({ dir: import.meta.url })

@@ -1,0 +1,119 @@
+import { type Questioner, requireQuestioner, whyNoQuestions } from '../../lib/cli/prompt.ts'
+import { readSecretFromStdin, readTwoSecretsFromStdin } from '../../lib/cli/secret-input.ts'
+import { passwordChars } from '../../lib/accounts/protocol.ts'
+import { ServiceError, usage } from '../../lib/util/errors.ts'
+import { Secret } from '../../lib/util/secret.ts'
+
+export interface InputFlags {
+  readonly password?: string
+  readonly 'password-stdin'?: boolean
+  readonly 'no-input'?: boolean
+}
+
+const passwordHint =
+  'pipe it in with --password-stdin, or give --password; pipelines set SERVICE_TOKEN instead'
+
+export function canAsk(flags: InputFlags): boolean {
+  return whyNoQuestions(terminal(flags)) === null
+}
+
+/** Throws `usage_invalid` with the hint when `what` cannot be asked for. */
+export function requirePrompt(flags: InputFlags, what: string, hint: string): Questioner {
+  return requireQuestioner(terminal(flags), what, hint)
+}
+
+function terminal(flags: InputFlags) {
+  return {
+    stdinIsTTY: process.stdin.isTTY === true,
+    stderrIsTTY: process.stderr.isTTY === true,
+    noInput: flags['no-input'] === true,
+  }
+}
+
+/** A text that was given, or asked for. `example`: a command that gives it. */
+export async function readText(
+  given: string | undefined,
+  what: string,
+  flags: InputFlags,
+  example: string,
+): Promise<string> {
+  if (given !== undefined && given.trim() !== '') return given.trim()
+  const prompt = requirePrompt(flags, `the ${what}`, `write it as in service-cli ${example}`)
+  return prompt.askText(labelOf(what))
+}
+
+/** The password of an account that exists: given, or asked for. */
+export async function readPassword(flags: InputFlags): Promise<Secret> {
+  const given = await readGivenPassword(flags)
+  return given ?? requirePrompt(flags, 'the password', passwordHint).askSecret('Password:')
+}
+
+/** The password of `--password` or stdin; null: it is to be asked for. Throws `usage_invalid`. */
+export async function readGivenPassword(flags: InputFlags): Promise<Secret | null> {
+  const { password, 'password-stdin': isPiped = false } = flags
+  if (password === undefined) {
+    return isPiped ? readSecretFromStdin(process.stdin, '--password-stdin') : null
+  }
+  if (isPiped) throw usage('give --password or --password-stdin, not both')
+  if (password === '') throw usage('--password is empty', 'a variable in your shell may be unset')
+  return new Secret(password)
+}
+
+/**
+ * What a new password needs, and the new password: two lines of stdin, or a prompt and null, for
+ * `withNewPassword` to ask.
+ */
+export async function readSecretAndPassword(
+  what: string,
+  flags: InputFlags,
+): Promise<[Secret, Secret | null]> {
+  if (flags['password-stdin'] === true) {
+    const names = [what, 'new password'] as const
+    return readTwoSecretsFromStdin(process.stdin, '--password-stdin', names)
+  }
+  const hint = `pipe both in with --password-stdin: the ${what}, then the new password, a line each`
+  return [await askSecret(flags, what, hint), null]
+}
+
+export function askSecret(flags: InputFlags, what: string, hint: string): Promise<Secret> {
+  return requirePrompt(flags, `the ${what}`, hint).askSecret(labelOf(what))
+}
+
+/**
+ * Calls with a new password. One that was not given is asked for twice, and again as long as the
+ * accounts server finds it too common.
+ */
+export async function withNewPassword<T>(
+  given: Secret | null,
+  flags: InputFlags,
+  call: (password: Secret) => Promise<T>,
+): Promise<T> {
+  if (given !== null) return call(given)
+  const prompt = requirePrompt(flags, 'the password', passwordHint)
+  for (;;) {
+    try {
+      return await call(await askNewPassword(prompt))
+    } catch (error) {
+      const isBlocked =
+        error instanceof ServiceError && error.data?.['reason'] === 'password-blocked'
+      if (!isBlocked) throw error
+      process.stderr.write(`${error.message}\n`)
+    }
+  }
+}
+
+async function askNewPassword(prompt: Questioner): Promise<Secret> {
+  const { least } = passwordChars
+  const first = await prompt.askSecret('New password:', text =>
+    Array.from(text).length >= least ? true : `It has at least ${least} characters`,
+  )
+  await prompt.askSecret(
+    'The same again:',
+    text => first.equals(text) || 'It differs from the first',
+  )
+  return first
+}
+
+function labelOf(what: string): string {
+  return `${what.charAt(0).toUpperCase()}${what.slice(1)}:`
+}

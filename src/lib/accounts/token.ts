@@ -1,0 +1,176 @@
+import { isTokenText } from '../auth/validate-bearer-token.ts'
+import type { AccountsUrl } from '../config/accounts-url.ts'
+import { type Config, savedLogin, withTokens, withoutTokens } from '../config/config-file.ts'
+import type { ConfigStore } from '../config/config-store.ts'
+import { readPrivateFile } from '../config/private-file.ts'
+import { ServiceError } from '../util/errors.ts'
+import { Secret } from '../util/secret.ts'
+import type { AccountsClient, Login } from './client.ts'
+import { serviceTokenPrefix } from './protocol.ts'
+
+/** A saved token is refreshed when less than this is left of it. */
+const refreshMarginMs = 5 * 60_000
+
+/** Where a token comes from; `config`: the saved login. */
+export interface TokenSource {
+  readonly source: 'option' | 'variable' | 'token_file' | 'config'
+  /** In words: `--token`, `SERVICE_TOKEN`, a path. Never the token. */
+  readonly name: string
+}
+
+/** A token that was given for one command. */
+export interface GivenToken extends TokenSource {
+  readonly token: Secret
+}
+
+/**
+ * The token of `--token`, else of `SERVICE_TOKEN`, else of the file that `SERVICE_TOKEN_FILE`
+ * names; null when none is given. An empty text counts as absent. Throws `config_invalid`, naming
+ * the place, for what is no token.
+ */
+export async function readGivenToken(
+  option = '',
+  { SERVICE_TOKEN: variable = '', SERVICE_TOKEN_FILE: path = '' }: NodeJS.ProcessEnv,
+): Promise<GivenToken | null> {
+  if (option.trim() !== '') {
+    return { source: 'option', name: '--token', token: parseToken(option, '--token') }
+  }
+  if (variable.trim() !== '') {
+    const name = 'SERVICE_TOKEN'
+    return { source: 'variable', name, token: parseToken(variable, name) }
+  }
+  if (path.trim() === '') return null
+  const token = await readTokenFile(path, 'SERVICE_TOKEN_FILE')
+  return { source: 'token_file', name: `SERVICE_TOKEN_FILE ${path}`, token }
+}
+
+/** The token in a file that `setting` names. It may be a pipe, or mounted by a container platform. */
+export async function readTokenFile(path: string, setting: string): Promise<Secret> {
+  const text = await readPrivateFile(path, { mounted: true }).catch(error => {
+    if (!(error instanceof ServiceError)) throw error
+    throw new ServiceError(error.code, `${setting} ${error.message}`, { hint: error.hint })
+  })
+  if (text !== null) return parseToken(text, `${setting} ${path}`)
+  throw new ServiceError('config_invalid', `${setting} ${path} cannot be read: no such file`)
+}
+
+/** Takes a token as people copy it: with spaces around it, a byte order mark, `Bearer`. */
+export function parseToken(text: string, place: string): Secret {
+  // `trim` removes a byte order mark, too.
+  const token = text.trim().replace(/^Bearer(?:\s+|$)/i, '')
+  if (isTokenText(token)) return new Secret(token)
+  const what = token === '' ? 'has no token' : 'has spaces or characters that are in no token'
+  const hint = 'copy the token again, whole and alone'
+  throw new ServiceError('config_invalid', `${place} ${what}`, { hint })
+}
+
+/**
+ * When a token says that it ends, in milliseconds; undefined for one that does not. Nothing is
+ * verified: it only tells when to ask for a new one.
+ */
+export function tokenExpiry(token: Secret): number | undefined {
+  try {
+    const { exp } = JSON.parse(
+      Buffer.from(token.reveal().split('.')[1] ?? '', 'base64url').toString(),
+    )
+    const timeMs = Math.floor(exp * 1000)
+    return Number.isNaN(new Date(timeMs).getTime()) ? undefined : timeMs
+  } catch {
+    return undefined
+  }
+}
+
+/** Calls with a token that was given. It is never refreshed; a refusal names its place. */
+export async function withGivenToken<T>(
+  { token, name }: GivenToken,
+  call: (token: Secret) => Promise<T>,
+): Promise<T> {
+  try {
+    return await call(token)
+  } catch (error) {
+    if (!isTokenRefused(error)) throw error
+    throw new ServiceError('auth_refused', `${error.message} (the token of ${name})`, {
+      hint: `give another token, or take ${name} away to use the saved login`,
+      data: error.data,
+    })
+  }
+}
+
+/**
+ * Calls with the saved token. It is refreshed first when it is about to end, and once after a
+ * 401; of several processes one does that, and the others take what it saved. Throws
+ * `auth_required` when there is no saved login or it has ended.
+ */
+export async function withSavedToken<T>(
+  client: AccountsClient,
+  store: ConfigStore,
+  call: (token: Secret) => Promise<T>,
+): Promise<T> {
+  const { accessToken, accessExpiresAtMs = Infinity } = requireLogin(await store.read(), client)
+  const leftMs = accessExpiresAtMs - Date.now()
+  let token = accessToken
+  if (leftMs < refreshMarginMs) {
+    token = await refresh(client, store, token).catch(error => {
+      // The old token is good for a while.
+      if (leftMs > 0 && error instanceof ServiceError && error.code !== 'auth_required')
+        return token
+      throw error
+    })
+  }
+  try {
+    return await call(token)
+  } catch (error) {
+    if (!isTokenRefused(error)) throw error
+    return call(await refresh(client, store, token))
+  }
+}
+
+/**
+ * Returns another token than `used`: a new one, which is saved before it is used, or one that
+ * another process has saved. Removes the tokens of a login that has ended.
+ */
+async function refresh(client: AccountsClient, store: ConfigStore, used: Secret): Promise<Secret> {
+  const { url } = client.server
+  let token: Secret | undefined
+  await store.update(async config => {
+    const login = requireLogin(config, client)
+    if (!login.accessToken.equals(used.reveal())) {
+      token = login.accessToken
+      return config
+    }
+    // Service tokens are made for a time and never refreshed.
+    if (used.reveal().startsWith(serviceTokenPrefix)) return withoutTokens(config, url)
+    try {
+      const tokens = await client.refresh(login)
+      token = tokens.accessToken
+      const { username, email } = login
+      return withTokens(config, url, { ...tokens, username, email })
+    } catch (error) {
+      if (isTokenRefused(error)) return withoutTokens(config, url)
+      throw error
+    }
+  })
+  if (token !== undefined) return token
+  throw new ServiceError('auth_required', `the login saved in ${store.path} has ended`, {
+    hint: `log in with service-cli login --registry ${url}`,
+  })
+}
+
+function requireLogin(config: Config, { server }: AccountsClient): Login {
+  const login = savedLogin(config, server.url)
+  if (login?.accessToken === undefined) throw notLoggedIn(server)
+  return { ...login, accessToken: login.accessToken }
+}
+
+/** With the ways out, for people and for pipelines. */
+export function notLoggedIn({ url }: AccountsUrl): ServiceError {
+  return new ServiceError('auth_required', `not logged in to ${url}`, {
+    hint: `log in with service-cli login --registry ${url}, or give a token with SERVICE_TOKEN or --token`,
+  })
+}
+
+/** Not a wrong password beside the token, which is a 401, too. */
+function isTokenRefused(error: unknown): error is ServiceError {
+  const isRefused = error instanceof ServiceError && error.code === 'auth_refused'
+  return isRefused && error.data?.['reason'] !== 'invalid-credentials'
+}

@@ -1,0 +1,131 @@
+import { getRequestListener } from '@hono/node-server'
+import { join } from 'node:path'
+import type { RegistrationMode } from '../../lib/accounts/protocol.ts'
+import { defaultLimits } from '../../lib/config/limits.ts'
+import { isLoopback } from '../../lib/util/net.ts'
+import type { Logger } from '../../lib/util/logger.ts'
+import { type Stoppable, stoppable } from '../../lib/util/stoppable.ts'
+import { repeat, systemTimer } from '../../lib/util/time.ts'
+import { openDatabase } from '../database/database.ts'
+import type { AccessLog } from '../http/access-log.ts'
+import type { ListenOptions } from '../http/listen-options.ts'
+import { httpDefaults } from '../http/limits.ts'
+import { Metrics } from '../http/metrics.ts'
+import { createRequestChecks } from '../http/request-checks.ts'
+import { ServerSocket } from '../http/server-socket.ts'
+import { corsMethods, createApp } from './app.ts'
+import { LoginLimits } from './login-limits.ts'
+import { Passwords } from './passwords.ts'
+import { SigningKeys } from './signing-keys.ts'
+import type { AccountTables } from './schema.ts'
+import { AccountStore } from './store.ts'
+import { Tokens } from './tokens.ts'
+
+const sweepMs = 60 * 60_000
+/** Keys that the operator rotated are used after this. */
+const keyReloadMs = 1000
+/** A request whose body is not there after this is refused. */
+const requestTimeoutMs = 60_000
+
+/** Everything `registry` decided before the server starts: checked values, no flags. */
+export interface AccountsServerOptions extends ListenOptions {
+  /** Also the issuer (`iss`) of the tokens. */
+  publicUrl?: string
+  /** Folder of the signing keys and, without `database`, of the accounts. */
+  dataDir: string
+  /** A PostgreSQL database in place of the one in the folder. */
+  database?: URL
+  /** Default: open where only this machine reaches the accounts server, by invitation elsewhere. */
+  registration?: RegistrationMode
+  log: Logger
+  accessLog: AccessLog
+  limits?: { accessTokenMs?: number }
+}
+
+/** A started accounts server. */
+export interface AccountsServerHandle extends Stoppable {
+  /** The base: the API is below `/api/v1/auth`. */
+  url: string
+  registration: RegistrationMode
+  /** Only this machine reaches it. */
+  local: boolean
+}
+
+/**
+ * Opens the database and the keys, made where there are none, and binds. Once `cancelled` is
+ * aborted it does not bind any more: it rejects and leaves nothing open.
+ */
+export async function startAccountsServer(
+  options: AccountsServerOptions,
+  cancelled: Pick<AbortSignal, 'throwIfAborted'> = new AbortController().signal,
+): Promise<AccountsServerHandle> {
+  const { dataDir, database: url, publicUrl, log } = options
+  const local = isLocal(options)
+  const registration = options.registration ?? (local ? 'open' : 'invite')
+
+  // Ended in reverse order: at the stop, or at once when a later step of the start fails.
+  await using opened = new AsyncDisposableStack()
+  const database = await openDatabase<AccountTables>({ dataDir, url, create: true })
+  const store = await AccountStore.open(database)
+  opened.defer(() => store.close())
+  // A server that joins others on one database must have their keys.
+  const create = store.isNew || database.pool === null
+  const keys = await SigningKeys.open(join(dataDir, 'signing-keys.json'), { create })
+  if (keys.isNew && !store.isNew) {
+    log.warn({}, 'the signing keys are new: access tokens made before are refused until refreshed')
+  }
+  opened.defer(repeatedly(keyReloadMs, log, 'signing keys were not reloaded', () => keys.reload()))
+  const passwords = new Passwords()
+  const loginLimits = new LoginLimits(database.pool)
+  opened.defer(
+    repeatedly(sweepMs, log, 'ended rows were not removed', () => store.sweep(Date.now())),
+  )
+
+  const limits = { ...defaultLimits, ...httpDefaults }
+  const socket = await ServerSocket.open(options, { limits, log })
+  opened.defer(() => socket.stop())
+  const issuer =
+    publicUrl === undefined ? `urn:service-cli:registry:${store.registryId}` : socket.url
+  const { accessTokenMs } = options.limits ?? {}
+  const tokens = new Tokens({ store, keys, issuer, accessTokenMs })
+  const app = createApp({
+    services: { store, tokens, passwords, loginLimits, registration, local, log },
+    keys,
+    checks: createRequestChecks(options, corsMethods),
+    metrics: new Metrics('registry', options.accessLog),
+  })
+  cancelled.throwIfAborted()
+  await socket.bind({ listener: listenerOf(app), requestTimeoutMs })
+  const running = opened.move()
+  return { url: socket.url, registration, local, ...stoppable(() => running.disposeAsync()) }
+}
+
+/** A request without Host is refused by the app, with an answer that says so. */
+export function listenerOf(app: ReturnType<typeof createApp>) {
+  return getRequestListener(app.fetch, { hostname: 'localhost' })
+}
+
+/** A failure is logged; the next run may succeed. Returns the stop. */
+function repeatedly(everyMs: number, log: Logger, failure: string, run: () => Promise<void>) {
+  return repeat(systemTimer, everyMs, async () => {
+    try {
+      await run()
+    } catch (error) {
+      log.warn({ err: error }, failure)
+    }
+  })
+}
+
+/**
+ * Returns whether only this machine reaches the accounts server. A proxy before a loopback address
+ * lets others in: then `--public-url`, or `--allowed-host`, names the address that they use.
+ */
+export function isLocal({
+  host,
+  publicUrl,
+  allowedHosts = [],
+}: Pick<ListenOptions, 'host' | 'publicUrl' | 'allowedHosts'>): boolean {
+  const named = publicUrl === undefined ? allowedHosts : [...allowedHosts, new URL(publicUrl).host]
+  const names = named.map(name => name.replace(/:\d+$/, ''))
+  return [host, ...names].every(isLoopback)
+}

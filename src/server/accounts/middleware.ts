@@ -1,0 +1,104 @@
+import type { HttpBindings } from '@hono/node-server'
+import type { Context } from 'hono'
+import { createMiddleware } from 'hono/factory'
+import { describeRoute, resolver, validator } from 'hono-openapi'
+import type { z } from 'zod'
+import { problem, type Scope } from '../../lib/accounts/wire.ts'
+import type { Logger } from '../../lib/util/logger.ts'
+import { escapePointer } from '../../lib/util/json.ts'
+import { AccountsProblem } from './problems.ts'
+import type { AccountStore, AuditRow } from './store.ts'
+import type { Principal, Tokens } from './tokens.ts'
+
+export interface AccountsEnv {
+  Bindings: HttpBindings
+  Variables: {
+    /** In the answer as `instance`, in the log and the audit. */
+    requestId: string
+    /** Of the client. */
+    address: string
+    /** For the access log, once it is known. */
+    accountId: string | undefined
+    /** On routes behind `requireToken`. */
+    principal: Principal
+  }
+}
+
+/** Stores what a caller did. It has happened, so a failure to store it is logged, not thrown. */
+export async function audit(
+  c: Context<AccountsEnv>,
+  { store, log }: { store: AccountStore; log: Logger },
+  action: string,
+  accountId: string | null,
+  details: AuditRow['details'] = {},
+): Promise<void> {
+  const { requestId, address } = c.var
+  const row = { atMs: Date.now(), action, accountId, address }
+  try {
+    await store.audit({ ...row, details: { request_id: requestId, ...details } })
+  } catch (error) {
+    log.error({ err: error, action, account_id: accountId }, 'an audit entry was lost')
+  }
+}
+
+/** Throws `token-missing`. */
+export function presentedToken(c: Context<AccountsEnv>): string {
+  const [, token] = /^Bearer +(\S+)$/i.exec(c.req.header('Authorization') ?? '') ?? []
+  if (token !== undefined) return token
+  const message = 'a token is required: send "Authorization: Bearer <token>"'
+  throw new AccountsProblem('token-missing', message)
+}
+
+/** Lets the holder of a token pass; with `scope`, of one that has the scope. */
+export function requireToken(tokens: Tokens, scope?: Scope) {
+  return createMiddleware<AccountsEnv>(async (c, next) => {
+    const principal = await tokens.authenticate(presentedToken(c))
+    c.set('principal', principal)
+    c.set('accountId', principal.account.id)
+    if (scope !== undefined && !principal.scopes.includes(scope)) {
+      const message = 'a service token cannot manage the account: log in with the password'
+      throw new AccountsProblem('insufficient-scope', message, { scope })
+    }
+    await next()
+  })
+}
+
+const maxReportedErrors = 16
+
+/** The body as the schema has it, in `c.req.valid('json')`. Throws `validation-failed`. */
+export function jsonBody<Schema extends z.ZodType>(schema: Schema) {
+  return validator('json', schema, result => {
+    if (result.success) return
+    const errors = result.error.slice(0, maxReportedErrors).map(({ message, path = [] }) => {
+      const names = path.map(part => (typeof part === 'object' ? part.key : part))
+      const pointer = names.map(name => `/${escapePointer(String(name))}`).join('')
+      return { pointer, detail: message }
+    })
+    const [first] = errors
+    const where = first?.pointer === '' ? 'the body' : first?.pointer
+    throw new AccountsProblem('validation-failed', `${where}: ${first?.detail}`, { errors })
+  })
+}
+
+/** The OpenAPI description of a route: its answer, whatever is refused, and whether it needs a token. */
+export function describe(
+  summary: string,
+  { answer, status, token = false }: { answer?: z.ZodType; status?: number; token?: boolean },
+) {
+  const success = status ?? (answer === undefined ? 204 : 200)
+  const content = answer && { 'application/json': { schema: answerSchema(answer) } }
+  const refusal = { 'application/problem+json': { schema: answerSchema(problem) } }
+  return describeRoute({
+    summary,
+    security: token ? [{ bearer: [] }] : [],
+    responses: {
+      [success]: { description: 'Done', content },
+      default: { description: 'A problem (RFC 9457)', content: refusal },
+    },
+  })
+}
+
+/** Answers stay open for members to come: `input` does not close them. */
+function answerSchema(schema: z.ZodType) {
+  return resolver(schema, { io: 'input' })
+}

@@ -1,0 +1,179 @@
+import { randomUUID } from 'node:crypto'
+import { type Generated, sql } from 'kysely'
+import { ServiceError } from '../../lib/util/errors.ts'
+import { type Database, noAccountsServer } from '../database/database.ts'
+
+export interface NewAccount {
+  id: string
+  /** As typed. */
+  username: string
+  /** Folded: what is unique. */
+  usernameKey: string
+  email: string
+  emailKey: string
+  /** PHC string. */
+  passwordHash: string
+  createdAtMs: number
+}
+
+export interface AccountRow extends NewAccount {
+  disabledAtMs: number | null
+  team: string | null
+}
+
+/** A login. Refresh tokens are stored as SHA-256 only. */
+export interface NewSession {
+  id: string
+  accountId: string
+  tokenHash: string
+  /** With the previous token it makes the current one (HMAC), for a repeated refresh. */
+  seed: string
+  createdAtMs: number
+  /** Refreshing never extends it. */
+  expiresAtMs: number
+  address: string | null
+}
+
+export interface SessionRow extends NewSession {
+  previousHash: string | null
+  rotatedAtMs: number | null
+  endedAtMs: number | null
+}
+
+export interface NewServiceToken {
+  id: string
+  accountId: string
+  name: string
+  /** SHA-256 in hex. */
+  secretHash: string
+  scopes: string[]
+  createdAtMs: number
+  expiresAtMs: number
+}
+
+export interface ServiceTokenRow extends NewServiceToken {
+  lastUsedAtMs: number | null
+  revokedAtMs: number | null
+}
+
+export interface AuditRow {
+  atMs: number
+  /** As in `login.failed`, `logout`. */
+  action: string
+  accountId: string | null
+  address: string | null
+  /** Small, no secrets. */
+  details: Record<string, string | number | boolean | null>
+}
+
+/** The tables, named in snake case in the database. */
+export interface AccountTables {
+  /** One row. */
+  accountsServer: { id: string; version: number; checkedAtMs: number }
+  accounts: Nullable<AccountRow, 'disabledAtMs' | 'team'>
+  sessions: Nullable<SessionRow, 'previousHash' | 'rotatedAtMs' | 'endedAtMs'>
+  serviceTokens: Nullable<Stored<ServiceTokenRow, 'scopes'>, 'lastUsedAtMs' | 'revokedAtMs'>
+  codes: { usernameKey: string; hash: string; expiresAtMs: number }
+  reservedNames: { usernameKey: string; untilMs: number }
+  audit: Stored<AuditRow, 'details'> & { id: Generated<number> }
+}
+
+/** Columns that are null in a new row. */
+type Nullable<Row, Name extends keyof Row> = Omit<Row, Name> & {
+  [Key in Name]: Generated<Row[Key]>
+}
+/** `Name` is stored as JSON. */
+type Stored<Row, Name extends keyof Row> = Omit<Row, Name> & { [Key in Name]: string }
+
+/** Raised when the tables change. */
+const version = 1
+/** Of the servers that make the tables at the same time in PostgreSQL. */
+const lockNumber = 7_265_819
+
+/** Times are milliseconds. SQLite gives the `serial` key its numbers as an `integer` one. */
+function tablesOf(serial: 'integer' | 'bigserial'): string[] {
+  return [
+    `create table accounts (
+      id text primary key,
+      username text not null,
+      username_key text not null unique,
+      email text not null,
+      email_key text not null unique,
+      password_hash text not null,
+      created_at_ms bigint not null,
+      disabled_at_ms bigint,
+      team text)`,
+    `create table sessions (
+      id text primary key,
+      account_id text not null references accounts (id) on delete cascade,
+      token_hash text not null,
+      previous_hash text,
+      seed text not null,
+      created_at_ms bigint not null,
+      expires_at_ms bigint not null,
+      rotated_at_ms bigint,
+      ended_at_ms bigint,
+      address text)`,
+    'create index sessions_of_account on sessions (account_id, created_at_ms)',
+    `create table service_tokens (
+      id text primary key,
+      account_id text not null references accounts (id) on delete cascade,
+      name text not null,
+      secret_hash text not null unique,
+      scopes text not null,
+      created_at_ms bigint not null,
+      expires_at_ms bigint not null,
+      last_used_at_ms bigint,
+      revoked_at_ms bigint)`,
+    'create index service_tokens_of_account on service_tokens (account_id, created_at_ms)',
+    `create table codes (
+      username_key text primary key,
+      hash text not null,
+      expires_at_ms bigint not null)`,
+    'create table reserved_names (username_key text primary key, until_ms bigint not null)',
+    `create table audit (
+      id ${serial} primary key,
+      at_ms bigint not null,
+      action text not null,
+      account_id text,
+      address text,
+      details text not null)`,
+    'create index audit_of_account on audit (account_id, id)',
+    'create index audit_by_time on audit (at_ms)',
+    // As rate-limiter-flexible has it; with SQLite the server counts in memory.
+    'create table login_failures (key varchar(255) primary key, points integer not null default 0, expire bigint)',
+  ]
+}
+
+/**
+ * Makes the tables where there are none, also when several servers start at once; `isNew` when this
+ * call made them. `id` is the UUID of the accounts server. Throws `storage_failed` for tables of another version, which stay as they are,
+ * and without `create` for none.
+ */
+export function openTables(
+  database: Database<AccountTables>,
+  create: boolean,
+): Promise<{ id: string; isNew: boolean }> {
+  const { db, pool, name } = database
+  return db.transaction().execute(async tables => {
+    if (pool !== null) await sql`select pg_advisory_xact_lock(${lockNumber})`.execute(tables)
+    await sql`create table if not exists accounts_server
+      (id text primary key, version integer not null, checked_at_ms bigint not null)`.execute(
+      tables,
+    )
+    const server = await tables.selectFrom('accountsServer').selectAll().executeTakeFirst()
+    if (server?.version === version) return { id: server.id, isNew: false }
+    if (server !== undefined) {
+      const hint = 'use the newest version that runs on this database'
+      const message = `${name} was made by another version of this program`
+      throw new ServiceError('storage_failed', message, { hint })
+    }
+    if (!create) throw noAccountsServer(name)
+    for (const statement of tablesOf(pool === null ? 'integer' : 'bigserial')) {
+      await sql.raw(statement).execute(tables)
+    }
+    const id = randomUUID()
+    await tables.insertInto('accountsServer').values({ id, version, checkedAtMs: 0 }).execute()
+    return { id, isNew: true }
+  })
+}

@@ -1,0 +1,135 @@
+import {
+  calculateJwkThumbprint,
+  createLocalJWKSet,
+  type CryptoKey,
+  exportJWK,
+  generateKeyPair,
+  importJWK,
+  type JWK,
+} from 'jose'
+import { dirname } from 'node:path'
+import { ensurePrivateFolder, readPrivateFile } from '../../lib/config/private-file.ts'
+import { ServiceError } from '../../lib/util/errors.ts'
+import { replaceFile } from '../../lib/util/replace-file.ts'
+
+/** The content of the file: private keys, each with its `kid`. */
+interface KeyFile {
+  /** Published, so that every server verifies with it before one of them signs with it. */
+  next: JWK | null
+  signing: JWK
+  /** Its tokens are valid until they expire. */
+  previous: JWK | null
+}
+
+interface LoadedKeys {
+  text: string
+  stored: KeyFile
+  signing: { kid: string; key: CryptoKey }
+  jwks: { keys: JWK[] }
+  verifying: ReturnType<typeof createLocalJWKSet>
+}
+
+/** The ES256 keys of access tokens, in a file (0600) that every server has a copy of. */
+export class SigningKeys {
+  /** There was no file: access tokens made before are void. */
+  readonly isNew: boolean
+  readonly #file: string
+  #keys: LoadedKeys
+
+  private constructor(file: string, keys: LoadedKeys, isNew: boolean) {
+    this.#file = file
+    this.#keys = keys
+    this.isNew = isNew
+  }
+
+  /** Throws `config_invalid` for an unusable file, and without `create` for a missing one. */
+  static async open(file: string, { create }: { create: boolean }): Promise<SigningKeys> {
+    let isNew = false
+    if (create && (await readPrivateFile(file)) === null) {
+      await ensurePrivateFolder(dirname(file))
+      const keys = { next: null, signing: await makeKey(), previous: null }
+      isNew = await replaceFile(file, format(keys), { exclusive: true })
+    }
+    return new SigningKeys(file, await load(file), isNew)
+  }
+
+  get signing(): LoadedKeys['signing'] {
+    return this.#keys.signing
+  }
+
+  /** Finds the public key of a token, for `jwtVerify`. */
+  get verifying(): LoadedKeys['verifying'] {
+    return this.#keys.verifying
+  }
+
+  /** The public keys, for `/.well-known/jwks.json`. */
+  get jwks(): LoadedKeys['jwks'] {
+    return this.#keys.jwks
+  }
+
+  /** Takes over a changed file. When it is unusable, throws and keeps the keys at hand. */
+  async reload(): Promise<void> {
+    if ((await readPrivateFile(this.#file)) !== this.#keys.text) this.#keys = await load(this.#file)
+  }
+
+  /** Publishes a next key and returns its `kid`. Throws `request_refused` while there is one. */
+  async rotate(): Promise<string> {
+    const { stored } = this.#keys
+    if (stored.next !== null) {
+      const hint = 'service-cli registry rotate-key --activate signs with it'
+      const message = 'the next signing key is published already'
+      throw new ServiceError('request_refused', message, { hint })
+    }
+    const next = await makeKey()
+    await this.#store({ ...stored, next })
+    return next.kid
+  }
+
+  /** Signs with the next key and returns its `kid`. Throws `request_refused` when there is none. */
+  async activate(): Promise<string> {
+    const { next, signing } = this.#keys.stored
+    if (next === null) {
+      const hint = 'service-cli registry rotate-key publishes one'
+      throw new ServiceError('request_refused', 'there is no next signing key', { hint })
+    }
+    await this.#store({ next: null, signing: next, previous: signing })
+    return this.signing.kid
+  }
+
+  async #store(keys: KeyFile): Promise<void> {
+    await replaceFile(this.#file, format(keys))
+    this.#keys = await load(this.#file)
+  }
+}
+
+function format(keys: KeyFile): string {
+  return `${JSON.stringify(keys, null, 2)}\n`
+}
+
+async function makeKey(): Promise<JWK & { kid: string }> {
+  const { privateKey } = await generateKeyPair('ES256', { extractable: true })
+  const jwk = await exportJWK(privateKey)
+  return { ...jwk, kid: await calculateJwkThumbprint(jwk), alg: 'ES256', use: 'sig' }
+}
+
+async function load(file: string): Promise<LoadedKeys> {
+  const text = await readPrivateFile(file)
+  if (text === null) {
+    const hint = 'put it back; without it every access token is void'
+    throw new ServiceError('config_invalid', `there is no key file ${file}`, { hint })
+  }
+  try {
+    const stored: KeyFile = JSON.parse(text)
+    const { kid = '' } = stored.signing
+    const key = (await importJWK(stored.signing, 'ES256')) as CryptoKey
+    const keys = [stored.signing, stored.next, stored.previous]
+      .filter(jwk => jwk !== null)
+      .map(({ d: _secret, ...jwk }) => jwk)
+    const jwks = { keys }
+    return { text, stored, signing: { kid, key }, jwks, verifying: createLocalJWKSet(jwks) }
+  } catch (error) {
+    const hint = 'restore it, or move it away: new keys are made then, and clients refresh'
+    const message = `the key file ${file} has no valid keys`
+    throw new ServiceError('config_invalid', message, { cause: error, hint })
+  }
+}

@@ -1,0 +1,81 @@
+import { closeSync, openSync } from 'node:fs'
+import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
+import {
+  CompiledQuery,
+  type DatabaseConnection,
+  type Dialect,
+  SqliteAdapter,
+  SqliteDriver,
+  SqliteIntrospector,
+  SqliteQueryCompiler,
+} from 'kysely'
+
+/** Of a file that another process is writing to. The event loop stands still meanwhile. */
+const busyMs = 5000
+
+/** Opens the file, made (0600) when it is missing. Errors of SQLite pass through. */
+export function openSqlite(file: string): DatabaseSync {
+  try {
+    closeSync(openSync(file, 'wx', 0o600))
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+  }
+  const sqlite = new DatabaseSync(file, { timeout: busyMs, enableForeignKeyConstraints: true })
+  try {
+    // FULL: what was acknowledged is on the disk, also after a loss of power.
+    sqlite.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA fullfsync = ON')
+    return sqlite
+  } catch (error) {
+    sqlite.close()
+    throw error
+  }
+}
+
+/** Kysely over `node:sqlite`. `convert` makes the error that callers get. */
+export function sqliteDialect(sqlite: DatabaseSync, convert: (error: unknown) => unknown): Dialect {
+  function attempt<Value>(action: () => Value): Value {
+    try {
+      return action()
+    } catch (error) {
+      throw convert(error)
+    }
+  }
+  function prepare(text: string) {
+    const statement = attempt(() => sqlite.prepare(text))
+    const given = (parameters: ReadonlyArray<unknown>) => parameters as SQLInputValue[]
+    return {
+      reader: statement.columns().length > 0,
+      all: (parameters: ReadonlyArray<unknown>) =>
+        attempt(() => statement.all(...given(parameters))),
+      run: (parameters: ReadonlyArray<unknown>) =>
+        attempt(() => statement.run(...given(parameters))),
+      iterate: (parameters: ReadonlyArray<unknown>) => statement.iterate(...given(parameters)),
+    }
+  }
+  const database = { prepare, close: () => sqlite.close() }
+  return {
+    createAdapter: () => new SqliteAdapter(),
+    createDriver: () => new Driver(sqlite, { database }),
+    createIntrospector: db => new SqliteIntrospector(db),
+    createQueryCompiler: () => new SqliteQueryCompiler(),
+  }
+}
+
+class Driver extends SqliteDriver {
+  readonly #sqlite: DatabaseSync
+
+  constructor(sqlite: DatabaseSync, config: ConstructorParameters<typeof SqliteDriver>[0]) {
+    super(config)
+    this.#sqlite = sqlite
+  }
+
+  /** IMMEDIATE: a transaction that reads first must not fail when it writes. */
+  override async beginTransaction(connection: DatabaseConnection): Promise<void> {
+    await connection.executeQuery(CompiledQuery.raw('begin immediate'))
+  }
+
+  override async rollbackTransaction(connection: DatabaseConnection): Promise<void> {
+    // A full disk has rolled it back already.
+    if (this.#sqlite.isTransaction) await super.rollbackTransaction(connection)
+  }
+}

@@ -1,0 +1,43 @@
+import type { ArtefactLimits } from '../artefacts/limits.ts'
+import type { HttpLimits } from '../http/limits.ts'
+import type { ResourceLimits } from '../resources/limits.ts'
+
+/** Bounds of the application, which tests shrink. Sizes in bytes, times in milliseconds. */
+export const hostDefaults = {
+  /** Artefacts that the application may be sending at once; further ones are refused. */
+  maxUploads: 16,
+  /** Buffers that posts to /host/v1/events may create. */
+  maxEventBuffers: 100,
+  /** The instance record is touched this often. */
+  heartbeatMs: 5000,
+  /** Changes of the scene file within this time are read once. */
+  sceneFileDebounceMs: 50,
+  /** The scene file is checked this often, where change events do not arrive. */
+  sceneFilePollMs: 2000,
+  /** Open links, most of them still to say hello; further ones are refused. */
+  maxLinks: 16,
+  /** A link must say hello within this time. */
+  linkHelloMs: 5000,
+  /** The server pings the application this often. */
+  linkPingMs: 10_000,
+  /** A link on which nothing arrived for this long is cut. */
+  linkSilenceMs: 30_000,
+  /** Producers of a lost link stay listed for this long. */
+  linkGraceMs: 60_000,
+  /** Messages that the application has not taken before its link is closed. */
+  maxLinkBacklogBytes: 8 * 1024 * 1024,
+  /** URI schemes that the application may offer. */
+  maxLinkSchemes: 16,
+  /** Resources, and templates, that the application may list for one scheme. */
+  maxLinkResources: 2000,
+  /** Open questions to the application; further reads fail at once. */
+  maxLinkRequests: 8,
+  /** The application must answer a read within this time. */
+  linkReadMs: 5000,
+  /** The application must answer a list within this time. */
+  linkListMs: 2000,
+  /** The application must bring a picture of itself within this time. */
+  linkCaptureMs: 8000,
+}
+
+export type HostLimits = ArtefactLimits & HttpLimits & ResourceLimits & typeof hostDefaults

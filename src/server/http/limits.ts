@@ -1,0 +1,19 @@
+import type { Limits } from '../../lib/config/limits.ts'
+
+/** Bounds of connections, which tests shrink. Sizes in bytes, times in milliseconds. */
+export const httpDefaults = {
+  /** A body, or the client of a download, must make progress within this time. */
+  bodyTimeoutMs: 30_000,
+  /** The rest of a refused body is read and thrown away for this long. */
+  refusedBodyDrainMs: 2000,
+  /** The header block must be complete after this. */
+  headersTimeoutMs: 10_000,
+  /** Bytes waiting on one event stream before its updates are dropped. */
+  maxStreamBufferBytes: 64 * 1024,
+  /** A stream whose reader took nothing for this long is closed. */
+  streamStallMs: 120_000,
+  /** After a stop signal, connections still open are cut after this. */
+  stopGraceMs: 3000,
+}
+
+export type HttpLimits = Limits & typeof httpDefaults

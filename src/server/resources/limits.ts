@@ -1,0 +1,17 @@
+import type { Limits } from '../../lib/config/limits.ts'
+
+/** Bounds of resources, which tests shrink. Sizes in bytes, times in milliseconds. */
+export const resourceDefaults = {
+  /** `list_changed` at most once in this time. */
+  listChangedIntervalMs: 1000,
+  /** Past scenes kept for `scene://delta`: whole texts, or what patches changed. */
+  maxSceneRevisionBytes: 32 * 1024 * 1024,
+  /** Objects of a scene that is patched. */
+  maxPatchedObjects: 100_000,
+  /** Changes listed in one delta. */
+  maxSceneChanges: 1000,
+  /** Reads of one custom producer waiting at once, and as many completions. */
+  maxPendingReads: 1000,
+}
+
+export type ResourceLimits = Limits & typeof resourceDefaults

@@ -1,0 +1,95 @@
+import { expect } from 'chai'
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { inspect } from 'node:util'
+import { parseToken, readGivenToken, tokenExpiry } from '../../../src/lib/accounts/token.ts'
+import { Secret } from '../../../src/lib/util/secret.ts'
+import { failureOf } from '../../helpers/failure.ts'
+import { withFolder } from '../../helpers/folder.ts'
+import { skipBecause } from '../../helpers/skip.ts'
+
+describe('readGivenToken', () => {
+  const read = async (path: string) => {
+    return (await readGivenToken(undefined, { SERVICE_TOKEN_FILE: path }))?.token.reveal()
+  }
+
+  it('takes --token before SERVICE_TOKEN before SERVICE_TOKEN_FILE; an empty text is none', async () => {
+    const name = async (option?: string, SERVICE_TOKEN?: string, SERVICE_TOKEN_FILE?: string) =>
+      (await readGivenToken(option, { SERVICE_TOKEN, SERVICE_TOKEN_FILE }))?.name
+    expect(await name('svc_1', 'svc_2', '/none')).to.equal('--token')
+    expect(await name(' ', 'svc_2', '/none')).to.equal('SERVICE_TOKEN')
+    expect(await name('', '\n', '')).to.equal(undefined)
+  })
+
+  it('refuses a file that others can change, and speaks of a token', () =>
+    withFolder(async folder => {
+      const path = join(folder, 'token')
+      writeFileSync(path, 'svc_3\n')
+      chmodSync(path, 0o646)
+      const failure = await failureOf(() => read(path))
+      expect(failure.message).to.include(`SERVICE_TOKEN_FILE ${path} is open to other users`)
+      chmodSync(path, 0o600)
+      for (const text of ['', '\ufeff \n', 'svc_3 svc_4']) {
+        writeFileSync(path, text)
+        const { code, message, hint } = await failureOf(() => read(path))
+        expect(code).to.equal('config_invalid')
+        expect(message).to.include(`SERVICE_TOKEN_FILE ${path} `)
+        expect(hint).to.include('token').and.not.include('random')
+      }
+    }))
+
+  it('reads a file of root that others can read, as container platforms mount it', function () {
+    if (process.getuid?.() !== 0) skipBecause(this, 'only root can make files of root')
+    return withFolder(async folder => {
+      const path = join(folder, 'token')
+      writeFileSync(path, 'svc_3\n')
+      chmodSync(path, 0o444)
+      expect(await read(path)).to.equal('svc_3')
+    })
+  })
+
+  it('reads a named pipe', function () {
+    if (process.platform === 'win32') skipBecause(this, 'there are no named pipes')
+    return withFolder(async folder => {
+      const path = join(folder, 'pipe')
+      execFileSync('mkfifo', ['-m', '600', path])
+      const ended = once(spawn('sh', ['-c', `printf 'svc_4\\n' > '${path}'`]), 'exit')
+      expect(await read(path)).to.equal('svc_4')
+      await ended
+    })
+  })
+})
+
+describe('parseToken', () => {
+  for (const text of ['svc_1\r\n', '  svc_1\t', '\ufeffsvc_1', 'Bearer svc_1', 'bearer   svc_1 ']) {
+    it(`finds the token in ${JSON.stringify(text)}`, () => {
+      expect(parseToken(text, 'x').reveal()).to.equal('svc_1')
+    })
+  }
+
+  for (const text of ['svc_ab cd', 'svc_\u00e4', '\u001b[31msvc_', 'Bearer ']) {
+    it(`names the place and not the text of ${JSON.stringify(text)}`, async () => {
+      const failure = await failureOf(async () => parseToken(text, '--token'))
+      expect(failure.code).to.equal('config_invalid')
+      expect(failure.message).to.include('--token')
+      expect(inspect(failure)).to.not.include('svc_')
+    })
+  }
+})
+
+describe('tokenExpiry', () => {
+  const jwt = (claims: string) => `e30.${Buffer.from(claims).toString('base64url')}.c2ln`
+  const cases: [token: string, ms: number | undefined][] = [
+    [jwt('{"exp":1800000000.5}'), 1_800_000_000_500],
+    [jwt('{"exp":"soon"}'), undefined],
+    [jwt('{"exp":1e308}'), undefined],
+    [jwt('[1]'), undefined],
+    [jwt('not json'), undefined],
+    ['svc_opaque', undefined],
+  ]
+  for (const [token, ms] of cases) {
+    it(`is ${ms} for ${token}`, () => expect(tokenExpiry(new Secret(token))).to.equal(ms))
+  }
+})
