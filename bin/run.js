@@ -4,7 +4,7 @@
 const args = process.argv.slice(2)
 
 const [major, minor] = process.versions.node.split('.').map(Number)
-if (major < 24 || (major === 24 && minor < 7)) continueOnNewer()
+if (major < 24 || (major === 24 && minor < 7)) void continueOnNewer()
 else if (args.length === 1 && (args[0] === '--version' || args[0] === '-V')) printVersion()
 else start()
 

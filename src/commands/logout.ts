@@ -25,7 +25,7 @@ token, also when the accounts server cannot be reached. Tokens in environment va
 
   override async run(): Promise<void> {
     const { flags } = await this.parse(Logout)
-    const { all = false } = flags
+    const { all } = flags
     const { server, client, store, output, login } = await openAccount(flags)
     const isSaved = login?.accessToken !== undefined
     const failure = isSaved ? await endSession(client, store, all) : null
