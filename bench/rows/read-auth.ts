@@ -2,8 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { createKeyStore } from '../../src/lib/config/key-store.ts'
-import { keyDigest, newKey } from '../../src/lib/auth/keys-file.ts'
+import { keyDigest, newKey, updateClientKeys } from '../../src/lib/auth/client-keys.ts'
 import type { Bench, Load } from '../bench.ts'
 import { compare, type Entry } from '../compare.ts'
 import { sceneContent, sceneUri } from '../fixture.ts'
@@ -86,9 +85,10 @@ async function makeNamedKey(bench: Bench): Promise<{ env: Record<string, string>
   const folder = mkdtempSync(join(bench.folder, 'keys-'))
   const named = newKey()
   const sha256 = keyDigest(named)
-  const createdAt = new Date().toISOString()
-  const key = { name: 'bench', sha256, scope: 'read', createdAt, expiresAt: null } as const
-  await createKeyStore(join(folder, 'service-cli', 'keys.json')).update(() => [key])
+  const created_at = new Date().toISOString()
+  const key = { name: 'bench', sha256, scope: 'read', created_at } as const
+  const file = join(folder, 'service-cli', 'client-keys.json')
+  await updateClientKeys(file, () => ({ keys: [key] }))
   return { env: { XDG_CONFIG_HOME: folder }, named }
 }
 

@@ -1,5 +1,5 @@
 import * as Flags from '@oclif/core/flags'
-import type { AuthMode } from './auth-mode.ts'
+import type { AuthMode } from './auth-settings.ts'
 
 export const authModes = ['none', 'api-key', 'oauth'] as const satisfies readonly AuthMode[]
 
@@ -14,7 +14,7 @@ export const authFlags = {
     helpValue: 'FILE',
   }),
   'keys-file': Flags.string({
-    description: 'file of the named keys [default: keys.json beside config.toml]',
+    description: 'file of the keys [default: client-keys.json beside config.toml]',
     helpValue: 'FILE',
   }),
   'allow-unauthenticated': Flags.boolean({

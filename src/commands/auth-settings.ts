@@ -1,14 +1,25 @@
-import { isLoopback, withoutBrackets } from '../lib/util/net.ts'
 import { ApiKeyConfig, keyVariable } from '../lib/auth/api-key-config.ts'
-import { keysPath } from '../lib/config/paths.ts'
-import { readKeysFile } from '../lib/auth/keys-file.ts'
+import { OAuthConfig, type OAuthOptions, parseIssuerUrl } from '../lib/auth/oauth-config.ts'
 import { checkSecretText, readSecretFile } from '../lib/auth/secret-file.ts'
-import { usage } from '../lib/util/errors.ts'
-import type { AuthSettings } from '../server/auth/settings.ts'
+import { keysPath } from '../lib/config/paths.ts'
+import { isLoopback, withoutBrackets } from '../lib/util/net.ts'
+import { messageOf, usage } from '../lib/util/errors.ts'
+import type { AuthSettings, OAuthSettings } from '../server/auth/auth.ts'
 import type { ListenOptions } from '../server/http/listen-options.ts'
-import { type AuthMode, decideMode } from './auth-mode.ts'
-import { type OAuthFlags, readOAuth, refuseOAuthFlags } from './oauth-settings.ts'
 import { checkPath } from './server-settings.ts'
+
+export type AuthMode = AuthSettings['mode']
+
+const oauthNames = [
+  'oauth-issuer',
+  'oauth-audience',
+  'oauth-scope',
+  'oauth-write-scope',
+  'oauth-client-name',
+  'oauth-redirect-uri',
+] as const
+
+type OAuthFlags = { [Name in (typeof oauthNames)[number]]?: string }
 
 /** The flags of authentication, as the parser returns them. */
 export interface AuthFlags extends OAuthFlags {
@@ -22,7 +33,7 @@ export interface AuthFlags extends OAuthFlags {
 export type Reached = Pick<ListenOptions, 'host' | 'publicUrl' | 'trustedProxies'>
 
 /** What `serve` and `gateway` know of their clients. */
-export type Access = Reached & { readonly auth?: AuthSettings }
+type Access = Reached & { readonly auth?: AuthSettings }
 
 /**
  * Who may use the server. A key that is configured is never ignored: without `--auth` it is asked
@@ -34,35 +45,54 @@ export async function readAuth(
   flags: AuthFlags,
   env: NodeJS.ProcessEnv,
 ): Promise<AuthSettings> {
-  const file = flags['api-key-file']
-  const key = await findApiKey(file, env)
-  const path = checkPath('keys-file', flags['keys-file'])
-  const keysFile = path ?? keysPath(env)
-  // A named file that is missing counts as one without keys: clients were meant to need a key.
-  const named = (await readKeysFile(keysFile)) ?? (path === undefined ? null : [])
-  const source = key === null ? null : file === undefined ? keyVariable : '--api-key-file'
-  const mode = decideMode(flags.auth, { source, keysFile, named }, Date.now())
-  if (!mode.ok) throw mode.failure
-  if (mode.value === 'oauth') return readOAuth(flags)
-  refuseOAuthFlags(flags)
-  if (mode.value !== 'none') {
-    return { mode: mode.value, keysFile, key: key ?? undefined }
+  const { auth: asked, 'api-key-file': keyFile, 'allow-unauthenticated': isOpenMeant } = flags
+  const key = await findApiKey(keyFile, env)
+  const named = checkPath('keys-file', flags['keys-file'])
+  const keysFile = named ?? keysPath(env)
+  const isKeyFileRequired = await requiresKey(keysFile, named !== undefined)
+  if (asked === 'none' || asked === 'oauth') {
+    const source = keyFile === undefined ? keyVariable : '--api-key-file'
+    if (key !== null) {
+      throw usage(`--auth ${asked} would ignore the key of ${source}`, `omit --auth, or ${source}`)
+    }
+    if (isKeyFileRequired) {
+      throw usage(
+        `--auth ${asked} would ignore ${keysFile}, by which clients need a key`,
+        'omit --auth, name another --keys-file, or run service-cli keys off',
+      )
+    }
   }
-  const opening = findOpening(place)
-  if (!flags['allow-unauthenticated'] && opening !== null) {
-    throw usage(
-      `${opening} exposes the server to the network without authentication`,
-      'make a key with service-cli keys create, set SERVICE_MCP_API_KEY or --api-key-file, or pass --allow-unauthenticated if this is meant',
-    )
+  if (asked === 'oauth') return readOAuth(flags)
+  const given = oauthNames.find(name => flags[name] !== undefined)
+  if (given !== undefined) throw usage(`--${given} is for --auth oauth`, 'add --auth oauth')
+  const opening = isOpenMeant ? null : findOpening(place)
+  if (asked === 'api-key' || asked === 'accounts' || key !== null || isKeyFileRequired) {
+    const mayOpen = asked === undefined && key === null && opening === null
+    return { mode: asked ?? 'api-key', keysFile, key: key ?? undefined, mayOpen }
   }
-  return { mode: 'none', keysFile }
+  if (opening === null) return { mode: 'none', keysFile }
+  throw usage(
+    `${opening} exposes the server to the network without authentication`,
+    'make a key with service-cli keys create, set SERVICE_MCP_API_KEY or --api-key-file, or pass --allow-unauthenticated if this is meant',
+  )
+}
+
+/**
+ * Whether clients need a key by this file; a missing one that the user named counts, as clients
+ * were meant to need one. Throws `config_invalid` for a file that cannot be used.
+ */
+async function requiresKey(keysFile: string, isNamed: boolean): Promise<boolean> {
+  // Loaded on demand: commands that only send a key need no schema of keys.
+  const { readClientKeys } = await import('../lib/auth/client-keys.ts')
+  const file = await readClientKeys(keysFile)
+  return file === null ? isNamed : file.open !== true
 }
 
 /**
  * The flag by which other machines come in, or null. Behind a proxy the address that is bound says
  * nothing: to the server, the proxy is a client of this machine.
  */
-export function findOpening({ host, publicUrl, trustedProxies = [] }: Reached): string | null {
+function findOpening({ host, publicUrl, trustedProxies = [] }: Reached): string | null {
   if (!isLoopback(host)) return `--host ${host}`
   if (publicUrl !== undefined && !isLoopback(withoutBrackets(new URL(publicUrl).hostname))) {
     return `--public-url ${publicUrl}`
@@ -81,6 +111,27 @@ export function describeAccess(access: Access) {
   }
 }
 
+/** The warning of a server without authentication. */
+export interface OpenWarning {
+  readonly message: string
+  /** `info` for the default, a server for this machine only. */
+  readonly level: 'info' | 'warn'
+}
+
+/** Null for a server with authentication. Operators learn from the log that theirs has none. */
+export function openWarning(access: Access, env: NodeJS.ProcessEnv): OpenWarning | null {
+  if (access.auth !== undefined && access.auth.mode !== 'none') return null
+  const isOpened = findOpening(access) !== null
+  const who = isOpened ? 'everyone who can reach this server' : 'every account of this machine'
+  // The operator probably meant to set a key.
+  const isEmpty = env[keyVariable] === ''
+  const why = isEmpty ? ` (${keyVariable} is set but empty)` : ''
+  return {
+    message: `no key is required${why}: ${who} can read what it serves`,
+    level: isOpened || isEmpty ? 'warn' : 'info',
+  }
+}
+
 /** Reads the key from the file, else from the variable; null when neither has a key. */
 export async function findApiKey(
   file: string | undefined,
@@ -89,4 +140,38 @@ export async function findApiKey(
   if (file !== undefined) return readSecretFile(file, '--api-key-file')
   const key = new ApiKeyConfig().resolve(env)
   return key === null ? null : checkSecretText(key, keyVariable)
+}
+
+function readOAuth(flags: OAuthFlags): OAuthSettings {
+  const empty = oauthNames.find(name => flags[name] === '')
+  if (empty !== undefined)
+    throw usage(`--${empty} is empty`, 'a variable in your shell may be unset')
+  const issuer = flags['oauth-issuer']
+  if (issuer === undefined) {
+    throw usage('--auth oauth needs the provider', 'name it with --oauth-issuer https://…')
+  }
+  const checked = parseIssuerUrl(issuer)
+  if (!checked.ok) throw usage(`--oauth-issuer: ${checked.failure}`)
+  /** The library says what is wrong with a member; here it is the value of a flag. */
+  const check = (
+    name: 'oauth-scope' | 'oauth-write-scope' | 'oauth-redirect-uri',
+    membersOf: (value: string) => Partial<OAuthOptions>,
+  ): string | undefined => {
+    const value = flags[name]
+    try {
+      if (value !== undefined) new OAuthConfig({ providerUrl: issuer, ...membersOf(value) })
+    } catch (error) {
+      throw usage(`--${name} ${messageOf(error).replace(/^\S+ /, '')}`)
+    }
+    return value
+  }
+  return {
+    mode: 'oauth',
+    issuer,
+    audience: flags['oauth-audience'],
+    requiredScope: check('oauth-scope', scope => ({ scopes: [scope] })),
+    writeScope: check('oauth-write-scope', scope => ({ scopes: [scope] })),
+    clientName: flags['oauth-client-name'],
+    redirectUri: check('oauth-redirect-uri', redirectUri => ({ redirectUri })),
+  }
 }

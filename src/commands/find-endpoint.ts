@@ -1,8 +1,11 @@
 import { hostname } from 'node:os'
+import { join } from 'node:path'
 import { isLoopback } from '../lib/util/net.ts'
 import { type ServiceError, usage } from '../lib/util/errors.ts'
+import { ownerFile } from '../lib/instances/files.ts'
 import type { Instance } from '../lib/instances/instance.ts'
 import { liveInstances } from '../lib/instances/live-instances.ts'
+import { readOwnerToken } from '../lib/instances/owner-token.ts'
 import { namesId } from '../lib/instances/select-instance.ts'
 import type { Logger } from '../lib/util/logger.ts'
 import { selectStateDirectory } from '../lib/config/paths.ts'
@@ -28,6 +31,11 @@ export interface Endpoint {
   /** Facts for the log. */
   readonly found: { readonly aggregate?: boolean; readonly [fact: string]: unknown }
   readonly key: Secret | null
+  /**
+   * The owner's token of the server that was located last, for commands of the user when no key is
+   * given; an AI client that the bridge acts for needs a key. Null: it has none.
+   */
+  readonly ownerToken: () => Secret | null
 }
 
 /**
@@ -44,16 +52,24 @@ export async function findEndpoint(
 ): Promise<Endpoint> {
   const text = await findApiKey(flags['api-key-file'], env)
   const key = text === null ? null : new Secret(text)
+  const registryDir = selectStateDirectory(checkPath('registry-dir', flags['registry-dir']), env)
+  const instancesDir = join(registryDir, 'instances')
   if (word !== undefined && /^https?:/i.test(word)) {
     const url = endpointUrl(word)
     if (key !== null && !flags['allow-http'] && isExposed(url)) throw exposed(url)
-    return { locate: async () => ok({ url, name: null }), found: { url: shownUrl(url) }, key }
+    const locate: Locate = async () => {
+      // It may be the address of an instance of this account.
+      const isCandidate = key === null && isLoopback(url.hostname)
+      const live = isCandidate ? await liveInstances({ registryDir, log, nowMs: Date.now() }) : []
+      const instance = live.find(one => new URL(one.url).href === url.href)
+      return ok({ url, name: null, ownerFile: instance && ownerFile(instancesDir, instance.id) })
+    }
+    return { ...withOwnerToken(locate), found: { url: shownUrl(url) }, key }
   }
   if (word === '') throw usage('the name of the instance is empty', 'a variable may be unset')
-  const registryDir = selectStateDirectory(checkPath('registry-dir', flags['registry-dir']), env)
   if (word === gatewayWord) {
     const { url, aggregate } = await findGateway(registryDir)
-    return { locate: locateGateway(registryDir), found: { url, aggregate }, key }
+    return { ...withOwnerToken(locateGateway(registryDir)), found: { url, aggregate }, key }
   }
   const mayHaveKey = ({ hostname: host, url }: Instance): boolean =>
     key === null || flags['allow-http'] || host === hostname() || !isExposed(url)
@@ -65,9 +81,27 @@ export async function findEndpoint(
   const isNext = (other: Instance) => other.hostname === first.hostname && mayHaveKey(other)
   const live = () => liveInstances({ ...here, nowMs: Date.now(), also: isNext })
   return {
-    locate: locateInstance({ first, word, live, now: Date.now }),
+    ...withOwnerToken(locateInstance({ first, word, instancesDir, live, now: Date.now })),
     found: { url, instance: id, dcc_type: dccType, name: displayName },
     key,
+  }
+}
+
+/** Reads the owner's token of each server that is located: every run has another one. */
+function withOwnerToken(locate: Locate): Pick<Endpoint, 'locate' | 'ownerToken'> {
+  let token: Secret | null = null
+  return {
+    async locate() {
+      const target = await locate()
+      token = null
+      if (!target.ok) return target
+      const { url, ownerFile } = target.value
+      // Servers accept it from this machine alone.
+      if (ownerFile !== undefined && isLoopback(url.hostname))
+        token = await readOwnerToken(ownerFile)
+      return target
+    },
+    ownerToken: () => token,
   }
 }
 

@@ -1,8 +1,7 @@
 import { renderGatewayBanner } from '../lib/cli/banner.ts'
 import type { OutputFlags } from '../lib/cli/log-level.ts'
 import type { GatewaySettings } from './gateway-settings.ts'
-import { describeAccess } from './auth-settings.ts'
-import { openWarning } from './open-warning.ts'
+import { describeAccess, openWarning } from './auth-settings.ts'
 import { runServer } from './run-server.ts'
 
 /** Runs the gateway until a signal ends it; stands by while another one is active. */

@@ -2,7 +2,7 @@ import type { GatewayOptions } from '../server/gateway/options.ts'
 import { type McpServerFlags, readMcpServerSettings } from './mcp-server-settings.ts'
 import { requireAccountsUrl } from '../lib/config/accounts-url.ts'
 import { usage } from '../lib/util/errors.ts'
-import type { AuthMode } from './auth-mode.ts'
+import type { AuthMode } from './auth-settings.ts'
 import { checkPath } from './server-settings.ts'
 
 /** The flags of `gateway` as the parser returns them. */
@@ -24,12 +24,16 @@ export async function readGatewaySettings(
   env: NodeJS.ProcessEnv,
 ): Promise<GatewaySettings> {
   const common = await readMcpServerSettings(flags, env)
+  const { auth } = common
+  const acceptJoins = readAcceptJoins(flags, auth.mode)
+  // As at the start: without --auth none, what joins is read with a key only.
   return {
     ...common,
+    auth: acceptJoins !== undefined && auth.mode === 'api-key' ? { ...auth, mayOpen: false } : auth,
     catalog: checkPath('catalog', flags.catalog),
     standby: flags['no-standby'] !== true,
     aggregate: flags.aggregate,
-    acceptJoins: readAcceptJoins(flags, common.auth.mode),
+    acceptJoins,
   }
 }
 

@@ -6,7 +6,7 @@ import { describeTerminal } from '../lib/cli/terminal.ts'
 import { writeStdout } from '../lib/cli/write-stdout.ts'
 import { ServiceError } from '../lib/util/errors.ts'
 import type { Stoppable } from '../lib/util/stoppable.ts'
-import type { OpenWarning } from './open-warning.ts'
+import type { OpenWarning } from './auth-settings.ts'
 
 /** A line on stdout with `--json`. */
 type JsonLine = { readonly event: string } & Readonly<Record<string, unknown>>

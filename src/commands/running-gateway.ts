@@ -7,6 +7,11 @@ import { defaultPorts } from './default-ports.ts'
 
 type ActiveGateway = import('../server/gateway/active-gateway.ts').ActiveGateway
 
+interface GatewayFile {
+  readonly written: ActiveGateway
+  readonly port: number
+}
+
 /** The word for the running gateway, in place of an instance. */
 export const gatewayWord = 'gateway'
 
@@ -21,23 +26,33 @@ export const rootsOnly =
  * when none runs.
  */
 export async function findGateway(registryDir: string): Promise<ActiveGateway> {
+  const [gateway] = await runningGateways(registryDir)
+  if (gateway !== undefined) return gateway.written
+  throw new ServiceError('network_failed', none, { hint: 'service-cli gateway --aggregate' })
+}
+
+/** The gateways of the state directory, that of the usual port first. */
+export async function runningGateways(registryDir: string): Promise<GatewayFile[]> {
   const { listActiveGatewayFiles } = await import('../server/gateway/active-gateway.ts')
   const files = await listActiveGatewayFiles(registryDir)
   const usual = files.filter(({ port }) => port === defaultPorts.gateway)
-  for (const { written } of [...usual, ...files]) if (await isThere(written)) return written
-  throw new ServiceError('network_failed', none, { hint: 'service-cli gateway --aggregate' })
+  const running: GatewayFile[] = []
+  for (const file of new Set([...usual, ...files])) {
+    if (await isThere(file.written)) running.push(file)
+  }
+  return running
 }
 
 /** The running gateway, also after another one has taken over. */
 export function locateGateway(registryDir: string): Locate {
   return async () => {
-    try {
-      const { url, pid } = await findGateway(registryDir)
-      return ok({ url: new URL(url), name: null, pid })
-    } catch (error) {
-      if (error instanceof ServiceError) return fail(none)
-      throw error
-    }
+    const { activeGatewayFile, gatewayOwnerFile } =
+      await import('../server/gateway/active-gateway.ts')
+    const [gateway] = await runningGateways(registryDir)
+    if (gateway === undefined) return fail(none)
+    const { url, pid } = gateway.written
+    const ownerFile = gatewayOwnerFile(activeGatewayFile(registryDir, gateway.port))
+    return ok({ url: new URL(url), name: null, pid, ownerFile })
   }
 }
 

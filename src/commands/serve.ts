@@ -20,8 +20,8 @@ export default class Serve extends BaseCommand {
 events and files over the host link, and offers them as MCP resources on /mcp. Listens only on this \
 machine by default; see --host. With --artefacts the files are in a bucket that several servers share.
 
-Requires a key from clients once one is made. After the last key is revoked, it starts only with a \
-new key or --auth none.
+Requires a key from clients once one is made. After the last key is revoked, no client gets in until \
+there is a new key or service-cli keys off is run.
 
 Environment: SERVICE_MCP_API_KEY (a key for clients, beside those of service-cli \
 keys create), SERVICE_HOST_TOKEN (the token of the application; generated for each run by \

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { realpath } from 'node:fs/promises'
-import { monotonicClock, systemClock, systemTimer, toRfc3339 } from '../lib/util/time.ts'
+import { monotonicClock, systemClock, toRfc3339 } from '../lib/util/time.ts'
 import { processStart } from '../lib/util/process.ts'
 import { createHandlers, type InstanceDownload } from './mcp/app.ts'
 import type { JoinEndpoint } from './mcp/upgrades.ts'
 import { AccountTokens } from './auth/account-tokens.ts'
-import { createAuth } from './auth/create-auth.ts'
-import { resolveAuthLimits } from './auth/limits.ts'
+import { newOwnerToken, withOwnerAccess } from './auth/account-access.ts'
+import { createAuth } from './auth/auth.ts'
 import { DeferredEndpoint } from './mcp/deferred-endpoint.ts'
 import { type AssembledGateway, assembleGateway } from './gateway/assembly.ts'
 import { isJoinRequest, refuseEarlyJoin } from './gateway/join/join-upgrade.ts'
@@ -26,6 +26,7 @@ import {
   activeGatewayFile,
   identityPath,
   writeActiveGatewayFile,
+  writeGatewayOwnerFile,
 } from './gateway/active-gateway.ts'
 import { createRefusalLog } from './http/refusal-log.ts'
 import { ServiceError } from '../lib/util/errors.ts'
@@ -49,7 +50,6 @@ export async function startGateway(
 ): Promise<GatewayHandle> {
   const { log } = options
   const limits = resolveGatewayLimits(options.limits)
-  const authLimits = resolveAuthLimits(options.limits)
   const { path: registryDir, instances } = await openStateDirectory(
     selectStateDirectory(options.registryDir, process.env),
   )
@@ -82,30 +82,18 @@ export async function startGateway(
   const mcpUrl = () => `${socket.url}/mcp`
   let active: ActiveGateway | null = null
   const accounts =
-    options.acceptJoins &&
-    new AccountTokens({
-      server: options.acceptJoins,
-      limits: authLimits,
-      ticks: monotonicClock,
-      timer: systemTimer,
-    })
+    options.acceptJoins && new AccountTokens(options.acceptJoins, limits.joinTokenCheckMs)
   opened.defer(() => accounts?.close())
-  const auth = await createAuth(options.auth ?? { mode: 'none' }, {
-    mcpUrl,
-    accounts,
-    limits: authLimits,
-    clock: systemClock,
-    ticks: monotonicClock,
-    timer: systemTimer,
-    log,
-  })
+  const auth = await createAuth(options.auth ?? { mode: 'none' }, { mcpUrl, accounts, log })
   opened.defer(() => auth.close())
+  const ownerToken = newOwnerToken()
+  const policy = withOwnerAccess(auth.policy, ownerToken)
   const onRefused = createRefusalLog(monotonicClock, ({ status, reason, peer, principal }) => {
     log.warn({ status, reason, peer, principal }, 'a request was refused')
   })
   const page = options.page
     ? new Page({
-        auth: auth.policy,
+        auth: policy,
         keyLogin: options.auth?.mode !== 'oauth',
         writes: null,
         baseUrl: () => (socket.isBound ? socket.url : null),
@@ -113,7 +101,6 @@ export async function startGateway(
         onRefused,
         limits,
         clock: systemClock,
-        ticks: monotonicClock,
       })
     : undefined
   let download: InstanceDownload | undefined
@@ -134,7 +121,7 @@ export async function startGateway(
     ...createRequestChecks(options),
     page,
     mcp,
-    auth: auth.policy,
+    auth: policy,
     documents: auth.documents,
     activeGateway: { path: identityPath, handle: createIdentityRoute(() => active) },
     isReady: () => mcp.isOpen,
@@ -179,6 +166,9 @@ export async function startGateway(
   await writeActiveGatewayFile(file, active).catch((error: unknown) => {
     // Without it another gateway cannot tell which process this one is; it serves all the same.
     log.warn({ err: error, file }, 'the gateway cannot write down which process it is')
+  })
+  await writeGatewayOwnerFile(file, ownerToken).catch((error: unknown) => {
+    log.warn({ err: error }, 'commands of this account need a key, as other clients do')
   })
   opened.defer(() => removeActiveGatewayFile(file, instanceId))
 

@@ -2,12 +2,11 @@ import { createHash, randomUUID } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
-import { monotonicClock, systemClock, systemTimer } from '../lib/util/time.ts'
+import { systemClock, systemTimer } from '../lib/util/time.ts'
 import { documentsPath } from '../lib/config/paths.ts'
 import { tokenFile } from '../lib/instances/files.ts'
-import { createAuth } from './auth/create-auth.ts'
-import { withGatewayAccess } from './auth/gateway-access.ts'
-import { type AuthLimits, resolveAuthLimits } from './auth/limits.ts'
+import { newOwnerToken, withGatewayAccess, withOwnerAccess } from './auth/account-access.ts'
+import { createAuth } from './auth/auth.ts'
 import { createFsStore } from './artefacts/fs-store.ts'
 import type { openBucketStore } from './artefacts/bucket/open-bucket-store.ts'
 import { artefactRootIn } from './artefacts/helpers.ts'
@@ -53,7 +52,7 @@ export async function startServe(
   cancelled: Pick<AbortSignal, 'aborted' | 'throwIfAborted'> = new AbortController().signal,
 ): Promise<ServeHandle> {
   const { log } = options
-  const bounds: Partial<GatewayLimits & AuthLimits & CaptureLimits> = options.limits ?? {}
+  const bounds: Partial<GatewayLimits & CaptureLimits> = options.limits ?? {}
   const limits = resolveGatewayLimits(bounds)
   const instanceId = randomUUID()
   const registryDir = await openStateDirectory(
@@ -92,14 +91,9 @@ export async function startServe(
     await rm(tokenFile(instancesDir, instanceId), { force: true }).catch(() => {})
   })
   let mcpUrl = `${baseUrlOf(options, options.port)}/mcp`
-  const auth = await createAuth(options.auth ?? { mode: 'none' }, {
-    mcpUrl: () => mcpUrl,
-    limits: resolveAuthLimits(bounds),
-    clock: systemClock,
-    ticks: monotonicClock,
-    timer: systemTimer,
-    log,
-  })
+  const auth = await createAuth(options.auth ?? { mode: 'none' }, { mcpUrl: () => mcpUrl, log })
+  const gatewaysToo = withGatewayAccess(auth.policy, { instanceId, hostToken: token.secret })
+  const ownerToken = newOwnerToken()
   opened.defer(() => auth.close())
   const audit = new AuditLog({})
   // Without resources no client can read the picture, so the window is not captured.
@@ -165,7 +159,7 @@ export async function startServe(
     accessLog: metrics.accessLog,
     metrics,
     readyFacts: async () => ({ join: joiner?.facts, artefacts: await store?.health?.() }),
-    auth: withGatewayAccess(auth.policy, { instanceId, hostToken: token.secret }),
+    auth: withOwnerAccess(gatewaysToo, ownerToken),
     documents: () => auth.documents,
     limits,
     store,
@@ -208,6 +202,7 @@ export async function startServe(
     log,
     record: await createInstanceRecord(facts, systemClock),
     hostToken: token.isGenerated ? token.secret : undefined,
+    ownerToken,
     openFolder: () => openStateDirectory(registryDir.path),
   })
   opened.defer(() => record.remove())

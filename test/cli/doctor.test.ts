@@ -66,7 +66,7 @@ describe('service-cli doctor', () => {
     const key = 'the-key-of-the-studio'
     const { token } = await start([], { SERVICE_MCP_API_KEY: key })
     const without = await doctor()
-    expect(without.stdout).to.contain('requires a key')
+    expect(without.stdout, "by the owner's token").to.contain('sessions and subscriptions work')
     const wrong = await doctor([], { SERVICE_MCP_API_KEY: 'another-key' })
     expect(wrong.stdout).to.contain('refuses the key in SERVICE_MCP_API_KEY')
     const right = await doctor([], { SERVICE_MCP_API_KEY: key })
@@ -80,20 +80,20 @@ describe('service-cli doctor', () => {
     }
   })
 
-  it('says whether servers require a key, and that none starts after the last was revoked', async () => {
+  it('says whether servers require a key, and that they refuse all after the last was revoked', async () => {
     const keys = (...args: string[]) => runCommand(['keys', ...args], { env: envOf() })
     const open = 'servers start without authentication: no key is configured'
     expect((await findings()).keys).to.include({ status: 'ok', summary: open })
     await keys('create', 'anna')
     expect((await findings()).keys.summary).to.match(/^servers require a key \(.*keys\.json\)$/)
-    await keys('revoke', 'anna')
+    await keys('revoke', 'anna', '--yes')
     const { status, summary, hint } = (await findings()).keys
-    const path = `${home}/.config/service-cli/keys.json`
-    const closed = `serve does not start: clients need a key, but no key exists in ${path}`
+    const path = `${home}/.config/service-cli/client-keys.json`
+    const closed = `servers refuse every client: there is no key in ${path}`
     expect([status, summary]).to.deep.equal(['warn', closed])
-    expect(hint).to.contain('keys create').and.contain('--auth none')
-    const { stderr } = await runCommand(['serve', '--port', '0'], { env: envOf() })
-    expect(stderr).to.contain('clients need a key, but no key exists in')
+    expect(hint).to.contain('keys create').and.contain('keys off')
+    await keys('off')
+    expect((await findings()).keys).to.include({ status: 'ok', summary: open })
   })
 
   it('asks an instance whose record is stale, and blames the record, not the server', async () => {

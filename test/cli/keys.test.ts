@@ -1,10 +1,10 @@
 import { expect } from 'chai'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { readLife } from '../../src/commands/keys/settings.ts'
-import { keyDigest, newKey, readKeysFile } from '../../src/lib/auth/keys-file.ts'
-import { runCommand } from '../helpers/in-process.ts'
+import { keyDigest, newKey, readClientKeys } from '../../src/lib/auth/client-keys.ts'
+import { gatewayInProcess, serveInProcess } from '../helpers/in-process-servers.ts'
+import { type CommandOptions, runCommand } from '../helpers/in-process.ts'
 import { cleanEnv } from '../helpers/program.ts'
 
 describe('service-cli keys', () => {
@@ -12,23 +12,26 @@ describe('service-cli keys', () => {
   let path: string
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'keys-'))
-    path = join(folder, 'keys.json')
+    path = join(folder, '.config/service-cli/client-keys.json')
   })
   afterEach(() => rm(folder, { recursive: true, force: true }))
 
-  const keys = (...words: string[]) =>
-    runCommand(['keys', ...words, '--keys-file', path], { env: cleanEnv({ HOME: folder }) })
+  const run = (words: string[], options: CommandOptions = {}) =>
+    runCommand(['keys', ...words], { env: cleanEnv({ HOME: folder }), ...options })
+  const keys = (...words: string[]) => run(words)
   const json = async (...words: string[]) => JSON.parse((await keys(...words, '--json')).stdout)
+  const codeOf = async (...words: string[]) => (await json(...words)).error.code
 
   it('shows a key once, alone on stdout, and keeps its hash alone', async () => {
     const { stdout, stderr } = await keys('create', 'anna')
     expect(stdout).to.match(/^smk_[A-Za-z0-9_-]{43}\n$/)
     expect(stderr).to.contain('"anna" may read, answer notes, and remove the session events')
     expect(stderr).to.contain('Authorization: Bearer <key>').and.contain('SERVICE_MCP_API_KEY')
-    expect(stderr).to.contain('servers with this --keys-file ask clients for a key from now on')
+    expect(stderr).to.contain('all servers of your account ask clients for a key from now on')
     const key = stdout.trim()
     const written = await readFile(path, 'utf8')
     expect(written).to.contain(keyDigest(key))
+    expect((await stat(path)).mode & 0o777).to.equal(0o600)
     expect((await keys('create', 'ben')).stderr).not.to.contain('from now on')
     const list = await keys('list')
     expect(written + stderr + list.stdout + list.stderr).not.to.contain(key)
@@ -40,43 +43,119 @@ describe('service-cli keys', () => {
     expect(made.key).to.match(/^smk_/)
     const { created_at } = made
     const listed = { name: 'ben', scope: 'read', created_at, expires_at: null }
-    expect((await json('list')).keys).to.deep.equal([listed])
-    expect(await json('revoke', 'ben')).to.deep.equal({ name: 'ben', revoked: true, left: 0 })
+    expect(await json('list')).to.deep.equal({ file: path, required: true, keys: [listed] })
+    const revoked = { name: 'ben', revoked: true, left: 0 }
+    expect(await json('revoke', 'ben', '--yes')).to.deep.equal(revoked)
+    expect(await json('off')).to.deep.equal({ open: true, revoked: 0, file: path })
+    expect(await json('list')).to.deep.equal({ file: path, required: false, keys: [] })
+  })
+
+  it('names the running servers that need the first key, and no others', async () => {
+    const serve = await serveInProcess({ registryDir: folder, flags: ['--name', 'Shot 42'] })
+    const gateway = gatewayInProcess({ port: 0, registryDir: folder })
+    try {
+      const { url } = await gateway.line('listening')
+      const env = cleanEnv({ HOME: folder, SERVICE_REGISTRY_DIR: folder })
+      const { stderr } = await run(['create', 'anna'], { env })
+      expect(stderr).to.contain(`Shot 42   ${serve.url}`).and.contain(`gateway   ${url}`)
+      expect((await run(['create', 'ben'], { env })).stderr).not.to.contain(serve.url)
+      const named = await run(['create', '--keys-file', join(folder, 'own/keys.json')], { env })
+      expect(named.stderr).to.contain('servers with this --keys-file').and.not.contain(serve.url)
+    } finally {
+      await gateway.stop()
+      await serve.stop()
+    }
   })
 
   it('gives a name where none is given, and an expiry where one is', async () => {
     await keys('create')
     const { created_at, expires_at } = await json('create', '--expires-in', '30d')
-    expect(Date.parse(expires_at) - Date.parse(created_at)).to.equal(30 * 86_400_000)
+    const lifeMs = Date.parse(expires_at) - Date.parse(created_at)
+    expect(lifeMs).to.be.within(30 * 86_400_000, 30 * 86_400_000 + 1000)
     const { stdout } = await keys('list')
     expect(stdout).to.match(/key-1 +write .*never/)
     expect(stdout).to.match(/key-2 +write .*expires in/)
+    for (const word of ['0d', '30', '-1d', '1.5h', '1y', '3651d']) {
+      expect(await codeOf('create', `--expires-in=${word}`), word).to.equal('usage_invalid')
+    }
   })
 
-  it('refuses a name that is taken, one that is none, and one that nobody has', async () => {
-    const codeOf = async (...words: string[]) => (await json(...words)).error.code
+  it('refuses a name that is taken, one that is none, and one that no key has', async () => {
     await keys('create', 'anna')
     expect(await codeOf('create', 'anna')).to.equal('entry_exists')
-    for (const name of ['', 'a b', '../x', 'ä', 'x'.repeat(65), newKey()]) {
+    for (const name of ['a b', '../x', 'ä', 'x'.repeat(65), newKey()]) {
       expect(await codeOf('create', name), name).to.equal('usage_invalid')
     }
     expect(await codeOf('revoke', 'ben')).to.equal('request_refused')
-    expect(await readKeysFile(path)).to.have.lengthOf(1)
+    expect((await readClientKeys(path))?.keys).to.have.lengthOf(1)
   })
 
-  it('says what it means that the last key is revoked', async () => {
+  it('asks before the last key is revoked, and says what follows', async () => {
     await keys('create', 'anna')
     await keys('create', 'ben')
-    expect((await keys('revoke', 'anna')).stderr).not.to.contain('--auth none')
-    expect((await keys('revoke', 'ben')).stderr).to.contain('--auth none')
-    expect((await keys('list')).stderr).to.contain('there are no keys')
+    expect((await keys('revoke', 'anna')).stderr).not.to.contain('keys off')
+    const unasked = await keys('revoke', 'ben')
+    expect(unasked.code).to.equal(2)
+    expect(unasked.stderr).to.contain('stdin is not a terminal').and.contain('--yes')
+    const no = await run(['revoke', 'ben'], { typed: [{ await: 'Revoke it?', send: 'n\r' }] })
+    expect(no.code).not.to.equal(0)
+    expect(no.stderr).to.contain('servers then refuse every client')
+    expect((await readClientKeys(path))?.keys).to.have.lengthOf(1)
+    const yes = await run(['revoke', 'ben'], { typed: [{ await: 'Revoke it?', send: 'y\r' }] })
+    expect(yes.stderr).to.contain('service-cli keys off')
+    expect(await readClientKeys(path)).to.deep.equal({ keys: [] })
+    expect((await keys('list')).stderr).to.contain('no client gets in')
   })
 
-  it('takes an expiry from a minute to ten years', () => {
-    const lives = ['1m', '12h', '8w', '3650d'].map(readLife)
-    expect(lives).to.deep.equal([60_000, 43_200_000, 4_838_400_000, 315_360_000_000])
-    for (const word of ['', '0d', '30', '-1d', '1.5h', '30 d', '1y', '3651d']) {
-      expect(() => readLife(word), word).to.throw('expires-in')
-    }
+  it('returns to no keys with off, after a confirmation when there are some', async () => {
+    await keys('create', 'anna')
+    const unasked = await keys('off')
+    expect(unasked.stderr).to.contain('--yes').and.contain('Revoke 1 key?')
+    expect((await readClientKeys(path))?.keys).to.have.lengthOf(1)
+    expect((await keys('off', '--yes')).stderr).to.contain('clients need no key from now on')
+    expect(await readClientKeys(path)).to.deep.equal({ open: true, keys: [] })
+    expect((await keys('list')).stderr).to.contain('none is needed')
+    await keys('create', 'ben')
+    expect(await readClientKeys(path)).not.to.have.property('open')
   })
+
+  it('loses no key of many that are made at the same time', async () => {
+    const names = Array.from({ length: 8 }, (_, at) => `key-${at}`)
+    const { updateClientKeys } = await import('../../src/lib/auth/client-keys.ts')
+    const entry = (name: string) => ({
+      name,
+      sha256: keyDigest(name),
+      scope: 'read' as const,
+      created_at: '2026-01-01T00:00:00.000Z',
+    })
+    const add = (name: string) =>
+      updateClientKeys(path, now => ({ keys: [...now.keys, entry(name)] }))
+    await mkdir(join(folder, '.config/service-cli'), { recursive: true, mode: 0o700 })
+    await Promise.all(names.map(add))
+    const kept = (await readClientKeys(path))?.keys ?? []
+    expect(kept.map(({ name }) => name).toSorted()).to.deep.equal(names)
+  })
+
+  const key = `{"name":"a","sha256":"${'0'.repeat(64)}","scope":"read","created_at":"2026-01-01T00:00:00Z"`
+  const write = (text: string) => writeFile(path, text, { mode: 0o600 })
+  const unusable: [what: string, spoil: () => Promise<unknown>, message: string][] = [
+    ['a link to no file', () => symlink('/dev/null', path), 'regular file'],
+    ['a folder', () => mkdir(path), 'regular file'],
+    ['open to others', () => write('{"keys":[]}').then(() => chmod(path, 0o640)), 'other users'],
+    ['no JSON', () => write('{'), 'damaged'],
+    ['without keys', () => write('{}'), 'damaged'],
+    ['with a member that is unknown', () => write(`{"keys":[${key},"only":"x"}]}`), 'damaged'],
+    ['with two keys of one name', () => write(`{"keys":[${key}},${key}}]}`), 'duplicate'],
+  ]
+  for (const [what, spoil, message] of unusable) {
+    it(`refuses a file that is ${what}, and leaves it as it is`, async () => {
+      await mkdir(join(folder, '.config/service-cli'), { recursive: true, mode: 0o700 })
+      await spoil()
+      for (const words of [['list'], ['create', 'x']]) {
+        const { error } = await json(...words)
+        expect(error.code).to.equal('config_invalid')
+        expect(error.message).to.contain(path).and.contain(message)
+      }
+    })
+  }
 })

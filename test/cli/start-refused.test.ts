@@ -38,7 +38,8 @@ describe('a start of serve is refused', () => {
       expect(await readdir(join(own, 'instances'))).to.deep.equal([])
       expectRefusal(await runServe([...port, '--registry-dir', first.registryDir]), 1)
       const left = await readdir(join(first.registryDir, 'instances'))
-      expect(left).to.have.members([`${first.instanceId}.json`, `${first.instanceId}.token`])
+      const names = ['json', 'owner', 'token'].map(end => `${first.instanceId}.${end}`)
+      expect(left).to.have.members(names)
     } finally {
       await first.stop()
     }

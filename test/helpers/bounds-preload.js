@@ -1,12 +1,10 @@
 // Replaces bounds that no flag moves, for a test that starts the real program (`--bound=NAME=NUMBER`).
 import { defaultBridgeLimits } from '../../dist/lib/mcp/bridge/limits.js'
-import { defaultAuthLimits } from '../../dist/server/auth/limits.js'
 import { gatewayDefaults } from '../../dist/server/gateway/limits.js'
 import { httpDefaults } from '../../dist/server/http/limits.js'
 import { joinDefaults } from '../../dist/server/join/limits.js'
 
 const places = [
-  defaultAuthLimits,
   defaultBridgeLimits,
   gatewayDefaults,
   httpDefaults,

@@ -2,12 +2,16 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { artefactPutBytes } from '../../src/index.ts'
-import { type Clock, monotonicClock, systemClock, systemTimer } from '../../src/lib/util/time.ts'
-import { createKeyStore, type KeyStore } from '../../src/lib/config/key-store.ts'
-import { keyDigest, type NamedKey, newKey } from '../../src/lib/auth/keys-file.ts'
+import { type Clock, systemTimer } from '../../src/lib/util/time.ts'
+import {
+  type ClientKey,
+  keyDigest,
+  newKey,
+  updateClientKeys,
+} from '../../src/lib/auth/client-keys.ts'
 import { silentLogger } from '../../src/lib/util/logger.ts'
-import { createAuth } from '../../src/server/auth/create-auth.ts'
-import { type AuthLimits, resolveAuthLimits } from '../../src/server/auth/limits.ts'
+import { createAuth } from '../../src/server/auth/auth.ts'
+import { FailureLimit } from '../../src/server/auth/failure-limit.ts'
 import type { McpHttpConfig } from '../../src/server/mcp/mcp-http-config.ts'
 import { AuditLog } from '../../src/server/resources/audit-log.ts'
 import { SessionEventBuffer } from '../../src/server/resources/session-event-buffer.ts'
@@ -17,33 +21,36 @@ import { startServer } from './mcp.ts'
 export interface TestKeys {
   /** Its XDG_CONFIG_HOME, and what else a test puts there. */
   readonly folder: string
-  readonly store: KeyStore
+  /** The keys file. */
+  readonly path: string
   /** Returns the key. */
-  create(name: string, other?: Partial<NamedKey>): Promise<string>
+  create(name: string, other?: Partial<ClientKey>): Promise<string>
   revoke(name: string): Promise<void>
+  off(): Promise<void>
   remove(): Promise<void>
 }
 
 export async function makeKeys(): Promise<TestKeys> {
   const folder = await mkdtemp(join(tmpdir(), 'keys-'))
-  const store = createKeyStore(join(folder, 'service-cli', 'keys.json'))
+  const path = join(folder, 'service-cli', 'client-keys.json')
   return {
     folder,
-    store,
+    path,
     async create(name, other = {}) {
       const key = newKey()
-      const entry: NamedKey = {
+      const entry: ClientKey = {
         name,
         sha256: keyDigest(key),
         scope: 'write',
-        createdAt: new Date().toISOString(),
-        expiresAt: null,
+        created_at: new Date().toISOString(),
         ...other,
       }
-      await store.update(keys => [...keys, entry])
+      await updateClientKeys(path, ({ keys }) => ({ keys: [...keys, entry] }))
       return key
     },
-    revoke: name => store.update(keys => keys.filter(key => key.name !== name)),
+    revoke: name =>
+      updateClientKeys(path, ({ keys }) => ({ keys: keys.filter(key => key.name !== name) })),
+    off: () => updateClientKeys(path, () => ({ open: true, keys: [] })),
     remove: () => rm(folder, { recursive: true, force: true }),
   }
 }
@@ -69,26 +76,27 @@ export async function startKeyedServer(
   {
     key,
     mode = 'api-key',
-    limits = {},
+    mayOpen,
+    maxFailures = 10_000,
     config = {},
     clock,
   }: {
     key?: string
     mode?: 'none' | 'api-key'
-    limits?: Partial<AuthLimits>
+    mayOpen?: boolean
+    maxFailures?: number
     config?: McpHttpConfig
     /** Of all but the keys. */
     clock?: Clock
   } = {},
 ): Promise<KeyedServer> {
   const auth = await createAuth(
-    { mode, keysFile: keys.store.path, ...(key !== undefined && { key }) },
+    { mode, keysFile: keys.path, mayOpen, ...(key !== undefined && { key }) },
     {
       mcpUrl: () => '',
-      limits: resolveAuthLimits({ keysPollMs: 50, ...limits }),
-      clock: systemClock,
-      ticks: monotonicClock,
-      timer: systemTimer,
+      failures: new FailureLimit(maxFailures),
+      // Twenty times as fast, for the tests of what happens without a request.
+      timer: { after: (delayMs, run) => systemTimer.after(delayMs / 20, run) },
       log: silentLogger,
     },
   )

@@ -117,7 +117,7 @@ export async function startStudio(
         '--trusted-proxy',
         proxyAddress,
         '--keys-file',
-        keyStore.store.path,
+        keyStore.path,
         ...boundFlags,
       ]
       const registryDir = join(folder, `gateway-${address}`)

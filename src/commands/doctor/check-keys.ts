@@ -1,23 +1,26 @@
 import { keyVariable } from '../../lib/auth/api-key-config.ts'
-import { readKeysFile } from '../../lib/auth/keys-file.ts'
+import { readClientKeys } from '../../lib/auth/client-keys.ts'
 import { keysPath } from '../../lib/config/paths.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
-import { decideMode } from '../auth-mode.ts'
 import type { Finding } from './finding.ts'
 
-/** Reports whether a server without `--auth` requires a key, or refuses to start without one. */
+/** Reports whether a server without `--auth` requires a key, or refuses to start. */
 export async function checkKeys(env: NodeJS.ProcessEnv): Promise<Finding> {
   const check = 'keys'
   try {
     const keysFile = keysPath(env)
-    const named = await readKeysFile(keysFile)
-    const source = env[keyVariable] ? keyVariable : null
-    const mode = decideMode(undefined, { source, keysFile, named }, Date.now())
-    if (!mode.ok) throw mode.failure
-    const summary =
-      mode.value === 'none'
-        ? 'servers start without authentication: no key is configured'
-        : `servers require a key (${source ?? keysFile})`
+    const file = await readClientKeys(keysFile)
+    const isRequired = file !== null && file.open !== true
+    if (env[keyVariable] || (isRequired && file.keys.length > 0)) {
+      const source = env[keyVariable] ? keyVariable : keysFile
+      return { check, status: 'ok', summary: `servers require a key (${source})` }
+    }
+    if (isRequired) {
+      const summary = `servers refuse every client: there is no key in ${keysFile}`
+      const hint = 'make one with service-cli keys create, or run service-cli keys off'
+      return { check, status: 'warn', summary, hint }
+    }
+    const summary = 'servers start without authentication: no key is configured'
     return { check, status: 'ok', summary }
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error

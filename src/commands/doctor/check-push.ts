@@ -65,6 +65,8 @@ interface LiveInstance {
   readonly url: string
   /** The address is on this machine; others are not tested. */
   readonly loopback: boolean
+  /** Used when no key is given. */
+  readonly ownerToken?: Secret | null
 }
 
 /**
@@ -72,7 +74,7 @@ interface LiveInstance {
  * connected application. Changes nothing.
  */
 export async function checkInstance(
-  { shortId, name, url, loopback }: LiveInstance,
+  { shortId, name, url, loopback, ownerToken = null }: LiveInstance,
   apiKey: string | null,
   withinMs = timeoutMs,
 ): Promise<Finding> {
@@ -89,7 +91,7 @@ export async function checkInstance(
   try {
     const readyMs = await timeReady(url)
     const answer = `${what} answers in ${readyMs} ms`
-    const trial = await trySession(url, apiKey, withinMs)
+    const trial = await trySession(url, apiKey ?? ownerToken?.reveal() ?? null, withinMs)
     if (trial !== 'refused') {
       const summary = `${answer}, sessions and subscriptions work`
       if (trial === 'works') return { check, status: 'ok', summary }

@@ -6,6 +6,8 @@ import { ServiceError } from '../../lib/util/errors.ts'
 import { writeStdout } from '../../lib/cli/write-stdout.ts'
 import { ApiKeyConfig } from '../../lib/auth/api-key-config.ts'
 import { configPath, selectStateDirectory } from '../../lib/config/paths.ts'
+import { ownerFile } from '../../lib/instances/files.ts'
+import { readOwnerToken } from '../../lib/instances/owner-token.ts'
 import { checkAdapterFiles, findProgram, judgeBlender } from './check-adapters.ts'
 import { lookAtGateways } from './check-gateway.ts'
 import { checkHostTokens } from './check-host-tokens.ts'
@@ -47,7 +49,7 @@ async function findAll(registryDir: string, env: NodeJS.ProcessEnv): Promise<Fin
   try {
     const { entries, faults } = instances
     const facts = entries.map(entry => factsOf(instances, entry))
-    const tested = Promise.all(testRunning(instances, env))
+    const tested = Promise.all(testRunning(instances, join(registryDir, 'instances'), env))
     const serverOn = (port: number) => {
       const running = runningOf(instances).find(({ url }) => url?.includes(`:${port}/`))
       return running === undefined ? null : `the server of ${running.name} (${running.shortId})`
@@ -117,7 +119,11 @@ function answering({ shortId, finding }: Tested): string[] {
 /**
  * Includes stale instances of this machine: a read-only state directory makes healthy ones stale.
  */
-function testRunning(instances: LocalInstances, env: NodeJS.ProcessEnv): Promise<Tested>[] {
+function testRunning(
+  instances: LocalInstances,
+  instancesDir: string,
+  env: NodeJS.ProcessEnv,
+): Promise<Tested>[] {
   const apiKey = new ApiKeyConfig().resolve(env)
   const isHere = ({ record }: InstanceEntry) => record.hostname === hostname()
   return instances.entries
@@ -131,7 +137,8 @@ function testRunning(instances: LocalInstances, env: NodeJS.ProcessEnv): Promise
       const { mcpUrl, mcpUrlIsLoopback, localUrl } = entry.record
       const isPlain = mcpUrlIsLoopback && mcpUrl?.startsWith('http:') === true
       const url = (isPlain || localUrl === null ? mcpUrl : `${localUrl}/mcp`) ?? ''
-      const facts = { shortId, name, url, loopback: isLocal(entry) }
+      const ownerToken = await readOwnerToken(ownerFile(instancesDir, entry.record.instanceId))
+      const facts = { shortId, name, url, loopback: isLocal(entry), ownerToken }
       return { shortId, finding: await checkInstance(facts, apiKey) }
     })
 }

@@ -1,5 +1,8 @@
 import { BaseCommand } from '../../lib/cli/base-command.ts'
-import { keysFlags, processPlace } from './settings.ts'
+import { columns } from '../../lib/cli/format.ts'
+import { processOutput } from '../../lib/cli/output.ts'
+import { durationText } from '../../lib/util/amounts.ts'
+import { expiryOf, keyJson, keysFileOf, keysFlags } from './keys-file.ts'
 
 /** Lists the keys of clients. */
 export default class KeysList extends BaseCommand {
@@ -17,7 +20,23 @@ export default class KeysList extends BaseCommand {
 
   override async run(): Promise<void> {
     const { flags } = await this.parse(KeysList)
-    const { listKeys } = await import('./run.ts')
-    await listKeys(flags, processPlace())
+    const { readClientKeys } = await import('../../lib/auth/client-keys.ts')
+    const output = processOutput(flags)
+    const file = keysFileOf(flags)
+    const found = await readClientKeys(file)
+    const keys = found?.keys ?? []
+    const isRequired = found !== null && found.open !== true
+    const rows = keys.map(key => [
+      key.name,
+      key.scope,
+      `${durationText(Date.now() - Date.parse(key.created_at))} ago`,
+      key.expires_at === undefined ? 'never' : expiryOf(key),
+    ])
+    const table = columns(['NAME', 'SCOPE', 'CREATED', 'EXPIRY'], rows)
+    const json = { file, required: isRequired, keys: keys.map(keyJson) }
+    await output.result(keys.length === 0 ? '' : table, json)
+    if (keys.length > 0) return
+    const what = isRequired ? 'and servers require one: no client gets in' : 'and none is needed'
+    output.note(`there are no keys in ${file}, ${what}`)
   }
 }

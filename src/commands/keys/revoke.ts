@@ -1,28 +1,54 @@
 import * as Args from '@oclif/core/args'
 import { BaseCommand } from '../../lib/cli/base-command.ts'
-import { keysFlags, processPlace } from './settings.ts'
+import { processOutput } from '../../lib/cli/output.ts'
+import { ServiceError } from '../../lib/util/errors.ts'
+import { confirm, keysFileOf, keysFlags, yesFlag } from './keys-file.ts'
 
 /** Ends a key. */
 export default class KeysRevoke extends BaseCommand {
   static override summary = 'Revoke a key'
 
   static override description = `Running servers refuse it from the next request on and cut its open \
-streams within two seconds. After the last key is revoked, servers start only with a new key or \
---auth none. Pass the name, never the key itself.`
+streams within two seconds. After the last key, servers refuse every client until there is another \
+key, or "keys off" is run; so revoking the last one asks for a confirmation. Pass the name, never \
+the key itself.`
 
   static override examples = [
     { description: 'by name', command: '<%= config.bin %> keys revoke anna-claude' },
+    { description: 'from a script', command: '<%= config.bin %> keys revoke anna-claude --yes' },
   ]
 
   static override args = {
     name: Args.string({ ignoreStdin: true, description: 'name of the key', required: true }),
   }
 
-  static override flags = keysFlags
+  static override flags = { yes: yesFlag, ...keysFlags }
 
   override async run(): Promise<void> {
     const { args, flags } = await this.parse(KeysRevoke)
-    const { revokeKey } = await import('./run.ts')
-    await revokeKey(args.name, flags, processPlace())
+    const { readClientKeys, updateClientKeys } = await import('../../lib/auth/client-keys.ts')
+    const output = processOutput(flags)
+    const file = keysFileOf(flags)
+    const known = (await readClientKeys(file))?.keys ?? []
+    if (!flags.yes && known.length === 1 && known[0]?.name === args.name) {
+      await confirm(
+        'This is the last key: servers then refuse every client until keys create or keys off. Revoke it?',
+      )
+    }
+    let left = 0
+    await updateClientKeys(file, ({ keys }) => {
+      const others = keys.filter(({ name }) => name !== args.name)
+      left = others.length
+      if (left < keys.length) return { keys: others }
+      // Not repeated: it may be the key itself.
+      throw new ServiceError('request_refused', 'there is no key of that name', {
+        hint: 'service-cli keys list shows them',
+      })
+    })
+    await output.result('', { name: args.name, revoked: true, left })
+    output.note(`the key "${args.name}" is revoked; running servers refuse it from now on`)
+    if (left > 0) return
+    output.note('it was the last one: servers refuse every client until there is another key;')
+    output.note('service-cli keys off lets clients in without a key')
   }
 }

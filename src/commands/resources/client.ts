@@ -39,8 +39,10 @@ export async function withClient<Value>(
   const limits = defaultMcpClientLimits
   const log = warningsTo(output)
   const naming = '--instance ID, or --dcc-type when only one has it'
-  const { locate, key } = await findEndpoint(readWord(flags), flags, env, { log, naming })
-  const context = createClientContext({ key, env, limits, timer: systemTimer, log })
+  const word = readWord(flags)
+  const { locate, key, ownerToken } = await findEndpoint(word, flags, env, { log, naming })
+  const parts = { env, limits, timer: systemTimer, log }
+  const context = createClientContext({ ...parts, key: key ?? ownerToken })
   try {
     const open = (url: URL, signal: AbortSignal) => openMcp(context, url, signal)
     return await use({ context, locate, output, limits, open })

@@ -1,3 +1,4 @@
+import { ownerFile } from '../../lib/instances/files.ts'
 import type { Instance } from '../../lib/instances/instance.ts'
 import { findNextRun } from '../../lib/instances/live-instances.ts'
 import { selectInstance } from '../../lib/instances/select-instance.ts'
@@ -8,6 +9,8 @@ interface LocateInstanceParts {
   readonly first: Instance
   /** The argument of the user, if any. */
   readonly word: string | undefined
+  /** `<registry_dir>/instances` */
+  readonly instancesDir: string
   readonly live: () => Promise<Instance[]>
   /** Milliseconds since the epoch. */
   readonly now: () => number
@@ -17,27 +20,31 @@ interface LocateInstanceParts {
  * Locates the chosen instance, and after a loss its next run. Unless the user named that instance
  * by id, another instance that matches the argument also counts.
  */
-export function locateInstance({ first, word, live, now }: LocateInstanceParts): Locate {
+export function locateInstance(parts: LocateInstanceParts): Locate {
+  const { first, word, instancesDir, live, now } = parts
   const particular = word !== undefined && word !== first.dccType
   let current = first
   let asked = false
   let lostMs: number | null = null
+  const found = (instance: Instance): Target => {
+    return { ...targetOf(instance), ownerFile: ownerFile(instancesDir, instance.id) }
+  }
   return async () => {
     if (!asked) {
       asked = true
-      return ok(targetOf(current))
+      return ok(found(current))
     }
     lostMs ??= now()
     const instances = await live()
     const chosen = selectInstance(instances, word)
     const other = !particular && chosen.kind === 'one' ? chosen.instance : null
-    const found = findNextRun(instances, { previous: current, lostMs }) ?? other
-    if (found === null) {
+    const next = findNextRun(instances, { previous: current, lostMs }) ?? other
+    if (next === null) {
       return fail(`the instance ${current.displayName} does not run or does not answer`)
     }
-    current = found
+    current = next
     lostMs = null
-    return ok(targetOf(found))
+    return ok(found(next))
   }
 }
 

@@ -43,7 +43,8 @@ function assertKey({ auth }: ServeSettings): void {
     throw usage('--auth oauth is not for --stdio: no user can log in there', 'use a key')
   }
   if (auth?.mode !== 'api-key' || auth.key !== undefined) return
-  throw new ServiceError('config_invalid', `${auth.keysFile} holds keys, and none is given here`, {
+  const what = `clients need a key by ${auth.keysFile}, and none is given here`
+  throw new ServiceError('config_invalid', what, {
     hint: 'set SERVICE_MCP_API_KEY to one of them; service-cli keys create makes another',
   })
 }

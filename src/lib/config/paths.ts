@@ -32,9 +32,9 @@ function findHome(find: () => string): string {
   }
 }
 
-/** The file of the named keys, which all servers of this user share. */
+/** The file of the client keys, which all servers of this user share. */
 export function keysPath(env: Env, home?: string): string {
-  return join(dirname(configPath(env, home)), 'keys.json')
+  return join(dirname(configPath(env, home)), 'client-keys.json')
 }
 
 /** The folder of notes and checkpoints, which all servers of this user share. */

@@ -4,7 +4,7 @@ import { uuidForm } from '../util/text.ts'
 /** The files of one instance in `<registry_dir>/instances`. */
 
 const record = new RegExp(`^(${uuidForm})\\.json$`)
-const stray = new RegExp(`^(${uuidForm})\\.(token|(?:json|token)\\.[0-9a-f]+\\.tmp)$`)
+const stray = new RegExp(`^(${uuidForm})\\.(token|owner|(?:json|token|owner)\\.[0-9a-f]+\\.tmp)$`)
 
 export function recordFile(instancesDir: string, instanceId: string): string {
   return join(instancesDir, `${instanceId}.json`)
@@ -13,6 +13,11 @@ export function recordFile(instancesDir: string, instanceId: string): string {
 /** Where the generated token of an instance lies. */
 export function tokenFile(instancesDir: string, instanceId: string): string {
   return join(instancesDir, `${instanceId}.token`)
+}
+
+/** Where the token lies with which commands of the same account use the server of an instance. */
+export function ownerFile(instancesDir: string, instanceId: string): string {
+  return join(instancesDir, `${instanceId}.owner`)
 }
 
 /** The instance whose record has this file name, or null. */

@@ -2,12 +2,12 @@ import type { Stats } from 'node:fs'
 import { lstat, rm } from 'node:fs/promises'
 import { isOwn } from '../util/posix.ts'
 import { isRunning, processStart } from '../util/process.ts'
-import { recordFile, tokenFile } from './files.ts'
+import { ownerFile, recordFile, tokenFile } from './files.ts'
 import { isDead } from './instance.ts'
 import { readRecordFile } from './record-files.ts'
 
 /**
- * Removes what an instance of this machine left: its record and the token made for it, never
+ * Removes what an instance of this machine left: its record and the tokens made for it, never
  * anything the record merely points to. Only a record of this user, of version 1, that says of
  * itself to be this instance of this host, and whose process is gone now. Returns whether it did.
  */
@@ -22,6 +22,7 @@ export async function removeDeadRecord(
   if (owner === undefined || owner.hostname !== hostname) return false
   if (!isDead(owner.pid_start, isRunning(owner.pid), await processStart(owner.pid))) return false
   await rm(tokenFile(instancesDir, instanceId), { force: true })
+  await rm(ownerFile(instancesDir, instanceId), { force: true })
   await rm(path, { force: true })
   return true
 }

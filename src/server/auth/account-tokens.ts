@@ -1,229 +1,238 @@
 import { hash } from 'node:crypto'
-import { AccountsClient } from '../../lib/accounts/client.ts'
-import { serviceTokenPrefix } from '../../lib/accounts/protocol.ts'
+import { isDeepStrictEqual } from 'node:util'
+import pLimit from 'p-limit'
+import { z } from 'zod'
+import { apiPrefix } from '../../lib/accounts/protocol.ts'
+import { meResponse } from '../../lib/accounts/wire.ts'
+import { bearerToken } from '../../lib/auth/validate-bearer-token.ts'
 import type { AccountsUrl } from '../../lib/config/accounts-url.ts'
-import type { AuthLimits } from './limits.ts'
-import { messageOf, ServiceError } from '../../lib/util/errors.ts'
+import { messageOf } from '../../lib/util/errors.ts'
 import { fail, ok, type Result } from '../../lib/util/result.ts'
 import { Secret } from '../../lib/util/secret.ts'
-import { type Clock, repeat, type Timer } from '../../lib/util/time.ts'
+import { type Clock, monotonicClock, repeat, systemTimer, type Timer } from '../../lib/util/time.ts'
+import { userAgent } from '../../lib/util/version.ts'
+import { type AuthOutcome, type AuthPolicy, refuse } from '../http/authentication.ts'
+import { chain, type MaybePromise } from '../resources/maybe-promise.ts'
+import type { FailureLimit } from './failure-limit.ts'
 
-/** What the accounts server says of a token. */
-interface TokenAccount {
-  /** Stays when the user is renamed. */
-  readonly accountId: string
-  readonly username: string
-  readonly team: string | null
-  readonly scopes: readonly string[]
-  /** Of a service token; null: the token of a login. */
-  readonly tokenName: string | null
-}
+/** What the accounts server says of a token; its `token` is null for that of a login. */
+const tokenAccount = meResponse.omit({ email: true, created_at: true, session: true })
+const problem = z.object({ detail: z.string() })
 
-/** `unavailable`: the accounts server cannot be asked. */
+/** `unavailable`: the accounts server cannot be asked. `reason` is a clause for people. */
 export interface TokenRefusal {
   readonly kind: 'invalid' | 'unavailable'
-  /** A clause for people. */
   readonly reason: string
 }
 
-export type CheckedToken = Result<TokenAccount, TokenRefusal>
+export type CheckedToken = Result<z.infer<typeof tokenAccount>, TokenRefusal>
 
-/** Checks of unknown tokens at the same time: an accounts server must not be flooded by guesses. */
-const maxChecks = 32
-/** Checks of one address: one that guesses does not keep users of other addresses out. */
-const maxChecksOfAddress = 16
-const checkMs = 2000
-/** Tokens that are remembered; of those without anything open, the one used longest ago goes. */
-const maxKnown = 10_000
-/** While the accounts server is away, a token is believed for so long after its last check. */
-const awayMs = 60_000
-
-const serviceForm = /^svc_[A-Za-z0-9_-]{40}$/
-const accessForm = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/
-const maxTokenChars = 4096
-
-interface Known {
+interface KnownToken {
+  readonly digest: string
   readonly token: Secret
   /** Null: before the first answer. */
-  account: TokenAccount | null
-  checkedMs: number
-  /** The accounts server was asked, whatever it said. */
-  triedMs: number
-  readonly told: Set<(now: CheckedToken) => void>
+  account: z.infer<typeof tokenAccount> | null
+  /** When the accounts server last accepted it. */
+  acceptedMs: number
+  /** When the accounts server was last asked, whatever it said. */
+  askedMs: number
+  pendingCheck: Promise<CheckedToken> | null
+  /** Called when the token is refused, or its account has changed. */
+  readonly listeners: Set<(now: CheckedToken) => void>
 }
 
-interface AccountTokensParts {
-  readonly server: AccountsUrl
-  readonly limits: Pick<AuthLimits, 'joinTokenCheckMs'>
-  /** For durations. */
-  readonly ticks: Clock
-  readonly timer: Timer
-}
+/** Requests to the accounts server at the same time. */
+const maxRequests = 32
+const requestMs = 2000
+/** Tokens that are remembered; the one used longest ago goes, unless something is open with it. */
+const maxKnown = 10_000
+/** While the accounts server is away, a token is accepted for so long after its last check. */
+const awayMs = 60_000
 
-/** Whether it may be a token of an accounts server. */
-export function isAccountToken(token: string): boolean {
-  if (token.startsWith(serviceTokenPrefix)) return serviceForm.test(token)
-  return token.length <= maxTokenChars && accessForm.test(token)
-}
+/** A service token, or the signed token of a login. */
+const tokenForm = /^(?:svc_[\w-]{40}|[\w-]+\.[\w-]+\.[\w-]+)$/
 
 /**
- * Tokens of an accounts server, which is asked for each of them at most once in
- * `joinTokenCheckMs`, and as often while something is open with it. Tokens are found by their digest.
+ * Tokens of an accounts server, which is asked for each of them at most once in `checkMs`, and as
+ * often while something is open with it. Tokens are found by their digest.
  */
 export class AccountTokens {
-  readonly #parts: AccountTokensParts
-  readonly #me: (token: Secret) => Promise<CheckedToken>
+  readonly #url: string
+  readonly #checkMs: number
+  readonly #ticks: Clock
+  readonly #limit = pLimit(maxRequests)
   /** Least recently used first. */
-  readonly #known = new Map<string, Known>()
-  readonly #checking = new Map<string, Promise<CheckedToken>>()
-  /** The address of each check of an unknown token. */
-  readonly #strangers = new Map<string, string>()
+  readonly #known = new Map<string, KnownToken>()
   readonly #stop: () => void
 
-  constructor(parts: AccountTokensParts) {
-    this.#parts = parts
-    this.#me = createLookUp(parts.server)
-    this.#stop = repeat(parts.timer, parts.limits.joinTokenCheckMs, () => this.#checkWatched())
+  constructor(
+    server: AccountsUrl,
+    checkMs: number,
+    ticks: Clock = monotonicClock,
+    timer: Timer = systemTimer,
+  ) {
+    this.#url = `${server.url}${apiPrefix}/me`
+    this.#checkMs = checkMs
+    this.#ticks = ticks
+    this.#stop = repeat(timer, checkMs, () => this.#checkListened())
   }
 
-  /** `peer`: the address of the caller. */
-  check(token: string, peer: string): CheckedToken | Promise<CheckedToken> {
-    if (!isAccountToken(token)) return fail({ kind: 'invalid', reason: 'it is no token' })
-    const digest = hash('sha256', token)
-    const known = this.#known.get(digest)
-    if (known === undefined) {
-      return this.#checking.get(digest) ?? this.#askOfStranger(digest, token, peer)
+  check(token: string): MaybePromise<CheckedToken> {
+    if (!tokenForm.test(token)) {
+      return fail({ kind: 'invalid', reason: 'it is no token of the accounts server' })
     }
-    this.#known.delete(digest)
-    this.#known.set(digest, known)
-    const isFresh = this.#parts.ticks.now() - known.triedMs < this.#parts.limits.joinTokenCheckMs
-    return (isFresh ? this.#believed(known) : null) ?? this.#ask(digest, known.token)
+    const known = this.#recall(token)
+    const isRecent = this.#ticks.now() - known.askedMs < this.#checkMs
+    return (isRecent ? this.#cachedResult(known) : null) ?? this.#ask(known)
   }
 
-  /** Calls back when the token is refused, or is of other rights. Returns the stop. */
-  watch(token: string, told: (now: CheckedToken) => void): () => void {
-    const digest = hash('sha256', token)
-    const known = this.#known.get(digest) ?? this.#remember(digest, new Secret(token))
-    // Another function for each: one may be given twice.
-    const own = (now: CheckedToken) => told(now)
-    known.told.add(own)
-    return () => void known.told.delete(own)
+  /** Calls back when the token is refused, or its account has changed. Returns the stop. */
+  watch(token: string, listener: (now: CheckedToken) => void): () => void {
+    const { listeners } = this.#recall(token)
+    listeners.add(listener)
+    return () => void listeners.delete(listener)
   }
 
   close(): void {
     this.#stop()
   }
 
-  #askOfStranger(
-    digest: string,
-    token: string,
-    peer: string,
-  ): CheckedToken | Promise<CheckedToken> {
-    const peers = [...this.#strangers.values()]
-    const ofPeer = peers.filter(one => one === peer).length
-    if (peers.length >= maxChecks || ofPeer >= maxChecksOfAddress) {
-      return unavailable('too many tokens are being checked')
+  #recall(token: string): KnownToken {
+    const digest = hash('sha256', token)
+    const times = { acceptedMs: -Infinity, askedMs: -Infinity }
+    const known = this.#known.get(digest) ?? {
+      ...times,
+      digest,
+      token: new Secret(token),
+      account: null,
+      pendingCheck: null,
+      listeners: new Set(),
     }
-    this.#strangers.set(digest, peer)
-    return this.#ask(digest, new Secret(token)).finally(() => this.#strangers.delete(digest))
-  }
-
-  /** One request for all who ask meanwhile. */
-  #ask(digest: string, token: Secret): Promise<CheckedToken> {
-    const asked =
-      this.#checking.get(digest) ??
-      this.#me(token)
-        .then(checked => this.#note(digest, token, checked))
-        .finally(() => this.#checking.delete(digest))
-    this.#checking.set(digest, asked)
-    return asked
-  }
-
-  #note(digest: string, token: Secret, checked: CheckedToken): CheckedToken {
-    const now = this.#parts.ticks.now()
-    let known = this.#known.get(digest)
-    if (checked.ok) {
-      known ??= this.#remember(digest, token)
-      const isSame = JSON.stringify(known.account) === JSON.stringify(checked.value)
-      Object.assign(known, { account: checked.value, checkedMs: now, triedMs: now })
-      if (!isSame) {
-        this.#doubt(checked.value)
-        tell(known, checked)
-      }
-      return checked
-    }
-    if (known === undefined) return checked
-    known.triedMs = now
-    if (checked.failure.kind === 'unavailable') {
-      const believed = this.#believed(known)
-      if (believed !== null) return believed
-    } else this.#known.delete(digest)
-    tell(known, checked)
-    return checked
-  }
-
-  /** Other tokens of an account that has changed are checked when they are next used. */
-  #doubt({ accountId, username, team }: TokenAccount): void {
-    for (const known of this.#known.values()) {
-      const { account } = known
-      if (account === null || account.accountId !== accountId) continue
-      if (account.team !== team || account.username !== username) known.triedMs = -Infinity
-    }
-  }
-
-  /** While the accounts server is away. */
-  #believed({ account, checkedMs }: Known): CheckedToken | null {
-    const isRecent = this.#parts.ticks.now() - checkedMs < awayMs
-    return account !== null && isRecent ? ok(account) : null
-  }
-
-  #remember(digest: string, token: Secret): Known {
+    this.#known.delete(digest)
     if (this.#known.size >= maxKnown) {
-      for (const [oldest, { told }] of this.#known) {
-        if (told.size > 0) continue
-        this.#known.delete(oldest)
-        break
-      }
+      const oldest = this.#known.values().find(({ listeners }) => listeners.size === 0)
+      if (oldest !== undefined) this.#known.delete(oldest.digest)
     }
-    const times = { checkedMs: -Infinity, triedMs: -Infinity }
-    const known: Known = { token, account: null, ...times, told: new Set() }
     this.#known.set(digest, known)
     return known
   }
 
-  async #checkWatched(): Promise<void> {
-    const waiting = [...this.#known].filter(([, { told }]) => told.size > 0).values()
-    const work = async () => {
-      for (const [digest, { token }] of waiting) await this.#ask(digest, token)
-    }
-    await Promise.all(Array.from({ length: maxChecks }, work))
+  /** One request for all who ask meanwhile. */
+  #ask(known: KnownToken): Promise<CheckedToken> {
+    known.pendingCheck ??= this.#limit(() => this.#askServer(known.token))
+      .then(checked => this.#note(known, checked))
+      .finally(() => (known.pendingCheck = null))
+    return known.pendingCheck
   }
-}
 
-function tell({ told }: Known, now: CheckedToken): void {
-  for (const each of [...told]) each(now)
-}
-
-function unavailable(reason: string): CheckedToken {
-  return fail({ kind: 'unavailable', reason })
-}
-
-function createLookUp(server: AccountsUrl): (token: Secret) => Promise<CheckedToken> {
-  const options = { env: process.env, timeoutMs: checkMs, retries: 0 }
-  const client = new AccountsClient(server, options)
-  return async token => {
+  async #askServer(token: Secret): Promise<CheckedToken> {
     try {
-      const { id, username, team = null, scopes = [], token: service } = await client.me(token)
-      if (id === undefined) return unavailable('the accounts server tells no account id')
-      const tokenName = service?.name ?? null
-      return ok({ accountId: id, username, team, scopes, tokenName })
+      const answer = await fetch(this.#url, {
+        headers: { Authorization: `Bearer ${token.reveal()}`, 'User-Agent': userAgent },
+        redirect: 'error',
+        signal: AbortSignal.timeout(requestMs),
+      })
+      if (answer.ok) return ok(tokenAccount.parse(await answer.json()))
+      const kind = [401, 403].includes(answer.status) ? 'invalid' : 'unavailable'
+      const { data } = problem.safeParse(await answer.json().catch(() => null))
+      return fail({ kind, reason: data?.detail ?? `it is refused with status ${answer.status}` })
     } catch (error) {
-      if (!(error instanceof ServiceError) || error.code !== 'auth_refused') {
-        return unavailable(messageOf(error))
-      }
-      const said = error.data?.detail
-      const reason = typeof said === 'string' ? said : 'the accounts server refuses the token'
-      return fail({ kind: 'invalid', reason })
+      return fail({ kind: 'unavailable', reason: messageOf(error) })
     }
   }
+
+  #note(known: KnownToken, checked: CheckedToken): CheckedToken {
+    known.askedMs = this.#ticks.now()
+    if (checked.ok) {
+      const isSame = isDeepStrictEqual(known.account, checked.value)
+      known.account = checked.value
+      known.acceptedMs = known.askedMs
+      if (isSame) return checked
+      this.#invalidateAccount(known)
+    } else if (checked.failure.kind === 'unavailable') {
+      const cached = this.#cachedResult(known)
+      if (cached !== null) return cached
+    } else this.#known.delete(known.digest)
+    for (const listener of [...known.listeners]) listener(checked)
+    return checked
+  }
+
+  /** Other tokens of an account that has changed are checked when they are next used. */
+  #invalidateAccount({ digest, account }: KnownToken): void {
+    for (const known of this.#known.values()) {
+      if (known.account?.id === account?.id && known.digest !== digest) known.askedMs = -Infinity
+    }
+  }
+
+  #cachedResult({ account, acceptedMs }: KnownToken): CheckedToken | null {
+    return account !== null && this.#ticks.now() - acceptedMs < awayMs ? ok(account) : null
+  }
+
+  async #checkListened(): Promise<void> {
+    const listened = [...this.#known.values()].filter(({ listeners }) => listeners.size > 0)
+    await Promise.all(listened.map(known => this.#ask(known)))
+  }
 }
+
+/** Accepts the tokens of an accounts server, whose users see what is theirs, beside all `keys`. */
+export function withAccountTokens(
+  keys: AuthPolicy,
+  tokens: AccountTokens,
+  failures: FailureLimit,
+): AuthPolicy {
+  function decide(token: string, checked: CheckedToken, peer: string): MaybePromise<AuthOutcome> {
+    if (!checked.ok) {
+      const { kind, reason } = checked.failure
+      if (kind === 'unavailable') return unavailable
+      return failures.refused(peer, refuse(401, 'invalid_token', reason))
+    }
+    const { id: accountId, username, team, scopes, token: service } = checked.value
+    const isAll = scopes.includes('read')
+    const schemes = scopes.filter(each => each.startsWith('read:')).map(each => each.slice(5))
+    if (!isAll && schemes.length === 0) return insufficient
+    return {
+      ok: true,
+      principal: `user:${username}${service === null ? '' : ` token:${service.name}`}`,
+      viewer: { accountId, username, team, schemes: isAll ? null : schemes.toSorted() },
+      watch: ended => tokens.watch(token, () => ended()),
+    }
+  }
+
+  return {
+    ...keys,
+    authenticate(caller) {
+      const sent = caller.headers.authorization
+      if (sent === undefined) return tokenMissing
+      const token = bearerToken(sent)
+      if (token === null || !tokenForm.test(token)) return keys.authenticate(caller)
+      return chain(tokens.check(token), checked => decide(token, checked, caller.peer))
+    },
+  }
+}
+
+const create = 'service-cli token create NAME --scope read'
+
+const tokenMissing = refuse(
+  401,
+  undefined,
+  `a token of the accounts server is required: make one with ${create}, and send it as Authorization: Bearer <token>`,
+)
+
+/** The refusal of what is neither a token of the accounts server nor a key. */
+export const tokenUnknown = refuse(
+  401,
+  'invalid_token',
+  `this is no token of the accounts server: make one with ${create}`,
+)
+
+const scope = 'read'
+const insufficient = refuse(403, 'insufficient_scope', `the token lacks the scope ${scope}`, {
+  scope,
+})
+
+const unavailable = refuse(
+  503,
+  'temporarily_unavailable',
+  'cannot check the token: the accounts server does not answer; try later',
+  { retryAfterSeconds: 5 },
+)

@@ -1,11 +1,8 @@
-import type { Clock } from '../../lib/util/time.ts'
+import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
 import type { AuthRefused } from '../http/authentication.ts'
-import type { AuthLimits } from './limits.ts'
 
-type FailureLimits = Pick<
-  AuthLimits,
-  'maxAuthFailures' | 'authFailureWindowMs' | 'maxAuthFailurePeers'
->
+const maxFailures = 100
+const windowSeconds = 60
 
 /**
  * Throttles guessing of credentials by address. Counts only wrong credentials: a valid client at
@@ -13,48 +10,23 @@ type FailureLimits = Pick<
  * nothing.
  */
 export class FailureLimit {
-  readonly #ticks: Clock
-  readonly #limits: FailureLimits
-  /** Ordered by the start of the count. */
-  readonly #byPeer = new Map<string, { sinceMs: number; count: number }>()
+  readonly #limiter: RateLimiterMemory
 
-  constructor(parts: { ticks: Clock; limits: FailureLimits }) {
-    this.#ticks = parts.ticks
-    this.#limits = parts.limits
-  }
-
-  /** The number of counted addresses. */
-  get size(): number {
-    return this.#byPeer.size
+  /** `most`: wrong credentials of one address in a minute. */
+  constructor(most = maxFailures) {
+    this.#limiter = new RateLimiterMemory({ points: most, duration: windowSeconds })
   }
 
   /** Counts wrong credentials. Returns the refusal, or 429 when the address had too many. */
-  refused(peer: string, refused: AuthRefused): AuthRefused {
-    const { maxAuthFailures, authFailureWindowMs } = this.#limits
-    const now = this.#ticks.now()
-    const counted = this.#counted(peer, now)
-    counted.count++
-    if (counted.count <= maxAuthFailures) return refused
-    const leftMs = counted.sinceMs + authFailureWindowMs - now
-    const retryAfterSeconds = Math.max(1, Math.ceil(leftMs / 1000))
-    return {
-      ...refused,
-      status: 429,
-      description: `too many requests with wrong credentials; try again in ${retryAfterSeconds} s`,
-      retryAfterSeconds,
+  async refused(peer: string, refused: AuthRefused): Promise<AuthRefused> {
+    try {
+      await this.#limiter.consume(peer)
+      return refused
+    } catch (error) {
+      if (!(error instanceof RateLimiterRes)) throw error
+      const retryAfterSeconds = Math.max(1, Math.ceil(error.msBeforeNext / 1000))
+      const description = `too many requests with wrong credentials; try again in ${retryAfterSeconds} s`
+      return { ...refused, status: 429, description, retryAfterSeconds }
     }
-  }
-
-  #counted(peer: string, now: number): { sinceMs: number; count: number } {
-    const known = this.#byPeer.get(peer)
-    if (known !== undefined && now - known.sinceMs < this.#limits.authFailureWindowMs) return known
-    this.#byPeer.delete(peer)
-    const [oldest] = this.#byPeer.keys()
-    if (oldest !== undefined && this.#byPeer.size >= this.#limits.maxAuthFailurePeers) {
-      this.#byPeer.delete(oldest)
-    }
-    const begun = { sinceMs: now, count: 0 }
-    this.#byPeer.set(peer, begun)
-    return begun
   }
 }

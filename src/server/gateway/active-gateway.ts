@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { readPrivateFile } from '../../lib/config/private-file.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import { replaceFile } from '../../lib/util/replace-file.ts'
+import type { Secret } from '../../lib/util/secret.ts'
 import type { RequestListener } from 'node:http'
 import { isLocalPeer } from '../../lib/util/net.ts'
 import { findForwardingHeader } from '../http/trusted-proxies.ts'
@@ -99,6 +100,15 @@ export async function writeActiveGatewayFile(path: string, active: ActiveGateway
   await replaceFile(path, `${JSON.stringify(activeGatewayJson(active))}\n`, { durable: false })
 }
 
+/** Where the token lies with which commands of the same account use the gateway. */
+export function gatewayOwnerFile(activeFile: string): string {
+  return activeFile.replace(/\.json$/, '.owner')
+}
+
+export async function writeGatewayOwnerFile(activeFile: string, token: Secret): Promise<void> {
+  await replaceFile(gatewayOwnerFile(activeFile), token.reveal(), { durable: false })
+}
+
 /** Null when there is no such file of this user, or its content is invalid. */
 export async function readActiveGatewayFile(path: string): Promise<ActiveGateway | null> {
   const file = readPrivateFile(path, { maxBytes: maxActiveGatewayBytes })
@@ -125,7 +135,9 @@ export async function listActiveGatewayFiles(
 /** Only its own: the port may have a new gateway. */
 export async function removeActiveGatewayFile(path: string, instanceId: string): Promise<void> {
   const found = await readActiveGatewayFile(path)
-  if (found?.instanceId === instanceId) await rm(path, { force: true }).catch(() => {})
+  if (found?.instanceId !== instanceId) return
+  await rm(gatewayOwnerFile(path), { force: true }).catch(() => {})
+  await rm(path, { force: true }).catch(() => {})
 }
 
 /** Tells programs on this machine which gateway this is. All others get 404. */

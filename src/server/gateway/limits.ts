@@ -29,6 +29,8 @@ export const gatewayDefaults = {
   instanceAnswerMs: 10_000,
   /** An answer that brings nothing more for this long has ended. */
   instanceSilenceMs: 30_000,
+  /** The accounts server is asked again this often for each token with which something is open. */
+  joinTokenCheckMs: 3000,
   /** Users whose view of the instances is kept. */
   maxViews: 1000,
   /** The view of a user without sessions, streams and calls is kept for this long. */

@@ -1,8 +1,7 @@
 import type { GatewayLimits } from './limits.ts'
 import type { AccountsUrl } from '../../lib/config/accounts-url.ts'
 import type { Logger } from '../../lib/util/logger.ts'
-import type { AuthLimits } from '../auth/limits.ts'
-import type { AuthSettings } from '../auth/settings.ts'
+import type { AuthSettings } from '../auth/auth.ts'
 import type { AccessLog } from '../http/access-log.ts'
 import type { ListenOptions } from '../http/listen-options.ts'
 import type { Stoppable } from '../../lib/util/stoppable.ts'
@@ -37,7 +36,7 @@ export interface GatewayOptions extends ListenOptions {
   log: Logger
   accessLog: AccessLog
   /** Checked; bounds that are not public come from tests. */
-  limits?: Partial<GatewayLimits & AuthLimits>
+  limits?: Partial<GatewayLimits>
 }
 
 /** One piece of news of the election. Member names are those on the wire. */

@@ -2,7 +2,7 @@ import { readFile, rm, utimes } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { type Clock, toRfc3339 } from '../../lib/util/time.ts'
 import { errnoOf } from '../../lib/util/errors.ts'
-import { recordFile, tokenFile } from '../../lib/instances/files.ts'
+import { ownerFile, recordFile, tokenFile } from '../../lib/instances/files.ts'
 import type { InstanceRecord } from '../../lib/instances/record.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { replaceFile } from '../../lib/util/replace-file.ts'
@@ -76,6 +76,8 @@ interface InstanceFileOptions {
   readonly log: Logger
   /** Kept in the token file of the instance; absent when the user supplied the token. */
   readonly hostToken?: Secret
+  /** Kept in the owner's file of the instance. */
+  readonly ownerToken?: Secret
   /** Makes `instancesDir`, private to this user, when it is gone. Absent: it is not made again. */
   readonly openFolder?: () => Promise<unknown>
 }
@@ -102,6 +104,12 @@ export class InstanceFile {
   /** Resolves when the record is written, or its trouble logged. */
   static async create(options: InstanceFileOptions): Promise<InstanceFile> {
     const file = new InstanceFile(options)
+    const { instancesDir, record, ownerToken } = options
+    const path = ownerFile(instancesDir, record.instance_id)
+    // Before the record by which commands find it.
+    if (ownerToken !== undefined) {
+      await file.#enqueue(() => replaceFile(path, ownerToken.reveal(), notDurable))
+    }
     await file.#enqueue(() => file.#write())
     return file
   }
@@ -132,19 +140,21 @@ export class InstanceFile {
   }
 
   /**
-   * Touches record and token, which keeps them from cleaners. Writes again what is gone, or is not
+   * Touches record and tokens, which keeps them from cleaners. Writes again what is gone, or is not
    * what was last to be written: the disk may have been full.
    */
   beat(): Promise<void> {
     return this.#once('beat', async () => {
       await this.#keep(this.path, 'instance record', this.#content)
-      const { hostToken, instancesDir, record } = this.#options
-      if (hostToken === undefined) return
-      await this.#keep(
-        tokenFile(instancesDir, record.instance_id),
-        'host token file',
-        hostToken.reveal(),
-      )
+      const { hostToken, ownerToken, instancesDir, record } = this.#options
+      if (hostToken !== undefined) {
+        const path = tokenFile(instancesDir, record.instance_id)
+        await this.#keep(path, 'host token file', hostToken.reveal())
+      }
+      if (ownerToken !== undefined) {
+        const path = ownerFile(instancesDir, record.instance_id)
+        await this.#keep(path, 'owner token file', ownerToken.reveal())
+      }
     })
   }
 
@@ -162,13 +172,14 @@ export class InstanceFile {
     await replaceFile(path, content, notDurable)
   }
 
-  /** Ends the heartbeat and deletes the record and the token made for this run. */
+  /** Ends the heartbeat and deletes the record and the tokens made for this run. */
   remove(): Promise<void> {
     clearInterval(this.#timer)
     const { instancesDir, record } = this.#options
     const removed = this.#enqueue(async () => {
       await rm(this.path, { force: true })
       await rm(tokenFile(instancesDir, record.instance_id), { force: true })
+      await rm(ownerFile(instancesDir, record.instance_id), { force: true })
     })
     this.#removed = true
     return removed

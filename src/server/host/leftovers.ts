@@ -23,7 +23,7 @@ interface LeftoverOptions {
 
 /**
  * Removes what processes of this user that died without cleaning up left on this machine a while
- * ago: the record and its token, never anything a record merely points to. Returns the instance ids.
+ * ago: the record and its tokens, never anything a record merely points to. Returns the instance ids.
  * Records of other hosts, of other versions and unreadable ones stay; no trouble is fatal.
  */
 export async function removeLeftovers(options: LeftoverOptions): Promise<string[]> {
@@ -64,6 +64,6 @@ async function removeStray(name: string, options: LeftoverOptions): Promise<void
   const path = join(options.instancesDir, name)
   const found = await ownFile(path)
   if (found === null || options.clock.now() - found.mtimeMs < strayAgeMs) return
-  if (name.endsWith('.token') && (await ownFile(recordFile(options.instancesDir, id)))) return
+  if (/\.(token|owner)$/.test(name) && (await ownFile(recordFile(options.instancesDir, id)))) return
   await rm(path, { force: true })
 }

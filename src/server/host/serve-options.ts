@@ -3,7 +3,7 @@ import type { BucketStoreSettings } from '../artefacts/bucket/open-bucket-store.
 import type { CaptureMode } from '../capture/options.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import type { Result } from '../../lib/util/result.ts'
-import type { AuthSettings } from '../auth/settings.ts'
+import type { AuthSettings } from '../auth/auth.ts'
 import type { CaptureBackend, Unavailable } from '../capture/backend.ts'
 import type { AccessLog } from '../http/access-log.ts'
 import type { ListenOptions } from '../http/listen-options.ts'

@@ -53,6 +53,16 @@ export interface AuthRefused {
   readonly retryAfterSeconds?: number
 }
 
+/** `error` is absent when no credentials were sent at all. */
+export function refuse(
+  status: AuthRefused['status'],
+  error: AuthRefused['error'],
+  description: string,
+  more: Pick<AuthRefused, 'scope' | 'resourceMetadata' | 'retryAfterSeconds'> = {},
+): AuthRefused {
+  return { ok: false, status, error, description, ...more }
+}
+
 /** The caller of a request, or why it is refused. */
 export type AuthOutcome = AuthAccepted | AuthRefused
 
@@ -77,20 +87,15 @@ export interface AuthPolicy {
 /** The principal of every caller of a server without authentication. */
 export const anonymous = 'anonymous'
 
-/** Everyone who reaches the server may do everything: the policy of one without authentication. */
-export const openPolicy: AuthPolicy = {
-  authenticate: () => ({ ok: true, principal: anonymous, mayWrite: true }),
-}
+/** Every caller of a server without authentication may do everything. */
+export const openAccess: AuthAccepted = { ok: true, principal: anonymous, mayWrite: true }
+
+export const openPolicy: AuthPolicy = { authenticate: () => openAccess }
 
 /** Where a policy says nothing else. */
 export function writeRefused(): AuthRefused {
-  return {
-    ok: false,
-    status: 403,
-    error: 'insufficient_scope',
-    description: 'this key may read, and this request would change something',
-    scope: 'write',
-  }
+  const description = 'this key may read, and this request would change something'
+  return refuse(403, 'insufficient_scope', description, { scope: 'write' })
 }
 
 /** The `WWW-Authenticate` value of a refusal (RFC 6750, section 3; RFC 9728, section 5.1). */
@@ -118,26 +123,24 @@ function quotable(text: string): string {
 export const keyHolder: AuthAccepted = { ok: true, principal: 'api-key', mayWrite: true }
 
 /** The refusal of a request that brings no credentials: it has guessed nothing. */
-export const keyMissing: AuthRefused = {
-  ok: false,
-  status: 401,
-  description: 'an API key is required: send it as Authorization: Bearer <key>',
-}
+export const keyMissing = refuse(
+  401,
+  undefined,
+  'an API key is required: send it as Authorization: Bearer <key>',
+)
 
 /** The refusal of an `Authorization` header that holds no key. */
-export const keyMalformed: AuthRefused = {
-  ok: false,
-  status: 401,
-  error: 'invalid_token',
-  description: 'the Authorization header must be "Bearer <key>"',
-}
+export const keyMalformed = refuse(
+  401,
+  'invalid_token',
+  'the Authorization header must be "Bearer <key>"',
+)
 
-const keyWrong: AuthRefused = {
-  ok: false,
-  status: 401,
-  error: 'invalid_token',
-  description: 'the API key is not the one this server was started with',
-}
+const keyWrong = refuse(
+  401,
+  'invalid_token',
+  'the API key is not the one this server was started with',
+)
 
 /**
  * One shared key, sent as `Authorization: Bearer <key>`. Compared in constant time. Everyone who

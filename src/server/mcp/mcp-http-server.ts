@@ -248,7 +248,6 @@ export class McpHttpServer {
       publicUrl: this.#where.publicUrl,
       limits: this.#limits,
       clock: this.#clock,
-      ticks: this.#ticks,
     })
   }
 

@@ -7,7 +7,6 @@ import { isJsonObject } from '../../lib/util/json.ts'
 import type { Clock } from '../../lib/util/time.ts'
 import type { ArtefactStore } from '../artefacts/store.ts'
 import { FailureLimit } from '../auth/failure-limit.ts'
-import { resolveAuthLimits } from '../auth/limits.ts'
 import { checkArtefactMediaType, checkJsonMediaType, type Refusal } from '../host/guards.ts'
 import { receiveNote, UploadIntake } from '../host/receive.ts'
 import { shortened } from '../http/access-log.ts'
@@ -42,7 +41,6 @@ export interface PageParts {
   readonly limits: HostLimits
   /** Wall-clock time. */
   readonly clock: Clock
-  readonly ticks: Clock
 }
 
 interface PageWrites {
@@ -76,7 +74,7 @@ export class Page {
   readonly #uploads: UploadIntake
 
   constructor(parts: PageParts) {
-    const { auth, keyLogin = true, folder = builtFolder, limits, clock, ticks } = parts
+    const { auth, keyLogin = true, folder = builtFolder, limits, clock } = parts
     this.#parts = parts
     this.#files = new PageFiles(folder)
     this.#sessions = new PageSessions({ clock, limits })
@@ -84,7 +82,7 @@ export class Page {
     this.#sessionRoutes = new SessionRoutes({
       sessions: this.#sessions,
       keys: keyLogin ? auth : null,
-      failures: new FailureLimit({ ticks, limits: resolveAuthLimits() }),
+      failures: new FailureLimit(),
       isHttps: req => this.#isHttps(req),
       limits,
       clock,

@@ -65,18 +65,18 @@ export class SessionRoutes {
     const reader = new MemberReader(body, '')
     const code = accepted(reader.finish(reader.required('code', reader.text('code'), '')))
     if (sessions.redeem(code)) return { mayWrite: true, keyHolder: null }
-    return refusedLogin(failures.refused(peer, codeInvalid))
+    return refusedLogin(await failures.refused(peer, codeInvalid))
   }
 
   async #byKey(req: IncomingMessage, peer: string): Promise<Opening | Refusal> {
     const { keys, failures } = this.#parts
-    if (keys === null) return refusedLogin(failures.refused(peer, keysRefused))
+    if (keys === null) return refusedLogin(await failures.refused(peer, keysRefused))
     // A policy counts its own failures.
     const outcome = await keys.authenticate({ headers: req.headers, peer })
     if (!outcome.ok) return refusedLogin(outcome)
     const { principal, mayWrite = true, expiresAtMs, viewer, watch } = outcome
     // The policy looked at no key.
-    if (principal === anonymous) return refusedLogin(failures.refused(peer, keyless))
+    if (principal === anonymous) return refusedLogin(await failures.refused(peer, keyless))
     return { mayWrite, keyHolder: principal, expiresAtMs, viewer, watch }
   }
 

@@ -113,8 +113,9 @@ describe('serve with a key', () => {
       expect((await other.post('scene', { a: 1 })).status).to.equal(200)
       expect((await other.post('scene', {}, { Authorization: 'Bearer x' })).status).to.equal(401)
       // The record is written again after the post, beside the old one.
-      const names = async () => (await readdir(join(other.registryDir, 'instances'))).join()
-      await until(async () => (await names()) === `${other.instanceId}.json`, 'the record alone')
+      const names = async () => (await readdir(join(other.registryDir, 'instances'))).sort().join()
+      const { instanceId: id } = other
+      await until(async () => (await names()) === `${id}.json,${id}.owner`, 'no host token')
       expect((await recordsOf(other)) + other.output().stderr).not.to.contain(token)
     } finally {
       await other.stop()

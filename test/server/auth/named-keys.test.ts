@@ -2,11 +2,9 @@ import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { expect } from 'chai'
-import { newKey } from '../../../src/lib/auth/keys-file.ts'
-import { monotonicClock, systemClock, systemTimer } from '../../../src/lib/util/time.ts'
+import { newKey } from '../../../src/lib/auth/client-keys.ts'
 import { silentLogger } from '../../../src/lib/util/logger.ts'
-import { createAuth } from '../../../src/server/auth/create-auth.ts'
-import { resolveAuthLimits } from '../../../src/server/auth/limits.ts'
+import { createAuth } from '../../../src/server/auth/auth.ts'
 import { gatewayInProcess, serveInProcess } from '../../helpers/in-process-servers.ts'
 import { runCommand } from '../../helpers/in-process.ts'
 import {
@@ -52,7 +50,7 @@ describe('a server with named keys', () => {
   before(async () => {
     keys = await makeKeys()
     await keys.create('first')
-    server = await startKeyedServer(keys, { limits: { maxAuthFailures: 10_000 } })
+    server = await startKeyedServer(keys)
   })
   after(async () => {
     await server.stop()
@@ -107,8 +105,8 @@ describe('a server with named keys', () => {
 
   it('refuses an expired key, and cuts its streams', async () => {
     const openFor = async (lifeMs: number) => {
-      const expiresAt = new Date(Date.now() + lifeMs).toISOString()
-      const key = await keys.create(`for-${lifeMs}-ms`, { expiresAt })
+      const expires_at = new Date(Date.now() + lifeMs).toISOString()
+      const key = await keys.create(`for-${lifeMs}-ms`, { expires_at })
       return { key, streams: [await listen(key), await (await open(key)).listen()] }
     }
     // On a busy machine a key may expire before both are open.
@@ -121,13 +119,13 @@ describe('a server with named keys', () => {
 
   for (const [what, spoil] of [
     ['removed', (path: string) => rm(path)],
-    ['damaged', (path: string) => writeFile(path, '{"form":1,"keys":[{}]}')],
+    ['damaged', (path: string) => writeFile(path, '{"keys":[{}]}')],
     ['open to others', (path: string) => chmod(path, 0o666)],
   ] as const) {
     it(`refuses every key while the file is ${what}, and accepts its keys afterwards`, async () => {
       const key = await keys.create(`while-${what.replaceAll(' ', '-')}`)
       const stream = await listen(key)
-      const { path } = keys.store
+      const { path } = keys
       const before = await readFile(path, 'utf8')
       await spoil(path)
       await until(async () => (await discover(server.url, key)) === 401, 'refused')
@@ -224,7 +222,7 @@ describe('a server with named keys and settings of its own', () => {
 
   it('counts wrong keys, answers 429 beyond the limit, and lets valid ones pass', async () => {
     const key = await keys.create('anna')
-    const { url } = await start({ limits: { maxAuthFailures: 3 } })
+    const { url } = await start({ maxFailures: 3 })
     for (let at = 0; at < 3; at++) expect(await discover(url, newKey())).to.equal(401)
     const limited = await call(url, newKey(), 'server/discover')
     expect(limited.status).to.equal(429)
@@ -236,51 +234,63 @@ describe('a server with named keys and settings of its own', () => {
 
   it('does not start on a damaged file', async () => {
     await keys.create('anna')
-    await writeFile(keys.store.path, '{')
+    await writeFile(keys.path, '{')
     const error = await start({ key: 'k'.repeat(32) }).catch(cause => cause)
     expect(error).to.include({ code: 'config_invalid' })
   })
 
-  it('stays open where the last key had been revoked before, until there is one again', async () => {
-    await keys.create('anna')
-    await keys.revoke('anna')
+  it('that started open asks for the first key, and never opens because the file is gone', async () => {
     const { url } = await start({ mode: 'none' })
-    expect(await letsIn(url)).to.equal(true)
+    const stream = await (await RawSession.open(url, revision)).listen()
+    const key = await keys.create('anna')
+    await until(() => stream.ended, 'the stream of a caller without a key is cut')
+    expect(await letsIn(url)).to.equal(false)
+    await keys.revoke('anna')
+    await until(async () => !(await letsIn(url, key)), 'the last key is refused')
+    expect(await letsIn(url)).to.equal(false)
+    await rm(keys.path)
+    expect(await letsIn(url)).to.equal(false)
+    await keys.off()
+    await until(() => letsIn(url), 'no key is needed')
     await keys.create('ben')
-    await until(async () => !(await letsIn(url)), 'a key is asked for')
+    await until(async () => !(await letsIn(url)), 'a key is asked for again')
   })
 
   it('that started open refuses every request while the keys file is unusable', async () => {
     const { url } = await start({ mode: 'none' })
-    await mkdir(dirname(keys.store.path), { recursive: true, mode: 0o700 })
-    await writeFile(keys.store.path, '{', { mode: 0o600 })
+    await mkdir(dirname(keys.path), { recursive: true, mode: 0o700 })
+    await writeFile(keys.path, '{', { mode: 0o600 })
     await until(async () => !(await letsIn(url)), 'nobody is let in')
-    await rm(keys.store.path)
-    await until(() => letsIn(url), 'the server is open again, as it never had a key')
+    await rm(keys.path)
+    expect(await letsIn(url), 'a missing file opens no server').to.equal(false)
   })
+
+  for (const mayOpen of [true, false]) {
+    it(`${mayOpen ? 'opens' : 'stays closed'} after keys off, as ${mayOpen} at the start`, async () => {
+      const key = await keys.create('anna')
+      const { url } = await start({ mayOpen })
+      const stream = await (await RawSession.open(url, revision, bearer(key))).listen()
+      await keys.off()
+      await until(() => stream.ended, 'the stream of the revoked key is cut')
+      expect(await letsIn(url)).to.equal(mayOpen)
+    })
+  }
 
   it('warns of a key that can be guessed, and when the keys file disappears', async () => {
     await keys.create('anna')
     const warnings: string[] = []
     const warn = (_: object, message = '') => void warnings.push(message)
-    const settings = { mode: 'api-key', keysFile: keys.store.path } as const
-    const parts = {
-      mcpUrl: () => 'http://127.0.0.1:1/mcp',
-      limits: resolveAuthLimits({ keysPollMs: 20 }),
-      clock: systemClock,
-      ticks: monotonicClock,
-      timer: systemTimer,
-      log: { ...silentLogger, warn },
-    }
+    const settings = { mode: 'api-key', keysFile: keys.path } as const
+    const parts = { mcpUrl: () => 'http://127.0.0.1:1/mcp', log: { ...silentLogger, warn } }
     const strong = await createAuth({ ...settings, key: 'sixteen-letters!' }, parts)
     expect(warnings).to.deep.equal([])
     const weak = await createAuth({ ...settings, key: 'blender1' }, parts)
     await strong.close()
     expect(warnings.splice(0).join()).to.contain('can be guessed').and.not.contain('blender1')
-    await rm(keys.store.path)
+    await rm(keys.path)
     await until(() => warnings.length > 0, 'a warning')
     await weak.close()
-    expect(warnings[0]).to.contain('the keys file is missing').and.contain('--auth api-key')
+    expect(warnings[0]).to.contain('the keys file is missing')
   })
 })
 
@@ -308,11 +318,13 @@ describe('keys made and revoked beside a running server', () => {
       await until(() => stream.ended, 'the stream of the revoked key is cut')
       expect(await letsIn(url, first)).to.equal(false)
       expect(await letsIn(url, second)).to.equal(true)
-      await keys('revoke', 'second')
+      await keys('revoke', 'second', '--yes')
       await until(async () => !(await letsIn(url, second)), 'the last key is refused')
       expect(await letsIn(url), 'the last key is gone').to.equal(false)
+      await keys('off')
+      await until(() => letsIn(url), 'no key is needed any more')
 
-      const file = join(folder, '.config/service-cli/keys.json')
+      const file = join(folder, '.config/service-cli/client-keys.json')
       const { stdout, stderr } = output()
       expect(stderr).to.contain('key:second')
       const told = stdout + stderr + (await readFile(file, 'utf8'))
@@ -324,8 +336,7 @@ describe('keys made and revoked beside a running server', () => {
 
   it('hold for a gateway, too', async () => {
     await make('other')
-    const flags = ['--bound=keysPollMs=50']
-    const gateway = gatewayInProcess({ port: 0, registryDir: folder, flags })
+    const gateway = gatewayInProcess({ port: 0, registryDir: folder })
     try {
       const { url } = await gateway.line('listening')
       const key = await make('anna')

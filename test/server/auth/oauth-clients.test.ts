@@ -269,7 +269,7 @@ describe('clients with a provider in front', () => {
     const headers = { ...postHeaders, Authorization: `Bearer ${store.tokens().access_token}` }
     const elsewhere = await ask(serving.url, { method: 'POST', headers, body: initializeBody() })
     expect(elsewhere.status).to.equal(401)
-    expect(elsewhere.json.error_description).to.contain('not for this server')
+    expect(elsewhere.json.error_description).to.contain('it must contain')
   })
 
   it('find their tokens in no log, in no probe of an instance and in no request to the provider', async () => {

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { newKey } from '../../../src/lib/auth/keys-file.ts'
+import { newKey } from '../../../src/lib/auth/client-keys.ts'
 import {
   bearer,
   type KeyedServer,
@@ -61,8 +61,7 @@ describe('a server with a key', () => {
     keys = await makeKeys()
     key = await keys.create('anna')
     authorised = `Authorization: Bearer ${key}`
-    const limits = { maxAuthFailures: 10_000 }
-    running = await startKeyedServer(keys, { limits, config: { allowedOrigins: [origin] } })
+    running = await startKeyedServer(keys, { config: { allowedOrigins: [origin] } })
     running.setScene({ secret })
     port = Number(new URL(running.url).port)
     session = await RawSession.open(running.url, '2025-11-25', bearer(key))

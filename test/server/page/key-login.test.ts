@@ -100,12 +100,12 @@ describe('logging in to the page with a key', () => {
   })
 
   it('lasts no longer than the key', async () => {
-    const expiresAt = new Date(Date.now() + 3_600_000).toISOString()
-    const login = await useKey(server.base, await keys.create('mortal', { expiresAt }))
+    const expires_at = new Date(Date.now() + 3_600_000).toISOString()
+    const login = await useKey(server.base, await keys.create('mortal', { expires_at }))
     const [, age = ''] = /Max-Age=(\d+)/.exec(login.headers['set-cookie']?.[0] ?? '') ?? []
     expect(Number(age)).to.be.within(3500, 3600)
     const soon = new Date(Date.now() + 1000).toISOString()
-    const own = await logIn(await keys.create('soon', { expiresAt: soon }))
+    const own = await logIn(await keys.create('soon', { expires_at: soon }))
     await until(async () => (await own.askToken()).status === 401, 'the end of the key')
   })
 

@@ -163,8 +163,8 @@ describe('locateInstance', () => {
   for (const [word, live, place] of cases) {
     const names = live.map(({ id }) => id).join(', ')
     it(`returns ${place} for ${word} among ${names}`, async () => {
-      const parts = { first: blender, word, live: async () => live, now: () => 2e6 }
-      const locate = locateInstance(parts)
+      const parts = { first: blender, word, instancesDir: '/r', now: () => 2e6 }
+      const locate = locateInstance({ ...parts, live: async () => live })
       await locate()
       expect(url(await locate())).to.equal(place)
     })

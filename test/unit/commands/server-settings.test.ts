@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { homedir, tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { type GatewayFlags, readGatewaySettings } from '../../../src/commands/gateway-settings.ts'
-import { openWarning } from '../../../src/commands/open-warning.ts'
+import { openWarning } from '../../../src/commands/auth-settings.ts'
 import { type AccountsFlags, readAccountsSettings } from '../../../src/commands/registry/index.ts'
 import { type ServeFlags, readServeSettings } from '../../../src/commands/serve-settings.ts'
 import Serve from '../../../src/commands/serve.ts'
@@ -15,7 +15,7 @@ import { makeKeys } from '../../helpers/keyed-server.ts'
 
 type Env = NodeJS.ProcessEnv
 
-const keyed = (key: string) => ({ mode: 'api-key', key, keysFile: keysPath({}) })
+const keyed = (key: string) => ({ mode: 'api-key', key, keysFile: keysPath({}), mayOpen: false })
 const open = { mode: 'none', keysFile: keysPath({}) }
 const titleOf = (flags: object, env: Env) => JSON.stringify({ ...flags, ...env })
 
@@ -190,7 +190,7 @@ describe('settings of serve', () => {
         expect(code).to.equal('config_invalid')
         expect(hint).to.contain('SERVICE_MCP_API_KEY')
         const { serve } = await readStdio([], {}, { ...env, SERVICE_MCP_API_KEY: key })
-        const auth = { mode: 'api-key', key, keysFile: keys.store.path }
+        const auth = { mode: 'api-key', key, keysFile: keys.path, mayOpen: false }
         expect(givenMembers(serve)).to.have.deep.property('auth', auth)
       } finally {
         await keys.remove()

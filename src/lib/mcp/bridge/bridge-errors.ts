@@ -7,7 +7,8 @@ import { parseBytes } from './rpc.ts'
 import { parseServerText } from './server-message.ts'
 import { shownUrl, type Target } from './context.ts'
 
-export const keyHint = 'set SERVICE_MCP_API_KEY or --api-key-file'
+export const keyHint =
+  'set SERVICE_MCP_API_KEY or --api-key-file to a key of the server; service-cli keys create makes one there'
 
 /** Error reasons of the bridge. Stable: clients read them in `data.reason`. */
 type Reason =

@@ -33,6 +33,8 @@ export interface Target {
   readonly name: string | null
   /** Absent when unknown. */
   readonly pid?: number
+  /** Where the token lies with which commands of the same account use the server. */
+  readonly ownerFile?: string
 }
 
 /** The address for messages and logs. Hides the query, where some servers expect a key. */

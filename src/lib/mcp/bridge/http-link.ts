@@ -44,10 +44,13 @@ export interface HttpAsker {
   ask(options: HttpAsk): Promise<HttpAnswer>
 }
 
+/** A key, or how to get that of the server that was found last. */
+export type KeySource = Secret | null | (() => Secret | null)
+
 interface HttpLinkParts {
   readonly limits: Pick<BridgeLimits, 'connectMs'>
   /** Sent only to the server that the user named: redirects are not followed. */
-  readonly key: Secret | null
+  readonly key: KeySource
   /**
    * Sends nothing to a port of this machine where another user listens. A key is never sent there.
    * Default: false.
@@ -77,7 +80,8 @@ export class HttpLink implements HttpAsker {
   }
 
   get secret(): Secret | null {
-    return this.#parts.key
+    const { key } = this.#parts
+    return typeof key === 'function' ? key() : key
   }
 
   async ask(options: HttpAsk): Promise<IncomingMessage> {
@@ -96,7 +100,8 @@ export class HttpLink implements HttpAsker {
   #once(options: HttpAsk, agent: http.Agent): Promise<IncomingMessage> {
     const { url, method, headers, body, signal } = options
     signal.throwIfAborted()
-    const { key, limits, timer, userAgent } = this.#parts
+    const { limits, timer, userAgent } = this.#parts
+    const key = this.secret
     const secret = key === null ? {} : { Authorization: `Bearer ${key.reveal()}` }
     const length = body === undefined ? {} : { 'Content-Length': String(Buffer.byteLength(body)) }
     const { request } = url.protocol === 'https:' ? https : http

@@ -1,8 +1,7 @@
 import type { Logger } from '../../util/logger.ts'
 import { overdueText } from '../../util/overdue.ts'
-import type { Secret } from '../../util/secret.ts'
 import { ByteBudget } from '../bridge/byte-budget.ts'
-import { HttpLink } from '../bridge/http-link.ts'
+import { HttpLink, type KeySource } from '../bridge/http-link.ts'
 import type { Timer } from '../../util/time.ts'
 import { userAgent } from '../../util/version.ts'
 import type { McpClientLimits } from './limits.ts'
@@ -11,7 +10,7 @@ import type { ServiceError } from '../../util/errors.ts'
 
 interface ClientParts {
   /** Sent as Bearer to the endpoint only. */
-  readonly key: Secret | null
+  readonly key: KeySource
   /** Holds the proxy variables. */
   readonly env: NodeJS.ProcessEnv
   readonly limits: McpClientLimits
@@ -33,20 +32,23 @@ export interface ClientContext {
 /** The caller must call `link.close()` at the end. */
 export function createClientContext(parts: ClientParts): ClientContext {
   const { key, env, limits, timer, log } = parts
+  const link = new HttpLink({
+    limits,
+    key,
+    env,
+    timer,
+    userAgent,
+    overdue: ({ host }) => log.warn({ host }, overdueText(host)),
+  })
   return {
-    link: new HttpLink({
-      limits,
-      key,
-      env,
-      timer,
-      userAgent,
-      overdue: ({ host }) => log.warn({ host }, overdueText(host)),
-    }),
+    link,
     budget: new ByteBudget(limits.maxHeldBytes),
     limits,
     timer,
     log,
-    keyed: key !== null,
+    get keyed() {
+      return link.secret !== null
+    },
   }
 }
 

@@ -21,8 +21,8 @@ export class JoinTokens {
     this.#tokens = tokens
   }
 
-  async check(token: string, peer: string): Promise<Result<JoinPrincipal, JoinRefusal>> {
-    return principalOf(await this.#tokens.check(token, peer))
+  async check(token: string): Promise<Result<JoinPrincipal, JoinRefusal>> {
+    return principalOf(await this.#tokens.check(token))
   }
 
   /** Calls back when the token is refused, or when its user has another name or team. */
@@ -36,10 +36,10 @@ export class JoinTokens {
 
 function principalOf(checked: CheckedToken): Result<JoinPrincipal, JoinRefusal> {
   if (!checked.ok) return checked
-  const { accountId, username: owner, team, scopes, tokenName: name } = checked.value
-  if (name === null) return fail({ kind: 'invalid', reason: 'the token is not a service token' })
+  const { id: accountId, username: owner, team, scopes, token } = checked.value
+  if (token === null) return fail({ kind: 'invalid', reason: 'the token is not a service token' })
   if (!scopes.includes(scope)) {
     return fail({ kind: 'insufficient', reason: `the token does not have the scope "${scope}"` })
   }
-  return ok({ accountId, owner, team, name })
+  return ok({ accountId, owner, team, name: token.name })
 }

@@ -63,7 +63,7 @@ export function createJoinUpgrade(parts: JoinUpgradeParts) {
     const checked =
       token === null
         ? fail({ kind: 'invalid', reason: 'a token is required' } as const)
-        : await parts.tokens.check(token, peer)
+        : await parts.tokens.check(token)
     if (!checked.ok) {
       const { kind, reason } = checked.failure
       if (kind === 'unavailable') return refuse(socket, 503, reason, { 'Retry-After': '5' })

@@ -1,0 +1,40 @@
+import * as Flags from '@oclif/core/flags'
+import { requireQuestioner } from '../../lib/cli/prompt.ts'
+import { keysPath } from '../../lib/config/paths.ts'
+import { expiryText } from '../../lib/util/amounts.ts'
+import { ServiceError } from '../../lib/util/errors.ts'
+import { checkPath } from '../server-settings.ts'
+
+type ClientKey = import('../../lib/auth/client-keys.ts').ClientKey
+
+/** The flags of all commands about keys. */
+export const keysFlags = {
+  'keys-file': Flags.string({
+    description: 'file of the keys [default: client-keys.json beside config.toml]',
+    helpValue: 'FILE',
+  }),
+}
+
+/** Of a command that asks for a confirmation. */
+export const yesFlag = Flags.boolean({ char: 'y', description: 'do not ask for a confirmation' })
+
+export function keysFileOf(flags: { 'keys-file'?: string }): string {
+  return checkPath('keys-file', flags['keys-file']) ?? keysPath(process.env)
+}
+
+/** Asks on the terminal. Throws `cancelled` for no, `usage_invalid` where nothing can be asked. */
+export async function confirm(question: string): Promise<void> {
+  const { stdin, stderr } = process
+  const place = { stdinIsTTY: stdin.isTTY, stderrIsTTY: stderr.isTTY, noInput: false }
+  const ask = requireQuestioner(place, 'the confirmation', `add --yes. ${question}`)
+  if (!(await ask.askYes(question))) throw new ServiceError('cancelled', 'nothing was changed')
+}
+
+export function expiryOf({ expires_at: at }: ClientKey): string {
+  return at === undefined ? 'lasts until it is revoked' : expiryText(Date.parse(at), Date.now())
+}
+
+/** A key for `--json`, without its hash. */
+export function keyJson({ name, scope, created_at, expires_at }: ClientKey): object {
+  return { name, scope, created_at, expires_at: expires_at ?? null }
+}

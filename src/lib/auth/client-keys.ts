@@ -1,0 +1,93 @@
+import { hash } from 'node:crypto'
+import { dirname, join } from 'node:path'
+import { z } from 'zod'
+import { readPrivateFile, withFileLock, writePrivateFile } from '../config/private-file.ts'
+import { unusableFile } from '../util/errors.ts'
+import { generateApiKey } from './api-key-config.ts'
+
+/** Marks keys of this program, for people and for log redaction. */
+export const keyPrefix = 'smk_'
+const maxKeys = 1000
+
+/** Names appear in logs, the audit and shells. A key is no name: it would be written there. */
+export const keyName = z
+  .string()
+  .max(64)
+  .regex(/^(?!smk_)[A-Za-z0-9][A-Za-z0-9._-]*$/)
+
+const clientKey = z.strictObject({
+  name: keyName,
+  /** SHA-256 of the key, in hex. */
+  sha256: z.string().regex(/^[0-9a-f]{64}$/),
+  scope: z.enum(['read', 'write']),
+  created_at: z.iso.datetime(),
+  /** Absent: it lasts until it is revoked. */
+  expires_at: z.iso.datetime().optional(),
+})
+
+// Strict: a member that is unknown here may be one that limits a key.
+const clientKeys = z
+  .strictObject({
+    /** Set by `keys off`: clients need no key. */
+    open: z.literal(true).optional(),
+    keys: z.array(clientKey).max(maxKeys),
+  })
+  .refine(
+    ({ keys }) => new Set(keys.map(({ name }) => name)).size === keys.length,
+    'duplicate name',
+  )
+  .refine(({ keys }) => new Set(keys.map(keyOf)).size === keys.length, 'duplicate key')
+
+function keyOf({ sha256 }: ClientKey): string {
+  return sha256
+}
+
+export type ClientKey = z.infer<typeof clientKey>
+
+/** The keys file of an account. Members are named as in the file. */
+export type ClientKeys = z.infer<typeof clientKeys>
+
+/** Generates a key with 256 random bits. */
+export function newKey(): string {
+  return keyPrefix + generateApiKey(32)
+}
+
+/**
+ * The stored hash of a key. Unlike a password, a random key needs no slow hash. Looking up the hash
+ * leaks nothing about the key through timing.
+ */
+export function keyDigest(key: string): string {
+  return hash('sha256', key, 'hex')
+}
+
+/**
+ * Reads the keys file; null when there is none. Throws `config_invalid` as `readPrivateFile`, and for
+ * a damaged file, which must not count as "no keys".
+ */
+export async function readClientKeys(path: string): Promise<ClientKeys | null> {
+  const text = await readPrivateFile(path)
+  if (text === null) return null
+  try {
+    return clientKeys.parse(JSON.parse(text))
+  } catch (error) {
+    const [issue] = error instanceof z.ZodError ? error.issues : []
+    const what =
+      issue === undefined ? 'it is not JSON' : `/${issue.path.join('/')} ${issue.message}`
+    const hint = 'correct it; or move it away and make new keys with service-cli keys create'
+    throw unusableFile(path, `is damaged: ${what}`, hint)
+  }
+}
+
+/**
+ * Reads, changes and writes the keys under a lock; readers see the old file or the new one. Throws
+ * as `readClientKeys`, `withFileLock` and `writePrivateFile`; then the file is as before.
+ */
+export async function updateClientKeys(
+  path: string,
+  change: (now: ClientKeys) => ClientKeys,
+): Promise<void> {
+  await withFileLock(join(dirname(path), 'client-keys.lock'), async () => {
+    const changed = clientKeys.parse(change((await readClientKeys(path)) ?? { keys: [] }))
+    await writePrivateFile(path, `${JSON.stringify(changed, null, 2)}\n`)
+  })
+}
