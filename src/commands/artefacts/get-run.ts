@@ -5,7 +5,7 @@ import { basename, dirname, join } from 'node:path'
 import { extensionOf, safeFileName } from '../../lib/cli/file-name.ts'
 import { freeName, writeOutputFile } from '../../lib/cli/output-file.ts'
 import { sizeText } from '../../lib/util/amounts.ts'
-import { watchStopRequest } from '../../lib/cli/stop-signals.ts'
+import { watchStopSignals } from '../../lib/cli/stop-signals.ts'
 import { writeStdout } from '../../lib/cli/write-stdout.ts'
 import { ServiceError, usage } from '../../lib/util/errors.ts'
 import {
@@ -37,7 +37,7 @@ export async function runGet(word: string, flags: GetFlags, env: NodeJS.ProcessE
   if (flags.out === '-' && process.stdout.isTTY) {
     throw usage('artefacts are not written to a terminal', 'redirect stdout, or name a file')
   }
-  const { signal, dispose } = watchStopRequest()
+  const { signal, dispose } = watchStopSignals()
   try {
     await withClient(flags, env, async client => {
       const place = await client.locate()

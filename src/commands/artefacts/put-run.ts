@@ -6,7 +6,7 @@ import { artefactUri } from '../../lib/mcp/uris.ts'
 import { typeOfName } from '../../lib/cli/file-name.ts'
 import { processOutput, warningsTo } from '../../lib/cli/output.ts'
 import { sizeText } from '../../lib/util/amounts.ts'
-import { watchStopRequest } from '../../lib/cli/stop-signals.ts'
+import { watchStopSignals } from '../../lib/cli/stop-signals.ts'
 import { readProblem, ServiceError, usage } from '../../lib/util/errors.ts'
 import { parseJson } from '../../lib/util/json.ts'
 import { noWait } from '../../lib/util/posix.ts'
@@ -34,7 +34,7 @@ export async function runPut(file: string, flags: PutFlags, env: NodeJS.ProcessE
     flags,
   )
   const source = await openSource(file)
-  const { signal, dispose } = watchStopRequest()
+  const { signal, dispose } = watchStopSignals()
   const sent = { bytes: 0, hash: createHash('sha256') }
   try {
     progress.begin(source.size)

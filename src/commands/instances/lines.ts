@@ -1,4 +1,4 @@
-import { columns, wrapCells, wrapWords } from '../../lib/cli/format.ts'
+import { columns, wrapWords } from '../../lib/cli/format.ts'
 import { counted } from '../../lib/util/amounts.ts'
 import { terminalWidth } from '../../lib/cli/terminal.ts'
 import { absenceText } from '../../lib/instances/instance.ts'
@@ -92,7 +92,7 @@ export function changeLine(event: string, row: ShownRow, time: Date, width = Inf
   cells[names.indexOf('HEALTH')] = healthText(row)
   const shown = cells.map(cell => cleanText(cell) || '-')
   const first = `${time.toTimeString().slice(0, 8)}  ${event.padEnd(8)}`
-  return wrapCells(shown, width, first, indent).join('\n')
+  return wrapWords([first, ...shown].join('  '), width, '', indent).join('\n')
 }
 
 interface Hidden {

@@ -95,7 +95,7 @@ Give each client a separate key, so that you can revoke one without the others.`
     output.note(`the key "${made.name}" ${may}, and ${expiryOf(made)}; it is shown only this time`)
     const isDefault = flags['keys-file'] === undefined
     const servers = isFirst && isDefault ? await findServers(warningsTo(output)) : []
-    await output.secret(key, { ...keyJson(made), key, file, now_required_by: servers })
+    await output.result(key, { ...keyJson(made), key, file, now_required_by: servers })
     output.note('Clients send it as a header:   Authorization: Bearer <key>')
     output.note(
       'service-cli mcp-config writes the settings of a client; it, connect and serve --stdio',

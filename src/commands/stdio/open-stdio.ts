@@ -24,14 +24,10 @@ export function openStdio(level: LogLevel): Stdio {
   const { isTTY: readable, colour } = describeTerminal(process.stderr.isTTY, process.env)
   const log = createLog({ level, readable, colour })
   const signals = watchStopSignals()
-  const stop = new AbortController()
-  void signals.received.then(signal => {
-    log.info({ signal }, 'stopping')
-    stop.abort()
-  })
+  void signals.received.then(signal => log.info({ signal }, 'stopping'))
   return {
     log,
-    stop: stop.signal,
+    stop: signals.signal,
     async bridge(parts) {
       if (process.stdin.isTTY) {
         log.info({}, 'waiting for JSON-RPC messages on stdin; meant to be started by an MCP client')
@@ -39,7 +35,7 @@ export function openStdio(level: LogLevel): Stdio {
       const { stdin: input, stdout: output } = process
       await runBridge(
         { ...parts, input, output, timer: systemTimer, random: Math.random, log },
-        stop.signal,
+        signals.signal,
       )
     },
     async close() {

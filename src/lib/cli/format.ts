@@ -59,17 +59,6 @@ export function wrapWords(text: string, width: number, first = '', later = ''): 
   return lines
 }
 
-/** Wraps cells to `width` columns; a cell is broken only where it is wider alone. */
-export function wrapCells(cells: string[], width: number, first: string, later: string): string[] {
-  const lines = [first]
-  for (const cell of cells) {
-    const longer = `${lines.at(-1) ?? ''}${gap}${cell}`
-    if (stringWidth(longer) <= width) lines[lines.length - 1] = longer
-    else lines.push(...wrapWords(cell, width, later, later))
-  }
-  return lines
-}
-
 /** Quotes a word for a shell of the platform where necessary. */
 export function quoteArgument(word: string, platform: NodeJS.Platform): string {
   if (platform === 'win32') return /^[\w.:\\/-]+$/.test(word) ? word : `"${word}"`

@@ -9,8 +9,6 @@ export interface Output {
    * cannot be written.
    */
   result(text: string, json: object): Promise<void>
-  /** `result`, for a secret that is shown only once. */
-  secret(text: string, json: object): Promise<void>
   /** Prints a remark for the user; silent with `--json` or `--quiet`. */
   note(text: string): void
   /** Prints a warning once; the command goes on. */
@@ -20,34 +18,25 @@ export interface Output {
 export interface OutputParts {
   readonly json: boolean
   readonly quiet: boolean
-  readonly stdout: TextWriter
+  readonly stdout: { write(text: string): unknown }
   readonly stderr: { write(text: string): unknown }
 }
 
-export interface TextWriter {
-  write(text: string): unknown
-}
-
 /** The stdout of this process; rejects when it cannot be written. */
-export const processStdout: TextWriter = { write: writeStdout }
+export const processStdout = { write: writeStdout }
 
 export function createOutput({ json, quiet, stdout, stderr }: OutputParts): Output {
   const warned = new Set<string>()
-  const lineOf = (text: string, object: object): string =>
-    json ? jsonLine(object) : text === '' ? '' : `${text}\n`
-  const result = async (text: string, object: object): Promise<void> => {
-    await stdout.write(lineOf(text, object))
-  }
   return {
-    result,
-    secret: result,
+    async result(text, object) {
+      await stdout.write(json ? jsonLine(object) : text === '' ? '' : `${text}\n`)
+    },
     note(text) {
       if (!json && !quiet) stderr.write(`${text}\n`)
     },
     warn(text) {
-      if (warned.has(text)) return
+      if (!warned.has(text)) stderr.write(`warning: ${text}\n`)
       warned.add(text)
-      stderr.write(`warning: ${text}\n`)
     },
   }
 }
@@ -59,8 +48,6 @@ export function processOutput({ json, quiet }: Pick<OutputParts, 'json' | 'quiet
 
 /** A logger for commands, which have no log: prints warnings and errors, drops the rest. */
 export function warningsTo(output: Output): Logger {
-  const warn = (_fields: object, message?: string): void => {
-    if (message !== undefined) output.warn(message)
-  }
+  const warn = (_fields: object, message = ''): void => output.warn(message)
   return { debug: () => {}, info: () => {}, warn, error: warn }
 }
