@@ -164,12 +164,12 @@ describe('the program serve', () => {
     // The signal may meet a record that is being written.
     const left = await records()
     const { instance_id: id } = listening
-    expect(left).to.include.members([`${id}.json`, `${id}.token`])
+    expect(left).to.include.members([`${id}.json`, `${id}.owner`, `${id}.token`])
     for (const file of left) await utimes(join(folder, 'instances', file), 1000, 1000)
     const next = await serveInProcess({ registryDir: folder })
     try {
       expect(await records())
-        .to.have.lengthOf(2)
+        .to.have.lengthOf(3)
         .and.not.include.members(left)
       expect((await ask(`${next.base}/artefacts/sha256/${hex}`)).status).to.equal(200)
       expect(next.token).not.to.equal(serve.token)
