@@ -20,7 +20,10 @@ token, also when the accounts server cannot be reached. Tokens in environment va
   ]
 
   static override flags = {
-    all: Flags.boolean({ description: 'end every session of the account, on every machine' }),
+    all: Flags.boolean({
+      default: false,
+      description: 'end every session of the account, on every machine',
+    }),
   }
 
   override async run(): Promise<void> {

@@ -1,8 +1,28 @@
+import * as Flags from '@oclif/core/flags'
 import { type Questioner, requireQuestioner, whyNoQuestions } from '../../lib/cli/prompt.ts'
 import { readSecretFromStdin, readTwoSecretsFromStdin } from '../../lib/cli/secret-input.ts'
 import { passwordChars } from '../../lib/accounts/protocol.ts'
 import { ServiceError, usage } from '../../lib/util/errors.ts'
 import { Secret } from '../../lib/util/secret.ts'
+
+/** The flag of commands that prompt. */
+export const noInputFlag = {
+  'no-input': Flags.boolean({ description: 'never prompt; fail when input is missing' }),
+}
+
+/**
+ * The flags that give a password without a prompt. Not `exclusive`: the parser would repeat the
+ * password in its message.
+ */
+export const passwordFlags = {
+  'password-stdin': Flags.boolean({
+    description: 'read the password from stdin; a trailing newline is stripped',
+  }),
+  password: Flags.string({
+    description: 'the password; the shell history keeps it: prefer --password-stdin',
+    helpValue: 'PASSWORD',
+  }),
+}
 
 export interface InputFlags {
   readonly password?: string
@@ -14,20 +34,12 @@ const passwordHint =
   'pipe it in with --password-stdin, or give --password; pipelines set SERVICE_TOKEN instead'
 
 export function canAsk(flags: InputFlags): boolean {
-  return whyNoQuestions(terminal(flags)) === null
+  return whyNoQuestions(flags['no-input']) === null
 }
 
 /** Throws `usage_invalid` with the hint when `what` cannot be asked for. */
 export function requirePrompt(flags: InputFlags, what: string, hint: string): Questioner {
-  return requireQuestioner(terminal(flags), what, hint)
-}
-
-function terminal(flags: InputFlags) {
-  return {
-    stdinIsTTY: process.stdin.isTTY === true,
-    stderrIsTTY: process.stderr.isTTY === true,
-    noInput: flags['no-input'] === true,
-  }
+  return requireQuestioner(flags['no-input'], what, hint)
 }
 
 /** A text that was given, or asked for. `example`: a command that gives it. */

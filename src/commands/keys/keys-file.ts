@@ -24,9 +24,7 @@ export function keysFileOf(flags: { 'keys-file'?: string }): string {
 
 /** Asks on the terminal. Throws `cancelled` for no, `usage_invalid` where nothing can be asked. */
 export async function confirm(question: string): Promise<void> {
-  const { stdin, stderr } = process
-  const place = { stdinIsTTY: stdin.isTTY, stderrIsTTY: stderr.isTTY, noInput: false }
-  const ask = requireQuestioner(place, 'the confirmation', `add --yes. ${question}`)
+  const ask = requireQuestioner(false, 'the confirmation', `add --yes. ${question}`)
   if (!(await ask.askYes(question))) throw new ServiceError('cancelled', 'nothing was changed')
 }
 

@@ -1,13 +1,10 @@
-import stringWidth from 'fast-string-width'
 import type { RegistrationMode } from '../accounts/protocol.ts'
-import { quoteArgument, wrapWords } from './format.ts'
+import { quoteArgument } from './format.ts'
 import { paint } from './terminal.ts'
 
-// What a user needs after starting a server. Sentences fit 80 columns; addresses and paths are never
-// wrapped, so that they can be copied. No banner shows a key or a token; the link of the page has a
-// code.
+// What a user needs after starting a server. No banner shows a key or a token; the link of the page
+// has a code.
 
-const columns = 80
 const labelWidth = 14
 
 interface Shown {
@@ -51,7 +48,6 @@ export interface CaptureFacts {
 /** The banner of `serve`. */
 export function renderBanner(facts: BannerFacts): string {
   const { url, hostUrl, hostTokenFile, joins, page, colour } = facts
-  const window = wrapWords(captureSentence(facts.capture), columns - labelWidth)
   const joined = joins.map(
     (gateway, at) => `${labelled(at === 0 ? 'Joins' : '', gateway, colour)}\n`,
   )
@@ -64,7 +60,7 @@ ${labelled('Host link', hostUrl, colour)}
 ${labelled('Host token', hostTokenFile ?? 'from SERVICE_HOST_TOKEN', colour)}
 ${joined.join('')}\
 ${checkedText(facts, ', the host token')}
-${labelled('Window', window.join(`\n${' '.repeat(labelWidth)}`), colour)}
+${labelled('Window', captureSentence(facts.capture), colour)}
 
 ${clientText(facts, '')}
 
@@ -157,13 +153,8 @@ export function pageText(
   return `${labelled(label, `opens once, within five minutes${later}`, colour)}\n  ${url}\n`
 }
 
-/** A value that does not fit beside its label is whole on the next line. */
 function labelled(label: string, value: string, colour: boolean): string {
-  const shown = paint(colour, 'bold', label)
-  const [line = ''] = value.split('\n')
-  return labelWidth + stringWidth(line) <= columns
-    ? shown + ' '.repeat(labelWidth - label.length) + value
-    : `${shown}\n  ${value}`
+  return paint(colour, 'bold', label.padEnd(labelWidth)) + value
 }
 
 function checkedText({ keyed, tokens = false, colour }: Access, more: string): string {

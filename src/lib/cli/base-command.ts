@@ -75,22 +75,3 @@ export abstract class AccountCommand extends BaseCommand {
 export abstract class TokenCommand extends AccountCommand {
   static override baseFlags = { ...AccountCommand.baseFlags, ...tokenFlag }
 }
-
-/** The flag of commands that prompt. */
-export const noInputFlag = {
-  'no-input': Flags.boolean({ description: 'never prompt; fail when input is missing' }),
-}
-
-/**
- * The flags that give a password without a prompt. Not `exclusive`: the parser would repeat the
- * password in its message.
- */
-export const passwordFlags = {
-  'password-stdin': Flags.boolean({
-    description: 'read the password from stdin; a trailing newline is stripped',
-  }),
-  password: Flags.string({
-    description: 'the password; the shell history keeps it: prefer --password-stdin',
-    helpValue: 'PASSWORD',
-  }),
-}

@@ -1,4 +1,4 @@
-import { ServiceError } from '../util/errors.ts'
+import { ServiceError, usage } from '../util/errors.ts'
 import { Secret } from '../util/secret.ts'
 
 /** Asks the user on the terminal. */
@@ -10,22 +10,11 @@ export interface Questioner {
   askSecret(question: string, check?: (text: string) => true | string): Promise<Secret>
 }
 
-export interface PromptTerminal {
-  readonly stdinIsTTY: boolean
-  readonly stderrIsTTY: boolean
-  /** `--no-input` */
-  readonly noInput: boolean
-}
-
 /** Why prompting is impossible, or null. Prompts read stdin and write to stderr. */
-export function whyNoQuestions({
-  stdinIsTTY,
-  stderrIsTTY,
-  noInput,
-}: PromptTerminal): string | null {
+export function whyNoQuestions(noInput = false): string | null {
   if (noInput) return '--no-input is given'
-  if (!stdinIsTTY) return 'stdin is not a terminal'
-  return stderrIsTTY ? null : 'stderr is not a terminal'
+  if (!process.stdin.isTTY) return 'stdin is not a terminal'
+  return process.stderr.isTTY ? null : 'stderr is not a terminal'
 }
 
 /**
@@ -33,13 +22,13 @@ export function whyNoQuestions({
  * Prompts throw `cancelled` on Ctrl-C and Ctrl-D.
  */
 export function requireQuestioner(
-  terminal: PromptTerminal,
+  noInput: boolean | undefined,
   what: string,
   otherWays: string,
 ): Questioner {
-  const why = whyNoQuestions(terminal)
+  const why = whyNoQuestions(noInput)
   if (why === null) return questioner
-  throw new ServiceError('usage_invalid', `${what} is missing, and ${why}`, { hint: otherWays })
+  throw usage(`${what} is missing, and ${why}`, otherWays)
 }
 
 const questioner: Questioner = {
