@@ -1,6 +1,6 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
-import { AccountCommand, passwordFlags, noInputFlag } from '../lib/cli/base-command.ts'
+import { AccountCommand } from '../lib/cli/base-command.ts'
 import { whyNoPrompt } from '../lib/cli/prompt.ts'
 import { ServiceError } from '../lib/util/errors.ts'
 import type { Secret } from '../lib/util/secret.ts'
@@ -10,6 +10,8 @@ import {
   readGivenPassword,
   readText,
   withNewPassword,
+  noInputFlag,
+  passwordFlags,
 } from './account/password-input.ts'
 
 /** Makes an account, and logs in to it. */
