@@ -20,12 +20,15 @@ token, also when the accounts server cannot be reached. Tokens in environment va
   ]
 
   static override flags = {
-    all: Flags.boolean({ description: 'end every session of the account, on every machine' }),
+    all: Flags.boolean({
+      default: false,
+      description: 'end every session of the account, on every machine',
+    }),
   }
 
   override async run(): Promise<void> {
     const { flags } = await this.parse(Logout)
-    const { all = false } = flags
+    const { all } = flags
     const { server, client, store, output, login } = await openAccount(flags)
     const isSaved = login?.accessToken !== undefined
     const failure = isSaved ? await endSession(client, store, all) : null
