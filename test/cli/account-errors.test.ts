@@ -65,12 +65,15 @@ const cases: Case[] = [
     code: 2,
     says: 'HTTPS_PROXY is not the address of an HTTP proxy',
   })),
-  {
-    args: ['resources', 'list', '--url', 'https://instance.invalid/mcp'],
-    env: { HTTPS_PROXY: 'http://[::1' },
+  ...[
+    ['resources', 'list', '--url', 'https://instance.invalid/mcp'],
+    ['serve', '--join', 'https://gateway.invalid'],
+  ].map(args => ({
+    args,
+    env: { HTTPS_PROXY: 'http://[::1', SERVICE_JOIN_TOKEN: 'x' },
     code: 2,
     says: 'HTTPS_PROXY is not the address of an HTTP proxy',
-  },
+  })),
   {
     args: ['login', 'bob', '--password', secret, '--registry', closed],
     code: 5,

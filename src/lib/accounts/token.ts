@@ -105,7 +105,7 @@ export async function withSavedToken<T>(
   const { accessToken, accessExpiresAtMs = Infinity } = requireLogin(await store.read(), client)
   const leftMs = accessExpiresAtMs - Date.now()
   let token = accessToken
-  if (leftMs < refreshMarginMs) {
+  if (leftMs < refreshMarginMs && !isServiceToken(token)) {
     token = await refresh(client, store, token).catch(error => {
       // The old token is good for a while.
       if (leftMs > 0 && error instanceof ServiceError && error.code !== 'auth_required')
@@ -134,8 +134,7 @@ async function refresh(client: AccountsClient, store: ConfigStore, used: Secret)
       token = login.accessToken
       return config
     }
-    // Service tokens are made for a time and never refreshed.
-    if (used.reveal().startsWith(serviceTokenPrefix)) return withoutTokens(config, url)
+    if (isServiceToken(used)) return withoutTokens(config, url)
     try {
       const tokens = await client.refresh(login)
       token = tokens.accessToken
@@ -150,6 +149,11 @@ async function refresh(client: AccountsClient, store: ConfigStore, used: Secret)
   throw new ServiceError('auth_required', `the login saved in ${store.path} has ended`, {
     hint: `log in with service-cli login --registry ${url}`,
   })
+}
+
+/** Made for a time, and never refreshed. */
+function isServiceToken(token: Secret): boolean {
+  return token.reveal().startsWith(serviceTokenPrefix)
 }
 
 function requireLogin(config: Config, { server }: AccountsClient): Login {

@@ -1,6 +1,5 @@
 import { expect } from 'chai'
 import { mayShowProgress } from '../../../src/lib/cli/progress.ts'
-import { type PromptTerminal, requireQuestioner } from '../../../src/lib/cli/prompt.ts'
 import { describeTerminal } from '../../../src/lib/cli/terminal.ts'
 
 describe('describeTerminal', () => {
@@ -30,22 +29,6 @@ describe('mayShowProgress', () => {
   for (const [may, facts] of cases) {
     it(`is ${may} for ${JSON.stringify(facts)}`, () => {
       expect(mayShowProgress(...facts)).to.equal(may)
-    })
-  }
-})
-
-describe('requireQuestioner', () => {
-  const cases: [change: Partial<PromptTerminal>, why: string][] = [
-    [{ stdinIsTTY: false }, 'stdin is not a terminal'],
-    [{ stderrIsTTY: false }, 'stderr is not a terminal'],
-    [{ noInput: true }, '--no-input is given'],
-  ]
-  for (const [change, why] of cases) {
-    it(`names the other ways when ${why}`, () => {
-      const terminal = { stdinIsTTY: true, stderrIsTTY: true, noInput: false, ...change }
-      expect(() => requireQuestioner(terminal, 'the password', 'pipe it in'))
-        .to.throw(`the password is missing, and ${why}`)
-        .with.property('hint', 'pipe it in')
     })
   }
 })
