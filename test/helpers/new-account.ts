@@ -43,7 +43,7 @@ export function newToken(
     accountId,
     name: `token ${id}`,
     secretHash: `secret of ${id}`,
-    scopes: ['read', 'publish'],
+    scopes: 'read publish',
     createdAtMs: startMs,
     expiresAtMs: startMs + 90 * day,
     ...change,

@@ -28,7 +28,6 @@ export class LoginLimits {
   readonly #ofAddress: RateLimiterAbstract
   readonly #ofNameAndAddress: RateLimiterAbstract
   readonly #ofName: RateLimiterAbstract
-  readonly #registrations: RateLimiterAbstract
 
   constructor(pool: Pool | null) {
     function limiter(keyPrefix: string, points: number, duration: number): RateLimiterAbstract {
@@ -40,7 +39,6 @@ export class LoginLimits {
     this.#ofAddress = limiter('address', 100, hour)
     this.#ofNameAndAddress = limiter('name_address', 10, 15 * minute)
     this.#ofName = limiter('name', 100, hour)
-    this.#registrations = limiter('registration', 20, hour)
   }
 
   /**
@@ -53,44 +51,36 @@ export class LoginLimits {
     address: string,
     check: () => Promise<Value | null>,
   ): Promise<Value | null> {
-    const source = addressKey(address)
-    const pair = { limiter: this.#ofNameAndAddress, key: hashed(`${name} ${source}`) }
-    const ofAddress = { limiter: this.#ofAddress, key: source }
-    const ofName = { limiter: this.#ofName, key: hashed(name) }
     const counted: Count[] = []
+    let isWrong = false
     let value: Value | null
     try {
       // The address first: one that is refused must not lock the accounts of others.
-      for (const count of [ofAddress, pair, ofName]) {
+      for (const count of [
+        { limiter: this.#ofAddress, key: addressKey(address) },
+        { limiter: this.#ofNameAndAddress, key: pairKey(name, address) },
+        { limiter: this.#ofName, key: hashed(name) },
+      ]) {
         await consume(count)
         counted.push(count)
       }
       value = await check()
-    } catch (error) {
-      await Promise.all(counted.map(({ limiter, key }) => limiter.reward(key)))
-      throw error
+      isWrong = value === null
+    } finally {
+      if (!isWrong) await Promise.all(counted.map(({ limiter, key }) => limiter.reward(key)))
     }
-    if (value !== null) {
-      await this.clear(name, address)
-      for (const { limiter, key } of [ofAddress, ofName]) await limiter.reward(key)
-    }
+    if (!isWrong) await this.clear(name, address)
     return value
   }
 
   /** Forgets the failures of the name from this address: its owner is there. */
   async clear(name: string, address: string): Promise<void> {
-    const key = hashed(`${name} ${addressKey(address)}`)
-    await this.#ofNameAndAddress.delete(key)
+    await this.#ofNameAndAddress.delete(pairKey(name, address))
   }
 
-  /** Counts a wrong code, which belongs to no name. Throws `rate-limited`. */
-  async countWrongCode(address: string): Promise<void> {
+  /** Counts a wrong code or a registration, which belong to no name. Throws `rate-limited`. */
+  async count(address: string): Promise<void> {
     await consume({ limiter: this.#ofAddress, key: addressKey(address) })
-  }
-
-  /** Throws `rate-limited`. */
-  async countRegistration(address: string): Promise<void> {
-    await consume({ limiter: this.#registrations, key: addressKey(address) })
   }
 }
 
@@ -105,6 +95,10 @@ async function consume({ limiter, key }: Count): Promise<void> {
     const message = `too many attempts; try again in ${retryAfter} s`
     throw new AccountsProblem('rate-limited', message, { retryAfter })
   }
+}
+
+function pairKey(name: string, address: string): string {
+  return hashed(`${name} ${addressKey(address)}`)
 }
 
 /** People type their password as a user name by mistake. */

@@ -22,11 +22,10 @@ import type { LoginLimits } from './login-limits.ts'
 import {
   type AccountsEnv,
   audit,
+  authenticate,
   describe,
   jsonBody,
-  presentedToken,
   requireLogin,
-  requireToken,
 } from './middleware.ts'
 import { findPasswordFlaw, type Passwords } from './passwords.ts'
 import { AccountsProblem } from './problems.ts'
@@ -42,17 +41,14 @@ export interface Services {
   passwords: Passwords
   loginLimits: LoginLimits
   registration: RegistrationMode
-  /**
-   * Only this machine reaches the server: common passwords are a warning in the log, and
-   * registrations are not counted.
-   */
+  /** Only this machine reaches the server: passwords may be common, registrations do not count. */
   local: boolean
   log: Logger
 }
 
 /** Registration, login and all else about a session and its account. */
 export function addAccountRoutes(app: Hono<AccountsEnv>, services: Services): void {
-  const { store, tokens, passwords, loginLimits, local, log } = services
+  const { store, tokens, passwords, loginLimits, local } = services
 
   app.post(
     `${apiPrefix}/register`,
@@ -62,7 +58,7 @@ export function addAccountRoutes(app: Hono<AccountsEnv>, services: Services): vo
       const body = c.req.valid('json')
       const codeHash = await admitRegistration(c, body)
       await refuseGuessable('/password', body.password, body)
-      if (!local) await loginLimits.countRegistration(c.var.address)
+      if (!local) await loginLimits.count(c.var.address)
       const email = body.email.normalize('NFC')
       const account: NewAccount = {
         id: randomUUID(),
@@ -123,35 +119,41 @@ export function addAccountRoutes(app: Hono<AccountsEnv>, services: Services): vo
     describe('Get a fresh token for the one presented', { answer: tokenResponse, token: true }),
     jsonBody(refreshRequest),
     async c => {
-      const presented = c.req.valid('json').refresh_token ?? presentedToken(c)
-      const { answer, accountId } = await tokens.refresh(presented, session =>
-        audit(c, services, 'refresh.reused', session.accountId, { session_id: session.id }),
-      )
-      c.set('accountId', accountId)
-      return c.json(answer)
+      const { refresh_token: presented } = c.req.valid('json')
+      if (presented === undefined) {
+        const { session } = await authenticate(c, tokens)
+        if (session !== null) return c.json(await tokens.issueTokens(session))
+        const message = 'a service token cannot be refreshed; create a new one when it expires'
+        throw new AccountsProblem('token-invalid', message)
+      }
+      const { session, refreshToken } = await tokens.rotate(presented)
+      c.set('accountId', session.accountId)
+      if (refreshToken !== null) return c.json(await tokens.issueTokens(session, refreshToken))
+      await audit(c, services, 'refresh.reused', session.accountId, { session_id: session.id })
+      const message =
+        'this refresh token was used before and may have been copied, so the session has ended; log in again'
+      throw new AccountsProblem('refresh-reused', message)
     },
   )
 
   app.get(
     `${apiPrefix}/me`,
     describe('Whose token this is', { answer: meResponse, token: true }),
-    requireToken(tokens),
-    c => c.json(meView(c.var.principal)),
+    async c => c.json(meView(await authenticate(c, tokens))),
   )
 
   app.post(
     `${apiPrefix}/logout`,
     describe('End this session, or every session of the account', { token: true }),
-    requireToken(tokens),
-    requireLogin,
+    requireLogin(tokens),
     jsonBody(logoutRequest),
     async c => {
-      const { account, session } = c.var.principal
+      const { account, session } = c.var
       if (c.req.valid('json').all === true) {
-        const ended = await store.endSessions(account.id, Date.now())
-        await audit(c, services, 'logout.all', account.id, { ended })
-      } else if (session !== null) {
-        await store.endSession(account.id, session.id, Date.now())
+        await store.endSessions(account.id)
+        await audit(c, services, 'logout.all', account.id)
+      } else {
+        await store.endSession(session.id)
         await audit(c, services, 'logout', account.id, { session_id: session.id })
       }
       return c.body(null, 204)
@@ -161,27 +163,20 @@ export function addAccountRoutes(app: Hono<AccountsEnv>, services: Services): vo
   app.put(
     `${apiPrefix}/password`,
     describe('Change the password; every other session ends', { token: true }),
-    requireToken(tokens),
-    requireLogin,
+    requireLogin(tokens),
     jsonBody(passwordRequest),
     async c => {
       const { current_password: password, new_password: next } = c.req.valid('json')
-      const { account, session } = c.var.principal
-      const oldHash = await checkPassword(c, session?.id ?? account.id, account, password)
+      const { account, session } = c.var
+      const oldHash = await checkPassword(c, session.id, account, password)
       if (oldHash === null) {
         await audit(c, services, 'password.change_failed', account.id)
         throw new AccountsProblem('invalid-credentials', 'the current password is wrong')
       }
       await refuseGuessable('/new_password', next, account)
-      const changed = await store.changePassword({
-        id: account.id,
-        oldHash,
-        newHash: await passwords.hash(next),
-        keepSessionId: session?.id ?? null,
-        endTokens: false,
-        nowMs: Date.now(),
-      })
-      if (changed === null) {
+      const newHash = await passwords.hash(next)
+      const change = { id: account.id, oldHash, newHash, keepSessionId: session.id }
+      if (!(await store.changePassword(change))) {
         const message = 'the password was changed by another request'
         throw new AccountsProblem('invalid-credentials', message)
       }
@@ -214,14 +209,9 @@ export function addAccountRoutes(app: Hono<AccountsEnv>, services: Services): vo
       await refuseGuessable('/new_password', password, account)
       // Before the code is used up: a server too busy to hash must not cost it.
       const newHash = await passwords.hash(password)
-      const nowMs = Date.now()
-      if (!(await store.useCode(account.usernameKey, codeHash, nowMs))) {
-        throw await refusedReset(c, account)
-      }
       const { id } = account
-      const change = { id, oldHash: null, newHash, keepSessionId: null, endTokens: true, nowMs }
-      const ended = await store.changePassword(change)
-      // The account was just deleted.
+      const reset = { usernameKey: account.usernameKey, codeHash, newHash, nowMs: Date.now() }
+      const ended = await store.resetPassword(reset)
       if (ended === null) throw await refusedReset(c, account)
       await loginLimits.clear(name, c.var.address)
       c.set('accountId', id)
@@ -257,7 +247,7 @@ export function addAccountRoutes(app: Hono<AccountsEnv>, services: Services): vo
 
   /** A wrong code counts as a failure of the address. */
   async function refusedInvite(c: Context<AccountsEnv>): Promise<AccountsProblem> {
-    await loginLimits.countWrongCode(c.var.address)
+    await loginLimits.count(c.var.address)
     await audit(c, services, 'registration.refused', null)
     const message = 'the invitation code is unknown, used, expired or for another user name'
     return new AccountsProblem('registration-closed', message)
@@ -267,7 +257,7 @@ export function addAccountRoutes(app: Hono<AccountsEnv>, services: Services): vo
     c: Context<AccountsEnv>,
     account: AccountRow | null,
   ): Promise<AccountsProblem> {
-    await loginLimits.countWrongCode(c.var.address)
+    await loginLimits.count(c.var.address)
     await audit(c, services, 'password.reset_failed', account?.id ?? null)
     const message = 'the user name or the code is wrong, or the code was used or has expired'
     return new AccountsProblem('invalid-credentials', message)
@@ -284,31 +274,19 @@ export function addAccountRoutes(app: Hono<AccountsEnv>, services: Services): vo
     password: string,
   ): Promise<string | null> {
     return loginLimits.attempt(name, c.var.address, async () => {
-      const isRight = await passwords.verify(password, account?.passwordHash ?? null)
-      return isRight && account !== null ? rehashIfOutdated(account, password) : null
+      const hash = account?.passwordHash ?? null
+      return (await passwords.verify(password, hash)) ? hash : null
     })
   }
 
-  async function rehashIfOutdated(account: AccountRow, password: string): Promise<string> {
-    const { id, passwordHash } = account
-    if (!passwords.isOutdated(passwordHash)) return passwordHash
-    const better = await passwords.hash(password)
-    return (await store.replaceHash(id, passwordHash, better)) ? better : passwordHash
-  }
-
-  /** Throws `password-blocked`; where only this machine reaches the server, logs a warning. */
+  /** Throws `password-blocked`, where others reach the server. */
   async function refuseGuessable(
     pointer: string,
     password: string,
     account: { username: string; email: string },
   ): Promise<void> {
-    const flaw = await findPasswordFlaw(password, account)
+    const flaw = local ? null : await findPasswordFlaw(password, account)
     if (flaw === null) return
-    if (local) {
-      const { username } = account
-      log.warn({ username, flaw }, 'an account was given a password that is easy to guess')
-      return
-    }
     const detail = `${flaw}: choose another`
     const errors = [{ pointer, detail }]
     throw new AccountsProblem('password-blocked', `the password ${detail}`, { errors })

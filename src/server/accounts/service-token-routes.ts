@@ -3,26 +3,17 @@ import type { Hono } from 'hono'
 import { apiPrefix, serviceTokenPrefix } from '../../lib/accounts/protocol.ts'
 import {
   defaultServiceScopes,
-  serviceScopes,
   type ServiceTokenView,
   tokenCreatedResponse,
   tokenRequest,
   tokensResponse,
 } from '../../lib/accounts/wire.ts'
-import { isUuid } from '../../lib/util/text.ts'
 import { rfc3339OrNull, toRfc3339 } from '../../lib/util/time.ts'
-import {
-  type AccountsEnv,
-  audit,
-  describe,
-  jsonBody,
-  requireLogin,
-  requireToken,
-} from './middleware.ts'
+import { type AccountsEnv, audit, describe, jsonBody, requireLogin } from './middleware.ts'
 import { AccountsProblem } from './problems.ts'
 import type { Services } from './routes.ts'
-import type { NewServiceToken, ServiceTokenRow } from './schema.ts'
-import { hashOfSecret } from './tokens.ts'
+import type { NewServiceToken } from './schema.ts'
+import { hashOfSecret, scopesOf } from './tokens.ts'
 
 const defaultDays = 90
 const dayMs = 24 * 60 * 60 * 1000
@@ -38,12 +29,11 @@ export function addServiceTokenRoutes(app: Hono<AccountsEnv>, services: Services
       status: 201,
       token: true,
     }),
-    requireToken(tokens),
-    requireLogin,
+    requireLogin(tokens),
     jsonBody(tokenRequest),
     async c => {
       const { name, scopes = defaultServiceScopes, expires_in_days } = c.req.valid('json')
-      const { account } = c.var.principal
+      const { account } = c.var
       const secret = serviceTokenPrefix + randomBytes(30).toString('base64url')
       const createdAtMs = Date.now()
       const token: NewServiceToken = {
@@ -51,12 +41,12 @@ export function addServiceTokenRoutes(app: Hono<AccountsEnv>, services: Services
         accountId: account.id,
         name,
         secretHash: hashOfSecret(secret),
-        scopes: [...new Set(scopes)],
+        scopes: scopes.join(' '),
         createdAtMs,
         expiresAtMs: createdAtMs + (expires_in_days ?? defaultDays) * dayMs,
       }
       await store.createServiceToken(token)
-      const details = { token_id: token.id, name, scopes: token.scopes.join(' ') }
+      const details = { token_id: token.id, name, scopes: token.scopes }
       await audit(c, services, 'token.created', account.id, details)
       return c.json({ ...serviceTokenView(token), token: secret }, 201)
     },
@@ -65,10 +55,9 @@ export function addServiceTokenRoutes(app: Hono<AccountsEnv>, services: Services
   app.get(
     `${apiPrefix}/tokens`,
     describe('The service tokens of the account', { answer: tokensResponse, token: true }),
-    requireToken(tokens),
-    requireLogin,
+    requireLogin(tokens),
     async c => {
-      const rows = await store.listServiceTokens(c.var.principal.account.id, Date.now())
+      const rows = await store.listServiceTokens(c.var.account.id, Date.now())
       return c.json({ tokens: rows.map(serviceTokenView) })
     },
   )
@@ -76,12 +65,11 @@ export function addServiceTokenRoutes(app: Hono<AccountsEnv>, services: Services
   app.delete(
     `${apiPrefix}/tokens/:id`,
     describe('Revoke a service token', { token: true }),
-    requireToken(tokens),
-    requireLogin,
+    requireLogin(tokens),
     async c => {
-      const { account } = c.var.principal
+      const { account } = c.var
       const id = c.req.param('id')
-      if (!isUuid(id) || !(await store.revokeServiceToken(account.id, id, Date.now()))) {
+      if (!(await store.revokeServiceToken(account.id, id))) {
         throw new AccountsProblem('not-found', 'the account has no such service token')
       }
       await audit(c, services, 'token.revoked', account.id, { token_id: id })
@@ -90,13 +78,11 @@ export function addServiceTokenRoutes(app: Hono<AccountsEnv>, services: Services
   )
 }
 
-export function serviceTokenView(
-  token: NewServiceToken & Partial<Pick<ServiceTokenRow, 'lastUsedAtMs'>>,
-): ServiceTokenView {
+export function serviceTokenView(token: NewServiceToken): ServiceTokenView {
   return {
     id: token.id,
     name: token.name,
-    scopes: serviceScopes.filter(scope => token.scopes.includes(scope)),
+    scopes: scopesOf(token),
     created_at: toRfc3339(token.createdAtMs),
     expires_at: toRfc3339(token.expiresAtMs),
     last_used_at: rfc3339OrNull(token.lastUsedAtMs),

@@ -25,46 +25,34 @@ interface LoadedKeys {
   text: string
   stored: KeyFile
   signing: { kid: string; key: CryptoKey }
+  /** The public keys, for `/.well-known/jwks.json`. */
   jwks: { keys: JWK[] }
+  /** Finds the public key of a token, for `jwtVerify`. */
   verifying: ReturnType<typeof createLocalJWKSet>
 }
 
 /** The ES256 keys of access tokens, in a file (0600) that every server has a copy of. */
 export class SigningKeys {
-  /** There was no file: access tokens made before are void. */
-  readonly isNew: boolean
   readonly #file: string
   #keys: LoadedKeys
 
-  private constructor(file: string, keys: LoadedKeys, isNew: boolean) {
+  private constructor(file: string, keys: LoadedKeys) {
     this.#file = file
     this.#keys = keys
-    this.isNew = isNew
   }
 
   /** Throws `config_invalid` for an unusable file, and without `create` for a missing one. */
   static async open(file: string, { create }: { create: boolean }): Promise<SigningKeys> {
-    let isNew = false
     if (create && (await readPrivateFile(file)) === null) {
       await ensurePrivateFolder(dirname(file))
       const keys = { next: null, signing: await makeKey(), previous: null }
-      isNew = await replaceFile(file, format(keys), { exclusive: true })
+      await replaceFile(file, format(keys), { exclusive: true })
     }
-    return new SigningKeys(file, await load(file), isNew)
+    return new SigningKeys(file, await load(file))
   }
 
-  get signing(): LoadedKeys['signing'] {
-    return this.#keys.signing
-  }
-
-  /** Finds the public key of a token, for `jwtVerify`. */
-  get verifying(): LoadedKeys['verifying'] {
-    return this.#keys.verifying
-  }
-
-  /** The public keys, for `/.well-known/jwks.json`. */
-  get jwks(): LoadedKeys['jwks'] {
-    return this.#keys.jwks
+  get current(): LoadedKeys {
+    return this.#keys
   }
 
   /** Takes over a changed file. When it is unusable, throws and keeps the keys at hand. */
@@ -81,7 +69,7 @@ export class SigningKeys {
       throw new ServiceError('request_refused', message, { hint })
     }
     const next = await makeKey()
-    await this.#store({ ...stored, next })
+    await replaceFile(this.#file, format({ ...stored, next }))
     return next.kid
   }
 
@@ -92,13 +80,9 @@ export class SigningKeys {
       const hint = 'service-cli registry rotate-key publishes one'
       throw new ServiceError('request_refused', 'there is no next signing key', { hint })
     }
-    await this.#store({ next: null, signing: next, previous: signing })
-    return this.signing.kid
-  }
-
-  async #store(keys: KeyFile): Promise<void> {
-    await replaceFile(this.#file, format(keys))
-    this.#keys = await load(this.#file)
+    await replaceFile(this.#file, format({ next: null, signing: next, previous: signing }))
+    await this.reload()
+    return this.#keys.signing.kid
   }
 }
 

@@ -25,5 +25,5 @@ for (let at = 0; at < Number(count); at++) {
   }
 }
 await store.close()
-process.stdout.write(`${JSON.stringify({ id: store.registryId, outcomes })}\n`)
+process.stdout.write(`${JSON.stringify({ outcomes })}\n`)
 process.exit()

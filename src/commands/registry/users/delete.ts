@@ -7,7 +7,7 @@ export default class RegistryUsersDelete extends AdminCommand {
   static override summary = 'Delete an account with its sessions and tokens'
 
   static override description = `Prompts for the name again unless --yes is given. Its audit \
-entries stay, and its name cannot be registered for 90 days. This cannot be undone; disabling can.`
+entries stay, and its name can be registered again. This cannot be undone; disabling can.`
 
   static override examples = [
     {
