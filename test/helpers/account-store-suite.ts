@@ -158,7 +158,7 @@ export function describeAccountStore(name: string, open: () => Promise<OpenedSto
       const { id, key, account } = await make('ada')
       await store.createSession(newSession(id, 'kept'), account.passwordHash)
       await store.setCode({ usernameKey: key, hash: 'h', expiresAtMs: now + day })
-      const change = { id, newHash: 'new', keepSessionId: 'kept' }
+      const change = { account, newHash: 'new', keepSessionId: 'kept' }
       expect(await store.changePassword({ ...change, oldHash: 'wrong' })).to.equal(false)
       const { passwordHash: oldHash } = account
       expect(await store.changePassword({ ...change, oldHash })).to.equal(true)
@@ -170,7 +170,7 @@ export function describeAccountStore(name: string, open: () => Promise<OpenedSto
     it('keeps no session of the old password when both happen at the same time', async () => {
       const { id, account } = await make('ada')
       const { passwordHash } = account
-      const change = { id, oldHash: passwordHash, newHash: 'new', keepSessionId: 'none' }
+      const change = { account, oldHash: passwordHash, newHash: 'new', keepSessionId: 'none' }
       await Promise.all([
         ...[1, 2, 3, 4].map(at => store.createSession(newSession(id, `s${at}`), passwordHash)),
         store.changePassword(change),
@@ -178,26 +178,17 @@ export function describeAccountStore(name: string, open: () => Promise<OpenedSto
       for (const at of [1, 2, 3, 4]) expect(await sessionOf(`s${at}`)).to.equal(null)
     })
 
-    it('keeps service tokens with their scopes and the minute of their last use', async () => {
+    it('keeps service tokens with their scopes and their last use', async () => {
       const { id } = await make('ada')
       const token = newToken(id, 't')
       await store.createServiceToken(token)
       await store.createServiceToken(newToken(id, 'newer', { createdAtMs: now + 1 }))
-      const used = async () =>
-        (await store.findServiceToken('secret of t'))?.token.lastUsedAtMs ?? null
       expect(await store.listServiceTokens(id, now)).to.deep.equal([
         { ...newToken(id, 'newer', { createdAtMs: now + 1 }), lastUsedAtMs: null },
         { ...token, lastUsedAtMs: null },
       ])
-      const uses: [atMs: number, stored: number][] = [
-        [now, now],
-        [now + 59_999, now],
-        [now + 60_000, now + 60_000],
-      ]
-      for (const [atMs, stored] of uses) {
-        await store.touchServiceToken('t', atMs)
-        expect(await used()).to.equal(stored)
-      }
+      await store.touchServiceToken('t', now)
+      expect((await store.findServiceToken('secret of t'))?.token.lastUsedAtMs).to.equal(now)
       expect(await store.revokeServiceToken('someone else', 't')).to.equal(false)
       expect(await store.revokeServiceToken(id, 't')).to.equal(true)
       expect(await store.findServiceToken('secret of t')).to.equal(null)

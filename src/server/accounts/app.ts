@@ -15,8 +15,7 @@ import type { RequestChecks } from '../http/request-checks.ts'
 import { parseTarget } from '../http/request-target.ts'
 import type { AccountsEnv } from './middleware.ts'
 import { AccountsProblem, type ProblemCode, sendProblem, toAccountsProblem } from './problems.ts'
-import { addAccountRoutes, type Services } from './routes.ts'
-import { addServiceTokenRoutes } from './service-token-routes.ts'
+import { addRoutes, type Services } from './routes.ts'
 import type { SigningKeys } from './signing-keys.ts'
 
 interface AppParts {
@@ -107,8 +106,7 @@ export function createApp({ services, keys, checks, metrics }: AppParts): Hono<A
     }),
   )
 
-  addAccountRoutes(app, services)
-  addServiceTokenRoutes(app, services)
+  addRoutes(app, services)
 
   app.get('/.well-known/jwks.json', c =>
     c.json(keys.current.jwks, 200, { 'Cache-Control': 'public, max-age=300' }),

@@ -1,8 +1,14 @@
-import { randomUUID } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import type { Context, Hono } from 'hono'
-import { apiPrefix, type RegistrationMode, wrongLogin } from '../../lib/accounts/protocol.ts'
+import {
+  apiPrefix,
+  type RegistrationMode,
+  serviceTokenPrefix,
+  wrongLogin,
+} from '../../lib/accounts/protocol.ts'
 import {
   accountKey,
+  defaultServiceScopes,
   loginRequest,
   loginResponse,
   logoutRequest,
@@ -14,10 +20,14 @@ import {
   registerRequest,
   resetRequest,
   resetResponse,
+  type ServiceTokenView,
+  tokenCreatedResponse,
+  tokenRequest,
   tokenResponse,
+  tokensResponse,
 } from '../../lib/accounts/wire.ts'
 import type { Logger } from '../../lib/util/logger.ts'
-import { toRfc3339 } from '../../lib/util/time.ts'
+import { rfc3339OrNull, toRfc3339 } from '../../lib/util/time.ts'
 import type { LoginLimits } from './login-limits.ts'
 import {
   type AccountsEnv,
@@ -29,10 +39,12 @@ import {
 } from './middleware.ts'
 import { findPasswordFlaw, type Passwords } from './passwords.ts'
 import { AccountsProblem } from './problems.ts'
-import { serviceTokenView } from './service-token-routes.ts'
-import type { AccountRow, NewAccount } from './schema.ts'
+import type { AccountRow, NewAccount, NewServiceToken } from './schema.ts'
 import type { AccountStore } from './store.ts'
-import { hashOfSecret, type Principal, type Tokens } from './tokens.ts'
+import { hashOfSecret, type Principal, scopesOf, type Tokens } from './tokens.ts'
+
+const defaultTokenDays = 90
+const dayMs = 24 * 60 * 60 * 1000
 
 /** What the routes work with. */
 export interface Services {
@@ -46,8 +58,8 @@ export interface Services {
   log: Logger
 }
 
-/** Registration, login and all else about a session and its account. */
-export function addAccountRoutes(app: Hono<AccountsEnv>, services: Services): void {
+/** Registration, login, and all else about an account, its sessions and its service tokens. */
+export function addRoutes(app: Hono<AccountsEnv>, services: Services): void {
   const { store, tokens, passwords, loginLimits, local } = services
 
   app.post(
@@ -175,7 +187,7 @@ export function addAccountRoutes(app: Hono<AccountsEnv>, services: Services): vo
       }
       await refuseGuessable('/new_password', next, account)
       const newHash = await passwords.hash(next)
-      const change = { id: account.id, oldHash, newHash, keepSessionId: session.id }
+      const change = { account, oldHash, newHash, keepSessionId: session.id }
       if (!(await store.changePassword(change))) {
         const message = 'the password was changed by another request'
         throw new AccountsProblem('invalid-credentials', message)
@@ -219,6 +231,61 @@ export function addAccountRoutes(app: Hono<AccountsEnv>, services: Services): vo
       await audit(c, services, 'password.reset', id, counts)
       const ended_tokens = ended.tokens.map(serviceTokenView)
       return c.json({ ended_sessions: ended.sessions, ended_tokens })
+    },
+  )
+
+  app.post(
+    `${apiPrefix}/tokens`,
+    describe('Make a service token; this answer alone shows it', {
+      answer: tokenCreatedResponse,
+      status: 201,
+      token: true,
+    }),
+    requireLogin(tokens),
+    jsonBody(tokenRequest),
+    async c => {
+      const { name, scopes = defaultServiceScopes, expires_in_days } = c.req.valid('json')
+      const { account } = c.var
+      const secret = serviceTokenPrefix + randomBytes(30).toString('base64url')
+      const createdAtMs = Date.now()
+      const token: NewServiceToken = {
+        id: randomUUID(),
+        accountId: account.id,
+        name,
+        secretHash: hashOfSecret(secret),
+        scopes: scopes.join(' '),
+        createdAtMs,
+        expiresAtMs: createdAtMs + (expires_in_days ?? defaultTokenDays) * dayMs,
+      }
+      await store.createServiceToken(token)
+      const details = { token_id: token.id, name, scopes: token.scopes }
+      await audit(c, services, 'token.created', account.id, details)
+      return c.json({ ...serviceTokenView(token), token: secret }, 201)
+    },
+  )
+
+  app.get(
+    `${apiPrefix}/tokens`,
+    describe('The service tokens of the account', { answer: tokensResponse, token: true }),
+    requireLogin(tokens),
+    async c => {
+      const rows = await store.listServiceTokens(c.var.account.id, Date.now())
+      return c.json({ tokens: rows.map(serviceTokenView) })
+    },
+  )
+
+  app.delete(
+    `${apiPrefix}/tokens/:id`,
+    describe('Revoke a service token', { token: true }),
+    requireLogin(tokens),
+    async c => {
+      const { account } = c.var
+      const id = c.req.param('id')
+      if (!(await store.revokeServiceToken(account.id, id))) {
+        throw new AccountsProblem('not-found', 'the account has no such service token')
+      }
+      await audit(c, services, 'token.revoked', account.id, { token_id: id })
+      return c.body(null, 204)
     },
   )
 
@@ -308,5 +375,16 @@ function meView({ account, scopes, session, token }: Principal): MeResponse {
       expires_at: toRfc3339(session.expiresAtMs),
     },
     token: token && { id: token.id, name: token.name, expires_at: toRfc3339(token.expiresAtMs) },
+  }
+}
+
+function serviceTokenView(token: NewServiceToken): ServiceTokenView {
+  return {
+    id: token.id,
+    name: token.name,
+    scopes: scopesOf(token),
+    created_at: toRfc3339(token.createdAtMs),
+    expires_at: toRfc3339(token.expiresAtMs),
+    last_used_at: rfc3339OrNull(token.lastUsedAtMs),
   }
 }

@@ -21,7 +21,6 @@ interface EndedAccess {
   tokens: ServiceTokenRow[]
 }
 
-const touchEveryMs = 60_000
 /** More than a year, so that a yearly review finds every change of who may do what. */
 const auditKeptMs = 400 * 24 * 60 * 60 * 1000
 
@@ -127,21 +126,16 @@ export class AccountStore {
    * `oldHash` any more.
    */
   changePassword(change: {
-    id: string
+    account: Pick<AccountRow, 'id' | 'usernameKey'>
     oldHash: string
     newHash: string
     keepSessionId: string
   }): Promise<boolean> {
-    const { id, oldHash, newHash, keepSessionId } = change
+    const { account, oldHash, newHash, keepSessionId } = change
+    const { id, usernameKey } = account
     return this.#db.transaction().execute(async db => {
-      const account = await db
-        .updateTable('accounts')
-        .set({ passwordHash: newHash })
-        .where(eb => eb.and({ id, passwordHash: oldHash }))
-        .returning('usernameKey')
-        .executeTakeFirst()
-      if (account === undefined) return false
-      await db.deleteFrom('codes').where('usernameKey', '=', account.usernameKey).execute()
+      if (!(await setPassword(db, id, oldHash, newHash))) return false
+      await db.deleteFrom('codes').where('usernameKey', '=', usernameKey).execute()
       const sessions = db.deleteFrom('sessions').where('accountId', '=', id)
       await sessions.where('id', '!=', keepSessionId).execute()
       return true
@@ -174,12 +168,7 @@ export class AccountStore {
   createSession(session: NewSession, passwordHash: string): Promise<boolean> {
     return this.#db.transaction().execute(async db => {
       // Changes nothing: it locks the row, so that no change of the password happens meanwhile.
-      const { numUpdatedRows } = await db
-        .updateTable('accounts')
-        .set({ passwordHash })
-        .where(eb => eb.and({ id: session.accountId, passwordHash, disabledAtMs: null }))
-        .executeTakeFirst()
-      if (numUpdatedRows === 0n) return false
+      if (!(await setPassword(db, session.accountId, passwordHash, passwordHash))) return false
       await db.insertInto('sessions').values(session).execute()
       return true
     })
@@ -237,15 +226,8 @@ export class AccountStore {
     return token && account ? { token, account } : null
   }
 
-  /** Stores the time of use, at most once a minute for each token. */
-  async touchServiceToken(id: string, nowMs: number): Promise<void> {
-    const before = nowMs - touchEveryMs
-    await this.#db
-      .updateTable('serviceTokens')
-      .set({ lastUsedAtMs: nowMs })
-      .where('id', '=', id)
-      .where(eb => eb.or([eb('lastUsedAtMs', 'is', null), eb('lastUsedAtMs', '<=', before)]))
-      .execute()
+  async touchServiceToken(id: string, lastUsedAtMs: number): Promise<void> {
+    await this.#db.updateTable('serviceTokens').set({ lastUsedAtMs }).where('id', '=', id).execute()
   }
 
   /** Valid ones, newest first. */
@@ -325,6 +307,16 @@ export class AccountStore {
   #getAccount(id: string): Promise<AccountRow | undefined> {
     return this.#db.selectFrom('accounts').selectAll().where('id', '=', id).executeTakeFirst()
   }
+}
+
+/** False when the account is gone or disabled, or has another password by now. */
+async function setPassword(db: Db, id: string, oldHash: string, newHash: string): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('accounts')
+    .set({ passwordHash: newHash })
+    .where(eb => eb.and({ id, passwordHash: oldHash, disabledAtMs: null }))
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
 }
 
 async function findCode(db: Db, hash: string, nowMs: number): Promise<string | null> {

@@ -61,13 +61,13 @@ export class Tokens {
   /** A session that is not stored yet, with its first refresh token. */
   newSession(accountId: string, address: string): { session: NewSession; refreshToken: string } {
     const id = randomUUID()
-    const refreshToken = refreshTokenOf(id, randomBytes(32))
+    const refreshToken = refreshTokenPrefix + id + randomText()
     const createdAtMs = Date.now()
     const session = {
       id,
       accountId,
       tokenHash: hashOfSecret(refreshToken),
-      seed: newSeed(),
+      seed: randomText(),
       createdAtMs,
       expiresAtMs: createdAtMs + sessionMs,
       address,
@@ -117,7 +117,7 @@ export class Tokens {
     const { session } = await this.#findLiving(id)
     const hash = hashOfSecret(presented)
     if (hash === session.tokenHash) {
-      const seed = newSeed()
+      const seed = randomText()
       const refreshToken = nextToken(id, seed, presented)
       const toHash = hashOfSecret(refreshToken)
       const rotation = { id, fromHash: hash, toHash, seed, nowMs: Date.now() }
@@ -160,8 +160,10 @@ export class Tokens {
     if (Date.now() >= token.expiresAtMs) {
       throw new AccountsProblem('token-expired', 'the service token has expired; create a new one')
     }
-    // A full disk must not end pipelines: a use that cannot be stored is still a use.
-    await this.#store.touchServiceToken(token.id, Date.now()).catch(() => {})
+    if (Date.now() - (token.lastUsedAtMs ?? 0) >= minuteMs) {
+      // A full disk must not end pipelines: a use that cannot be stored is still a use.
+      await this.#store.touchServiceToken(token.id, Date.now()).catch(() => {})
+    }
     return { account, token, session: null, scopes: scopesOf(token) }
   }
 
@@ -200,18 +202,15 @@ export function hashOfSecret(text: string): string {
   return createHash('sha256').update(text).digest('hex')
 }
 
-function refreshTokenOf(sessionId: string, secret: Buffer): string {
-  return refreshTokenPrefix + sessionId + secret.toString('base64url')
-}
-
-function newSeed(): string {
+/** 32 bytes in base64url. */
+function randomText(): string {
   return randomBytes(32).toString('base64url')
 }
 
 /** The token after the one presented: the holder of that one, with the seed, can be told it again. */
 function nextToken(sessionId: string, seed: string, presented: string): string {
-  const key = Buffer.from(seed, 'base64url')
-  return refreshTokenOf(sessionId, createHmac('sha256', key).update(presented).digest())
+  const secret = createHmac('sha256', seed).update(presented).digest('base64url')
+  return refreshTokenPrefix + sessionId + secret
 }
 
 function invalid(): AccountsProblem {

@@ -141,6 +141,19 @@ describe('service tokens', () => {
     expect(json.token).to.include({ id: made.json.id, name: 'ci' })
   })
 
+  it('have the minute of their last use', async () => {
+    const { access_token } = await registry.register()
+    const { token } = (await make(registry, access_token)).json
+    const firstMs = registry.clock.nowMs
+    for (const passedMs of [0, 59_999, 60_000]) {
+      registry.clock.nowMs = firstMs + passedMs
+      await meCode(registry, token)
+      const { json } = await registry.call('GET', `${auth}/tokens`, { token: access_token })
+      const storedMs = firstMs + (passedMs === 60_000 ? passedMs : 0)
+      expect(Date.parse(json.tokens[0].last_used_at)).to.equal(storedMs)
+    }
+  })
+
   it('need a name that can be seen', async () => {
     const { access_token } = await registry.register()
     for (const name of ['', '\u2003', 'a\u001b[31m']) {
