@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import type { NewAccount } from '../../src/server/accounts/schema.ts'
 import type { AccountStore } from '../../src/server/accounts/store.ts'
 import { failureOf } from './failure.ts'
 import { day, newAccount, newSession, newToken } from './new-account.ts'
@@ -91,14 +92,14 @@ export function describeAccountStore(name: string, open: () => Promise<OpenedSto
     })
 
     it('sets a new password once with a code, and ends sessions and service tokens', async () => {
-      const { id, key } = await make('ada')
-      await make('bob')
+      const { id, key, account } = await make('ada')
+      const { account: bob } = await make('bob')
       await store.createServiceToken(newToken(id, 't'))
       await store.setCode({ usernameKey: key, hash: 'h', expiresAtMs: now + 1000 })
-      const reset = { usernameKey: key, codeHash: 'h', newHash: 'new', nowMs: now }
-      expect(await store.resetPassword({ ...reset, usernameKey: 'bob' })).to.equal(null)
-      expect(await store.resetPassword({ ...reset, nowMs: now + 1000 })).to.equal(null)
-      const all = await Promise.all([1, 2, 3].map(() => store.resetPassword(reset)))
+      const reset = (of: NewAccount, nowMs = now) => store.resetPassword(of, 'h', 'new', nowMs)
+      expect(await reset(bob)).to.equal(null)
+      expect(await reset(account, now + 1000)).to.equal(null)
+      const all = await Promise.all([1, 2, 3].map(() => reset(account)))
       const [ended, ...others] = all.filter(each => each !== null)
       expect(others).to.deep.equal([])
       expect(ended?.sessions).to.equal(1)
@@ -139,7 +140,11 @@ export function describeAccountStore(name: string, open: () => Promise<OpenedSto
     it('rotates the refresh token of a session once for each token', async () => {
       const { session } = await make('ada')
       const rotate = (fromHash: string, toHash: string) =>
-        store.rotateSession({ id: session.id, fromHash, toHash, seed: toHash, nowMs: now })
+        store.rotateSession(session.id, fromHash, {
+          tokenHash: toHash,
+          seed: toHash,
+          rotatedAtMs: now,
+        })
       const all = await Promise.all(['x', 'y', 'z'].map(to => rotate(session.tokenHash, to)))
       expect(all.filter(Boolean)).to.have.length(1)
       const rotated = await sessionOf(session.id)
@@ -158,10 +163,9 @@ export function describeAccountStore(name: string, open: () => Promise<OpenedSto
       const { id, key, account } = await make('ada')
       await store.createSession(newSession(id, 'kept'), account.passwordHash)
       await store.setCode({ usernameKey: key, hash: 'h', expiresAtMs: now + day })
-      const change = { account, newHash: 'new', keepSessionId: 'kept' }
-      expect(await store.changePassword({ ...change, oldHash: 'wrong' })).to.equal(false)
-      const { passwordHash: oldHash } = account
-      expect(await store.changePassword({ ...change, oldHash })).to.equal(true)
+      const change = (oldHash: string) => store.changePassword(account, oldHash, 'new', 'kept')
+      expect(await change('wrong')).to.equal(false)
+      expect(await change(account.passwordHash)).to.equal(true)
       expect(await sessionOf('kept')).to.not.equal(null)
       expect(await sessionOf('session-ada')).to.equal(null)
       expect(await store.findCode('h', now)).to.equal(null)
@@ -170,10 +174,9 @@ export function describeAccountStore(name: string, open: () => Promise<OpenedSto
     it('keeps no session of the old password when both happen at the same time', async () => {
       const { id, account } = await make('ada')
       const { passwordHash } = account
-      const change = { account, oldHash: passwordHash, newHash: 'new', keepSessionId: 'none' }
       await Promise.all([
         ...[1, 2, 3, 4].map(at => store.createSession(newSession(id, `s${at}`), passwordHash)),
-        store.changePassword(change),
+        store.changePassword(account, passwordHash, 'new', 'none'),
       ])
       for (const at of [1, 2, 3, 4]) expect(await sessionOf(`s${at}`)).to.equal(null)
     })

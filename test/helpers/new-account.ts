@@ -28,7 +28,6 @@ export function newSession(
     seed: 'seed',
     createdAtMs: startMs,
     expiresAtMs: startMs + 30 * day,
-    address: '127.0.0.1',
     ...change,
   }
 }

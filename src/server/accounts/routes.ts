@@ -81,7 +81,7 @@ export function addRoutes(app: Hono<AccountsEnv>, services: Services): void {
         passwordHash: await passwords.hash(body.password),
         createdAtMs: Date.now(),
       }
-      const { session, refreshToken } = tokens.newSession(account.id, c.var.address)
+      const { session, refreshToken } = tokens.newSession(account.id)
       const outcome = await store.createAccount(account, session, codeHash)
       if (outcome === 'taken') {
         const message = 'there is an account with this user name or email address already'
@@ -116,7 +116,7 @@ export function addRoutes(app: Hono<AccountsEnv>, services: Services): void {
         const message = 'this account is disabled; ask the operator of the accounts server'
         throw new AccountsProblem('account-disabled', message)
       }
-      const { session, refreshToken } = tokens.newSession(account.id, c.var.address)
+      const { session, refreshToken } = tokens.newSession(account.id)
       if (!(await store.createSession(session, passwordHash))) {
         throw new AccountsProblem('invalid-credentials', wrongLogin)
       }
@@ -187,8 +187,7 @@ export function addRoutes(app: Hono<AccountsEnv>, services: Services): void {
       }
       await refuseGuessable('/new_password', next, account)
       const newHash = await passwords.hash(next)
-      const change = { account, oldHash, newHash, keepSessionId: session.id }
-      if (!(await store.changePassword(change))) {
+      if (!(await store.changePassword(account, oldHash, newHash, session.id))) {
         const message = 'the password was changed by another request'
         throw new AccountsProblem('invalid-credentials', message)
       }
@@ -210,25 +209,23 @@ export function addRoutes(app: Hono<AccountsEnv>, services: Services): void {
       // By the code alone: a look-up of the name would take longer for one that exists.
       const usernameKey = await store.findCode(codeHash, Date.now())
       const account = usernameKey === null ? null : await store.findAccount(usernameKey)
-      if (
-        account === null ||
-        account.disabledAtMs !== null ||
-        ![account.usernameKey, account.emailKey].includes(name)
-      ) {
-        throw await refusedReset(c, account)
+      let ended = null
+      if (account !== null && [account.usernameKey, account.emailKey].includes(name)) {
+        // Only now: what is wrong with a password tells of the name and the address.
+        await refuseGuessable('/new_password', password, account)
+        // Before the code is used up: a server too busy to hash must not cost it.
+        const newHash = await passwords.hash(password)
+        ended = await store.resetPassword(account, codeHash, newHash, Date.now())
       }
-      // Only now: what is wrong with a password tells of the name and the address.
-      await refuseGuessable('/new_password', password, account)
-      // Before the code is used up: a server too busy to hash must not cost it.
-      const newHash = await passwords.hash(password)
-      const { id } = account
-      const reset = { usernameKey: account.usernameKey, codeHash, newHash, nowMs: Date.now() }
-      const ended = await store.resetPassword(reset)
-      if (ended === null) throw await refusedReset(c, account)
+      if (account === null || ended === null) {
+        await loginLimits.count(c.var.address)
+        await audit(c, services, 'password.reset_failed', account?.id ?? null)
+        const message = 'the user name or the code is wrong, or the code was used or has expired'
+        throw new AccountsProblem('invalid-credentials', message)
+      }
       await loginLimits.clear(name, c.var.address)
-      c.set('accountId', id)
-      const counts = { ended_sessions: ended.sessions, ended_tokens: ended.tokens.length }
-      await audit(c, services, 'password.reset', id, counts)
+      c.set('accountId', account.id)
+      await audit(c, services, 'password.reset', account.id)
       const ended_tokens = ended.tokens.map(serviceTokenView)
       return c.json({ ended_sessions: ended.sessions, ended_tokens })
     },
@@ -318,16 +315,6 @@ export function addRoutes(app: Hono<AccountsEnv>, services: Services): void {
     await audit(c, services, 'registration.refused', null)
     const message = 'the invitation code is unknown, used, expired or for another user name'
     return new AccountsProblem('registration-closed', message)
-  }
-
-  async function refusedReset(
-    c: Context<AccountsEnv>,
-    account: AccountRow | null,
-  ): Promise<AccountsProblem> {
-    await loginLimits.count(c.var.address)
-    await audit(c, services, 'password.reset_failed', account?.id ?? null)
-    const message = 'the user name or the code is wrong, or the code was used or has expired'
-    return new AccountsProblem('invalid-credentials', message)
   }
 
   /**

@@ -29,7 +29,6 @@ export interface SessionRow {
   /** Refreshing never extends it. */
   expiresAtMs: number
   rotatedAtMs: number | null
-  address: string
 }
 
 export interface ServiceTokenRow {
@@ -104,8 +103,7 @@ const tablesOf = (serial: 'integer' | 'bigserial') => `
     seed text not null,
     created_at_ms bigint not null,
     expires_at_ms bigint not null,
-    rotated_at_ms bigint,
-    address text not null
+    rotated_at_ms bigint
   );
   create index sessions_of_account on sessions (account_id);
   create table service_tokens (

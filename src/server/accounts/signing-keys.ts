@@ -33,12 +33,13 @@ interface LoadedKeys {
 
 /** The ES256 keys of access tokens, in a file (0600) that every server has a copy of. */
 export class SigningKeys {
+  /** Another object once the file has changed. */
+  current: LoadedKeys
   readonly #file: string
-  #keys: LoadedKeys
 
   private constructor(file: string, keys: LoadedKeys) {
     this.#file = file
-    this.#keys = keys
+    this.current = keys
   }
 
   /** Throws `config_invalid` for an unusable file, and without `create` for a missing one. */
@@ -51,18 +52,15 @@ export class SigningKeys {
     return new SigningKeys(file, await load(file))
   }
 
-  get current(): LoadedKeys {
-    return this.#keys
-  }
-
   /** Takes over a changed file. When it is unusable, throws and keeps the keys at hand. */
   async reload(): Promise<void> {
-    if ((await readPrivateFile(this.#file)) !== this.#keys.text) this.#keys = await load(this.#file)
+    if ((await readPrivateFile(this.#file)) !== this.current.text)
+      this.current = await load(this.#file)
   }
 
   /** Publishes a next key and returns its `kid`. Throws `request_refused` while there is one. */
   async rotate(): Promise<string> {
-    const { stored } = this.#keys
+    const { stored } = this.current
     if (stored.next !== null) {
       const hint = 'service-cli registry rotate-key --activate signs with it'
       const message = 'the next signing key is published already'
@@ -75,14 +73,14 @@ export class SigningKeys {
 
   /** Signs with the next key and returns its `kid`. Throws `request_refused` when there is none. */
   async activate(): Promise<string> {
-    const { next, signing } = this.#keys.stored
+    const { next, signing } = this.current.stored
     if (next === null) {
       const hint = 'service-cli registry rotate-key publishes one'
       throw new ServiceError('request_refused', 'there is no next signing key', { hint })
     }
     await replaceFile(this.#file, format({ next: null, signing: next, previous: signing }))
     await this.reload()
-    return this.#keys.signing.kid
+    return this.current.signing.kid
   }
 }
 

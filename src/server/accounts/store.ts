@@ -125,13 +125,12 @@ export class AccountStore {
    * Every session but one ends, and so does the code of the account. False when the hash is not
    * `oldHash` any more.
    */
-  changePassword(change: {
-    account: Pick<AccountRow, 'id' | 'usernameKey'>
-    oldHash: string
-    newHash: string
-    keepSessionId: string
-  }): Promise<boolean> {
-    const { account, oldHash, newHash, keepSessionId } = change
+  changePassword(
+    account: Pick<AccountRow, 'id' | 'usernameKey'>,
+    oldHash: string,
+    newHash: string,
+    keepSessionId: string,
+  ): Promise<boolean> {
     const { id, usernameKey } = account
     return this.#db.transaction().execute(async db => {
       if (!(await setPassword(db, id, oldHash, newHash))) return false
@@ -142,25 +141,22 @@ export class AccountStore {
     })
   }
 
-  /** Uses up the code of the account; null when it has no such code, or is gone or disabled. */
-  resetPassword(reset: {
-    usernameKey: string
-    codeHash: string
-    newHash: string
-    nowMs: number
-  }): Promise<EndedAccess | null> {
-    const { usernameKey, codeHash, newHash, nowMs } = reset
+  /**
+   * Uses up the code of the account. Null when it has no such code, is gone or disabled, or got
+   * another password meanwhile.
+   */
+  resetPassword(
+    account: Pick<AccountRow, 'id' | 'usernameKey' | 'passwordHash'>,
+    codeHash: string,
+    newHash: string,
+    nowMs: number,
+  ): Promise<EndedAccess | null> {
+    const { id, usernameKey, passwordHash } = account
     return this.#db.transaction().execute(async db => {
-      const codes = db.deleteFrom('codes').where('expiresAtMs', '>', nowMs)
-      const code = codes.where(eb => eb.and({ usernameKey, hash: codeHash }))
-      if ((await code.executeTakeFirst()).numDeletedRows === 0n) return null
-      const account = await db
-        .updateTable('accounts')
-        .set({ passwordHash: newHash })
-        .where(eb => eb.and({ usernameKey, disabledAtMs: null }))
-        .returning('id')
-        .executeTakeFirst()
-      return account === undefined ? null : endAccess(db, account.id)
+      if ((await findCode(db, codeHash, nowMs)) !== usernameKey) return null
+      if (!(await setPassword(db, id, passwordHash, newHash))) return null
+      await db.deleteFrom('codes').where('usernameKey', '=', usernameKey).execute()
+      return endAccess(db, id)
     })
   }
 
@@ -183,17 +179,14 @@ export class AccountStore {
   }
 
   /** Stores the next refresh token. False unless `fromHash` is the current one. */
-  async rotateSession(rotation: {
-    id: string
-    fromHash: string
-    toHash: string
-    seed: string
-    nowMs: number
-  }): Promise<boolean> {
-    const { id, fromHash, toHash, seed, nowMs } = rotation
+  async rotateSession(
+    id: string,
+    fromHash: string,
+    next: Pick<SessionRow, 'tokenHash' | 'seed' | 'rotatedAtMs'>,
+  ): Promise<boolean> {
     const { numUpdatedRows } = await this.#db
       .updateTable('sessions')
-      .set({ previousHash: fromHash, tokenHash: toHash, seed, rotatedAtMs: nowMs })
+      .set({ ...next, previousHash: fromHash })
       .where(eb => eb.and({ id, tokenHash: fromHash }))
       .executeTakeFirst()
     return numUpdatedRows > 0n

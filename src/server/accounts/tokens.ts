@@ -59,7 +59,7 @@ export class Tokens {
   }
 
   /** A session that is not stored yet, with its first refresh token. */
-  newSession(accountId: string, address: string): { session: NewSession; refreshToken: string } {
+  newSession(accountId: string): { session: NewSession; refreshToken: string } {
     const id = randomUUID()
     const refreshToken = refreshTokenPrefix + id + randomText()
     const createdAtMs = Date.now()
@@ -70,7 +70,6 @@ export class Tokens {
       seed: randomText(),
       createdAtMs,
       expiresAtMs: createdAtMs + sessionMs,
-      address,
     }
     return { session, refreshToken }
   }
@@ -119,9 +118,8 @@ export class Tokens {
     if (hash === session.tokenHash) {
       const seed = randomText()
       const refreshToken = nextToken(id, seed, presented)
-      const toHash = hashOfSecret(refreshToken)
-      const rotation = { id, fromHash: hash, toHash, seed, nowMs: Date.now() }
-      if (await this.#store.rotateSession(rotation)) return { session, refreshToken }
+      const next = { tokenHash: hashOfSecret(refreshToken), seed, rotatedAtMs: Date.now() }
+      if (await this.#store.rotateSession(id, hash, next)) return { session, refreshToken }
       // Another request was first: now the token is the previous one, or the session has ended.
       return this.rotate(presented)
     }

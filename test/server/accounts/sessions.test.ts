@@ -124,9 +124,9 @@ describe('refresh', () => {
       {
         wrap: store =>
           withMethods(store, {
-            async rotateSession(rotation) {
-              await store.endSession(rotation.id)
-              return store.rotateSession(rotation)
+            async rotateSession(id, ...rotation) {
+              await store.endSession(id)
+              return store.rotateSession(id, ...rotation)
             },
           }),
       },
