@@ -163,7 +163,8 @@ export function describeAccountStore(name: string, open: () => Promise<OpenedSto
       const { id, key, account } = await make('ada')
       await store.createSession(newSession(id, 'kept'), account.passwordHash)
       await store.setCode({ usernameKey: key, hash: 'h', expiresAtMs: now + day })
-      const change = (oldHash: string) => store.changePassword(account, oldHash, 'new', 'kept')
+      const change = (passwordHash: string) =>
+        store.changePassword({ ...account, passwordHash }, 'new', 'kept')
       expect(await change('wrong')).to.equal(false)
       expect(await change(account.passwordHash)).to.equal(true)
       expect(await sessionOf('kept')).to.not.equal(null)
@@ -176,7 +177,7 @@ export function describeAccountStore(name: string, open: () => Promise<OpenedSto
       const { passwordHash } = account
       await Promise.all([
         ...[1, 2, 3, 4].map(at => store.createSession(newSession(id, `s${at}`), passwordHash)),
-        store.changePassword(account, passwordHash, 'new', 'none'),
+        store.changePassword(account, 'new', 'none'),
       ])
       for (const at of [1, 2, 3, 4]) expect(await sessionOf(`s${at}`)).to.equal(null)
     })

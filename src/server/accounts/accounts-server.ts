@@ -59,7 +59,7 @@ export interface AccountsServerHandle extends Stoppable {
  */
 export async function startAccountsServer(
   options: AccountsServerOptions,
-  cancelled: Pick<AbortSignal, 'throwIfAborted'> = new AbortController().signal,
+  cancelled?: Pick<AbortSignal, 'throwIfAborted'>,
 ): Promise<AccountsServerHandle> {
   const { dataDir, database: url, publicUrl, log } = options
   const local = isLocal(options)
@@ -96,7 +96,7 @@ export async function startAccountsServer(
     checks: createRequestChecks(options, corsMethods),
     metrics: new Metrics('registry', options.accessLog),
   })
-  cancelled.throwIfAborted()
+  cancelled?.throwIfAborted()
   await socket.bind({ listener: listenerOf(app), requestTimeoutMs })
   const running = opened.move()
   return { url: socket.url, registration, local, ...stoppable(() => running.disposeAsync()) }

@@ -42,18 +42,13 @@ export class LoginLimits {
   }
 
   /**
-   * Runs `check`, which returns null for a wrong password. The attempt counts before, so that
+   * Runs `check`, which returns false for a wrong password. The attempt counts before, so that
    * attempts at the same moment cannot all pass, and no longer once the password is right or was
    * not tried. Throws `rate-limited`.
    */
-  async attempt<Value>(
-    name: string,
-    address: string,
-    check: () => Promise<Value | null>,
-  ): Promise<Value | null> {
+  async attempt(name: string, address: string, check: () => Promise<boolean>): Promise<boolean> {
     const counted: Count[] = []
     let isWrong = false
-    let value: Value | null
     try {
       // The address first: one that is refused must not lock the accounts of others.
       for (const count of [
@@ -64,13 +59,12 @@ export class LoginLimits {
         await consume(count)
         counted.push(count)
       }
-      value = await check()
-      isWrong = value === null
+      isWrong = !(await check())
     } finally {
       if (!isWrong) await Promise.all(counted.map(({ limiter, key }) => limiter.reward(key)))
     }
     if (!isWrong) await this.clear(name, address)
-    return value
+    return !isWrong
   }
 
   /** Forgets the failures of the name from this address: its owner is there. */

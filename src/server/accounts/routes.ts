@@ -27,6 +27,7 @@ import {
   tokensResponse,
 } from '../../lib/accounts/wire.ts'
 import type { Logger } from '../../lib/util/logger.ts'
+import { isUuid } from '../../lib/util/text.ts'
 import { rfc3339OrNull, toRfc3339 } from '../../lib/util/time.ts'
 import type { LoginLimits } from './login-limits.ts'
 import {
@@ -39,7 +40,7 @@ import {
 } from './middleware.ts'
 import { findPasswordFlaw, type Passwords } from './passwords.ts'
 import { AccountsProblem } from './problems.ts'
-import type { AccountRow, NewAccount, NewServiceToken } from './schema.ts'
+import type { NewAccount, NewServiceToken } from './schema.ts'
 import type { AccountStore } from './store.ts'
 import { hashOfSecret, type Principal, scopesOf, type Tokens } from './tokens.ts'
 
@@ -104,8 +105,11 @@ export function addRoutes(app: Hono<AccountsEnv>, services: Services): void {
       const { username, password } = c.req.valid('json')
       const name = accountKey(username)
       const account = await store.findAccount(name)
-      const passwordHash = await checkPassword(c, name, account, password)
-      if (passwordHash === null || account === null) {
+      // An unknown name takes the same time.
+      const isRight = await loginLimits.attempt(name, c.var.address, () =>
+        passwords.verify(password, account?.passwordHash ?? null),
+      )
+      if (!isRight || account === null) {
         // Not the name: what people type there by mistake is the password.
         await audit(c, services, 'login.failed', account?.id ?? null)
         throw new AccountsProblem('invalid-credentials', wrongLogin)
@@ -117,7 +121,7 @@ export function addRoutes(app: Hono<AccountsEnv>, services: Services): void {
         throw new AccountsProblem('account-disabled', message)
       }
       const { session, refreshToken } = tokens.newSession(account.id)
-      if (!(await store.createSession(session, passwordHash))) {
+      if (!(await store.createSession(session, account.passwordHash))) {
         throw new AccountsProblem('invalid-credentials', wrongLogin)
       }
       await audit(c, services, 'login.ok', account.id, { session_id: session.id })
@@ -180,14 +184,16 @@ export function addRoutes(app: Hono<AccountsEnv>, services: Services): void {
     async c => {
       const { current_password: password, new_password: next } = c.req.valid('json')
       const { account, session } = c.var
-      const oldHash = await checkPassword(c, session.id, account, password)
-      if (oldHash === null) {
+      const isRight = await loginLimits.attempt(session.id, c.var.address, () =>
+        passwords.verify(password, account.passwordHash),
+      )
+      if (!isRight) {
         await audit(c, services, 'password.change_failed', account.id)
         throw new AccountsProblem('invalid-credentials', 'the current password is wrong')
       }
       await refuseGuessable('/new_password', next, account)
       const newHash = await passwords.hash(next)
-      if (!(await store.changePassword(account, oldHash, newHash, session.id))) {
+      if (!(await store.changePassword(account, newHash, session.id))) {
         const message = 'the password was changed by another request'
         throw new AccountsProblem('invalid-credentials', message)
       }
@@ -278,7 +284,7 @@ export function addRoutes(app: Hono<AccountsEnv>, services: Services): void {
     async c => {
       const { account } = c.var
       const id = c.req.param('id')
-      if (!(await store.revokeServiceToken(account.id, id))) {
+      if (!isUuid(id) || !(await store.revokeServiceToken(account.id, id))) {
         throw new AccountsProblem('not-found', 'the account has no such service token')
       }
       await audit(c, services, 'token.revoked', account.id, { token_id: id })
@@ -315,22 +321,6 @@ export function addRoutes(app: Hono<AccountsEnv>, services: Services): void {
     await audit(c, services, 'registration.refused', null)
     const message = 'the invitation code is unknown, used, expired or for another user name'
     return new AccountsProblem('registration-closed', message)
-  }
-
-  /**
-   * Returns the stored hash of the password; null when it is wrong. Failures count for `name`. An
-   * unknown account costs the same.
-   */
-  function checkPassword(
-    c: Context<AccountsEnv>,
-    name: string,
-    account: AccountRow | null,
-    password: string,
-  ): Promise<string | null> {
-    return loginLimits.attempt(name, c.var.address, async () => {
-      const hash = account?.passwordHash ?? null
-      return (await passwords.verify(password, hash)) ? hash : null
-    })
   }
 
   /** Throws `password-blocked`, where others reach the server. */

@@ -15,6 +15,9 @@ import {
 
 type Db = Kysely<AccountTables>
 
+/** An account as it was found when its password or code was checked. */
+type Authenticated = Pick<AccountRow, 'id' | 'usernameKey' | 'passwordHash'>
+
 /** The sessions and service tokens of an account that ended. */
 interface EndedAccess {
   sessions: number
@@ -122,18 +125,13 @@ export class AccountStore {
   }
 
   /**
-   * Every session but one ends, and so does the code of the account. False when the hash is not
-   * `oldHash` any more.
+   * Every session but one ends, and so does the code of the account. False when it is gone or
+   * disabled, or got another password meanwhile.
    */
-  changePassword(
-    account: Pick<AccountRow, 'id' | 'usernameKey'>,
-    oldHash: string,
-    newHash: string,
-    keepSessionId: string,
-  ): Promise<boolean> {
-    const { id, usernameKey } = account
+  changePassword(account: Authenticated, newHash: string, keepSessionId: string): Promise<boolean> {
+    const { id, usernameKey, passwordHash } = account
     return this.#db.transaction().execute(async db => {
-      if (!(await setPassword(db, id, oldHash, newHash))) return false
+      if (!(await setPassword(db, id, passwordHash, newHash))) return false
       await db.deleteFrom('codes').where('usernameKey', '=', usernameKey).execute()
       const sessions = db.deleteFrom('sessions').where('accountId', '=', id)
       await sessions.where('id', '!=', keepSessionId).execute()
@@ -146,7 +144,7 @@ export class AccountStore {
    * another password meanwhile.
    */
   resetPassword(
-    account: Pick<AccountRow, 'id' | 'usernameKey' | 'passwordHash'>,
+    account: Authenticated,
     codeHash: string,
     newHash: string,
     nowMs: number,
