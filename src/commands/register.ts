@@ -1,12 +1,12 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { AccountCommand } from '../lib/cli/base-command.ts'
+import { whyNoPrompt } from '../lib/cli/prompt.ts'
 import { ServiceError } from '../lib/util/errors.ts'
 import type { Secret } from '../lib/util/secret.ts'
 import { openAccount, saveLogin, withHint } from './account/context.ts'
 import {
   askSecret,
-  canAsk,
   readGivenPassword,
   readText,
   withNewPassword,
@@ -51,7 +51,7 @@ it, and an invitation code when the accounts server requires one.`
       const account = { username, email, password }
       const made = await client.register({ ...account, invite }).catch(async error => {
         if (invite !== undefined || !needsCode(error)) throw error
-        if (!canAsk(flags)) throw withHint(error, codeHint)
+        if (whyNoPrompt(flags['no-input']) !== null) throw withHint(error, codeHint)
         invite = await askSecret(flags, 'invitation code', codeHint)
         return client.register({ ...account, invite })
       })

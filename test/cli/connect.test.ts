@@ -175,6 +175,12 @@ describe('service-cli connect', () => {
     expect(await urlOf(id, open, key)).to.equal(`${far}/mcp`)
   })
 
+  it('names a proxy variable that cannot be used', async () => {
+    const [code, { message }] = await refused('https://x.invalid/mcp', {}, { HTTPS_PROXY: 'x:1' })
+    expect(code).to.equal(2)
+    expect(message).to.equal('HTTPS_PROXY is not the address of an HTTP proxy')
+  })
+
   it('refuses --json: stdout is the protocol’s', async () => {
     for (const words of ['connect --json', '--json serve --stdio']) {
       const env = cleanEnv({ SERVICE_REGISTRY_DIR: dir })

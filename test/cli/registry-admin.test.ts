@@ -32,14 +32,13 @@ describe('administration of a registry that runs', () => {
     expect(await caller.me(alice.access)).to.equal('200')
     expect(await owner.ask(['users', 'disable', 'Alice@studio.example'])).to.include({
       username: 'alice',
-      changed: true,
       ended_sessions: 1,
     })
     expect(await caller.me(alice.access)).to.equal('401 token-revoked')
     expect(await caller.me(alice.token)).to.equal('401 token-revoked')
     expect((await caller.refresh(alice.refresh)).status).to.equal(401)
     expect((await caller.login('alice')).json.code).to.equal('account-disabled')
-    expect(await owner.ask(['users', 'enable', 'alice'])).to.include({ changed: true })
+    expect(await owner.ask(['users', 'enable', 'alice'])).to.include({ disabled: false })
     expect(await caller.me(alice.access)).to.equal('401 token-revoked')
     expect(await caller.me(alice.token)).to.equal('401 token-revoked')
     expect((await caller.login('alice')).status).to.equal(200)

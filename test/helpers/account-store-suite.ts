@@ -199,8 +199,7 @@ export function describeAccountStore(name: string, open: () => Promise<OpenedSto
     it('keeps service tokens with their scopes and the minute of their last use', async () => {
       const { id } = await make('ada')
       const token = newToken(id, 't')
-      expect(await store.createServiceToken(token)).to.equal(true)
-      expect(await store.createServiceToken(newToken('nobody', 'u'))).to.equal(false)
+      await store.createServiceToken(token)
       await store.createServiceToken(newToken(id, 'newer', { createdAtMs: now + 1 }))
       const used = async () =>
         (await store.findServiceToken('secret of t'))?.token.lastUsedAtMs ?? null

@@ -1,4 +1,4 @@
-import type { NewAccount, NewServiceToken, NewSession } from '../../src/server/accounts/store.ts'
+import type { NewAccount, NewServiceToken, NewSession } from '../../src/server/accounts/schema.ts'
 import { startMs } from './settable-clock.ts'
 
 export const day = 24 * 60 * 60 * 1000

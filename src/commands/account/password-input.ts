@@ -1,5 +1,5 @@
 import * as Flags from '@oclif/core/flags'
-import { type Questioner, requireQuestioner, whyNoQuestions } from '../../lib/cli/prompt.ts'
+import { type Prompt, requirePrompt } from '../../lib/cli/prompt.ts'
 import { readSecretFromStdin, readTwoSecretsFromStdin } from '../../lib/cli/secret-input.ts'
 import { passwordChars } from '../../lib/accounts/protocol.ts'
 import { ServiceError, usage } from '../../lib/util/errors.ts'
@@ -33,15 +33,6 @@ export interface InputFlags {
 const passwordHint =
   'pipe it in with --password-stdin, or give --password; pipelines set SERVICE_TOKEN instead'
 
-export function canAsk(flags: InputFlags): boolean {
-  return whyNoQuestions(flags['no-input']) === null
-}
-
-/** Throws `usage_invalid` with the hint when `what` cannot be asked for. */
-export function requirePrompt(flags: InputFlags, what: string, hint: string): Questioner {
-  return requireQuestioner(flags['no-input'], what, hint)
-}
-
 /** A text that was given, or asked for. `example`: a command that gives it. */
 export async function readText(
   given: string | undefined,
@@ -50,14 +41,16 @@ export async function readText(
   example: string,
 ): Promise<string> {
   if (given !== undefined && given.trim() !== '') return given.trim()
-  const prompt = requirePrompt(flags, `the ${what}`, `write it as in service-cli ${example}`)
-  return prompt.askText(labelOf(what))
+  const hint = `write it as in service-cli ${example}`
+  return requirePrompt(`the ${what}`, hint, flags['no-input']).askText(labelOf(what))
 }
 
 /** The password of an account that exists: given, or asked for. */
 export async function readPassword(flags: InputFlags): Promise<Secret> {
   const given = await readGivenPassword(flags)
-  return given ?? requirePrompt(flags, 'the password', passwordHint).askSecret('Password:')
+  return (
+    given ?? requirePrompt('the password', passwordHint, flags['no-input']).askSecret('Password:')
+  )
 }
 
 /** The password of `--password` or stdin; null: it is to be asked for. Throws `usage_invalid`. */
@@ -88,7 +81,7 @@ export async function readSecretAndPassword(
 }
 
 export function askSecret(flags: InputFlags, what: string, hint: string): Promise<Secret> {
-  return requirePrompt(flags, `the ${what}`, hint).askSecret(labelOf(what))
+  return requirePrompt(`the ${what}`, hint, flags['no-input']).askSecret(labelOf(what))
 }
 
 /**
@@ -101,7 +94,7 @@ export async function withNewPassword<T>(
   call: (password: Secret) => Promise<T>,
 ): Promise<T> {
   if (given !== null) return call(given)
-  const prompt = requirePrompt(flags, 'the password', passwordHint)
+  const prompt = requirePrompt('the password', passwordHint, flags['no-input'])
   for (;;) {
     try {
       return await call(await askNewPassword(prompt))
@@ -114,7 +107,7 @@ export async function withNewPassword<T>(
   }
 }
 
-async function askNewPassword(prompt: Questioner): Promise<Secret> {
+async function askNewPassword(prompt: Prompt): Promise<Secret> {
   const { least } = passwordChars
   const first = await prompt.askSecret('New password:', text =>
     Array.from(text).length >= least ? true : `It has at least ${least} characters`,

@@ -9,10 +9,7 @@ export default class RegistryBackup extends AdminCommand {
 the hashes of all passwords: keep it private. To restore, stop the server and copy both files back.`
 
   static override examples = [
-    {
-      description: 'into a folder named by the date',
-      command: '<%= config.bin %> registry backup --out /backups/registry-$(date +%F)',
-    },
+    '<%= config.bin %> registry backup --out /backups/registry-$(date +%F)',
   ]
 
   static override flags = {

@@ -54,8 +54,6 @@ interface AccountsClientOptions {
   readonly certificates?: string[]
   /** Of one request. Default: 30 s. */
   readonly timeoutMs?: number
-  /** Retries of a GET that failed for a reason that may pass. Default: 2. */
-  readonly retries?: number
 }
 
 /** The accounts API of one server. All methods throw a `ServiceError` that holds no secret. */
@@ -65,7 +63,7 @@ export class AccountsClient {
 
   /** Throws `config_invalid` for a proxy variable that cannot be used. */
   constructor(server: AccountsUrl, options: AccountsClientOptions) {
-    const { env, certificates, timeoutMs = requestTimeoutMs, retries = 2 } = options
+    const { env, certificates, timeoutMs = requestTimeoutMs } = options
     const address = new URL(server.url)
     const proxy = proxyFor(address, env)
     const agentOptions = {
@@ -82,7 +80,7 @@ export class AccountsClient {
       followRedirect: false,
       timeout: { connect: connectTimeoutMs, secureConnect: connectTimeoutMs, request: timeoutMs },
       retry: {
-        limit: retries,
+        limit: 2,
         methods: ['GET'],
         statusCodes: [429, 502, 503, 504],
         errorCodes: ['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'EAI_AGAIN'],

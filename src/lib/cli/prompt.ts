@@ -1,8 +1,8 @@
-import { ServiceError, usage } from '../util/errors.ts'
+import { ServiceError } from '../util/errors.ts'
 import { Secret } from '../util/secret.ts'
 
-/** Asks the user on the terminal. */
-export interface Questioner {
+/** Asks the user on the terminal. All throw `cancelled` on Ctrl-C and Ctrl-D. */
+export interface Prompt {
   askText(question: string): Promise<string>
   /** An empty line means no. */
   askYes(question: string): Promise<boolean>
@@ -10,28 +10,21 @@ export interface Questioner {
   askSecret(question: string, check?: (text: string) => true | string): Promise<Secret>
 }
 
-/** Why prompting is impossible, or null. Prompts read stdin and write to stderr. */
-export function whyNoQuestions(noInput = false): string | null {
+/** Why nothing can be asked, or null. Prompts read stdin and write to stderr. */
+export function whyNoPrompt(noInput = false): string | null {
   if (noInput) return '--no-input is given'
   if (!process.stdin.isTTY) return 'stdin is not a terminal'
   return process.stderr.isTTY ? null : 'stderr is not a terminal'
 }
 
-/**
- * Throws `usage_invalid` with the hint `otherWays` when prompting for `what` is impossible.
- * Prompts throw `cancelled` on Ctrl-C and Ctrl-D.
- */
-export function requireQuestioner(
-  noInput: boolean | undefined,
-  what: string,
-  otherWays: string,
-): Questioner {
-  const why = whyNoQuestions(noInput)
-  if (why === null) return questioner
-  throw usage(`${what} is missing, and ${why}`, otherWays)
+/** Throws `usage_invalid` with the hint `otherWays` when `what` cannot be asked for. */
+export function requirePrompt(what: string, otherWays: string, noInput = false): Prompt {
+  const why = whyNoPrompt(noInput)
+  if (why === null) return prompt
+  throw new ServiceError('usage_invalid', `${what} is missing, and ${why}`, { hint: otherWays })
 }
 
-const questioner: Questioner = {
+const prompt: Prompt = {
   async askText(question) {
     const { input } = await import('@inquirer/prompts')
     const text = await asked(question, context =>

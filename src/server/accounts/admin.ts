@@ -14,16 +14,10 @@ import { fsyncDirectory } from '../../lib/util/posix.ts'
 import { cleanText, isUuid } from '../../lib/util/text.ts'
 import { rfc3339OrNull, toRfc3339 } from '../../lib/util/time.ts'
 import { type Database, openDatabase } from '../database/database.ts'
-import type { AccountTables } from './schema.ts'
 import { SigningKeys } from './signing-keys.ts'
-import { type AccountRow, AccountStore, type AuditRow } from './store.ts'
+import type { AccountRow, AccountTables, AuditRow } from './schema.ts'
+import { AccountStore } from './store.ts'
 import { hashOfSecret } from './tokens.ts'
-
-interface AdminOptions {
-  readonly dataDir: string
-  /** A PostgreSQL database in place of the one in the folder. */
-  readonly database?: URL
-}
 
 const hourMs = 60 * 60 * 1000
 const dayMs = 24 * hourMs
@@ -41,7 +35,8 @@ export class Admin implements AsyncDisposable {
   }
 
   /** Creates nothing. Throws `storage_failed` when there is no accounts server. */
-  static async open({ dataDir, database: url }: AdminOptions): Promise<Admin> {
+  static async open(place: { dataDir: string; database?: URL }): Promise<Admin> {
+    const { dataDir, database: url } = place
     const database = await openDatabase<AccountTables>({ dataDir, url, create: false })
     return new Admin(dataDir, database, await AccountStore.open(database, false))
   }
@@ -118,34 +113,24 @@ export class Admin implements AsyncDisposable {
     if ((await this.#store.updateAccount(id, { team, email, emailKey })) === 'taken') {
       throw new ServiceError('request_refused', `another account has the address "${email}"`)
     }
-    if (team !== before.team) {
-      await this.#record('account.team_set', id, { team, before: before.team })
-    }
-    if (email !== before.email) {
-      await this.#record('account.email_set', id, { email, before: before.email })
-    }
+    await this.#record('account.changed', id, { team, email })
     return { id, username, email, team }
   }
 
-  /** Ends every session and service token, too. `changed` is false when it was disabled already. */
+  /** Ends every session and service token, too. */
   async disableUser(name: string) {
-    const { id, username, disabledAtMs } = await this.findUser(name)
-    const changed = disabledAtMs === null
-    if (changed) await this.#store.updateAccount(id, { disabledAtMs: Date.now() })
-    // Also of one that was disabled: an earlier call may have ended in between.
+    const { id, username } = await this.findUser(name)
+    await this.#store.updateAccount(id, { disabledAtMs: Date.now() })
     const ended = await this.#endAccess(id)
-    if (changed) await this.#record('account.disabled', id)
-    return { id, username, disabled: true, changed, ...ended }
+    await this.#record('account.disabled', id)
+    return { id, username, disabled: true, ...ended }
   }
 
   async enableUser(name: string) {
-    const { id, username, disabledAtMs } = await this.findUser(name)
-    const changed = disabledAtMs !== null
-    if (changed) {
-      await this.#store.updateAccount(id, { disabledAtMs: null })
-      await this.#record('account.enabled', id)
-    }
-    return { id, username, disabled: false, changed }
+    const { id, username } = await this.findUser(name)
+    await this.#store.updateAccount(id, { disabledAtMs: null })
+    await this.#record('account.enabled', id)
+    return { id, username, disabled: false }
   }
 
   /** The audit entries stay, and the name for 90 days. */

@@ -10,12 +10,12 @@ import { hideTokens } from '../../lib/util/secret.ts'
 import { version } from '../../lib/util/version.ts'
 import { logWhenClosed, shortened } from '../http/access-log.ts'
 import { checkRequest } from '../http/guards.ts'
-import { isJsonType } from '../http/media.ts'
+import { isJsonType, isUncoded } from '../http/media.ts'
 import { type Metrics, metricsPath } from '../http/metrics.ts'
 import type { RequestChecks } from '../http/request-checks.ts'
 import { parseTarget } from '../http/request-target.ts'
 import { type AccountsEnv, describe } from './middleware.ts'
-import { AccountsProblem, sendProblem, toAccountsProblem } from './problems.ts'
+import { AccountsProblem, type ProblemCode, sendProblem, toAccountsProblem } from './problems.ts'
 import { addAccountRoutes, type Services } from './routes.ts'
 import { addServiceTokenRoutes } from './service-token-routes.ts'
 import type { SigningKeys } from './signing-keys.ts'
@@ -32,6 +32,12 @@ interface AppParts {
 export const corsMethods = 'GET, POST, PUT, DELETE'
 
 const maxBodyBytes = 16 * 1024
+
+/** Any other refusal of the guards is about a malformed request. */
+const guardProblems = new Map<string, ProblemCode>([
+  ['host_not_allowed', 'host-not-allowed'],
+  ['origin_not_allowed', 'origin-not-allowed'],
+])
 
 /** The accounts API: checks of every request, then the routes. */
 export function createApp({ services, keys, checks, metrics }: AppParts): Hono<AccountsEnv> {
@@ -60,23 +66,24 @@ export function createApp({ services, keys, checks, metrics }: AppParts): Hono<A
     c.header('X-Content-Type-Options', 'nosniff')
     cors.vary(outgoing)
     const refusal = checkRequest(incoming, parseTarget(incoming.url ?? ''), guard)
-    if (refusal?.reason === 'host_not_allowed') {
-      throw new AccountsProblem('host-not-allowed', refusal.message)
+    if (refusal !== null) {
+      throw new AccountsProblem(
+        guardProblems.get(refusal.reason) ?? 'malformed-request',
+        refusal.message,
+      )
     }
-    if (refusal?.reason === 'origin_not_allowed') {
-      throw new AccountsProblem('origin-not-allowed', refusal.message)
-    }
-    if (refusal !== null) throw new AccountsProblem('malformed-request', refusal.message)
     if (cors.admit(incoming, outgoing)) return RESPONSE_ALREADY_SENT
     await next()
   })
 
   app.use(async (c, next) => {
-    const { 'content-type': type, 'content-length': length = '0' } = c.env.incoming.headers
-    const hasBody = length !== '0' || c.req.header('Transfer-Encoding') !== undefined
+    const { headers } = c.env.incoming
+    const isEmpty = (headers['content-length'] ?? '0') === '0' && !headers['transfer-encoding']
     // A web page can send other types without a preflight.
-    if (hasBody && !isJsonType(type)) {
-      throw new AccountsProblem('unsupported-media-type', 'the body must be application/json')
+    const isJson = isJsonType(headers['content-type']) && isUncoded(headers['content-encoding'])
+    if (!isEmpty && !isJson) {
+      const message = 'the body must be application/json, without Content-Encoding'
+      throw new AccountsProblem('unsupported-media-type', message)
     }
     await next()
   })

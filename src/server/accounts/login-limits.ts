@@ -67,11 +67,12 @@ export class LoginLimits {
       }
       value = await check()
     } catch (error) {
-      await Promise.all(counted.map(takeBack))
+      await Promise.all(counted.map(({ limiter, key }) => limiter.reward(key)))
       throw error
     }
     if (value !== null) {
-      await Promise.all([takeBack(ofAddress), this.clear(name, address), takeBack(ofName)])
+      await this.clear(name, address)
+      for (const { limiter, key } of [ofAddress, ofName]) await limiter.reward(key)
     }
     return value
   }
@@ -79,9 +80,7 @@ export class LoginLimits {
   /** Forgets the failures of the name from this address: its owner is there. */
   async clear(name: string, address: string): Promise<void> {
     const key = hashed(`${name} ${addressKey(address)}`)
-    await this.#ofNameAndAddress.delete(key).catch(error => {
-      throw notCounted(error)
-    })
+    await this.#ofNameAndAddress.delete(key)
   }
 
   /** Counts a wrong code, which belongs to no name. Throws `rate-limited`. */
@@ -99,21 +98,13 @@ async function consume({ limiter, key }: Count): Promise<void> {
   try {
     await limiter.consume(key)
   } catch (error) {
-    if (!(error instanceof RateLimiterRes)) throw notCounted(error)
+    if (!(error instanceof RateLimiterRes)) {
+      throw new ServiceError('storage_failed', 'attempts cannot be counted', { cause: error })
+    }
     const retryAfter = Math.max(1, Math.ceil(error.msBeforeNext / 1000))
     const message = `too many attempts; try again in ${retryAfter} s`
     throw new AccountsProblem('rate-limited', message, { retryAfter })
   }
-}
-
-async function takeBack({ limiter, key }: Count): Promise<void> {
-  await limiter.reward(key).catch(error => {
-    throw notCounted(error)
-  })
-}
-
-function notCounted(cause: unknown): ServiceError {
-  return new ServiceError('storage_failed', 'failed logins cannot be counted', { cause })
 }
 
 /** People type their password as a user name by mistake. */

@@ -3,11 +3,12 @@ import type { Context } from 'hono'
 import { createMiddleware } from 'hono/factory'
 import { describeRoute, resolver, validator } from 'hono-openapi'
 import type { z } from 'zod'
-import { problem, type Scope } from '../../lib/accounts/wire.ts'
+import { problem } from '../../lib/accounts/wire.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { escapePointer } from '../../lib/util/json.ts'
 import { AccountsProblem } from './problems.ts'
-import type { AccountStore, AuditRow } from './store.ts'
+import type { AuditRow } from './schema.ts'
+import type { AccountStore } from './store.ts'
 import type { Principal, Tokens } from './tokens.ts'
 
 export interface AccountsEnv {
@@ -49,19 +50,24 @@ export function presentedToken(c: Context<AccountsEnv>): string {
   throw new AccountsProblem('token-missing', message)
 }
 
-/** Lets the holder of a token pass; with `scope`, of one that has the scope. */
-export function requireToken(tokens: Tokens, scope?: Scope) {
+/** Lets the holder of any token pass. */
+export function requireToken(tokens: Tokens) {
   return createMiddleware<AccountsEnv>(async (c, next) => {
     const principal = await tokens.authenticate(presentedToken(c))
     c.set('principal', principal)
     c.set('accountId', principal.account.id)
-    if (scope !== undefined && !principal.scopes.includes(scope)) {
-      const message = 'a service token cannot manage the account: log in with the password'
-      throw new AccountsProblem('insufficient-scope', message, { scope })
-    }
     await next()
   })
 }
+
+/** Behind `requireToken`: lets only the access token of a login pass. */
+export const requireLogin = createMiddleware<AccountsEnv>(async (c, next) => {
+  if (!c.var.principal.scopes.includes('account')) {
+    const message = 'a service token cannot manage the account: log in with the password'
+    throw new AccountsProblem('insufficient-scope', message)
+  }
+  await next()
+})
 
 const maxReportedErrors = 16
 

@@ -39,8 +39,6 @@ interface ProblemDetails {
   errors?: { pointer: string; detail: string }[]
   /** Seconds; also sent as `Retry-After`. */
   retryAfter?: number
-  /** The scope that was missing. */
-  scope?: string
   cause?: unknown
 }
 
@@ -76,6 +74,8 @@ export function toAccountsProblem(error: unknown): AccountsProblem {
   return new AccountsProblem('internal', message, { cause: error })
 }
 
+const realm = 'Bearer realm="registry"'
+
 /** Answers as RFC 9457 has it. */
 export function sendProblem(c: Context, problem: AccountsProblem, requestId: string): Response {
   const { code, status, message, details } = problem
@@ -90,18 +90,13 @@ export function sendProblem(c: Context, problem: AccountsProblem, requestId: str
     retry_after: details.retryAfter,
   }
   if (details.retryAfter !== undefined) c.header('Retry-After', String(details.retryAfter))
-  const challenge = challengeOf(problem)
-  if (challenge !== null) c.header('WWW-Authenticate', challenge)
-  return c.body(JSON.stringify(body), status, { 'Content-Type': 'application/problem+json' })
-}
-
-/** RFC 6750, section 3: no error word when no token was presented. */
-function challengeOf({ code, status, message, details }: AccountsProblem): string | null {
-  const realm = 'Bearer realm="registry"'
-  if (code === 'insufficient-scope') {
-    return `${realm}, error="insufficient_scope", scope="${details.scope ?? 'account'}"`
+  // RFC 6750, section 3: no error word when no token was presented.
+  if (code === 'token-missing' || code === 'invalid-credentials') {
+    c.header('WWW-Authenticate', realm)
+  } else if (status === 401) {
+    c.header('WWW-Authenticate', `${realm}, error="invalid_token"`)
+  } else if (code === 'insufficient-scope') {
+    c.header('WWW-Authenticate', `${realm}, error="insufficient_scope", scope="account"`)
   }
-  if (status !== 401) return null
-  if (code === 'token-missing' || code === 'invalid-credentials') return realm
-  return `${realm}, error="invalid_token", error_description="${message.replaceAll('"', "'")}"`
+  return c.body(JSON.stringify(body), status, { 'Content-Type': 'application/problem+json' })
 }

@@ -25,12 +25,14 @@ import {
   describe,
   jsonBody,
   presentedToken,
+  requireLogin,
   requireToken,
 } from './middleware.ts'
 import { findPasswordFlaw, type Passwords } from './passwords.ts'
 import { AccountsProblem } from './problems.ts'
 import { serviceTokenView } from './service-token-routes.ts'
-import type { AccountRow, AccountStore, NewAccount } from './store.ts'
+import type { AccountRow, NewAccount } from './schema.ts'
+import type { AccountStore } from './store.ts'
 import { hashOfSecret, type Principal, type Tokens } from './tokens.ts'
 
 /** What the routes work with. */
@@ -46,14 +48,6 @@ export interface Services {
    */
   local: boolean
   log: Logger
-}
-
-/** A user name or email address with a password, as a caller sent them. */
-interface LoginAttempt {
-  /** Folded. */
-  name: string
-  account: AccountRow | null
-  password: string
 }
 
 /** Registration, login and all else about a session and its account. */
@@ -102,7 +96,7 @@ export function addAccountRoutes(app: Hono<AccountsEnv>, services: Services): vo
       const { username, password } = c.req.valid('json')
       const name = accountKey(username)
       const account = await store.findAccount(name)
-      const passwordHash = await checkPassword(c, { name, account, password })
+      const passwordHash = await checkPassword(c, name, account, password)
       if (passwordHash === null || account === null) {
         // Not the name: what people type there by mistake is the password.
         await audit(c, services, 'login.failed', account?.id ?? null)
@@ -148,7 +142,8 @@ export function addAccountRoutes(app: Hono<AccountsEnv>, services: Services): vo
   app.post(
     `${apiPrefix}/logout`,
     describe('End this session, or every session of the account', { token: true }),
-    requireToken(tokens, 'account'),
+    requireToken(tokens),
+    requireLogin,
     jsonBody(logoutRequest),
     async c => {
       const { account, session } = c.var.principal
@@ -166,12 +161,13 @@ export function addAccountRoutes(app: Hono<AccountsEnv>, services: Services): vo
   app.put(
     `${apiPrefix}/password`,
     describe('Change the password; every other session ends', { token: true }),
-    requireToken(tokens, 'account'),
+    requireToken(tokens),
+    requireLogin,
     jsonBody(passwordRequest),
     async c => {
       const { current_password: password, new_password: next } = c.req.valid('json')
       const { account, session } = c.var.principal
-      const oldHash = await checkPassword(c, { name: session?.id ?? account.id, account, password })
+      const oldHash = await checkPassword(c, session?.id ?? account.id, account, password)
       if (oldHash === null) {
         await audit(c, services, 'password.change_failed', account.id)
         throw new AccountsProblem('invalid-credentials', 'the current password is wrong')
@@ -259,9 +255,10 @@ export function addAccountRoutes(app: Hono<AccountsEnv>, services: Services): vo
     return codeHash
   }
 
+  /** A wrong code counts as a failure of the address. */
   async function refusedInvite(c: Context<AccountsEnv>): Promise<AccountsProblem> {
     await loginLimits.countWrongCode(c.var.address)
-    await audit(c, services, 'registration.refused', null, { reason: 'invite_invalid' })
+    await audit(c, services, 'registration.refused', null)
     const message = 'the invitation code is unknown, used, expired or for another user name'
     return new AccountsProblem('registration-closed', message)
   }
@@ -276,10 +273,15 @@ export function addAccountRoutes(app: Hono<AccountsEnv>, services: Services): vo
     return new AccountsProblem('invalid-credentials', message)
   }
 
-  /** Returns the stored hash of the password; null when it is wrong. An unknown name costs the same. */
+  /**
+   * Returns the stored hash of the password; null when it is wrong. Failures count for `name`. An
+   * unknown account costs the same.
+   */
   function checkPassword(
     c: Context<AccountsEnv>,
-    { name, account, password }: LoginAttempt,
+    name: string,
+    account: AccountRow | null,
+    password: string,
   ): Promise<string | null> {
     return loginLimits.attempt(name, c.var.address, async () => {
       const isRight = await passwords.verify(password, account?.passwordHash ?? null)

@@ -70,80 +70,76 @@ export interface AuditRow {
 export interface AccountTables {
   /** One row. */
   accountsServer: { id: string; version: number; checkedAtMs: number }
-  accounts: Nullable<AccountRow, 'disabledAtMs' | 'team'>
-  sessions: Nullable<SessionRow, 'previousHash' | 'rotatedAtMs' | 'endedAtMs'>
-  serviceTokens: Nullable<Stored<ServiceTokenRow, 'scopes'>, 'lastUsedAtMs' | 'revokedAtMs'>
+  accounts: AccountRow
+  sessions: SessionRow
+  serviceTokens: Omit<ServiceTokenRow, 'scopes'> & { scopes: string }
   codes: { usernameKey: string; hash: string; expiresAtMs: number }
   reservedNames: { usernameKey: string; untilMs: number }
-  audit: Stored<AuditRow, 'details'> & { id: Generated<number> }
+  audit: Omit<AuditRow, 'details'> & { id: Generated<number>; details: string }
 }
-
-/** Columns that are null in a new row. */
-type Nullable<Row, Name extends keyof Row> = Omit<Row, Name> & {
-  [Key in Name]: Generated<Row[Key]>
-}
-/** `Name` is stored as JSON. */
-type Stored<Row, Name extends keyof Row> = Omit<Row, Name> & { [Key in Name]: string }
 
 /** Raised when the tables change. */
 const version = 1
 /** Of the servers that make the tables at the same time in PostgreSQL. */
 const lockNumber = 7_265_819
 
-/** Times are milliseconds. SQLite gives the `serial` key its numbers as an `integer` one. */
-function tablesOf(serial: 'integer' | 'bigserial'): string[] {
-  return [
-    `create table accounts (
-      id text primary key,
-      username text not null,
-      username_key text not null unique,
-      email text not null,
-      email_key text not null unique,
-      password_hash text not null,
-      created_at_ms bigint not null,
-      disabled_at_ms bigint,
-      team text)`,
-    `create table sessions (
-      id text primary key,
-      account_id text not null references accounts (id) on delete cascade,
-      token_hash text not null,
-      previous_hash text,
-      seed text not null,
-      created_at_ms bigint not null,
-      expires_at_ms bigint not null,
-      rotated_at_ms bigint,
-      ended_at_ms bigint,
-      address text)`,
-    'create index sessions_of_account on sessions (account_id, created_at_ms)',
-    `create table service_tokens (
-      id text primary key,
-      account_id text not null references accounts (id) on delete cascade,
-      name text not null,
-      secret_hash text not null unique,
-      scopes text not null,
-      created_at_ms bigint not null,
-      expires_at_ms bigint not null,
-      last_used_at_ms bigint,
-      revoked_at_ms bigint)`,
-    'create index service_tokens_of_account on service_tokens (account_id, created_at_ms)',
-    `create table codes (
-      username_key text primary key,
-      hash text not null,
-      expires_at_ms bigint not null)`,
-    'create table reserved_names (username_key text primary key, until_ms bigint not null)',
-    `create table audit (
-      id ${serial} primary key,
-      at_ms bigint not null,
-      action text not null,
-      account_id text,
-      address text,
-      details text not null)`,
-    'create index audit_of_account on audit (account_id, id)',
-    'create index audit_by_time on audit (at_ms)',
-    // As rate-limiter-flexible has it; with SQLite the server counts in memory.
-    'create table login_failures (key varchar(255) primary key, points integer not null default 0, expire bigint)',
-  ]
-}
+/** Times are milliseconds. `serial` is the type of a key that numbers itself. */
+const tablesOf = (serial: 'integer' | 'bigserial') => `
+  create table accounts (
+    id text primary key,
+    username text not null,
+    username_key text not null unique,
+    email text not null,
+    email_key text not null unique,
+    password_hash text not null,
+    created_at_ms bigint not null,
+    disabled_at_ms bigint,
+    team text
+  );
+  create table sessions (
+    id text primary key,
+    account_id text not null references accounts (id) on delete cascade,
+    token_hash text not null,
+    previous_hash text,
+    seed text not null,
+    created_at_ms bigint not null,
+    expires_at_ms bigint not null,
+    rotated_at_ms bigint,
+    ended_at_ms bigint,
+    address text
+  );
+  create index sessions_of_account on sessions (account_id, created_at_ms);
+  create table service_tokens (
+    id text primary key,
+    account_id text not null references accounts (id) on delete cascade,
+    name text not null,
+    secret_hash text not null unique,
+    scopes text not null,
+    created_at_ms bigint not null,
+    expires_at_ms bigint not null,
+    last_used_at_ms bigint,
+    revoked_at_ms bigint
+  );
+  create index service_tokens_of_account on service_tokens (account_id, created_at_ms);
+  create table codes (
+    username_key text primary key, hash text not null, expires_at_ms bigint not null
+  );
+  create table reserved_names (username_key text primary key, until_ms bigint not null);
+  create table audit (
+    id ${serial} primary key,
+    at_ms bigint not null,
+    action text not null,
+    account_id text,
+    address text,
+    details text not null
+  );
+  create index audit_of_account on audit (account_id, id);
+  create index audit_by_time on audit (at_ms);
+
+  -- Of rate-limiter-flexible. With SQLite the server counts in memory.
+  create table login_failures (
+    key varchar(255) primary key, points integer not null default 0, expire bigint
+  );`
 
 /**
  * Makes the tables where there are none, also when several servers start at once; `isNew` when this
@@ -169,8 +165,8 @@ export function openTables(
       throw new ServiceError('storage_failed', message, { hint })
     }
     if (!create) throw noAccountsServer(name)
-    for (const statement of tablesOf(pool === null ? 'integer' : 'bigserial')) {
-      await sql.raw(statement).execute(tables)
+    for (const statement of tablesOf(pool === null ? 'integer' : 'bigserial').split(';')) {
+      if (statement.trim() !== '') await sql.raw(statement).execute(tables)
     }
     const id = randomUUID()
     await tables.insertInto('accountsServer').values({ id, version, checkedAtMs: 0 }).execute()

@@ -11,10 +11,17 @@ import {
 } from '../../lib/accounts/wire.ts'
 import { isUuid } from '../../lib/util/text.ts'
 import { rfc3339OrNull, toRfc3339 } from '../../lib/util/time.ts'
-import { type AccountsEnv, audit, describe, jsonBody, requireToken } from './middleware.ts'
+import {
+  type AccountsEnv,
+  audit,
+  describe,
+  jsonBody,
+  requireLogin,
+  requireToken,
+} from './middleware.ts'
 import { AccountsProblem } from './problems.ts'
 import type { Services } from './routes.ts'
-import type { NewServiceToken, ServiceTokenRow } from './store.ts'
+import type { NewServiceToken, ServiceTokenRow } from './schema.ts'
 import { hashOfSecret } from './tokens.ts'
 
 const defaultDays = 90
@@ -31,7 +38,8 @@ export function addServiceTokenRoutes(app: Hono<AccountsEnv>, services: Services
       status: 201,
       token: true,
     }),
-    requireToken(tokens, 'account'),
+    requireToken(tokens),
+    requireLogin,
     jsonBody(tokenRequest),
     async c => {
       const { name, scopes = defaultServiceScopes, expires_in_days } = c.req.valid('json')
@@ -47,9 +55,7 @@ export function addServiceTokenRoutes(app: Hono<AccountsEnv>, services: Services
         createdAtMs,
         expiresAtMs: createdAtMs + (expires_in_days ?? defaultDays) * dayMs,
       }
-      if (!(await store.createServiceToken(token))) {
-        throw new AccountsProblem('token-revoked', 'the account has just been disabled or deleted')
-      }
+      await store.createServiceToken(token)
       const details = { token_id: token.id, name, scopes: token.scopes.join(' ') }
       await audit(c, services, 'token.created', account.id, details)
       return c.json({ ...serviceTokenView(token), token: secret }, 201)
@@ -59,7 +65,8 @@ export function addServiceTokenRoutes(app: Hono<AccountsEnv>, services: Services
   app.get(
     `${apiPrefix}/tokens`,
     describe('The service tokens of the account', { answer: tokensResponse, token: true }),
-    requireToken(tokens, 'account'),
+    requireToken(tokens),
+    requireLogin,
     async c => {
       const rows = await store.listServiceTokens(c.var.principal.account.id, Date.now())
       return c.json({ tokens: rows.map(serviceTokenView) })
@@ -69,7 +76,8 @@ export function addServiceTokenRoutes(app: Hono<AccountsEnv>, services: Services
   app.delete(
     `${apiPrefix}/tokens/:id`,
     describe('Revoke a service token', { token: true }),
-    requireToken(tokens, 'account'),
+    requireToken(tokens),
+    requireLogin,
     async c => {
       const { account } = c.var.principal
       const id = c.req.param('id')

@@ -12,21 +12,10 @@ import {
   type SessionRow,
 } from './schema.ts'
 
-export type {
-  AccountRow,
-  AuditRow,
-  NewAccount,
-  NewServiceToken,
-  NewSession,
-  ServiceTokenRow,
-  SessionRow,
-} from './schema.ts'
-
 type Db = Kysely<AccountTables>
 
 const maxSessions = 1000
 const touchEveryMs = 60_000
-const checkEveryMs = 1000
 /** More than a year, so that a yearly review finds every change of who may do what. */
 const auditKeptMs = 400 * 24 * 60 * 60 * 1000
 
@@ -42,11 +31,9 @@ export class AccountStore {
   /** The tables were made by this call of `open`. */
   readonly isNew: boolean
   readonly #db: Db
-  readonly #database: Database<AccountTables>
 
-  private constructor(database: Database<AccountTables>, id: string, isNew: boolean) {
-    this.#database = database
-    this.#db = database.db
+  private constructor(db: Db, id: string, isNew: boolean) {
+    this.#db = db
     this.registryId = id
     this.isNew = isNew
   }
@@ -58,9 +45,9 @@ export class AccountStore {
   static async open(database: Database<AccountTables>, create = true): Promise<AccountStore> {
     try {
       const { id, isNew } = await openTables(database, create)
-      return new AccountStore(database, id, isNew)
+      return new AccountStore(database.db, id, isNew)
     } catch (error) {
-      await database.close()
+      await database.db.destroy()
       throw error
     }
   }
@@ -81,12 +68,8 @@ export class AccountStore {
         const name = await findCode(db, codeHash, createdAtMs)
         if (name !== usernameKey) return 'code_invalid'
       }
-      const reserved = await db
-        .selectFrom('reservedNames')
-        .select('usernameKey')
-        .where('usernameKey', '=', usernameKey)
-        .where('untilMs', '>', createdAtMs)
-        .executeTakeFirst()
+      const names = db.selectFrom('reservedNames').selectAll().where('untilMs', '>', createdAtMs)
+      const reserved = await names.where('usernameKey', '=', usernameKey).executeTakeFirst()
       if (reserved !== undefined) return 'taken'
       const { numInsertedOrUpdatedRows: created } = await db
         .insertInto('accounts')
@@ -128,12 +111,8 @@ export class AccountStore {
   ): Promise<'changed' | 'unknown' | 'taken'> {
     return this.#db.transaction().execute(async db => {
       if (changes.emailKey !== undefined) {
-        const other = await db
-          .selectFrom('accounts')
-          .select('id')
-          .where('emailKey', '=', changes.emailKey)
-          .where('id', '!=', id)
-          .executeTakeFirst()
+        const others = db.selectFrom('accounts').select('id').where('id', '!=', id)
+        const other = await others.where('emailKey', '=', changes.emailKey).executeTakeFirst()
         if (other !== undefined) return 'taken'
       }
       const query = db.updateTable('accounts').set(changes).where('id', '=', id)
@@ -146,8 +125,7 @@ export class AccountStore {
     const result = await this.#db
       .updateTable('accounts')
       .set({ passwordHash: newHash })
-      .where('id', '=', id)
-      .where('passwordHash', '=', oldHash)
+      .where(eb => eb.and({ id, passwordHash: oldHash }))
       .executeTakeFirst()
     return isChanged(result)
   }
@@ -211,24 +189,18 @@ export class AccountStore {
       const lock = await db
         .updateTable('accounts')
         .set({ passwordHash })
-        .where('id', '=', accountId)
-        .where('passwordHash', '=', passwordHash)
-        .where('disabledAtMs', 'is', null)
+        .where(eb => eb.and({ id: accountId, passwordHash, disabledAtMs: null }))
         .executeTakeFirst()
       if (!isChanged(lock)) return false
       await db.insertInto('sessions').values(session).execute()
-      const living = await db
+      const oldest = db
         .selectFrom('sessions')
         .select('id')
-        .where('accountId', '=', accountId)
-        .where('endedAtMs', 'is', null)
-        .where('expiresAtMs', '>', createdAtMs)
+        .where(eb => eb.and({ accountId, endedAtMs: null }))
         .orderBy('createdAtMs', 'desc')
-        .execute()
-      const oldest = living.slice(maxSessions).map(({ id }) => id)
-      if (oldest.length === 0) return true
-      const query = db.updateTable('sessions').set({ endedAtMs: createdAtMs })
-      await query.where('id', 'in', oldest).execute()
+        .limit(maxSessions)
+        .offset(maxSessions)
+      await endSessions(db, accountId, createdAtMs).where('id', 'in', oldest).execute()
       return true
     })
   }
@@ -237,8 +209,9 @@ export class AccountStore {
   async findSession(id: string): Promise<{ session: SessionRow; account: AccountRow } | null> {
     const query = this.#db.selectFrom('sessions').selectAll().where('id', '=', id)
     const session = await query.executeTakeFirst()
-    const account = session === undefined ? null : await this.getAccount(session.accountId)
-    return session === undefined || account === null ? null : { session, account }
+    if (session === undefined) return null
+    const account = await this.getAccount(session.accountId)
+    return account && { session, account }
   }
 
   /**
@@ -256,9 +229,7 @@ export class AccountStore {
     const result = await this.#db
       .updateTable('sessions')
       .set({ previousHash: fromHash, tokenHash: toHash, seed, rotatedAtMs: nowMs })
-      .where('id', '=', id)
-      .where('tokenHash', '=', fromHash)
-      .where('endedAtMs', 'is', null)
+      .where(eb => eb.and({ id, tokenHash: fromHash, endedAtMs: null }))
       .where('expiresAtMs', '>', nowMs)
       .executeTakeFirst()
     return isChanged(result)
@@ -276,36 +247,20 @@ export class AccountStore {
     return Number(result.numUpdatedRows)
   }
 
-  /** False when the account is gone or disabled. */
-  createServiceToken(token: NewServiceToken): Promise<boolean> {
-    return this.#db.transaction().execute(async db => {
-      const account = await db
-        .selectFrom('accounts')
-        .select('id')
-        .where('id', '=', token.accountId)
-        .where('disabledAtMs', 'is', null)
-        .executeTakeFirst()
-      if (account === undefined) return false
-      const scopes = JSON.stringify(token.scopes)
-      await db
-        .insertInto('serviceTokens')
-        .values({ ...token, scopes })
-        .execute()
-      return true
-    })
+  async createServiceToken(token: NewServiceToken): Promise<void> {
+    const row = { ...token, scopes: JSON.stringify(token.scopes) }
+    await this.#db.insertInto('serviceTokens').values(row).execute()
   }
 
   /** Also one that is expired or revoked. */
   async findServiceToken(
     secretHash: string,
   ): Promise<{ token: ServiceTokenRow; account: AccountRow } | null> {
-    const row = await this.#db
-      .selectFrom('serviceTokens')
-      .selectAll()
-      .where('secretHash', '=', secretHash)
-      .executeTakeFirst()
-    const account = row === undefined ? null : await this.getAccount(row.accountId)
-    return row === undefined || account === null ? null : { token: toServiceToken(row), account }
+    const query = this.#db.selectFrom('serviceTokens').selectAll()
+    const row = await query.where('secretHash', '=', secretHash).executeTakeFirst()
+    if (row === undefined) return null
+    const account = await this.getAccount(row.accountId)
+    return account && { token: toServiceToken(row), account }
   }
 
   /** Stores the time of use, at most once a minute for each token. */
@@ -324,8 +279,7 @@ export class AccountStore {
     const rows = await this.#db
       .selectFrom('serviceTokens')
       .selectAll()
-      .where('accountId', '=', accountId)
-      .where('revokedAtMs', 'is', null)
+      .where(eb => eb.and({ accountId, revokedAtMs: null }))
       .where('expiresAtMs', '>', nowMs)
       .orderBy('createdAtMs', 'desc')
       .orderBy('id', 'desc')
@@ -362,21 +316,15 @@ export class AccountStore {
 
   /** Uses the code up; false when it is not that of the user name, used or expired. */
   async useCode(usernameKey: string, hash: string, nowMs: number): Promise<boolean> {
-    const { numDeletedRows } = await this.#db
-      .deleteFrom('codes')
-      .where('usernameKey', '=', usernameKey)
-      .where('hash', '=', hash)
-      .where('expiresAtMs', '>', nowMs)
-      .executeTakeFirst()
+    const query = this.#db.deleteFrom('codes').where('expiresAtMs', '>', nowMs)
+    const found = query.where(eb => eb.and({ usernameKey, hash }))
+    const { numDeletedRows } = await found.executeTakeFirst()
     return numDeletedRows > 0n
   }
 
-  async audit(row: AuditRow): Promise<void> {
-    const details = JSON.stringify(row.details)
-    await this.#db
-      .insertInto('audit')
-      .values({ ...row, details })
-      .execute()
+  async audit(entry: AuditRow): Promise<void> {
+    const row = { ...entry, details: JSON.stringify(entry.details) }
+    await this.#db.insertInto('audit').values(row).execute()
   }
 
   /** Newest first. */
@@ -400,10 +348,8 @@ export class AccountStore {
       .execute()
     await db.deleteFrom('codes').where('expiresAtMs', '<=', nowMs).execute()
     await db.deleteFrom('reservedNames').where('untilMs', '<=', nowMs).execute()
-    await db
-      .deleteFrom('audit')
-      .where('atMs', '<=', nowMs - auditKeptMs)
-      .execute()
+    const auditEndMs = nowMs - auditKeptMs
+    await db.deleteFrom('audit').where('atMs', '<=', auditEndMs).execute()
   }
 
   /** Resolves when the store takes changes: writes one, at most once a second. */
@@ -412,12 +358,12 @@ export class AccountStore {
     await this.#db
       .updateTable('accountsServer')
       .set({ checkedAtMs: nowMs })
-      .where('checkedAtMs', '<=', nowMs - checkEveryMs)
+      .where('checkedAtMs', '<=', nowMs - 1000)
       .execute()
   }
 
   close(): Promise<void> {
-    return this.#database.close()
+    return this.#db.destroy()
   }
 }
 
@@ -430,12 +376,8 @@ function toServiceToken(row: Omit<ServiceTokenRow, 'scopes'> & { scopes: string 
 }
 
 async function findCode(db: Db, hash: string, nowMs: number): Promise<string | null> {
-  const row = await db
-    .selectFrom('codes')
-    .select('usernameKey')
-    .where('hash', '=', hash)
-    .where('expiresAtMs', '>', nowMs)
-    .executeTakeFirst()
+  const query = db.selectFrom('codes').select('usernameKey').where('hash', '=', hash)
+  const row = await query.where('expiresAtMs', '>', nowMs).executeTakeFirst()
   return row?.usernameKey ?? null
 }
 
@@ -444,8 +386,7 @@ function endSessions(db: Db, accountId: string, nowMs: number) {
   return db
     .updateTable('sessions')
     .set({ endedAtMs: nowMs })
-    .where('accountId', '=', accountId)
-    .where('endedAtMs', 'is', null)
+    .where(eb => eb.and({ accountId, endedAtMs: null }))
     .where('expiresAtMs', '>', nowMs)
 }
 
@@ -454,7 +395,6 @@ function revokeServiceTokens(db: Db, accountId: string, nowMs: number) {
   return db
     .updateTable('serviceTokens')
     .set({ revokedAtMs: nowMs })
-    .where('accountId', '=', accountId)
-    .where('revokedAtMs', 'is', null)
+    .where(eb => eb.and({ accountId, revokedAtMs: null }))
     .where('expiresAtMs', '>', nowMs)
 }

@@ -5,7 +5,8 @@ import { serviceTokenPrefix } from '../../lib/accounts/protocol.ts'
 import { type Scope, scopes, type TokenResponse } from '../../lib/accounts/wire.ts'
 import { AccountsProblem } from './problems.ts'
 import type { SigningKeys } from './signing-keys.ts'
-import type { AccountRow, AccountStore, NewSession, ServiceTokenRow, SessionRow } from './store.ts'
+import type { AccountRow, NewSession, ServiceTokenRow, SessionRow } from './schema.ts'
+import type { AccountStore } from './store.ts'
 
 const minuteMs = 60_000
 const dayMs = 24 * 60 * minuteMs

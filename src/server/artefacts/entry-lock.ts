@@ -104,7 +104,7 @@ function stateOf(owner: string) {
 }
 
 /** Systems and disks without symlinks answer one of these. */
-const noSymlinks = new Set(['EPERM', 'ENOSYS', 'ENOTSUP', 'EOPNOTSUPP'])
+const noSymlinks = new Set(['EPERM', 'ENOSYS', 'ENOTSUP', 'EOPNOTSUPP', 'EISDIR'])
 
 /**
  * A symlink that points at its owner's name: it exists with its content or not at all, whenever
@@ -140,7 +140,7 @@ function read(path: string): string | null {
     return fs.readlinkSync(path)
   } catch (error) {
     if (errnoOf(error) === 'ENOENT') return null
-    if (errnoOf(error) !== 'EINVAL' && errnoOf(error) !== 'UNKNOWN') throw error
+    if (!['EINVAL', 'UNKNOWN', 'EISDIR'].includes(errnoOf(error) ?? '')) throw error
   }
   try {
     return fs.readFileSync(path, 'utf8')

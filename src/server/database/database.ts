@@ -8,8 +8,8 @@ import { databaseName } from './settings.ts'
 import { openSqlite, sqliteDialect } from './sqlite.ts'
 
 /**
- * An open database. Its queries reject with `storage_failed` or `storage_full`. Names in snake case
- * are camel case in queries and rows.
+ * An open database, which `db.destroy()` closes. Its queries reject with `storage_failed` or
+ * `storage_full`. Names in snake case are camel case in queries and rows.
  */
 export interface Database<Tables> {
   readonly db: Kysely<Tables>
@@ -17,8 +17,6 @@ export interface Database<Tables> {
   readonly pool: pg.Pool | null
   /** For messages: the file, or host, port and database. */
   readonly name: string
-  /** Waits for running queries. */
-  close(): Promise<void>
 }
 
 interface DatabaseOptions {
@@ -40,18 +38,10 @@ export async function openDatabase<Tables>(options: DatabaseOptions): Promise<Da
   const convert = (error: unknown) => toStorageError(error, file)
   try {
     const dialect = sqliteDialect(openSqlite(file), convert)
-    return database(new Kysely({ dialect, plugins: [new CamelCasePlugin()] }), null, file)
+    return { db: new Kysely({ dialect, plugins: [new CamelCasePlugin()] }), pool: null, name: file }
   } catch (error) {
     throw convert(error)
   }
-}
-
-function database<Tables>(
-  db: Kysely<Tables>,
-  pool: pg.Pool | null,
-  name: string,
-): Database<Tables> {
-  return { db, pool, name, close: () => db.destroy() }
 }
 
 export function noAccountsServer(place: string): ServiceError {
@@ -104,7 +94,7 @@ async function openPostgres<Tables>(url: URL): Promise<Database<Tables>> {
       end: () => pool.end(),
     },
   })
-  return database(new Kysely({ dialect, plugins: [new CamelCasePlugin()] }), pool, name)
+  return { db: new Kysely({ dialect, plugins: [new CamelCasePlugin()] }), pool, name }
 }
 
 const sqliteFull = 13

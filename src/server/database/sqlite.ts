@@ -5,6 +5,7 @@ import {
   type DatabaseConnection,
   type Dialect,
   SqliteAdapter,
+  type SqliteDatabase,
   SqliteDriver,
   SqliteIntrospector,
   SqliteQueryCompiler,
@@ -40,22 +41,21 @@ export function sqliteDialect(sqlite: DatabaseSync, convert: (error: unknown) =>
       throw convert(error)
     }
   }
-  function prepare(text: string) {
-    const statement = attempt(() => sqlite.prepare(text))
-    const given = (parameters: ReadonlyArray<unknown>) => parameters as SQLInputValue[]
-    return {
-      reader: statement.columns().length > 0,
-      all: (parameters: ReadonlyArray<unknown>) =>
-        attempt(() => statement.all(...given(parameters))),
-      run: (parameters: ReadonlyArray<unknown>) =>
-        attempt(() => statement.run(...given(parameters))),
-      iterate: (parameters: ReadonlyArray<unknown>) => statement.iterate(...given(parameters)),
-    }
+  const database: SqliteDatabase = {
+    prepare(text) {
+      const statement = attempt(() => sqlite.prepare(text))
+      return {
+        reader: statement.columns().length > 0,
+        all: values => attempt(() => statement.all(...(values as SQLInputValue[]))),
+        run: values => attempt(() => statement.run(...(values as SQLInputValue[]))),
+        iterate: values => statement.iterate(...(values as SQLInputValue[])),
+      }
+    },
+    close: () => sqlite.close(),
   }
-  const database = { prepare, close: () => sqlite.close() }
   return {
     createAdapter: () => new SqliteAdapter(),
-    createDriver: () => new Driver(sqlite, { database }),
+    createDriver: () => new Driver(sqlite, database),
     createIntrospector: db => new SqliteIntrospector(db),
     createQueryCompiler: () => new SqliteQueryCompiler(),
   }
@@ -64,8 +64,8 @@ export function sqliteDialect(sqlite: DatabaseSync, convert: (error: unknown) =>
 class Driver extends SqliteDriver {
   readonly #sqlite: DatabaseSync
 
-  constructor(sqlite: DatabaseSync, config: ConstructorParameters<typeof SqliteDriver>[0]) {
-    super(config)
+  constructor(sqlite: DatabaseSync, database: SqliteDatabase) {
+    super({ database })
     this.#sqlite = sqlite
   }
 

@@ -9,9 +9,7 @@ once, for 7 days and for this user name. The user runs service-cli register NAME
 when registration needs one. A server with --registration closed takes no code. An earlier code of \
 the name stops working.`
 
-  static override examples = [
-    { description: 'by name', command: '<%= config.bin %> registry users add alice' },
-  ]
+  static override examples = ['<%= config.bin %> registry users add alice']
 
   static override args = {
     user: Args.string({

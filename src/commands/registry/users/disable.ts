@@ -7,9 +7,7 @@ export default class RegistryUsersDisable extends AdminCommand {
   static override description = `Ends every login and service token of the account, and refuses its \
 password until the account is enabled again.`
 
-  static override examples = [
-    { description: 'by name', command: '<%= config.bin %> registry users disable alice' },
-  ]
+  static override examples = ['<%= config.bin %> registry users disable alice']
 
   static override args = userArg
 
@@ -19,9 +17,8 @@ password until the account is enabled again.`
       const done = await admin.disableUser(args.user)
       await output.result('', done)
       const { username, ended_sessions: sessions, ended_tokens: tokens } = done
-      const state = done.changed ? 'is disabled' : 'was disabled already'
       const ended = `${counted(sessions, 'login')} and ${counted(tokens.length, 'service token')} ended`
-      output.note(`the account "${username}" ${state}; ${ended}`)
+      output.note(`the account "${username}" is disabled; ${ended}`)
     })
   }
 }

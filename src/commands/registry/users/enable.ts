@@ -6,9 +6,7 @@ export default class RegistryUsersEnable extends AdminCommand {
   static override description =
     'Its password works again. Logins and service tokens that ended do not come back.'
 
-  static override examples = [
-    { description: 'by name', command: '<%= config.bin %> registry users enable alice' },
-  ]
+  static override examples = ['<%= config.bin %> registry users enable alice']
 
   static override args = userArg
 
@@ -17,8 +15,7 @@ export default class RegistryUsersEnable extends AdminCommand {
     await this.administer(flags, async (admin, output) => {
       const done = await admin.enableUser(args.user)
       await output.result('', done)
-      const state = done.changed ? 'is enabled' : 'was enabled already'
-      output.note(`the account "${done.username}" ${state}`)
+      output.note(`the account "${done.username}" is enabled`)
     })
   }
 }

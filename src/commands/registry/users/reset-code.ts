@@ -10,9 +10,7 @@ once, for an hour. The user runs service-cli password NAME --code, which asks fo
 password. Ends every login and service token of the account at once and lists the tokens. An earlier \
 code of the account stops working.`
 
-  static override examples = [
-    { description: 'by name', command: '<%= config.bin %> registry users reset-code alice' },
-  ]
+  static override examples = ['<%= config.bin %> registry users reset-code alice']
 
   static override args = userArg
 
