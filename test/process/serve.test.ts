@@ -151,7 +151,7 @@ describe('the program serve', () => {
     const next = await serveInProcess({ registryDir: folder })
     try {
       expect(await records())
-        .to.have.lengthOf(2)
+        .to.have.lengthOf(3)
         .and.not.include.members(left)
       expect((await ask(`${next.base}/artefacts/sha256/${hex}`)).status).to.equal(200)
       expect(next.token).not.to.equal(serve.token)

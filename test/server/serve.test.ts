@@ -53,9 +53,9 @@ describe('startServe', () => {
         await rm(`${folder}-removed`, { recursive: true })
         await until(isBack, `the token after ${removed} was removed`)
       }
-      const names = [`${serve.instanceId}.json`, `${serve.instanceId}.token`]
+      const names = ['json', 'owner', 'token'].map(kind => `${serve.instanceId}.${kind}`)
       const found = async () => (await readdir(join(folder, 'instances'))).toSorted()
-      await until(async () => (await found()).length === names.length, 'the record')
+      await until(async () => (await found()).length === names.length, 'the record and both tokens')
       expect(await found()).to.deep.equal(names)
     } finally {
       await serve.stop()
