@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { keyDigest, newKey, updateClientKeys } from '../../src/lib/auth/client-keys.ts'
+import { addClientKey } from '../../src/lib/auth/client-keys.ts'
 import type { Bench, Load } from '../bench.ts'
 import { compare, type Entry } from '../compare.ts'
 import { sceneContent, sceneUri } from '../fixture.ts'
@@ -15,8 +15,6 @@ import { callTexts, noteDifference, openSessions, requestColumns, underLoad } fr
 const transport = 'session'
 const connections = 16
 const call = { method: 'resources/read', params: { uri: sceneUri } }
-/** More than the server remembers (1000): each is new again when its turn comes. */
-const tokensInTurn = 1100
 const reference = 'no key'
 
 /** With a key of the configuration, with a named one, and without. */
@@ -50,29 +48,27 @@ export async function measureReadKey(bench: Bench): Promise<Measured> {
   })
 }
 
-/** With an access token that the server has seen, with one it has not, and without. */
+/** With an access token, whose signature is checked at each request, and without. */
 export async function measureReadOAuth(bench: Bench): Promise<Measured> {
   const load = bench.startLoad()
   const provider = await startTokenProvider()
   try {
     const { issuer, audience } = provider
     const oauth = ['--auth', 'oauth', '--oauth-issuer', issuer, '--oauth-audience', audience]
-    const tokens = await Promise.all(Array.from({ length: tokensInTurn }, provider.issue))
+    const token = await provider.issue()
     const open = () => bench.start('serve')
     const start = () => bench.start('serve', { serveArguments: oauth })
     const entries = [
       readEntry(bench, load, reference, await open(), []),
       readEntry(bench, load, 'no key again', await open(), []),
-      readEntry(bench, load, 'no key asked, token sent', await open(), tokens.slice(0, 1)),
-      readEntry(bench, load, 'remembered token', await start(), tokens.slice(0, 1)),
-      readEntry(bench, load, 'new token each time', await start(), tokens),
+      readEntry(bench, load, 'no key asked, token sent', await open(), [token]),
+      readEntry(bench, load, 'access token', await start(), [token]),
     ]
     return await measured(bench, entries, {
       name: 'read-oauth',
       title: `resources/read, 2 KB of JSON, ${connections} connections, with and without a token`,
       notes: [
-        `token: at+jwt signed with ES256, ${tokens[0]?.length} characters; the keys of the provider are known`,
-        `new token each time: ${tokensInTurn} in turn, more than the server remembers`,
+        `token: at+jwt signed with ES256, ${token.length} characters; the keys of the provider are known`,
       ],
     })
   } finally {
@@ -83,12 +79,8 @@ export async function measureReadOAuth(bench: Bench): Promise<Measured> {
 /** `env`: of a server that has the key. */
 async function makeNamedKey(bench: Bench): Promise<{ env: Record<string, string>; named: string }> {
   const folder = mkdtempSync(join(bench.folder, 'keys-'))
-  const named = newKey()
-  const sha256 = keyDigest(named)
-  const created_at = new Date().toISOString()
-  const key = { name: 'bench', sha256, scope: 'read', created_at } as const
   const file = join(folder, 'service-cli', 'client-keys.json')
-  await updateClientKeys(file, () => ({ keys: [key] }))
+  const { key: named } = await addClientKey(file, { name: 'bench', scope: 'read' })
   return { env: { XDG_CONFIG_HOME: folder }, named }
 }
 

@@ -1,5 +1,5 @@
 import { ApiKeyConfig, keyVariable } from '../lib/auth/api-key-config.ts'
-import { OAuthConfig, type OAuthOptions, parseIssuerUrl } from '../lib/auth/oauth-config.ts'
+import { OAuthConfig, parseIssuerUrl } from '../lib/auth/oauth-config.ts'
 import { checkSecretText, readSecretFile } from '../lib/auth/secret-file.ts'
 import { keysPath } from '../lib/config/paths.ts'
 import { isLoopback, withoutBrackets } from '../lib/util/net.ts'
@@ -143,35 +143,20 @@ export async function findApiKey(
 }
 
 function readOAuth(flags: OAuthFlags): OAuthSettings {
-  const empty = oauthNames.find(name => flags[name] === '')
-  if (empty !== undefined)
-    throw usage(`--${empty} is empty`, 'a variable in your shell may be unset')
   const issuer = flags['oauth-issuer']
-  if (issuer === undefined) {
+  if (!issuer) {
     throw usage('--auth oauth needs the provider', 'name it with --oauth-issuer https://…')
   }
   const checked = parseIssuerUrl(issuer)
   if (!checked.ok) throw usage(`--oauth-issuer: ${checked.failure}`)
-  /** The library says what is wrong with a member; here it is the value of a flag. */
-  const check = (
-    name: 'oauth-scope' | 'oauth-write-scope' | 'oauth-redirect-uri',
-    membersOf: (value: string) => Partial<OAuthOptions>,
-  ): string | undefined => {
-    const value = flags[name]
-    try {
-      if (value !== undefined) new OAuthConfig({ providerUrl: issuer, ...membersOf(value) })
-    } catch (error) {
-      throw usage(`--${name} ${messageOf(error).replace(/^\S+ /, '')}`)
-    }
-    return value
+  const { 'oauth-scope': requiredScope, 'oauth-write-scope': writeScope } = flags
+  const { 'oauth-client-name': clientName, 'oauth-redirect-uri': redirectUri } = flags
+  const scopes = [requiredScope, writeScope].filter(scope => scope !== undefined)
+  try {
+    new OAuthConfig({ providerUrl: issuer, redirectUri, scopes })
+  } catch (error) {
+    throw usage(`the flags of --auth oauth are invalid: ${messageOf(error)}`)
   }
-  return {
-    mode: 'oauth',
-    issuer,
-    audience: flags['oauth-audience'],
-    requiredScope: check('oauth-scope', scope => ({ scopes: [scope] })),
-    writeScope: check('oauth-write-scope', scope => ({ scopes: [scope] })),
-    clientName: flags['oauth-client-name'],
-    redirectUri: check('oauth-redirect-uri', redirectUri => ({ redirectUri })),
-  }
+  const audience = flags['oauth-audience'] || undefined
+  return { mode: 'oauth', issuer, audience, requiredScope, writeScope, clientName, redirectUri }
 }

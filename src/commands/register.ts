@@ -1,6 +1,6 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
-import { AccountCommand, passwordFlags, noInputFlag } from '../lib/cli/base-command.ts'
+import { AccountCommand } from '../lib/cli/base-command.ts'
 import { whyNoPrompt } from '../lib/cli/prompt.ts'
 import { ServiceError } from '../lib/util/errors.ts'
 import type { Secret } from '../lib/util/secret.ts'
@@ -10,6 +10,8 @@ import {
   readGivenPassword,
   readText,
   withNewPassword,
+  noInputFlag,
+  passwordFlags,
 } from './account/password-input.ts'
 
 /** Makes an account, and logs in to it. */
@@ -56,8 +58,7 @@ it, and an invitation code when the accounts server requires one.`
       output.note(`registered ${made?.username ?? username}`)
       return made ?? client.login(username, password)
     })
-    const { username: name = username, email: address = email } = login
-    await saveLogin(context, { ...login, username: name, email: address })
+    await saveLogin(context, { username, email, ...login })
   }
 }
 

@@ -4,7 +4,6 @@ import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { EndpointFlags } from '../../src/commands/find-endpoint.ts'
 import { readConnectSettings } from '../../src/commands/stdio/connect.ts'
-import { exitCodeOf } from '../../src/lib/cli/exit-codes.ts'
 import type { ServiceError } from '../../src/lib/util/errors.ts'
 import { processStart } from '../../src/lib/util/process.ts'
 import { failureOf } from '../helpers/failure.ts'
@@ -47,7 +46,7 @@ describe('service-cli connect', () => {
 
   async function refused(...args: Parameters<typeof read>): Promise<[number, ServiceError]> {
     const error = await failureOf(() => read(...args))
-    return [exitCodeOf[error.code], error]
+    return [error.oclif.exit, error]
   }
 
   async function urlOf(...args: Parameters<typeof read>): Promise<string> {

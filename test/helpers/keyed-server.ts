@@ -3,12 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { artefactPutBytes } from '../../src/index.ts'
 import { type Clock, systemTimer } from '../../src/lib/util/time.ts'
-import {
-  type ClientKey,
-  keyDigest,
-  newKey,
-  updateClientKeys,
-} from '../../src/lib/auth/client-keys.ts'
+import { generateApiKey } from '../../src/lib/auth/api-key-config.ts'
+import { addClientKey, type ClientKey, updateClientKeys } from '../../src/lib/auth/client-keys.ts'
 import { silentLogger } from '../../src/lib/util/logger.ts'
 import { createAuth } from '../../src/server/auth/auth.ts'
 import { FailureLimit } from '../../src/server/auth/failure-limit.ts'
@@ -16,6 +12,11 @@ import type { McpHttpConfig } from '../../src/server/mcp/mcp-http-config.ts'
 import { AuditLog } from '../../src/server/resources/audit-log.ts'
 import { SessionEventBuffer } from '../../src/server/resources/session-event-buffer.ts'
 import { startServer } from './mcp.ts'
+
+/** A key that no server knows. */
+export function newKey(): string {
+  return `smk_${generateApiKey()}`
+}
 
 /** Keys of an account of their own. */
 export interface TestKeys {
@@ -36,17 +37,8 @@ export async function makeKeys(): Promise<TestKeys> {
   return {
     folder,
     path,
-    async create(name, other = {}) {
-      const key = newKey()
-      const entry: ClientKey = {
-        name,
-        sha256: keyDigest(key),
-        scope: 'write',
-        created_at: new Date().toISOString(),
-        ...other,
-      }
-      await updateClientKeys(path, ({ keys }) => ({ keys: [...keys, entry] }))
-      return key
+    async create(name, { scope = 'write', expires_at } = {}) {
+      return (await addClientKey(path, { name, scope, expires_at })).key
     },
     revoke: name =>
       updateClientKeys(path, ({ keys }) => ({ keys: keys.filter(key => key.name !== name) })),

@@ -1,8 +1,28 @@
+import * as Flags from '@oclif/core/flags'
 import { type Prompt, requirePrompt } from '../../lib/cli/prompt.ts'
 import { readSecretFromStdin, readTwoSecretsFromStdin } from '../../lib/cli/secret-input.ts'
 import { passwordChars } from '../../lib/accounts/protocol.ts'
 import { ServiceError, usage } from '../../lib/util/errors.ts'
 import { Secret } from '../../lib/util/secret.ts'
+
+/** The flag of commands that prompt. */
+export const noInputFlag = {
+  'no-input': Flags.boolean({ description: 'never prompt; fail when input is missing' }),
+}
+
+/**
+ * The flags that give a password without a prompt. Not `exclusive`: the parser would repeat the
+ * password in its message.
+ */
+export const passwordFlags = {
+  'password-stdin': Flags.boolean({
+    description: 'read the password from stdin; a trailing newline is stripped',
+  }),
+  password: Flags.string({
+    description: 'the password; the shell history keeps it: prefer --password-stdin',
+    helpValue: 'PASSWORD',
+  }),
+}
 
 export interface InputFlags {
   readonly password?: string

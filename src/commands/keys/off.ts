@@ -13,7 +13,6 @@ again with --allow-unauthenticated. Asks for a confirmation when there are keys.
 
   static override examples = [
     { description: 'with a confirmation', command: '<%= config.bin %> keys off' },
-    { description: 'from a script', command: '<%= config.bin %> keys off --yes' },
   ]
 
   static override flags = { yes: yesFlag, ...keysFlags }
@@ -28,12 +27,8 @@ again with --allow-unauthenticated. Asks for a confirmation when there are keys.
       const keys = counted(length, 'key')
       await confirm(`Every account of this machine can then use your servers. Revoke ${keys}?`)
     }
-    let revoked = 0
-    await updateClientKeys(file, ({ keys }) => {
-      revoked = keys.length
-      return { open: true, keys: [] }
-    })
-    await output.result('', { open: true, revoked, file })
+    await updateClientKeys(file, () => ({ open: true, keys: [] }))
+    await output.result('', { open: true, revoked: length, file })
     output.note('clients need no key from now on, on servers that only this machine can reach;')
     output.note('restart others with --allow-unauthenticated if every machine may use them')
   }

@@ -4,14 +4,15 @@ import { processOutput } from '../../lib/cli/output.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import { confirm, keysFileOf, keysFlags, yesFlag } from './keys-file.ts'
 
+const consequence = 'servers then refuse every client until keys create or keys off'
+
 /** Ends a key. */
 export default class KeysRevoke extends BaseCommand {
   static override summary = 'Revoke a key'
 
   static override description = `Running servers refuse it from the next request on and cut its open \
-streams within two seconds. After the last key, servers refuse every client until there is another \
-key, or "keys off" is run; so revoking the last one asks for a confirmation. Pass the name, never \
-the key itself.`
+streams within two seconds. Asks before the last key is revoked: ${consequence} is run. Pass the \
+name, never the key itself.`
 
   static override examples = [
     { description: 'by name', command: '<%= config.bin %> keys revoke anna-claude' },
@@ -30,11 +31,8 @@ the key itself.`
     const output = processOutput(flags)
     const file = keysFileOf(flags)
     const known = (await readClientKeys(file))?.keys ?? []
-    if (!flags.yes && known.length === 1 && known[0]?.name === args.name) {
-      await confirm(
-        'This is the last key: servers then refuse every client until keys create or keys off. Revoke it?',
-      )
-    }
+    const isLast = known.length === 1 && known[0]?.name === args.name
+    if (isLast && !flags.yes) await confirm(`It is the last key: ${consequence}. Revoke it?`)
     let left = 0
     await updateClientKeys(file, ({ keys }) => {
       const others = keys.filter(({ name }) => name !== args.name)
@@ -47,8 +45,6 @@ the key itself.`
     })
     await output.result('', { name: args.name, revoked: true, left })
     output.note(`the key "${args.name}" is revoked; running servers refuse it from now on`)
-    if (left > 0) return
-    output.note('it was the last one: servers refuse every client until there is another key;')
-    output.note('service-cli keys off lets clients in without a key')
+    if (left === 0) output.note(`it was the last one: ${consequence}`)
   }
 }

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { dirname, join } from 'node:path'
 import { z } from 'zod'
 import { readPrivateFile, withFileLock, writePrivateFile } from '../config/private-file.ts'
-import { unusableFile } from '../util/errors.ts'
+import { ServiceError, unusableFile } from '../util/errors.ts'
 import { generateApiKey } from './api-key-config.ts'
 
 /** Marks keys of this program, for people and for log redaction. */
@@ -47,11 +47,6 @@ export type ClientKey = z.infer<typeof clientKey>
 /** The keys file of an account. Members are named as in the file. */
 export type ClientKeys = z.infer<typeof clientKeys>
 
-/** Generates a key with 256 random bits. */
-export function newKey(): string {
-  return keyPrefix + generateApiKey(32)
-}
-
 /**
  * The stored hash of a key. Unlike a password, a random key needs no slow hash. Looking up the hash
  * leaks nothing about the key through timing.
@@ -90,4 +85,30 @@ export async function updateClientKeys(
     const changed = clientKeys.parse(change((await readClientKeys(path)) ?? { keys: [] }))
     await writePrivateFile(path, `${JSON.stringify(changed, null, 2)}\n`)
   })
+}
+
+/**
+ * Makes a key and returns it, the only time that it is known. Without a name it is called by the
+ * first free `key-N`. Throws `entry_exists` for a name that is taken, and as `updateClientKeys`.
+ */
+export async function addClientKey(
+  path: string,
+  wanted: Pick<ClientKey, 'scope' | 'expires_at'> & { name: string | undefined },
+): Promise<{ key: string; entry: ClientKey; isFirst: boolean }> {
+  const key = keyPrefix + generateApiKey(32)
+  const created_at = new Date().toISOString()
+  const entry = { ...wanted, name: wanted.name ?? 'key-1', sha256: keyDigest(key), created_at }
+  let isFirst = false
+  await updateClientKeys(path, ({ keys }) => {
+    isFirst = keys.length === 0
+    const isTaken = () => keys.some(({ name }) => name === entry.name)
+    if (wanted.name !== undefined && isTaken()) {
+      throw new ServiceError('entry_exists', `there is a key "${entry.name}" already`, {
+        hint: 'choose another name, or end that one with service-cli keys revoke',
+      })
+    }
+    for (let at = 2; isTaken(); at++) entry.name = `key-${at}`
+    return { keys: [...keys, entry] }
+  })
+  return { key, entry, isFirst }
 }

@@ -74,9 +74,6 @@ export interface AuthDeps {
   readonly timer?: Timer
 }
 
-/** Shorter keys can be guessed in spite of the failure limit. */
-const guessableChars = 16
-
 /**
  * Creates the authentication of a server. Close it after the server has stopped. Throws
  * `config_invalid` for an unusable keys file: a server must not start open because its keys are
@@ -93,9 +90,6 @@ export async function createAuth(settings: AuthSettings, deps: AuthDeps): Promis
   const { log, timer, accounts, failures = new FailureLimit() } = deps
   const isOpen = mode === 'none'
   const key = isOpen ? undefined : settings.key
-  if (key !== undefined && key.length < guessableChars) {
-    log.warn({}, `the API key has fewer than ${guessableChars} characters: it can be guessed`)
-  }
   const mayOpen = isOpen || settings.mayOpen === true
   const parts = { path: keysFile, startsOpen: isOpen, mayOpen, log, timer }
   const followed = await FollowedKeys.open(parts)

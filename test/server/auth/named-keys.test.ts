@@ -2,7 +2,6 @@ import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { expect } from 'chai'
-import { newKey } from '../../../src/lib/auth/client-keys.ts'
 import { silentLogger } from '../../../src/lib/util/logger.ts'
 import { createAuth } from '../../../src/server/auth/auth.ts'
 import { gatewayInProcess, serveInProcess } from '../../helpers/in-process-servers.ts'
@@ -11,6 +10,7 @@ import {
   bearer,
   type KeyedServer,
   makeKeys,
+  newKey,
   startKeyedServer,
   type TestKeys,
 } from '../../helpers/keyed-server.ts'
@@ -276,20 +276,20 @@ describe('a server with named keys and settings of its own', () => {
     })
   }
 
-  it('warns of a key that can be guessed, and when the keys file disappears', async () => {
-    await keys.create('anna')
+  it('warns when there is no key, and when the keys file disappears', async () => {
     const warnings: string[] = []
     const warn = (_: object, message = '') => void warnings.push(message)
     const settings = { mode: 'api-key', keysFile: keys.path } as const
-    const parts = { mcpUrl: () => 'http://127.0.0.1:1/mcp', log: { ...silentLogger, warn } }
-    const strong = await createAuth({ ...settings, key: 'sixteen-letters!' }, parts)
+    const deps = { mcpUrl: () => 'http://127.0.0.1:1/mcp', log: { ...silentLogger, warn } }
+    const empty = await createAuth(settings, deps)
+    empty.close()
+    expect(warnings.splice(0).join()).to.contain('keys create').and.contain('keys off')
+    await keys.create('anna')
+    const keyed = await createAuth(settings, deps)
     expect(warnings).to.deep.equal([])
-    const weak = await createAuth({ ...settings, key: 'blender1' }, parts)
-    await strong.close()
-    expect(warnings.splice(0).join()).to.contain('can be guessed').and.not.contain('blender1')
     await rm(keys.path)
     await until(() => warnings.length > 0, 'a warning')
-    await weak.close()
+    keyed.close()
     expect(warnings[0]).to.contain('the keys file is missing')
   })
 })
@@ -332,6 +332,24 @@ describe('keys made and revoked beside a running server', () => {
     } finally {
       await stop()
     }
+  })
+
+  it('hold after keys off where other machines come in, until that is allowed at a start', async () => {
+    const key = await make('exposed')
+    const flags = ['--host', '0.0.0.0']
+    const closed = await serveInProcess({ registryDir: folder, flags })
+    try {
+      expect(await letsIn(closed.url, key)).to.equal(true)
+      await keys('off', '--yes')
+      await until(async () => !(await letsIn(closed.url, key)), 'the key is refused')
+      expect(await letsIn(closed.url)).to.equal(false)
+    } finally {
+      await closed.stop()
+    }
+    const meant = [...flags, '--allow-unauthenticated']
+    const open = await serveInProcess({ registryDir: folder, flags: meant })
+    expect(await letsIn(open.url)).to.equal(true)
+    await open.stop()
   })
 
   it('hold for a gateway, too', async () => {
