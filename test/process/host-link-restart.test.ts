@@ -62,13 +62,8 @@ describe('a server that ends and is started again', () => {
     // One that is just being written may stand beside them.
     const kept = files.filter(file => !file.endsWith('.tmp'))
     // The old ones stay for a while, for clients that ask what became of that instance.
-<<<<<<< HEAD
-    const kinds = ['json', 'owner', 'token']
-    const both = [old, serve].flatMap(({ instanceId: id }) => kinds.map(kind => `${id}.${kind}`))
-=======
     const ends = ['json', 'owner', 'token']
     const both = [old, serve].flatMap(({ instanceId: id }) => ends.map(end => `${id}.${end}`))
->>>>>>> main
     expect(kept.sort()).to.deep.equal(both.sort())
     const session = await RawSession.open(serve.url)
     expect(await session.readJson('scene://current')).to.deep.equal({ kept: 'by the app' })
