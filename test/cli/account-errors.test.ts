@@ -42,7 +42,12 @@ const cases: Case[] = [
   { args: ['whoami'], env: { SERVICE_REGISTRY: 'nonsense' }, code: 2, says: 'SERVICE_REGISTRY' },
   { args: ['whoami'], env: { SERVICE_TOKEN: `a\n${secret}` }, code: 2, says: 'SERVICE_TOKEN' },
   { args: ['whoami'], env: { SERVICE_TOKEN_FILE: '/none' }, code: 2, says: 'SERVICE_TOKEN_FILE' },
-  { args: ['whoami'], env: { HOME: '', XDG_CONFIG_HOME: '' }, code: 2, says: 'HOME "" is not an absolute path' },
+  {
+    args: ['whoami'],
+    env: { HOME: '', XDG_CONFIG_HOME: '' },
+    code: 2,
+    says: 'HOME "" is not an absolute path',
+  },
   { args: ['whoami'], env: { HOME: 'x', XDG_CONFIG_HOME: '' }, code: 2, says: 'HOME "x" is not' },
   { args: ['whoami'], code: 4, says: 'login --registry' },
   { args: ['publish'], code: 4, says: 'not logged in' },

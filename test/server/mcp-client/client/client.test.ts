@@ -216,8 +216,9 @@ describe('the client that is refused', () => {
     try {
       const url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`)
       const wish = { url, hex: 'a'.repeat(64), from: 0, signal }
-      for (const work of [openMcp(context, url, signal), openDownload(context, wish)]) {
-        const { message } = await failure(work)
+      const works = [() => openMcp(context, url, signal), () => openDownload(context, wish)]
+      for (const work of works) {
+        const { message } = await failure(work())
         expect(message).to.contain('(HTTP 401): Bearer [secret]').and.not.contain(key)
       }
     } finally {
