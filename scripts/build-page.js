@@ -62,7 +62,7 @@ async function clientEntries() {
   const { clients } = await import(`${settings}/clients.js`)
   const { notesOf } = await import(`${settings}/entries.js`)
   const { newSettings } = await import(`${settings}/merge-settings.js`)
-  const { quoteArgument } = await import('../dist/lib/cli/own-command.js')
+  const { quoteArgument } = await import('../dist/lib/cli/format.js')
   const [scope, platform] = ['user', 'linux']
   const place = { platform, env: {}, home: '~', cwd: '.' }
 

@@ -1,7 +1,15 @@
-// Compiles src to dist and bundles page into it. With --if-stale only when dist is missing or older than src.
+// Compiles src to dist, bundles page into it and lists the commands for oclif. With --if-stale only when dist is missing or older than src.
 import { spawnSync } from 'node:child_process'
-import { existsSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import {
+  existsSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -32,12 +40,45 @@ async function build() {
     process.exitCode = 1
     return
   }
+  dropUnreachableTypes()
   const { buildPage } = await import('./build-page.js')
   await buildPage()
+  await writeManifest()
   writeFileSync(stamp, '')
   // What was edited during the build is newer than the build.
   utimesSync(stamp, startedAt, startedAt)
   process.stderr.write(`built dist in ${Date.now() - startedAt.getTime()} ms\n`)
+}
+
+/** Keeps the declarations that those of the library refer to. */
+function dropUnreachableTypes() {
+  const kept = new Set()
+  const keep = file => {
+    if (kept.has(file)) return
+    kept.add(file)
+    const imports = readFileSync(file, 'utf8').matchAll(
+      /(?:from |import\()['"](\.[^'"]+)\.[jt]s['"]/g,
+    )
+    for (const [, path] of imports) keep(join(dirname(file), `${path}.d.ts`))
+  }
+  keep(join(dist, 'index.d.ts'))
+  for (const file of entriesBelow(dist)) {
+    if (file.endsWith('.d.ts') && !kept.has(file)) rmSync(file)
+  }
+}
+
+/** With it oclif knows all commands without loading them. */
+async function writeManifest() {
+  const { Plugin, settings } = await import('@oclif/core')
+  settings.enableAutoTranspile = false
+  const plugin = new Plugin({
+    root,
+    isRoot: true,
+    ignoreManifest: true,
+    errorOnManifestCreate: true,
+  })
+  await plugin.load()
+  writeFileSync(join(root, 'oclif.manifest.json'), JSON.stringify(plugin.manifest))
 }
 
 function entriesBelow(folder) {

@@ -27,6 +27,6 @@ It changes nothing and shows no secret. The exit code is 1 when a check failed; 
     const registryDir = readRegistryDir(flags, process.env)
     const { examine } = await import('./doctor/examine.ts')
     const { json } = flags
-    if (!(await examine({ registryDir, json, env: process.env }))) this.exit(1)
+    if (!(await examine({ registryDir, json, env: process.env }))) process.exitCode = 1
   }
 }

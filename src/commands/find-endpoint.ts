@@ -9,6 +9,7 @@ import { readOwnerToken } from '../lib/instances/owner-token.ts'
 import { namesId } from '../lib/instances/select-instance.ts'
 import type { Logger } from '../lib/util/logger.ts'
 import { selectStateDirectory } from '../lib/config/paths.ts'
+import { proxyFor } from '../lib/util/proxy.ts'
 import { ok } from '../lib/util/result.ts'
 import { Secret } from '../lib/util/secret.ts'
 import { type Locate, shownUrl } from '../lib/mcp/bridge/context.ts'
@@ -57,6 +58,8 @@ export async function findEndpoint(
   if (word !== undefined && /^https?:/i.test(word)) {
     const url = endpointUrl(word)
     if (key !== null && !flags['allow-http'] && isExposed(url)) throw exposed(url)
+    // A proxy that cannot be used is an error of the command, not of each request.
+    proxyFor(url, env)
     const locate: Locate = async () => {
       // It may be the address of an instance of this account.
       const isCandidate = key === null && isLoopback(url.hostname)

@@ -2,8 +2,12 @@ import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../lib/cli/base-command.ts'
 import { authFlags, authModes } from './auth-flags.ts'
 import { defaultPorts } from './default-ports.ts'
-import { readGatewaySettings } from './gateway-settings.ts'
+import { readGatewaySettings, type GatewaySettings } from './gateway-settings.ts'
 import { addressFlags, aggregateFlag, offFlags, runFlags } from './server-flags.ts'
+import { renderGatewayBanner } from '../lib/cli/banner.ts'
+import type { OutputFlags } from '../lib/cli/log-level.ts'
+import { describeAccess, openWarning } from './auth-settings.ts'
+import { runServer } from './run-server.ts'
 
 /** Runs the gateway until a signal ends it. */
 export default class Gateway extends BaseCommand {
@@ -66,7 +70,40 @@ Environment: SERVICE_MCP_API_KEY (the key that clients must present), SERVICE_RE
     const { flags } = await this.parse(Gateway)
     const settings = await readGatewaySettings(flags, process.env)
     // Loaded only now: help and usage errors need neither the log nor the gateway.
-    const { runGateway } = await import('./gateway-run.ts')
     await runGateway(settings, flags)
   }
+}
+
+/** Runs the gateway until a signal ends it; stands by while another one is active. */
+async function runGateway(settings: GatewaySettings, output: OutputFlags): Promise<void> {
+  await runServer(
+    {
+      settings,
+      warning: openWarning(settings, process.env),
+      async start(options, cancelled, say) {
+        const { startGateway } = await import('../server/gateway.ts')
+        const onElection = ({ event, ...facts }: { event: string }) =>
+          say({ event, pid: process.pid, ...facts })
+        return startGateway({ ...options, onElection }, cancelled)
+      },
+      listening: ({ url, instanceId, registryDir }) => ({
+        url,
+        instance_id: instanceId,
+        registry_dir: registryDir,
+      }),
+      banner: ({ url, registryDir, pageLogin }, shown) => {
+        const acceptsJoins = settings.acceptJoins !== undefined
+        return renderGatewayBanner({
+          url,
+          registryDir,
+          namedDir: settings.registryDir,
+          acceptsJoins,
+          page: pageLogin(),
+          ...describeAccess(settings),
+          ...shown,
+        })
+      },
+    },
+    output,
+  )
 }

@@ -1,6 +1,17 @@
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../lib/cli/base-command.ts'
-import { readInstancesSettings } from './instances/settings.ts'
+import { aborted, openLiveLines } from '../lib/cli/live-lines.ts'
+import { type Output, processOutput, warningsTo } from '../lib/cli/output.ts'
+import { terminalWidth } from '../lib/cli/terminal.ts'
+import { writeStdout } from '../lib/cli/write-stdout.ts'
+import { selectStateDirectory } from '../lib/config/paths.ts'
+import { usage } from '../lib/util/errors.ts'
+import { jsonLine } from '../lib/util/text.ts'
+import { changeLine, emptyText, instanceTable } from './instances/lines.ts'
+import { readRegistryDir } from './server-settings.ts'
+
+type LocalInstances = import('../server/gateway/local-instances.ts').LocalInstances
+type LocalQuery = import('../server/gateway/local-instances.ts').LocalQuery
 
 /** Lists the running instances. */
 export default class Instances extends BaseCommand {
@@ -34,8 +45,55 @@ With --watch it then prints changes until Ctrl-C.`
 
   override async run(): Promise<void> {
     const { flags } = await this.parse(Instances)
-    const settings = readInstancesSettings(flags, process.env)
-    const { showInstances } = await import('./instances/show.ts')
-    await showInstances(settings)
+    const { json, watch, 'dcc-type': dccType } = flags
+    if (dccType === '') throw usage('--dcc-type is empty', 'a variable in your shell may be unset')
+    const registryDir = selectStateDirectory(readRegistryDir(flags, process.env), process.env)
+    const output = processOutput(flags)
+    const { openLocalInstances } = await import('../server/gateway/local-instances.ts')
+    const query = { dccType, dead: flags.all }
+    const instances = await openLocalInstances(registryDir, warningsTo(output))
+    try {
+      await printList(instances, query, { output, json, registryDir })
+      if (watch) await printChanges(instances, query, json)
+    } finally {
+      await instances.close()
+    }
   }
+}
+
+async function printList(
+  instances: LocalInstances,
+  query: LocalQuery,
+  { output, json, registryDir }: { output: Output; json: boolean; registryDir: string },
+): Promise<void> {
+  for (const { source, reason } of instances.faults) {
+    output.warn(`invalid instance record ${source}: ${reason}`)
+  }
+  const list = instances.list(query)
+  if (json) return writeStdout(jsonLine({ list_ok: true, ...list }))
+  if (list.instances.length > 0) {
+    await writeStdout(`${instanceTable(list.instances)}\n`)
+    if (list.capped) output.note(`only the first ${list.limit} of ${list.total} are shown`)
+    return
+  }
+  const filtered = query.dccType !== undefined
+  const dead = query.dead ? 0 : list.dead_count
+  await writeStdout(`${emptyText({ dead, registryDir, filtered })}\n`)
+}
+
+async function printChanges(
+  instances: LocalInstances,
+  query: LocalQuery,
+  json: boolean,
+): Promise<void> {
+  const lines = openLiveLines()
+  const stop = instances.watch(query, (event, row) => {
+    const line = json
+      ? jsonLine({ event, instance: row })
+      : `${changeLine(event, row, new Date(), terminalWidth(process.stdout))}\n`
+    lines.write(line)
+  })
+  await aborted(lines.over)
+  stop()
+  lines.close()
 }

@@ -1,12 +1,12 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
-import { AccountCommand, passwordFlags, noInputFlag } from '../lib/cli/base-command.ts'
+import { AccountCommand } from '../lib/cli/base-command.ts'
 import { parseToken, tokenExpiry } from '../lib/accounts/token.ts'
 import { readSecretFromStdin } from '../lib/cli/secret-input.ts'
 import { usage } from '../lib/util/errors.ts'
 import { parseTime } from '../lib/util/time.ts'
 import { type AccountContext, openAccount, saveLogin } from './account/context.ts'
-import { readPassword, readText } from './account/password-input.ts'
+import { readPassword, readText, noInputFlag, passwordFlags } from './account/password-input.ts'
 
 /** Gets a token for a user name and password, and saves it. */
 export default class Login extends AccountCommand {
@@ -50,7 +50,7 @@ SERVICE_TOKEN_FILE take precedence over the saved login.`
     const username = await readText(args.username, 'username', flags, 'login alice')
     const password = await readPassword(flags)
     const login = await context.client.login(username, password)
-    await saveLogin(context, { ...login, username: login.username ?? username })
+    await saveLogin(context, { username, ...login })
   }
 }
 

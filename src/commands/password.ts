@@ -1,6 +1,6 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
-import { TokenCommand, noInputFlag } from '../lib/cli/base-command.ts'
+import { TokenCommand } from '../lib/cli/base-command.ts'
 import { counted } from '../lib/util/amounts.ts'
 import { ServiceError, usage } from '../lib/util/errors.ts'
 import {
@@ -15,6 +15,7 @@ import {
   readSecretAndPassword,
   readText,
   withNewPassword,
+  noInputFlag,
 } from './account/password-input.ts'
 
 /** Changes a password, or sets a new one with a code. */
@@ -92,7 +93,7 @@ async function reset(typed: string | undefined, flags: AccountFlags & InputFlags
     for (const { id, name } of tokens) output.note(`ended service token "${name}" (${id})`)
     const login = await client.login(username, password)
     const more = { ended_sessions, ended_tokens: tokens }
-    await saveLogin(context, { ...login, username: login.username ?? username }, more)
+    await saveLogin(context, { username, ...login }, more)
   }).catch(addHint('the operator of the accounts server makes a new code'))
 }
 

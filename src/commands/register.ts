@@ -1,15 +1,17 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
-import { AccountCommand, passwordFlags, noInputFlag } from '../lib/cli/base-command.ts'
+import { AccountCommand } from '../lib/cli/base-command.ts'
+import { whyNoPrompt } from '../lib/cli/prompt.ts'
 import { ServiceError } from '../lib/util/errors.ts'
 import type { Secret } from '../lib/util/secret.ts'
 import { openAccount, saveLogin, withHint } from './account/context.ts'
 import {
   askSecret,
-  canAsk,
   readGivenPassword,
   readText,
   withNewPassword,
+  noInputFlag,
+  passwordFlags,
 } from './account/password-input.ts'
 
 /** Makes an account, and logs in to it. */
@@ -49,15 +51,14 @@ it, and an invitation code when the accounts server requires one.`
       const account = { username, email, password }
       const made = await client.register({ ...account, invite }).catch(async error => {
         if (invite !== undefined || !needsCode(error)) throw error
-        if (!canAsk(flags)) throw withHint(error, codeHint)
+        if (whyNoPrompt(flags['no-input']) !== null) throw withHint(error, codeHint)
         invite = await askSecret(flags, 'invitation code', codeHint)
         return client.register({ ...account, invite })
       })
       output.note(`registered ${made?.username ?? username}`)
       return made ?? client.login(username, password)
     })
-    const { username: name = username, email: address = email } = login
-    await saveLogin(context, { ...login, username: name, email: address })
+    await saveLogin(context, { username, email, ...login })
   }
 }
 

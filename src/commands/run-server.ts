@@ -1,8 +1,6 @@
 import { type ProgramLog, createLog } from '../lib/cli/log.ts'
 import { levelOf, type OutputFlags } from '../lib/cli/log-level.ts'
-import { currentCommand } from '../lib/cli/own-command.ts'
 import { httpDefaults } from '../server/http/limits.ts'
-import { stderrWriter } from '../lib/cli/stderr-writer.ts'
 import { watchStopSignals } from '../lib/cli/stop-signals.ts'
 import { describeTerminal } from '../lib/cli/terminal.ts'
 import { writeStdout } from '../lib/cli/write-stdout.ts'
@@ -21,7 +19,6 @@ interface Logs {
 
 /** Options of a banner. */
 interface Shown {
-  readonly command: string
   readonly colour: boolean
 }
 
@@ -46,8 +43,6 @@ interface ServerRun<Settings, Handle extends Stoppable> {
   readonly addition?: (handle: Handle, shown: Shown) => Promise<string>
 }
 
-/** Time to flush the log at the end. */
-const flushMs = 500
 /** A server that exceeds its grace time by this much counts as hung. */
 const stopMarginMs = 500
 
@@ -59,7 +54,7 @@ export async function runServer<Settings, Handle extends Stoppable>(
   const { json, quiet } = flags
   const terminal = describeTerminal(process.stderr.isTTY, process.env)
   const { isTTY: readable, colour } = terminal
-  const log = createLog({ level: levelOf(flags), readable, colour, write: stderrWriter() })
+  const log = createLog({ level: levelOf(flags), readable, colour })
   const limitMs = httpDefaults.stopGraceMs + stopMarginMs
   const signals = watchStopSignals()
   try {
@@ -90,17 +85,16 @@ export async function runServer<Settings, Handle extends Stoppable>(
       throw error
     }
     const isShown = readable && !json && !quiet
-    const shown = { colour, command: currentCommand() }
+    const shown = { colour }
     if (isShown) {
       log.print(await run.banner(handle, shown))
       void run.addition?.(handle, shown).then(text => text !== '' && log.print(text))
     } else log.info({ url, ...facts }, 'listening')
     const { warning } = run
-    // The banner already contains the `info` message.
-    if (warning && (!isShown || warning.level === 'warn')) log[warning.level]({}, warning.message)
+    if (warning) log[warning.level]({}, warning.message)
     await untilStopped(handle, signals.received, log, limitMs)
   } finally {
-    await log.flush(flushMs)
+    await log.close()
     signals.dispose()
   }
 }

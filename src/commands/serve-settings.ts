@@ -7,6 +7,7 @@ import type { ServeOptions } from '../server/host/serve-options.ts'
 import type { Visibility } from '../lib/instances/visibility.ts'
 import { readDatabase } from './database-flag.ts'
 import { defaultPorts } from './default-ports.ts'
+import { proxyFor } from '../lib/util/proxy.ts'
 import { readGatewayUrl, readJoinToken } from './join-token.ts'
 import { type McpServerFlags, readMcpServerSettings } from './mcp-server-settings.ts'
 import { checkPath } from './server-settings.ts'
@@ -97,6 +98,7 @@ async function readJoin(flags: ServeFlags, env: NodeJS.ProcessEnv): Promise<Serv
     throw usage(`${flag} is for --join`, 'name the gateway with --join')
   }
   const gateways = [...new Set(join.map(url => readGatewayUrl(url)))]
+  for (const gateway of gateways) proxyFor(new URL(gateway), env)
   if (token === null) {
     throw usage(
       '--join needs a token',

@@ -1,8 +1,7 @@
 import { TokenCommand } from '../lib/cli/base-command.ts'
 import type { Me } from '../lib/accounts/client.ts'
 import { tokenExpiry } from '../lib/accounts/token.ts'
-import { exitCodeOf } from '../lib/cli/exit-codes.ts'
-import { describeFailure } from '../lib/cli/failure.ts'
+import { failureText } from '../lib/cli/failure.ts'
 import type { SavedLogin } from '../lib/config/config-file.ts'
 import { expiryText } from '../lib/util/amounts.ts'
 import { type ErrorCode, ServiceError } from '../lib/util/errors.ts'
@@ -42,8 +41,8 @@ verified, and exits with 5.`
       const { code, message, hint } = error
       const told = { ...identity, error: { code, message, hint } }
       await output.result(identityText(identity, flags.quiet), told)
-      if (!flags.json) process.stderr.write(describeFailure(error, false).stderr)
-      this.exit(exitCodeOf[code])
+      if (!flags.json) process.stderr.write(failureText(error, false))
+      process.exitCode = error.oclif.exit
     }
   }
 }

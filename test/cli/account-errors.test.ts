@@ -26,7 +26,7 @@ const cases: Case[] = [
   { args: ['login', '--password-stdin'], input: secret, code: 2, says: 'username is missing' },
   { args: ['login', 'bob', '--token-stdin'], code: 2, says: 'with a user name' },
   { args: ['login', '--token-stdin'], input: `${secret} x`, code: 2, says: 'spaces' },
-  { args: ['--token', secret, 'login', 'bob'], code: 2, says: 'nonexistent flag: --token' },
+  { args: ['--token', secret, 'login', 'bob'], code: 2, says: 'nonexistent flag --token' },
   { args: ['register', 'bob', '--no-input'], code: 2, says: 'email is missing' },
   { args: ['register', 'bob', secret], code: 2, says: 'unexpected argument' },
   { args: ['password', secret], code: 2, says: 'requires --code' },
@@ -36,7 +36,7 @@ const cases: Case[] = [
   { args: ['password'], code: 4, says: 'not logged in' },
   { args: ['token', 'create', 'ci', '--days', '366'], code: 2, says: '--days' },
   { args: ['token', 'create', 'ci', '--scope', 'account'], code: 2, says: 'read, publish' },
-  { args: ['token', 'create'], input: secret, code: 2, says: 'missing 1 required arg' },
+  { args: ['token', 'create'], input: secret, code: 2, says: 'token create needs NAME' },
   { args: ['whoami', '--registry', 'http://studio.example'], code: 2, says: 'plain http' },
   { args: ['whoami', '--registry', `http://bob:${secret}@127.0.0.1`], code: 2, says: 'password' },
   { args: ['whoami'], env: { SERVICE_REGISTRY: 'nonsense' }, code: 2, says: 'SERVICE_REGISTRY' },
@@ -65,12 +65,15 @@ const cases: Case[] = [
     code: 2,
     says: 'HTTPS_PROXY is not the address of an HTTP proxy',
   })),
-  {
-    args: ['resources', 'list', '--url', 'https://instance.invalid/mcp'],
-    env: { HTTPS_PROXY: 'http://[::1' },
+  ...[
+    ['resources', 'list', '--url', 'https://instance.invalid/mcp'],
+    ['serve', '--join', 'https://gateway.invalid'],
+  ].map(args => ({
+    args,
+    env: { HTTPS_PROXY: 'http://[::1', SERVICE_JOIN_TOKEN: 'x' },
     code: 2,
     says: 'HTTPS_PROXY is not the address of an HTTP proxy',
-  },
+  })),
   {
     args: ['login', 'bob', '--password', secret, '--registry', closed],
     code: 5,

@@ -89,7 +89,7 @@ describe('service-cli against a registry that answers literally as the specifica
     registry.forgetTokens()
     const { code, stderr } = await home.run(['whoami'])
     expect(code).to.equal(4)
-    expect(stderr).to.contain('run.js login')
+    expect(stderr).to.contain('service-cli login')
     await home.run(['login', 'alice', '--password-stdin'], { input: password })
   })
 

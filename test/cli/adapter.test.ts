@@ -64,7 +64,7 @@ describe('service-cli adapter', () => {
   it('python writes the one file, or prints it alone', async () => {
     const { code, stdout } = await runCommand(['adapter', 'python'])
     expect(code).to.equal(0)
-    expect(stdout).to.contain(`wrote ${clientName}`).and.contain('run.js serve')
+    expect(stdout).to.contain(`wrote ${clientName}`).and.contain('service-cli serve')
     const client = (await readPythonClient()).toString()
     expect(await readFile(clientName, 'utf8')).to.equal(client)
     const printed = await runCommand(['adapter', 'python', '--out', '-'])

@@ -104,8 +104,8 @@ describe('service-cli artefacts', () => {
     execFileSync('mkfifo', [path('pipe')])
     const rows: [args: string[], code: number, text: string][] = [
       [['put', path('pipe')], 2, 'is not a regular file'],
-      [['put', path('shot.exr'), `--url=${serve.url}`], 2, 'nonexistent flag: --url'],
-      [['rm', hex, `--url=${serve.url}`], 2, 'nonexistent flag: --url'],
+      [['put', path('shot.exr'), `--url=${serve.url}`], 2, 'nonexistent flag --url'],
+      [['rm', hex, `--url=${serve.url}`], 2, 'nonexistent flag --url'],
       [['put', path('nothing')], 2, 'cannot be read'],
       [['put', home], 2, 'is a folder'],
       [['put', path('shot.exr'), '--metadata={'], 2, 'is not JSON'],

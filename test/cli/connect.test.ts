@@ -4,7 +4,6 @@ import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { EndpointFlags } from '../../src/commands/find-endpoint.ts'
 import { readConnectSettings } from '../../src/commands/stdio/connect.ts'
-import { exitCodeOf } from '../../src/lib/cli/exit-codes.ts'
 import type { ServiceError } from '../../src/lib/util/errors.ts'
 import { processStart } from '../../src/lib/util/process.ts'
 import { failureOf } from '../helpers/failure.ts'
@@ -47,7 +46,7 @@ describe('service-cli connect', () => {
 
   async function refused(...args: Parameters<typeof read>): Promise<[number, ServiceError]> {
     const error = await failureOf(() => read(...args))
-    return [exitCodeOf[error.code], error]
+    return [error.oclif.exit, error]
   }
 
   async function urlOf(...args: Parameters<typeof read>): Promise<string> {
@@ -174,6 +173,12 @@ describe('service-cli connect', () => {
     expect(code).to.equal(2)
     expect(error.hint).to.contain('--allow-http')
     expect(await urlOf(id, open, key)).to.equal(`${far}/mcp`)
+  })
+
+  it('names a proxy variable that cannot be used', async () => {
+    const [code, { message }] = await refused('https://x.invalid/mcp', {}, { HTTPS_PROXY: 'x:1' })
+    expect(code).to.equal(2)
+    expect(message).to.equal('HTTPS_PROXY is not the address of an HTTP proxy')
   })
 
   it('refuses --json: stdout is the protocol’s', async () => {

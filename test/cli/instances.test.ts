@@ -19,7 +19,7 @@ describe('service-cli instances', () => {
   it('says what to do where nothing runs, and ends with 0', async () => {
     const { code, stdout, stderr } = await runCommand(['instances', folder()])
     expect({ code, stderr }).to.deep.equal({ code: 0, stderr: '' })
-    expect(stdout).to.contain('No server running').and.contain('run.js serve')
+    expect(stdout).to.contain('No server running').and.contain('service-cli serve')
     const json = await runCommand(['instances', '--json', folder()])
     expect(json.code).to.equal(0)
     expect(JSON.parse(json.stdout)).to.deep.include({ list_ok: true, total: 0, instances: [] })

@@ -156,7 +156,7 @@ describe('service-cli password', () => {
     const [, ...words] = /service-cli (\w+) (alice) (--code)/.exec(told) ?? []
     const { code, stderr } = await home.run(words, {
       typed: [
-        { await: 'Reset code:', send: stdout.replace('\n', '\r') },
+        { await: 'Reset code:', send: ` ${stdout.trim()} \r` },
         { await: 'New password:', send: `${third}\r` },
         { await: 'again:', send: `${third}\r` },
       ],

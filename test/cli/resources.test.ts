@@ -99,7 +99,7 @@ describe('service-cli resources', () => {
     await serve.stop()
     const none = await runCommand(['resources', 'list', folder()])
     expect(none.code).to.equal(5)
-    expect(none.stderr).to.contain('run.js serve')
+    expect(none.stderr).to.contain('service-cli serve')
     serve = await start()
   })
 

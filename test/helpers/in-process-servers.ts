@@ -49,7 +49,6 @@ export async function serveInProcess(
       output: () => ({ stdout: '', stderr: text() }),
       async stop() {
         await handle.stop()
-        await options.log.flush(1000)
         await removeDir()
       },
     }
@@ -83,7 +82,6 @@ export async function accountsInProcess(
       stderr: text,
       async stop() {
         await handle.stop()
-        await options.log.flush(1000)
         await rm(home, { recursive: true, force: true })
       },
     }
@@ -124,7 +122,6 @@ export function gatewayInProcess(settings: GatewaySettings): RunningGateway {
       cancel.abort()
       const handle = await starting.catch(() => null)
       await handle?.stop()
-      await options.log.flush(1000)
     },
   }
 }
@@ -154,10 +151,7 @@ function collectedLog() {
     level: 'info',
     readable: false,
     colour: false,
-    write(chunk, done) {
-      text += chunk
-      done()
-    },
+    write: line => void (text += line),
   })
   return { options: { log, accessLog: log.access }, text: () => text }
 }

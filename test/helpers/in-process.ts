@@ -1,20 +1,31 @@
-import { run } from '@oclif/core'
+import { Config } from '@oclif/core'
 import { settings } from '@oclif/core/settings'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { PassThrough, Readable, Writable } from 'node:stream'
-import { pathToFileURL } from 'node:url'
-import { commandNames, loadCommands } from '../../src/commands/index.ts'
-import { leadingFlags } from '../../src/lib/cli/base-command.ts'
-import { hoistGlobalFlags } from '../../src/lib/cli/argv.ts'
-import { type Failure, describeFailure } from '../../src/lib/cli/failure.ts'
 import { perform } from '../../src/main.ts'
 import { type Ended, cleanEnv, root } from './program.ts'
 import type { Step } from './pseudo-terminal.ts'
 
-/** The package with the commands of the sources. */
-export const pjson = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
-pjson.oclif.commands.target = './src/commands/index.ts'
+let loaded: Promise<Config> | undefined
+
+/** The commands of the sources, as oclif knows them. */
+export async function commandConfig(): Promise<Config> {
+  loaded ??= loadSources()
+  const config = await loaded
+  // The help of oclif changes the ids of the commands that it shows.
+  for (const plugin of config.plugins.values()) {
+    plugin.commands = plugin.commands.map(each => ({ ...each, id: each.id.replaceAll(' ', ':') }))
+  }
+  return config
+}
+
+function loadSources(): Promise<Config> {
+  settings.enableAutoTranspile = false
+  const file = readFileSync(join(root, 'package.json'), 'utf8')
+  const pjson = JSON.parse(file.replaceAll('./dist/', './src/'))
+  return Config.load({ root, pjson, ignoreManifest: true, userPlugins: false, devPlugins: false })
+}
 
 export interface CommandOptions {
   /** The whole environment of the command. Default: `cleanEnv()`. */
@@ -65,18 +76,16 @@ async function runAlone(
     objectMode: false,
   })
   const stdin = stderr instanceof Terminal ? stderr.keyboard : piped
-  const { exitCode, argv: ownArgv } = process
+  const { exitCode } = process
+  const commands = await commandConfig()
   const restoreEnv = replaceEnv(env)
   const restoreStreams = replaceStreams({ stdin, stdout: target ?? stdout, stderr })
-  // Hints name the command as it was typed.
-  process.argv = [process.execPath, join(root, 'bin', 'run.js'), ...argv]
   try {
-    const code = await perform(argv, { root: pathToFileURL(root).href, pjson })
+    const code = await perform([...argv], commands)
     return { code, stdout: stdout.text(), stderr: stderr.text() }
   } finally {
     restoreStreams()
     restoreEnv()
-    process.argv = ownArgv
     process.exitCode = exitCode
   }
 }
@@ -148,30 +157,5 @@ function replaceStreams(streams: Record<'stdin' | 'stdout' | 'stderr', unknown>)
     for (const [name, descriptor] of before) {
       if (descriptor !== undefined) Object.defineProperty(process, name, descriptor)
     }
-  }
-}
-
-/** How a command failed, as text and as JSON; null when it did not. */
-export interface Failed {
-  readonly text: Failure
-  readonly json: Failure
-}
-
-/** Runs a command on the sources, without a process of its own; for what ends in an error. */
-export async function failureOf(
-  argv: readonly string[],
-  env: NodeJS.ProcessEnv,
-): Promise<Failed | null> {
-  settings.enableAutoTranspile = false
-  const before = process.env
-  process.env = env
-  try {
-    await loadCommands(commandNames)
-    await run(hoistGlobalFlags(argv, leadingFlags), { root, pjson })
-    return null
-  } catch (error) {
-    return { text: describeFailure(error, false), json: describeFailure(error, true) }
-  } finally {
-    process.env = before
   }
 }

@@ -2,17 +2,8 @@ import { expect } from 'chai'
 import { unzipSync } from 'fflate'
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
-import {
-  copyFile,
-  mkdir,
-  mkdtemp,
-  readdir,
-  readFile,
-  rename,
-  rm,
-  writeFile,
-} from 'node:fs/promises'
+import { existsSync, readFileSync } from 'node:fs'
+import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -109,8 +100,15 @@ describe('the package installed in an empty folder', function () {
 
   describe('its files', () => {
     const intended =
-      /^(dist\/.+\.(js|d\.ts)|dist\/page\/[\w-]+\.(js|css|html|svg|txt)|docs\/[a-z-]+\.md|docs\/images\/[a-z-]+\.png|adapters\/(blender|python)\/[\w./-]+|adapters\/catalog\.json)$/
-    const single = ['CHANGELOG.md', 'README.md', 'SECURITY.md', 'bin/run.js', 'package.json']
+      /^(dist\/.+\.(js|d\.ts)|dist\/page\/[\w-]+\.(js|css|html|svg|txt)|docs\/[a-z-]+\.md|adapters\/(blender|python)\/[\w./-]+|adapters\/catalog\.json)$/
+    const single = [
+      'CHANGELOG.md',
+      'README.md',
+      'SECURITY.md',
+      'bin/run.js',
+      'oclif.manifest.json',
+      'package.json',
+    ]
 
     it('are only the program, its types and the documents', () => {
       // The time stamp of the build comes along; it is empty.
@@ -118,12 +116,35 @@ describe('the package installed in an empty folder', function () {
       expect(others.toSorted()).to.deep.equal(single)
     })
 
-    it('have a type declaration for every module, and every document of the repository', async () => {
-      const modules = packed.filter(path => /^dist\/(?!page\/).*\.js$/.test(path))
-      expect(modules).to.include.members(['dist/index.js', 'dist/main.js'])
-      expect(packed).to.include.members(modules.map(path => path.replace(/\.js$/, '.d.ts')))
+    it('have every declaration that those of the library refer to, and every document', async () => {
+      const declarations = packed.filter(path => path.endsWith('.d.ts'))
+      expect(declarations).to.include('dist/index.d.ts')
+      for (const path of declarations) {
+        const text = await readFile(join(folder, 'node_modules', 'service-cli', path), 'utf8')
+        for (const [, name = ''] of text.matchAll(/(?:from |import\()['"](\.[^'"]+)\.ts['"]/g)) {
+          expect(packed, path).to.include(join(dirname(path), `${name}.d.ts`))
+        }
+      }
       const documents = (await readdir(join(root, 'docs'))).filter(name => name.endsWith('.md'))
       expect(packed).to.include.members(documents.map(name => `docs/${name}`))
+    })
+
+    it('bring at most 140 packages and 31 MB without optional ones', async () => {
+      const small = join(folder, 'small')
+      await mkdir(small)
+      await writeFile(join(small, 'package.json'), '{"private":true}')
+      const [name = ''] = (await readdir(folder)).filter(file => file.endsWith('.tgz'))
+      const flags = ['--omit=optional', '--no-audit', '--no-fund', '--ignore-scripts']
+      run('npm', ['install', ...flags, '--prefer-offline', join('..', name)], small)
+      const { packages } = JSON.parse(await readFile(join(small, 'package-lock.json'), 'utf8'))
+      const paths = Object.keys(packages).filter(path => path !== '')
+      const installed = paths.filter(path => existsSync(join(small, path)))
+      expect(installed.length).to.be.within(2, 140)
+      let bytes = 0
+      for (const entry of await readdir(join(small, 'node_modules'), { recursive: true })) {
+        bytes += (await stat(join(small, 'node_modules', entry))).size
+      }
+      expect(bytes).to.be.at.most(31_000_000)
     })
 
     it('have the adapters, without what Python leaves beside them', async () => {
@@ -166,22 +187,16 @@ describe('the package installed in an empty folder', function () {
     })
   })
 
-  it('says what is missing for PostgreSQL without its driver', async () => {
-    const driver = join(folder, 'node_modules', 'pg')
-    await rename(driver, `${driver}-aside`)
-    try {
-      const database = 'postgres://registry@127.0.0.1:1/accounts'
-      const words = ['registry', '--data-dir', join(folder, 'data'), '--database', database]
-      const { status, stderr } = spawnSync('npx', ['--no-install', 'service-cli', ...words], {
-        cwd: folder,
-        env: childEnv(),
-        encoding: 'utf8',
-      })
-      expect(status).to.not.equal(0)
-      expect(stderr).to.contain('the package pg').and.contain('npm install pg')
-    } finally {
-      await rename(`${driver}-aside`, driver)
-    }
+  it('says what is missing for PostgreSQL without its driver', () => {
+    const database = 'postgres://registry@127.0.0.1:1/accounts'
+    const words = ['registry', '--data-dir', join(folder, 'data'), '--database', database]
+    const { status, stderr } = spawnSync('npx', ['--no-install', 'service-cli', ...words], {
+      cwd: folder,
+      env: childEnv(),
+      encoding: 'utf8',
+    })
+    expect(status).to.not.equal(0)
+    expect(stderr).to.contain('the package pg').and.contain('npm install pg')
   })
 
   it('writes complete adapters', async () => {

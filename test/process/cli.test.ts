@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
-import { chmod, chown, cp, mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
+import { chmod, cp, mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { writeInstance } from '../helpers/instance-files.ts'
@@ -92,22 +92,8 @@ describe('the cache of compiled code', () => {
     expect(await readdir(join(folder, 'tmp'))).to.deep.equal([])
   })
 
-  it('is not used where others can write', async () => {
-    await chmod(join(cache, '..'), 0o777)
-    await run()
-    expect(await readdir(cache)).to.deep.equal([])
-  })
-
   it('is not used where others can read', async () => {
     await chmod(cache, 0o755)
-    await run()
-    expect(await readdir(cache)).to.deep.equal([])
-  })
-
-  it('is not used below a sticky folder of another user', async function () {
-    if (process.getuid?.() !== 0) skipBecause(this, 'only root can give a folder away')
-    await chmod(join(home, '.cache'), 0o1777)
-    await chown(join(home, '.cache'), 65534, 65534)
     await run()
     expect(await readdir(cache)).to.deep.equal([])
   })

@@ -71,6 +71,7 @@ describe('the election of a gateway', () => {
     // Everything that the first one wrote is gone, what the second one wrote is there.
     expect((await readdir(registryDir)).toSorted()).to.deep.equal([
       `gateway-${port}.json`,
+      `gateway-${port}.owner`,
       'instances',
     ])
   })

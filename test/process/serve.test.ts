@@ -69,10 +69,20 @@ describe('the program serve', () => {
     expect(await endAtOnce(child, serve.port)).to.equal(143)
   })
 
+  it('ends with an older Node that started it and is killed', async function () {
+    const old = oldNode ?? skipBecause(this, 'there is no older Node on this machine')
+    const { child } = await start([], old.path)
+    const log = textOf(child.stderr)
+    child.kill('SIGKILL')
+    // Of the server, which holds the other end of this pipe until it ends.
+    expect(await log).to.contain('"msg":"stopped"')
+    expect(await records()).to.deep.equal([])
+  })
+
   it('says what it needs on an older Node without a newer one beside it', async function () {
     const { engines } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
     const entry = await readFile(join(root, 'bin/run.js'), 'utf8')
-    const [, needed] = /needed = '([\d.]+)'/.exec(entry) ?? []
+    const needed = /needs Node ([\d.]+)/.exec(entry)?.[1]
     expect(engines.node).to.equal(`>=${needed}`)
     const old = oldNode ?? skipBecause(this, 'there is no older Node on this machine')
     await mkdir(join(folder, 'bin'))
@@ -98,6 +108,14 @@ describe('the program serve', () => {
     child.kill('SIGHUP')
     expect(await exitOf(child)).to.equal(0)
     expect(await records()).to.deep.equal([])
+  })
+
+  it('stops while its stderr is full', async () => {
+    const { child, serve } = await start(['--log-level', 'debug'])
+    child.stderr?.pause()
+    await makeNoise(serve.base)
+    child.kill('SIGTERM')
+    expect(await exitOf(child)).to.equal(0)
   })
 
   it('shows a command that posts a scene, links to its page and that of the gateway, and goes on while its terminal is stopped', async function () {

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
-import type { AccountsClient, Login } from '../../lib/accounts/client.ts'
+import type { Login } from '../../lib/accounts/client.ts'
 import {
   notLoggedIn,
   readGivenToken,
@@ -35,21 +35,20 @@ export interface AccountFlags {
   readonly quiet?: boolean
 }
 
-interface Connection {
-  readonly server: AccountsUrl
-  readonly client: AccountsClient
-  readonly output: Output
-}
-
 /** What a command that saves or ends a login works with. */
-export interface AccountContext extends Connection {
-  readonly store: ConfigStore
-  readonly config: Config
-  readonly login: SavedLogin | undefined
+export type AccountContext = Awaited<ReturnType<typeof openAccount>>
+
+/** Throws `usage_invalid` for an invalid address, `config_invalid` for an invalid file. */
+export async function openAccount(flags: AccountFlags) {
+  const store = new ConfigStore(configPath(process.env))
+  const config = await store.read()
+  const { server, client } = await connect(flags, config, store.path)
+  const login = savedLogin(config, server.url)
+  return { server, client, output: openOutput(flags), store, login }
 }
 
 /** What a command works with that uses a token: one that was given, or the saved login. */
-export interface TokenContext extends Connection {
+export interface TokenContext extends Pick<AccountContext, 'server' | 'client' | 'output'> {
   readonly source: TokenSource
   /** Calls with the token, which is refreshed when that is due and possible. */
   withToken<T>(call: (token: Secret) => Promise<T>): Promise<T>
@@ -57,34 +56,16 @@ export interface TokenContext extends Connection {
   savedLogin(): Promise<SavedLogin | undefined>
 }
 
-/** Throws `usage_invalid` for an invalid address, `config_invalid` for an invalid file. */
-export async function openAccount(flags: AccountFlags): Promise<AccountContext> {
-  const output = openOutput(flags)
-  const store = new ConfigStore(configPath(process.env))
-  const config = await store.read()
-  const server = selectServer(flags, config, store.path)
-  const client = await connect(server, config, store.path)
-  return { server, client, output, store, config, login: savedLogin(config, server.url) }
-}
-
 /** A given token needs no file. Throws as `openAccount`, and `auth_required` without any token. */
 export async function openToken(flags: AccountFlags): Promise<TokenContext> {
   const given = await readGivenToken(flags.token, process.env)
-  if (given === null) return openSavedToken(flags)
-  const output = openOutput(flags)
-  const { config, path } = await readSettings(output)
-  const server = selectServer(flags, config, path)
-  return {
-    server,
-    client: await connect(server, config, path),
-    output,
-    source: given,
-    withToken: call => withGivenToken(given, call),
-    savedLogin: async () => undefined,
+  if (given !== null) {
+    const output = openOutput(flags)
+    const { config, path } = await readSettings(output)
+    const { server, client } = await connect(flags, config, path)
+    const withToken: TokenContext['withToken'] = call => withGivenToken(given, call)
+    return { server, client, output, source: given, withToken, savedLogin: async () => undefined }
   }
-}
-
-async function openSavedToken(flags: AccountFlags): Promise<TokenContext> {
   const { server, client, output, store, login } = await openAccount(flags)
   if (login?.accessToken === undefined) throw notLoggedIn(server)
   return {
@@ -114,6 +95,16 @@ async function readSettings(output: Output): Promise<{ config: Config; path: str
   }
 }
 
+async function connect(flags: AccountFlags, config: Config, path: string) {
+  const server = selectServer(flags, config, path)
+  const { caFile } = config.servers.get(server.url) ?? {}
+  const certificates =
+    caFile === undefined ? undefined : await readCertificates(resolve(dirname(path), caFile))
+  // Loading the HTTP client takes as long as all else of a command.
+  const { AccountsClient } = await import('../../lib/accounts/client.ts')
+  return { server, client: new AccountsClient(server, { env: process.env, certificates }) }
+}
+
 /**
  * `--registry`, then `SERVICE_REGISTRY`, then `default_registry` of the file, then its only login,
  * then the server of this machine. An empty text counts as absent.
@@ -124,31 +115,18 @@ function selectServer(flags: AccountFlags, config: Config, path: string): Accoun
     [process.env.SERVICE_REGISTRY, 'SERVICE_REGISTRY'],
     [config.defaultServer, `default_registry in ${path}`],
     [onlyLogin(config), `the only login in ${path}`],
-    [defaultServer, 'the built-in default'],
   ]
-  const [text, source] = named.find(([value = '']) => value.trim() !== '') ?? []
-  return requireAccountsUrl(text ?? defaultServer, source ?? '')
-}
-
-/** Loads the HTTP client, which takes as long as all else of a command. */
-async function connect(server: AccountsUrl, config: Config, path: string): Promise<AccountsClient> {
-  const { AccountsClient } = await import('../../lib/accounts/client.ts')
-  const { caFile } = config.servers.get(server.url) ?? {}
-  const certificates =
-    caFile === undefined ? undefined : await readCertificates(resolve(dirname(path), caFile))
-  return new AccountsClient(server, { env: process.env, certificates })
+  const [text = defaultServer, source = ''] = named.find(([value = '']) => value.trim()) ?? []
+  return requireAccountsUrl(text, source)
 }
 
 /** The authorities of `ca_file` beside those that Node trusts. */
 async function readCertificates(path: string): Promise<string[]> {
-  const hint = 'name a file of certificates in PEM form'
   const text = await readFile(path, 'utf8').catch((error: unknown) => {
     const message = `ca_file ${path} cannot be read: ${readProblem(error)}`
+    const hint = 'name a file of certificates in PEM form'
     throw new ServiceError('config_invalid', message, { hint })
   })
-  if (!text.includes('-----BEGIN CERTIFICATE-----')) {
-    throw new ServiceError('config_invalid', `ca_file ${path} holds no certificate`, { hint })
-  }
   const { getCACertificates } = await import('node:tls')
   return [...getCACertificates('default'), text]
 }

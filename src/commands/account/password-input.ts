@@ -1,8 +1,28 @@
-import { type Questioner, requireQuestioner, whyNoQuestions } from '../../lib/cli/prompt.ts'
+import * as Flags from '@oclif/core/flags'
+import { type Prompt, requirePrompt } from '../../lib/cli/prompt.ts'
 import { readSecretFromStdin, readTwoSecretsFromStdin } from '../../lib/cli/secret-input.ts'
 import { passwordChars } from '../../lib/accounts/protocol.ts'
 import { ServiceError, usage } from '../../lib/util/errors.ts'
 import { Secret } from '../../lib/util/secret.ts'
+
+/** The flag of commands that prompt. */
+export const noInputFlag = {
+  'no-input': Flags.boolean({ description: 'never prompt; fail when input is missing' }),
+}
+
+/**
+ * The flags that give a password without a prompt. Not `exclusive`: the parser would repeat the
+ * password in its message.
+ */
+export const passwordFlags = {
+  'password-stdin': Flags.boolean({
+    description: 'read the password from stdin; a trailing newline is stripped',
+  }),
+  password: Flags.string({
+    description: 'the password; the shell history keeps it: prefer --password-stdin',
+    helpValue: 'PASSWORD',
+  }),
+}
 
 export interface InputFlags {
   readonly password?: string
@@ -13,23 +33,6 @@ export interface InputFlags {
 const passwordHint =
   'pipe it in with --password-stdin, or give --password; pipelines set SERVICE_TOKEN instead'
 
-export function canAsk(flags: InputFlags): boolean {
-  return whyNoQuestions(terminal(flags)) === null
-}
-
-/** Throws `usage_invalid` with the hint when `what` cannot be asked for. */
-export function requirePrompt(flags: InputFlags, what: string, hint: string): Questioner {
-  return requireQuestioner(terminal(flags), what, hint)
-}
-
-function terminal(flags: InputFlags) {
-  return {
-    stdinIsTTY: process.stdin.isTTY === true,
-    stderrIsTTY: process.stderr.isTTY === true,
-    noInput: flags['no-input'] === true,
-  }
-}
-
 /** A text that was given, or asked for. `example`: a command that gives it. */
 export async function readText(
   given: string | undefined,
@@ -38,14 +41,16 @@ export async function readText(
   example: string,
 ): Promise<string> {
   if (given !== undefined && given.trim() !== '') return given.trim()
-  const prompt = requirePrompt(flags, `the ${what}`, `write it as in service-cli ${example}`)
-  return prompt.askText(labelOf(what))
+  const hint = `write it as in service-cli ${example}`
+  return requirePrompt(`the ${what}`, hint, flags['no-input']).askText(labelOf(what))
 }
 
 /** The password of an account that exists: given, or asked for. */
 export async function readPassword(flags: InputFlags): Promise<Secret> {
   const given = await readGivenPassword(flags)
-  return given ?? requirePrompt(flags, 'the password', passwordHint).askSecret('Password:')
+  return (
+    given ?? requirePrompt('the password', passwordHint, flags['no-input']).askSecret('Password:')
+  )
 }
 
 /** The password of `--password` or stdin; null: it is to be asked for. Throws `usage_invalid`. */
@@ -76,7 +81,7 @@ export async function readSecretAndPassword(
 }
 
 export function askSecret(flags: InputFlags, what: string, hint: string): Promise<Secret> {
-  return requirePrompt(flags, `the ${what}`, hint).askSecret(labelOf(what))
+  return requirePrompt(`the ${what}`, hint, flags['no-input']).askSecret(labelOf(what))
 }
 
 /**
@@ -89,7 +94,7 @@ export async function withNewPassword<T>(
   call: (password: Secret) => Promise<T>,
 ): Promise<T> {
   if (given !== null) return call(given)
-  const prompt = requirePrompt(flags, 'the password', passwordHint)
+  const prompt = requirePrompt('the password', passwordHint, flags['no-input'])
   for (;;) {
     try {
       return await call(await askNewPassword(prompt))
@@ -102,7 +107,7 @@ export async function withNewPassword<T>(
   }
 }
 
-async function askNewPassword(prompt: Questioner): Promise<Secret> {
+async function askNewPassword(prompt: Prompt): Promise<Secret> {
   const { least } = passwordChars
   const first = await prompt.askSecret('New password:', text =>
     Array.from(text).length >= least ? true : `It has at least ${least} characters`,

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { blenderModule, readBlenderAddon } from './adapter-files.ts'
 import { BaseCommand } from '../../lib/cli/base-command.ts'
-import { quoteArgument } from '../../lib/cli/own-command.ts'
+import { quoteArgument } from '../../lib/cli/format.ts'
 import { checkOutput, outputFlags, writeProduct } from './output.ts'
 
 /** Writes the Blender add-on as the zip that Blender installs. */

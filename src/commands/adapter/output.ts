@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import { resolve } from 'node:path'
 import * as Flags from '@oclif/core/flags'
-import { asTyped } from '../../lib/cli/own-command.ts'
 import { writeOutputFile } from '../../lib/cli/output-file.ts'
 import { writeStdout } from '../../lib/cli/write-stdout.ts'
 import { usage } from '../../lib/util/errors.ts'
@@ -54,8 +53,6 @@ export async function writeProduct(product: Product, choice: OutputChoice): Prom
     const line = { event: 'written', file: resolve(file), bytes: bytes.length, sha256 }
     await writeStdout(`${JSON.stringify(line)}\n`)
   } else if (!choice.quiet) {
-    await writeStdout(
-      `wrote ${file} (${bytes.length} bytes)\n\n${asTyped(product.nextSteps(file))}\n`,
-    )
+    await writeStdout(`wrote ${file} (${bytes.length} bytes)\n\n${product.nextSteps(file)}\n`)
   }
 }

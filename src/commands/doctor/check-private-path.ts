@@ -1,7 +1,7 @@
 import { constants, type Stats } from 'node:fs'
-import { access, lstat } from 'node:fs/promises'
+import { access, lstat, stat } from 'node:fs/promises'
 import { errnoOf } from '../../lib/util/errors.ts'
-import { ownUid } from '../../lib/util/posix.ts'
+import { isOwn, ownUid } from '../../lib/util/posix.ts'
 import type { Finding } from './finding.ts'
 
 /** The facts that decide whether a file system entry is private. */
@@ -27,7 +27,7 @@ interface PrivatePath {
 export async function checkPrivatePath(wanted: PrivatePath): Promise<Finding> {
   const { check, what, path, elsewhere } = wanted
   try {
-    const finding = judgePath(wanted, await readFacts(path), ownUid())
+    const finding = judgePath(wanted, await readFacts(path, wanted.kind), ownUid())
     if (finding.status !== 'ok') return finding
     const missing = await access(path, constants.W_OK).then(() => null, errnoOf)
     if (missing === null || missing === 'ENOENT') return finding
@@ -68,9 +68,12 @@ export function judgePath(wanted: PrivatePath, found: PathFacts, uid: number | n
   return { check, status: 'ok', summary: `${what} ${path} is private` }
 }
 
-async function readFacts(path: string): Promise<PathFacts> {
+async function readFacts(path: string, kind: PrivatePath['kind']): Promise<PathFacts> {
   try {
-    const found = await lstat(path)
+    const entry = await lstat(path)
+    // A file may be a link of this user or root, a folder never.
+    const isFollowed = kind === 'file' && (isOwn(entry) || entry.uid === 0)
+    const found = isFollowed ? await stat(path) : entry
     return { kind: kindOf(found), uid: found.uid, mode: found.mode }
   } catch (error) {
     if (errnoOf(error) !== 'ENOENT') throw error

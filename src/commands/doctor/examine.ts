@@ -186,7 +186,7 @@ async function startThrowAway(): Promise<ThrowAwayServer> {
 }
 
 /** The minimum version, the same as in `bin/run.js`. */
-const minimum = '24.15'
+const minimum = '24.7'
 
 /** `version` without the v. */
 export function checkNode(version: string, platform: string): Finding {

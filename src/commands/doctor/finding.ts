@@ -1,5 +1,4 @@
 import { wrapWords } from '../../lib/cli/format.ts'
-import { asTyped } from '../../lib/cli/own-command.ts'
 import { paint } from '../../lib/cli/terminal.ts'
 import { counted } from '../../lib/util/amounts.ts'
 
@@ -44,11 +43,11 @@ export function reportText(findings: Finding[], colour: boolean, width = Infinit
   const lines = findings.flatMap(({ status, summary, details = [], hint }) => {
     const first = paint(colour, colours[status], status.padEnd(summaryIndent.length))
     return [
-      ...wrapWords(asTyped(summary), width, first, summaryIndent),
+      ...wrapWords(summary, width, first, summaryIndent),
       ...details.flatMap(detail => wrapWords(detail, width, detailIndent, detailIndent)),
       ...(hint === undefined || status === 'ok'
         ? []
-        : wrapWords(asTyped(hint), width, '      > ', detailIndent)),
+        : wrapWords(hint, width, '      > ', detailIndent)),
     ]
   })
   return [...lines, '', conclusion(findings)].join('\n')

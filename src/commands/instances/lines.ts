@@ -1,6 +1,5 @@
-import { columns, wrapCells, wrapWords } from '../../lib/cli/format.ts'
+import { columns, wrapWords } from '../../lib/cli/format.ts'
 import { counted } from '../../lib/util/amounts.ts'
-import { asTyped } from '../../lib/cli/own-command.ts'
 import { terminalWidth } from '../../lib/cli/terminal.ts'
 import { absenceText } from '../../lib/instances/instance.ts'
 import { cleanText } from '../../lib/util/text.ts'
@@ -93,7 +92,7 @@ export function changeLine(event: string, row: ShownRow, time: Date, width = Inf
   cells[names.indexOf('HEALTH')] = healthText(row)
   const shown = cells.map(cell => cleanText(cell) || '-')
   const first = `${time.toTimeString().slice(0, 8)}  ${event.padEnd(8)}`
-  return wrapCells(shown, width, first, indent).join('\n')
+  return wrapWords([first, ...shown].join('  '), width, '', indent).join('\n')
 }
 
 interface Hidden {
@@ -110,7 +109,7 @@ export function emptyText({ dead, registryDir, filtered }: Hidden): string {
   return [
     `No server running (looked in ${registryDir}).`,
     ...ended,
-    asTyped('Start:  service-cli serve --dcc-type blender'),
-    asTyped('Find out why one is missing:  service-cli doctor'),
+    'Start:  service-cli serve --dcc-type blender',
+    'Find out why one is missing:  service-cli doctor',
   ].join('\n')
 }

@@ -72,7 +72,7 @@ Give each client a separate key, so that you can revoke one without the others.`
     )
     const isOfAccount = flags['keys-file'] === undefined
     const servers = isFirst && isOfAccount ? await findServers(warningsTo(output)) : []
-    await output.secret(key, { ...keyJson(entry), key, file, now_required_by: servers })
+    await output.result(key, { ...keyJson(entry), key, file, now_required_by: servers })
     output.note('Clients send it as a header:   Authorization: Bearer <key>')
     output.note(
       'connect, serve --stdio and the settings of mcp-config take it from SERVICE_MCP_API_KEY.',

@@ -1,5 +1,5 @@
 import * as Flags from '@oclif/core/flags'
-import { requireQuestioner } from '../../lib/cli/prompt.ts'
+import { requirePrompt } from '../../lib/cli/prompt.ts'
 import { keysPath } from '../../lib/config/paths.ts'
 import { expiryText } from '../../lib/util/amounts.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
@@ -24,10 +24,8 @@ export function keysFileOf(flags: { 'keys-file'?: string }): string {
 
 /** Asks on the terminal. Throws `cancelled` for no, `usage_invalid` where nothing can be asked. */
 export async function confirm(question: string): Promise<void> {
-  const { stdin, stderr } = process
-  const place = { stdinIsTTY: stdin.isTTY, stderrIsTTY: stderr.isTTY, noInput: false }
-  const ask = requireQuestioner(place, 'the confirmation', `add --yes. ${question}`)
-  if (!(await ask.askYes(question))) throw new ServiceError('cancelled', 'nothing was changed')
+  const prompt = requirePrompt('the confirmation', `add --yes. ${question}`)
+  if (!(await prompt.askYes(question))) throw new ServiceError('cancelled', 'nothing was changed')
 }
 
 export function expiryOf({ expires_at: at }: ClientKey): string {

@@ -1,6 +1,6 @@
 import { systemClock } from '../../lib/util/time.ts'
 import { type Output, type OutputParts, createOutput } from '../../lib/cli/output.ts'
-import { quoteArgument } from '../../lib/cli/own-command.ts'
+import { quoteArgument } from '../../lib/cli/format.ts'
 import { ServiceError, usage } from '../../lib/util/errors.ts'
 import { nearest } from '../../lib/util/text.ts'
 import type { Client, ClientFile, Place, Scope, Settings } from '../../lib/mcp/settings/client.ts'

@@ -28,6 +28,7 @@ ${hostEnvironment}`
       description: 'id or name of an object of the note (repeatable)',
       helpValue: 'ID',
       multiple: true,
+      multipleNonGreedy: true,
     }),
     by: Flags.string({ description: 'author [default: your user name]', helpValue: 'NAME' }),
     ...instanceFlags,

@@ -2,9 +2,9 @@ import { cleanLines, cleanText, jsonLine } from '../../lib/util/text.ts'
 import { nameOfUri } from '../../lib/cli/file-name.ts'
 import type { Output } from '../../lib/cli/output.ts'
 import { freeName, writeOutputFile } from '../../lib/cli/output-file.ts'
-import { prettyJson } from '../../lib/cli/pretty-json.ts'
 import { sizeText } from '../../lib/util/amounts.ts'
 import { writeStdout } from '../../lib/cli/write-stdout.ts'
+import { parseExact } from '../../lib/util/exact-json.ts'
 import { parseJson } from '../../lib/util/json.ts'
 import type { Contents } from '../../lib/mcp/client/ask.ts'
 import { isJsonType, readResource, staleReason } from '../../lib/mcp/client/resources.ts'
@@ -80,6 +80,18 @@ function screenText({ text, mimeType }: Contents & { kind: 'text' }): string {
   const isJson = isJsonType(mimeType) && parseJson(text, maxDepth).ok
   const clean = cleanLines(isJson ? prettyJson(text) : text)
   return clean.endsWith('\n') || clean === '' ? clean : `${clean}\n`
+}
+
+/** Arrays and objects of at most this many characters stay on one line. */
+const maxLineChars = 72
+
+/** Numbers stay as they were written. */
+function prettyJson(json: string): string {
+  // The innermost ones: a line break in a string is escaped.
+  return JSON.stringify(parseExact(json), null, 2).replace(/[[{]\n[^[\]{}]*[\]}]/g, found => {
+    const line = found.replace(/\n */g, ' ').replace(/^\[ | \]$/g, edge => edge.trim())
+    return line.length > maxLineChars ? found : line
+  })
 }
 
 function bytesOf(one: Contents): Buffer {

@@ -38,7 +38,7 @@ export async function runWatch(
     const { locate, open, output } = client
     const isTimed = /^events:/i.test(uri)
     const follower = isTimed ? createEventFollower(uri) : createFollower(uri)
-    const out = openLiveLines(dropped => (json ? '' : `(${dropped} lines left out)\n`))
+    const out = openLiveLines()
     const tell = (event: string, facts: object, lines: readonly string[]): void => {
       const shown = event === 'changed' ? { ...facts, lines } : facts
       const line = { event, time: new Date().toISOString(), uri, ...shown }
@@ -84,7 +84,7 @@ export async function runWatch(
         out.over,
       )
     } finally {
-      await out.close()
+      out.close()
     }
   })
 }

@@ -1,6 +1,5 @@
 import { createLog, type ProgramLog } from '../../lib/cli/log.ts'
 import type { LogLevel } from '../../lib/cli/log-level.ts'
-import { stderrWriter } from '../../lib/cli/stderr-writer.ts'
 import { watchStopSignals } from '../../lib/cli/stop-signals.ts'
 import { describeTerminal } from '../../lib/cli/terminal.ts'
 import { type BridgeParts, runBridge } from '../../lib/mcp/bridge/bridge.ts'
@@ -12,7 +11,7 @@ export interface Stdio {
   /** Aborted by the first stop signal. */
   readonly stop: AbortSignal
   bridge(parts: Pick<BridgeParts, 'locate' | 'onMoved' | 'key' | 'env'>): Promise<void>
-  /** Flushes the log. */
+  /** Writes the rest of the log. */
   close(): Promise<void>
   /**
    * Ends the process with 0 when the client has not read all output; the process would otherwise
@@ -21,21 +20,14 @@ export interface Stdio {
   leave(): void
 }
 
-/** Time to flush the log at the end. */
-const flushMs = 500
-
 export function openStdio(level: LogLevel): Stdio {
   const { isTTY: readable, colour } = describeTerminal(process.stderr.isTTY, process.env)
-  const log = createLog({ level, readable, colour, write: stderrWriter() })
+  const log = createLog({ level, readable, colour })
   const signals = watchStopSignals()
-  const stop = new AbortController()
-  void signals.received.then(signal => {
-    log.info({ signal }, 'stopping')
-    stop.abort()
-  })
+  void signals.received.then(signal => log.info({ signal }, 'stopping'))
   return {
     log,
-    stop: stop.signal,
+    stop: signals.signal,
     async bridge(parts) {
       if (process.stdin.isTTY) {
         log.info({}, 'waiting for JSON-RPC messages on stdin; meant to be started by an MCP client')
@@ -43,11 +35,11 @@ export function openStdio(level: LogLevel): Stdio {
       const { stdin: input, stdout: output } = process
       await runBridge(
         { ...parts, input, output, timer: systemTimer, random: Math.random, log },
-        stop.signal,
+        signals.signal,
       )
     },
     async close() {
-      await log.flush(flushMs)
+      await log.close()
       signals.dispose()
     },
     leave() {

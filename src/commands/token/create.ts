@@ -51,6 +51,6 @@ one scheme of resources, an instance that joins one needs instance, and a pipeli
     const wanted = { name: args.name, scopes: flags.scope, expires_in_days: flags.days }
     const made = await withToken(session => client.createToken(session, wanted))
     output.note(`${describeToken(made)}; this is the only time it is shown`)
-    await output.secret(made.token, { registry: server.url, ...made })
+    await output.result(made.token, { registry: server.url, ...made })
   }
 }

@@ -23,10 +23,12 @@ const tokenText = z
   .max(maxTokenChars)
   .regex(/^[\x21-\x7e]+$/)
 
+const user = wire.account.pick({ username: true, email: true })
+
 /** A server that keeps to the specification alone answers with `access_token` and nothing else. */
 const login = wire.loginResponse
   .omit({ token_type: true, scope: true })
-  .extend({ access_token: tokenText, refresh_token: tokenText, account: wire.account.partial() })
+  .extend({ access_token: tokenText, refresh_token: tokenText, account: user.partial() })
   .partial()
   .required({ access_token: true })
   .transform(loginOf)
@@ -54,8 +56,6 @@ interface AccountsClientOptions {
   readonly certificates?: string[]
   /** Of one request. Default: 30 s. */
   readonly timeoutMs?: number
-  /** Retries of a GET that failed for a reason that may pass. Default: 2. */
-  readonly retries?: number
 }
 
 /** The accounts API of one server. All methods throw a `ServiceError` that holds no secret. */
@@ -65,7 +65,7 @@ export class AccountsClient {
 
   /** Throws `config_invalid` for a proxy variable that cannot be used. */
   constructor(server: AccountsUrl, options: AccountsClientOptions) {
-    const { env, certificates, timeoutMs = requestTimeoutMs, retries = 2 } = options
+    const { env, certificates, timeoutMs = requestTimeoutMs } = options
     const address = new URL(server.url)
     const proxy = proxyFor(address, env)
     const agentOptions = {
@@ -82,7 +82,7 @@ export class AccountsClient {
       followRedirect: false,
       timeout: { connect: connectTimeoutMs, secureConnect: connectTimeoutMs, request: timeoutMs },
       retry: {
-        limit: retries,
+        limit: 2,
         methods: ['GET'],
         statusCodes: [429, 502, 503, 504],
         errorCodes: ['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'EAI_AGAIN'],
@@ -186,8 +186,7 @@ function loginOf(answer: LoginAnswer): Login {
     seconds === undefined ? undefined : Date.now() + seconds * 1000
   const accessToken = new Secret(access_token)
   return {
-    username: account?.username,
-    email: account?.email,
+    ...account,
     accessToken,
     // The lifetime first: it holds also where the two clocks differ.
     accessExpiresAtMs: after(expires_in) ?? tokenExpiry(accessToken),

@@ -83,8 +83,9 @@ export function describeRefusal(
   }
   if (code === 'registry_failed') return refuse(`failed: ${reason}`, 'try again later')
   if (code !== 'rate_limited') return refuse(`refused: ${reason}`)
-  const seconds = headers['retry-after'] ?? said.retry_after
-  const wait = seconds === undefined ? 'a while' : `${seconds} s`
+  // The header may also hold a date.
+  const seconds = Number(headers['retry-after'] ?? said.retry_after)
+  const wait = seconds > 0 ? `${seconds} s` : 'a while'
   return refuse(`refused: ${reason}`, `wait ${wait}, then try again`)
 }
 

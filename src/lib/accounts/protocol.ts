@@ -1,6 +1,4 @@
-/**
- * What both ends agree on, apart from `wire.ts`: loading its schemas takes as long as a command.
- */
+/** What both ends agree on, apart from `wire.ts`, whose schemas take long to load. */
 
 /** Before every path of the accounts API. */
 export const apiPrefix = '/api/v1/auth'

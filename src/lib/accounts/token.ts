@@ -1,8 +1,8 @@
+import { readSecretText } from '../auth/secret-file.ts'
 import { isTokenText } from '../auth/validate-bearer-token.ts'
 import type { AccountsUrl } from '../config/accounts-url.ts'
 import { type Config, savedLogin, withTokens, withoutTokens } from '../config/config-file.ts'
 import type { ConfigStore } from '../config/config-store.ts'
-import { readPrivateFile } from '../config/private-file.ts'
 import { ServiceError } from '../util/errors.ts'
 import { Secret } from '../util/secret.ts'
 import type { AccountsClient, Login } from './client.ts'
@@ -46,12 +46,8 @@ export async function readGivenToken(
 
 /** The token in a file that `setting` names. It may be a pipe, or mounted by a container platform. */
 export async function readTokenFile(path: string, setting: string): Promise<Secret> {
-  const text = await readPrivateFile(path, { mounted: true }).catch(error => {
-    if (!(error instanceof ServiceError)) throw error
-    throw new ServiceError(error.code, `${setting} ${error.message}`, { hint: error.hint })
-  })
-  if (text !== null) return parseToken(text, `${setting} ${path}`)
-  throw new ServiceError('config_invalid', `${setting} ${path} cannot be read: no such file`)
+  const text = await readSecretText(path, setting, { mounted: true })
+  return parseToken(text, `${setting} ${path}`)
 }
 
 /** Takes a token as people copy it: with spaces around it, a byte order mark, `Bearer`. */
@@ -109,7 +105,7 @@ export async function withSavedToken<T>(
   const { accessToken, accessExpiresAtMs = Infinity } = requireLogin(await store.read(), client)
   const leftMs = accessExpiresAtMs - Date.now()
   let token = accessToken
-  if (leftMs < refreshMarginMs) {
+  if (leftMs < refreshMarginMs && !isServiceToken(token)) {
     token = await refresh(client, store, token).catch(error => {
       // The old token is good for a while.
       if (leftMs > 0 && error instanceof ServiceError && error.code !== 'auth_required')
@@ -138,13 +134,11 @@ async function refresh(client: AccountsClient, store: ConfigStore, used: Secret)
       token = login.accessToken
       return config
     }
-    // Service tokens are made for a time and never refreshed.
-    if (used.reveal().startsWith(serviceTokenPrefix)) return withoutTokens(config, url)
+    if (isServiceToken(used)) return withoutTokens(config, url)
     try {
       const tokens = await client.refresh(login)
       token = tokens.accessToken
-      const { username, email } = login
-      return withTokens(config, url, { ...tokens, username, email })
+      return withTokens(config, url, tokens)
     } catch (error) {
       if (isTokenRefused(error)) return withoutTokens(config, url)
       throw error
@@ -154,6 +148,11 @@ async function refresh(client: AccountsClient, store: ConfigStore, used: Secret)
   throw new ServiceError('auth_required', `the login saved in ${store.path} has ended`, {
     hint: `log in with service-cli login --registry ${url}`,
   })
+}
+
+/** Made for a time, and never refreshed. */
+function isServiceToken(token: Secret): boolean {
+  return token.reveal().startsWith(serviceTokenPrefix)
 }
 
 function requireLogin(config: Config, { server }: AccountsClient): Login {

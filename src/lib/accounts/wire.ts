@@ -3,9 +3,9 @@ import { passwordChars, schemeScopes } from './protocol.ts'
 
 /**
  * Requests and answers of the accounts API (docs/registry.md), stated once: the server checks and
- * documents with these what it takes and gives. The client reads answers of any server, by
- * `answers.ts`. Requests refuse members that are not listed; answers may gain members within `v1`,
- * so clients pass them over.
+ * documents with these what it takes and gives, and the client checks answers with them. Requests
+ * refuse members that are not listed; answers may gain members within `v1`, so clients pass them
+ * over.
  * Member names of tokens are those of RFC 6749, section 5.1.
  */
 
@@ -71,7 +71,7 @@ export const registerRequest = z
       ),
     password,
     /** The one-time code of the operator, where one is needed. */
-    invite: plainText(200).optional(),
+    invite: plainText(200).trim().optional(),
   })
   .meta({ id: 'RegisterRequest' })
 
@@ -103,7 +103,7 @@ export const passwordRequest = z
 export const resetRequest = z
   .strictObject({
     username: plainText(maxEmailChars).min(1),
-    code: plainText(200).min(1),
+    code: plainText(200).trim().min(1),
     new_password: password,
   })
   .meta({ id: 'ResetRequest' })

@@ -2,18 +2,9 @@ import { readPrivateFile } from '../config/private-file.ts'
 import { ServiceError } from '../util/errors.ts'
 import { isTokenText } from './validate-bearer-token.ts'
 
-interface SecretOptions {
-  /** Also takes what container platforms and shells offer (see `readPrivateFile`). */
-  mounted?: boolean
-}
-
 /** Returns the secret in a file, without a trailing newline. Throws as the functions below. */
-export async function readSecretFile(
-  path: string,
-  flag: string,
-  options?: SecretOptions,
-): Promise<string> {
-  const secret = (await readSecretText(path, flag, options)).replace(/\r?\n$/, '')
+export async function readSecretFile(path: string, flag: string): Promise<string> {
+  const secret = (await readSecretText(path, flag)).replace(/\r?\n$/, '')
   if (secret === '') throw refusal(`${flag} ${path} is empty`, 'write the secret into it')
   return checkSecretText(secret, `${flag} ${path}`)
 }
@@ -22,9 +13,9 @@ export async function readSecretFile(
 export async function readSecretText(
   path: string,
   flag: string,
-  options?: SecretOptions,
+  { mounted = false } = {},
 ): Promise<string> {
-  const text = await readPrivateFile(path, { maxBytes: 4096, ...options }).catch(error => {
+  const text = await readPrivateFile(path, { maxBytes: 4096, mounted }).catch(error => {
     if (!(error instanceof ServiceError)) throw error
     throw refusal(`${flag} ${error.message}`, error.hint)
   })

@@ -1,3 +1,4 @@
+import { extname, join, parse } from 'node:path'
 import { isArtefactHex } from '../mcp/uris.ts'
 
 const extensions: Readonly<Record<string, string>> = {
@@ -38,12 +39,8 @@ export function extensionOf(mimeType: string | null): string {
 
 /** The media type of a file name by its extension, or null. */
 export function typeOfName(name: string): string | null {
-  const end = /\.[a-z0-9]+$/i
-    .exec(name)?.[0]
-    .toLowerCase()
-    .replace(/^\.jpeg$/, '.jpg')
-  const found = Object.entries(extensions).find(([, extension]) => extension === end)
-  return found?.[0] ?? null
+  const end = extname(name).toLowerCase().replace('.jpeg', '.jpg')
+  return Object.entries(extensions).find(([, extension]) => extension === end)?.[0] ?? null
 }
 
 /** Device names, which Windows opens with any extension. */
@@ -55,25 +52,14 @@ const maxChars = 150
  * no character that any system refuses. Null when nothing is left.
  */
 export function safeFileName(name: string): string | null {
-  const last = name.split(/[/\\]/).at(-1) ?? ''
-  const plain = last
-    .toWellFormed()
+  const plain = (name.split(/[/\\]/).at(-1) ?? '')
     .replace(/[\p{C}\p{Z}<>:"|?*\ufffd]+/gu, ' ')
     .trim()
-    .replace(/^[.\-\s]+/, '')
-    .replace(/[.\s]+$/, '')
-  if (plain === '') return null
-  const short = shortened(plain)
+    .replace(/^[.\-\s]+|[.\s]+$/g, '')
+  const { name: stem, ext } = parse(plain)
+  const short = `${stem.slice(0, maxChars - ext.length).toWellFormed()}${ext}`
+  if (short === '') return null
   return device.test(short) ? `_${short}` : short
-}
-
-function shortened(name: string): string {
-  if (name.length <= maxChars) return name
-  const end = /\.[^.]{1,12}$/.exec(name)?.[0] ?? ''
-  return `${name
-    .slice(0, maxChars - end.length)
-    .toWellFormed()
-    .replaceAll('\ufffd', '')}${end}`
 }
 
 /** `camera.png` for `capture://camera`, `3fa1b2c4d5e6.png` for an artefact. */
@@ -94,8 +80,7 @@ function decoded(part: string): string {
 }
 
 /** `a.png` for 1, then `a-2.png`, `a-3.png`, … */
-export function numberedName(name: string, number: number): string {
-  if (number === 1) return name
-  const end = /\.[^.]{1,12}$/.exec(name)?.[0] ?? ''
-  return `${name.slice(0, name.length - end.length)}-${number}${end}`
+export function numberedName(path: string, number: number): string {
+  const { dir, name, ext } = parse(path)
+  return number === 1 ? path : join(dir, `${name}-${number}${ext}`)
 }

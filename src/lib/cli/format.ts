@@ -1,6 +1,6 @@
 import stringWidth from 'fast-string-width'
 import { cleanText } from '../util/text.ts'
-import { paint, terminalWidth } from './terminal.ts'
+import { terminalWidth } from './terminal.ts'
 
 interface ColumnsOptions {
   /** Columns that may be dropped, in this order, until the rest fits. */
@@ -59,24 +59,8 @@ export function wrapWords(text: string, width: number, first = '', later = ''): 
   return lines
 }
 
-/** Wraps cells to `width` columns; a cell is broken only where it is wider alone. */
-export function wrapCells(cells: string[], width: number, first: string, later: string): string[] {
-  const lines = [first]
-  for (const cell of cells) {
-    const longer = `${lines.at(-1) ?? ''}${gap}${cell}`
-    if (stringWidth(longer) <= width) lines[lines.length - 1] = longer
-    else lines.push(...wrapWords(cell, width, later, later))
-  }
-  return lines
-}
-
-const bannerWidth = 80
-const labelWidth = 14
-
-/** One fact of a banner. A value that does not fit beside its label is whole on the next line. */
-export function labelled(label: string, value: string, colour: boolean): string[] {
-  const shown = paint(colour, 'bold', label)
-  return labelWidth + stringWidth(value) <= bannerWidth
-    ? [shown + ' '.repeat(labelWidth - label.length) + value]
-    : [shown, `  ${value}`]
+/** Quotes a word for a shell of the platform where necessary. */
+export function quoteArgument(word: string, platform: NodeJS.Platform): string {
+  if (platform === 'win32') return /^[\w.:\\/-]+$/.test(word) ? word : `"${word}"`
+  return /^[\w.,:=@%/+-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`
 }

@@ -1,48 +1,34 @@
-import { createLineSink } from './line-sink.ts'
 import { watchStopSignals } from './stop-signals.ts'
 
 /** Writes lines to stdout until a stop signal or the end of the reader. */
 interface LiveLines {
-  /**
-   * Queues one line, newline included. Never waits: lines that a slow reader misses are counted.
-   */
+  /** Writes one line, newline included. Never waits: a reader that is far behind misses lines. */
   write(line: string): void
   /** Aborted by the first stop signal, and when the reader closed stdout. */
   readonly over: AbortSignal
-  /** Flushes the queue and restores the default signal handling. */
-  close(): Promise<void>
+  /** Restores the default signal handling. */
+  close(): void
 }
 
-/** Lines within this time are written together. */
-const flushMs = 20
-/** `close` waits this long for a slow reader. */
-const flushLimitMs = 500
+const maxQueuedBytes = 1024 * 1024
 
-/** `notice` reports lines that a slow reader missed, newline included. Keeps the process alive. */
-export function openLiveLines(notice: (dropped: number) => string): LiveLines {
+/** Keeps the process alive. */
+export function openLiveLines(): LiveLines {
+  const { stdout } = process
   const signals = watchStopSignals()
   const over = new AbortController()
-  void signals.received.then(() => over.abort())
-  const lines = createLineSink({
-    // A closed pipe ends the output; it is not a failure.
-    write: (chunk, done) =>
-      process.stdout.write(chunk, error => {
-        if (error) over.abort()
-        done(error)
-      }),
-    notice,
-    flushMs,
-  })
-  const ignore = (): void => {}
-  process.stdout.on('error', ignore)
-  const alive = setInterval(ignore, 60_000)
+  const end = (): void => over.abort()
+  void signals.received.then(end)
+  stdout.on('error', end)
+  const alive = setInterval(() => {}, 60_000)
   return {
-    write: line => lines.write(line),
+    write(line) {
+      if (stdout.writableLength < maxQueuedBytes) stdout.write(line)
+    },
     over: over.signal,
-    async close() {
+    close() {
       clearInterval(alive)
-      await lines.flush(flushLimitMs)
-      process.stdout.off('error', ignore)
+      stdout.off('error', end)
       signals.dispose()
     },
   }

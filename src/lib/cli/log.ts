@@ -1,18 +1,20 @@
+import { once } from 'node:events'
+import { constants, openSync } from 'node:fs'
+import { setTimeout } from 'node:timers/promises'
 import { pino } from 'pino'
-import type { AccessEntry, Logger } from '../util/logger.ts'
-import { paint, type Style } from './terminal.ts'
-import { createLineSink, type WriteChunk } from './line-sink.ts'
-import type { LogLevel } from './log-level.ts'
-import { isSecretMember } from '../util/secret.ts'
 import { isJsonObject } from '../util/json.ts'
+import type { AccessEntry, Logger } from '../util/logger.ts'
 import { printable } from '../util/text.ts'
+import type { LogLevel } from './log-level.ts'
+import { paint, type Style } from './terminal.ts'
 
 export interface LogOptions {
   level: LogLevel
   /** Readable lines instead of JSON. */
   readable: boolean
   colour: boolean
-  write: WriteChunk
+  /** In place of stderr. */
+  write?: (text: string) => void
 }
 
 export interface ProgramLog extends Logger {
@@ -20,154 +22,94 @@ export interface ProgramLog extends Logger {
   access(entry: AccessEntry): void
   /** Text that is not a log record (the banner), in order with the records. */
   print(text: string): void
-  /** Waits until all lines are written, at most `timeoutMs`. */
-  flush(timeoutMs: number): Promise<void>
+  /** Writes what is left, for at most half a second: the reader of stderr may be stuck. */
+  close(): Promise<void>
 }
 
-/** The log of a running server: bounded, non-blocking, without secrets. */
+/** A reader that falls further behind misses lines. */
+const maxQueuedBytes = 1024 * 1024
+const closeMs = 500
+
+const secrets = ['authorization', 'cookie', 'set-cookie', 'password', 'secret', 'token', 'api_key']
+
+/** The log of a running server. It never waits for its reader. */
 export function createLog({ level, readable, colour, write }: LogOptions): ProgramLog {
-  const format = (line: string): string =>
-    readable ? formatLogLine(line, colour) : `${printable(line.trimEnd())}\n`
-  const sink = createLineSink({ write, notice: count => format(dropNotice(count)) })
+  const stderr = write
+    ? null
+    : pino.destination({ dest: openStderr(), sync: false, maxLength: maxQueuedBytes })
+  let isOpen = true
+  const print = write ?? ((text: string) => void (isOpen && stderr?.write(text)))
   const logger = pino(
     {
       level,
       base: null,
-      timestamp: () => `,"time":"${new Date().toISOString()}"`,
-      formatters: { level: label => ({ level: label }), log: redactSecrets },
-      // The library would describe the description: its type is always "Object".
-      serializers: { err: error => error },
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: label => ({ level: label }) },
+      redact: {
+        paths: secrets.flatMap(name => [`["${name}"]`, `*["${name}"]`]),
+        censor: '[redacted]',
+      },
+      serializers: { err: describeError },
     },
-    { write: line => sink.write(format(line)) },
+    {
+      write: line => print(readable ? formatLogLine(line, colour) : `${printable(line.trim())}\n`),
+    },
   )
-  // Built without pino: it runs for every request, and no member of `AccessEntry` is a secret.
-  const isoTime = createIsoTime()
-  const writeAccess = (entry: AccessEntry): void => {
-    if (readable && level !== 'debug' && isOwnSuccess(entry)) return
-    sink.write(format(accessLine(entry, isoTime())))
-  }
   return {
     debug: (fields, message) => logger.debug(fields, message),
     info: (fields, message) => logger.info(fields, message),
     warn: (fields, message) => logger.warn(fields, message),
     error: (fields, message) => logger.error(fields, message),
-    access: level === 'debug' || level === 'info' ? writeAccess : () => {},
-    print: text => sink.write(text),
-    flush: timeoutMs => sink.flush(timeoutMs),
+    access({ own, durationMs, requestId, method, path, rpc, uri, status, ...caller }) {
+      // They would push the banner off the terminal. Any client can claim to be a command of this
+      // program, so pictures are always logged.
+      const isQuiet = own && status !== null && status < 400 && !uri?.startsWith('capture:')
+      if (isQuiet && readable && level !== 'debug') return
+      const answered = { status, duration_ms: durationMs }
+      const entry = { method, path, rpc, uri, ...answered, ...caller, request_id: requestId }
+      logger.info(entry, 'request')
+    },
+    print,
+    async close() {
+      if (stderr === null || !isOpen) return
+      isOpen = false
+      const closed = once(stderr, 'close').catch(() => {})
+      stderr.end()
+      await Promise.race([closed, setTimeout(closeMs)])
+      // Otherwise pino writes the rest when the process exits, and waits for a stuck reader.
+      stderr.destroy()
+    },
   }
 }
 
-/** Formats the time once a millisecond: many requests can end within one. */
-function createIsoTime(): () => string {
-  let lastMs = -1
-  let text = ''
-  return () => {
-    const nowMs = Date.now()
-    if (nowMs !== lastMs) {
-      lastMs = nowMs
-      text = new Date(nowMs).toISOString()
-    }
-    return text
+/** A write to a terminal that is stopped would keep the process from ending, unless opened like this. */
+function openStderr(): number {
+  const { O_WRONLY, O_NONBLOCK, O_NOCTTY } = constants
+  if (!process.stderr.isTTY) return 2
+  try {
+    return openSync('/dev/stderr', O_WRONLY | O_NONBLOCK | O_NOCTTY)
+  } catch {
+    return 2
   }
 }
 
-/**
- * Successful requests of this program's own commands would push the banner off the terminal. Reads
- * of pictures are always logged: any client can claim to be this program.
- */
-function isOwnSuccess({ own = false, status, uri }: AccessEntry): boolean {
-  return own && status !== null && status < 400 && !/^capture:/i.test(uri ?? '')
+/** Other members of an error may hold requests and headers. */
+function describeError({ name, message, stack, ...error }: Error & { code?: unknown }): object {
+  const code = typeof error.code === 'string' ? error.code : undefined
+  return { type: name, message, code, stack }
 }
 
-function accessLine(
-  { method, path, rpc, uri, status, durationMs, principal, peer, requestId }: AccessEntry,
-  time: string,
-): string {
-  const what = rpc === undefined ? '' : `,"rpc":${JSON.stringify(rpc)}`
-  const resource = uri === undefined ? '' : `,"uri":${JSON.stringify(uri)}`
-  const id = requestId === undefined ? '' : `,"request_id":"${requestId}"`
-  return (
-    `{"level":"info","time":"${time}","method":"${method}"` +
-    `,"path":${JSON.stringify(path)}${what}${resource},"status":${status},"duration_ms":${durationMs}` +
-    `,"principal":${JSON.stringify(principal)},"peer":${JSON.stringify(peer)}${id},"msg":"request"}\n`
-  )
-}
-
-function dropNotice(count: number): string {
-  const time = new Date().toISOString()
-  return `${JSON.stringify({ level: 'warn', time, count, msg: 'log lines dropped' })}\n`
-}
-
-const maxDepth = 6
-
-/**
- * The fields of a log record with secret members replaced, at any depth. Decides by the member
- * name; `host_token_file` holds a path and stays.
- */
-function redactSecrets(fields: object): Record<string, unknown> {
-  return redactMembers(fields, 0)
-}
-
-function redactMembers(fields: object, depth: number): Record<string, unknown> {
-  const clean: Record<string, unknown> = {}
-  for (const [name, value] of Object.entries(fields)) {
-    clean[name] = isSecretMember(name, value) ? '[redacted]' : redactValue(value, depth + 1)
-  }
-  return clean
-}
-
-function redactValue(value: unknown, depth: number): unknown {
-  if (typeof value !== 'object' || value === null) return value
-  if (value instanceof Error) return describeError(value)
-  if (depth >= maxDepth) return '[too deep]'
-  if (Array.isArray(value)) return value.map(item => redactValue(item, depth + 1))
-  if (value instanceof Date) return value.toJSON()
-  return redactMembers(value, depth)
-}
-
-/** Keeps only what describes the error: other members may hold requests and headers. */
-function describeError(error: Error): Record<string, unknown> {
-  const { name, message, stack } = error
-  const code = 'code' in error ? error.code : undefined
-  const text = typeof code === 'string' ? code : undefined
-  return { type: name, message, ...(text !== undefined && { code: text }), stack }
-}
-
-const colours: Readonly<Record<string, Style>> = {
-  debug: 'dim',
-  info: 'cyan',
-  warn: 'yellow',
-  error: 'red',
-}
+const colours: Record<string, Style> = { debug: 'dim', info: 'cyan', warn: 'yellow', error: 'red' }
 
 /** Formats a JSON log line for people: `12:30:05 warn  what happened  name=value`. */
-export function formatLogLine(line: string, colour: boolean): string {
-  const record = parse(line)
-  if (record === null) return `${printable(line.trimEnd())}\n`
-  const { level, time, msg, err, ...fields } = record
+function formatLogLine(line: string, colour: boolean): string {
+  const { level, time, msg, err, ...fields }: Record<string, unknown> = JSON.parse(line)
   const name = String(level)
-  const label = name.padEnd(5)
-  const clock = typeof time === 'string' ? `${time.slice(11, 19)} ` : ''
-  const parts = [`${clock}${paint(colour, colours[name] ?? 'none', label)}`]
-  if (msg !== undefined) parts.push(` ${printable(String(msg))}`)
+  const label = paint(colour, colours[name] ?? 'none', name.padEnd(5))
+  const parts = [`${String(time).slice(11, 19)} ${label} ${printable(String(msg))}`]
   for (const [key, value] of Object.entries(fields)) {
-    parts.push(
-      `  ${printable(key)}=${printable(typeof value === 'string' ? value : JSON.stringify(value))}`,
-    )
+    parts.push(`${key}=${printable(typeof value === 'string' ? value : JSON.stringify(value))}`)
   }
-  const text = parts.join('')
-  if (!isJsonObject(err)) return `${text}\n`
-  const stack = String(err.stack ?? err.message)
-    .split('\n')
-    .map(printable)
-  return `${text}\n${stack.map(part => `         ${part}`).join('\n')}\n`
-}
-
-function parse(line: string): Record<string, unknown> | null {
-  try {
-    const record: unknown = JSON.parse(line)
-    return isJsonObject(record) ? { ...record } : null
-  } catch {
-    return null
-  }
+  const stack = isJsonObject(err) ? String(err.stack ?? err.message).split('\n') : []
+  return `${[parts.join('  '), ...stack.map(part => `         ${printable(part)}`)].join('\n')}\n`
 }

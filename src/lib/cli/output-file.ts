@@ -1,16 +1,18 @@
-import type { Stats } from 'node:fs'
 import { lstat, realpath, stat, writeFile } from 'node:fs/promises'
-import { errnoOf, messageOf, ServiceError } from '../util/errors.ts'
-import { isOwn } from '../util/posix.ts'
+import { errnoOf, messageOf, ServiceError, usage } from '../util/errors.ts'
 import { type FileContent, replaceFile } from '../util/replace-file.ts'
 import { numberedName } from './file-name.ts'
 
+const hints: Record<string, string> = {
+  ENOENT: 'the folder does not exist: create it, or choose another --out',
+  ENOTDIR: 'a part of the path is not a folder: choose another --out',
+  ENOSPC: 'the disk is full: choose another --out',
+}
+
 /**
  * Writes a file atomically: a failure leaves the old content. An existing file is replaced only
- * with `force`. A pipe or a device is written to directly. Links and pipes of other users are not
- * used: in a shared folder they would lead the bytes, or the replacement, elsewhere.
- *
- * Throws `usage_invalid` for a folder, `file_exists`, or `storage_failed`.
+ * with `force`, a pipe or a device is written to directly. Throws `usage_invalid` for a folder,
+ * `file_exists` or `storage_failed`.
  */
 export async function writeOutputFile(
   file: string,
@@ -18,68 +20,23 @@ export async function writeOutputFile(
   { force }: { force: boolean },
 ): Promise<void> {
   try {
-    const found = await kindOf(file)
-    if (found === 'folder' || /[/\\]$/.test(file)) throw isFolder(file)
-    if (found === 'special') return await writeFile(file, bytes)
-    if (found === 'file' && !force) throw fileExists(file)
-    // Keeps a symbolic link and replaces its target.
-    const target = found === 'file' ? await realpath(file) : file
-    if (!(await replaceFile(target, bytes, { access: 'umask', exclusive: !force }))) {
-      throw fileExists(target)
+    const found = await stat(file).catch(() => null)
+    if (found?.isDirectory() || /[/\\]$/.test(file)) {
+      throw usage(`--out ${file} is a folder`, 'add a file name')
     }
+    if (found !== null && !found.isFile()) return await writeFile(file, bytes)
+    // Keeps a symbolic link and replaces its target.
+    const target = found !== null && force ? await realpath(file) : file
+    if (await replaceFile(target, bytes, { access: 'umask', exclusive: !force })) return
   } catch (error) {
-    throw error instanceof ServiceError ? error : explain(file, error)
+    if (error instanceof ServiceError) throw error
+    const code = errnoOf(error) ?? ''
+    const message = `cannot write ${file} (${code || messageOf(error)})`
+    const hint = hints[code] ?? 'choose a folder you may write in with --out'
+    throw new ServiceError('storage_failed', message, { cause: error, hint })
   }
-}
-
-async function kindOf(file: string): Promise<'nothing' | 'file' | 'folder' | 'special'> {
-  try {
-    const found = await lstat(file)
-    const stats = found.isSymbolicLink() ? await stat(file) : found
-    if (found.isSymbolicLink() && !isTrusted(found)) throw isForeign(file, 'a symbolic link')
-    if (stats.isFile()) return 'file'
-    if (stats.isDirectory()) return 'folder'
-    if (!isTrusted(stats)) throw isForeign(file, 'a pipe or device')
-    return 'special'
-  } catch (error) {
-    if (errnoOf(error) === 'ENOENT') return 'nothing'
-    throw error
-  }
-}
-
-/** Of this user or of root, as /dev/stdout and what is behind it. */
-function isTrusted(found: Stats): boolean {
-  return isOwn(found) || found.uid === 0
-}
-
-function isForeign(file: string, what: string): ServiceError {
-  return new ServiceError('file_exists', `${file} is ${what} of another user`, {
-    hint: 'choose another --out',
-  })
-}
-
-function fileExists(file: string): ServiceError {
-  return new ServiceError('file_exists', `${file} already exists`, {
+  throw new ServiceError('file_exists', `${file} already exists`, {
     hint: 'choose another --out, or add --force to replace it',
-  })
-}
-
-function isFolder(file: string): ServiceError {
-  return new ServiceError('usage_invalid', `--out ${file} is a folder`, { hint: 'add a file name' })
-}
-
-const hints: Readonly<Record<string, string>> = {
-  ENOENT: 'the folder does not exist: create it, or choose another --out',
-  ENOTDIR: 'a part of the path is not a folder: choose another --out',
-  ENOSPC: 'the disk is full: choose another --out',
-}
-
-function explain(file: string, error: unknown): ServiceError {
-  const code = errnoOf(error)
-  const why = code ?? messageOf(error)
-  return new ServiceError('storage_failed', `cannot write ${file} (${why})`, {
-    cause: error,
-    hint: hints[code ?? ''] ?? 'choose a folder you may write in with --out',
   })
 }
 

@@ -1,6 +1,6 @@
 import type { Logger } from '../util/logger.ts'
 import { jsonLine } from '../util/text.ts'
-import { writeStdout, writeStdoutOrFail } from './write-stdout.ts'
+import { writeStdout } from './write-stdout.ts'
 
 /** The output of a command: results on stdout, everything else on stderr. */
 export interface Output {
@@ -9,8 +9,6 @@ export interface Output {
    * cannot be written.
    */
   result(text: string, json: object): Promise<void>
-  /** Prints a result that is shown only once. Rejects for a closed pipe too. */
-  secret(text: string, json: object): Promise<void>
   /** Prints a remark for the user; silent with `--json` or `--quiet`. */
   note(text: string): void
   /** Prints a warning once; the command goes on. */
@@ -20,38 +18,25 @@ export interface Output {
 export interface OutputParts {
   readonly json: boolean
   readonly quiet: boolean
-  readonly stdout: TextWriter
+  readonly stdout: { write(text: string): unknown }
   readonly stderr: { write(text: string): unknown }
 }
 
-export interface TextWriter {
-  write(text: string): unknown
-  /** Rejects for a closed pipe too. Default: `write`. */
-  writeOrFail?(text: string): Promise<void>
-}
-
-/** The stdout of this process; both reject when it cannot be written. */
-export const processStdout: TextWriter = { write: writeStdout, writeOrFail: writeStdoutOrFail }
+/** The stdout of this process; rejects when it cannot be written. */
+export const processStdout = { write: writeStdout }
 
 export function createOutput({ json, quiet, stdout, stderr }: OutputParts): Output {
   const warned = new Set<string>()
-  const lineOf = (text: string, object: object): string =>
-    json ? jsonLine(object) : text === '' ? '' : `${text}\n`
   return {
     async result(text, object) {
-      await stdout.write(lineOf(text, object))
-    },
-    async secret(text, object) {
-      const line = lineOf(text, object)
-      await (stdout.writeOrFail?.(line) ?? stdout.write(line))
+      await stdout.write(json ? jsonLine(object) : text === '' ? '' : `${text}\n`)
     },
     note(text) {
       if (!json && !quiet) stderr.write(`${text}\n`)
     },
     warn(text) {
-      if (warned.has(text)) return
+      if (!warned.has(text)) stderr.write(`warning: ${text}\n`)
       warned.add(text)
-      stderr.write(`warning: ${text}\n`)
     },
   }
 }
@@ -63,8 +48,6 @@ export function processOutput({ json, quiet }: Pick<OutputParts, 'json' | 'quiet
 
 /** A logger for commands, which have no log: prints warnings and errors, drops the rest. */
 export function warningsTo(output: Output): Logger {
-  const warn = (_fields: object, message?: string): void => {
-    if (message !== undefined) output.warn(message)
-  }
+  const warn = (_fields: object, message = ''): void => output.warn(message)
   return { debug: () => {}, info: () => {}, warn, error: warn }
 }

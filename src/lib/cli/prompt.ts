@@ -1,8 +1,8 @@
-import { ServiceError } from '../util/errors.ts'
+import { ServiceError, usage } from '../util/errors.ts'
 import { Secret } from '../util/secret.ts'
 
-/** Asks the user on the terminal. */
-export interface Questioner {
+/** Asks the user on the terminal. All throw `cancelled` on Ctrl-C and Ctrl-D. */
+export interface Prompt {
   askText(question: string): Promise<string>
   /** An empty line means no. */
   askYes(question: string): Promise<boolean>
@@ -10,39 +10,21 @@ export interface Questioner {
   askSecret(question: string, check?: (text: string) => true | string): Promise<Secret>
 }
 
-export interface PromptTerminal {
-  readonly stdinIsTTY: boolean
-  readonly stderrIsTTY: boolean
-  /** `--no-input` */
-  readonly noInput: boolean
-}
-
-/** Why prompting is impossible, or null. Prompts read stdin and write to stderr. */
-export function whyNoQuestions({
-  stdinIsTTY,
-  stderrIsTTY,
-  noInput,
-}: PromptTerminal): string | null {
+/** Why nothing can be asked, or null. Prompts read stdin and write to stderr. */
+export function whyNoPrompt(noInput = false): string | null {
   if (noInput) return '--no-input is given'
-  if (!stdinIsTTY) return 'stdin is not a terminal'
-  return stderrIsTTY ? null : 'stderr is not a terminal'
+  if (!process.stdin.isTTY) return 'stdin is not a terminal'
+  return process.stderr.isTTY ? null : 'stderr is not a terminal'
 }
 
-/**
- * Throws `usage_invalid` with the hint `otherWays` when prompting for `what` is impossible.
- * Prompts throw `cancelled` on Ctrl-C and Ctrl-D.
- */
-export function requireQuestioner(
-  terminal: PromptTerminal,
-  what: string,
-  otherWays: string,
-): Questioner {
-  const why = whyNoQuestions(terminal)
-  if (why === null) return questioner
-  throw new ServiceError('usage_invalid', `${what} is missing, and ${why}`, { hint: otherWays })
+/** Throws `usage_invalid` with the hint `otherWays` when `what` cannot be asked for. */
+export function requirePrompt(what: string, otherWays: string, noInput = false): Prompt {
+  const why = whyNoPrompt(noInput)
+  if (why === null) return prompt
+  throw usage(`${what} is missing, and ${why}`, otherWays)
 }
 
-const questioner: Questioner = {
+const prompt: Prompt = {
   async askText(question) {
     const { input } = await import('@inquirer/prompts')
     const text = await asked(question, context =>

@@ -1,5 +1,5 @@
 import { collectBounded } from '../util/bytes.ts'
-import { ServiceError } from '../util/errors.ts'
+import { usage } from '../util/errors.ts'
 import { Secret } from '../util/secret.ts'
 
 /** The used part of `process.stdin`. */
@@ -15,8 +15,7 @@ export const maxSecretInputBytes = 64 * 1024
  * `usage_invalid` when stdin is a terminal, empty, too long or not UTF-8.
  */
 export async function readSecretFromStdin(stdin: SecretStream, flag: string): Promise<Secret> {
-  const text = parseSecretInput(await readAll(stdin, flag), flag)
-  return new Secret(text)
+  return new Secret(await readText(stdin, flag))
 }
 
 /** Reads two secrets, one a line, in the order of `names`. Throws `usage_invalid`. */
@@ -25,41 +24,26 @@ export async function readTwoSecretsFromStdin(
   flag: string,
   names: readonly [string, string],
 ): Promise<[Secret, Secret]> {
-  const text = parseSecretInput(await readAll(stdin, flag), flag)
-  const [first = '', second = '', ...more] = text.split(/\r?\n/)
-  if (first !== '' && second !== '' && more.length === 0) {
-    return [new Secret(first), new Secret(second)]
-  }
-  throw new ServiceError('usage_invalid', `${flag} needs two lines on stdin`, {
-    hint: `the first line is the ${names[0]}, the second the ${names[1]}`,
-  })
+  const [first, second, ...more] = (await readText(stdin, flag)).split(/\r?\n/)
+  if (first && second && more.length === 0) return [new Secret(first), new Secret(second)]
+  const hint = `the first line is the ${names[0]}, the second the ${names[1]}`
+  throw usage(`${flag} needs two lines on stdin`, hint)
 }
 
-/** Throws `usage_invalid` without repeating the text. */
-function parseSecretInput(bytes: Uint8Array, flag: string): string {
+async function readText(stdin: SecretStream, flag: string): Promise<string> {
+  if (stdin.isTTY === true) {
+    const hint = `use a pipe: pass show registry | service-cli … ${flag}; omit ${flag} for a prompt`
+    throw usage(`${flag} reads from a pipe, and stdin is a terminal`, hint)
+  }
+  const bytes = await collectBounded(stdin, maxSecretInputBytes)
+  if (bytes === null) throw usage(`${flag} got more than ${maxSecretInputBytes} bytes from stdin`)
   let text: string
   try {
     text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
   } catch {
-    throw new ServiceError('usage_invalid', `${flag}: stdin is not UTF-8 text`)
+    throw usage(`${flag}: stdin is not UTF-8 text`)
   }
   const secret = text.replace(/\r?\n$/, '')
   if (secret !== '') return secret
-  throw new ServiceError('usage_invalid', `${flag}: stdin is empty`, {
-    hint: 'the command before the pipe may have failed',
-  })
-}
-
-async function readAll(stdin: SecretStream, flag: string): Promise<Uint8Array> {
-  if (stdin.isTTY === true) {
-    throw new ServiceError('usage_invalid', `${flag} reads from a pipe, and stdin is a terminal`, {
-      hint: `use a pipe: pass show registry | service-cli … ${flag}; omit ${flag} for a prompt`,
-    })
-  }
-  const bytes = await collectBounded(stdin, maxSecretInputBytes)
-  if (bytes !== null) return bytes
-  throw new ServiceError(
-    'usage_invalid',
-    `${flag} got more than ${maxSecretInputBytes} bytes from stdin`,
-  )
+  throw usage(`${flag}: stdin is empty`, 'the command before the pipe may have failed')
 }

@@ -4,6 +4,8 @@ type StopSignal = keyof typeof numbers
 interface StopSignals {
   /** Settles with the first signal. */
   readonly received: Promise<StopSignal>
+  /** Aborted by the first signal. */
+  readonly signal: AbortSignal
   /** Restores the default signal handling. */
   dispose(): void
 }
@@ -11,33 +13,19 @@ interface StopSignals {
 /** The first signal asks to stop; the second ends the process at once. */
 export function watchStopSignals(): StopSignals {
   const { promise, resolve } = Promise.withResolvers<StopSignal>()
-  let asked = false
-  const onSignal = (signal: NodeJS.Signals): void => {
-    if (asked) process.exit(128 + numbers[signal as StopSignal])
-    asked = true
-    resolve(signal as StopSignal)
+  const stop = new AbortController()
+  const onSignal = (name: NodeJS.Signals): void => {
+    if (stop.signal.aborted) process.exit(128 + numbers[name as StopSignal])
+    resolve(name as StopSignal)
+    stop.abort()
   }
   const names = Object.keys(numbers) as StopSignal[]
   for (const name of names) process.on(name, onSignal)
   return {
     received: promise,
+    signal: stop.signal,
     dispose: () => {
       for (const name of names) process.off(name, onSignal)
     },
   }
-}
-
-interface StopRequest {
-  /** Aborted by the first signal. */
-  readonly signal: AbortSignal
-  /** Restores the default signal handling. */
-  dispose(): void
-}
-
-/** `watchStopSignals` as an `AbortSignal`. */
-export function watchStopRequest(): StopRequest {
-  const { received, dispose } = watchStopSignals()
-  const stop = new AbortController()
-  void received.then(() => stop.abort())
-  return { signal: stop.signal, dispose }
 }

@@ -149,10 +149,9 @@ function formatEntry({ login = {}, caFile, others }: ServerEntry): object {
   }
 }
 
-/** The saved login of an accounts server; with `username` only when it is that user's. */
-export function savedLogin(config: Config, url: string, username?: string): SavedLogin | undefined {
-  const login = config.servers.get(url)?.login
-  return username === undefined || login?.username === username ? login : undefined
+/** The saved login of an accounts server. */
+export function savedLogin({ servers }: Config, url: string): SavedLogin | undefined {
+  return servers.get(url)?.login
 }
 
 /** The only accounts server with a login; it is the default where none is named. */

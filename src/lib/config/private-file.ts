@@ -78,9 +78,9 @@ function refuseUnsafe(path: string, found: Stats, mounted: boolean): void {
 }
 
 /**
- * Replaces a file or link by a file (0600) and makes its folder (0700) where that is missing:
- * readers, also after a crash, find the old content or the new. Throws `storage_full`, `storage_failed`, and as
- * `ensurePrivateFolder`; then the old file stays.
+ * Replaces a file or link by a file (0600), in a folder that is made (0700) where it is missing.
+ * Readers, also after a crash, find the old content or the new. Throws `storage_full`,
+ * `storage_failed`, and as `ensurePrivateFolder`; then the old file stays.
  */
 export async function writePrivateFile(path: string, data: string | Uint8Array): Promise<void> {
   await ensurePrivateFolder(dirname(resolve(path)))

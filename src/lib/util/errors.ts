@@ -1,54 +1,54 @@
-/**
- * Every condition this program reports by itself. One union, so that each translation
- * (exit code, HTTP problem, JSON-RPC error) can be checked by the compiler.
- */
-export type ErrorCode =
-  | 'usage_invalid'
-  | 'config_invalid'
-  | 'config_busy'
-  | 'auth_required'
-  | 'auth_refused'
-  | 'login_invalid'
-  | 'scope_insufficient'
-  | 'request_refused'
-  | 'body_invalid'
-  | 'body_too_large'
-  | 'body_timeout'
-  | 'media_type_unsupported'
-  | 'route_not_found'
-  | 'method_not_allowed'
-  | 'upgrade_required'
-  | 'limit_reached'
-  | 'overloaded'
-  | 'port_in_use'
-  | 'listen_failed'
-  | 'registry_dir_unsafe'
-  | 'file_exists'
-  | 'entry_exists'
-  | 'storage_failed'
-  | 'storage_full'
-  | 'storage_unavailable'
-  | 'resource_not_found'
-  | 'resource_not_enabled'
-  | 'resource_uri_invalid'
-  | 'resource_failed'
-  | 'tool_call_invalid'
-  | 'argument_invalid'
-  | 'session_ended'
-  | 'scene_live'
-  | 'name_taken'
-  | 'note_state'
-  | 'scene_stale'
-  | 'artefact_too_large'
-  | 'artefact_corrupt'
-  | 'network_failed'
-  | 'net_timeout'
-  | 'proxy_failed'
-  | 'rate_limited'
-  | 'registry_failed'
-  | 'registry_answer_invalid'
-  | 'cancelled'
-  | 'internal'
+/** Every condition this program reports, with the exit code of a command that fails with it. */
+const exitCodes = {
+  usage_invalid: 2,
+  config_invalid: 2,
+  config_busy: 1,
+  auth_required: 4,
+  auth_refused: 4,
+  login_invalid: 4,
+  scope_insufficient: 4,
+  request_refused: 3,
+  body_invalid: 3,
+  body_too_large: 3,
+  body_timeout: 5,
+  media_type_unsupported: 3,
+  route_not_found: 3,
+  method_not_allowed: 3,
+  upgrade_required: 3,
+  limit_reached: 6,
+  overloaded: 6,
+  port_in_use: 1,
+  listen_failed: 1,
+  registry_dir_unsafe: 2,
+  file_exists: 1,
+  entry_exists: 1,
+  storage_failed: 1,
+  storage_full: 1,
+  storage_unavailable: 1,
+  resource_not_found: 3,
+  resource_not_enabled: 3,
+  resource_uri_invalid: 3,
+  resource_failed: 1,
+  tool_call_invalid: 3,
+  argument_invalid: 3,
+  session_ended: 1,
+  scene_live: 1,
+  name_taken: 1,
+  note_state: 1,
+  scene_stale: 1,
+  artefact_too_large: 3,
+  artefact_corrupt: 1,
+  network_failed: 5,
+  net_timeout: 5,
+  proxy_failed: 5,
+  rate_limited: 6,
+  registry_failed: 1,
+  registry_answer_invalid: 1,
+  cancelled: 130,
+  internal: 1,
+} as const
+
+export type ErrorCode = keyof typeof exitCodes
 
 /** What a caller may add to an error: the cause, what to do about it, facts safe to show. */
 export interface ErrorDetails {
@@ -59,7 +59,11 @@ export interface ErrorDetails {
   data?: Readonly<Record<string, unknown>>
 }
 
-/** The one error class of the program: a stable `code`, a message, an optional `hint`. */
+/**
+ * The one error class of the program: a stable `code`, a message, an optional `hint`. To oclif it is
+ * a `CLIError`: oclif goes by `suggestions` and `oclif.exit`. It does not extend that class, which
+ * would load all of oclif into programs that use the library.
+ */
 export class ServiceError extends Error {
   override readonly name: string = 'ServiceError'
   /** For programs; stable. */
@@ -74,6 +78,14 @@ export class ServiceError extends Error {
     this.code = code
     this.hint = details.hint
     this.data = details.data
+  }
+
+  get oclif(): { exit: number } {
+    return { exit: exitCodes[this.code] }
+  }
+
+  get suggestions(): string[] {
+    return this.hint === undefined ? [] : [this.hint]
   }
 }
 

@@ -61,25 +61,19 @@ export function fileMark({ dev, ino, size, mtimeNs, ctimeNs }: BigIntStats): str
 
 /**
  * Change events of a folder, also of one that is created, or created anew, later. A folder and not
- * a file, because editors replace files.
+ * a file, because editors replace files. Some folders have no events: look at them now and then.
  */
 export class FolderWatch {
   readonly #path: string
   readonly #onName: (name: string | null) => void
-  readonly #onUnavailable: (error: unknown) => void
   #watcher: FSWatcher | null = null
   #watchedId = ''
   #closed = false
 
-  /** `onName` gets the file that changed, or null; `onUnavailable`: there are no change events. */
-  constructor(
-    path: string,
-    onName: (name: string | null) => void,
-    onUnavailable: (error: unknown) => void,
-  ) {
+  /** `onName` gets the name of the file that changed; null: the system does not say which. */
+  constructor(path: string, onName: (name: string | null) => void) {
     this.#path = path
     this.#onName = onName
-    this.#onUnavailable = onUnavailable
   }
 
   /** Watches the folder as it is now, or stops; null: it is missing, or not to be watched. */
@@ -92,8 +86,8 @@ export class FolderWatch {
     try {
       this.#watcher = watch(this.#path, { persistent: false }, (_event, name) => this.#onName(name))
       this.#watcher.on('error', () => this.follow(null))
-    } catch (error) {
-      this.#onUnavailable(error)
+    } catch {
+      // No events, as when the user has too many watches.
     }
   }
 

@@ -93,7 +93,7 @@ export async function renameFile(
 }
 
 /** Renames a file within its folder. False when the new name is taken. */
-export async function renameExclusive(from: string, to: string): Promise<boolean> {
+async function renameExclusive(from: string, to: string): Promise<boolean> {
   try {
     // Unlike a rename, a link replaces nothing.
     await fs.link(from, to)
@@ -106,5 +106,3 @@ export async function renameExclusive(from: string, to: string): Promise<boolean
   await fs.rm(from, { force: true })
   return true
 }
-
-export { renameExclusive as giveName }

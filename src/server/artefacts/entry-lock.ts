@@ -104,7 +104,7 @@ function stateOf(owner: string) {
 }
 
 /** Systems and disks without symlinks answer one of these. */
-const noSymlinks = new Set(['EPERM', 'ENOSYS', 'ENOTSUP', 'EOPNOTSUPP'])
+const noSymlinks = new Set(['EPERM', 'ENOSYS', 'ENOTSUP', 'EOPNOTSUPP', 'EISDIR'])
 
 /**
  * A symlink that points at its owner's name: it exists with its content or not at all, whenever
@@ -140,7 +140,7 @@ function read(path: string): string | null {
     return fs.readlinkSync(path)
   } catch (error) {
     if (errnoOf(error) === 'ENOENT') return null
-    if (errnoOf(error) !== 'EINVAL' && errnoOf(error) !== 'UNKNOWN') throw error
+    if (!['EINVAL', 'UNKNOWN', 'EISDIR'].includes(errnoOf(error) ?? '')) throw error
   }
   try {
     return fs.readFileSync(path, 'utf8')
@@ -152,7 +152,7 @@ function read(path: string): string | null {
 
 function release(path: string, owner: string): void {
   // Another process may have taken over the stale lock by now.
-  if (read(path) === owner) fs.rmSync(path, { force: true })
+  if (read(path) === owner) remove(path)
 }
 
 /** Moved aside first: of several that break it only one succeeds, and a fresh lock is put back. */
@@ -166,7 +166,16 @@ function breakLock(path: string, seen: string): void {
   }
   const owner = read(aside)
   if (owner !== null && owner !== seen) create(path, owner)
-  fs.rmSync(aside, { force: true })
+  remove(aside)
+}
+
+/** Not `rmSync`, which in Node 24.7 leaves a link that has no target. */
+function remove(path: string): void {
+  try {
+    fs.unlinkSync(path)
+  } catch (error) {
+    if (errnoOf(error) !== 'ENOENT') throw error
+  }
 }
 
 /** Calls `changed` after each task that held a lock: every change holds one. */

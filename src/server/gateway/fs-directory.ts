@@ -12,7 +12,6 @@ import type {
   InstanceEntry,
   RecordFault,
 } from './instance-directory.ts'
-import { errnoOf } from '../../lib/util/errors.ts'
 import { FolderWatch } from '../../lib/util/file-follower.ts'
 import { isOwnFolder } from '../../lib/util/posix.ts'
 import { isRecordName, listRecords } from './record-folder.ts'
@@ -72,11 +71,7 @@ class FsDirectory implements InstanceDirectory {
     this.#options = options
     const awake = createAwakeClock(ticks, staleMs / 3)
     this.#parts = { folder, hostname, boot, awake, clock, staleMs, limits }
-    const onUnavailable = (error: unknown): void => {
-      const fields = { folder, code: errnoOf(error) }
-      log.warn(fields, 'no change events for instance records, looking at them instead')
-    }
-    this.#watch = new FolderWatch(folder, name => this.#announce(name), onUnavailable)
+    this.#watch = new FolderWatch(folder, name => this.#announce(name))
     this.#view = new DirectoryView(maxRecordFaults)
     this.#news = new DirectoryNews(log)
     this.#stops = [

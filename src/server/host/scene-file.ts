@@ -49,14 +49,10 @@ export class SceneFile {
   constructor(options: SceneFileOptions) {
     this.#options = options
     this.#path = resolve(options.path)
-    const folder = dirname(this.#path)
     const onName = (name: string | null): void => {
       if (name === null || name === basename(this.#path)) this.#schedule()
     }
-    this.#folder = new FolderWatch(folder, onName, () => {
-      const message = 'no change events for the scene file, looking at it instead'
-      options.log.warn({ path: folder }, message)
-    })
+    this.#folder = new FolderWatch(dirname(this.#path), onName)
     // Events are not delivered for network folders, and not for a folder that is yet to be made.
     this.#poll = setInterval(() => this.#enqueue('poll'), options.limits.sceneFilePollMs)
     this.#poll.unref()

@@ -209,7 +209,7 @@ describe('the client of an accounts server', () => {
     withServer(
       (_, res) => res.destroy(),
       async ({ url, requests }) => {
-        await failures(url, { retries: 2 })
+        await failures(url)
         const asked = requests.map(({ path }) => path.split('/').at(-1))
         expect(asked).to.deep.equal(['me', 'me', 'me', 'login'])
       },
@@ -224,11 +224,11 @@ describe('the client of an accounts server', () => {
         wait = wait === '1' ? '' : wait
       },
       async ({ url, requests }) => {
-        const client = clientOf(url, { retries: 2 })
+        const client = clientOf(url)
         expect(await client.me(new Secret(token))).to.deep.equal(alice)
         expect(requests).to.have.length(2)
         wait = '120'
-        const failure = await failureOfMe(url, { retries: 2 })
+        const failure = await failureOfMe(url)
         expect(failure?.hint).to.equal('wait 120 s, then try again')
         expect(requests).to.have.length(4)
       },

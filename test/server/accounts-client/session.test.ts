@@ -166,6 +166,15 @@ describe('a saved login', () => {
       expect((await saved())?.refreshToken?.reveal()).to.equal('srt_first')
     }))
 
+  it('is a service token, which is used as it is to its end', () =>
+    withCase(async ({ registry, save, saved, whoami }) => {
+      await save(4 * minuteMs, { accessToken: new Secret('svc_1234'), refreshToken: undefined })
+      registry.access = 'svc_1234'
+      expect(await whoami()).to.equal('alice')
+      expect(registry.calls).to.deep.equal(['me'])
+      expect((await saved())?.accessToken?.reveal()).to.equal('svc_1234')
+    }))
+
   it('is kept when the accounts server is away', () =>
     withCase(async ({ registry, save, saved, whoami }) => {
       await save(-minuteMs)

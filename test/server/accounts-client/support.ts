@@ -69,12 +69,11 @@ export function accountsUrlOf(url: string): AccountsUrl {
   return parsed.value
 }
 
-/** A client without retries. */
 export function clientOf(
   url: string,
   options: Partial<ConstructorParameters<typeof AccountsClient>[1]> = {},
 ): AccountsClient {
-  return new AccountsClient(accountsUrlOf(url), { env: {}, retries: 0, ...options })
+  return new AccountsClient(accountsUrlOf(url), { env: {}, ...options })
 }
 
 /** A token as the specification has it: a JWT that says when it ends. */

@@ -4,7 +4,7 @@ import { lstatSync } from 'node:fs'
 import * as fs from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { freeName, writeOutputFile } from '../../../src/lib/cli/output-file.ts'
+import { writeOutputFile } from '../../../src/lib/cli/output-file.ts'
 import { textOf } from '../../helpers/program.ts'
 import { skipBecause } from '../../helpers/skip.ts'
 
@@ -51,19 +51,6 @@ describe('writeOutputFile', () => {
     expect(await fs.readFile(at('real.zip'), 'utf8')).to.equal('new')
     await fs.symlink('nowhere', at('dangling.zip'))
     expect(await attempt(at('dangling.zip'))).to.match(/^file_exists/)
-  })
-
-  it('follows no link and writes to no pipe of another user', async function () {
-    if (process.geteuid?.() !== 0) skipBecause(this, 'only root can give a file to another user')
-    await fs.writeFile(at('real.zip'), 'old')
-    await fs.symlink('real.zip', at('link.zip'))
-    await fs.lchown(at('link.zip'), 65534, 65534)
-    expect(await attempt(at('link.zip'), true)).to.match(/^file_exists: .* of another user$/)
-    expect(await fs.readFile(at('real.zip'), 'utf8')).to.equal('old')
-    execFileSync('mkfifo', [at('pipe.png')])
-    await fs.chown(at('pipe.png'), 65534, 65534)
-    expect(await attempt(at('pipe.png'))).to.match(/^file_exists: .* of another user$/)
-    expect(await freeName(at('pipe.png'))).to.equal(at('pipe-2.png'))
   })
 
   it('refuses a folder, also one that is not there yet', async () => {

@@ -1,6 +1,4 @@
 import { expect } from 'chai'
-import { mayShowProgress } from '../../../src/lib/cli/progress.ts'
-import { type PromptTerminal, requireQuestioner } from '../../../src/lib/cli/prompt.ts'
 import { describeTerminal } from '../../../src/lib/cli/terminal.ts'
 
 describe('describeTerminal', () => {
@@ -14,38 +12,6 @@ describe('describeTerminal', () => {
   for (const [isTTY, env, colour] of cases) {
     it(`${colour ? 'colours' : 'is plain'} with ${JSON.stringify({ isTTY, ...env })}`, () => {
       expect(describeTerminal(isTTY, env).colour).to.equal(colour)
-    })
-  }
-})
-
-describe('mayShowProgress', () => {
-  const person = { json: false, quiet: false }
-  const cases: [may: boolean, facts: Parameters<typeof mayShowProgress>][] = [
-    [true, [person, { isTTY: true }, { TERM: 'xterm' }]],
-    [false, [person, {}, {}]],
-    [false, [{ ...person, quiet: true }, { isTTY: true }, {}]],
-    [false, [{ ...person, json: true }, { isTTY: true }, {}]],
-    [false, [person, { isTTY: true }, { TERM: 'dumb' }]],
-  ]
-  for (const [may, facts] of cases) {
-    it(`is ${may} for ${JSON.stringify(facts)}`, () => {
-      expect(mayShowProgress(...facts)).to.equal(may)
-    })
-  }
-})
-
-describe('requireQuestioner', () => {
-  const cases: [change: Partial<PromptTerminal>, why: string][] = [
-    [{ stdinIsTTY: false }, 'stdin is not a terminal'],
-    [{ stderrIsTTY: false }, 'stderr is not a terminal'],
-    [{ noInput: true }, '--no-input is given'],
-  ]
-  for (const [change, why] of cases) {
-    it(`names the other ways when ${why}`, () => {
-      const terminal = { stdinIsTTY: true, stderrIsTTY: true, noInput: false, ...change }
-      expect(() => requireQuestioner(terminal, 'the password', 'pipe it in'))
-        .to.throw(`the password is missing, and ${why}`)
-        .with.property('hint', 'pipe it in')
     })
   }
 })

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { artefactTable } from '../../../src/commands/artefacts/list-run.ts'
+import { artefactTable } from '../../../src/commands/artefacts/list.ts'
 import { firstOfEach, fits, resourceTable } from '../../../src/commands/resources/list-table.ts'
 import { parseListed } from '../../../src/lib/mcp/client/ask.ts'
 

@@ -26,7 +26,7 @@ the name stops working.`
       const { username, expires_at: end } = made
       output.note(`code of "${username}", valid once until ${end}; it is not shown again`)
       output.note(`the user runs: service-cli register ${username}`)
-      await output.secret(made.code, made)
+      await output.result(made.code, made)
     })
   }
 }

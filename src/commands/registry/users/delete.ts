@@ -1,6 +1,6 @@
 import * as Flags from '@oclif/core/flags'
 import { usage } from '../../../lib/util/errors.ts'
-import { requirePrompt } from '../../account/password-input.ts'
+import { requirePrompt } from '../../../lib/cli/prompt.ts'
 import { AdminCommand, userArg } from '../admin-command.ts'
 
 export default class RegistryUsersDelete extends AdminCommand {
@@ -32,7 +32,7 @@ entries stay, and its name cannot be registered for 90 days. This cannot be undo
       const { username } = await admin.findUser(args.user)
       if (!flags.yes) {
         const way = 'give --yes to delete without a confirmation'
-        const ask = requirePrompt({}, 'the confirmation', way)
+        const ask = requirePrompt('the confirmation', way)
         const question = `Type the name to delete "${username}" with its sessions and tokens:`
         const typed = await ask.askText(question)
         if (typed !== username) throw usage('that is another name: nothing was deleted')

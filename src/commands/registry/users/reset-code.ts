@@ -25,7 +25,7 @@ code of the account stops working.`
         `${counted(sessions, 'login')} and ${counted(tokens.length, 'service token')} ended`,
       )
       for (const { id, name } of tokens) output.note(`service token "${cleanText(name)}" (${id})`)
-      await output.secret(made.code, made)
+      await output.result(made.code, made)
     })
   }
 }

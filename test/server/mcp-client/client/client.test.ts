@@ -216,9 +216,9 @@ describe('the client that is refused', () => {
     try {
       const url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`)
       const wish = { url, hex: 'a'.repeat(64), from: 0, signal }
-      const works = [() => openMcp(context, url, signal), () => openDownload(context, wish)]
-      for (const work of works) {
-        const { message } = await failure(work())
+      const attempts = [() => openMcp(context, url, signal), () => openDownload(context, wish)]
+      for (const attempt of attempts) {
+        const { message } = await failure(attempt())
         expect(message).to.contain('(HTTP 401): Bearer [secret]').and.not.contain(key)
       }
     } finally {
